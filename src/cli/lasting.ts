@@ -20,8 +20,10 @@ const fromCache = (): CliError =>
  * The shim that clients may name in their files: that of this installation or, if it is only in the cache of
  * npx, of one that is made now, if the user agrees. Rejects with a CliError before anything is written.
  */
-export const lastingShim = async (isAgreed: boolean): Promise<string> => {
-  const own = fileURLToPath(packageFile('bin/connect.cjs'))
+export const lastingShim = async (
+  isAgreed: boolean,
+  own = fileURLToPath(packageFile('bin/connect.cjs')),
+): Promise<string> => {
   if (!isInNpxCache(own)) return own
   if (!isAgreed && !isInteractive()) throw fromCache()
   if (!isAgreed && !(await confirm(`Install it for good, so that clients find it (${INSTALL})?`)))

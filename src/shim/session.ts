@@ -17,15 +17,24 @@ export interface SessionOptions {
   /** As `Connector.connect`. */
   readonly connect: (limitMs: number) => Promise<Connection>
   readonly tell: (words: string) => void
+  /** Those that are not the usual ones. */
+  readonly limits?: Partial<Limits>
 }
 
-/** A line beyond this is answered with an error: the daemon refuses far shorter ones. */
-const LINE_BYTES = 256 * 1024 * 1024
+interface Limits {
+  /** A line beyond this is answered with an error: the daemon refuses far shorter ones. */
+  readonly lineBytes: number
+  /** How long requests wait for a daemon that was lost. */
+  readonly patienceMs: number
+  /** How often a daemon is looked for after that. */
+  readonly retryMs: number
+}
+
+const LIMITS: Limits = { lineBytes: 256 * 1024 * 1024, patienceMs: 15_000, retryMs: 5000 }
 /** How much of either side waits before that side is no longer read. */
 const QUEUE_BYTES = 1024 * 1024
-/** How long requests wait for a daemon that was lost. */
-const PATIENCE_MS = 15_000
-const RETRY_MS = 5000
+/** How long a daemon may take to answer `initialize`. */
+const INTRODUCED_MS = 15_000
 /** How long what is under way may take once the client has closed our stdin. */
 const LEAVING_MS = 2000
 /** The most questions of servers that are remembered. */
@@ -39,7 +48,8 @@ const LF = Buffer.from('\n')
  */
 export class Session {
   readonly #options: SessionOptions
-  readonly #lines = new LineSplitter({ maxBytes: LINE_BYTES })
+  readonly #limits: Limits
+  readonly #lines: LineSplitter
   readonly #underWay = new UnderWay()
   readonly #introduction = new Introduction()
   /** Questions of servers that the client has not answered, by their keys. */
@@ -57,6 +67,8 @@ export class Session {
 
   constructor(options: SessionOptions) {
     this.#options = options
+    this.#limits = { ...LIMITS, ...options.limits }
+    this.#lines = this.#newLines()
   }
 
   /** Serves the client over this connection, and those after it; resolves once the client has left. */
@@ -137,7 +149,7 @@ export class Session {
   // ── from the daemon ──
 
   #attach({ stream, welcome }: Connection): void {
-    const lines = new LineSplitter({ maxBytes: LINE_BYTES })
+    const lines = this.#newLines()
     this.#stream = stream
     this.#refusal = welcome.refusal
     stream.on('data', (chunk: Buffer) => lines.push(chunk, this.#fromDaemon, () => stream.destroy()))
@@ -226,22 +238,23 @@ export class Session {
 
   /** Finds another daemon, however long that takes, and introduces the client to it. */
   async #return(): Promise<void> {
+    const { patienceMs, retryMs } = this.#limits
     const lostMs = performance.now()
     while (!this.#hasEnded) {
-      const leftMs = PATIENCE_MS - (performance.now() - lostMs)
+      const leftMs = patienceMs - (performance.now() - lostMs)
       try {
-        const connection = await this.#options.connect(Math.max(leftMs, RETRY_MS))
+        const connection = await this.#options.connect(Math.max(leftMs, retryMs))
         if (this.#is !== 'waiting') this.#pause()
         this.#attach(connection)
         if (await this.#introduce()) return
       } catch (thrown) {
         const words = thrown instanceof Error ? thrown.message : String(thrown)
-        if (this.#is !== 'away' && leftMs < RETRY_MS) {
-          this.#options.tell(`D041: ${words}; trying again every ${RETRY_MS / 1000} s`)
+        if (this.#is !== 'away' && leftMs < retryMs) {
+          this.#options.tell(`D041: ${words}; trying again every ${retryMs / 1000} s`)
         }
       }
-      if (performance.now() - lostMs >= PATIENCE_MS) this.#giveUp()
-      await delay(this.#is === 'away' ? RETRY_MS : 250)
+      if (performance.now() - lostMs >= patienceMs) this.#giveUp()
+      await delay(this.#is === 'away' ? retryMs : 250)
     }
   }
 
@@ -258,7 +271,7 @@ export class Session {
   async #introduce(): Promise<boolean> {
     const { initialize, confirmed, wishes, changes } = this.#introduction
     if (initialize !== undefined) {
-      const limit = setTimeout(() => this.#stream?.destroy(), PATIENCE_MS)
+      const limit = setTimeout(() => this.#stream?.destroy(), INTRODUCED_MS)
       const answer = await this.#ask(initialize)
       clearTimeout(limit)
       if (answer?.kind !== 'result') {
@@ -300,6 +313,10 @@ export class Session {
 
   #takeWaiting(): void {
     for (const line of this.#waiting.splice(0)) this.#fromClient(line)
+  }
+
+  #newLines(): LineSplitter {
+    return new LineSplitter({ maxBytes: this.#limits.lineBytes })
   }
 
   // ── writing ──

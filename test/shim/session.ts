@@ -1,7 +1,7 @@
 import { Duplex, PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
 import type { Connection } from '../../src/shim/connector.js'
-import { Session } from '../../src/shim/session.js'
+import { Session, type SessionOptions } from '../../src/shim/session.js'
 import { settled } from '../support/fake-clock.js'
 import { until } from '../support/processes.js'
 
@@ -60,7 +60,7 @@ const WELCOME = {
 }
 
 /** A client behind a session, served by daemons one after the other. */
-const start = async (t: Test, first = daemon()) => {
+const start = async (t: Test, first = daemon(), limits: SessionOptions['limits'] = {}) => {
   const [input, output] = [new PassThrough(), new PassThrough()]
   const told: string[] = []
   const next: ((connection: Connection | Error) => void)[] = []
@@ -68,6 +68,7 @@ const start = async (t: Test, first = daemon()) => {
     input,
     output,
     tell: words => told.push(words),
+    limits,
     connect: () =>
       new Promise((resolve, reject) => {
         next.push(found => (found instanceof Error ? reject(found) : resolve(found)))
@@ -274,4 +275,102 @@ t.test('a line goes on as the bytes that came, whatever it is', async t => {
   first.send({ id: 1, result: { n: 1 } })
   await until(() => heard.length === 2, 'the answer to an id in another spelling')
   t.equal(raw.join(''), '{"jsonrpc":"2.0","id":1,"result":{"n":1}}\n')
+})
+
+t.test('without a daemon requests are refused after a while, and served again by the next one', async t => {
+  const { first, next, heard, told, send, comeBack, introduce } = await start(t, daemon(), {
+    patienceMs: 0,
+    retryMs: 1,
+  })
+  await introduce()
+  send({ id: 1, method: 'tools/list' })
+  await until(() => first.heard.length === 3, 'the request')
+  first.die()
+  await until(() => next.length > 0, 'an attempt to connect')
+  send({ id: 2, method: 'tools/call', params: { name: 'x' } })
+  next.shift()?.(new Error('nobody is there'))
+  await until(() => heard.length === 3, 'the errors')
+  const error = {
+    code: -32603,
+    message: /could not be started/,
+    data: { reason: 'proxy_lost', doctor: 'D041' },
+  }
+  t.match(heard.slice(1), [
+    { id: 1, error },
+    { id: 2, error },
+  ])
+  t.same(told, ['D041: nobody is there; trying again every 0.001 s'])
+  send({ id: 3, method: 'ping' })
+  await until(() => heard.length === 4, 'an error at once')
+  t.match(heard[3], { id: 3, error })
+  await until(() => next.length > 0, 'another attempt')
+  next.shift()?.(new Error('still nobody'))
+  const second = daemon()
+  await comeBack(second)
+  await until(() => heard.length === 5, 'that the lists may be others')
+  send({ id: 4, method: 'tools/list' })
+  await until(() => second.asked('tools/list').length === 1, 'the next request')
+  t.equal(told.length, 1, 'the user is told once')
+})
+
+t.test('a daemon that is lost while it is met, or does not agree, is not the last that is tried', async t => {
+  const { first, next, heard, send, introduce, comeBack } = await start(t)
+  await introduce()
+  first.die()
+  const lost = daemon()
+  await until(() => next.length > 0, 'an attempt to connect')
+  next.shift()?.(lost.connection)
+  await until(() => lost.heard.length > 0, 'the introduction')
+  lost.die()
+  const refusing = daemon()
+  await until(() => next.length > 0, 'another attempt')
+  next.shift()?.(refusing.connection)
+  await until(() => refusing.heard.length > 0, 'the introduction')
+  refusing.send({ id: refusing.heard[0]?.id ?? '', error: { code: -32603, message: 'no' } })
+  await comeBack(daemon())
+  await until(() => heard.length === 2, 'the client to be served')
+  t.equal(heard[1]?.method, 'notifications/tools/list_changed')
+  send({ id: 1, method: 'ping' })
+})
+
+t.test('a client that leaves while there is no daemon is not kept', async t => {
+  const { input, first, gone, introduce, next } = await start(t)
+  await introduce()
+  first.die()
+  await until(() => next.length > 0, 'an attempt to connect')
+  input.resume()
+  input.end()
+  await gone
+  t.pass('it has gone')
+})
+
+t.test('a message beyond what is kept is answered with an error, and the next one is served', async t => {
+  const { input, first, heard, send, introduce } = await start(t, daemon(), { lineBytes: 1000 })
+  await introduce()
+  input.write(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"${'x'.repeat(2000)}"}}\n`)
+  await until(() => heard.length === 2, 'the error')
+  t.match(heard[1], {
+    id: 7,
+    error: { message: /^The message of 2\d+ bytes is too long/, data: { reason: 'too-large' } },
+  })
+  send({ id: 8, method: 'tools/list' })
+  await until(() => first.asked('tools/list').length === 1, 'the next request')
+})
+
+t.test('what either side does not read holds the other back, and nothing is lost', async t => {
+  const { input, output, first, heard, introduce } = await start(t)
+  await introduce()
+  output.removeAllListeners('data')
+  output.pause()
+  const big = 'y'.repeat(256 * 1024)
+  for (let n = 0; n < 16; n += 1) first.send({ method: 'notifications/message', params: { n, data: big } })
+  await until(() => first.connection.stream.isPaused(), 'the daemon to wait')
+  const late = linesOf(output.resume())
+  await until(() => late.length === 16, 'all that it said')
+  t.same(
+    late.map(({ params }) => params?.['n']),
+    Array.from({ length: 16 }, (_, n) => n),
+  )
+  t.equal(heard.length, 1)
+  t.notOk(input.isPaused(), 'the client is read meanwhile')
 })

@@ -170,30 +170,30 @@ const leftOutFor = (inside: Inside, { view, list, own, raw }: Found): readonly C
   if (list === 'tools' && config !== undefined && !view.tools.isAllowed(own))
     return hidden(inside, config, own)
   const repaired = repairItem(list, raw)
-  if ('dropped' in repaired) return [{ verdict: 'broken', words: repaired.dropped }]
-  const twins = rawsOf(inside, view, list).filter(other => stringOf(memberOf(other, KEYS[list])) === own)
-  if (twins.length > 1 && twins[0] !== raw)
-    return [{ verdict: 'repeated', words: 'its name is repeated; the first one is shown' }]
-  return []
+  return 'dropped' in repaired ? [{ verdict: 'broken', words: repaired.dropped }] : []
 }
 
 const hidden = (inside: Inside, { name, tools }: ServerConfig, own: string): readonly Cause[] => {
   const at = tools.deny.findIndex(glob => matcherOf([glob])(own))
-  if (at < 0) {
+  const pattern = tools.deny[at]
+  if (pattern === undefined) {
     const place = placed(inside, ...inServer(name, 'allow'))
     return [{ verdict: 'hidden', words: 'tools.allow does not name it', ...place }]
   }
-  const pattern = tools.deny[at]
   const place = placed(inside, ...inServer(name, 'deny', String(at)))
-  return [{ verdict: 'hidden', words: `tools.deny[${at}] "${pattern ?? ''}"`, pattern, ...place }]
+  return [{ verdict: 'hidden', words: `tools.deny[${at}] "${pattern}"`, pattern, ...place }]
 }
+
+const REPEATED: Cause = { verdict: 'repeated', words: 'its name is repeated; the first one is shown' }
 
 /** How what clients see differs from what the server said. */
 const changesOf = (inside: Inside, found: Found): readonly Cause[] => {
   const { view, list, own, raw } = found
   const repaired = repairItem(list, raw)
   const notes = 'dropped' in repaired ? [] : repaired.notes
+  const twins = rawsOf(inside, view, list).filter(other => stringOf(memberOf(other, KEYS[list])) === own)
   return [
+    ...(twins.length > 1 ? [REPEATED] : []),
     ...(list === 'tools' ? toolChanges(inside, found) : []),
     ...(list === 'tools' || list === 'prompts' ? nameChanges(inside, { view, list, own }) : []),
     ...notes.map((words): Cause => ({ verdict: 'repaired', words })),
