@@ -50,6 +50,8 @@ t.test('AD-38, AD-45 a server that wants a login says how to sign in, and works 
   t.match((await run('auth', 'status')).out, /linear +shared +needs-auth/)
   const login = await logIn()
   t.match(login, { code: 0, out: /linear: signed in, scopes read, refreshes by itself\./ })
+  const { host } = new URL(server.url)
+  t.ok(login.out.startsWith(`Signing in at ${host} for linear, scopes read.\n`), 'AX-23')
   t.equal(statSync(files()[0] ?? '').mode & 0o777, 0o600, 'AD-39')
   t.equal(statSync(FOLDER).mode & 0o777, 0o700, 'AD-39')
   const after = await call()
@@ -472,6 +474,54 @@ t.test(
     t.equal(record().discovery.server.issuer, other.url)
   },
 )
+
+t.test('AX-25 a server that names the authorization server of another gets no token of it', async t => {
+  const { server, logIn } = await setUp(t)
+  await logIn()
+  const { tokens } = record()
+  const other = await LoginServer.start(t)
+  other.resourceMetadata = { authorization_servers: [server.url] }
+  const config = configFile(t, { linear: { url: server.mcpUrl }, other: { url: other.mcpUrl } })
+  t.match(await runHere(t, 'auth', 'login', 'other', '--config', config), { code: 0 })
+  t.equal(server.to('/authorize').at(-1)?.query.get('resource'), other.mcpUrl, 'AD-25')
+  await runHere(t, 'call', 'other__look', '--config', config)
+  const told = JSON.stringify(other.seen.map(({ headers }) => headers))
+  t.match(told, /Bearer access-/, 'it has a token of its own')
+  t.notOk([tokens.access, tokens.refresh].some(secret => told.includes(secret)))
+})
+
+t.test('AD-21 a registration that was forgotten there is made anew, once', async t => {
+  const { server, logIn, registered } = await setUp(t)
+  await logIn()
+  const before = registered().length
+  const forget = (times: number): void => {
+    let left = times
+    server.answers.set('/token', () => {
+      left -= 1
+      return left < 0 ? undefined : { status: 401, body: { error: 'invalid_client' } }
+    })
+  }
+  forget(1)
+  t.match(await logIn(), { code: 0 })
+  t.ok(registered().length > before)
+  forget(9)
+  t.match(await logIn(), { code: 4, err: /refused the login: invalid_client/ })
+  t.equal(server.to('/token').length, 5)
+})
+
+t.test('AD-38 a server that is known by its address is signed in at for bridge', async t => {
+  const server = await LoginServer.start(t)
+  t.match(
+    (await runHere(t, 'list', server.mcpUrl)).err + (await runHere(t, 'auth', 'login', server.mcpUrl)).out,
+    /signed in/,
+  )
+  const bridge = startBin(t, ['bridge', '--to', 'stdio', server.mcpUrl])
+  bridge.send({ id: 1, method: 'initialize', params: hello('2025-11-25') })
+  await bridge.line(/"id":1[,}]/)
+  bridge.send({ method: 'notifications/initialized' })
+  bridge.send({ id: 2, method: 'tools/call', params: { name: 'look', arguments: {} } })
+  t.match(await bridge.line(/"id":2[,}]/), /did look/)
+})
 
 t.test('AD-22 a configured client is shown to its own issuer alone', async t => {
   const oauth = { clientId: 'mine', clientSecret: 'very-secret', issuer: 'https://a.test' }

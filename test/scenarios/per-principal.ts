@@ -8,6 +8,7 @@ import { Client as LegacySdk } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import {
   ElicitationCompleteNotificationSchema,
+  ToolListChangedNotificationSchema,
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
@@ -443,6 +444,8 @@ t.test('AD-50: the command line signs local programs in, and shows and ends thos
   t.match((await run('auth', 'status')).out, /github +local +needs-auth/)
   t.match(await run('auth', 'login', 'github'), { code: 0 })
   t.match(await run('call', 'github__look'), { code: 0, out: 'did look\n' })
+  const kinds = github.to('/register').map(({ json }) => json?.['application_type'])
+  t.same(kinds, ['web', 'native'], 'AD-23: one registration for pages, one for the command line')
   const all = (await run('auth', 'status', '--all')).out
   t.match(all, /github +local +ok +read/)
   t.match(all, /github +person alice +ok +read/)
@@ -611,14 +614,22 @@ t.test('real clients: SDK 2.4 opens the page when asked to, SDK 1.32 reads where
   const able = new LegacySdk({ name: 'able', version: '1' }, { capabilities: { elicitation: { url: {} } } })
   const done: unknown[] = []
   able.setNotificationHandler(ElicitationCompleteNotificationSchema, ({ params }) => void done.push(params))
+  let changes = 0
+  able.setNotificationHandler(ToolListChangedNotificationSchema, () => {
+    changes += 1
+  })
   await able.connect(new LegacyHttp(url, options(CAROL)))
+  t.equal((await able.listTools()).tools.length, 1)
   const error = await able
     .callTool({ name: 'github__sign_in', arguments: {} })
     .catch((thrown: unknown) => thrown)
   if (!(error instanceof UrlElicitationRequiredError)) throw new Error(`not asked: ${String(error)}`)
   const [asked] = error.elicitations
   await signIn(asked?.url ?? '', CAROL, 'ludmilla')
-  await until(async () => done.length === 1, 'the word that it is done')
+  await until(
+    async () => done.length === 1 && changes > 0,
+    'the word that it is done, and of the tools (AD-52)',
+  )
   t.match(done, [{ elicitationId: asked?.elicitationId }])
   t.match(await able.callTool({ name: 'github__look', arguments: {} }), {
     content: [{ text: 'did look as ludmilla' }],

@@ -5,6 +5,7 @@ import { newDpopKey } from '../../../src/auth/client/dpop.js'
 import type { CredentialRecord } from '../../../src/auth/client/record.js'
 import type { OAuthSettings } from '../../../src/auth/client/settings.js'
 import { TokenSource } from '../../../src/auth/client/token-source.js'
+import { Fault } from '../../../src/kernel/faults.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { until } from '../../support/processes.js'
@@ -191,6 +192,27 @@ t.test('AD-42 where the token has ended, the server is left alone for a moment',
   t.equal(await authorization(), 'Bearer new')
   t.equal(credential.trouble, undefined)
 })
+
+t.test(
+  'AD-42, AX-6 an authorization server that never answers is left in the end, by all at once',
+  async t => {
+    const late = new Fault('timeout', `${A} did not answer within 10 s`)
+    const web = usualWeb(() => Promise.reject(late))
+    const tokens = tokensWith({ endsMs: NOW - 1, lifeMs: 3_600_000 })
+    const { authorization, refreshes, store, refused } = setUp(recordOf({ tokens }), { web })
+    const all = await Promise.all(Array.from({ length: 50 }, () => faultOf(authorization)))
+    t.equal(new Set(all.map(fault => (fault as Fault).message)).size, 1)
+    t.match(all[0], {
+      message:
+        'Server linear wants a login, which is not possible: https://a.test did not answer within 10 s; for more run' +
+        ' `mcp-proxy auth login linear`',
+      data: { server: 'linear', reason: 'auth-unreachable' },
+    })
+    t.equal(refreshes(), 1)
+    t.equal(store.record?.tokens?.refresh, 'r')
+    t.match(await faultOf(() => refused(401, 'Bearer')), { data: { reason: 'auth-unreachable' } })
+  },
+)
 
 t.test('a clock that jumps costs a renewal, or a refused request, and nothing else', async t => {
   const record = recordOf({ tokens: tokensWith({ endsMs: NOW + 3_600_000, lifeMs: 3_600_000 }) })
