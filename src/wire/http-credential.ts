@@ -69,8 +69,12 @@ class ProvenExchange implements OutboundExchange, ReplyListener {
   start(): void {
     try {
       const headers = this.#credential.authorize(this.#request)
-      if (headers instanceof Promise) headers.then(this.#send, this.#fail)
-      else this.#send(headers)
+      if (headers instanceof Promise) {
+        headers.then(
+          got => this.#send(got),
+          (thrown: unknown) => this.#fail(thrown),
+        )
+      } else this.#send(headers)
     } catch (thrown) {
       // Nothing may be told before `send` has returned.
       queueMicrotask(() => this.#fail(thrown))
@@ -108,9 +112,12 @@ class ProvenExchange implements OutboundExchange, ReplyListener {
     this.#outbound?.discard()
     this.#outbound = undefined
     this.#isRepeated = true
-    again.then(() => {
-      if (!this.#isOver) this.start()
-    }, this.#fail)
+    again.then(
+      () => {
+        if (!this.#isOver) this.start()
+      },
+      (thrown: unknown) => this.#fail(thrown),
+    )
   }
 
   data(chunk: Buffer): void {
@@ -126,18 +133,19 @@ class ProvenExchange implements OutboundExchange, ReplyListener {
     return this.#credential.refused({ status, headers, sent: this.#sent, isRepeated })
   }
 
-  readonly #send = (headers: Headers | undefined): void => {
+  #send(headers: Headers | undefined): void {
     if (this.#isOver) return
     this.#sent = headers
-    const request =
-      headers === undefined
-        ? this.#request
-        : { ...this.#request, headers: { ...this.#request.headers, ...headers } }
-    this.#outbound = this.#http.send(request, this)
+    this.#outbound = this.#http.send(headers === undefined ? this.#request : this.#proven(headers), this)
     if (this.#isPaused) this.#outbound.pause()
   }
 
-  readonly #fail = (thrown: unknown): void => {
+  /** Spreading two objects takes eight times as long, at each request. */
+  #proven(headers: Headers): OutboundRequest {
+    return { ...this.#request, headers: Object.assign({}, this.#request.headers, headers) }
+  }
+
+  #fail(thrown: unknown): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#listener.ended(Fault.from(thrown))
