@@ -8,7 +8,7 @@ import type { HttpCredential, Refusal } from '../../wire/http-credential.js'
 import { type BearerChallenge, bearerChallenge } from './challenges.js'
 import { dpopProof } from './dpop.js'
 import { aboutLogin, needsAuth, needsScopes, type SignIn } from './faults.js'
-import type { CredentialPlace, CredentialRecord, CredentialStore } from './record.js'
+import type { CredentialPlace, CredentialRecord, CredentialStore, StepUp } from './record.js'
 import { wantMore } from './step-up.js'
 import type { TokenSource } from './token-source.js'
 
@@ -53,6 +53,7 @@ export class Credential implements HttpCredential {
   /** By the wall clock. */
   #renewAtMs = Number.POSITIVE_INFINITY
   #renewing: Promise<Headers | undefined> | undefined
+  #acquiring: Promise<CredentialRecord> | undefined
   #blocked: { readonly fault: Fault; readonly untilMs: number } | undefined
   /** The last request's: there are few, and parsing one costs as much as sending it. */
   #lastUrl = ''
@@ -176,6 +177,8 @@ export class Credential implements HttpCredential {
     const { sent, isRepeated } = refusal
     if (!isRepeated) {
       if (this.#isOld(refusal) || this.#readAnother()) return
+      // One of many that were under way: what the first has found out holds for all.
+      if (this.#blocked !== undefined) this.#checkBlocked(this.#blocked)
       if (sent !== undefined && (await this.#replaced())) return
     }
     await this.#acquire(challenge, isRepeated)
@@ -200,9 +203,9 @@ export class Credential implements HttpCredential {
 
   /** Gets tokens that need no person; else says what a login needs. */
   async #acquire(challenge: BearerChallenge | undefined, isRepeated: boolean): Promise<void> {
-    const { clock, source } = this.#context
+    const { clock } = this.#context
     const fault = needsAuth(this.#context)
-    const work = source().then(loaded => loaded.acquire(challenge))
+    const work = this.#acquired(challenge)
     try {
       const record = await within(work, { clock, ms: PATIENCE_MS, timedOut: () => fault })
       this.#take(record)
@@ -214,8 +217,19 @@ export class Credential implements HttpCredential {
     }
   }
 
+  /** All callers share one attempt. */
+  #acquired(challenge: BearerChallenge | undefined, stepUp?: StepUp): Promise<CredentialRecord> {
+    this.#acquiring ??= this.#context
+      .source()
+      .then(source => source.acquire(challenge, stepUp))
+      .finally(() => {
+        this.#acquiring = undefined
+      })
+    return this.#acquiring
+  }
+
   async #insufficient(refusal: Refusal, challenge: BearerChallenge): Promise<void> {
-    const { store, nowMs, source } = this.#context
+    const { store, nowMs } = this.#context
     const { isRepeated } = refusal
     // Somebody may have granted more meanwhile.
     if (!isRepeated && (this.#isOld(refusal) || this.#readAnother())) return
@@ -224,7 +238,7 @@ export class Credential implements HttpCredential {
     const { stepUp: before, asked } = record
     const stepUp = wantMore(before, { challenged: challenge.scopes, asked, nowMs: nowMs() })
     if (record.redirect === 'none' && !isRepeated) {
-      this.#take(await (await source()).acquire(challenge, stepUp))
+      this.#take(await this.#acquired(challenge, stepUp))
       return
     }
     if (stepUp !== before) {

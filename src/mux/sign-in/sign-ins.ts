@@ -9,7 +9,7 @@ import { textBlock } from '../../model/content.js'
 import type { Call, Client } from '../../model/links.js'
 import { type LoginReason, loginReasonOf } from '../../model/login.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
-import { errorText, RPC_CODES } from '../../model/rpc-error.js'
+import { errorText, ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import type { Server } from '../../peers/server.js'
 import { stillWanted } from '../calls/call-events.js'
@@ -157,7 +157,7 @@ export class SignIns {
     if (method === 'tools/call')
       return noInput(method, `${what}, then ask again: ${url}   (${minutes} minutes)`, name)
     const words = `Server ${name} needs a login: open ${url}`
-    return { kind: 'error', error: errorText(RPC_CODES.internal, words, { server: name, reason, url }) }
+    return { kind: 'error', error: ownErrorText(RPC_CODES.internal, words, { server: name, reason, url }) }
   }
 
   #show(id: string, client?: Client): void {
@@ -171,7 +171,7 @@ export class SignIns {
 
 const errorWith = (words: string, { data }: Fault): Outcome => ({
   kind: 'error',
-  error: errorText(RPC_CODES.internal, words, data),
+  error: ownErrorText(RPC_CODES.internal, words, data),
 })
 
 const noPage = ({ name }: Server): string =>

@@ -272,6 +272,18 @@ t.test('AD-45 who needs a login is told the command, and the server is left alon
   t.notOk(credential.changed())
 })
 
+t.test('AD-15 many requests that are refused at once find out once what a login needs', async t => {
+  const web = usualWeb(() => Response.json({ error: 'invalid_grant' }, { status: 400 }))
+  web.places[ASM] = { ...METADATA, registration_endpoint: `${A}/register` }
+  const { refused, authorization, refreshes } = setUp(recordOf(), { web })
+  await authorization()
+  const faults = await Promise.all(Array.from({ length: 50 }, () => faultOf(() => refused(401, 'Bearer'))))
+  t.same(new Set(faults.map(fault => (fault as Fault).data?.['reason'])), new Set(['needs-auth']))
+  t.equal(await faultOf(() => refused(401, 'Bearer')), faults[0], 'also those that come late')
+  t.equal(refreshes(), 1)
+  t.equal(web.to(ASM).length, 1)
+})
+
 t.test('AD-57 what is missing for a login is said in words of its own', async t => {
   const reasonAfter = async (places: Record<string, object>) => {
     const web = usualWeb()
