@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs'
 import { devNull } from 'node:os'
-import { Fault } from '../kernel/faults.js'
+import { Fault, type FaultData } from '../kernel/faults.js'
 
 /** The most files that loading a module opens at once. */
 const FILES = 16
@@ -19,6 +19,13 @@ const checkDescriptors = (): void => {
 const LOST =
   'a part of the proxy cannot be loaded; if it was updated or removed since it was started, start it again'
 
+let onLost: () => FaultData | undefined = () => undefined
+
+/** Has this called whenever a part is missed; what it returns goes with the error. */
+export const whenPartIsLost = (react: () => FaultData | undefined): void => {
+  onLost = react
+}
+
 /**
  * Loads a module when it is first needed. Node never retries a module that once failed to load
  * (https://nodejs.org/api/esm.html#no-requirecache), so while file descriptors are short it is not tried: the
@@ -30,10 +37,13 @@ export const lateModule = <T>(load: () => Promise<T>, check = checkDescriptors):
   return async () => {
     if (loaded === undefined) {
       check()
-      loaded = load().catch((thrown: unknown) => {
-        throw new Fault('unavailable', LOST, { cause: thrown })
-      })
+      loaded = load()
     }
-    return await loaded
+    try {
+      return await loaded
+    } catch (thrown) {
+      const data = onLost()
+      throw new Fault('unavailable', LOST, { cause: thrown, ...(data && { data }) })
+    }
   }
 }

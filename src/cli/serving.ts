@@ -7,6 +7,7 @@ import type { Proxy, ProxyOptions } from '../app/proxy.js'
 import type { Reloader } from '../app/reload.js'
 import type { Instance, InstanceOptions } from '../app/state/instance.js'
 import { type ConfigDiff, isSameSetting } from '../config/diff.js'
+import type { parseConfig as parse } from '../config/parse.js'
 import type { Loaded, LogLevel, ProxyConfig } from '../config/types.js'
 import { systemClock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
@@ -102,10 +103,16 @@ export const loadParts = async () => {
   return [proxy, ...(await Promise.all(others))] as const
 }
 
+/** Loaded at the start: an update may have taken them away by the time the file changes. */
+const reloadParts = async () => ({
+  ...(await import('../app/reload.js')),
+  ...(await import('../config/parse.js')),
+})
+
 const start = async (served: Served) => {
   const { config, level, verb, source, seat, environment } = served
   const [{ createProxy }, { createLogger }, shutdowns, { stateDir }] = await loadParts()
-  const reload = source && (await isFile(source.file)) ? await import('../app/reload.js') : undefined
+  const reload = source && (await isFile(source.file)) ? await reloadParts() : undefined
   // On Windows SIGHUP means only that the console is closed.
   const terminal = reload && process.platform !== 'win32' ? shutdowns.watchTerminal() : undefined
   const lines = new KeptLines()
@@ -121,7 +128,7 @@ const start = async (served: Served) => {
     reread: () => followed?.reload,
   })
   const reloader =
-    source && reload && new reload.Reloader({ ...source, ...reloading(proxy, log, { ...served, source }) })
+    source && reload && new reload.Reloader(reloading(proxy, log, { ...served, source }, reload))
   const followed = reloader && (await follow(reloader, proxy, environment))
   let instance: Promise<Instance | undefined> | undefined
   let control: Control | undefined
@@ -196,7 +203,9 @@ const reloading = (
   proxy: Proxy,
   log: AdjustableLogger,
   { config, source, environment }: Served & { readonly source: Source },
+  { parseConfig }: { readonly parseConfig: typeof parse },
 ) => ({
+  ...source,
   apply: (next: ProxyConfig): ConfigDiff => {
     // The command line decides where to listen for as long as we run.
     const isSame = isSameSetting('listen', source.loaded.config, next)
@@ -207,7 +216,6 @@ const reloading = (
   },
   onRefused: (problems: readonly string[]): void => proxy.audit.reloaded({ result: 'refused', problems }),
   parse: async (text: string): Promise<Loaded> => {
-    const { parseConfig } = await import('../config/parse.js')
     const { file } = source
     if (environment === undefined) return parseConfig(text, file, process.env)
     return await environment.load((env, later) => parseConfig(text, file, env, later))

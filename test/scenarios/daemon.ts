@@ -11,10 +11,12 @@ import {
   installed,
   pidAt,
   placeFor,
+  reinstall,
   WAITING,
   waiting,
 } from '../support/proxy/shared-daemon.js'
 import { configFile, runHere, startBin } from '../support/proxy/start.js'
+import { startServer } from '../support/server/started-server.js'
 
 /** How often what is about races is repeated; a hundred or more show more. */
 const ROUNDS = Number(process.env['MCP_TEST_ROUNDS'] ?? 1)
@@ -199,6 +201,31 @@ t.test(
       clients.map(() => ''),
       'and nobody notices',
     )
+  },
+)
+
+t.test(
+  'a daemon that misses a part after an update leaves its clients to the next',
+  { skip: skipWithout.links },
+  async t => {
+    const file = configured(t)
+    const { socket } = placeFor(file)
+    const shim = installed(t, '0.1.0')
+    const client = new ShimClient(t, file, { bin: shim })
+    await client.initialize()
+    t.match(await client.call('w__wait', { note: 1 }), { note: 1 })
+    const before = (await pidAt(socket)) ?? 0
+    reinstall(shim)
+    const { entry } = await startServer(t, 'http', '2025-11-25')
+    writeFileSync(file, JSON.stringify({ mcpServers: { ...waiting(), remote: entry } }))
+    await until(async () => {
+      t.match(await client.call('w__wait', { note: 2 }), { note: 2 }, 'no call is lost')
+      const { result } = await client.answer(client.ask('tools/list'))
+      return /"remote__/.test(JSON.stringify(result))
+    }, 'tools of a server that needs that part')
+    t.notOk(isRunning(before))
+    t.equal(client.running.err, '')
+    await client.leave()
   },
 )
 

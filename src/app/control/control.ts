@@ -30,6 +30,7 @@ import type { MetricsPages } from '../metrics/pages.js'
 import { readPrivate, writePrivate } from '../state/private-file.js'
 import type { ProxyStatus } from '../status.js'
 import type { KeptLines, LogFilter } from './kept-lines.js'
+import { type OwnFiles, watchOwnFiles } from './own-files.js'
 import { occupantOf, tokenIn } from './seat.js'
 import type { LocalSessions } from './sessions.js'
 
@@ -58,6 +59,8 @@ export interface Controlled {
   readonly kept: string | undefined
   /** Whether somebody starts us again after the code for that. */
   readonly isService: boolean
+  /** A file that each installation of ours writes, if not that of this one. */
+  readonly ownFile?: URL | undefined
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
@@ -89,7 +92,8 @@ const LOOK_MS = 5000
 export const openControl = async (place: Place, controlled: Controlled): Promise<Control> => {
   const server = createControlServer(controlled.bounds.max.connections)
   const token = tokenIn(place.token)
-  const api = new ControlApi(controlled, token)
+  const ownFiles = watchOwn(controlled)
+  const api = new ControlApi(controlled, token, () => ownFiles.look())
   server.on('request', (request, response) => void api.answer(request, response))
   server.on('upgrade', (request, socket, head) => api.upgrade(request, socket, head))
   const stop = await bindPath(server, place.socket)
@@ -101,6 +105,7 @@ export const openControl = async (place: Place, controlled: Controlled): Promise
     place,
     async close() {
       watch.cancel()
+      ownFiles.close()
       const stopped = stop()
       server.closeAllConnections()
       await stopped
@@ -163,14 +168,30 @@ const watchPlace = (place: Place, { clock, log, end }: Controlled) => {
   }
 }
 
+const watchOwn = (controlled: Controlled): OwnFiles => {
+  const { clock, file, kept, log, ownFile, refusal, status } = controlled
+  return watchOwnFiles({
+    file: ownFile,
+    // A person would have to start us again.
+    isStartedAgain: file !== undefined && kept !== 'serve',
+    isQuiet: () => status().calls === 0,
+    handOver: () => handOver(controlled),
+    ...{ refusal, clock, log },
+  })
+}
+
+const handOver = ({ end, isService }: Controlled): void => end(isService ? HANDED_OVER : 0)
+
 /** The paths of the private socket (docs/daemon.md). */
 class ControlApi {
   readonly #controlled: Controlled
   readonly #token: Buffer | undefined
+  readonly #onHello: () => void
 
-  constructor(controlled: Controlled, token: Buffer | undefined) {
+  constructor(controlled: Controlled, token: Buffer | undefined, onHello: () => void) {
     this.#controlled = controlled
     this.#token = token
+    this.#onHello = onHello
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -216,7 +237,7 @@ class ControlApi {
   }
 
   #run(what: string): object | undefined {
-    const { end, isService, kept, reload, sessions, status } = this.#controlled
+    const { end, kept, reload, sessions, status } = this.#controlled
     switch (what) {
       case 'GET /v1/status':
         return { ...status(), ...(kept !== undefined && { kept }) }
@@ -226,7 +247,7 @@ class ControlApi {
         end(0)
         return this.#ending()
       case 'POST /v1/hand-over':
-        end(isService ? HANDED_OVER : 0)
+        handOver(this.#controlled)
         return this.#ending()
       case 'POST /v1/ui':
         return { version: 1, code: this.#controlled.newPageCode() }
@@ -305,6 +326,7 @@ class ControlApi {
     const lines = ['connection: Upgrade', `upgrade: ${LINES_PROTOCOL}`, `${HELLO_HEADER}: ${welcome}`]
     socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('\r\n')}\r\n\r\n`)
     if (head.length > 0) socket.unshift(head)
+    this.#onHello()
     sessions.serve(session, new LineChannel(socket, { peer: 'client', log, clock, bounds }), hello)
   }
 

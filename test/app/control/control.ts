@@ -1,9 +1,12 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { type Controlled, openControl } from '../../../src/app/control/control.js'
 import { KeptLines } from '../../../src/app/control/kept-lines.js'
 import { asking, occupantOf } from '../../../src/app/control/seat.js'
+import { lateModule } from '../../../src/app/late-module.js'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS, type Limits } from '../../../src/kernel/limits.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
@@ -69,6 +72,56 @@ t.test('the private socket tells of the proxy, and does what its user wants', as
   t.match(JSON.parse(readFileSync(place.facts, 'utf8')), { pid: process.pid, config: '/etc/mcp.json' })
   await control.close()
   t.notOk(existsSync(place.facts))
+})
+
+t.test('a proxy whose files were replaced makes room once nothing is under way', async t => {
+  const file = join(t.testdir({ 'main.js': 'old' }), 'main.js')
+  let calls = 1
+  const { did, clock, place } = await setUp(t, {
+    ownFile: pathToFileURL(file),
+    status: () => ({ pid: process.pid, calls }) as unknown as ReturnType<Controlled['status']>,
+  })
+  const hello = async () => {
+    const { stream } = await askToConnect(asking(place))
+    stream.destroy()
+  }
+  await hello()
+  calls = 0
+  clock.advance(60_000)
+  t.same(did, [], 'they are as they were')
+  rmSync(file)
+  await hello()
+  clock.advance(60_000)
+  t.same(did, [], 'nothing is there that could take over')
+  writeFileSync(file, 'another')
+  calls = 1
+  await hello()
+  clock.advance(60_000)
+  t.same(did, [], 'a call is under way')
+  calls = 0
+  clock.advance(4000)
+  t.same(did, [], 'and another may come')
+  await hello()
+  clock.advance(4000)
+  t.same(did, [0], 'once')
+})
+
+t.test('a proxy that misses a part of its own makes room at once, unless a person started it', async t => {
+  const part = lateModule(() => Promise.reject(new Error('gone')))
+  for (const { kept, lost, ended } of [
+    { kept: undefined, lost: { refusal: 'word' }, ended: [0] },
+    { kept: 'serve', lost: undefined, ended: [] },
+  ]) {
+    const file = join(t.testdirName, kept ?? 'auto')
+    const { did, control } = await setUp(t, { kept, ownFile: pathToFileURL(file) })
+    t.match(await part().catch((thrown: unknown) => thrown), { code: 'unavailable', data: undefined })
+    t.same(did, [], 'nobody would have that part')
+    mkdirSync(t.testdirName, { recursive: true })
+    writeFileSync(file, 'new')
+    t.match(await part().catch((thrown: unknown) => thrown), { code: 'unavailable', data: lost })
+    t.same(did, ended)
+    await control.close()
+  }
 })
 
 t.test('whoever keeps a service starts it again after the code for that', async t => {

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -63,4 +63,15 @@ export const installed = (t: Test, version: string): string => {
   const manifest: object = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...manifest, version }))
   return join(folder, 'bin/connect.cjs')
+}
+
+/** Installs another build in place of one from `installed`: its parts have other names. */
+export const reinstall = (shim: string): void => {
+  const dist = resolve(shim, '../../dist')
+  for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
+    if (!name.endsWith('.js')) continue
+    const text = readFileSync(join(dist, name), 'utf8')
+    writeFileSync(join(dist, name), text.replaceAll('part-', 'piece-'))
+    if (name.startsWith('part-')) renameSync(join(dist, name), join(dist, name.replace('part-', 'piece-')))
+  }
 }
