@@ -1,5 +1,5 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, isIP } from 'node:net'
 import { Deferred } from '../../kernel/async/deferred.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
 
@@ -59,7 +59,9 @@ class Listener implements LoopbackListener {
   /** A browser may take either address for `localhost`: then both are ours, or neither. */
   async listen(): Promise<boolean> {
     const { hostname, port } = this.#redirect
-    const [first, second] = hostname === '[::1]' ? ['::1'] : ['127.0.0.1', '::1']
+    const address = hostname.replace(/^\[(.*)\]$/, '$1')
+    const isUsual = isIP(address) === 0 || address === '127.0.0.1'
+    const [first, second] = isUsual ? ['127.0.0.1', '::1'] : [address]
     try {
       const bound = await this.#bind(first, Number(port))
       this.#redirect.port = String(bound)
