@@ -112,12 +112,18 @@ const probeOne = async (
 /** The server under its own names, so that it is known what becomes of them. */
 const plainly = (server: ServerConfig, timeoutMs: number): ServerConfig => {
   const { timeouts, tools } = server
-  const [connectMs, listMs] = [timeouts.connectMs, timeouts.listMs].map(ms => Math.min(ms, timeoutMs))
+  const atMost = (ms: number): number => Math.min(ms, timeoutMs)
   return {
     ...server,
     prefix: false,
     tools: { ...tools, rename: {} },
-    timeouts: { ...timeouts, connectMs: connectMs ?? timeoutMs, listMs: listMs ?? timeoutMs },
+    timeouts: {
+      ...timeouts,
+      connectMs: atMost(timeouts.connectMs),
+      initializeMs: atMost(timeouts.initializeMs),
+      probeMs: atMost(timeouts.probeMs),
+      listMs: atMost(timeouts.listMs),
+    },
   }
 }
 

@@ -28,8 +28,7 @@ t.test('servers are started, asked what they have and ended, and it is told what
   if (config === undefined) throw new Error('bad configuration')
   const servers = config.servers.map(server => ({
     ...server,
-    // The tests of probing wait for a silent server as long as this.
-    timeouts: { ...server.timeouts, ...(server.name === 'silent' && { connectMs: 300 }) },
+    timeouts: { ...server.timeouts, ...(server.name === 'silent' && { probeMs: 100, initializeMs: 100 }) },
   }))
   const found = await probeServers(config, servers, 20_000)
   const [tiny, bare, noisy, dies, silent] = found
@@ -47,4 +46,13 @@ t.test('servers are started, asked what they have and ended, and it is told what
   t.match(noisy, { state: 'ready', noise: 'Server is up' })
   t.match(dies, { state: 'failed', why: 'exited with code 3', lastWords: ['no ***'], tools: [] })
   t.match(silent, { state: 'failed' })
+})
+
+t.test('a server that says nothing takes no longer than was asked for', async t => {
+  const silent = { command: process.execPath, args: ['-e', 'process.stdin.resume()'] }
+  const { config } = parseConfig(JSON.stringify({ mcpServers: { silent } }), 'mcp.json', process.env)
+  if (config === undefined) throw new Error('bad configuration')
+  const [probe] = await probeServers(config, config.servers, 100)
+  t.match(probe, { server: 'silent', state: 'failed' })
+  t.ok((probe?.ms ?? Infinity) < 30_000, 'and not as long as it may take for clients')
 })
