@@ -228,8 +228,10 @@ t.test('who follows hears first what is, and then what changes', async t => {
 })
 
 t.test('eight may follow at a time, and who comes back reads on where it was', async t => {
-  const { send, page, proxy } = await setUp(t, { a: { ...tiny(), start: 'eager' } })
+  const { send, page, post, proxy } = await setUp(t, { a: { ...tiny(), start: 'eager' } })
   await until(() => proxy.status().servers[0]?.state === 'ready', 'the server')
+  // Has it say a second line.
+  await post('servers/a/restart')
   const aborts = Array.from({ length: 8 }, () => new AbortController())
   const open = await Promise.all(
     aborts.map(({ signal }) => send('logs', { headers: { ...page, accept: 'text/event-stream' }, signal })),
