@@ -1,7 +1,9 @@
+import type { IncomingMessage } from 'node:http'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import t from 'tap'
-import { firstWorkspace, inWorkspace } from '../../src/app/workspace.js'
+import { firstWorkspace, inWorkspace, workspaceOfRequest } from '../../src/app/workspace.js'
 import { parseConfig } from '../../src/config/parse.js'
 import type { StdioTransport } from '../../src/config/types.js'
 
@@ -65,4 +67,22 @@ t.test('an entry that names the folder of a client runs once for each folder', a
   t.same(read({ url: 'https://x/${workspaceFolder}' }).words, [
     'mcpServers.a.url: the variable workspaceFolder is not set',
   ])
+})
+
+t.test('a program of this machine names its folder in a header, and nobody else does', async t => {
+  const folder = t.testdir({ file: '' })
+  const from = (headers: Record<string, string>, remoteAddress: string | undefined = '127.0.0.1') =>
+    workspaceOfRequest({ headers, socket: { remoteAddress } } as unknown as IncomingMessage)
+  const named = { 'mcp-proxy-workspace': folder }
+  t.equal(from(named), folder)
+  t.equal(from({ 'mcp-proxy-workspace': pathToFileURL(folder).href }), folder, 'as a URI')
+  t.equal(from({ 'mcp-proxy-workspace': 'file://%ff/' }), undefined)
+  t.equal(from({ 'mcp-proxy-workspace': 'not/absolute' }), undefined)
+  t.equal(from({}), undefined)
+  t.equal(from(named, '192.0.2.1'), undefined, 'from elsewhere')
+  for (const hop of ['forwarded', 'x-forwarded-for', 'via'])
+    t.equal(from({ ...named, [hop]: 'x' }), undefined, `through another proxy, which says ${hop}`)
+  for (let n = 0; n < 300; n += 1)
+    t.equal(from({ 'mcp-proxy-workspace': join(folder, String(n)) }), undefined)
+  t.equal(from(named), folder, 'however many are named')
 })

@@ -46,6 +46,7 @@ const env = {
   ...process.env,
   BROWSER: here('../fixtures/browser.mjs'),
   [process.platform === 'win32' ? 'LOCALAPPDATA' : 'XDG_STATE_HOME']: folder,
+  MCP_PROXY_RUN_DIR: join(folder, 'run'),
 }
 const argv = (...args) => [here('../../bin/mcp-proxy.js'), ...args, '--config', config]
 

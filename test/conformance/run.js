@@ -101,7 +101,7 @@ const runSuite = (args, env = {}) =>
 const withState = async use => {
   const folder = await mkdtemp(join(tmpdir(), 'mcp-proxy-conformance-'))
   try {
-    return await use({ XDG_STATE_HOME: folder })
+    return await use({ XDG_STATE_HOME: folder, MCP_PROXY_RUN_DIR: join(folder, 'run') })
   } finally {
     await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
   }

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { parseConfig } from '../../src/config/parse.js'
+import { lookAtPrograms } from '../../src/doctor/checks/servers.js'
 import { documentOf, examine, type FactSources, gatherOnce, worstFirst } from '../../src/doctor/examine.js'
 import type {
   ClientEntry,
@@ -613,4 +614,22 @@ t.test('the worst comes first', async t => {
     found.map(({ id }) => id),
     ['D002', 'D041', 'D032', 'D034'],
   )
+})
+
+t.test('how to get a program that is missing depends on the machine', async t => {
+  const missing = (command: string, platform: NodeJS.Platform) =>
+    lookAtPrograms([{ server: 's', command, args: [], path: undefined, searched: 'PATH' }], platform)[0]?.mend
+  const rows: readonly (readonly [command: string, posix: RegExp, windows: RegExp])[] = [
+    ['npx', /nodejs\.org/, /nodejs\.org/],
+    ['npm', /nodejs\.org/, /nodejs\.org/],
+    ['/opt/bin/node', /nodejs\.org/, /nodejs\.org/],
+    ['uvx', /install\.sh/, /install\.ps1/],
+    ['UV.EXE', /install\.sh/, /install\.ps1/],
+    ['docker', /docs\.docker\.com/, /docs\.docker\.com/],
+    ['bunx', /bun\.sh/, /bun\.sh/],
+  ]
+  for (const [command, posix, windows] of rows) {
+    t.match(missing(command, 'linux'), posix, command)
+    t.match(missing(command, 'win32'), windows, `${command} on Windows`)
+  }
 })

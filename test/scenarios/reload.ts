@@ -93,7 +93,10 @@ const follow = (t: Test, entries: Entries, more?: object): Promise<Followed> =>
 
 /** The process of each of these servers that serves this client; others may be there for others. */
 const pidsFor = async (client: RawClient, ...names: readonly string[]): Promise<Record<string, number>> => {
-  const pids = names.map(async name => [name, Number(textOf(await client.call(`pid-${name}`, `${name}__pid`)))])
+  const pids = names.map(async name => [
+    name,
+    Number(textOf(await client.call(`pid-${name}`, `${name}__pid`))),
+  ])
   return Object.fromEntries(await Promise.all(pids))
 }
 

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { strToU8, zipSync } from 'fflate'
 import t, { type Test } from 'tap'
-import { runHere, TINY } from '../../support/proxy/start.js'
+import { runHere, setEnv, TINY } from '../../support/proxy/start.js'
 
 const fileOf = (t: Test) => {
   const config = join(t.testdir(), 'mcp.json')
@@ -81,9 +82,33 @@ t.test('add says what it lacks', async t => {
     [['x', 'https://x', '--env', 'A=b'], /--env is for a command/],
     [['x', '--header', 'A: b', '--', 'y'], /--header is for a URL/],
     [['x', 'https://x', '--header', 'A'], /--header needs "Name: value"/],
+    [['x', 'https://x', '--', 'y'], /are two servers/],
+    [['x', '--header', 'A: b'], /--header is for a URL/],
     [['x', '--env', 'A', '--', 'y'], /--env needs KEY=VALUE/],
     [['x', '--'], /which command\?/],
   ] as const) {
     t.match(await runHere(t, 'add', '--config', config, ...words), { code: 2, err: says })
   }
+})
+
+t.test('add takes a bundle, and asks for what that cannot do without', async t => {
+  const { config, read } = fileOf(t)
+  const manifest = {
+    name: 'my tool',
+    server: { mcp_config: { command: '${__dirname}/run', env: { K: '${user_config.api_key}' } } },
+    user_config: { api_key: { sensitive: true } },
+  }
+  const bundle = join(t.testdirName, 'a.mcpb')
+  writeFileSync(bundle, zipSync({ 'manifest.json': strToU8(JSON.stringify(manifest)), run: strToU8('x') }))
+  const add = (...more: string[]) => runHere(t, 'add', bundle, '--no-check', '--config', config, ...more)
+  t.match(await add(), { code: 2, err: /needs API_KEY: set them, or run this on a terminal/ })
+  t.notOk(existsSync(config), 'nothing is written without it')
+  setEnv(t, { API_KEY: 'planted' })
+  const added = await add('--as', 'mine', '--json')
+  t.match(added, { code: 0 })
+  t.match(JSON.parse(added.out), { version: 1, file: config, name: 'mine' })
+  const { command, env } = read().mine
+  t.equal(readFileSync(command, 'utf8'), 'x', 'its program is unpacked')
+  t.same(env, { K: '${API_KEY}' })
+  t.match(await runHere(t, 'add', `${bundle}x.mcpb`, '--config', config), { code: 4, err: /cannot be read/ })
 })

@@ -145,9 +145,9 @@ export interface Flow {
 }
 
 /** Far longer than any flow takes: what hangs is to fail by itself. */
-const FLOW_MS = 15_000
+const FLOW_MS = 60_000
 /** For a machine that has much else to do. */
-const FILE_MS = 240_000
+const FILE_MS = 600_000
 
 /**
  * Runs flows in every pair, in this order and one after the other: they may build on each other. A server

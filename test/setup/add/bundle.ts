@@ -47,3 +47,16 @@ t.test('a bundle that is none, or that reaches outside itself, is refused', asyn
   )
   await t.rejects(outside.unpack(), /outside itself/)
 })
+
+t.test('a bundle for another platform, or that says little, is read as far as it goes', async t => {
+  const folder = t.testdir()
+  const config = (mcp: object, more: object = {}) =>
+    zip({ 'manifest.json': JSON.stringify({ server: { mcp_config: mcp }, ...more }) })
+  const plain = readBundle('a.mcpb', config({ command: 'node' }), folder)
+  t.match(plain, { name: 'bundle', inputs: [] })
+  t.same(plain.entry, { command: 'node' })
+  const overrides = { linux: { command: 'here' }, win32: { command: 'here' } }
+  t.match(readBundle('a.mcpb', config({ command: 'there', platform_overrides: overrides }), folder).entry, {
+    command: 'here',
+  })
+})

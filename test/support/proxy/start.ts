@@ -110,7 +110,10 @@ export interface Ran {
 }
 
 /** Runs a command line in this process, which is quicker than a new one. */
-export const runHere = async (t: Test, ...argv: string[]): Promise<Ran> => {
+export const runHere = (t: Test, ...argv: string[]): Promise<Ran> => captured(t, () => main(argv))
+
+/** Does work of the command line in this process, and keeps what it writes. */
+export const captured = async (t: Test, work: () => Promise<number>): Promise<Ran> => {
   const texts = { out: '', err: '' }
   const into = (key: 'out' | 'err') => (chunk: string | Uint8Array, done?: () => void) => {
     texts[key] += typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString()
@@ -123,7 +126,7 @@ export const runHere = async (t: Test, ...argv: string[]): Promise<Ran> => {
     t.capture(console, 'log', (text: string) => into('out')(`${text}\n`)),
   ]
   try {
-    return { code: await main(argv), ...texts }
+    return { code: await work(), ...texts }
   } finally {
     for (const release of releases) {
       if ('restore' in release) (release as { restore(): void }).restore()

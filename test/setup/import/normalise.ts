@@ -1,0 +1,121 @@
+import { sep } from 'node:path'
+import t from 'tap'
+import { type Dialect, normalise } from '../../../src/setup/import/normalise.js'
+
+const PLAIN: Dialect = { timeoutUnit: 'ms', hasShellVariables: false }
+const SHELL: Dialect = { timeoutUnit: 's', hasShellVariables: true }
+
+/** What stands in a client's file, what becomes of it, and what is said about it. */
+const ROWS: readonly (readonly [
+  what: string,
+  source: object,
+  entry: object,
+  notes?: readonly RegExp[],
+  dialect?: Dialect,
+])[] = [
+  [
+    'a command line in one text',
+    { command: 'npx -y "my server" \'--a b\'' },
+    { command: 'npx', args: ['-y', 'my server', '--a b'] },
+    [/was one text/],
+  ],
+  ['a path with spaces', { command: '/opt/my tools/server' }, { command: '/opt/my tools/server' }],
+  [
+    'a list as the command',
+    { command: ['uvx', 'git', 7], cwd: '/w' },
+    { command: 'uvx', args: ['git', '7'], cwd: '/w' },
+  ],
+  [
+    'a command with a path of its own',
+    { command: { path: 'x', args: ['y'], env: { A: 'b', N: 1, T: true, Z: null } } },
+    { command: 'x', args: ['y'], env: { A: 'b', N: 1, T: true, Z: null } },
+  ],
+  [
+    'names of variables in place of values',
+    { command: 'x', env_vars: ['A', { name: 'B' }], env_keys: ['C'] },
+    { command: 'x', env: { A: '${A}', B: '${B}', C: '${C}' } },
+  ],
+  [
+    'variables of a shell',
+    { command: 'x', env: { A: '$HOME/x', B: '%APPDATA%' } },
+    { command: 'x', env: { A: '${HOME}/x', B: '${APPDATA}' } },
+    [],
+    SHELL,
+  ],
+  ['the separator of a path', { command: 'a${pathSeparator}b' }, { command: `a${sep}b` }],
+  [
+    'a command in place of a value',
+    { command: 'x', env: { A: '${cmd:pass show a}' } },
+    { command: 'x', env: { A: '$${cmd:pass show a}' }, disabled: true },
+    [/would run a program/],
+  ],
+  ['an HTTP address', { httpUrl: 'https://a.example/mcp' }, { type: 'http', url: 'https://a.example/mcp' }],
+  [
+    'an address in a transport of its own',
+    { transport: { type: 'streamable-http', url: 'https://a.example/' } },
+    { type: 'http', url: 'https://a.example/' },
+  ],
+  ['a socket', { type: 'http', url: 'unix:/run/x.sock' }, { url: 'unix:/run/x.sock' }],
+  [
+    'tokens in variables',
+    { url: 'https://a.example/', bearer_token_env_var: 'TOKEN', env_http_headers: { 'X-A': 'A' } },
+    { url: 'https://a.example/', headers: { Authorization: 'Bearer ${TOKEN}', 'X-A': '${A}' } },
+  ],
+  ['a key', { url: 'https://a.example/', apiKey: 'k' }, { headers: { Authorization: 'Bearer k' } }],
+  [
+    'a key for basic authentication',
+    { url: 'https://a.example/', apiKey: { key: 'k', authorization_type: 'basic' } },
+    { headers: { Authorization: 'Basic k' } },
+  ],
+  [
+    'a key in a header of its own',
+    { url: 'https://a.example/', apiKey: { key: 'k', authorization_type: 'custom', custom_header: 'X-K' } },
+    { headers: { 'X-K': 'k' } },
+  ],
+  [
+    'a key in a header that is not named',
+    { url: 'https://a.example/', apiKey: { key: 'k', authorization_type: 'custom' } },
+    { headers: { 'X-Api-Key': 'k' } },
+  ],
+  ['seconds', { command: 'x', timeout: 90 }, { timeouts: { call: '90s' } }, [], SHELL],
+  ['milliseconds', { command: 'x', timeout: 1500 }, { timeouts: { call: '1500ms' } }],
+  [
+    'a call that may take an hour',
+    { command: 'x', tool_timeout_sec: 3600, startup_timeout_sec: 20 },
+    { timeouts: { connect: '20s', call: '3600s', total: '3600s' } },
+  ],
+  ['limits of ours', { command: 'x', timeouts: { call: '5s' } }, { timeouts: { call: '5s' } }],
+  ['rules of ours', { command: 'x', tools: { deny: ['a*'] } }, { tools: { deny: ['a*'] } }],
+  [
+    'approvals of each tool',
+    { command: 'x', tools: { a: { approval: 'never' } } },
+    { command: 'x' },
+    [/approvals stay/],
+  ],
+  [
+    'tools by name',
+    { command: 'x', includeTools: ['a'], excludeTools: ['b'], disabledTools: ['c'] },
+    { tools: { allow: ['a'], deny: ['b', 'c'] } },
+  ],
+  ['all tools', { command: 'x', tools: ['*'] }, { command: 'x' }],
+  ['what nobody knows', { command: 'x', moon: 'full', _own: 1 }, { command: 'x' }, [/^left out: moon$/]],
+]
+
+t.test('whatever a client calls it, it becomes an entry of ours', async t => {
+  for (const [what, source, entry, notes = [], dialect = PLAIN] of ROWS) {
+    const found = normalise(source as Parameters<typeof normalise>[0], dialect)
+    t.match(found.entry, entry, what)
+    t.match(found.notes, notes, `${what}: what is said`)
+    t.equal(found.notes.length, notes.length, `${what}: and nothing else`)
+  }
+})
+
+t.test('what a client would ask its user for is named as a variable', async t => {
+  const { entry, inputs } = normalise(
+    { command: 'x', env: { A: '${input:api-key}', B: '${input:9}' } },
+    PLAIN,
+  )
+  t.match(entry, { env: { A: '${API_KEY}' } })
+  t.equal(inputs.length, 2)
+  t.equal(inputs[0], 'API_KEY')
+})
