@@ -38,7 +38,7 @@ const session = async ({ client, wire, asked, call }: Connected): Promise<void> 
 }
 
 // It starts many processes, on a machine that may have much else to do.
-t.setTimeout(480_000)
+t.setTimeout(600_000)
 for (const mode of EVERYTHING) {
   t.test(`the reference server in its mode ${mode}`, async t => {
     const entry = await startEverything(t, mode)

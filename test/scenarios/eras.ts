@@ -65,7 +65,7 @@ const updatesIn = ({ wire }: Connected, resource: string): readonly string[] =>
     .map(({ params }) => params.uri as string)
     .filter(uri => uri.endsWith(resource))
 
-t.setTimeout(240_000)
+t.setTimeout(600_000)
 t.test('ten servers of both eras, behind clients of both eras at once', async t => {
   const clients = await proxyOfTen(t)
   const [legacy, oldest, modern, pipe] = clients as [Connected, Connected, Connected, Connected]

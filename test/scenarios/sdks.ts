@@ -164,7 +164,7 @@ const session = async (t: Test, client: OldClient, alias: string, isNew: boolean
   )
 }
 
-t.setTimeout(120_000)
+t.setTimeout(600_000)
 t.test('clients of every age list and call everything, at servers of both eras behind one proxy', async t => {
   const entries = await Promise.all(
     SERVERS.map(async alias => {
