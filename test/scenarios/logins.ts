@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { hello, mirrored, modern } from '../support/era/codec.js'
@@ -19,13 +21,10 @@ const files = (): readonly string[] =>
     .filter(name => name.endsWith('.json'))
     .map(name => join(FOLDER, name))
 const record = () => JSON.parse(readFileSync(files()[0] ?? '', 'utf8'))
+const edit = (more: object): void =>
+  writeFileSync(files()[0] ?? '', JSON.stringify({ ...record(), ...more }), { mode: 0o600 })
 /** Makes the store say that the access token has ended. */
-const age = (endsMs = 1): void => {
-  const now = record()
-  writeFileSync(files()[0] ?? '', JSON.stringify({ ...now, tokens: { ...now.tokens, endsMs } }), {
-    mode: 0o600,
-  })
-}
+const age = (endsMs = 1): void => edit({ tokens: { ...record().tokens, endsMs } })
 
 const setUp = async (t: Test, entry: object = {}) => {
   const server = await LoginServer.start(t)
@@ -265,13 +264,12 @@ t.test(
   async t => {
     const { server, logIn } = await setUp(t)
     await logIn()
-    const port = Number(new URL(record().client.redirectUri).port)
-    const other = createServer()
-    // Where it is taken already, that will do.
-    await new Promise<unknown>(resolve =>
-      other.once('error', resolve).listen(port, '127.0.0.1', () => resolve(0)),
-    )
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
     t.teardown(() => other.close())
+    const { port } = other.address() as AddressInfo
+    const { client } = record()
+    edit({ client: { ...client, redirectUri: `http://127.0.0.1:${port}/callback` } })
     await logIn()
     t.equal(server.to('/register').length, 2)
     t.not(Number(new URL(record().client.redirectUri).port), port)
@@ -281,10 +279,12 @@ t.test(
         oauth: { clientId: 'mine', redirectUri: `http://127.0.0.1:${port}/back` },
       },
     })
-    t.match(await runHere(t, 'auth', 'login', 'linear', '--config', config), {
-      code: 4,
-      err: new RegExp(`port ${port}`),
-    })
+    const logInThere = (...flags: string[]) =>
+      runHere(t, 'auth', 'login', 'linear', '--config', config, ...flags)
+    t.match(await logInThere('--timeout', '1s'), { code: 4, err: new RegExp(`port ${port}`) })
+    const waiting = logInThere()
+    other.close()
+    t.match(await waiting, { code: 0 }, 'another login that ends makes room')
   },
 )
 
@@ -321,7 +321,7 @@ t.test(
     server.answers.set('/register', () => ({ status: 422, body: {} }))
     t.match(await logIn(), {
       code: 4,
-      err: /refused to register us \(HTTP status 422\)[\s\S]*redirect URI http:\/\/127\.0\.0\.1:\d+\/callback[\s\S]*oauth\.clientId/,
+      err: /refused to register us \(HTTP status 422\)[\s\S]*redirect URI http:\/\/127\.0\.0\.1:41873\/callback[\s\S]*oauth\.clientId/,
     })
     server.answers.set('/token', () => ({ status: 200, body: { error: 'bad_verification_code' } }))
     server.answers.delete('/register')

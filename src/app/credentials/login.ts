@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import { setTimeout } from 'node:timers/promises'
 import { beginDeviceLogin } from '../../auth/client/device-flow.js'
 import { beginLogin, finishLogin, type LoginRequest } from '../../auth/client/login-flow.js'
 import { isMachineGrant } from '../../auth/client/machine-grants.js'
@@ -41,8 +42,13 @@ export interface LoginOptions {
   readonly say: (line: string) => void
 }
 
-/** Where browsers are sent if nothing else is configured or registered. */
+/** Where browsers are sent back to where a person or our document told the authorization server so. */
 const REDIRECT = 'http://127.0.0.1:41873/callback'
+/** The same for a registration of ours: at a port that is chosen with it. */
+const ANY_PORT = 'http://127.0.0.1:0/callback'
+/** How long to wait for a port that must be that one: another login may be about to end. */
+const PORT_WAIT_MS = 5000
+const POLL_MS = 50
 
 /** Signs in at a server. Resolves with what was granted; rejects with a Fault that says why nobody is. */
 export const logIn = async (options: LoginOptions): Promise<CredentialRecord> => {
@@ -155,6 +161,7 @@ class Login {
     const { settings, forgetsClient } = this.#options
     return becomeClient(this.#context, {
       ...{ discovery, settings, redirectUri, scopes: asked },
+      appRedirectUri: settings.redirectUri ?? REDIRECT,
       applicationType: 'native',
       clientName: `mcp-proxy (${hostname()})`,
       known: forgetsClient ? undefined : client,
@@ -164,20 +171,22 @@ class Login {
   /** Listens where the client is registered; a registration of our own may move to another port. */
   async #listen({ client, discovery }: CredentialRecord): Promise<LoopbackListener> {
     const { settings } = this.#options
-    const given = givenClient(discovery, settings, undefined)
-    const known = given === undefined ? client?.redirectUri : undefined
-    const wanted = settings.redirectUri ?? known ?? REDIRECT
-    if (given !== undefined || settings.redirectUri !== undefined) return await this.#listenAt(wanted)
-    const listener = await listenLoopback(wanted)
-    if (listener !== undefined) return listener
-    const elsewhere = new URL(wanted)
-    elsewhere.port = '0'
-    return await this.#listenAt(elsewhere.href)
+    const isRegistered = givenClient(discovery, settings, undefined) === undefined
+    const isFree = isRegistered && discovery.server.registration_endpoint !== undefined
+    if (!isFree || settings.redirectUri !== undefined)
+      return await this.#listenAt(settings.redirectUri ?? REDIRECT)
+    const { redirectUri = ANY_PORT } = client ?? {}
+    return (await listenLoopback(redirectUri)) ?? (await this.#listenAt(ANY_PORT))
   }
 
   async #listenAt(wanted: string): Promise<LoopbackListener> {
-    const listener = await listenLoopback(wanted)
-    if (listener !== undefined) return listener
+    const endMs = performance.now() + Math.min(PORT_WAIT_MS, this.#options.timeoutMs)
+    for (;;) {
+      const listener = await listenLoopback(wanted)
+      if (listener !== undefined) return listener
+      if (performance.now() >= endMs) break
+      await setTimeout(POLL_MS)
+    }
     throw new Fault(
       'unavailable',
       `port ${new URL(wanted).port}, to which the browser is sent (${wanted}), is taken by another program: end it,` +

@@ -22,9 +22,11 @@ export const logOut = async ({ store, forgetsClient, ...login }: LogoutOptions) 
   const records = store.all().filter(record => record.url === url && record.owner === login.owner)
   const context = await loginContext({ ...login, command: '' }, store)
   let isRevoked = true
-  for (const record of records) {
-    isRevoked = (await revokeTokens(context, record)) && isRevoked
-    await store.locked(record, () => {
+  for (const known of records) {
+    await store.locked(known, async () => {
+      // A proxy may have renewed them while this waited.
+      const record = store.read(known) ?? known
+      isRevoked = (await revokeTokens(context, record)) && isRevoked
       if (forgetsClient || record.client === undefined) store.remove(record)
       else store.save({ ...record, tokens: undefined, stepUp: undefined })
     })

@@ -18,6 +18,8 @@ export interface Registration {
   /** The scopes that the login will ask for. */
   readonly scopes: readonly string[] | undefined
   readonly redirectUri: string
+  /** The same for an app that a person registers; `redirectUri` if absent. */
+  readonly appRedirectUri?: string | undefined
   readonly applicationType: 'native' | 'web'
   /** Shown to people at the authorization server. */
   readonly clientName: string
@@ -160,7 +162,8 @@ const isOfThisMachine = (address: string): boolean => {
 }
 
 /** What a person has to do at an authorization server that registers nobody by itself, or not us. */
-const needsClient = ({ discovery, redirectUri }: Registration, refusal?: string): Fault => {
+const needsClient = (registration: Registration, refusal?: string): Fault => {
+  const { discovery, redirectUri, appRedirectUri = redirectUri } = registration
   const issuer = cut(discovery.server.issuer)
   const words =
     refusal === undefined
@@ -169,7 +172,7 @@ const needsClient = ({ discovery, redirectUri }: Registration, refusal?: string)
   return new Fault('unauthorized', words, {
     data: { reason: 'needs-client' },
     lines: [
-      `Register an OAuth app there with the redirect URI ${redirectUri}, and set oauth.clientId and oauth.clientSecret;`,
+      `Register an OAuth app there with the redirect URI ${appRedirectUri}, and set oauth.clientId and oauth.clientSecret;`,
       'or put a token that you got there into headers.Authorization.',
     ],
   })
