@@ -2,7 +2,7 @@
 // compiles and links each module by itself, which is half of what it takes to start the proxy
 // (docs/performance.md). Types are checked by `npm run check:types`, and written by `npm run build:types`
 // before the package is packed.
-import { readdir, rm, writeFile } from 'node:fs/promises'
+import { copyFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Ajv } from 'ajv'
 import standalone from 'ajv/dist/standalone/index.js'
@@ -86,6 +86,30 @@ const removeOthers = async outputs => {
   }
 }
 
+/** The page `/ui`, for browsers: one script, one style sheet, and what leads to them. Returns what it wrote. */
+const writePage = async () => {
+  const { metafile } = await build({
+    ...common,
+    ...mapped,
+    platform: 'browser',
+    target: 'es2022',
+    packages: 'bundle',
+    entryPoints: ['src/ui/main.tsx', 'src/ui/app.css'].map(path => ({ in: path, out: 'app' })),
+    outdir: 'dist/ui',
+    minify: true,
+    charset: 'utf8',
+    banner: { js: '/* Holds Preact, copyright Jason Miller and others, MIT: https://preactjs.com */' },
+    metafile: true,
+  })
+  const copied = ['index.html', 'icon.svg']
+  for (const name of copied)
+    await copyFile(
+      new URL(`../src/ui/${name}`, import.meta.url),
+      new URL(`../dist/ui/${name}`, import.meta.url),
+    )
+  return { ...metafile.outputs, ...Object.fromEntries(copied.map(name => [`dist/ui/${name}`, true])) }
+}
+
 await writeSchema()
 const { metafile } = await build({
   ...common,
@@ -105,7 +129,7 @@ const { metafile } = await build({
   minifyWhitespace: true,
   metafile: true,
 })
-await removeOthers(metafile.outputs)
+await removeOthers({ ...metafile.outputs, ...(await writePage()) })
 // The shim starts in half the time as one CommonJS file, which Node loads without its loader of modules.
 await build({
   ...common,

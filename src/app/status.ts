@@ -55,7 +55,7 @@ export interface ServerStatus {
 }
 
 /** Something odd about a server. */
-interface ServerRemark {
+export interface ServerRemark {
   /** `noise`, `slow`, `flapping`, `hangs`, or `limit`. */
   readonly kind: 'noise' | 'slow' | 'flapping' | 'hangs' | 'limit'
   readonly message: string

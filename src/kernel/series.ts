@@ -32,4 +32,16 @@ export class Histogram {
     counts[at] = (counts[at] ?? 0) + 1
     this.#sum[0] = this.sum + value
   }
+
+  /** The least bound that this share of all values does not exceed; undefined before the first one. */
+  quantile(share: number): number | undefined {
+    const count = this.counts.reduce((sum, one) => sum + one, 0)
+    let left = Math.ceil(count * share)
+    if (count === 0) return undefined
+    const at = this.counts.findIndex(one => {
+      left -= one
+      return left <= 0
+    })
+    return this.bounds[Math.min(at, this.bounds.length - 1)]
+  }
 }

@@ -1,12 +1,12 @@
 import { Fault } from '../../kernel/faults.js'
-import { rawText, textOf, valueOf } from '../../kernel/json/text.js'
+import { type JsonText, rawText, textOf, valueOf } from '../../kernel/json/text.js'
 import { isObject } from '../../kernel/object.js'
 import type { Answer } from '../../model/outcome.js'
 import { faultText } from '../../model/rpc-error.js'
 import { LocalClient } from '../local-client.js'
 import type { Inside } from './inside.js'
 import { eventStream, logStream, type Stream, Streams } from './streams.js'
-import { callsView, clientsView, configView, serversView, toolsView, toolView } from './views.js'
+import { callsView, clientsView, configView, errorsView, serversView, toolsView, toolView } from './views.js'
 import { explain } from './why.js'
 
 /** A request, wherever it came in: the path without `/v1` or `/api/v1`. */
@@ -17,6 +17,8 @@ export interface ApiRequest {
   readonly body: string
   /** Of a client that lost its stream. */
   readonly lastEventId?: string | undefined
+  /** Whether it accepts an event stream. */
+  readonly wantsEvents?: boolean
 }
 
 export type ApiAnswer =
@@ -38,7 +40,16 @@ const CALL_MS = 10 * 60_000
 export const createApi = (inside: Inside): Api => {
   const streams = new Streams()
   const paths = createPaths(inside)
-  const streamOf = ({ path, query, lastEventId }: ApiRequest): Stream | undefined => {
+  const streamOf = ({
+    method,
+    path,
+    query,
+    body,
+    lastEventId,
+    wantsEvents,
+  }: ApiRequest): Stream | undefined => {
+    if (method === 'POST')
+      return path === '/call' && wantsEvents === true ? callStream(inside, callIn(body)) : undefined
     if (path === '/events') return eventStream(inside, query)
     return path === '/logs' && inside.lines !== undefined
       ? logStream(inside.lines, query, lastEventId)
@@ -47,7 +58,7 @@ export const createApi = (inside: Inside): Api => {
   return {
     async answer(request) {
       try {
-        const stream = request.method === 'GET' ? streamOf(request) : undefined
+        const stream = streamOf(request)
         if (stream !== undefined) return { stream: streams.admit(stream) }
         const [, area = '', name = '', action = ''] = request.path.split('/')
         const key = `${request.method} /${[area, name === '' ? '' : '*', action].filter(Boolean).join('/')}`
@@ -84,7 +95,7 @@ const createPaths = (inside: Inside): ReadonlyMap<string, Handler> => {
     ['GET /clients', () => clientsView(inside)],
     ['GET /calls', ({ query }) => callsView(inside, Number(query.get('after') ?? 0) || 0)],
     ['GET /config', () => configView(inside)],
-    ['GET /errors', () => ({ version: 1, errors: inside.router.faults.all })],
+    ['GET /errors', () => errorsView(inside)],
     ['GET /why', ({ query }) => explain(inside, query.get('q') ?? '', query.get('for') ?? undefined)],
     [
       'POST /servers/*/restart',
@@ -95,7 +106,7 @@ const createPaths = (inside: Inside): ReadonlyMap<string, Handler> => {
     ],
     ['POST /servers/*/disable', switched(false)],
     ['POST /servers/*/enable', switched(true)],
-    ['POST /call', ({ body }) => call(inside, body)],
+    ['POST /call', ({ body }) => call(inside, callIn(body))],
     [
       'POST /reload',
       () => {
@@ -108,25 +119,49 @@ const createPaths = (inside: Inside): ReadonlyMap<string, Handler> => {
   ])
 }
 
-/** Calls a tool as a client that can be asked nothing; answers with the JSON-RPC result or error. */
-const call = async ({ handler, clock }: Inside, body: string): Promise<object> => {
+/** The params of the call that a body asks for. Throws a Fault `invalid-params`. */
+const callIn = (body: string): JsonText => {
   const given = parsed(body)
   if (!isObject(given) || typeof given['name'] !== 'string')
     throw new Fault('invalid-params', 'the body must be {"name": "…", "arguments": {…}}')
   const { name, arguments: args = {} } = given
   if (!isObject(args)) throw new Fault('invalid-params', '"arguments" must be an object')
+  return textOf({ name, arguments: args })
+}
+
+/** Calls a tool as a client that can be asked nothing; answers with the JSON-RPC result or error. */
+const call = async ({ handler, clock }: Inside, params: JsonText): Promise<object> => {
   const client = new LocalClient(handler)
   const limit = clock.after(CALL_MS, () => client.close())
   try {
-    const answer = await client.request('tools/call', textOf({ name, arguments: args }))
-    return { jsonrpc: '2.0', id: 1, ...said(answer) }
+    return said(await client.request('tools/call', params))
   } finally {
     limit.cancel()
     client.close()
   }
 }
 
-const said = (answer: Answer): object => {
+/** The same, with an event for each word of progress before the `answer`; who leaves cancels the call. */
+const callStream =
+  ({ handler, clock }: Inside, params: JsonText): Stream =>
+  (send, end) => {
+    const client = new LocalClient(handler, {
+      onProgress: progress => send({ event: 'progress', data: JSON.stringify(valueOf(progress)) }),
+    })
+    const limit = clock.after(CALL_MS, () => client.close())
+    void client.request('tools/call', params).then(answer => {
+      send({ event: 'answer', data: JSON.stringify(said(answer)) })
+      end()
+    })
+    return () => {
+      limit.cancel()
+      client.close()
+    }
+  }
+
+const said = (answer: Answer): object => ({ jsonrpc: '2.0', id: 1, ...contentOf(answer) })
+
+const contentOf = (answer: Answer): object => {
   switch (answer.kind) {
     case 'result':
       return { result: valueOf(answer.result) }

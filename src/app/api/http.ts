@@ -23,8 +23,9 @@ export const bodyOf = async (request: IncomingMessage): Promise<string> => {
 export const apiRequest = (request: IncomingMessage, base: string, body: string): ApiRequest => {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost')
   const lastEventId = request.headers['last-event-id']?.toString()
+  const wantsEvents = request.headers.accept?.includes('text/event-stream') === true
   const { method = 'GET' } = request
-  return { method, path: pathname.slice(base.length), query: searchParams, body, lastEventId }
+  return { method, path: pathname.slice(base.length), query: searchParams, body, lastEventId, wantsEvents }
 }
 
 export const sendJson = (
@@ -62,10 +63,13 @@ export const sendAnswer = (response: ServerResponse, answer: ApiAnswer): void =>
     else response.write(text)
   }
   const beat = setInterval(() => write(':\n\n'), BEAT_MS)
-  const stop = answer.stream(({ id, event, data }) => {
-    const name = id === undefined ? '' : `id: ${id}\n`
-    write(`${name}event: ${event}\ndata: ${data.replaceAll('\n', '\ndata: ')}\n\n`)
-  })
+  const stop = answer.stream(
+    ({ id, event, data }) => {
+      const name = id === undefined ? '' : `id: ${id}\n`
+      write(`${name}event: ${event}\ndata: ${data.replaceAll('\n', '\ndata: ')}\n\n`)
+    },
+    () => response.end(),
+  )
   response.once('close', () => {
     clearInterval(beat)
     stop()

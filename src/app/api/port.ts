@@ -5,13 +5,17 @@ import type { Api } from './api.js'
 import { apiRequest, bodyOf, sendAnswer, sendJson } from './http.js'
 import { type PageSessions, setCookie } from './page-sessions.js'
 
-export interface PortContext {
-  readonly api: () => Promise<Api>
-  readonly sessions: () => PageSessions
+/** Who may come in. */
+export interface Entry {
   /** Whether a program of this machine asks. */
   readonly isFromHere: (request: IncomingMessage) => boolean
   /** Whether the request has a token that allows all this; undefined where nobody has tokens. */
   readonly hasToken: ((request: IncomingMessage) => Promise<boolean>) | undefined
+}
+
+export interface PortContext extends Entry {
+  readonly api: () => Promise<Api>
+  readonly sessions: () => PageSessions
   /** Where clients reach us, if not at the address that we listen on. */
   readonly publicOrigin: string | undefined
 }
@@ -65,14 +69,21 @@ const ownOrigin = ({ headers: { host = '' } }: IncomingMessage, { publicOrigin }
   return isPublic ? publicOrigin : `http://${host}`
 }
 
-const refusalOf = (
-  request: IncomingMessage,
-  own: string,
-  { isFromHere, hasToken }: PortContext,
-): { readonly status: number; readonly error: string } | undefined => {
+interface Refusal {
+  readonly status: number
+  readonly error: string
+}
+
+/** Why nobody who is where this request comes from gets in, whatever it brings. */
+export const refusalFor = (request: IncomingMessage, { isFromHere, hasToken }: Entry): Refusal | undefined =>
+  isFromHere(request) || hasToken !== undefined
+    ? undefined
+    : { status: 403, error: 'this is for programs of the same machine, or for those with a token' }
+
+const refusalOf = (request: IncomingMessage, own: string, entry: Entry): Refusal | undefined => {
   const { origin, 'x-mcp-proxy': marked } = request.headers
-  if (!isFromHere(request) && hasToken === undefined)
-    return { status: 403, error: 'this is for programs of the same machine, or for those with a token' }
+  const elsewhere = refusalFor(request, entry)
+  if (elsewhere !== undefined) return elsewhere
   if (origin === undefined ? request.method !== 'GET' : origin !== own)
     return { status: 403, error: 'this is for our own page' }
   return marked === '1' ? undefined : { status: 403, error: 'the header x-mcp-proxy: 1 is missing' }

@@ -1,7 +1,7 @@
 import { Fault } from '../../kernel/faults.js'
 import type { KeptLines } from '../control/kept-lines.js'
 import type { Inside } from './inside.js'
-import { callsView, clientsView, configView, serversView } from './views.js'
+import { callsView, clientsView, configView, errorsView, serversView } from './views.js'
 
 /** One event of a stream (HTML, "Server-sent events"). */
 interface StreamEvent {
@@ -11,8 +11,8 @@ interface StreamEvent {
   readonly data: string
 }
 
-/** Sends events from now on, until the function that it returns is called. */
-export type Stream = (send: (event: StreamEvent) => void) => () => void
+/** Sends events from now on, until the function that it returns is called; calls `end` where no more follow. */
+export type Stream = (send: (event: StreamEvent) => void, end: () => void) => () => void
 
 /** How many streams there may be at a time. */
 const MOST = 8
@@ -32,8 +32,8 @@ export class Streams {
       this.#open -= isOpen ? 1 : 0
       isOpen = false
     }
-    return send => {
-      const stop = stream(send)
+    return (send, end) => {
+      const stop = stream(send, end)
       return () => {
         left()
         stop()
@@ -49,7 +49,6 @@ const VIEWS: ReadonlyMap<string, View> = new Map<string, View>([
   ['servers', serversView],
   ['clients', clientsView],
   ['config', configView],
-  ['errors', inside => ({ version: 1, errors: inside.router.faults.all })],
 ])
 
 /** What changes by itself as time goes by is no change to tell. */
@@ -59,7 +58,7 @@ const withoutTimes = (key: string, value: unknown): unknown => (isTime(key) ? un
 
 /**
  * The state of some views, `?view=status,servers,calls`, and again whatever changes, at most twice a second.
- * Of calls that are over only new ones are told.
+ * Of calls that are over, and of errors, only new ones are told.
  */
 export const eventStream = (inside: Inside, query: URLSearchParams): Stream => {
   const wanted = (query.get('view') ?? 'status,servers').split(',')
@@ -67,10 +66,11 @@ export const eventStream = (inside: Inside, query: URLSearchParams): Stream => {
     const view = VIEWS.get(name)
     return view === undefined ? [] : [[name, view] as const]
   })
-  const hasCalls = wanted.includes('calls')
+  const [hasCalls, hasErrors] = [wanted.includes('calls'), wanted.includes('errors')]
   return send => {
     const told = new Map<string, string>()
     let [n, last] = [0, 0]
+    let lastError: string | undefined
     const tell = (event: string, value: object): void => {
       const shape = JSON.stringify(value, withoutTimes)
       if (told.get(event) === shape) return
@@ -80,6 +80,11 @@ export const eventStream = (inside: Inside, query: URLSearchParams): Stream => {
     }
     const look = (): void => {
       for (const [name, view] of views) tell(name, view(inside))
+      if (hasErrors) {
+        const { errors, ...rest } = errorsView(inside, lastError)
+        if (errors.length > 0 || lastError === undefined) tell('errors', { ...rest, errors })
+        lastError = errors.at(-1)?.id ?? lastError
+      }
       if (!hasCalls) return
       tell('calls', callsView(inside, last))
       last = inside.router.meter?.history.recent.at(-1)?.n ?? last
@@ -90,9 +95,13 @@ export const eventStream = (inside: Inside, query: URLSearchParams): Stream => {
   }
 }
 
-/** The kept lines that fit, or those after the last one that was read, and then those that follow. */
+/**
+ * The kept lines that fit (the last `tail` of them alone), or those after the last one that was read, and then
+ * those that follow.
+ */
 export const logStream = (lines: KeptLines, query: URLSearchParams, lastEventId?: string): Stream => {
   const since = query.get('since')
+  const tail = Number(query.get('tail') ?? 0)
   const filter = {
     server: query.get('server') ?? undefined,
     level: query.get('level') ?? undefined,
@@ -101,7 +110,8 @@ export const logStream = (lines: KeptLines, query: URLSearchParams, lastEventId?
   return send => {
     const tell = (line: string, n: number): void =>
       send({ id: String(n), event: 'line', data: line.trimEnd() })
-    for (const { line, n } of lines.numbered(filter, Number(lastEventId ?? 0) || 0)) tell(line, n)
+    for (const { line, n } of lines.numbered(filter, Number(lastEventId ?? 0) || 0).slice(-tail || 0))
+      tell(line, n)
     return lines.follow(filter, tell) ?? (() => undefined)
   }
 }

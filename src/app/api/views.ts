@@ -8,25 +8,40 @@ import { MASK, sanitizeLine } from '../../kernel/mask.js'
 import type { Call, Client } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
+import { processBytes } from '../processes/process-bytes.js'
 import type { Inside } from './inside.js'
 
-/** A server as the API shows it: its status, what it was asked of late, and those that are switched off. */
-export const serversView = (inside: Inside): object => {
+/**
+ * The servers as the API shows them: their status, what they were asked of late, those that are switched off,
+ * and what is wrong with the file, for which others are missing.
+ */
+export const serversView = (inside: Inside) => {
   const { router, clock } = inside
   const nowMs = clock.nowMs()
+  const history = router.meter?.history
   const servers = inside.status().servers.map(status => {
     const server = router.pool.servers.find(({ name }) => name === status.name)
     const connections = [...(server?.connections ?? [])]
     const listed = server && router.catalog.summary(server, connections).listed
+    const durations = history?.servedBy(status.name)
     return {
       ...status,
+      rssBytes: status.pids.reduce((sum, pid) => sum + processBytes(pid), 0),
       inFlight: connections.reduce((sum, { underWay }) => sum + underWay, 0),
       leftOut: listed?.('tools')?.leftOut,
-      slots: router.meter?.history.slotsOf(status.name)?.read(nowMs) ?? [],
+      p50Ms: durations?.quantile(0.5),
+      p99Ms: durations?.quantile(0.99),
+      slots: history?.slotsOf(status.name)?.read(nowMs) ?? [],
     }
   })
-  const disabled = [...inside.disabled()].map(name => ({ name, state: 'disabled' }))
-  return { version: 1, slotMs: 10_000, servers: [...servers, ...disabled] }
+  const disabled = [...inside.disabled()].map(name => ({ name, state: 'disabled' as const }))
+  return {
+    version: 1,
+    slotMs: 10_000,
+    overheadP99Ms: router.meter?.overheadMs(0.99),
+    servers: [...servers, ...disabled],
+    problems: inside.problems(),
+  }
 }
 
 /** The merged list as whoever may see everything sees it. */
@@ -43,7 +58,7 @@ const listedOf = (router: Inside['router'], server: Server, list: ListName) =>
   router.catalog.summary(server, [...server.connections]).listed(list)
 
 /** The tools that fit a text in their names, title or description; at most `most` of them. */
-export const toolsView = (inside: Inside, query: URLSearchParams): object => {
+export const toolsView = (inside: Inside, query: URLSearchParams) => {
   const words = (query.get('q') ?? '').toLowerCase().split(/\s+/).filter(Boolean)
   const server = query.get('server')
   const most = Math.min(10_000, Number(query.get('limit') ?? 1000) || 1000)
@@ -80,14 +95,14 @@ const fits = ({ exposed, own, text }: Item, words: readonly string[]): boolean =
 const parsed = (text: Parameters<typeof valueOf>[0] | undefined): unknown => text && valueOf(text)
 
 /** One tool whole, as its clients see it. Throws a Fault `invalid-params` for one that is not there. */
-export const toolView = (inside: Inside, name: string): object => {
+export const toolView = (inside: Inside, name: string) => {
   const item = mergedItems(inside, 'tools').find(({ exposed }) => exposed === name)
   if (item === undefined) throw new Fault('invalid-params', `There is no tool ${name}`)
   return { version: 1, server: item.server.name, own: item.own, tool: valueOf(item.text) }
 }
 
 /** The clients, by what they say of themselves, and what they have under way. */
-export const clientsView = ({ router }: Inside): object => {
+export const clientsView = ({ router }: Inside) => {
   const underWay = new Map<Client, number>()
   for (const { client } of router.meter?.history.underWay ?? [])
     underWay.set(client, (underWay.get(client) ?? 0) + 1)
@@ -104,7 +119,7 @@ export const clientsView = ({ router }: Inside): object => {
 }
 
 /** The calls under way and the last that are over, those after `after` alone; nothing of their contents. */
-export const callsView = ({ router, clock }: Inside, after = 0): object => {
+export const callsView = ({ router, clock }: Inside, after = 0) => {
   const nowMs = clock.nowMs()
   const history = router.meter?.history
   const underWay = [...(history?.underWay ?? [])].slice(0, 512).map(call => ({
@@ -134,7 +149,7 @@ const whereIs = ({ servedBy, sentMs }: Call): string => {
 }
 
 /** The configuration in force without its secrets, and what is wrong with the file. */
-export const configView = (inside: Inside): object => {
+export const configView = (inside: Inside) => {
   const { listen, limits, metrics, auth, audit, servers, ...rest } = inside.config()
   const { pageSize, startupWaitMs, drainMs, logLevel, credentialStore, daemon, knownServers } = rest
   return {
@@ -151,3 +166,19 @@ export const configView = (inside: Inside): object => {
     },
   }
 }
+
+/** The last errors that clients read, oldest first; those after the one with this id alone, if it is kept. */
+export const errorsView = ({ router }: Inside, after?: string) => {
+  const { all } = router.faults
+  const at = after === undefined ? -1 : all.findIndex(({ id }) => id === after)
+  return { version: 1, errors: all.slice(at + 1) }
+}
+
+// What programs read of all this, as they find it in JSON.
+export type ServersView = ReturnType<typeof serversView>
+export type ToolsView = ReturnType<typeof toolsView>
+export type ToolView = ReturnType<typeof toolView>
+export type ClientsView = ReturnType<typeof clientsView>
+export type CallsView = ReturnType<typeof callsView>
+export type ErrorsView = ReturnType<typeof errorsView>
+export type ConfigView = ReturnType<typeof configView>

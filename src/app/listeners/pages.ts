@@ -4,6 +4,7 @@ import { unknownView, type Views } from '../../catalog/views/views.js'
 import type { LimitCounters, Pressure } from '../../kernel/limit-counters.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
 import type { Api } from '../api/api.js'
+import { answerPage, isPage } from '../api/page-files.js'
 import type { PageSessions } from '../api/page-sessions.js'
 import { API_BASE, answerPort } from '../api/port.js'
 import type { ResourceServer } from '../auth/resource-server.js'
@@ -76,15 +77,17 @@ export const createPages = (context: PagesContext): NodeHandler => {
     const server = resourceServer()
     const authServer = server?.authServer
     const [path = '', query = ''] = (request.url ?? '').split(/\?(.*)/s)
-    if (path.startsWith(`${API_BASE}/`)) {
-      void answerPort(request, response, {
-        ...{ api: context.api, sessions: context.pageSessions, publicOrigin: context.publicUrl() },
-        isFromHere: ({ socket }) => isFromHere(socket) && server?.isThroughProxy(request) !== true,
-        hasToken: server && (async asked => (await server.refuseStatus(asked)) === undefined),
-      })
-      return
+    const entry = {
+      isFromHere: ({ socket }: IncomingMessage) =>
+        isFromHere(socket) && server?.isThroughProxy(request) !== true,
+      hasToken:
+        server && (async (asked: IncomingMessage) => (await server.refuseStatus(asked)) === undefined),
     }
-    if (connect.owns(path, query)) connect.handle(request, response)
+    if (isPage(path)) void answerPage(request, response, entry)
+    else if (path.startsWith(`${API_BASE}/`)) {
+      const { api, pageSessions: sessions, publicUrl } = context
+      void answerPort(request, response, { ...entry, api, sessions, publicOrigin: publicUrl() })
+    } else if (connect.owns(path, query)) connect.handle(request, response)
     else if (authServer?.owns(path) === true) authServer.handle(request, response)
     else app(request, response)
   }

@@ -5,6 +5,7 @@ import { LIST_NAMES } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
 import type { ServerState } from '../../peers/server-state.js'
 import { IDENTITY } from '../identity.js'
+import { processBytes } from '../processes/process-bytes.js'
 import { proxyStatus, type ServerStatus, type StatusContext } from '../status.js'
 import type { FamilyName, GaugeName, ReadCounterName } from './families.js'
 import { labelValue, type Sample } from './registry.js'
@@ -90,7 +91,7 @@ const servers = (
     mcp_proxy_server_connections: each(({ status }) => status.connections),
     mcp_proxy_server_processes: each(({ status }) => status.pids.length),
     ...(process.platform === 'linux' && {
-      mcp_proxy_server_resident_bytes: each(({ status }) => sum(status.pids.map(residentBytes))),
+      mcp_proxy_server_resident_bytes: each(({ status }) => sum(status.pids.map(processBytes))),
     }),
     ...lists(context, all),
   }
@@ -170,13 +171,6 @@ const descriptors = (): Partial<Record<Read, readonly Sample[]>> => {
     ...(open !== undefined && { process_open_fds: one(open) }),
     ...(most !== undefined && { process_max_fds: one(Number(most)) }),
   }
-}
-
-const PAGE_BYTES = 4096
-
-const residentBytes = (pid: number): number => {
-  const pages = trying(() => readFileSync(`/proc/${pid}/statm`, 'latin1'))?.split(' ')[1]
-  return Number(pages ?? 0) * PAGE_BYTES
 }
 
 const trying = <T>(read: () => T): T | undefined => {

@@ -28,7 +28,7 @@ export interface PastCall {
   readonly outcome: string
 }
 
-/** The last durations of one tool. */
+/** The last durations of one tool, or of one server. */
 export class Durations {
   readonly #ms = new Float32Array(DURATIONS)
   #count = 0
@@ -107,7 +107,7 @@ export class CallHistory {
   readonly #underWay = new Set<Call>()
   readonly #recent: PastCall[] = []
   readonly #tools = new Map<string, Durations>()
-  readonly #servers = new Map<string, Slots>()
+  readonly #servers = new Map<string, { readonly slots: Slots; readonly durations: Durations }>()
   #n = 0
 
   began(call: Call): void {
@@ -132,13 +132,14 @@ export class CallHistory {
       outcome: word,
     }
     if (servedBy === undefined) return
-    let slots = this.#servers.get(servedBy)
-    if (slots === undefined) {
-      slots = new Slots()
-      this.#servers.set(servedBy, slots)
+    let server = this.#servers.get(servedBy)
+    if (server === undefined) {
+      server = { slots: new Slots(), durations: new Durations() }
+      this.#servers.set(servedBy, server)
     }
     const isError = word !== 'ok' && word !== 'input_required'
-    slots.add(nowMs, ms, isError)
+    server.slots.add(nowMs, ms, isError)
+    server.durations.add(ms, nowMs, isError)
     if (method === 'tools/call' && ownName !== undefined)
       this.#toolOf(servedBy, cut(ownName)).add(ms, nowMs, isError)
   }
@@ -160,7 +161,12 @@ export class CallHistory {
   }
 
   slotsOf(server: string): Slots | undefined {
-    return this.#servers.get(server)
+    return this.#servers.get(server)?.slots
+  }
+
+  /** How long the last calls took that a server was asked. */
+  servedBy(server: string): Durations | undefined {
+    return this.#servers.get(server)?.durations
   }
 
   /** Forgets servers that are not configured any more. */

@@ -129,6 +129,12 @@ export class CallMeter {
     this.#waits = { start: wait('start'), turn: wait('turn'), parked: wait('parked'), asked: wait('asked') }
   }
 
+  /** What we ourselves added to this share of the requests, at most; undefined before the first one. */
+  overheadMs(share: number): number | undefined {
+    const seconds = this.#overhead.quantile(share)
+    return seconds && seconds * 1000
+  }
+
   began(call: Call): void {
     call.beganMs = this.#clock.nowMs()
     this.history.began(call)

@@ -1,0 +1,66 @@
+import { readFile } from 'node:fs/promises'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { packageFile } from '../../kernel/package-file.js'
+import { sendJson } from './http.js'
+import { type Entry, refusalFor } from './port.js'
+
+/** What its address begins with. */
+export const PAGE_BASE = '/ui'
+
+const FILES: ReadonlyMap<string, readonly [file: string, type: string]> = new Map([
+  ['/ui/', ['index.html', 'text/html; charset=utf-8']],
+  ['/ui/app.js', ['app.js', 'text/javascript; charset=utf-8']],
+  ['/ui/app.css', ['app.css', 'text/css; charset=utf-8']],
+  ['/ui/icon.svg', ['icon.svg', 'image/svg+xml']],
+])
+
+/** Nothing but our own files, and no text that becomes a script: what servers say is on this page. */
+const HEADERS = {
+  'cache-control': 'no-cache',
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+}
+
+/** Whether a path is one of the page or below it. */
+export const isPage = (path: string): boolean => path === PAGE_BASE || path.startsWith(`${PAGE_BASE}/`)
+
+/**
+ * Serves the files of the page, which hold nothing about this proxy: all that it shows comes from the API. They
+ * are read when they are asked for, and not kept.
+ */
+export const answerPage = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  entry: Entry,
+): Promise<void> => {
+  response.removeHeader('access-control-allow-origin')
+  response.removeHeader('access-control-expose-headers')
+  const [path = ''] = (request.url ?? '').split('?', 1)
+  const refusal = refusalFor(request, entry)
+  const found = FILES.get(path)
+  if (refusal !== undefined) sendJson(response, refusal.status, { error: refusal.error })
+  else if (request.method !== 'GET' && request.method !== 'HEAD')
+    sendJson(response, 405, { error: 'this is only to be read' }, { allow: 'GET, HEAD' })
+  else if (path === PAGE_BASE) response.writeHead(308, { ...HEADERS, location: 'ui/' }).end()
+  else if (found === undefined) sendJson(response, 404, { error: 'the page is /ui/' })
+  else await sendFile(request, response, found)
+}
+
+const sendFile = async (
+  { method }: IncomingMessage,
+  response: ServerResponse,
+  [file, type]: readonly [file: string, type: string],
+): Promise<void> => {
+  try {
+    const body = await readFile(packageFile(`dist/ui/${file}`))
+    response.writeHead(200, { ...HEADERS, 'content-type': type, 'content-length': body.length })
+    response.end(method === 'HEAD' ? undefined : body)
+  } catch {
+    sendJson(response, 503, { error: 'the files of the page are gone: install mcp-proxy again' })
+  }
+}

@@ -1,0 +1,64 @@
+import { createReader, type Told } from './events.js'
+
+/** A refusal of the proxy, in its words. */
+export class Refusal extends Error {
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+/** A stream on which nothing at all came for so long is dead: the proxy sends a sign of life each 15 s. */
+const SILENCE_MS = 40_000
+
+const send = async (path: string, options: RequestInit = {}): Promise<Response> => {
+  const headers = { 'x-mcp-proxy': '1', ...(options.headers as Record<string, string> | undefined) }
+  const response = await fetch(`../api/v1/${path}`, { ...options, headers })
+  if (response.ok) return response
+  throw new Refusal(response.status, wordsIn(await response.text()) ?? `HTTP ${response.status}`)
+}
+
+const wordsIn = (body: string): string | undefined => {
+  try {
+    return (JSON.parse(body) as { error?: string }).error
+  } catch {
+    return undefined
+  }
+}
+
+/** Reads something. Rejects with a Refusal, or with whatever `fetch` says where nobody answers. */
+export const read = async <T>(path: string, signal?: AbortSignal): Promise<T> =>
+  (await (await send(path, signal && { signal })).json()) as T
+
+/** Changes something; rejects like `read`. */
+export const change = async (path: string, body: object = {}): Promise<void> => {
+  await send(path, { method: 'POST', body: JSON.stringify(body) })
+}
+
+/** Follows an event stream to its end; rejects like `read`, also when it breaks or falls silent. */
+export const follow = async (
+  path: string,
+  onEvent: (told: Told) => void,
+  options: Omit<RequestInit, 'headers' | 'signal'> & { readonly signal: AbortSignal },
+): Promise<void> => {
+  const silence = new AbortController()
+  const signal = AbortSignal.any([options.signal, silence.signal])
+  const { body } = await send(path, { ...options, signal, headers: { accept: 'text/event-stream' } })
+  const feed = createReader(onEvent)
+  const decoder = new TextDecoder()
+  const reader = body?.getReader()
+  if (reader === undefined) return
+  for (;;) {
+    const timer = setTimeout(() => silence.abort(new Error('the proxy fell silent')), SILENCE_MS)
+    const { done, value } = await reader.read().finally(() => clearTimeout(timer))
+    if (done) return
+    feed(decoder.decode(value, { stream: true }))
+  }
+}
+
+export const isGone = (thrown: unknown): boolean => thrown instanceof Refusal && thrown.status === 401
+
+export const wordsOf = (thrown: unknown): string =>
+  thrown instanceof Refusal ? thrown.message : 'the proxy does not answer'

@@ -1,0 +1,36 @@
+/** One event of a stream of the proxy. */
+export interface Told {
+  readonly event: string
+  /** JSON. */
+  readonly data: string
+  readonly id: string | undefined
+}
+
+/**
+ * Reads an event stream (HTML, "Server-sent events") as our own proxy writes it: lines end in `\n`, and each event
+ * in an empty one. The function that it returns takes the text as it comes.
+ */
+export const createReader = (onEvent: (told: Told) => void): ((text: string) => void) => {
+  let rest = ''
+  return text => {
+    // What was looked through before holds no end of an event, but perhaps the first half of one.
+    let from = Math.max(0, rest.length - 1)
+    rest += text
+    let begin = 0
+    for (let end = rest.indexOf('\n\n', from); end >= 0; end = rest.indexOf('\n\n', from)) {
+      const told = readEvent(rest.slice(begin, end))
+      begin = from = end + 2
+      if (told !== undefined) onEvent(told)
+    }
+    rest = rest.slice(begin)
+  }
+}
+
+const readEvent = (block: string): Told | undefined => {
+  const lines = block.split('\n')
+  const valuesOf = (name: string): readonly string[] =>
+    lines.filter(line => line.startsWith(`${name}: `)).map(line => line.slice(name.length + 2))
+  const data = valuesOf('data')
+  if (data.length === 0) return undefined
+  return { event: valuesOf('event')[0] ?? '', data: data.join('\n'), id: valuesOf('id')[0] }
+}

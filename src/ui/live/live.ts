@@ -1,0 +1,91 @@
+import { change, follow, isGone, wordsOf } from './api.js'
+import { afterEvent, type Link, NOTHING, type PageState } from './state.js'
+
+const FIRST_RETRY_MS = 1000
+const LAST_RETRY_MS = 15_000
+
+/** The next wait after so many attempts in vain; up to a fifth shorter, so that pages do not come all at once. */
+export const retryMs = (attempts: number, random: number): number =>
+  Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** attempts) * (1 - random / 5)
+
+/** Keeps what the page knows true, by one event stream of what the view in front shows. */
+export class Live {
+  state: PageState = NOTHING
+  onChange: (() => void) | undefined
+  #views = ''
+  #stream: AbortController | undefined
+  #attempts = 0
+  #retry: ReturnType<typeof setTimeout> | undefined
+  #isPainting = false
+
+  /** Exchanges a code of `mcp-proxy ui` for the cookie that lets this page in, and begins. */
+  async begin(code: string | undefined, views: string): Promise<void> {
+    this.#views = views
+    // Nobody looks at a page that is hidden.
+    document.addEventListener('visibilitychange', () => (document.hidden ? this.#sleep() : this.connect()))
+    setInterval(() => this.#set({}), 1000)
+    try {
+      if (code !== undefined) await change('login', { code })
+    } catch (thrown) {
+      this.#set({ link: { is: 'signed-out', why: wordsOf(thrown) } })
+      return
+    }
+    this.connect()
+  }
+
+  /** Shows other parts from now on. */
+  show(views: string): void {
+    if (views === this.#views) return
+    this.#views = views
+    if (this.state.link.is === 'live') this.connect()
+  }
+
+  /** Opens the stream anew, in place of one that is open. */
+  connect(): void {
+    clearTimeout(this.#retry)
+    this.#stream?.abort()
+    const stream = new AbortController()
+    this.#stream = stream
+    this.#read(stream.signal).catch((thrown: unknown) => {
+      if (stream.signal.aborted) return
+      if (isGone(thrown)) this.#set({ link: { is: 'signed-out', why: '' } })
+      else this.#lost(wordsOf(thrown))
+    })
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    const seen = new Set<string>()
+    const onEvent = ({ event, data }: { readonly event: string; readonly data: string }): void => {
+      const told = { event, value: JSON.parse(data) as unknown, isFirst: !seen.has(event) }
+      seen.add(event)
+      this.#attempts = 0
+      this.#set({ ...afterEvent({ ...this.state, now: Date.now() }, told), link: { is: 'live' } })
+    }
+    await follow(`events?view=${this.#views}`, onEvent, { signal })
+    if (!signal.aborted) this.#lost('the proxy has ended')
+  }
+
+  #lost(why: string): void {
+    const waitMs = retryMs(this.#attempts, Math.random())
+    this.#attempts += 1
+    this.#retry = setTimeout(() => this.connect(), waitMs)
+    this.#set({ link: { is: 'lost', why, retryAt: Date.now() + waitMs } })
+  }
+
+  #sleep(): void {
+    clearTimeout(this.#retry)
+    this.#stream?.abort()
+    if (this.state.link.is === 'live') this.#set({ link: { is: 'asleep' } })
+  }
+
+  #set(change: Partial<PageState> & { readonly link?: Link }): void {
+    this.state = { ...this.state, ...change, now: Date.now() }
+    if (this.#isPainting) return
+    // What comes in one go is drawn once.
+    this.#isPainting = true
+    queueMicrotask(() => {
+      this.#isPainting = false
+      this.onChange?.()
+    })
+  }
+}

@@ -1,0 +1,27 @@
+import { type AnyServer, isOn, type PageState } from './state.js'
+
+const stateOf = (server: AnyServer): string => (isOn(server) ? server.state : 'disabled')
+
+/** States worth a word to somebody who does not see the page. */
+const WORDS: Readonly<Record<string, string>> = {
+  ready: 'is ready',
+  failed: 'has failed',
+  backoff: 'was lost',
+  disabled: 'is switched off',
+  'needs-auth': 'wants a login',
+}
+
+/** What happened between two states of the page, in one sentence; empty if nothing did that matters. */
+export const newsBetween = (before: PageState, after: PageState): string => {
+  if (before.link.is === 'live' && after.link.is === 'lost') return 'Connection lost'
+  if (before.link.is === 'lost' && after.link.is === 'live') return 'Connected again'
+  const known = new Map(before.servers?.servers.map(server => [server.name, stateOf(server)]))
+  const changed = (after.servers?.servers ?? []).flatMap(server => {
+    const word = WORDS[stateOf(server)]
+    const old = known.get(server.name)
+    return old === undefined || old === stateOf(server) || word === undefined
+      ? []
+      : [`${server.name} ${word}`]
+  })
+  return changed.slice(0, 3).join(', ')
+}

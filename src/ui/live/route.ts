@@ -1,0 +1,50 @@
+/** The views, in the order of their keys `1` to `8`, with the parts of the state that each shows. */
+export const VIEWS = [
+  { name: 'overview', title: 'Overview', needs: 'calls' },
+  { name: 'servers', title: 'Servers', needs: '' },
+  { name: 'tools', title: 'Tools', needs: '' },
+  { name: 'calls', title: 'Calls', needs: 'calls' },
+  { name: 'clients', title: 'Clients', needs: 'clients' },
+  { name: 'errors', title: 'Errors', needs: 'errors' },
+  { name: 'limits', title: 'Limits', needs: 'config' },
+  { name: 'configuration', title: 'Configuration', needs: 'config' },
+] as const
+
+export type ViewName = (typeof VIEWS)[number]['name']
+
+/** What is in front: a view, and perhaps one thing of it, or the words that it is filtered by. */
+export interface Route {
+  readonly view: ViewName
+  readonly item: string | undefined
+  readonly filter: string
+}
+
+/** A code of `mcp-proxy ui` in the place of a route. */
+export const codeIn = (hash: string): string | undefined => /^#([\w-]{32})$/.exec(hash)?.[1]
+
+/** Reads `#/view/item?filter`; what is none of ours is the overview. */
+export const parseRoute = (hash: string): Route => {
+  const [, path = '', query = ''] = /^#\/([^?]*)\??(.*)$/.exec(hash) ?? []
+  const [name, item = ''] = path.split('/')
+  const view = VIEWS.find(one => one.name === name)?.name ?? 'overview'
+  return { view, item: decoded(item) || undefined, filter: decoded(query) }
+}
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return ''
+  }
+}
+
+export const hrefOf = (view: ViewName, item = '', filter = ''): string => {
+  const query = filter === '' ? '' : `?${encodeURIComponent(filter)}`
+  return `#/${view}${item === '' ? '' : `/${encodeURIComponent(item)}`}${query}`
+}
+
+/** What the event stream has to tell for a view. */
+export const partsOf = ({ view }: Route): string => {
+  const needs = VIEWS.find(({ name }) => name === view)?.needs ?? ''
+  return ['status', 'servers', needs].filter(Boolean).join(',')
+}

@@ -1,0 +1,146 @@
+import type { ServersView } from '../../app/api/views.js'
+import type { ProxyStatus, ServerRemark } from '../../app/status.js'
+import { hrefOf } from './route.js'
+import { type AnyServer, isOn, type ServerView } from './state.js'
+
+/** Something that is wrong, and the command that mends it or says more. */
+export interface Trouble {
+  readonly level: 'bad' | 'odd'
+  /** The server it is about; else a part of the proxy. */
+  readonly about: string
+  /** What it is, in a word or two. */
+  readonly kind: string
+  readonly words: string
+  readonly command: string
+  readonly href: string
+}
+
+/** A word of a command line, as a shell takes it. */
+export const quoted = (word: string): string =>
+  /^[\w.@:/-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
+
+/** Why a server is not there, by the words of the loss: the first that fits. */
+const LOSSES: readonly (readonly [fits: RegExp, kind: string, command: string])[] = [
+  [/not found \(ENOENT\)|permission denied/i, 'not found', 'doctor --server'],
+  [/\b404\b/, 'HTTP 404', 'doctor --server'],
+  [/no answer|timed out|in time|did not answer/i, 'hangs', 'logs'],
+  [/exited|killed|closed its/i, 'exited', 'logs'],
+]
+
+const REMARKS: Readonly<Record<ServerRemark['kind'], string>> = {
+  noise: 'logs',
+  slow: 'why',
+  hangs: 'logs',
+  flapping: 'logs',
+  limit: 'why',
+}
+
+/** What is wrong with a server; the worst first. */
+export const troublesOf = (server: AnyServer): readonly Trouble[] => {
+  const { name } = server
+  const about = { about: name, href: hrefOf('servers', name) }
+  const command = (verb: string): string => `mcp-proxy ${verb} ${quoted(name)}`
+  if (!isOn(server)) {
+    const words = 'switched off until the file changes'
+    return [{ ...about, level: 'odd', kind: 'disabled', words, command: command('enable') }]
+  }
+  const remarks = server.remarks.map(
+    ({ kind, message }): Trouble => ({
+      ...about,
+      ...{ level: 'odd', kind, words: message, command: command(REMARKS[kind]) },
+    }),
+  )
+  const why = server.why ?? server.lastError?.message
+  switch (server.state) {
+    case 'ready':
+    case 'draining':
+    case 'idle':
+      return remarks
+    case 'starting':
+      return [...lostAgain(server, command), ...remarks]
+    case 'failed':
+    case 'backoff': {
+      const [, kind, verb] = lossOf(why)
+      return [
+        { ...about, level: 'bad', kind, words: why ?? 'it was lost', command: command(verb) },
+        ...remarks,
+      ]
+    }
+    case 'waiting':
+      return [
+        { ...about, level: 'odd', kind: 'waiting', words: why ?? '', command: waitingFor(why) },
+        ...remarks,
+      ]
+    default: {
+      const words = why ?? 'it lets nobody in without a login'
+      return [
+        { ...about, level: 'bad', kind: server.state, words, command: command('auth login') },
+        ...remarks,
+      ]
+    }
+  }
+}
+
+const lossOf = (why = '') =>
+  LOSSES.find(([fits]) => fits.test(why)) ?? ([/./, 'unreachable', 'doctor --server'] as const)
+
+/** A server that is being started anew: it was lost before. */
+const lostAgain = (
+  { name, failures, lastError }: ServerView,
+  command: (verb: string) => string,
+): readonly Trouble[] => {
+  if (failures === 0 || lastError === undefined) return []
+  const [, kind, verb] = lossOf(lastError.message)
+  const about = { about: name, href: hrefOf('servers', name) }
+  return [{ ...about, level: 'bad', kind, words: lastError.message, command: command(verb) }]
+}
+
+const waitingFor = (why = ''): string =>
+  why.startsWith('D020') ? 'mcp-proxy status --env' : 'mcp-proxy connect --workspace DIR'
+
+/** What is wrong with the file, each with its place. */
+const problemsOf = ({ problems }: ServersView): readonly Trouble[] =>
+  problems.map(({ severity, file, line, column, key, message, mend }) => ({
+    level: severity === 'error' ? 'bad' : 'odd',
+    about: key.startsWith('mcpServers.') ? (key.split('.')[1] ?? key) : 'configuration',
+    kind: severity === 'error' ? 'misconfigured' : 'configuration',
+    words: `${message}. ${mend} (${file}${line > 0 ? `:${line}:${column}` : ''})`,
+    command: 'mcp-proxy check',
+    href: hrefOf('configuration'),
+  }))
+
+/** At which level of memory pressure the proxy says that its health is degraded. */
+const DEGRADED = 2
+
+const proxyTroubles = ({ state, pressure, config }: ProxyStatus): readonly Trouble[] => {
+  const all: readonly (Omit<Trouble, 'level'> & { readonly is: boolean })[] = [
+    {
+      is: state === 'draining',
+      ...{ about: 'proxy', kind: 'draining', words: 'it shuts down, and takes no more calls' },
+      ...{ command: 'mcp-proxy status', href: hrefOf('calls') },
+    },
+    {
+      is: pressure >= DEGRADED,
+      ...{ about: 'proxy', kind: 'memory', words: `memory is short (level ${pressure} of 4)` },
+      ...{ command: 'mcp-proxy doctor', href: hrefOf('limits') },
+    },
+    {
+      is: config?.lastReload?.result === 'refused',
+      ...{ about: 'configuration', kind: 'reload refused', words: 'what the file held before is in force' },
+      ...{ command: 'mcp-proxy check', href: hrefOf('configuration') },
+    },
+  ]
+  return all.filter(({ is }) => is).map(({ is: _, ...trouble }) => ({ ...trouble, level: 'bad' }))
+}
+
+/** Everything that is wrong, the worst first. */
+export const troubles = (
+  status: ProxyStatus | undefined,
+  servers: ServersView | undefined,
+): readonly Trouble[] => {
+  const all = [
+    ...(status === undefined ? [] : proxyTroubles(status)),
+    ...(servers === undefined ? [] : [...problemsOf(servers), ...servers.servers.flatMap(troublesOf)]),
+  ]
+  return [...all.filter(({ level }) => level === 'bad'), ...all.filter(({ level }) => level === 'odd')]
+}

@@ -1,0 +1,48 @@
+import { render } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { Live } from './live/live.js'
+import { newsBetween } from './live/news.js'
+import { codeIn, parseRoute, partsOf } from './live/route.js'
+import { onKey } from './views/keys.js'
+import { Page } from './views/page.js'
+import { restoreTheme } from './views/theme.js'
+
+/** As often the live region says something at most. */
+const NEWS_MS = 5000
+
+/** What the live region says: what has happened since it last said something. */
+const useNews = (live: Live): string => {
+  const told = useRef({ state: live.state, atMs: 0, words: '' })
+  const { state } = live
+  if (state.now - told.current.atMs >= NEWS_MS) {
+    const words = newsBetween(told.current.state, state)
+    told.current = words === '' ? { ...told.current, state } : { state, atMs: state.now, words }
+  }
+  return told.current.words
+}
+
+const App = ({ live }: { readonly live: Live }) => {
+  const [route, setRoute] = useState(() => parseRoute(location.hash))
+  const [, draw] = useState(0)
+  const current = useRef(route)
+  current.current = route
+  useEffect(() => {
+    live.onChange = () => draw(n => n + 1)
+    addEventListener('hashchange', () => {
+      const next = parseRoute(location.hash)
+      live.show(partsOf(next))
+      setRoute(next)
+    })
+    addEventListener('keydown', event => onKey(event, current.current))
+  }, [])
+  return <Page state={live.state} route={route} news={useNews(live)} onRetry={() => live.connect()} />
+}
+
+restoreTheme()
+const live = new Live()
+const code = codeIn(location.hash)
+// The code is good once: nobody wants it in the history.
+if (code !== undefined) history.replaceState(null, '', '#/')
+void live.begin(code, partsOf(parseRoute(location.hash)))
+const root = document.getElementById('root')
+if (root !== null) render(<App live={live} />, root)

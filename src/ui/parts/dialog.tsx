@@ -1,0 +1,85 @@
+import type { ComponentChildren } from 'preact'
+import { useRef, useState } from 'preact/hooks'
+import { wordsOf } from '../live/api.js'
+
+/** A dialog that the browser keeps focus in, and that Escape closes. */
+const useDialog = () => {
+  const ref = useRef<HTMLDialogElement>(null)
+  return { ref, open: () => ref.current?.showModal(), close: () => ref.current?.close() }
+}
+
+export interface ActionProps {
+  readonly label: string
+  readonly id?: string
+  /** Asked before; without it the action begins at once. */
+  readonly question?: string | undefined
+  /** Rejects with what the page then says. */
+  readonly act: () => Promise<void>
+  readonly disabled?: boolean
+}
+
+/** A button that does something to the proxy, asks before, and says what became of it. */
+export const Action = ({ label, id, question, act, disabled = false }: ActionProps) => {
+  const dialog = useDialog()
+  const [said, setSaid] = useState('')
+  const run = (): void => {
+    dialog.close()
+    setSaid('…')
+    act().then(
+      () => setSaid('done'),
+      (thrown: unknown) => setSaid(wordsOf(thrown)),
+    )
+  }
+  return (
+    <span class="action">
+      <button
+        type="button"
+        id={id}
+        disabled={disabled}
+        onClick={() => (question === undefined ? run() : dialog.open())}
+      >
+        {label}
+      </button>
+      {said !== '' && <span class="muted">{said}</span>}
+      {question !== undefined && (
+        <dialog ref={dialog.ref} aria-label={label}>
+          <p>{question}</p>
+          <div class="row">
+            <button type="button" class="main" onClick={run}>
+              {label}
+            </button>
+            <button type="button" onClick={dialog.close}>
+              Cancel
+            </button>
+          </div>
+        </dialog>
+      )}
+    </span>
+  )
+}
+
+/** A dialog behind a button that says something and wants nothing. */
+export const Help = ({
+  label,
+  id,
+  children,
+}: {
+  readonly label: string
+  readonly id: string
+  readonly children: ComponentChildren
+}) => {
+  const dialog = useDialog()
+  return (
+    <>
+      <button type="button" class="quiet" id={id} aria-label={label} onClick={dialog.open}>
+        ?
+      </button>
+      <dialog ref={dialog.ref} aria-label={label}>
+        {children}
+        <button type="button" onClick={dialog.close}>
+          Close
+        </button>
+      </dialog>
+    </>
+  )
+}

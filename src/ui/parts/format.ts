@@ -1,0 +1,38 @@
+// How numbers are written.
+
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+
+export const bytes = (value: number): string => {
+  const power = value < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(value) / 10))
+  const number = value / 1024 ** power
+  return `${power === 0 || number >= 100 ? Math.round(number) : number.toFixed(1)} ${UNITS[power] ?? ''}`
+}
+
+export const count = (value: number): string => value.toLocaleString('en')
+
+/** A duration as people say it: `0.4 ms`, `12 ms`, `1.2 s`, `3 min`, `5 h`, `2 d`. */
+export const ms = (value: number | undefined): string => {
+  if (value === undefined) return '–'
+  if (value < 10) return `${value.toFixed(1)} ms`
+  if (value < 1000) return `${Math.round(value)} ms`
+  if (value < 10_000) return `${(value / 1000).toFixed(1)} s`
+  return age(value)
+}
+
+/** The same where less than a second does not matter. */
+export const age = (value: number): string => {
+  const seconds = Math.max(0, Math.round(value / 1000))
+  if (seconds < 90) return `${seconds} s`
+  const minutes = Math.round(seconds / 60)
+  if (minutes < 90) return `${minutes} min`
+  const hours = Math.round(minutes / 60)
+  return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} d`
+}
+
+export const many = (value: number, word: string): string =>
+  `${count(value)} ${word}${value === 1 ? '' : 's'}`
+
+export const clockTime = (iso: string): string => {
+  const at = new Date(iso)
+  return Number.isNaN(at.getTime()) ? iso : at.toLocaleTimeString('en-GB')
+}

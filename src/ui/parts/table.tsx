@@ -1,0 +1,159 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+
+export interface Column<Row> {
+  readonly head: string
+  readonly cell: (row: Row) => ComponentChildren
+  /** The width as CSS writes it in a grid. */
+  readonly width?: string
+  readonly isNumber?: boolean
+  /** Left out where there is little room. */
+  readonly isWide?: boolean
+}
+
+export interface TableProps<Row> {
+  readonly label: string
+  readonly columns: readonly Column<Row>[]
+  readonly rows: readonly Row[]
+  readonly keyOf: (row: Row) => string | number
+  /** Where a row leads to; its first cell is that link. */
+  readonly hrefOf?: ((row: Row) => string) | undefined
+}
+
+/** Which rows are in the document: those in sight and a few around them. */
+export interface Window {
+  readonly from: number
+  readonly to: number
+}
+
+const AROUND = 12
+/** Tables up to this length are whole in the document. */
+const WHOLE = 60
+
+/** The rows between two heights, measured from the top of the first one. */
+export const windowOf = (count: number, rowPx: number, top: number, bottom: number): Window => {
+  if (count <= WHOLE || rowPx <= 0) return { from: 0, to: Math.min(count, WHOLE) }
+  const from = Math.max(0, Math.min(count - 1, Math.floor(top / rowPx) - AROUND))
+  return { from, to: Math.max(from, Math.min(count, Math.ceil(bottom / rowPx) + AROUND)) }
+}
+
+/** Which row a key leads to; undefined for a key that leads nowhere. */
+export const rowAfter = (key: string, at: number, count: number): number | undefined => {
+  const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }
+  if (key === 'Home') return 0
+  if (key === 'End') return count - 1
+  const step = steps[key]
+  return step === undefined ? undefined : Math.max(0, Math.min(count - 1, at + step))
+}
+
+/** All rows are of one height, which the style sheet says. */
+const rowPxOf = (body: HTMLElement): number =>
+  Number.parseFloat(getComputedStyle(body).getPropertyValue('--row')) || 0
+
+const useWindow = (count: number) => {
+  const body = useRef<HTMLDivElement>(null)
+  const [seen, setSeen] = useState<Window & { readonly rowPx: number }>({ from: 0, to: WHOLE, rowPx: 0 })
+  const look = (): void => {
+    if (body.current === null) return
+    const rowPx = rowPxOf(body.current)
+    const { top } = body.current.getBoundingClientRect()
+    const next = { ...windowOf(count, rowPx, -top, innerHeight - top), rowPx }
+    setSeen(now => (now.from === next.from && now.to === next.to && now.rowPx === next.rowPx ? now : next))
+  }
+  useLayoutEffect(look, [count])
+  useEffect(() => {
+    addEventListener('scroll', look, { passive: true })
+    addEventListener('resize', look)
+    return () => {
+      removeEventListener('scroll', look)
+      removeEventListener('resize', look)
+    }
+  }, [count])
+  return { body, seen }
+}
+
+/**
+ * A table of any length: of a long one only what is in sight is in the document. Arrows move from row to row,
+ * and Tab enters and leaves it. The row that has the focus stays, wherever one scrolls to.
+ */
+export const Table = <Row,>({ label, columns, rows, keyOf, hrefOf }: TableProps<Row>) => {
+  const { body, seen } = useWindow(rows.length)
+  const [active, setActive] = useState<string | number | undefined>()
+  const found = rows.findIndex(row => keyOf(row) === active)
+  const at = Math.max(0, found)
+  const shown = rows.map((_, n) => n).slice(seen.from, seen.to)
+  if (found >= 0 && !shown.includes(found)) shown.push(found)
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const next = hrefOf && rowAfter(event.key, at, rows.length)
+    const row = next === undefined ? undefined : rows[next]
+    if (row === undefined || event.ctrlKey || event.altKey || event.metaKey) return
+    event.preventDefault()
+    setActive(keyOf(row))
+    requestAnimationFrame(() => {
+      const link = body.current?.querySelector<HTMLElement>(`[data-row="${next}"] a`)
+      link?.focus({ preventScroll: true })
+      link?.scrollIntoView({ block: 'nearest' })
+    })
+  }
+  const grid = columns.map(({ width = 'minmax(0, 1fr)' }) => width).join(' ')
+  const wide = columns.map(({ isWide = false }) => isWide)
+  const narrow = columns
+    .flatMap(({ width = 'minmax(0, 1fr)' }, n) => (wide[n] === true ? [] : [width]))
+    .join(' ')
+  const classOf = ({ isNumber = false, isWide = false }: Column<Row>): string =>
+    ['cell', isNumber && 'number', isWide && 'wide'].filter(Boolean).join(' ')
+  return (
+    <div
+      class="table"
+      role="table"
+      aria-label={label}
+      aria-rowcount={rows.length + 1}
+      style={{ '--grid': grid, '--narrow': narrow }}
+    >
+      <div role="rowgroup">
+        <div class="tr head" role="row" aria-rowindex={1}>
+          {columns.map(column => (
+            <span key={column.head} class={classOf(column)} role="columnheader">
+              {column.head}
+            </span>
+          ))}
+        </div>
+      </div>
+      <div
+        class="body"
+        role="rowgroup"
+        ref={body}
+        onKeyDown={onKeyDown}
+        style={{ height: seen.rowPx > 0 ? `${rows.length * seen.rowPx}px` : 'auto' }}
+      >
+        {shown.map(n => {
+          const row = rows[n] as Row
+          const key = keyOf(row)
+          return (
+            <div
+              key={key}
+              class="tr"
+              role="row"
+              aria-rowindex={n + 2}
+              data-row={n}
+              style={seen.rowPx > 0 ? { top: `${n * seen.rowPx}px`, position: 'absolute' } : {}}
+              onFocusIn={() => setActive(key)}
+            >
+              {columns.map((column, c) => (
+                <span key={column.head} class={classOf(column)} role="cell">
+                  {c === 0 && hrefOf !== undefined ? (
+                    <a href={hrefOf(row)} tabIndex={n === at ? 0 : -1}>
+                      {column.cell(row)}
+                    </a>
+                  ) : (
+                    column.cell(row)
+                  )}
+                </span>
+              ))}
+            </div>
+          )
+        })}
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,46 @@
+import type { Why } from '../../app/api/why.js'
+import { hrefOf } from '../live/route.js'
+import { useLoad } from './load.js'
+import { LongText } from './text.js'
+
+/** The verdict on a name, URI, server or error id, with what led to it. */
+export const Verdict = ({ why }: { readonly why: Why }) => (
+  <div class="why">
+    <p>
+      <strong>{why.verdict}</strong>
+      {why.kind !== 'error' &&
+        (why.answered ? ', a request would be answered' : ', a request would not be answered')}
+      {why.server !== undefined && (
+        <>
+          {' · '}
+          <a href={hrefOf('servers', why.server)}>{why.server}</a>
+        </>
+      )}
+      {why.own !== undefined && (
+        <>
+          {' · own name '}
+          <code>{why.own}</code>
+        </>
+      )}
+    </p>
+    {why.causes.length > 0 && (
+      <ul>
+        {why.causes.map(({ verdict, words, file, line, column }, n) => (
+          <li key={n}>
+            <span class="tag">{verdict}</span> <LongText text={words} first={400} />
+            {file !== undefined && (
+              <code class="muted"> {[file, line, column].filter(Boolean).join(':')}</code>
+            )}
+          </li>
+        ))}
+      </ul>
+    )}
+  </div>
+)
+
+/** The same for a name that somebody asks about; read again with `stamp`. */
+export const WhyOf = ({ query, stamp }: { readonly query: string; readonly stamp?: unknown }) => {
+  const { value, why } = useLoad<Why>(`why?q=${encodeURIComponent(query)}`, stamp)
+  if (why !== undefined) return <p class="wrong">{why}</p>
+  return value === undefined ? <p class="muted">…</p> : <Verdict why={value} />
+}

@@ -1,0 +1,117 @@
+// Between a JSON schema, what somebody types into the form that it makes, and the value that comes of it.
+
+/** As much of a JSON schema as a form knows. It is a server's: nothing of it is sure. */
+export interface Schema {
+  readonly type?: unknown
+  readonly title?: unknown
+  readonly description?: unknown
+  readonly enum?: unknown
+  readonly default?: unknown
+  readonly properties?: unknown
+  readonly required?: unknown
+  readonly items?: unknown
+}
+
+export type Draft = string | readonly Draft[] | { readonly [key: string]: Draft }
+
+export type Kind = 'string' | 'number' | 'boolean' | 'choice' | 'array' | 'object' | 'json'
+
+/** What is deeper, or has more members, is typed as JSON. */
+const DEEPEST = 4
+const MEMBERS = 100
+
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const asSchema = (value: unknown): Schema => (isRecord(value) ? value : {})
+
+export const membersOf = ({ properties }: Schema): readonly (readonly [name: string, schema: Schema])[] =>
+  isRecord(properties) ? Object.entries(properties).map(([name, schema]) => [name, asSchema(schema)]) : []
+
+export const isRequired = ({ required }: Schema, name: string): boolean =>
+  Array.isArray(required) && required.includes(name)
+
+/** How a value is asked for. */
+export const kindOf = (schema: Schema, depth = 0): Kind => {
+  if (Array.isArray(schema.enum) && schema.enum.every(one => typeof one === 'string')) return 'choice'
+  switch (schema.type) {
+    case 'string':
+    case 'boolean':
+      return schema.type
+    case 'number':
+    case 'integer':
+      return 'number'
+    case 'array':
+      return depth < DEEPEST && isRecord(schema.items) ? 'array' : 'json'
+    case 'object': {
+      const { length } = membersOf(schema)
+      return depth < DEEPEST && length > 0 && length <= MEMBERS ? 'object' : 'json'
+    }
+    default:
+      return 'json'
+  }
+}
+
+/** What stands in the form before anybody types. */
+export const emptyDraft = (schema: Schema, depth = 0): Draft => {
+  const kind = kindOf(schema, depth)
+  if (kind === 'array') return []
+  if (kind === 'object')
+    return Object.fromEntries(membersOf(schema).map(([name, one]) => [name, emptyDraft(one, depth + 1)]))
+  const { default: given } = schema
+  if (given === undefined) return ''
+  return typeof given === 'string' && kind !== 'json' ? given : JSON.stringify(given)
+}
+
+export const memberOf = (draft: Draft, name: string): Draft =>
+  isRecord(draft) && Object.hasOwn(draft, name) ? (draft[name] as Draft) : ''
+
+/** The value that was typed, undefined if none was; or what is wrong with it, and where. */
+export type Read = { readonly value: unknown } | { readonly problem: string }
+
+const NONE: Read = { value: undefined }
+
+export const readDraft = (schema: Schema, draft: Draft, at = '', depth = 0): Read => {
+  const kind = kindOf(schema, depth)
+  if (kind === 'object') return readMembers(schema, draft, at, depth)
+  if (kind === 'array') {
+    const all = (Array.isArray(draft) ? (draft as readonly Draft[]) : []).map((one, n) =>
+      readDraft(asSchema(schema.items), one, `${at}[${n}]`, depth + 1),
+    )
+    const wrong = all.find(one => 'problem' in one)
+    if (wrong !== undefined) return wrong
+    return all.length === 0 ? NONE : { value: all.map(one => ('value' in one ? one.value : undefined) ?? '') }
+  }
+  return readText(kind, typeof draft === 'string' ? draft : '', at)
+}
+
+const readText = (kind: Kind, text: string, at: string): Read => {
+  if (text === '') return NONE
+  if (kind === 'string' || kind === 'choice') return { value: text }
+  if (kind === 'boolean') return { value: text === 'true' }
+  if (kind === 'number') {
+    const value = Number(text)
+    return Number.isFinite(value) ? { value } : { problem: `${at || 'it'} must be a number` }
+  }
+  try {
+    return { value: JSON.parse(text) as unknown }
+  } catch {
+    return { problem: `${at || 'it'} must be JSON` }
+  }
+}
+
+const readMembers = (schema: Schema, draft: Draft, at: string, depth: number): Read => {
+  const members: [string, unknown][] = []
+  for (const [name, one] of membersOf(schema)) {
+    const path = at === '' ? name : `${at}.${name}`
+    const read = readDraft(one, memberOf(draft, name), path, depth + 1)
+    if ('problem' in read) return read
+    if (read.value !== undefined) members.push([name, read.value])
+    else if (isRequired(schema, name)) {
+      const kind = kindOf(one, depth + 1)
+      if (kind !== 'string' && kind !== 'array') return { problem: `${path} is missing` }
+      members.push([name, kind === 'string' ? '' : []])
+    }
+  }
+  return members.length === 0 && depth > 0 ? NONE : { value: Object.fromEntries(members) }
+}

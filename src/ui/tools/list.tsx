@@ -1,0 +1,107 @@
+import { useMemo } from 'preact/hooks'
+import type { ToolsView } from '../../app/api/views.js'
+import { hrefOf } from '../live/route.js'
+import type { PageState } from '../live/state.js'
+import { bytes, count, many, ms } from '../parts/format.js'
+import { useLoad } from '../parts/load.js'
+import { type Column, Table } from '../parts/table.js'
+import { Command, Empty } from '../parts/text.js'
+import { WhyOf } from '../parts/why.js'
+import { Filter } from '../views/filter.js'
+
+export type ToolRow = ToolsView['tools'][number]
+
+const MOST = 10_000
+/** As much of a description is searched. */
+const SEARCHED = 400
+
+/** The tools all of whose words stand in their names, server, title or description. */
+export const searchIn = (tools: readonly ToolRow[]): ((words: string) => readonly ToolRow[]) => {
+  const texts = tools.map(({ name, own, server, title = '', description = '' }) =>
+    `${name} ${own} ${server} ${title} ${description.slice(0, SEARCHED)}`.toLowerCase(),
+  )
+  return words => {
+    const wanted = words.toLowerCase().split(/\s+/).filter(Boolean)
+    return wanted.length === 0
+      ? tools
+      : tools.filter((_, n) => wanted.every(word => texts[n]?.includes(word)))
+  }
+}
+
+const COLUMNS: readonly Column<ToolRow>[] = [
+  { head: 'Tool', cell: ({ name }) => <span class="name">{name}</span>, width: 'minmax(9rem, 3fr)' },
+  { head: 'Server', cell: ({ server }) => server, width: 'minmax(4rem, 1fr)' },
+  {
+    head: 'Description',
+    cell: ({ description = '' }) => <span class="muted">{description.slice(0, SEARCHED)}</span>,
+    width: 'minmax(0, 4fr)',
+    isWide: true,
+  },
+  { head: 'Calls', cell: ({ calls }) => (calls === 0 ? '–' : count(calls)), width: '4.5rem', isNumber: true },
+  {
+    head: 'Failed',
+    cell: ({ errors }) => (errors === 0 ? '–' : count(errors)),
+    width: '4.5rem',
+    isNumber: true,
+    isWide: true,
+  },
+  { head: 'p50', cell: ({ p50Ms }) => ms(p50Ms), width: '5rem', isNumber: true, isWide: true },
+  { head: 'p99', cell: ({ p99Ms }) => ms(p99Ms), width: '5rem', isNumber: true, isWide: true },
+  {
+    head: 'In the list',
+    cell: ({ bytes: size }) => bytes(size),
+    width: '5.5rem',
+    isNumber: true,
+    isWide: true,
+  },
+]
+
+/** How often a list is read again while something happens; a long one more seldom. */
+const stampOf = ({ now, servers }: PageState, isLong: boolean): string => {
+  const calls = servers?.servers
+    .map(server => ('items' in server ? `${server.items?.tools ?? ''}` : ''))
+    .join()
+  return `${Math.floor(now / (isLong ? 60_000 : 5000))} ${calls ?? ''}`
+}
+
+/** The tools that clients see, by the words that somebody looks for. */
+export const ToolList = ({ state, filter }: { readonly state: PageState; readonly filter: string }) => {
+  const isLong = (state.servers?.servers ?? []).reduce((sum, one) => sum + toolsOf(one), 0) > 1000
+  const { value, why } = useLoad<ToolsView>(`tools?limit=${MOST}`, stampOf(state, isLong))
+  const search = useMemo(() => searchIn(value?.tools ?? []), [value])
+  const found = useMemo(() => search(filter), [search, filter])
+  if (why !== undefined) return <p class="wrong">{why}</p>
+  if (value === undefined) return <p class="muted">Reading the list …</p>
+  const size = found.reduce((sum, one) => sum + one.bytes, 0)
+  return (
+    <>
+      <Filter view="tools" value={filter} label="Find tools by name, server or description">
+        {many(found.length, 'tool')}, {bytes(size)} in the list
+        {value.total > value.tools.length && ` (the first ${count(MOST)} of ${count(value.total)})`}
+      </Filter>
+      {found.length > 0 && (
+        <Table
+          label="Tools"
+          columns={COLUMNS}
+          rows={found}
+          keyOf={({ name }) => name}
+          hrefOf={({ name }) => hrefOf('tools', name)}
+        />
+      )}
+      {found.length === 0 && filter === '' && (
+        <Empty title="No tools yet">
+          <p>Servers list their tools when they were reached once. To add one:</p>
+          <Command text="mcp-proxy add NAME -- COMMAND" />
+        </Empty>
+      )}
+      {found.length === 0 && filter !== '' && (
+        <Empty title={`No tool fits “${filter.slice(0, 80)}”`}>
+          <WhyOf query={filter} />
+        </Empty>
+      )}
+    </>
+  )
+}
+
+const toolsOf = (server: object): number =>
+  'items' in server ? ((server.items as { readonly tools?: number } | undefined)?.tools ?? 0) : 0

@@ -1,0 +1,67 @@
+import type { ToolView } from '../../app/api/views.js'
+import { hrefOf } from '../live/route.js'
+import { useLoad } from '../parts/load.js'
+import { LongText } from '../parts/text.js'
+import { WhyOf } from '../parts/why.js'
+import { asSchema, isRecord } from './drafts.js'
+import { TryForm } from './try-form.js'
+
+const HINTS = {
+  readOnlyHint: ['only reads', 'may change something'],
+  destructiveHint: ['may destroy something', 'destroys nothing'],
+  idempotentHint: ['twice is as once', 'twice is not as once'],
+  openWorldHint: ['reaches beyond this machine', 'stays within its world'],
+} as const
+
+/** What a server says of a tool by its annotations; as they are hints, in its words. */
+export const hintsOf = (annotations: unknown): readonly string[] =>
+  Object.entries(HINTS).flatMap(([key, [yes, no]]) => {
+    const value = isRecord(annotations) ? annotations[key] : undefined
+    if (typeof value !== 'boolean') return []
+    return [value ? yes : no]
+  })
+
+/** One tool: what became of its name, what it says of itself, and a form to try it. */
+export const Tool = ({ name }: { readonly name: string }) => {
+  const { value } = useLoad<ToolView>(`tools/${encodeURIComponent(name)}`)
+  const tool = isRecord(value?.tool) ? value.tool : {}
+  const { description, annotations, inputSchema } = tool
+  const hints = hintsOf(annotations)
+  return (
+    <>
+      <p class="path">
+        <a href={hrefOf('tools')}>Tools</a> ›
+      </p>
+      <h2 class="name">{name}</h2>
+      {typeof description === 'string' && (
+        <p class="prose">
+          <LongText text={description} first={600} />
+        </p>
+      )}
+      {hints.length > 0 && <p class="muted">The server says: {hints.join(', ')}.</p>}
+      <section aria-labelledby="why">
+        <h3 id="why">Why</h3>
+        <WhyOf query={name} />
+      </section>
+      {value !== undefined && (
+        <section aria-labelledby="trying">
+          <h3 id="trying">Try</h3>
+          <TryForm
+            key={name}
+            name={name}
+            schema={asSchema(inputSchema)}
+            isReadOnly={isRecord(annotations) && annotations['readOnlyHint'] === true}
+          />
+        </section>
+      )}
+      {value !== undefined && (
+        <section aria-labelledby="schema">
+          <h3 id="schema">Definition</h3>
+          <pre tabIndex={0}>
+            <LongText text={JSON.stringify(tool, null, 2)} first={1200} />
+          </pre>
+        </section>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,120 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { follow, wordsOf } from '../live/api.js'
+import type { Told } from '../live/events.js'
+import { type Draft, emptyDraft, isRecord, kindOf, membersOf, readDraft, type Schema } from './drafts.js'
+import { Field, type FieldProps, Members } from './fields.js'
+import { type CallAnswer, Result } from './result.js'
+
+type Run =
+  | { readonly is: 'idle' }
+  | { readonly is: 'wrong' | 'running'; readonly words: string }
+  | { readonly is: 'over'; readonly answer: CallAnswer; readonly tookMs: number }
+
+/** What a server said of its progress. */
+export const progressWords = (params: unknown): string => {
+  if (!isRecord(params)) return ''
+  const { progress, total, message } = params
+  const of = typeof total === 'number' ? ` of ${total}` : ''
+  const words = typeof message === 'string' ? `: ${message.slice(0, 200)}` : ''
+  return `${String(progress)}${of}${words}`
+}
+
+/** Calls a tool, as a client that can be asked nothing; leaving cancels the call. */
+const useCall = (name: string) => {
+  const [run, setRun] = useState<Run>({ is: 'idle' })
+  const calling = useRef<AbortController>(undefined)
+  useEffect(() => () => calling.current?.abort(), [name])
+  const start = (args: unknown): void => {
+    const abort = new AbortController()
+    calling.current = abort
+    const beganMs = performance.now()
+    setRun({ is: 'running', words: 'under way' })
+    let isAnswered = false
+    const onEvent = ({ event, data }: Told): void => {
+      const value = JSON.parse(data) as CallAnswer
+      if (event === 'progress') setRun({ is: 'running', words: progressWords(value) })
+      if (event !== 'answer') return
+      isAnswered = true
+      setRun({ is: 'over', answer: value, tookMs: performance.now() - beganMs })
+    }
+    const body = JSON.stringify({ name, arguments: args })
+    follow('call', onEvent, { method: 'POST', body, signal: abort.signal })
+      .catch((thrown: unknown) => {
+        isAnswered = true
+        setRun({ is: 'wrong', words: abort.signal.aborted ? 'cancelled' : wordsOf(thrown) })
+      })
+      .finally(() => {
+        if (!isAnswered) setRun({ is: 'wrong', words: 'the proxy ended before it answered' })
+      })
+  }
+  return {
+    run,
+    start,
+    refuse: (words: string) => setRun({ is: 'wrong', words }),
+    cancel: () => calling.current?.abort(),
+  }
+}
+
+export interface TryProps {
+  readonly name: string
+  readonly schema: Schema
+  /** Whether the server says that the tool changes nothing. */
+  readonly isReadOnly: boolean
+}
+
+/** A form made of the input schema of a tool; asks before it calls one that may change something. */
+export const TryForm = ({ name, schema, isReadOnly }: TryProps) => {
+  const [draft, setDraft] = useState<Draft>(() => emptyDraft(schema))
+  const { run, start, refuse, cancel } = useCall(name)
+  const dialog = useRef<HTMLDialogElement>(null)
+  const isRunning = run.is === 'running'
+  const call = (): void => {
+    const read = readDraft(schema, draft)
+    if ('problem' in read) refuse(read.problem)
+    else start(read.value ?? {})
+  }
+  const onSubmit = (event: Event): void => {
+    event.preventDefault()
+    if (isReadOnly) call()
+    else dialog.current?.showModal()
+  }
+  const confirmed = (): void => {
+    dialog.current?.close()
+    call()
+  }
+  const shared = { id: 'try', schema, draft, onDraft: setDraft }
+  return (
+    <form class="try" onSubmit={onSubmit} aria-label={`Try ${name}`}>
+      <Arguments {...shared} />
+      <div class="row">
+        <button type="submit" class="main" disabled={isRunning}>
+          Call
+        </button>
+        {isRunning && (
+          <button type="button" onClick={cancel}>
+            Cancel
+          </button>
+        )}
+        {(run.is === 'running' || run.is === 'wrong') && <span class={run.is}>{run.words}</span>}
+      </div>
+      <dialog ref={dialog} aria-label={`Call ${name}`}>
+        <p>{name} may change something: its server does not say that it only reads. Call it?</p>
+        <div class="row">
+          <button type="button" class="main" onClick={confirmed}>
+            Call it
+          </button>
+          <button type="button" onClick={() => dialog.current?.close()}>
+            Cancel
+          </button>
+        </div>
+      </dialog>
+      {run.is === 'over' && <Result answer={run.answer} tookMs={run.tookMs} />}
+    </form>
+  )
+}
+
+const Arguments = (shared: Pick<FieldProps, 'id' | 'schema' | 'draft' | 'onDraft'>) => {
+  if (membersOf(shared.schema).length === 0) return <p class="muted">It takes no arguments.</p>
+  if (kindOf(shared.schema) === 'object') return <Members {...shared} depth={0} />
+  return <Field {...shared} label="arguments" isNeeded={false} depth={0} />
+}

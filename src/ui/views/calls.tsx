@@ -1,0 +1,71 @@
+import { useMemo, useState } from 'preact/hooks'
+import { hrefOf } from '../live/route.js'
+import type { PageState, PastCall } from '../live/state.js'
+import { clockTime, many, ms } from '../parts/format.js'
+import { Lamp } from '../parts/lamp.js'
+import { type Column, Table } from '../parts/table.js'
+import { Empty } from '../parts/text.js'
+import { Filter } from './filter.js'
+import { UnderWay } from './under-way.js'
+
+const COLUMNS: readonly Column<PastCall>[] = [
+  {
+    head: 'Call',
+    cell: ({ server, name, method }) => (
+      <span class="name">
+        {server !== undefined && <span class="muted">{server} › </span>}
+        {name ?? method}
+      </span>
+    ),
+    width: 'minmax(8rem, 3fr)',
+  },
+  { head: 'Outcome', cell: ({ outcome }) => <Lamp word={outcome} />, width: 'minmax(7rem, 1fr)' },
+  { head: 'Took', cell: call => ms(call.ms), width: '5rem', isNumber: true },
+  { head: 'Method', cell: ({ method }) => method, width: 'minmax(0, 1fr)', isWide: true },
+  { head: 'Client', cell: ({ client }) => client, width: '4rem', isNumber: true, isWide: true },
+  { head: 'At', cell: ({ at }) => clockTime(at), width: '5.5rem', isWide: true },
+  {
+    head: 'Error',
+    cell: ({ errorId }) => (errorId === undefined ? '' : <a href={hrefOf('errors', errorId)}>{errorId}</a>),
+    ...{ width: '6rem', isWide: true },
+  },
+]
+
+/** The newest first, those that hold all words in what the table shows of them. */
+export const callsWith = (calls: readonly PastCall[], words: string): readonly PastCall[] => {
+  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean)
+  const texts = ({ server = '', name = '', method, outcome, errorId = '', client }: PastCall): string =>
+    `${server} ${name} ${method} ${outcome} ${errorId} client ${client}`.toLowerCase()
+  return calls.filter(call => wanted.every(word => texts(call).includes(word))).reverse()
+}
+
+/** The calls under way and the last that are over; the key `p` holds them still. */
+export const Calls = ({ state, filter }: { readonly state: PageState; readonly filter: string }) => {
+  const [held, setHeld] = useState<readonly PastCall[] | undefined>()
+  const calls = held ?? state.calls
+  const found = useMemo(() => callsWith(calls ?? [], filter), [calls, filter])
+  if (calls === undefined) return <p class="muted">Reading …</p>
+  return (
+    <>
+      <Filter view="calls" value={filter} label="Filter by server, tool, outcome or client">
+        {many(found.length, 'call')} of the last 512{' '}
+        <button
+          type="button"
+          id="pause"
+          aria-pressed={held !== undefined}
+          onClick={() => setHeld(held === undefined ? state.calls : undefined)}
+        >
+          {held === undefined ? 'Pause' : 'Go on'}
+        </button>
+      </Filter>
+      <UnderWay calls={state.underWay} />
+      {found.length > 0 ? (
+        <Table label="Calls that are over" columns={COLUMNS} rows={found} keyOf={({ n }) => n} />
+      ) : (
+        <Empty title={filter === '' ? 'No calls yet' : 'No call fits'}>
+          <p>What clients ask for appears here as it happens; never what is in it.</p>
+        </Empty>
+      )}
+    </>
+  )
+}

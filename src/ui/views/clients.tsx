@@ -1,0 +1,46 @@
+import type { ClientsView } from '../../app/api/views.js'
+import { hrefOf } from '../live/route.js'
+import type { PageState } from '../live/state.js'
+import { type Column, Table } from '../parts/table.js'
+import { Command, Empty } from '../parts/text.js'
+
+type ClientRow = ClientsView['clients'][number]
+
+const COLUMNS: readonly Column<ClientRow>[] = [
+  {
+    head: 'Client',
+    cell: ({ name, version, id }) => (
+      <span class="name">
+        {name || `client ${id}`} <span class="muted">{version}</span>
+      </span>
+    ),
+    width: 'minmax(8rem, 2fr)',
+  },
+  { head: 'Number', cell: ({ id }) => id, width: '5rem', isNumber: true, isWide: true },
+  { head: 'Transport', cell: ({ transport }) => transport ?? 'in this process', width: 'minmax(5rem, 1fr)' },
+  { head: 'Revision', cell: ({ revision }) => revision, width: '7rem', isWide: true },
+  { head: 'Principal', cell: ({ principal }) => principal, width: 'minmax(0, 1fr)', isWide: true },
+  { head: 'Under way', cell: ({ calls }) => (calls === 0 ? '–' : calls), width: '6rem', isNumber: true },
+]
+
+/** The clients, by what they say of themselves. */
+export const Clients = ({ state }: { readonly state: PageState }) => {
+  const { clients } = state
+  if (clients === undefined) return <p class="muted">Reading …</p>
+  if (clients.clients.length > 0)
+    return (
+      <Table
+        label="Clients"
+        columns={COLUMNS}
+        rows={clients.clients}
+        keyOf={({ id }) => id}
+        hrefOf={({ id }) => hrefOf('calls', '', `client ${id}`)}
+      />
+    )
+  return (
+    <Empty title="No client is connected">
+      <p>To put the proxy into the clients of this machine:</p>
+      <Command text="mcp-proxy install" />
+    </Empty>
+  )
+}

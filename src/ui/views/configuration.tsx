@@ -1,0 +1,65 @@
+import { change } from '../live/api.js'
+import type { PageState } from '../live/state.js'
+import { Action } from '../parts/dialog.js'
+import { clockTime } from '../parts/format.js'
+import { Lamp } from '../parts/lamp.js'
+import { Command, LongText } from '../parts/text.js'
+
+/** The configuration in force without its secrets, and what is wrong with the file. */
+export const Configuration = ({ state }: { readonly state: PageState }) => {
+  const { config } = state
+  if (config === undefined) return <p class="muted">Reading …</p>
+  const { file, problems } = config
+  return (
+    <>
+      <div class="head-row">
+        {file === undefined ? (
+          <p class="muted">It is of no file.</p>
+        ) : (
+          <p>
+            <code>{file.file}</code> <span class="muted">in force since {clockTime(file.loadedAt)}</span>
+          </p>
+        )}
+        {file !== undefined && <Action label="Read it again" act={() => change('reload')} />}
+      </div>
+      {file?.lastReload !== undefined && (
+        <p>
+          Last reload, {clockTime(file.lastReload.at)}:{' '}
+          {file.lastReload.result === 'ok' ? (
+            <Lamp word="ok" />
+          ) : (
+            <Lamp word="failed" show="refused; what was read before stays" />
+          )}
+        </p>
+      )}
+      <section aria-labelledby="file-problems">
+        <h3 id="file-problems">Problems</h3>
+        {problems.length === 0 ? (
+          <p class="fine">
+            <Lamp word="ok" show="The file has none." />
+          </p>
+        ) : (
+          <ul class="troubles">
+            {problems.map(({ severity, file: where, line, column, key, message, mend }) => (
+              <li key={`${key} ${line} ${message}`} class={severity === 'error' ? 'bad' : 'odd'}>
+                <span class="about">{key || 'the file'}</span>
+                <Lamp word={severity === 'error' ? 'failed' : 'odd'} show={severity} />
+                <span class="words">
+                  <LongText text={`${message}. ${mend}`} first={400} />
+                </span>
+                <code>{[where, line, column].filter(Boolean).join(':')}</code>
+              </li>
+            ))}
+          </ul>
+        )}
+        {problems.length > 0 && <Command text="mcp-proxy check" />}
+      </section>
+      <section aria-labelledby="in-force">
+        <h3 id="in-force">In force, without secrets</h3>
+        <pre tabIndex={0}>
+          <LongText text={JSON.stringify(config.config, null, 2)} first={16_000} />
+        </pre>
+      </section>
+    </>
+  )
+}

@@ -1,0 +1,116 @@
+import { useMemo } from 'preact/hooks'
+import { hrefOf } from '../live/route.js'
+import type { KeptError, PageState } from '../live/state.js'
+import { type Fact, Facts } from '../parts/facts.js'
+import { clockTime, many, ms } from '../parts/format.js'
+import { type Column, Table } from '../parts/table.js'
+import { Command, Empty, LongText } from '../parts/text.js'
+import { WhyOf } from '../parts/why.js'
+import { Filter } from './filter.js'
+
+const COLUMNS: readonly Column<KeptError>[] = [
+  { head: 'Id', cell: ({ id }) => id, width: '6.5rem' },
+  { head: 'At', cell: ({ at }) => clockTime(at), width: '5.5rem', isWide: true },
+  { head: 'Server', cell: ({ server = '–' }) => server, width: 'minmax(4rem, 1fr)', isWide: true },
+  {
+    head: 'Called',
+    cell: ({ name, method = '–' }) => <span class="name">{name ?? method}</span>,
+    width: 'minmax(0, 1fr)',
+    isWide: true,
+  },
+  { head: 'What its client read', cell: ({ message }) => message.slice(0, 400), width: 'minmax(0, 4fr)' },
+  { head: 'Took', cell: error => ms(error.ms), width: '5rem', isNumber: true, isWide: true },
+]
+
+export const errorsWith = (errors: readonly KeptError[], words: string): readonly KeptError[] => {
+  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean)
+  const textOf = ({ id, server = '', name = '', method = '', message, fault = '' }: KeptError): string =>
+    `${id} ${server} ${name} ${method} ${message} ${fault}`.toLowerCase()
+  return errors.filter(error => wanted.every(word => textOf(error).includes(word))).reverse()
+}
+
+/** The last errors of the proxy that clients read. */
+export const Errors = ({ state, filter }: { readonly state: PageState; readonly filter: string }) => {
+  const { errors } = state
+  const found = useMemo(() => errorsWith(errors ?? [], filter), [errors, filter])
+  if (errors === undefined) return <p class="muted">Reading …</p>
+  return (
+    <>
+      <Filter view="errors" value={filter} label="Filter by id, server, name or words">
+        {many(found.length, 'error')} of the last 1,000
+      </Filter>
+      {found.length > 0 ? (
+        <Table
+          label="Errors"
+          columns={COLUMNS}
+          rows={found}
+          keyOf={({ id }) => id}
+          hrefOf={({ id }) => hrefOf('errors', id)}
+        />
+      ) : (
+        <Empty title={filter === '' ? 'No errors' : 'No error fits'}>
+          <p>
+            Each error of the proxy that a client reads has an id, and is kept here. Those of servers are
+            theirs.
+          </p>
+        </Empty>
+      )}
+    </>
+  )
+}
+
+/** One error: what its id stands for. */
+export const ErrorOf = ({ state, id }: { readonly state: PageState; readonly id: string }) => {
+  const error = state.errors?.find(one => one.id === id)
+  return (
+    <>
+      <p class="path">
+        <a href={hrefOf('errors')}>Errors</a> ›
+      </p>
+      <h2 class="name">{id}</h2>
+      {error !== undefined && (
+        <>
+          <p class="prose">
+            <LongText text={error.message} />
+          </p>
+          <Facts all={factsOf(error)} />
+          {(error.stderr?.length ?? 0) > 0 && (
+            <>
+              <h3>What the server had written</h3>
+              <pre tabIndex={0}>
+                <LongText text={error.stderr?.join('\n') ?? ''} />
+              </pre>
+            </>
+          )}
+        </>
+      )}
+      <h3>Why</h3>
+      <WhyOf query={id} />
+      <p>
+        <Command text={`mcp-proxy why ${id}`} />
+      </p>
+    </>
+  )
+}
+
+const factsOf = ({
+  at,
+  code,
+  fault,
+  server,
+  name,
+  method,
+  client,
+  ms: took,
+  awayMs,
+  state,
+}: KeptError): readonly Fact[] => [
+  ['At', clockTime(at)],
+  ['Code', `${code}${fault === undefined ? '' : `, ${fault}`}`],
+  ['Server', server],
+  ['Called', name ?? method],
+  ['Client', client],
+  ['Took', took === undefined ? undefined : ms(took)],
+  ['Of that at the server, or waiting', awayMs === undefined ? undefined : ms(awayMs)],
+  ['The server was', state],
+]

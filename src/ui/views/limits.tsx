@@ -1,0 +1,56 @@
+import type { PageState } from '../live/state.js'
+import { age, bytes, count } from '../parts/format.js'
+import { Lamp } from '../parts/lamp.js'
+import { type Column, Table } from '../parts/table.js'
+
+interface LimitRow {
+  readonly name: string
+  readonly value: number
+  readonly hits: number
+  readonly agoMs: number | undefined
+}
+
+/** Every limit with how often it was reached; those that were come first. */
+export const limitRows = ({ config, status, now, statusAt }: PageState): readonly LimitRow[] => {
+  const hits: Readonly<Record<string, { readonly hits: number; readonly agoMs: number }>> =
+    status?.limits ?? {}
+  const rows = Object.entries(config?.config.limits ?? {}).map(([name, value]): LimitRow => {
+    const hit = hits[name]
+    return { name, value: Number(value), hits: hit?.hits ?? 0, agoMs: hit && hit.agoMs + now - statusAt }
+  })
+  return [...rows.filter(row => row.hits > 0), ...rows.filter(row => row.hits === 0)]
+}
+
+const COLUMNS: readonly Column<LimitRow>[] = [
+  { head: 'Limit', cell: ({ name }) => <span class="name">{name}</span>, width: 'minmax(8rem, 2fr)' },
+  { head: 'At most', cell: ({ value }) => count(value), width: 'minmax(7rem, 1fr)', isNumber: true },
+  {
+    head: 'Reached',
+    cell: ({ hits }) => (hits === 0 ? '–' : <Lamp word="odd" show={`${count(hits)} ×`} />),
+    width: '6rem',
+    isNumber: true,
+  },
+  {
+    head: 'Last',
+    cell: ({ agoMs }) => (agoMs === undefined ? '–' : `${age(agoMs)} ago`),
+    ...{ width: '7rem', isNumber: true, isWide: true },
+  },
+]
+
+const PRESSURE = ['none', 'low', 'degraded', 'high', 'out of memory']
+
+/** What bounds the proxy, and how often each bound was reached. */
+export const Limits = ({ state }: { readonly state: PageState }) => {
+  const { config, status } = state
+  if (config === undefined || status === undefined) return <p class="muted">Reading …</p>
+  const { pressure } = status
+  return (
+    <>
+      <p>
+        Memory pressure: <Lamp word={pressure < 2 ? 'ok' : 'failed'} show={PRESSURE[pressure] ?? ''} />{' '}
+        <span class="muted">{bytes(status.rssBytes)} in use</span>
+      </p>
+      <Table label="Limits" columns={COLUMNS} rows={limitRows(state)} keyOf={({ name }) => name} />
+    </>
+  )
+}

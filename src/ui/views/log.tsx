@@ -1,0 +1,97 @@
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { follow } from '../live/api.js'
+import { clockTime } from '../parts/format.js'
+import { LongText } from '../parts/text.js'
+
+/** As many lines are read at first, and kept. */
+const FIRST = 200
+const KEPT = 500
+
+export interface LogLine {
+  readonly key: string
+  readonly time: string
+  readonly level: 'debug' | 'info' | 'warn' | 'error'
+  readonly text: string
+}
+
+const LEVELS = [
+  [50, 'error'],
+  [40, 'warn'],
+  [30, 'info'],
+] as const
+
+/** A line of the log as people read it: what a program wrote to stderr, or what the proxy says about it. */
+export const logLine = (key: string, data: string): LogLine => {
+  try {
+    const { time, level, msg, stderr } = JSON.parse(data) as Readonly<Record<string, unknown>>
+    const word = LEVELS.find(([least]) => Number(level) >= least)?.[1] ?? 'debug'
+    const at = new Date(typeof time === 'number' ? time : String(time))
+    const said = typeof stderr === 'string' ? stderr : String(msg)
+    return {
+      key,
+      time: Number.isNaN(at.getTime()) ? '' : clockTime(at.toISOString()),
+      level: word,
+      text: said,
+    }
+  } catch {
+    return { key, time: '', level: 'info', text: data }
+  }
+}
+
+/** The last lines about a server, and those that follow. `last` is shown where nothing is kept. */
+export const Log = ({ server, last }: { readonly server: string; readonly last: readonly string[] }) => {
+  const [lines, setLines] = useState<readonly LogLine[]>([])
+  const [isOver, setOver] = useState(false)
+  useEffect(() => {
+    const abort = new AbortController()
+    let [waiting, frame]: [LogLine[], number] = [[], 0]
+    const flush = (): void => {
+      const fresh = waiting
+      ;[waiting, frame] = [[], 0]
+      setLines(before => [...before, ...fresh].slice(-KEPT))
+    }
+    follow(
+      `logs?server=${encodeURIComponent(server)}&tail=${FIRST}`,
+      ({ data, id }) => {
+        waiting.push(logLine(id ?? '', data))
+        if (waiting.length > KEPT) waiting.shift()
+        if (frame === 0) frame = requestAnimationFrame(flush)
+      },
+      { signal: abort.signal },
+    )
+      .catch(() => undefined)
+      .finally(() => abort.signal.aborted || setOver(true))
+    return () => {
+      abort.abort()
+      cancelAnimationFrame(frame)
+    }
+  }, [server])
+  const box = useRef<HTMLDivElement>(null)
+  const isAtEnd = useRef(true)
+  // Who reads at the end stays there; who has scrolled up is left alone.
+  useLayoutEffect(() => {
+    if (box.current !== null && isAtEnd.current) box.current.scrollTop = box.current.scrollHeight
+  }, [lines])
+  const onScroll = ({
+    currentTarget: { scrollTop, scrollHeight, clientHeight },
+  }: {
+    readonly currentTarget: HTMLElement
+  }): void => {
+    isAtEnd.current = scrollHeight - scrollTop - clientHeight < 40
+  }
+  const shown =
+    lines.length > 0
+      ? lines
+      : last.map((text, n): LogLine => ({ key: `${n}`, time: '', level: 'info', text }))
+  if (shown.length === 0)
+    return <p class="muted">{isOver ? 'No log can be read.' : 'Nothing was logged about it yet.'}</p>
+  return (
+    <div class="log" ref={box} onScroll={onScroll} role="group" aria-label={`Log of ${server}`} tabIndex={0}>
+      {shown.map(({ key, time, level, text }) => (
+        <p key={key} class={level}>
+          <span class="muted">{time}</span> <LongText text={text} first={400} />
+        </p>
+      ))}
+    </div>
+  )
+}

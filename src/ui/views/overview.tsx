@@ -1,0 +1,79 @@
+import type { ServersView } from '../../app/api/views.js'
+import type { Slot } from '../../mux/calls/call-history.js'
+import { hrefOf } from '../live/route.js'
+import { isOn, type PageState } from '../live/state.js'
+import { troubles } from '../live/troubles.js'
+import { Facts } from '../parts/facts.js'
+import { bytes, count, many, ms } from '../parts/format.js'
+import { Sparkline } from '../parts/sparkline.js'
+import { Command, Empty } from '../parts/text.js'
+import { ServerTable } from './servers.js'
+import { TroubleList } from './trouble-list.js'
+import { UnderWay } from './under-way.js'
+
+/** The slots of all servers added up. */
+export const allSlots = (view: ServersView): readonly Slot[] => {
+  const all = view.servers.filter(isOn).map(({ slots }) => slots)
+  return Array.from({ length: 60 }, (_, n) =>
+    all.reduce(
+      (sum, slots) => {
+        const { calls = 0, errors = 0, sumMs = 0, longestMs = 0 } = slots[n] ?? {}
+        return {
+          calls: sum.calls + calls,
+          errors: sum.errors + errors,
+          sumMs: sum.sumMs + sumMs,
+          longestMs: Math.max(sum.longestMs, longestMs),
+        }
+      },
+      { calls: 0, errors: 0, sumMs: 0, longestMs: 0 },
+    ),
+  )
+}
+
+/** Calls a minute, by the six slots before the one that is under way. */
+export const perMinute = (slots: readonly Slot[]): number =>
+  slots.slice(-7, -1).reduce((sum, { calls }) => sum + calls, 0)
+
+/** How things are: what is wrong first, then what goes on. */
+export const Overview = ({ state }: { readonly state: PageState }) => {
+  const { status, servers } = state
+  if (status === undefined || servers === undefined) return <p class="muted">Reading …</p>
+  if (servers.servers.length === 0 && servers.problems.length === 0)
+    return (
+      <Empty title="No server is configured">
+        <p>
+          The proxy runs, and has nothing to offer yet. To add a server, or take over those of your clients:
+        </p>
+        <Command text="mcp-proxy add NAME -- COMMAND" />
+        <Command text="mcp-proxy init" />
+      </Empty>
+    )
+  const slots = allSlots(servers)
+  const errors = slots.reduce((sum, slot) => sum + slot.errors, 0)
+  const hits = Object.values(status.limits).reduce((sum, { hits: one }) => sum + one, 0)
+  return (
+    <>
+      <TroubleList all={troubles(status, servers)} />
+      <section aria-labelledby="traffic">
+        <h3 id="traffic">Traffic</h3>
+        <Facts
+          all={[
+            ['Calls a minute', count(perMinute(slots))],
+            ['Last 10 minutes', <Sparkline slots={slots} />],
+            ['Failed in 10 min', count(errors)],
+            ['Under way', count(status.calls)],
+            ['Overhead p99', servers.overheadP99Ms === undefined ? '–' : `≤ ${ms(servers.overheadP99Ms)}`],
+            ['Clients', count(status.sessions)],
+            ['Memory', bytes(status.rssBytes)],
+            ['Limits reached', hits === 0 ? '–' : <a href={hrefOf('limits')}>{many(hits, 'time')}</a>],
+          ]}
+        />
+      </section>
+      <UnderWay calls={state.underWay} />
+      <section aria-labelledby="all-servers">
+        <h3 id="all-servers">Servers</h3>
+        <ServerTable state={state} servers={servers.servers} />
+      </section>
+    </>
+  )
+}

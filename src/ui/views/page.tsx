@@ -1,0 +1,175 @@
+import { useEffect, useRef } from 'preact/hooks'
+import { hrefOf, type Route, VIEWS } from '../live/route.js'
+import type { PageState } from '../live/state.js'
+import { troubles } from '../live/troubles.js'
+import { Help } from '../parts/dialog.js'
+import { age } from '../parts/format.js'
+import { Lamp } from '../parts/lamp.js'
+import { Command, Empty } from '../parts/text.js'
+import { ToolList } from '../tools/list.js'
+import { Tool } from '../tools/tool.js'
+import { Calls } from './calls.js'
+import { Clients } from './clients.js'
+import { Configuration } from './configuration.js'
+import { ErrorOf, Errors } from './errors.js'
+import { KEYS } from './keys.js'
+import { Limits } from './limits.js'
+import { Overview } from './overview.js'
+import { Server } from './server.js'
+import { Servers } from './servers.js'
+import { ThemeSwitch } from './theme.js'
+
+export interface PageProps {
+  readonly state: PageState
+  readonly route: Route
+  readonly onRetry: () => void
+  /** What the live region says. */
+  readonly news: string
+}
+
+/** The whole page: navigation, what is in front, and how page and proxy stand. */
+export const Page = ({ state, route, onRetry, news }: PageProps) => {
+  const { link } = state
+  if (link.is === 'signed-out') return <SignedOut why={link.why} />
+  return (
+    <>
+      <a class="skip" href="#main" onClick={toMain}>
+        To the content
+      </a>
+      <Header state={state} route={route} />
+      <div class="stage">
+        {link.is === 'lost' && (
+          <div class="banner">
+            <Lamp word="failed" show="Connection lost" />
+            <span>
+              {link.why}; what you see may be old. Next try in {age(Math.max(0, link.retryAt - state.now))}.
+            </span>
+            <button type="button" onClick={onRetry}>
+              Try now
+            </button>
+          </div>
+        )}
+        <Main state={state} route={route} />
+      </div>
+      <p class="hidden" role="status">
+        {news}
+      </p>
+    </>
+  )
+}
+
+const toMain = (event: Event): void => {
+  event.preventDefault()
+  document.getElementById('main')?.focus()
+}
+
+const Header = ({ state, route }: { readonly state: PageState; readonly route: Route }) => {
+  const { status, servers } = state
+  const bad = troubles(status, servers).filter(({ level }) => level === 'bad').length
+  return (
+    <header>
+      <div class="brand">
+        <h1>mcp-proxy</h1>
+        <span class="muted">
+          {status === undefined
+            ? ''
+            : `${status.version} · up ${age(status.upMs + state.now - state.statusAt)}`}
+        </span>
+      </div>
+      <nav aria-label="Views">
+        {VIEWS.map(({ name, title }) => (
+          <a key={name} href={hrefOf(name)} aria-current={route.view === name ? 'page' : undefined}>
+            {title}
+            {name === 'overview' && bad > 0 && (
+              <span class="badge">
+                {bad}
+                <span class="hidden"> {bad === 1 ? 'problem' : 'problems'}</span>
+              </span>
+            )}
+          </a>
+        ))}
+      </nav>
+      <div class="tools">
+        <ThemeSwitch />
+        <Help id="help" label="Keys">
+          <h2>Keys</h2>
+          <dl class="keys">
+            {KEYS.map(([key, what]) => (
+              <div key={key}>
+                <dt>
+                  <kbd>{key}</kbd>
+                </dt>
+                <dd>{what}</dd>
+              </div>
+            ))}
+          </dl>
+        </Help>
+      </div>
+    </header>
+  )
+}
+
+/** What is in front; the focus goes there when another view is opened, so that it is read from its beginning. */
+const Main = ({ state, route }: { readonly state: PageState; readonly route: Route }) => {
+  const main = useRef<HTMLElement>(null)
+  const isFirst = useRef(true)
+  const { view, item } = route
+  const title = VIEWS.find(({ name }) => name === view)?.title ?? ''
+  useEffect(() => {
+    document.title = `${item ?? title} · mcp-proxy`
+    if (!isFirst.current) {
+      main.current?.focus({ preventScroll: true })
+      scrollTo(0, 0)
+    }
+    isFirst.current = false
+  }, [view, item])
+  return (
+    <main id="main" tabIndex={-1} ref={main} aria-label={item ?? title}>
+      {item === undefined && <h2>{title}</h2>}
+      <View state={state} route={route} />
+    </main>
+  )
+}
+
+const View = ({
+  state,
+  route: { view, item, filter },
+}: {
+  readonly state: PageState
+  readonly route: Route
+}) => {
+  switch (view) {
+    case 'overview':
+      return <Overview state={state} />
+    case 'servers':
+      return item === undefined ? <Servers state={state} /> : <Server state={state} name={item} />
+    case 'tools':
+      return item === undefined ? <ToolList state={state} filter={filter} /> : <Tool key={item} name={item} />
+    case 'calls':
+      return <Calls state={state} filter={filter} />
+    case 'clients':
+      return <Clients state={state} />
+    case 'errors':
+      return item === undefined ? (
+        <Errors state={state} filter={filter} />
+      ) : (
+        <ErrorOf state={state} id={item} />
+      )
+    case 'limits':
+      return <Limits state={state} />
+    case 'configuration':
+      return <Configuration state={state} />
+  }
+}
+
+/** A page that nobody let in, or whose time is over. */
+const SignedOut = ({ why }: { readonly why: string }) => (
+  <main class="door">
+    <h1>mcp-proxy</h1>
+    <Empty title={why === '' ? 'This page has to be let in' : 'That did not let you in'}>
+      {why !== '' && <p class="wrong">{why}</p>}
+      <p>Run this where the proxy runs, and open the address that it prints:</p>
+      <Command text="mcp-proxy ui" />
+    </Empty>
+  </main>
+)

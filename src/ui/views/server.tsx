@@ -1,0 +1,116 @@
+import { change } from '../live/api.js'
+import { hrefOf } from '../live/route.js'
+import { isOn, type PageState, type ServerView, stateMsOf } from '../live/state.js'
+import { troublesOf } from '../live/troubles.js'
+import { Action } from '../parts/dialog.js'
+import { type Fact, Facts } from '../parts/facts.js'
+import { age, bytes, count, many, ms } from '../parts/format.js'
+import { Lamp } from '../parts/lamp.js'
+import { Sparkline } from '../parts/sparkline.js'
+import { Empty } from '../parts/text.js'
+import { WhyOf } from '../parts/why.js'
+import { Log } from './log.js'
+import { TroubleList } from './trouble-list.js'
+
+const LISTS = { tools: 'tool', prompts: 'prompt', resources: 'resource', templates: 'template' } as const
+const REASONS = { filter: 'hidden by a filter', broken: 'broken', twice: 'repeated' } as const
+
+/** How many items of each list clients see. */
+export const listWords = ({ items }: ServerView): string =>
+  items === undefined
+    ? 'not read yet'
+    : (Object.entries(LISTS) as [keyof typeof LISTS, string][])
+        .filter(([list]) => items[list] > 0)
+        .map(([list, word]) => many(items[list], word))
+        .join(', ') || 'nothing'
+
+/** What clients do not see of its tools, and why. */
+export const leftOutWords = ({ leftOut, truncated }: ServerView): string => {
+  const reasons = (Object.entries(REASONS) as [keyof typeof REASONS, string][])
+    .filter(([reason]) => (leftOut?.[reason] ?? 0) > 0)
+    .map(([reason, words]) => `${count(leftOut?.[reason] ?? 0)} ${words}`)
+  return [...reasons, ...truncated.map(list => `the list of ${list} was cut at a limit`)].join(', ')
+}
+
+const factsOf = (server: ServerView, state: PageState): readonly Fact[] => {
+  const lists = listWords(server)
+  const hasTools = (server.items?.tools ?? 0) > 0
+  return [
+    [
+      'State',
+      <>
+        <Lamp word={server.state} />
+        {server.connections > 0 && <span class="muted"> for {age(stateMsOf(server, state))}</span>}
+      </>,
+    ],
+    ['Transport', server.transport],
+    ['Revision', server.revision ?? '–'],
+    ['Processes', server.pids.length === 0 ? '–' : `${server.pids.join(', ')} · ${bytes(server.rssBytes)}`],
+    ['Lists', hasTools ? <a href={hrefOf('tools', '', server.name)}>{lists}</a> : lists],
+    ['Left out', leftOutWords(server) || undefined],
+    ['Clients', count(server.clients)],
+    ['Under way', count(server.inFlight)],
+    ['p50, p99', `${ms(server.p50Ms)}, ${ms(server.p99Ms)}`],
+    ['Last 10 minutes', <Sparkline slots={server.slots} />],
+  ]
+}
+
+const post = (name: string, what: string) => () => change(`servers/${encodeURIComponent(name)}/${what}`)
+
+/** One server: how it is, what it last said, and what can be done. */
+export const Server = ({ state, name }: { readonly state: PageState; readonly name: string }) => {
+  const server = state.servers?.servers.find(one => one.name === name)
+  if (state.servers === undefined) return <p class="muted">Reading …</p>
+  if (server === undefined)
+    return (
+      <Empty title={`No server is called ${name}`}>
+        <WhyOf query={name} />
+      </Empty>
+    )
+  const isRunning = isOn(server)
+  return (
+    <>
+      <p class="path">
+        <a href={hrefOf('servers')}>Servers</a> ›
+      </p>
+      <div class="head-row">
+        <h2 class="name">{name}</h2>
+        {isRunning && (
+          <Action
+            id="restart"
+            label="Restart"
+            question={`Restart ${name}? Its connections end, and calls under way at it fail.`}
+            act={post(name, 'restart')}
+          />
+        )}
+        {isRunning ? (
+          <Action
+            label="Disable"
+            question={`Switch ${name} off until the file changes or the proxy ends? Clients lose its tools.`}
+            act={post(name, 'disable')}
+          />
+        ) : (
+          <Action label="Enable" act={post(name, 'enable')} />
+        )}
+      </div>
+      <TroubleList all={troublesOf(server)} />
+      {isRunning && (
+        <section aria-labelledby="facts">
+          <h3 id="facts">Facts</h3>
+          <Facts all={factsOf(server, state)} />
+        </section>
+      )}
+      {isRunning && server.lastFault !== undefined && (
+        <p class="muted">
+          The last error that a client read:{' '}
+          <a href={hrefOf('errors', server.lastFault.id)}>{server.lastFault.id}</a>,{' '}
+          {server.lastFault.message}
+        </p>
+      )}
+      <section aria-labelledby="log">
+        <h3 id="log">Log</h3>
+        <Log key={name} server={name} last={isRunning ? (server.stderr ?? []) : []} />
+      </section>
+    </>
+  )
+}

@@ -1,0 +1,85 @@
+import { hrefOf } from '../live/route.js'
+import { type AnyServer, isOn, type PageState, stateMsOf } from '../live/state.js'
+import { troublesOf } from '../live/troubles.js'
+import { age, bytes, count, ms } from '../parts/format.js'
+import { Lamp } from '../parts/lamp.js'
+import { Sparkline } from '../parts/sparkline.js'
+import { type Column, Table } from '../parts/table.js'
+import { Command, Empty } from '../parts/text.js'
+
+const remarkOf = (server: AnyServer): string => {
+  const [first] = troublesOf(server)
+  return first === undefined ? '' : `${first.kind}: ${first.words}`
+}
+
+const columnsOf = (state: PageState): readonly Column<AnyServer>[] => [
+  { head: 'Server', cell: ({ name }) => <span class="name">{name}</span>, width: 'minmax(7rem, 1.2fr)' },
+  { head: 'State', cell: ({ state: word }) => <Lamp word={word} />, width: '7rem' },
+  {
+    head: 'Since',
+    cell: server => (isOn(server) && server.connections > 0 ? age(stateMsOf(server, state)) : '–'),
+    ...{ width: '4.5rem', isNumber: true, isWide: true },
+  },
+  {
+    head: 'Tools',
+    cell: server => (isOn(server) ? (server.items?.tools ?? '–') : '–'),
+    ...{ width: '3.5rem', isNumber: true },
+  },
+  {
+    head: 'Under way',
+    cell: server => (isOn(server) && server.inFlight > 0 ? count(server.inFlight) : '–'),
+    ...{ width: '5.5rem', isNumber: true, isWide: true },
+  },
+  {
+    head: 'p50',
+    cell: server => (isOn(server) ? ms(server.p50Ms) : '–'),
+    ...{ width: '4.5rem', isNumber: true, isWide: true },
+  },
+  {
+    head: 'p99',
+    cell: server => (isOn(server) ? ms(server.p99Ms) : '–'),
+    ...{ width: '4.5rem', isNumber: true, isWide: true },
+  },
+  {
+    head: 'Memory',
+    cell: server => (isOn(server) && server.rssBytes > 0 ? bytes(server.rssBytes) : '–'),
+    ...{ width: '5.5rem', isNumber: true, isWide: true },
+  },
+  {
+    head: 'Last 10 minutes',
+    cell: server => (isOn(server) ? <Sparkline slots={server.slots} /> : ''),
+    ...{ width: '8.5rem', isWide: true },
+  },
+  {
+    head: 'Remarks',
+    cell: server => <span class="muted">{remarkOf(server)}</span>,
+    ...{ width: 'minmax(0, 2fr)', isWide: true },
+  },
+]
+
+export const ServerTable = ({
+  state,
+  servers,
+}: {
+  readonly state: PageState
+  readonly servers: readonly AnyServer[]
+}) => (
+  <Table
+    label="Servers"
+    columns={columnsOf(state)}
+    rows={servers}
+    keyOf={({ name }) => name}
+    hrefOf={({ name }) => hrefOf('servers', name)}
+  />
+)
+
+export const Servers = ({ state }: { readonly state: PageState }) => {
+  const { servers } = state
+  if (servers === undefined) return <p class="muted">Reading …</p>
+  if (servers.servers.length > 0) return <ServerTable state={state} servers={servers.servers} />
+  return (
+    <Empty title="No server is configured">
+      <Command text="mcp-proxy add NAME -- COMMAND" />
+    </Empty>
+  )
+}

@@ -1,0 +1,38 @@
+import { useState } from 'preact/hooks'
+
+const THEMES = ['auto', 'light', 'dark'] as const
+type Theme = (typeof THEMES)[number]
+
+const KEY = 'theme'
+
+/** The theme that somebody chose in this browser; else that of the system. */
+export const chosenTheme = (stored: string | null): Theme => THEMES.find(theme => theme === stored) ?? 'auto'
+
+export const applyTheme = (theme: Theme): void => {
+  document.documentElement.dataset['theme'] = theme
+}
+
+export const ThemeSwitch = () => {
+  const [theme, setTheme] = useState(() => chosenTheme(localStorage.getItem(KEY)))
+  const choose = (next: Theme): void => {
+    localStorage.setItem(KEY, next)
+    applyTheme(next)
+    setTheme(next)
+  }
+  return (
+    <select
+      aria-label="Colours"
+      value={theme}
+      onChange={({ currentTarget }) => choose(chosenTheme(currentTarget.value))}
+    >
+      {THEMES.map(one => (
+        <option key={one} value={one}>
+          {one}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+/** Call before anything is drawn. */
+export const restoreTheme = (): void => applyTheme(chosenTheme(localStorage.getItem(KEY)))

@@ -1,0 +1,30 @@
+import type { Trouble } from '../live/troubles.js'
+import { Lamp } from '../parts/lamp.js'
+import { Command, LongText } from '../parts/text.js'
+
+/** What is wrong, each with the command that mends it or says more. */
+export const TroubleList = ({ all }: { readonly all: readonly Trouble[] }) => (
+  <section aria-labelledby="troubles">
+    <h3 id="troubles">Problems</h3>
+    {all.length === 0 ? (
+      <p class="fine">
+        <Lamp word="ok" show="Nothing is wrong." />
+      </p>
+    ) : (
+      <ul class="troubles">
+        {all.map(({ level, about, kind, words, command, href }) => (
+          <li key={`${about} ${kind} ${command}`} class={level}>
+            <a class="about" href={href}>
+              {about}
+            </a>
+            <Lamp word={level === 'bad' ? 'failed' : 'odd'} show={kind} />
+            <span class="words">
+              <LongText text={words} first={300} />
+            </span>
+            <Command text={command} />
+          </li>
+        ))}
+      </ul>
+    )}
+  </section>
+)

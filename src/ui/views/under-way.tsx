@@ -1,0 +1,39 @@
+import type { CallsView } from '../../app/api/views.js'
+import { ms } from '../parts/format.js'
+import { Lamp } from '../parts/lamp.js'
+
+type UnderWayCall = CallsView['underWay'][number]
+
+/** As many are shown; the others are counted. */
+const MOST = 20
+
+const PLACES: Readonly<Record<string, string>> = {
+  proxy: 'in the proxy',
+  waiting: 'waits for its server',
+  server: 'at its server',
+}
+
+/** The calls under way, the oldest first, and where each of them is. */
+export const UnderWay = ({ calls }: { readonly calls: readonly UnderWayCall[] }) => {
+  if (calls.length === 0) return null
+  const oldest = [...calls].sort((one, other) => other.ms - one.ms)
+  return (
+    <section aria-labelledby="under-way">
+      <h3 id="under-way">Under way</h3>
+      <ul class="lines">
+        {oldest.slice(0, MOST).map((call, n) => (
+          <li key={n}>
+            <Lamp word={call.where} show={PLACES[call.where] ?? call.where} />
+            <span class="number">{ms(call.ms)}</span>
+            <span class="name">
+              {call.server === undefined ? '' : `${call.server} › `}
+              {call.name ?? call.method}
+            </span>
+            <span class="muted">client {call.client}</span>
+          </li>
+        ))}
+      </ul>
+      {calls.length > MOST && <p class="muted">and {calls.length - MOST} more</p>}
+    </section>
+  )
+}
