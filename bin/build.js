@@ -86,7 +86,7 @@ const removeOthers = async outputs => {
   }
 }
 
-/** The page `/ui`, for browsers: one script, one style sheet, and what leads to them. Returns what it wrote. */
+/** The page `/ui`, for browsers: a script, a style sheet, and what leads to them. Returns what it wrote. */
 const writePage = async () => {
   const { metafile } = await build({
     ...common,
@@ -102,11 +102,9 @@ const writePage = async () => {
     metafile: true,
   })
   const copied = ['index.html', 'icon.svg']
+  const here = import.meta.url
   for (const name of copied)
-    await copyFile(
-      new URL(`../src/ui/${name}`, import.meta.url),
-      new URL(`../dist/ui/${name}`, import.meta.url),
-    )
+    await copyFile(new URL(`../src/ui/${name}`, here), new URL(`../dist/ui/${name}`, here))
   return { ...metafile.outputs, ...Object.fromEntries(copied.map(name => [`dist/ui/${name}`, true])) }
 }
 

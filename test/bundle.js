@@ -7,12 +7,12 @@ import { build } from 'esbuild'
 /** The folder of the project. */
 export const root = fileURLToPath(new URL('..', import.meta.url))
 /** Rooms whose tests start no programs. */
-const PURE = 'kernel wire model rpc eras peers catalog mux config setup doctor auth shim app'.split(' ')
+const PURE = 'kernel wire model rpc eras peers catalog mux config setup doctor auth shim app ui'.split(' ')
 /** What `npm test` runs. */
 const QUICK = ['architecture.ts', ...PURE]
 /** All tests but the official conformance suite. */
 export const EVERY = [...QUICK, 'transport', 'cli', 'matrix', 'scenarios', 'vectors', 'fuzz']
-const isTest = path => path.endsWith('.ts') && !/^(support|fixtures|matrix\/flows|vectors\/play)\//.test(path)
+const isTest = path => /\.tsx?$/.test(path) && !/^(support|fixtures|matrix\/flows|vectors\/play)\//.test(path)
 
 /** The test files at a path, relative to `test/`. */
 const filesAt = async path => {
@@ -29,10 +29,14 @@ const filesAt = async path => {
 const sourceUrls = urlOf => ({
   name: 'source-urls',
   setup: ({ onLoad }) =>
-    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+    onLoad({ filter: /\.tsx?$/ }, async ({ path }) => {
       const text = await readFile(path, 'utf8')
       const url = JSON.stringify(urlOf(path))
-      return { contents: text.replaceAll('import.meta.url', url), loader: 'ts', resolveDir: dirname(path) }
+      return {
+        contents: text.replaceAll('import.meta.url', url),
+        loader: path.endsWith('x') ? 'tsx' : 'ts',
+        resolveDir: dirname(path),
+      }
     }),
 })
 
@@ -59,7 +63,7 @@ export const bundle = async (paths, { folder, urlOf = path => pathToFileURL(path
     entries[room] = entry
   }
   for (const file of files)
-    if (!PURE.includes(file.split(sep)[0])) entries[file.slice(0, -3)] = join(root, 'test', file)
+    if (!PURE.includes(file.split(sep)[0])) entries[file.replace(/\.tsx?$/, '')] = join(root, 'test', file)
 
   await build({
     entryPoints: entries,

@@ -5,7 +5,7 @@ import { sendJson } from './http.js'
 import { type Entry, refusalFor } from './port.js'
 
 /** What its address begins with. */
-export const PAGE_BASE = '/ui'
+const PAGE_BASE = '/ui'
 
 const FILES: ReadonlyMap<string, readonly [file: string, type: string]> = new Map([
   ['/ui/', ['index.html', 'text/html; charset=utf-8']],
@@ -30,8 +30,8 @@ const HEADERS = {
 export const isPage = (path: string): boolean => path === PAGE_BASE || path.startsWith(`${PAGE_BASE}/`)
 
 /**
- * Serves the files of the page, which hold nothing about this proxy: all that it shows comes from the API. They
- * are read when they are asked for, and not kept.
+ * Serves the files of the page, which hold nothing about this proxy: all that it shows comes from the API.
+ * They are read when they are asked for, and not kept.
  */
 export const answerPage = async (
   request: IncomingMessage,

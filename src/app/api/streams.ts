@@ -11,7 +11,7 @@ interface StreamEvent {
   readonly data: string
 }
 
-/** Sends events from now on, until the function that it returns is called; calls `end` where no more follow. */
+/** Sends events until the function that it returns is called; calls `end` where no more follow. */
 export type Stream = (send: (event: StreamEvent) => void, end: () => void) => () => void
 
 /** How many streams there may be at a time. */
@@ -96,7 +96,7 @@ export const eventStream = (inside: Inside, query: URLSearchParams): Stream => {
 }
 
 /**
- * The kept lines that fit (the last `tail` of them alone), or those after the last one that was read, and then
+ * The kept lines that fit (with `tail` only the last ones), or those after the last one that was read; then
  * those that follow.
  */
 export const logStream = (lines: KeptLines, query: URLSearchParams, lastEventId?: string): Stream => {

@@ -1,7 +1,7 @@
 import { createReader, type Told } from './events.js'
 
 /** A refusal of the proxy, in its words. */
-export class Refusal extends Error {
+class Refusal extends Error {
   readonly status: number
 
   constructor(status: number, message: string) {

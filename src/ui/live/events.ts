@@ -7,8 +7,8 @@ export interface Told {
 }
 
 /**
- * Reads an event stream (HTML, "Server-sent events") as our own proxy writes it: lines end in `\n`, and each event
- * in an empty one. The function that it returns takes the text as it comes.
+ * Reads an event stream (HTML, "Server-sent events") as our own proxy writes it: lines end in `\n`, and each
+ * event in an empty one. The function that it returns takes the text as it comes.
  */
 export const createReader = (onEvent: (told: Told) => void): ((text: string) => void) => {
   let rest = ''

@@ -4,7 +4,10 @@ import { afterEvent, type Link, NOTHING, type PageState } from './state.js'
 const FIRST_RETRY_MS = 1000
 const LAST_RETRY_MS = 15_000
 
-/** The next wait after so many attempts in vain; up to a fifth shorter, so that pages do not come all at once. */
+/**
+ * How long to wait after attempts in vain; up to a fifth less, so that pages do not come together.
+ * @internal
+ */
 export const retryMs = (attempts: number, random: number): number =>
   Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** attempts) * (1 - random / 5)
 

@@ -49,8 +49,8 @@ const CALLS = 512
 const ERRORS = 1000
 
 /**
- * The state after an event of the stream. The first event of a stream tells all there is, those that follow of
- * calls and errors only what is new.
+ * The state after an event of the stream. The first event of a stream tells all there is; of calls and errors
+ * those that follow tell only what is new.
  */
 export const afterEvent = (
   state: PageState,

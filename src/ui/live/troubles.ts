@@ -16,7 +16,7 @@ export interface Trouble {
 }
 
 /** A word of a command line, as a shell takes it. */
-export const quoted = (word: string): string =>
+const quoted = (word: string): string =>
   /^[\w.@:/-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 
 /** Why a server is not there, by the words of the loss: the first that fits. */
@@ -35,67 +35,45 @@ const REMARKS: Readonly<Record<ServerRemark['kind'], string>> = {
   limit: 'why',
 }
 
+const commandFor = (verb: string, name: string): string => `mcp-proxy ${verb} ${quoted(name)}`
+
 /** What is wrong with a server; the worst first. */
 export const troublesOf = (server: AnyServer): readonly Trouble[] => {
   const { name } = server
   const about = { about: name, href: hrefOf('servers', name) }
-  const command = (verb: string): string => `mcp-proxy ${verb} ${quoted(name)}`
   if (!isOn(server)) {
-    const words = 'switched off until the file changes'
-    return [{ ...about, level: 'odd', kind: 'disabled', words, command: command('enable') }]
+    const words = 'it is switched off until the file changes'
+    return [{ ...about, level: 'odd', kind: 'disabled', words, command: commandFor('enable', name) }]
   }
   const remarks = server.remarks.map(
     ({ kind, message }): Trouble => ({
       ...about,
-      ...{ level: 'odd', kind, words: message, command: command(REMARKS[kind]) },
+      ...{ level: 'odd', kind, words: `it ${message}`, command: commandFor(REMARKS[kind], name) },
     }),
   )
-  const why = server.why ?? server.lastError?.message
-  switch (server.state) {
-    case 'ready':
-    case 'draining':
-    case 'idle':
-      return remarks
-    case 'starting':
-      return [...lostAgain(server, command), ...remarks]
-    case 'failed':
-    case 'backoff': {
-      const [, kind, verb] = lossOf(why)
-      return [
-        { ...about, level: 'bad', kind, words: why ?? 'it was lost', command: command(verb) },
-        ...remarks,
-      ]
-    }
-    case 'waiting':
-      return [
-        { ...about, level: 'odd', kind: 'waiting', words: why ?? '', command: waitingFor(why) },
-        ...remarks,
-      ]
-    default: {
-      const words = why ?? 'it lets nobody in without a login'
-      return [
-        { ...about, level: 'bad', kind: server.state, words, command: command('auth login') },
-        ...remarks,
-      ]
-    }
+  const absence = absenceOf(server)
+  return absence === undefined ? remarks : [{ ...about, level: 'bad', ...absence }, ...remarks]
+}
+
+/** States in which a server can be called. */
+const PRESENT = new Set(['ready', 'draining', 'idle'])
+
+/** Why a server is not there, if it is not. */
+const absenceOf = (server: ServerView): Omit<Trouble, 'level' | 'about' | 'href'> | undefined => {
+  const { name, state, failures } = server
+  const words = server.why ?? server.lastError?.message ?? ''
+  if (PRESENT.has(state) || (state === 'starting' && failures === 0)) return undefined
+  if (state === 'waiting') return { kind: state, words, command: waitingFor(words) }
+  if (state === 'failed' || state === 'backoff' || state === 'starting') {
+    const [, kind, verb] = LOSSES.find(([fits]) => fits.test(words)) ?? UNREACHABLE
+    return { kind, words, command: commandFor(verb, name) }
   }
+  return { kind: state, words, command: commandFor('auth login', name) }
 }
 
-const lossOf = (why = '') =>
-  LOSSES.find(([fits]) => fits.test(why)) ?? ([/./, 'unreachable', 'doctor --server'] as const)
+const UNREACHABLE = [/./, 'unreachable', 'doctor --server'] as const
 
-/** A server that is being started anew: it was lost before. */
-const lostAgain = (
-  { name, failures, lastError }: ServerView,
-  command: (verb: string) => string,
-): readonly Trouble[] => {
-  if (failures === 0 || lastError === undefined) return []
-  const [, kind, verb] = lossOf(lastError.message)
-  const about = { about: name, href: hrefOf('servers', name) }
-  return [{ ...about, level: 'bad', kind, words: lastError.message, command: command(verb) }]
-}
-
-const waitingFor = (why = ''): string =>
+const waitingFor = (why: string): string =>
   why.startsWith('D020') ? 'mcp-proxy status --env' : 'mcp-proxy connect --workspace DIR'
 
 /** What is wrong with the file, each with its place. */
@@ -130,7 +108,7 @@ const proxyTroubles = ({ state, pressure, config }: ProxyStatus): readonly Troub
       ...{ command: 'mcp-proxy check', href: hrefOf('configuration') },
     },
   ]
-  return all.filter(({ is }) => is).map(({ is: _, ...trouble }) => ({ ...trouble, level: 'bad' }))
+  return all.filter(({ is }) => is).map(trouble => ({ ...trouble, level: 'bad' }))
 }
 
 /** Everything that is wrong, the worst first. */

@@ -21,7 +21,7 @@ export interface TableProps<Row> {
 }
 
 /** Which rows are in the document: those in sight and a few around them. */
-export interface Window {
+interface Window {
   readonly from: number
   readonly to: number
 }
@@ -30,14 +30,14 @@ const AROUND = 12
 /** Tables up to this length are whole in the document. */
 const WHOLE = 60
 
-/** The rows between two heights, measured from the top of the first one. */
+/** The rows between two heights, measured from the top of the first one. @internal */
 export const windowOf = (count: number, rowPx: number, top: number, bottom: number): Window => {
   if (count <= WHOLE || rowPx <= 0) return { from: 0, to: Math.min(count, WHOLE) }
   const from = Math.max(0, Math.min(count - 1, Math.floor(top / rowPx) - AROUND))
   return { from, to: Math.max(from, Math.min(count, Math.ceil(bottom / rowPx) + AROUND)) }
 }
 
-/** Which row a key leads to; undefined for a key that leads nowhere. */
+/** Which row a key leads to; undefined for a key that leads nowhere. @internal */
 export const rowAfter = (key: string, at: number, count: number): number | undefined => {
   const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }
   if (key === 'Home') return 0
@@ -72,43 +72,81 @@ const useWindow = (count: number) => {
   return { body, seen }
 }
 
-/**
- * A table of any length: of a long one only what is in sight is in the document. Arrows move from row to row,
- * and Tab enters and leaves it. The row that has the focus stays, wherever one scrolls to.
- */
-export const Table = <Row,>({ label, columns, rows, keyOf, hrefOf }: TableProps<Row>) => {
-  const { body, seen } = useWindow(rows.length)
+const classOf = <Row,>({ isNumber = false, isWide = false }: Column<Row>): string =>
+  ['cell', isNumber && 'number', isWide && 'wide'].filter(Boolean).join(' ')
+
+/** The widths of columns; `isNarrow`: of those that are shown where there is little room. */
+const gridOf = <Row,>(columns: readonly Column<Row>[], isNarrow: boolean): string =>
+  columns
+    .filter(({ isWide = false }) => !isNarrow || !isWide)
+    .map(({ width = 'minmax(0, 1fr)' }) => width)
+    .join(' ')
+
+/** The cells of a row, of which the first may be a link that Tab leads to. */
+const Cells = <Row,>({
+  row,
+  columns,
+  href,
+  isActive,
+}: Pick<TableProps<Row>, 'columns'> & {
+  readonly row: Row
+  readonly href: string | undefined
+  readonly isActive: boolean
+}) => (
+  <>
+    {columns.map((column, n) => (
+      <span key={column.head} class={classOf(column)} role="cell">
+        {n === 0 && href !== undefined ? (
+          <a href={href} tabIndex={isActive ? 0 : -1}>
+            {column.cell(row)}
+          </a>
+        ) : (
+          column.cell(row)
+        )}
+      </span>
+    ))}
+  </>
+)
+
+/** The row that has the focus, which arrows move. */
+const useActive = <Row,>({ rows, keyOf, hrefOf }: TableProps<Row>) => {
   const [active, setActive] = useState<string | number | undefined>()
   const found = rows.findIndex(row => keyOf(row) === active)
   const at = Math.max(0, found)
-  const shown = rows.map((_, n) => n).slice(seen.from, seen.to)
-  if (found >= 0 && !shown.includes(found)) shown.push(found)
-  const onKeyDown = (event: KeyboardEvent): void => {
+  const onKeyDown = (event: KeyboardEvent & { readonly currentTarget: HTMLElement }): void => {
     const next = hrefOf && rowAfter(event.key, at, rows.length)
     const row = next === undefined ? undefined : rows[next]
     if (row === undefined || event.ctrlKey || event.altKey || event.metaKey) return
     event.preventDefault()
+    const { currentTarget: body } = event
     setActive(keyOf(row))
     requestAnimationFrame(() => {
-      const link = body.current?.querySelector<HTMLElement>(`[data-row="${next}"] a`)
+      const link = body.querySelector<HTMLElement>(`[data-row="${next}"] a`)
       link?.focus({ preventScroll: true })
       link?.scrollIntoView({ block: 'nearest' })
     })
   }
-  const grid = columns.map(({ width = 'minmax(0, 1fr)' }) => width).join(' ')
-  const wide = columns.map(({ isWide = false }) => isWide)
-  const narrow = columns
-    .flatMap(({ width = 'minmax(0, 1fr)' }, n) => (wide[n] === true ? [] : [width]))
-    .join(' ')
-  const classOf = ({ isNumber = false, isWide = false }: Column<Row>): string =>
-    ['cell', isNumber && 'number', isWide && 'wide'].filter(Boolean).join(' ')
+  return { found, at, setActive, onKeyDown }
+}
+
+/**
+ * A table of any length: of a long one only what is in sight is in the document. Arrows move from row to row,
+ * and Tab enters and leaves it. The row that has the focus stays, wherever one scrolls to.
+ */
+export const Table = <Row,>(props: TableProps<Row>) => {
+  const { label, columns, rows, keyOf, hrefOf } = props
+  const { body, seen } = useWindow(rows.length)
+  const { found, at, setActive, onKeyDown } = useActive(props)
+  const shown = rows.map((_, n) => n).slice(seen.from, seen.to)
+  if (found >= 0 && !shown.includes(found)) shown.push(found)
+  const { rowPx } = seen
   return (
     <div
       class="table"
       role="table"
       aria-label={label}
       aria-rowcount={rows.length + 1}
-      style={{ '--grid': grid, '--narrow': narrow }}
+      style={{ '--grid': gridOf(columns, false), '--narrow': gridOf(columns, true) }}
     >
       <div role="rowgroup">
         <div class="tr head" role="row" aria-rowindex={1}>
@@ -124,7 +162,7 @@ export const Table = <Row,>({ label, columns, rows, keyOf, hrefOf }: TableProps<
         role="rowgroup"
         ref={body}
         onKeyDown={onKeyDown}
-        style={{ height: seen.rowPx > 0 ? `${rows.length * seen.rowPx}px` : 'auto' }}
+        style={{ height: rowPx > 0 ? `${rows.length * rowPx}px` : 'auto' }}
       >
         {shown.map(n => {
           const row = rows[n] as Row
@@ -136,20 +174,10 @@ export const Table = <Row,>({ label, columns, rows, keyOf, hrefOf }: TableProps<
               role="row"
               aria-rowindex={n + 2}
               data-row={n}
-              style={seen.rowPx > 0 ? { top: `${n * seen.rowPx}px`, position: 'absolute' } : {}}
+              style={rowPx > 0 ? { top: `${n * rowPx}px`, position: 'absolute' } : {}}
               onFocusIn={() => setActive(key)}
             >
-              {columns.map((column, c) => (
-                <span key={column.head} class={classOf(column)} role="cell">
-                  {c === 0 && hrefOf !== undefined ? (
-                    <a href={hrefOf(row)} tabIndex={n === at ? 0 : -1}>
-                      {column.cell(row)}
-                    </a>
-                  ) : (
-                    column.cell(row)
-                  )}
-                </span>
-              ))}
+              <Cells row={row} columns={columns} href={hrefOf?.(row)} isActive={n === at} />
             </div>
           )
         })}

@@ -31,25 +31,22 @@ export const membersOf = ({ properties }: Schema): readonly (readonly [name: str
 export const isRequired = ({ required }: Schema, name: string): boolean =>
   Array.isArray(required) && required.includes(name)
 
+const SIMPLE: ReadonlyMap<unknown, Kind> = new Map([
+  ['string', 'string'],
+  ['boolean', 'boolean'],
+  ['number', 'number'],
+  ['integer', 'number'],
+])
+
 /** How a value is asked for. */
 export const kindOf = (schema: Schema, depth = 0): Kind => {
   if (Array.isArray(schema.enum) && schema.enum.every(one => typeof one === 'string')) return 'choice'
-  switch (schema.type) {
-    case 'string':
-    case 'boolean':
-      return schema.type
-    case 'number':
-    case 'integer':
-      return 'number'
-    case 'array':
-      return depth < DEEPEST && isRecord(schema.items) ? 'array' : 'json'
-    case 'object': {
-      const { length } = membersOf(schema)
-      return depth < DEEPEST && length > 0 && length <= MEMBERS ? 'object' : 'json'
-    }
-    default:
-      return 'json'
-  }
+  const simple = SIMPLE.get(schema.type)
+  if (simple !== undefined) return simple
+  if (depth >= DEEPEST) return 'json'
+  if (schema.type === 'array') return isRecord(schema.items) ? 'array' : 'json'
+  const { length } = membersOf(schema)
+  return schema.type === 'object' && length > 0 && length <= MEMBERS ? 'object' : 'json'
 }
 
 /** What stands in the form before anybody types. */

@@ -9,13 +9,13 @@ import { Command, Empty } from '../parts/text.js'
 import { WhyOf } from '../parts/why.js'
 import { Filter } from '../views/filter.js'
 
-export type ToolRow = ToolsView['tools'][number]
+type ToolRow = ToolsView['tools'][number]
 
 const MOST = 10_000
 /** As much of a description is searched. */
 const SEARCHED = 400
 
-/** The tools all of whose words stand in their names, server, title or description. */
+/** The tools all of whose words stand in their names, server, title or description. @internal */
 export const searchIn = (tools: readonly ToolRow[]): ((words: string) => readonly ToolRow[]) => {
   const texts = tools.map(({ name, own, server, title = '', description = '' }) =>
     `${name} ${own} ${server} ${title} ${description.slice(0, SEARCHED)}`.toLowerCase(),

@@ -13,9 +13,12 @@ export interface CallAnswer {
 /** Blocks that are shown of one result. */
 const BLOCKS = 50
 
-const json = (value: unknown): string => JSON.stringify(value, null, 2) ?? ''
+const json = (value: unknown): string => JSON.stringify(value, null, 2)
 
-/** A block of content: its text, or what it is. Pictures and sound are not shown: they are somebody else's. */
+/**
+ * A block of content: its text, or what it is; pictures and sound are somebody else's, and not shown.
+ * @internal
+ */
 export const textOfBlock = (block: unknown): string => {
   if (!isRecord(block)) return json(block)
   const { type, text, data, mimeType } = block

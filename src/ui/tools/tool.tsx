@@ -13,7 +13,7 @@ const HINTS = {
   openWorldHint: ['reaches beyond this machine', 'stays within its world'],
 } as const
 
-/** What a server says of a tool by its annotations; as they are hints, in its words. */
+/** What a server says of a tool by its annotations; as they are hints, in its words. @internal */
 export const hintsOf = (annotations: unknown): readonly string[] =>
   Object.entries(HINTS).flatMap(([key, [yes, no]]) => {
     const value = isRecord(annotations) ? annotations[key] : undefined

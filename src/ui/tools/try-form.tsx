@@ -10,7 +10,7 @@ type Run =
   | { readonly is: 'wrong' | 'running'; readonly words: string }
   | { readonly is: 'over'; readonly answer: CallAnswer; readonly tookMs: number }
 
-/** What a server said of its progress. */
+/** What a server said of its progress. @internal */
 export const progressWords = (params: unknown): string => {
   if (!isRecord(params)) return ''
   const { progress, total, message } = params

@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<PastCall>[] = [
   },
 ]
 
-/** The newest first, those that hold all words in what the table shows of them. */
+/** The newest first, those that hold all words in what the table shows of them. @internal */
 export const callsWith = (calls: readonly PastCall[], words: string): readonly PastCall[] => {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean)
   const texts = ({ server = '', name = '', method, outcome, errorId = '', client }: PastCall): string =>

@@ -22,6 +22,7 @@ const COLUMNS: readonly Column<KeptError>[] = [
   { head: 'Took', cell: error => ms(error.ms), width: '5rem', isNumber: true, isWide: true },
 ]
 
+/** @internal */
 export const errorsWith = (errors: readonly KeptError[], words: string): readonly KeptError[] => {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean)
   const textOf = ({ id, server = '', name = '', method = '', message, fault = '' }: KeptError): string =>

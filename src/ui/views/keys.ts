@@ -11,7 +11,7 @@ export const KEYS = [
 ] as const
 
 /** What a key does: opens an address, clicks or enters something by its id; nothing while somebody types. */
-export type KeyAction =
+type KeyAction =
   | { readonly open: string }
   | { readonly click: string }
   | { readonly focus: string }
@@ -24,6 +24,7 @@ const ACTIONS: Readonly<Record<string, KeyAction>> = {
   p: { click: 'pause' },
 }
 
+/** @internal */
 export const actionOf = (key: string, route: Route, isTyping: boolean): KeyAction => {
   if (key === 'Escape' && isTyping) return { focus: 'main' }
   if (isTyping) return undefined

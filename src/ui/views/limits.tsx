@@ -10,13 +10,13 @@ interface LimitRow {
   readonly agoMs: number | undefined
 }
 
-/** Every limit with how often it was reached; those that were come first. */
+/** Every limit with how often it was reached; those that were come first. @internal */
 export const limitRows = ({ config, status, now, statusAt }: PageState): readonly LimitRow[] => {
   const hits: Readonly<Record<string, { readonly hits: number; readonly agoMs: number }>> =
     status?.limits ?? {}
   const rows = Object.entries(config?.config.limits ?? {}).map(([name, value]): LimitRow => {
     const hit = hits[name]
-    return { name, value: Number(value), hits: hit?.hits ?? 0, agoMs: hit && hit.agoMs + now - statusAt }
+    return { name, value, hits: hit?.hits ?? 0, agoMs: hit && hit.agoMs + now - statusAt }
   })
   return [...rows.filter(row => row.hits > 0), ...rows.filter(row => row.hits === 0)]
 }

@@ -20,13 +20,17 @@ const LEVELS = [
   [30, 'info'],
 ] as const
 
-/** A line of the log as people read it: what a program wrote to stderr, or what the proxy says about it. */
+/**
+ * A line of the log as people read it: what a program wrote to stderr, or what the proxy says about it.
+ * @internal
+ */
 export const logLine = (key: string, data: string): LogLine => {
   try {
-    const { time, level, msg, stderr } = JSON.parse(data) as Readonly<Record<string, unknown>>
+    const { time, level, msg, stderr, why } = JSON.parse(data) as Readonly<Record<string, unknown>>
     const word = LEVELS.find(([least]) => Number(level) >= least)?.[1] ?? 'debug'
     const at = new Date(typeof time === 'number' ? time : String(time))
-    const said = typeof stderr === 'string' ? stderr : String(msg)
+    const said =
+      typeof stderr === 'string' ? stderr : [msg, why].filter(one => typeof one === 'string').join(': ')
     return {
       key,
       time: Number.isNaN(at.getTime()) ? '' : clockTime(at.toISOString()),

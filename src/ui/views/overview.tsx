@@ -11,7 +11,7 @@ import { ServerTable } from './servers.js'
 import { TroubleList } from './trouble-list.js'
 import { UnderWay } from './under-way.js'
 
-/** The slots of all servers added up. */
+/** The slots of all servers added up. @internal */
 export const allSlots = (view: ServersView): readonly Slot[] => {
   const all = view.servers.filter(isOn).map(({ slots }) => slots)
   return Array.from({ length: 60 }, (_, n) =>
@@ -30,7 +30,7 @@ export const allSlots = (view: ServersView): readonly Slot[] => {
   )
 }
 
-/** Calls a minute, by the six slots before the one that is under way. */
+/** Calls a minute, by the six slots before the one that is under way. @internal */
 export const perMinute = (slots: readonly Slot[]): number =>
   slots.slice(-7, -1).reduce((sum, { calls }) => sum + calls, 0)
 

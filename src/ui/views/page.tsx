@@ -33,9 +33,9 @@ export const Page = ({ state, route, onRetry, news }: PageProps) => {
   if (link.is === 'signed-out') return <SignedOut why={link.why} />
   return (
     <>
-      <a class="skip" href="#main" onClick={toMain}>
+      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
         To the content
-      </a>
+      </button>
       <Header state={state} route={route} />
       <div class="stage">
         {link.is === 'lost' && (
@@ -56,11 +56,6 @@ export const Page = ({ state, route, onRetry, news }: PageProps) => {
       </p>
     </>
   )
-}
-
-const toMain = (event: Event): void => {
-  event.preventDefault()
-  document.getElementById('main')?.focus()
 }
 
 const Header = ({ state, route }: { readonly state: PageState; readonly route: Route }) => {
@@ -109,7 +104,7 @@ const Header = ({ state, route }: { readonly state: PageState; readonly route: R
   )
 }
 
-/** What is in front; the focus goes there when another view is opened, so that it is read from its beginning. */
+/** What is in front; the focus goes there when another view is opened, to be read from its beginning. */
 const Main = ({ state, route }: { readonly state: PageState; readonly route: Route }) => {
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)

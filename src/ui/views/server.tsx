@@ -15,7 +15,7 @@ import { TroubleList } from './trouble-list.js'
 const LISTS = { tools: 'tool', prompts: 'prompt', resources: 'resource', templates: 'template' } as const
 const REASONS = { filter: 'hidden by a filter', broken: 'broken', twice: 'repeated' } as const
 
-/** How many items of each list clients see. */
+/** How many items of each list clients see. @internal */
 export const listWords = ({ items }: ServerView): string =>
   items === undefined
     ? 'not read yet'
@@ -24,7 +24,7 @@ export const listWords = ({ items }: ServerView): string =>
         .map(([list, word]) => many(items[list], word))
         .join(', ') || 'nothing'
 
-/** What clients do not see of its tools, and why. */
+/** What clients do not see of its tools, and why. @internal */
 export const leftOutWords = ({ leftOut, truncated }: ServerView): string => {
   const reasons = (Object.entries(REASONS) as [keyof typeof REASONS, string][])
     .filter(([reason]) => (leftOut?.[reason] ?? 0) > 0)

@@ -5,10 +5,10 @@ type Theme = (typeof THEMES)[number]
 
 const KEY = 'theme'
 
-/** The theme that somebody chose in this browser; else that of the system. */
+/** The theme that somebody chose in this browser; else that of the system. @internal */
 export const chosenTheme = (stored: string | null): Theme => THEMES.find(theme => theme === stored) ?? 'auto'
 
-export const applyTheme = (theme: Theme): void => {
+const applyTheme = (theme: Theme): void => {
   document.documentElement.dataset['theme'] = theme
 }
 

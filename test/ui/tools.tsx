@@ -1,0 +1,138 @@
+import { render } from 'preact-render-to-string'
+import t from 'tap'
+import { emptyDraft, kindOf, readDraft, type Schema } from '../../src/ui/tools/drafts.js'
+import { Field, Members } from '../../src/ui/tools/fields.js'
+import { searchIn } from '../../src/ui/tools/list.js'
+import { Result, textOfBlock } from '../../src/ui/tools/result.js'
+import { hintsOf, Tool } from '../../src/ui/tools/tool.js'
+import { progressWords, TryForm } from '../../src/ui/tools/try-form.js'
+
+const SCHEMA: Schema = {
+  type: 'object',
+  required: ['q', 'n', 'tags'],
+  properties: {
+    q: { type: 'string', description: 'What to look for' },
+    n: { type: 'integer', default: 5 },
+    deep: { type: 'boolean' },
+    sort: { enum: ['up', 'down'] },
+    tags: { type: 'array', items: { type: 'string' } },
+    where: { type: 'object', properties: { repo: { type: 'string' } } },
+    any: {},
+  },
+}
+
+t.test('what is typed becomes the value that the schema asks for', async t => {
+  const empty = emptyDraft(SCHEMA)
+  t.same(readDraft(SCHEMA, empty), { value: { q: '', n: 5, tags: [] } }, 'what is not typed is left out')
+  const draft = {
+    q: 'x',
+    n: '7',
+    deep: 'false',
+    sort: 'up',
+    tags: ['a', 'b'],
+    where: { repo: 'r' },
+    any: '[1]',
+  }
+  t.same(readDraft(SCHEMA, draft), {
+    value: { q: 'x', n: 7, deep: false, sort: 'up', tags: ['a', 'b'], where: { repo: 'r' }, any: [1] },
+  })
+  t.same(readDraft(SCHEMA, { ...draft, n: 'seven' }), { problem: 'n must be a number' })
+  t.same(readDraft(SCHEMA, { ...draft, n: '' }), { problem: 'n is missing' })
+  t.same(readDraft(SCHEMA, { ...draft, any: '{' }), { problem: 'any must be JSON' })
+  const nested: Schema = { type: 'object', properties: { a: { type: 'array', items: { type: 'number' } } } }
+  t.same(readDraft(nested, { a: ['1', 'x'] }), { problem: 'a[1] must be a number' })
+})
+
+t.test('a hostile schema makes a form that is harmless', async t => {
+  const endless: { type: string; properties: Record<string, unknown> } = { type: 'object', properties: {} }
+  endless.properties['a'] = endless
+  t.ok(
+    render(
+      <Members id="x" schema={endless} draft={emptyDraft(endless)} depth={0} onDraft={() => undefined} />,
+    ),
+  )
+  const wide = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`p${n}`, { type: 'string' }]))
+  t.equal(kindOf({ type: 'object', properties: wide }), 'json')
+  const proto = JSON.parse(
+    '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"}}}',
+  )
+  t.same(
+    Object.getOwnPropertyNames(
+      (readDraft(proto, JSON.parse('{"__proto__":"x"}')) as { value: object }).value,
+    ),
+    ['__proto__'],
+  )
+  for (const odd of [{ type: ['string'] }, { type: 'array' }, { enum: [1, {}] }, { properties: 7 }])
+    t.equal(kindOf(odd), 'json')
+})
+
+t.test('each kind of value has its field, with a label and what the server says of it', async t => {
+  const html = render(<TryForm name="a__x" schema={SCHEMA} isReadOnly={false} />)
+  for (const name of ['q', 'n', 'deep', 'sort', 'any']) t.match(html, `<label for="try.${name}">`)
+  t.match(html, /id="try\.q-hint">What to look for/)
+  t.match(html, /<legend>tags<\/legend>/)
+  t.match(html, /<option value="down">/)
+  t.match(html, /may change something/)
+  t.match(render(<TryForm name="a" schema={{}} isReadOnly />), /takes no arguments/)
+  const items = { type: 'array', items: { type: 'string' } }
+  const list = (
+    <Field id="l" label="tags" schema={items} draft={['a']} isNeeded depth={1} onDraft={() => undefined} />
+  )
+  t.match(render(list), /aria-label="Remove tags 1"/)
+})
+
+t.test('results are text, whatever is in them', async t => {
+  const markup = '<img src=x onerror=alert(1)><script>alert(1)</script>'
+  const answer = { result: { content: [{ type: 'text', text: markup }], structuredContent: { a: markup } } }
+  const html = render(<Result answer={answer} tookMs={3} />)
+  t.notMatch(html, /<img|<script/)
+  t.match(html, /&lt;script/)
+  t.match(
+    render(<Result answer={{ result: { isError: true, content: [] } }} tookMs={1} />),
+    /says that it failed/,
+  )
+  t.match(render(<Result answer={{ result: 7 }} tookMs={1} />), /returned nothing/)
+  const error = { code: -32603, message: 'no', data: { errorId: 'abcd-1' } }
+  t.match(render(<Result answer={{ error }} tookMs={1} />), /error -32603.*href="#\/errors\/abcd-1"/s)
+  const long = render(
+    <Result answer={{ result: { content: [{ type: 'text', text: 'x'.repeat(1 << 20) }] } }} tookMs={1} />,
+  )
+  t.ok(long.length < 5000, 'a line of 1 MiB is cut')
+  t.match(long, /show more \(1022 KiB left\)/)
+  const many = { result: { content: Array.from({ length: 70 }, () => 5) } }
+  t.match(render(<Result answer={many} tookMs={1} />), /and 20 more blocks/)
+  t.equal(textOfBlock({ type: 'image', mimeType: 'image/png', data: 'AAAA' }), 'image, image/png, 3 B')
+})
+
+t.test('progress and hints are said in words', async t => {
+  t.equal(progressWords({ progress: 1, total: 4, message: 'reading' }), '1 of 4: reading')
+  t.equal(progressWords({ progress: 2 }), '2')
+  t.equal(progressWords(7), '')
+  t.same(hintsOf({ readOnlyHint: true, destructiveHint: false, title: 'x' }), [
+    'only reads',
+    'destroys nothing',
+  ])
+  t.same(hintsOf(undefined), [])
+  t.match(render(<Tool name="a<b" />), /a&lt;b/)
+})
+
+t.test('ten thousand tools are searched while one types', async t => {
+  const tools = Array.from({ length: 10_000 }, (_, n) => ({
+    ...{ name: `s__tool_${n}`, own: `tool_${n}`, server: 's', title: undefined, annotations: undefined },
+    ...{
+      description: `Does thing ${n}`,
+      bytes: 100,
+      calls: 0,
+      errors: 0,
+      p50Ms: undefined,
+      p99Ms: undefined,
+    },
+  }))
+  const search = searchIn(tools)
+  t.equal(search('').length, 10_000)
+  t.same(
+    search('THING s__ 9999').map(({ own }) => own),
+    ['tool_9999'],
+  )
+  t.equal(search('nothing such').length, 0)
+})

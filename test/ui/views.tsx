@@ -1,0 +1,278 @@
+import { render } from 'preact-render-to-string'
+import t from 'tap'
+import type { ClientsView, ConfigView } from '../../src/app/api/views.js'
+import { parseRoute, type Route } from '../../src/ui/live/route.js'
+import { NOTHING, type PageState } from '../../src/ui/live/state.js'
+import { age, bytes, clockTime, ms } from '../../src/ui/parts/format.js'
+import { sentenceOf, Sparkline } from '../../src/ui/parts/sparkline.js'
+import { rowAfter, Table, windowOf } from '../../src/ui/parts/table.js'
+import { Verdict } from '../../src/ui/parts/why.js'
+import { callsWith } from '../../src/ui/views/calls.js'
+import { errorsWith } from '../../src/ui/views/errors.js'
+import { actionOf } from '../../src/ui/views/keys.js'
+import { limitRows } from '../../src/ui/views/limits.js'
+import { logLine } from '../../src/ui/views/log.js'
+import { allSlots, perMinute } from '../../src/ui/views/overview.js'
+import { Page } from '../../src/ui/views/page.js'
+import { leftOutWords, listWords } from '../../src/ui/views/server.js'
+import { chosenTheme } from '../../src/ui/views/theme.js'
+import { call, server, servers, slots, state, status } from './facts.js'
+
+const MARKUP = '<img src=x onerror=alert(1)>'
+
+Object.assign(globalThis, { localStorage: { getItem: () => null } })
+
+const shown = (hash: string, more: Partial<PageState> = {}): string =>
+  render(<Page state={state(more)} route={parseRoute(hash)} news="" onRetry={() => undefined} />)
+
+const config: ConfigView = JSON.parse(
+  JSON.stringify({
+    version: 1,
+    file: {
+      file: '/etc/mcp.json',
+      generation: 1,
+      loadedAt: '2026-11-23T10:00:00Z',
+      lastReload: { result: 'refused', at: '', problems: [] },
+    },
+    problems: [
+      {
+        severity: 'warning',
+        file: '/etc/mcp.json',
+        line: 4,
+        column: 2,
+        key: '',
+        message: MARKUP,
+        mend: 'Mend it',
+      },
+    ],
+    config: { limits: { body: 16_777_216, calls: 16_384 }, servers: [{ name: MARKUP }] },
+  }),
+)
+
+t.test('every view says what there is, and nothing of it is markup', async t => {
+  const error = { id: 'abcd-1', at: '', code: -32603, message: MARKUP, name: MARKUP, stderr: [MARKUP], ms: 3 }
+  const clients: ClientsView = {
+    version: 1,
+    clients: [
+      {
+        id: 4,
+        name: MARKUP,
+        version: '1',
+        revision: '2025-11-25',
+        transport: 'http',
+        principal: 'local',
+        calls: 1,
+      },
+    ],
+  }
+  const all: Partial<PageState> = {
+    ...{ clients, config, errors: [error], calls: [call(1, { name: MARKUP, errorId: 'abcd-1' })] },
+    underWay: [
+      { client: 4, method: 'tools/call', server: 'github', name: MARKUP, where: 'waiting', ms: 1500 },
+    ],
+    servers: servers([
+      server({
+        state: 'failed',
+        why: MARKUP,
+        lastFault: { id: 'abcd-1', message: MARKUP, at: '' },
+        stderr: [MARKUP],
+      }),
+      { name: MARKUP, state: 'disabled' },
+    ]),
+  }
+  const rows: readonly (readonly [hash: string, says: RegExp])[] = [
+    [
+      '#/',
+      /Problems.*github.*unreachable.*mcp-proxy doctor --server github.*Under way.*waits for its server/s,
+    ],
+    ['#/servers', /role="table" aria-label="Servers".*failed/s],
+    ['#/servers/github', /Restart.*Facts.*2025-11-25.*abcd-1/s],
+    ['#/servers/nobody', /No server is called nobody/],
+    [`#/servers/${encodeURIComponent(MARKUP)}`, /Enable/],
+    ['#/tools', /Reading the list/],
+    ['#/tools/x', /Why/],
+    ['#/calls', /1 call of the last 512.*Outcome/s],
+    ['#/calls?nothing', /No call fits/],
+    ['#/clients', /2025-11-25|http/],
+    ['#/errors', /1 error of the last 1,000/],
+    ['#/errors?nothing', /No error fits/],
+    ['#/errors/abcd-1', /mcp-proxy why abcd-1/],
+    ['#/limits', /Memory pressure.*16,777,216/s],
+    ['#/configuration', /\/etc\/mcp\.json:4:2.*without secrets/s],
+  ]
+  for (const [hash, says] of rows) {
+    const html = shown(hash, all)
+    t.match(html, says, hash)
+    t.notMatch(html, /<img/, `${hash} has no markup`)
+    t.match(html, /<nav aria-label="Views">.*aria-current="page".*<main id="main"/s)
+    t.equal(html.match(/role="status"/g)?.length, 1, 'one live region')
+  }
+})
+
+t.test('where there is nothing, it says what one could do', async t => {
+  const none: Partial<PageState> = {
+    servers: servers([]),
+    clients: { version: 1, clients: [] },
+    ...{ calls: [], errors: [], config: { ...config, file: undefined, problems: [] } },
+  }
+  const rows: readonly (readonly [hash: string, says: RegExp])[] = [
+    ['#/', /No server is configured.*mcp-proxy init/s],
+    ['#/servers', /No server is configured/],
+    ['#/calls', /No calls yet/],
+    ['#/clients', /mcp-proxy install/],
+    ['#/errors', /No errors/],
+    ['#/configuration', /It is of no file.*The file has none/s],
+  ]
+  for (const [hash, says] of rows) t.match(shown(hash, none), says, hash)
+  for (const hash of [
+    '#/',
+    '#/servers',
+    '#/servers/x',
+    '#/calls',
+    '#/clients',
+    '#/errors',
+    '#/limits',
+    '#/configuration',
+  ])
+    t.match(
+      render(<Page state={NOTHING} route={parseRoute(hash)} news="" onRetry={() => undefined} />),
+      /Reading …|No /,
+      hash,
+    )
+  t.match(shown('#/'), /Nothing is wrong/)
+})
+
+t.test('a page that is not let in, or has lost the proxy, says so', async t => {
+  const out = shown('#/', { link: { is: 'signed-out', why: 'the code is wrong' } })
+  t.match(out, /the code is wrong.*mcp-proxy ui/s)
+  t.notMatch(out, /github/, 'and shows nothing')
+  t.match(shown('#/', { link: { is: 'signed-out', why: '' } }), /has to be let in/)
+  const lost = shown('#/', { link: { is: 'lost', why: 'the proxy does not answer', retryAt: 1_004_000 } })
+  t.match(lost, /Connection lost.*the proxy does not answer.*Next try in 4 s.*Try now/s)
+})
+
+t.test('of a long table only what is in sight is in the document', async t => {
+  t.same(windowOf(10, 32, 0, 800), { from: 0, to: 10 })
+  t.same(windowOf(10_000, 32, 0, 800), { from: 0, to: 37 })
+  t.same(windowOf(10_000, 32, 32_000, 32_800), { from: 988, to: 1037 })
+  t.same(windowOf(10_000, 32, 999_999, 1_000_800), { from: 9999, to: 10_000 })
+  t.same(windowOf(10_000, 0, 0, 800), { from: 0, to: 60 }, 'before its height is known')
+  const rows = Array.from({ length: 10_000 }, (_, n) => n)
+  const html = render(
+    <Table
+      label="x"
+      columns={[{ head: 'N', cell: n => n }]}
+      rows={rows}
+      keyOf={n => n}
+      hrefOf={n => `#${n}`}
+    />,
+  )
+  t.match(html, /aria-rowcount="10001"/)
+  t.equal(html.match(/role="row"/g)?.length, 61)
+  t.equal(html.match(/tabindex="0"/gi)?.length, 1, 'Tab leads to one row')
+  const keys = ['ArrowDown', 'ArrowUp', 'PageDown', 'PageUp', 'Home', 'End', 'x']
+  t.same(
+    keys.map(key => rowAfter(key, 5, 12)),
+    [6, 4, 11, 0, 0, 11, undefined],
+  )
+})
+
+t.test('a sparkline has a sentence, and a server its words', async t => {
+  t.equal(sentenceOf(slots(12, 2)), '12 calls in the last ten minutes, 2 failed, the longest took 40 ms')
+  t.equal(sentenceOf(slots()), 'No calls in the last ten minutes')
+  t.match(render(<Sparkline slots={slots(12, 2)} />), /role="img" aria-label="12 calls.*M117 24v-24/s)
+  t.equal(
+    perMinute(allSlots(servers([server(), server({ name: 'b' }), { name: 'c', state: 'disabled' }]))),
+    6,
+  )
+  t.equal(listWords(server()), '3 tools, 1 resource')
+  t.equal(listWords(server({ items: undefined })), 'not read yet')
+  t.equal(listWords(server({ items: { tools: 0, prompts: 0, resources: 0, templates: 0 } })), 'nothing')
+  const left = server({ leftOut: { filter: 2, broken: 1, twice: 0 }, truncated: ['tools'] })
+  t.equal(leftOutWords(left), '2 hidden by a filter, 1 broken, the list of tools was cut at a limit')
+})
+
+t.test('calls and errors are found by their words, the newest first', async t => {
+  const calls = [call(1), call(2, { outcome: 'timeout', client: 9 }), call(3)]
+  t.same(
+    callsWith(calls, '').map(({ n }) => n),
+    [3, 2, 1],
+  )
+  t.same(
+    callsWith(calls, 'TIMEOUT client 9').map(({ n }) => n),
+    [2],
+  )
+  const errors = [{ id: 'a-1', at: '', code: 1, message: 'No answer', server: 'x' }]
+  t.equal(errorsWith(errors, 'answer x').length, 1)
+  t.equal(errorsWith(errors, 'y').length, 0)
+  const limits = limitRows(state({ config, status: status({ limits: { calls: { hits: 2, agoMs: 500 } } }) }))
+  t.match(limits, [
+    { name: 'calls', hits: 2, agoMs: 500 },
+    { name: 'body', hits: 0 },
+  ])
+})
+
+t.test('a line of the log is what the program wrote, or what the proxy says of it', async t => {
+  t.match(logLine('1', '{"level":30,"time":0,"stderr":"hello","msg":"x"}'), { level: 'info', text: 'hello' })
+  t.match(logLine('1', '{"level":40,"time":0,"why":"exited","msg":"lost"}'), {
+    level: 'warn',
+    text: 'lost: exited',
+  })
+  t.match(logLine('1', '{"level":20,"time":"x","msg":"m"}'), { level: 'debug', time: '', text: 'm' })
+  t.match(logLine('1', 'no JSON'), { level: 'info', text: 'no JSON' })
+})
+
+t.test('keys open views, and are left alone while somebody types', async t => {
+  const at = (hash: string): Route => parseRoute(hash)
+  t.same(actionOf('2', at('#/'), false), { open: '#/servers' })
+  t.same(actionOf('8', at('#/'), false), { open: '#/configuration' })
+  t.same(actionOf('/', at('#/tools'), false), { focus: 'filter' })
+  t.same(actionOf('r', at('#/servers/a'), false), { click: 'restart' })
+  t.same(actionOf('Escape', at('#/servers/a'), false), { open: '#/servers' })
+  t.equal(actionOf('Escape', at('#/servers'), false), undefined)
+  t.equal(actionOf('2', at('#/tools'), true), undefined)
+  t.same(actionOf('Escape', at('#/tools'), true), { focus: 'main' })
+  t.equal(actionOf('9', at('#/'), false), undefined)
+  t.equal(chosenTheme('dark'), 'dark')
+  t.equal(chosenTheme('<b>'), 'auto')
+})
+
+t.test('a verdict names its causes with their places', async t => {
+  const html = render(
+    <Verdict
+      why={{
+        ...{
+          version: 1,
+          query: 'a__x',
+          kind: 'tool',
+          verdict: 'hidden',
+          answered: false,
+          server: 'a',
+          own: 'x',
+        },
+        causes: [{ verdict: 'hidden', words: 'tools.deny[0]', file: 'mcp.json', line: 12, column: 27 }],
+      }}
+    />,
+  )
+  t.match(html, /would not be answered.*own name.*mcp\.json:12:27/s)
+})
+
+t.test('numbers are written for people', async t => {
+  t.same([0, 1023, 1536, 5e6, 200 * 1024, 1e13].map(bytes), [
+    '0 B',
+    '1023 B',
+    '1.5 KiB',
+    '4.8 MiB',
+    '200 KiB',
+    '9.1 TiB',
+  ])
+  t.same([undefined, 0.42, 12, 1234, 95_000].map(ms), ['–', '0.4 ms', '12 ms', '1.2 s', '2 min'])
+  t.same([0, 89_000, 3_600_000, 6 * 3_600_000, 3 * 86_400_000].map(age), [
+    '0 s',
+    '89 s',
+    '60 min',
+    '6 h',
+    '3 d',
+  ])
+  t.equal(clockTime('no time'), 'no time')
+})
