@@ -5,7 +5,7 @@ import { createProxy } from '../../src/app/proxy.js'
 import { parseConfig } from '../../src/config/parse.js'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
-import { tiny } from '../support/proxy/start.js'
+import { rawServer, tiny } from '../support/proxy/start.js'
 
 const setUp = async (t: Test, mcpServers: object, more: object = {}) => {
   const text = JSON.stringify({ mcpServers, startupWait: '60s', ...more })
@@ -32,7 +32,20 @@ const setUp = async (t: Test, mcpServers: object, more: object = {}) => {
   const get = async (path: string): Promise<Loose> => (await send(path, { headers: page })).json()
   const post = async (path: string, body: object = {}): Promise<Loose> =>
     (await send(path, { method: 'POST', headers: { ...page, origin }, body: JSON.stringify(body) })).json()
-  return { proxy, url, origin, send, page, get, post, login }
+  /** Follows a stream; what `heard` returns is everything that came until now. */
+  const follow = async (path: string, options: RequestInit = {}) => {
+    const abort = new AbortController()
+    t.teardown(() => abort.abort())
+    const headers = { ...page, origin, accept: 'text/event-stream' }
+    const response = await send(path, { headers, ...options, signal: abort.signal })
+    let text = ''
+    const ended = (async () => {
+      const decoder = new TextDecoder()
+      for await (const chunk of response.body ?? []) text += decoder.decode(chunk as Uint8Array)
+    })().catch(() => undefined)
+    return { response, ended, heard: () => text, leave: () => abort.abort() }
+  }
+  return { proxy, url, origin, send, page, get, post, login, follow }
 }
 
 t.test('a code lets a page in once, with a cookie that no script reads', async t => {
@@ -108,8 +121,10 @@ t.test('the views show servers, tools, calls and clients, and nothing of content
   ])
   t.same((await get(`calls?after=${calls.recent[1].n}`)).recent, [])
   t.match((await get('clients')).clients, [{ name: 'raw', version: '1', transport: 'http', calls: 0 }])
-  const { servers } = await get('servers')
-  t.match(servers, [{ name: 'a', state: 'ready', inFlight: 0, remarks: [] }])
+  const { servers, overheadP99Ms, problems } = await get('servers')
+  t.match(servers, [{ name: 'a', state: 'ready', inFlight: 0, remarks: [], p50Ms: Number, p99Ms: Number }])
+  t.type(overheadP99Ms, 'number')
+  t.same(problems, [])
   t.equal(servers[0].slots.length, 60)
   t.match(servers[0].slots.at(-1).calls + servers[0].slots.at(-2).calls, 2)
   const config = await get('config')
@@ -225,6 +240,42 @@ t.test('who follows hears first what is, and then what changes', async t => {
   await until(() => /"name":"raw"/.test(heard.join('')) && /"name":"echo"/.test(heard.join('')), 'the call')
   abort.abort()
   await reading
+})
+
+t.test('who calls a tool hears of its progress, and cancels by leaving', async t => {
+  const { follow, get, post } = await setUp(t, { raw: rawServer() })
+  const body = JSON.stringify({ name: 'raw__progress', arguments: { values: [1, 2], tag: 'read' } })
+  const call = await follow('call', { method: 'POST', body })
+  t.equal(call.response.headers.get('content-type'), 'text/event-stream')
+  await call.ended
+  t.match(
+    call.heard(),
+    /event: progress\ndata: \{.*"progress":1.*event: progress\n.*"progress":2.*event: answer\ndata: .*"text":"read"/s,
+  )
+  const waiting = await follow('call', { method: 'POST', body: JSON.stringify({ name: 'raw__wait' }) })
+  const seen = async () => JSON.stringify(await post('call', { name: 'raw__seen' }))
+  await until(async () => (await get('calls')).underWay.some((one: Loose) => one.name === 'wait'), 'the call')
+  waiting.leave()
+  await until(async () => /notifications\/cancelled/.test(await seen()), 'the cancellation')
+  const asks = { name: 'raw__ask', arguments: { method: 'elicitation/create', params: {} } }
+  t.match(JSON.stringify(await post('call', asks)), /"code/, 'its questions are refused')
+  const wrong = await follow('call', { method: 'POST', body: '[]' })
+  t.equal(wrong.response.status, 400)
+})
+
+t.test('of errors only new ones are told, and of the log as many lines as somebody wants', async t => {
+  const { follow, post, get } = await setUp(t, { a: { ...tiny(), start: 'eager' } })
+  await post('call', { name: 'a__nobody' })
+  const { errors } = await get('errors')
+  const [last] = errors.slice(-1)
+  const stream = await follow('events?view=errors')
+  await until(() => stream.heard().includes(`"${last.id}"`), 'the last error')
+  await post('call', { name: 'a__nowhere' })
+  await until(() => /event: errors.*event: errors/s.test(stream.heard()), 'the next one')
+  t.equal(stream.heard().split(`"${last.id}"`).length, 2, 'the first one once')
+  const tail = await follow('logs?tail=1')
+  await until(() => tail.heard().includes('\n\n'), 'a line')
+  t.equal(tail.heard().split('event: line').length, 2)
 })
 
 t.test('eight may follow at a time, and who comes back reads on where it was', async t => {
