@@ -1,0 +1,216 @@
+import { copyFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { KeptLines } from '../../src/app/control/kept-lines.js'
+import { createLogger } from '../../src/app/logger.js'
+import { createProxy, type Proxy } from '../../src/app/proxy.js'
+import { parseConfig } from '../../src/config/parse.js'
+import { coverPage, createAxe, lacksBrowser, openBrowser, watchPage } from '../support/browser.js'
+import { RawClient } from '../support/client/raw-client.js'
+import { until } from '../support/processes.js'
+import { rawServer, TINY, tiny } from '../support/proxy/start.js'
+
+const MARKUP_SERVER = fileURLToPath(new URL('../fixtures/markup-server.mjs', import.meta.url))
+const TOOLS = 10_000
+
+const startProxy = async (t: Test) => {
+  const script = join(t.testdir(), 'server.mjs')
+  await copyFile(TINY, script)
+  const mcpServers = {
+    raw: rawServer(),
+    mortal: { command: process.execPath, args: [script], start: 'eager' },
+    dead: { ...tiny('--die'), start: 'eager' },
+    hostile: { command: process.execPath, args: [MARKUP_SERVER, String(TOOLS)], start: 'eager' },
+  }
+  const text = JSON.stringify({ mcpServers, limits: { body: '1MiB' }, startupWait: '60s' })
+  const { config, problems } = parseConfig(text, 'test.json', process.env)
+  if (config === undefined) throw new Error('bad configuration')
+  const lines = new KeptLines()
+  const log = await createLogger({
+    ...{ level: 'info', isTerminal: false, sink: { write: () => undefined } },
+    keep: sink => lines.over(sink),
+  })
+  const proxy = createProxy(config, { listWaitMs: 60_000, lines, log, configProblems: () => problems })
+  t.teardown(() => proxy.close())
+  const { url } = await proxy.listen({ port: 0 })
+  return { proxy, url, script, at: (code: string) => new URL(`/ui/#${code}`, url).href }
+}
+
+const serverOf = (proxy: Proxy, name: string) => proxy.status().servers.find(one => one.name === name)
+
+// What runs in the page is text: these tests are checked without the types of browsers.
+const open = (page: Page, view: string) => page.evaluate(`location.hash = ${JSON.stringify(`#/${view}`)}`)
+
+/** Presses Tab until the focus is where it should be. */
+const tabTo = async (page: Page, selector: string): Promise<void> => {
+  for (let n = 0; n < 60; n += 1) {
+    await page.keyboard.press('Tab')
+    if ((await page.evaluate(`document.activeElement.matches('${selector}')`)) === true) return
+  }
+  throw new Error(`Tab does not lead to ${selector}`)
+}
+
+const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor()
+
+const VIEWS: readonly (readonly [view: string, shows: string])[] = [
+  ['', '.troubles'],
+  ['servers', '.table'],
+  ['servers/hostile', '.log'],
+  ['tools', '.table'],
+  ['tools/hostile__markup', '.try'],
+  ['tools?nothing such', '.why'],
+  ['calls', '.filter'],
+  ['clients', '.table, .empty'],
+  ['errors', '.filter'],
+  ['limits', '.table'],
+  ['configuration', 'pre'],
+]
+
+/** Whether a peer got more into the document than text. */
+const hasMarkup = (page: Page) =>
+  page.evaluate("document.querySelector('img, iframe, object, [onerror], script:not([src])') !== null")
+
+t.test('the page, in a browser', { skip: lacksBrowser, timeout: 300_000 }, async t => {
+  const { proxy, url, script, at } = await startProxy(t)
+  await until(() => serverOf(proxy, 'hostile')?.state === 'ready', 'the hostile server')
+  await until(() => serverOf(proxy, 'mortal')?.state === 'ready', 'the mortal one')
+  const newContext = await openBrowser(t)
+  const context = await newContext()
+  const page = await context.newPage()
+  const { complaints, origins } = watchPage(page)
+  await coverPage(t, page, 'dist/ui/app.js')
+  const code = proxy.pageSessions().newCode()
+  await page.goto(at(code))
+
+  await t.test('a code lets one page in, and is nowhere afterwards', async t => {
+    await page.locator('main h2').waitFor()
+    t.equal(new URL(page.url()).hash, '#/')
+    const other = await (await newContext()).newPage()
+    await other.goto(at(code))
+    await see(other, 'used, or older than a minute')
+    await other.goto(new URL('/ui/?nobody', url).href)
+    await see(other, 'This page has to be let in')
+  })
+
+  await t.test('a server that fails is seen as it does, with the command that says more', async t => {
+    await see(page, 'mcp-proxy logs dead')
+    await rm(script)
+    process.kill(serverOf(proxy, 'mortal')?.pids[0] ?? 0, 'SIGKILL')
+    await see(page, 'mcp-proxy logs mortal')
+    t.pass('the page shows it')
+  })
+
+  await t.test('a call is seen while it is under way, and when it is over', async t => {
+    await open(page, 'calls')
+    const client = new RawClient(url)
+    await client.initialize()
+    const waiting = client.call(1, 'raw__wait', '{"key":"k"}')
+    await see(page, 'at its server')
+    await client.call(2, 'raw__release', '{"key":"k"}')
+    await waiting
+    await page.getByRole('row', { name: /raw › wait.*ok/ }).waitFor()
+    await page.keyboard.press('p')
+    await page.getByRole('button', { name: 'Go on' }).waitFor()
+    await client.call(3, 'raw__echo', '{}')
+    await page.keyboard.press('p')
+    await page.getByRole('row', { name: /raw › echo/ }).waitFor()
+    t.pass('both are there')
+  })
+
+  await t.test('keys alone lead everywhere', async t => {
+    await page.keyboard.press('2')
+    await see(page, 'hostile')
+    await tabTo(page, '.body a')
+    await page.keyboard.press('ArrowDown')
+    await page.waitForFunction("document.activeElement.textContent === 'mortal'")
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'mortal' }).waitFor()
+    await page.keyboard.press('r')
+    await page.getByRole('dialog', { name: 'Restart' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog', { name: 'Restart' }).waitFor({ state: 'hidden' })
+    await page.keyboard.press('Escape')
+    await page.waitForURL(/#\/servers$/)
+    await page.keyboard.press('3')
+    await page.locator('#filter').waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('raw__ec')
+    await tabTo(page, '.body a')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Call', exact: true }).waitFor()
+    await tabTo(page, 'form button')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'Call raw__echo' }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.locator('.result').waitFor()
+    t.match(await page.locator('.result').innerText(), /ok.*\{\}/s)
+  })
+
+  await t.test('a tool is tried, with its progress, and cancelled', async t => {
+    const form = page.locator('.try')
+    await open(page, 'tools/raw__wait')
+    await form.getByRole('button', { name: 'Call', exact: true }).click()
+    await page.getByRole('button', { name: 'Call it' }).click()
+    await form.getByRole('button', { name: 'Cancel' }).click()
+    await see(page, 'cancelled')
+    await open(page, 'tools/hostile__long')
+    await form.getByLabel(/<img/).fill('<b>')
+    await form.getByRole('button', { name: 'Call', exact: true }).click()
+    const more = page.getByRole('button', { name: /show more \(1022 KiB left\)/ })
+    await more.click()
+    await page.getByRole('button', { name: /show more \(958 KiB left\)/ }).waitFor()
+    t.equal(await hasMarkup(page), false)
+  })
+
+  await t.test('ten thousand tools are found by words, and few of them are in the document', async t => {
+    await open(page, 'tools')
+    await see(page, /10,0\d\d tools/)
+    const nodes = async () => Number(await page.evaluate("document.querySelectorAll('*').length"))
+    t.ok((await nodes()) < 2000, 'the top')
+    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight / 2)')
+    await see(page, /hostile__tool_[45]\d\d\d/)
+    t.ok((await nodes()) < 2000, 'the middle')
+    await page.getByRole('searchbox').fill('thing 9876')
+    await page.getByRole('link', { name: 'hostile__tool_9876' }).waitFor()
+    t.equal(await page.locator('.body [role=row]').count(), 1)
+  })
+
+  await t.test('a lost connection is said, and found again', async t => {
+    await context.route('**/api/v1/events*', route => route.abort())
+    await open(page, 'clients')
+    await see(page, 'Connection lost')
+    await context.unroute('**/api/v1/events*')
+    await page.getByRole('button', { name: 'Try now' }).click()
+    await page.locator('.banner').waitFor({ state: 'detached' })
+    await page.getByRole('row', { name: /raw/ }).waitFor()
+    t.pass('it is live')
+    // The browser says itself that a request failed.
+    for (const [n, words] of [...complaints.entries()].reverse())
+      if (words.includes('net::ERR_FAILED')) complaints.splice(n, 1)
+  })
+
+  await t.test('no view has anything that axe-core objects to, or that scrolls sideways', async t => {
+    const axe = await createAxe(page)
+    const looks = [
+      { colorScheme: 'light', width: 1280 },
+      { colorScheme: 'dark', width: 320 },
+    ] as const
+    for (const { colorScheme, width } of looks) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      await page.setViewportSize({ width, height: 800 })
+      for (const [view, shows] of VIEWS) {
+        await open(page, view)
+        await page.locator(`main ${shows}`).first().waitFor()
+        t.same(await axe(), [], `${view}, ${colorScheme}, ${width}`)
+        const over = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+        t.ok(Number(over) <= 0, `${view} is ${over} too wide`)
+        t.equal(await hasMarkup(page), false, `${view} has nobody else's markup`)
+      }
+    }
+  })
+
+  t.same(complaints, [], 'nothing that its policy forbids was tried')
+  t.same([...origins], [new URL(url).origin], 'nobody else was asked')
+})
