@@ -5,6 +5,7 @@ import type { Clock } from '../kernel/async/clock.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { ClientHandler } from '../model/links.js'
+import type { Tracer } from '../model/tracer.js'
 import type { Api } from './api/api.js'
 import type { PageSessions } from './api/page-sessions.js'
 import type { AuditLog } from './audit-log.js'
@@ -37,6 +38,8 @@ export interface ProxyOptions {
   readonly configStatus?: () => ConfigStatus | undefined
   /** What is wrong with it. */
   readonly configProblems?: () => readonly Problem[]
+  /** Traces in place of what the configuration says. */
+  readonly tracer?: Tracer
   /** The log, for who asks for it. */
   readonly lines?: KeptLines
   /** How the configuration is read again, where that can be done. */

@@ -7,6 +7,7 @@ import { Fault } from '../kernel/faults.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { ClientHandler } from '../model/links.js'
+import type { Tracer } from '../model/tracer.js'
 import { Admission } from '../mux/calls/admission.js'
 import { Router } from '../mux/router.js'
 import type { Inside } from './api/inside.js'
@@ -30,6 +31,7 @@ import { ServerSwitches } from './server-switches.js'
 import { ServerCacheFiles } from './state/server-cache.js'
 import { createLazySealer, keptKey, stateDir } from './state/state-key.js'
 import { type ProxyStatus, proxyStatus, type StatusContext } from './status.js'
+import { LateTracer } from './tracing/late-tracer.js'
 import { createMetrics, lateApi, latePages, metered, restartServer } from './watching.js'
 import { workspaceOfRoots } from './workspace.js'
 
@@ -72,6 +74,8 @@ class RunningProxy implements Proxy {
   readonly #options: ProxyOptions
   readonly #switches: ServerSwitches
   readonly #metrics: Metrics | undefined
+  readonly #lateTracer: LateTracer | undefined
+  readonly #tracer: Tracer | undefined
   #lagMs = 0
   readonly views: Views
   readonly #clock: Clock
@@ -114,6 +118,9 @@ class RunningProxy implements Proxy {
     const meter = createMetrics(config, clock, log)
     this.#metrics = meter
     this.metrics = latePages(meter, () => ({ ...this.#statusContext(), lagMs: () => this.#lagMs }))
+    if (options.tracer === undefined && config.tracing !== undefined)
+      this.#lateTracer = new LateTracer(config, { clock, log, meter })
+    this.#tracer = options.tracer ?? this.#lateTracer
     this.audit = openAudit(config.audit, { clock, log, meter })
     const { configOf } = this.#servers
     const makeRoom = (): Promise<boolean> => this.#router.pool.makeRoom()
@@ -134,7 +141,10 @@ class RunningProxy implements Proxy {
       this.#cache = new ServerCacheFiles({ stateDir: options.stateDir, configOf, clock, log })
     }
     this.#router = this.#createRouter(options)
-    this.#admission = new Admission(this.#router, clock, bounds, this.#router)
+    this.#admission = new Admission(this.#router, clock, bounds, {
+      ...{ meter: this.#router.meter, faults: this.#router.faults, tracer: this.#tracer },
+      slow: { slowMs: () => this.#config.slowMs, log },
+    })
     this.clientHandler = this.audit.wrap(metered(this.#admission.handler, this.#router.meter))
     this.api = lateApi(() => this.#inside())
     this.pageSessions = pageSessionsIn(state)
@@ -156,6 +166,7 @@ class RunningProxy implements Proxy {
 
   async listen(where: { readonly host?: string; readonly port?: number } = {}): Promise<HttpEndpoints> {
     const { serveHttp } = await import('./listeners/http.js')
+    await this.#lateTracer?.isReady
     const endpoints = this.#add(await serveHttp({ ...this.#config.listen, ...where }, this.#endpointContext))
     this.#connect.usersChanged()
     return endpoints
@@ -280,6 +291,7 @@ class RunningProxy implements Proxy {
     this.#router.closing()
     await Promise.all(this.#endpoints.map(endpoint => endpoint.close()))
     await this.#router.close()
+    await this.#lateTracer?.close()
     await this.#cache?.close()
     await this.#dialer.close()
     this.#logins.close()
@@ -310,7 +322,7 @@ class RunningProxy implements Proxy {
       onAsked: this.audit.onAsked,
       signInPages: this.#connect.links,
       onForgotten: server => this.#logins.forget(server),
-      meter: this.#metrics,
+      ...{ meter: this.#metrics, tracer: this.#tracer },
       hasToolHistograms: this.#config.metrics?.tools === 'histograms',
       findWorkspace: workspaceOfRoots,
     })

@@ -96,6 +96,7 @@ const toOptions = (server: ServerConfig): ServerOptions => ({
   start: server.credentials === 'per-principal' ? 'lazy' : server.start,
   replay: server.replay,
   serialize: server.serialize,
+  propagate: server.propagate,
   needsWorkspace: server.sharing === 'workspace' || namesWorkspace(server.transport),
   isProcess: server.transport.kind === 'stdio',
   protocol: PROTOCOLS[server.transport.kind],

@@ -8,6 +8,7 @@ import type {
   Sharing,
   Start,
   Timeouts,
+  TracingConfig,
   UriMode,
 } from './types.js'
 
@@ -39,6 +40,8 @@ export const DEFAULTS = {
   auditArguments: false,
   logLevel: 'info' as LogLevel,
   metrics: { tools: 'counters' as MetricsConfig['tools'], series: 2000 },
+  tracing: { protocol: 'http/protobuf' as TracingConfig['protocol'], ratio: 1, perSecond: 100 },
+  slowMs: Number.POSITIVE_INFINITY,
   credentialStore: 'file',
   knownServers: true,
   login: { oauth: 'auto', credentials: 'shared', signInTool: true },
@@ -52,6 +55,7 @@ export const DEFAULTS = {
   replay: false,
   // It makes one client wait for another.
   serialize: false,
+  propagate: true,
   // A process is expensive, so all sessions of one user share it; a session of an HTTP server is cheap.
   sharing: { stdio: 'principal' as Sharing, url: 'session' as Sharing },
   timeouts: {

@@ -37,6 +37,7 @@ const SERVER_KEYS = {
   timeouts: 'retuned',
   replay: 'retuned',
   serialize: 'retuned',
+  propagate: 'retuned',
   limits: 'retuned',
   restart: 'retuned',
   idleStopMs: 'retuned',
@@ -56,6 +57,8 @@ const SETTINGS = {
   audit: 'audit',
   logLevel: 'log.level',
   metrics: 'metrics',
+  tracing: 'tracing',
+  slowMs: 'log.slow',
   stateKeys: 'requestState.keys',
   credentialStore: 'credentialStore',
   daemon: 'daemon',
@@ -68,8 +71,8 @@ const SETTINGS = {
 
 /** What is in force once another configuration is read: what needs a restart stays as it is. Pure. */
 export const configInForce = (running: ProxyConfig, next: ProxyConfig): ProxyConfig => {
-  const { listen, audit, stateKeys, credentialStore, daemon, knownServers, metrics } = running
-  const kept = { listen, audit, stateKeys, credentialStore, daemon, knownServers, metrics }
+  const { listen, audit, stateKeys, credentialStore, daemon, knownServers, metrics, tracing } = running
+  const kept = { listen, audit, stateKeys, credentialStore, daemon, knownServers, metrics, tracing }
   return { ...next, ...kept, auth: authInForce(running.auth, next.auth) }
 }
 

@@ -238,6 +238,8 @@ export interface ServerConfig {
   readonly replay: boolean
   /** Whether clients that share a connection take turns. */
   readonly serialize: boolean
+  /** Whether requests to it say which trace they belong to. */
+  readonly propagate: boolean
   /** What stands in the file, before variables were expanded; only for printing. */
   readonly written?: ServerWritten
 }
@@ -383,6 +385,27 @@ export interface MetricsConfig {
   readonly series: number
 }
 
+/** How requests are traced, and where their spans go. */
+export interface TracingConfig {
+  /** The base address of an OTLP collector. */
+  readonly endpoint: string
+  readonly protocol: 'http/protobuf' | 'http/json'
+  /** Secret. What the collector wants to be sent with. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The share of traces that begin here, from 0 to 1. */
+  readonly ratio: number
+  /** Whether callers may decide; undefined: programs of this machine, and those with a credential. */
+  readonly trustParents: boolean | undefined
+  /** The most traces in a second. */
+  readonly perSecond: number
+  /** Which calls are recorded although they are not sampled. */
+  readonly keep: readonly ('errors' | 'slow')[]
+  /** Whether arguments and results may be recorded, if the environment wants that too. */
+  readonly content: boolean
+  /** Keys of baggage that pass from headers to headers. */
+  readonly baggage: readonly string[]
+}
+
 /** A variable of a configuration file, and what was put in its place. */
 export interface Variable {
   readonly name: string
@@ -421,6 +444,10 @@ export interface ProxyConfig {
   readonly logLevel: LogLevel
   /** Undefined if nothing is counted. */
   readonly metrics: MetricsConfig | undefined
+  /** `env`: as the variables of OpenTelemetry say; undefined if nothing is traced. */
+  readonly tracing: TracingConfig | 'env' | undefined
+  /** Calls that take longer are logged; `Infinity` for none. */
+  readonly slowMs: number
   /** Where logins at servers are kept: in files, or in the keychain of the user. */
   readonly credentialStore: 'file' | 'keychain'
   readonly daemon: DaemonConfig

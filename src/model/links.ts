@@ -1,6 +1,7 @@
 import type { Caller, Principal } from '../kernel/caller.js'
 import type { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
+import type { CallTrace } from './call-trace.js'
 import type { LogLevel } from './log-level.js'
 import type { Outcome, Reply, Settle } from './outcome.js'
 import type { ClientCapabilities, ServerFacts } from './peer.js'
@@ -87,6 +88,8 @@ export interface Call extends Viewer {
   /** The `name` in `params`, if nothing but that and `arguments` is known to stand there. */
   readonly named?: string | undefined
   readonly wantsProgress: boolean
+  /** Over HTTP: the headers that it came with, names in lower case; for whoever traces. */
+  readonly headers?: Readonly<Record<string, string | undefined>> | undefined
   /** The lowest level of log messages to send, if the request says so; undefined: none, or set otherwise. */
   readonly logLevel: LogLevel | undefined
   /** Relays progress; whatever token it carries is replaced by the client's own. Nothing after `end`. */
@@ -101,12 +104,16 @@ export interface Call extends Viewer {
   servedBy?: string | undefined
   /** Set with it: what the server itself calls what the request names. */
   ownName?: string | undefined
-  /** Set where calls are counted: when it came. */
+  /** Set where calls are counted: its number, from 1, for logs. */
+  number?: number | undefined
+  /** The same: when it came. */
   beganMs?: number | undefined
   /** The same: when it was sent to a server. */
   sentMs?: number | undefined
   /** The same: for how long it was with servers, or had to wait. */
   awayMs?: number | undefined
+  /** Set where the call is traced. */
+  trace?: CallTrace | undefined
   /** Called once when the call is over; without an outcome if nobody waited for one any more. */
   onOver?: OnOver | undefined
 }
@@ -174,6 +181,8 @@ export interface Request {
   readonly requester?: Requester | undefined
   /** Whether a task may come in place of the result, because whoever asks will follow it. */
   readonly followsTasks?: boolean | undefined
+  /** Over HTTP: what is said in headers as well. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /** How long such a task is to live, where that is asked for (2025-11-25, basic/utilities/tasks). */
   readonly taskTtlMs?: number | undefined
 }
@@ -185,6 +194,8 @@ export interface DownstreamCall {
 
 /** What is said about one request; `ended` comes exactly once and last, unless cancelled or made a task. */
 export interface CallSink {
+  /** Over HTTP: headers of the request beside those of its conversation. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
   progress(progress: Progress): void
   ended: Settle
 }

@@ -7,6 +7,7 @@ import type { Clock } from '../kernel/async/clock.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Meter } from '../kernel/meter.js'
+import type { Tracer } from '../model/tracer.js'
 import type { ConnectionListener } from '../peers/connection.js'
 import type { Dial, ServerOptions } from '../peers/dial.js'
 import type { Server } from '../peers/server.js'
@@ -58,6 +59,8 @@ export interface RouterOptions {
   /** Undefined where nothing is counted. */
   readonly meter?: Meter | undefined
   readonly hasToolHistograms?: boolean | undefined
+  /** Undefined where nothing is traced. */
+  readonly tracer?: Tracer | undefined
   /** As `WorkspacesContext.findWorkspace`. */
   readonly findWorkspace?: WorkspacesContext['findWorkspace']
 }
@@ -74,7 +77,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   }
   const pool = new ServerPool(options.servers, {
     ...{ ...base, dial: options.dial, listener, onForgotten },
-    meter: options.meter,
+    ...{ meter: options.meter, tracer: options.tracer },
   })
   const listChanged = new ListChanged(clock, () => [...clients.sessions, ...streams.all])
   const catalog = new Catalog(pool.servers, {

@@ -13,7 +13,7 @@ export interface AskLimit {
 
 /** Sends a server a request of our own, and cancels it if the answer is late. Never rejects. */
 export const askServer = async (
-  link: Downlink,
+  link: Pick<Downlink, 'call'>,
   method: string,
   params: JsonText | undefined,
   { clock, timeoutMs }: AskLimit,

@@ -6,6 +6,7 @@ import type { JsonText } from '../kernel/json/text.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Meter } from '../kernel/meter.js'
+import type { SpanContext } from '../model/call-trace.js'
 import type {
   Client,
   Downlink,
@@ -16,8 +17,10 @@ import type {
 } from '../model/links.js'
 import { failed } from '../model/outcome.js'
 import type { ServerFacts } from '../model/peer.js'
+import type { Tracer } from '../model/tracer.js'
 import { ConnectionMeter } from './connection-meter.js'
 import type { Dial, Greeting, ServerOptions } from './dial.js'
+import { OwnTraces } from './own-traces.js'
 import type { ServerState } from './server-state.js'
 import { type Share, shareOf } from './sharing.js'
 import { type Loss, Supervisor } from './supervisor.js'
@@ -51,6 +54,8 @@ export interface ConnectionContext {
   readonly bounds?: LimitCounters | undefined
   /** Undefined where nothing is counted. */
   readonly meter?: Meter | undefined
+  /** Undefined where nothing is traced. */
+  readonly tracer?: Tracer | undefined
   /** Called before the listener when the mode of a server's requests may have become known. */
   readonly onMode?: (connection: Connection) => void
 }
@@ -86,6 +91,7 @@ export class Connection {
   #idleSinceMs: number
   #hasCarried = false
   readonly #meter: ConnectionMeter | undefined
+  readonly #traces: OwnTraces | undefined
 
   constructor(
     server: ServerOptions,
@@ -100,12 +106,23 @@ export class Connection {
     this.bounds = context.bounds ?? new LimitCounters()
     this.#idleSinceMs = context.clock.nowMs()
     this.#meter = context.meter && new ConnectionMeter(server, context.clock, context.meter)
+    this.#traces = context.tracer && new OwnTraces(server, context.clock, context.tracer)
     this.#supervisor = new Supervisor(server, {
       clock: context.clock,
       isNeeded: () => this.#isNeeded(),
       // Whoever waits for it, and the log, hear how that ends.
       start: () => void this.#start().catch(() => undefined),
     })
+  }
+
+  /** Where its last start is traced, if it is. */
+  get startContext(): SpanContext | undefined {
+    return this.#traces?.context
+  }
+
+  /** A link for requests of our own, which are traced by themselves. */
+  own(link: Downlink): Pick<Downlink, 'call' | 'serverRequests'> {
+    return this.#traces?.over(link) ?? link
   }
 
   get state(): ServerState {
@@ -272,6 +289,7 @@ export class Connection {
     this.#attempt = attempt
     this.#hasCarried = false
     this.#meter?.starting()
+    this.#traces?.began()
     this.#opening = this.#dial(attempt)
     this.#attemptDue()
     return this.#opening
@@ -299,6 +317,7 @@ export class Connection {
     this.#link = link
     this.#supervisor.step({ is: 'ready' })
     this.#meter?.ready(link.facts.revision)
+    this.#traces?.started(link, undefined)
     if (this.#isRetired) {
       this.#supervisor.step({ is: 'retire' })
       return link
@@ -361,6 +380,7 @@ export class Connection {
     if (this.state.at === 'ready') this.bounds.remark('lost')
     this.#supervisor.lost(why)
     this.#meter?.lost(why)
+    this.#traces?.started(undefined, why)
     log.warn({ server: this.server.name, why: why.message, state: this.state.at }, words)
     onMode?.(this)
     listener.lost(this, why)

@@ -36,6 +36,8 @@ export interface ServerOptions {
   readonly isProcess: boolean
   /** What carries its messages (`network.protocol.name`); undefined for pipes and sockets. */
   readonly protocol?: 'http' | 'websocket' | undefined
+  /** Whether its requests say which trace they belong to. */
+  readonly propagate: boolean
   readonly limits: Partial<Limits>
   readonly restart: RestartRules
   /** How long a connection that no client uses stays open; `Infinity` for ever. */

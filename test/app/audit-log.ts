@@ -14,7 +14,12 @@ const around = { clock: new FakeClock(), log: silentLogger }
 const withArguments = false
 
 const callAt = (audit: ReturnType<typeof openAudit>, name: string): void => {
-  const call = new FakeCall({ id: 1, principal: 'local' } as FakeClient, 'tools/call', { name }, false)
+  const call = new FakeCall(
+    { id: 1, principal: 'local', info: rawText('{}') } as FakeClient,
+    'tools/call',
+    { name },
+    false,
+  )
   audit.wrap(new FakeHandler()).call(call)
   call.end(resulted(rawText('{}')))
 }

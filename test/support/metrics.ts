@@ -4,7 +4,7 @@ export interface ReadSample {
   readonly value: number
 }
 
-const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/
+const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*?)\})? (\S+)(?: # \{trace_id="[0-9a-f]{32}"\} \S+ \d+\.\d+)?$/
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\[\\"n])*)"(?:,|$)/y
 
 /**

@@ -77,11 +77,20 @@ const encodeSample = (name: FamilyName, { labels, value }: Sample, format: Forma
     count += own
     const bound = value.bounds[at]
     const le = bound === undefined ? '+Inf' : boundText(bound, format)
-    lines.push(`${name}_bucket${labelsOf([...pairs, `le="${le}"`])} ${count}\n`)
+    const exemplar = format === 'openmetrics' ? exemplarText(value, at) : ''
+    lines.push(`${name}_bucket${labelsOf([...pairs, `le="${le}"`])} ${count}${exemplar}\n`)
   }
   lines.push(`${name}_sum${labelsOf(pairs)} ${shownNumber(value.sum)}\n`)
   lines.push(`${name}_count${labelsOf(pairs)} ${count}\n`)
   return lines.join('')
+}
+
+/** OpenMetrics 1.0, "Exemplars". */
+const exemplarText = ({ exemplars }: Histogram, at: number): string => {
+  const found = exemplars[at]
+  return found === undefined
+    ? ''
+    : ` # {trace_id="${found.traceId}"} ${found.value} ${(found.atMs / 1000).toFixed(3)}`
 }
 
 const labelsOf = (pairs: readonly string[]): string => (pairs.length === 0 ? '' : `{${pairs.join(',')}}`)

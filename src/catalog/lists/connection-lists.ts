@@ -187,7 +187,10 @@ export class ConnectionLists {
       // From here on a change may be announced before the list that holds it.
       state.isDue = false
       const limit = { clock, timeoutMs: server.timeouts.listMs }
-      this.#wasRead(state, offers(link.facts, list) ? await readList(link, list, limit, bounds) : EMPTY)
+      this.#wasRead(
+        state,
+        offers(link.facts, list) ? await readList(connection.own(link), list, limit, bounds) : EMPTY,
+      )
     } catch (thrown) {
       state.isDue = true
       state.failingSinceMs ??= clock.nowMs()

@@ -36,7 +36,7 @@ export interface ReadList {
 
 /** Reads all pages of a list (server/utilities/pagination). Rejects with a Fault if the first one fails. */
 export const readList = async (
-  link: Downlink,
+  link: Pick<Downlink, 'call' | 'serverRequests'>,
   list: ListName,
   pageLimit: AskLimit,
   bounds: LimitCounters,

@@ -101,6 +101,7 @@ export const bridge = defineVerb({
       replay: DEFAULTS.replay,
       limits: {},
       serialize: DEFAULTS.serialize,
+      propagate: DEFAULTS.propagate,
     }
     const config: ProxyConfig = {
       servers: [server],
@@ -112,6 +113,8 @@ export const bridge = defineVerb({
       credentialStore: DEFAULTS.credentialStore,
       daemon: DEFAULTS.daemon,
       metrics: { ...DEFAULTS.metrics, listen: undefined, token: undefined },
+      tracing: undefined,
+      slowMs: DEFAULTS.slowMs,
       views: [],
       clients: [],
       expose: { mode: 'direct' },

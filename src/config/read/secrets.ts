@@ -17,12 +17,14 @@ export const secretsOf = ({
   auth,
   variables,
   metrics,
+  tracing,
 }: ProxyConfig): readonly string[] => {
   const expanded = variables.filter(({ name, value }) => !SYSTEM_NAME.test(name) && !COMMON.test(value))
   const all = [
     ...expanded.flatMap(({ value }) => [value, ...inAddress(value)]),
     ...stateKeys,
     ...(metrics?.token === undefined ? [] : [metrics.token]),
+    ...(typeof tracing === 'object' ? [...inAddress(tracing.endpoint), ...inValues(tracing.headers)] : []),
     ...inAuth(auth),
     ...servers.flatMap(({ transport, oauth }) => [...inTransport(transport), ...inOAuth(oauth)]),
   ]

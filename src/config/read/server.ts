@@ -86,6 +86,7 @@ const readConfig = (entry: Entry, context: ReadContext): ServerConfig | undefine
     idleStopMs,
     replay: values.replay ?? DEFAULTS.replay,
     serialize: values.serialize ?? DEFAULTS.serialize,
+    propagate: values.propagate ?? DEFAULTS.propagate,
     written: reach.written,
   }
 }

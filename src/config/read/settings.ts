@@ -11,6 +11,7 @@ import type { AuditConfig, DaemonConfig, ListenConfig, ProxyConfig } from '../ty
 import { type ReadContext, reportMisfits } from './entry.js'
 import { isOff, readMetrics } from './metrics.js'
 import { durationReader, readLimits } from './quantity.js'
+import { readTracing } from './tracing.js'
 import { expandedPath, expandedWhole } from './variables.js'
 import { readViews } from './views.js'
 
@@ -20,13 +21,22 @@ export const readSettings = (
   context: ReadContext,
 ): Omit<ProxyConfig, 'servers' | 'waiting' | 'variables' | 'auth'> => {
   const { report } = context
-  for (const key of ['listen', 'log', 'metrics', 'daemon', 'limits', 'requestState', 'results'] as const) {
+  for (const key of [
+    'listen',
+    'log',
+    'metrics',
+    'tracing',
+    'daemon',
+    'limits',
+    'requestState',
+    'results',
+  ] as const) {
     const item = items.get(key)
     if (item !== undefined) warnUnknown(members(item), KEYS[key], NO_FOREIGN_KEYS, report)
   }
   const listenItem = items.get('listen')
   const long = [...items].filter(
-    ([key, item]) => !(key === 'listen' && isShortForm(item)) && !isOff(key, item),
+    ([key, item]) => !((key === 'listen' || key === 'tracing') && isShortForm(item)) && !isOff(key, item),
   )
   const values = checkedSettings(new Map(long), context)
   const { startupWait, drain } = values
@@ -43,6 +53,8 @@ export const readSettings = (
     audit: readAudit(items.get('audit'), values, context),
     daemon: readDaemon(items, values.daemon, report),
     metrics: readMetrics(items.get('metrics'), values.metrics, context),
+    tracing: readTracing(items.get('tracing'), values.tracing, context),
+    slowMs: readSlow(items.get('log'), values.log, report),
     ...readViews(items, values, report),
     resultsMax: resultsMax(values.results),
     logLevel: values.log?.level ?? DEFAULTS.logLevel,
@@ -54,6 +66,12 @@ export const readSettings = (
 
 const resultsMax = ({ max = DEFAULTS.resultsMax }: SettingsValues['results'] = {}): number =>
   max === 'off' ? Number.POSITIVE_INFINITY : max
+
+const readSlow = (
+  item: Item | undefined,
+  { slow }: NonNullable<SettingsValues['log']> = {},
+  report: ReadContext['report'],
+): number => durationReader(members(item), { slow }, report)('slow', DEFAULTS.slowMs)
 
 const readDaemon = (
   items: ReadonlyMap<string, Item>,
@@ -104,7 +122,7 @@ const drop = (value: object, [step, ...rest]: readonly string[]): void => {
   else Reflect.deleteProperty(value, step)
 }
 
-/** Whether `listen` has its short form: the address of a socket. */
+/** Whether `listen` or `tracing` has its short form: an address of a socket, or a word. */
 const isShortForm = (item: Item | undefined): boolean => item?.node.type === 'string'
 
 /** HTTP that was switched off stays off even if the socket is invalid: a port is open to more people. */

@@ -21,13 +21,14 @@ export const createCheckedSchemas = () => {
     annotatedSchema(),
   )
   const server = part(mcpServers?.additionalProperties)
-  // Only the long forms of "listen" and "metrics": a union could not tell which member does not fit.
+  // Only the long forms of "listen", "metrics" and "tracing": a union could not tell which member does not fit.
   const settings: JsonSchema = {
     type: 'object',
     properties: {
       ...beside,
       listen: part(beside['listen']?.anyOf?.[0]),
       metrics: part(beside['metrics']?.anyOf?.[0]),
+      tracing: part(beside['tracing']?.anyOf?.[0]),
     },
   }
   return { server, settings, auth: part(auth) }
@@ -46,6 +47,7 @@ export const createKeys = () => {
     listen: names(of(settings, 'listen')),
     log: names(of(settings, 'log')),
     metrics: names(of(settings, 'metrics')),
+    tracing: names(of(settings, 'tracing')),
     daemon: names(of(settings, 'daemon')),
     results: names(of(settings, 'results')),
     view: names(view),

@@ -7,6 +7,8 @@ import { flag, limit, objectMend, text, texts, wait, whole } from './values.js'
 import { client, expose, VIEWS_EXAMPLE, view } from './views.js'
 
 const originMend = 'Write a list of origins, such as ["https://app.example.com"].'
+const RATIO_MEND = 'Write a number from 0 to 1.'
+const KEEP_MEND = 'Write a list of "errors" and "slow".'
 const PORT_MEND = 'Write a whole number from 0 to 65535; 0 takes any free port.'
 const socketMend = 'Write the address of a socket, such as "unix:///run/user/1000/mcp.sock" or "pipe:///mcp".'
 
@@ -57,9 +59,71 @@ const log = z.object(
       })
       .optional()
       .meta({ description: 'The least important kind of line that is written.', default: DEFAULTS.logLevel }),
+    slow: limit().optional().meta({
+      description: 'A call of a client that takes longer is logged as a warning.',
+      default: 'off',
+    }),
   },
   objectMend('{ "level": "info" }'),
 )
+
+const TRACING_MEND = 'Write "env", or an object such as { "endpoint": "http://127.0.0.1:4318" }.'
+
+const tracing = z.object(
+  {
+    endpoint: text('Write the address of a collector, such as "http://127.0.0.1:4318".').describe(
+      'The address of an OTLP collector, to which /v1/traces is added.',
+    ),
+    protocol: z
+      .enum(['http/protobuf', 'http/json'], {
+        error: 'Write "http/protobuf" or "http/json"; both use port 4318.',
+      })
+      .optional()
+      .meta({ description: 'How spans are written.', default: DEFAULTS.tracing.protocol }),
+    headers: z
+      .record(
+        z.string(),
+        z.string({ error: 'Write the value as text.' }),
+        objectMend('{ "x-api-key": "${KEY}" }'),
+      )
+      .optional()
+      .describe('Headers that the collector wants.'),
+    ratio: z
+      .number({ error: RATIO_MEND })
+      .min(0, { error: RATIO_MEND })
+      .max(1, { error: RATIO_MEND })
+      .optional()
+      .meta({ description: 'The share of traces that begin here.', default: DEFAULTS.tracing.ratio }),
+    trustParents: flag()
+      .optional()
+      .describe(
+        'Whether callers decide if their requests are traced; if absent, programs of this machine and those with a credential do.',
+      ),
+    perSecond: whole(1, 10_000).optional().meta({
+      description: 'The most traces in a second.',
+      default: DEFAULTS.tracing.perSecond,
+    }),
+    keep: z
+      .array(z.enum(['errors', 'slow'], { error: KEEP_MEND }), { error: KEEP_MEND })
+      .optional()
+      .describe('Calls that are recorded although they are not sampled; slow ones are those of "log.slow".'),
+    content: flag().optional().meta({
+      description:
+        'Whether arguments and results of tools are recorded, if OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says so too.',
+      default: false,
+    }),
+    baggage: texts('Write a list of keys, such as ["tenant"].')
+      .optional()
+      .describe('Keys of baggage that pass from headers of clients to headers of servers.'),
+  },
+  { error: TRACING_MEND },
+)
+
+/** Also `"env"`, for editors only, as with "listen". */
+const tracingInEditors = z.union([
+  tracing,
+  z.literal('env').describe('As the variables of OpenTelemetry say.'),
+])
 
 const METRICS_MEND = 'Write false, or an object such as { "listen": "127.0.0.1:9464" }.'
 
@@ -178,6 +242,7 @@ export const settings = z.object({
   }),
   log: log.optional().describe('What is written to the log.'),
   metrics: metrics.optional(),
+  tracing: tracing.optional(),
   daemon: daemon.optional().describe('The daemon that clients share.'),
   views: z
     .record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, { error: viewName }), view, objectMend(VIEWS_EXAMPLE))
@@ -204,5 +269,6 @@ export const root = settings.extend({
   metrics: metricsInEditors
     .optional()
     .describe('What is counted for /metrics, and who may read it; false counts nothing.'),
+  tracing: tracingInEditors.optional().describe('How requests are traced, and where their spans are sent.'),
   mcpServers: z.record(z.string().min(1), server).describe('The servers behind the proxy, by name.'),
 })

@@ -208,6 +208,10 @@ const own = {
       'Whether clients that share a connection to this server and can be asked something call it one after the other, so that its questions find their person.',
     default: DEFAULTS.serialize,
   }),
+  propagate: flag().optional().meta({
+    description: 'Whether requests to this server say which trace they belong to, where they are traced.',
+    default: DEFAULTS.propagate,
+  }),
   disabled: flag().optional().meta({ description: 'Leaves this server out.', default: false }),
   enabled: flag().optional().meta({ description: 'The opposite of disabled.', default: true }),
 }

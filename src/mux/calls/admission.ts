@@ -4,19 +4,27 @@ import type { Holding } from '../../kernel/byte-account.js'
 import { Fault } from '../../kernel/faults.js'
 import { unguessableId } from '../../kernel/ids.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
+import type { Logger } from '../../kernel/logger.js'
+import { sanitizeLine } from '../../kernel/mask.js'
 import type { Call, ClientHandler } from '../../model/links.js'
 import { failed, type Outcome } from '../../model/outcome.js'
+import type { Tracer } from '../../model/tracer.js'
 import { whenOver } from './call-events.js'
 import type { CallMeter } from './call-meter.js'
 import type { FaultLog } from './fault-log.js'
 
 /** Stays open by design: shutting down does not wait for it (2026-07-28, basic/patterns/subscriptions). */
 const ENDLESS = 'subscriptions/listen'
+/** How much of a name that a client writes is logged. */
+const NAME_BYTES = 256
 
 /** Who hears of each call that is over. */
 export interface Watch {
   readonly meter?: CallMeter | undefined
   readonly faults?: FaultLog | undefined
+  readonly tracer?: Tracer | undefined
+  /** Hears of calls that took longer than `slowMs()`. */
+  readonly slow?: { readonly slowMs: () => number; readonly log: Logger } | undefined
 }
 
 /** Admits calls up to a limit and counts those in flight; once shut it refuses new calls. */
@@ -29,6 +37,8 @@ export class Admission {
   readonly #bounds: LimitCounters
   readonly #meter: CallMeter | undefined
   readonly #faults: FaultLog | undefined
+  readonly #tracer: Tracer | undefined
+  readonly #slow: Watch['slow']
   #isShut = false
   #inside = 0
   readonly #isEmpty = new Deferred<void>()
@@ -37,6 +47,8 @@ export class Admission {
     this.#bounds = bounds
     this.#meter = watch.meter
     this.#faults = watch.faults
+    this.#tracer = watch.tracer
+    this.#slow = watch.slow
     this.handler = {
       welcome: client => behind.welcome(client),
       call: call => this.#call(call, behind),
@@ -70,7 +82,9 @@ export class Admission {
   }
 
   #call(call: Call, behind: ClientHandler): void {
+    if (this.#tracer !== undefined) call.trace = this.#tracer.decide(call)
     this.#meter?.began(call)
+    if (this.#slow !== undefined) call.beganMs ??= this.#clock.nowMs()
     const params = this.#refusal() ?? this.#reserve(call)
     if (params instanceof Fault) {
       whenOver(call, this.#told)
@@ -109,7 +123,18 @@ export class Admission {
 
   readonly #told = (outcome: Outcome | undefined, call: Call): void => {
     this.#meter?.over(outcome, call)
+    const slowMs = this.#slow?.slowMs() ?? Number.POSITIVE_INFINITY
+    if (slowMs !== Number.POSITIVE_INFINITY && call.method !== ENDLESS) this.#warnIfSlow(call, slowMs)
     if (outcome?.kind === 'fault') this.#faults?.over(outcome, call)
+    if (call.trace !== undefined) this.#tracer?.over(call.trace, call, outcome)
+  }
+
+  #warnIfSlow({ beganMs, number, client, servedBy: server, method, ownName }: Call, slowMs: number): void {
+    const ms = this.#clock.nowMs() - (beganMs ?? Number.POSITIVE_INFINITY)
+    if (ms <= slowMs) return
+    const name = ownName && sanitizeLine(ownName, NAME_BYTES)
+    const about = { server, client: client.id, call: number, method: sanitizeLine(method, NAME_BYTES), name }
+    this.#slow?.log.warn({ ...about, ms: Math.round(ms) }, 'a call was slow')
   }
 
   readonly #over = (outcome: Outcome | undefined, call: Call): void => {

@@ -10,6 +10,7 @@ import {
   textMember,
 } from '../../kernel/json/text.js'
 import { maskJson, sanitizeLine } from '../../kernel/mask.js'
+import { traceIdOf } from '../../model/call-trace.js'
 import type { Call, Client, ClientHandler } from '../../model/links.js'
 import { bytesOf, type Outcome } from '../../model/outcome.js'
 import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
@@ -53,7 +54,12 @@ export class Audit {
       welcome: client => {
         if (client.serverRequests === 'pushed' && !sessions.has(client)) {
           sessions.set(client, this.#options.clock.nowMs())
-          this.write('session', { event: 'opened', ...whoIs(client), ...introduced(client) })
+          this.write('session', {
+            event: 'opened',
+            ...whoIs(client),
+            ...introduced(client),
+            revision: client.revision,
+          })
         }
         return behind.welcome(client)
       },
@@ -98,11 +104,15 @@ export class Audit {
       const name = nameOf(call)
       const line = this.#line('call', time, {
         ...whoIs(call.client),
+        ...introduced(call.client),
+        call: call.number,
         method: sanitizeLine(call.method, NAME_BYTES),
         name: name && sanitizeLine(name, NAME_BYTES),
         answers: answersIn(call.params),
         server: call.servedBy,
         ...endOf(outcome, 'cancelled'),
+        errorId: outcome?.kind === 'fault' ? outcome.errorId : undefined,
+        trace_id: traceIdOf(call),
         ...this.#since(startedMs),
         bytesIn: call.params?.length ?? 0,
         bytesOut: outcome === undefined ? 0 : bytesOf(outcome),
@@ -130,9 +140,8 @@ const whoIs = ({ id, principal, sessionId }: Client): Facts => ({
       : createHash('sha256').update(sessionId).digest('base64url').slice(0, HASH_CHARS),
 })
 
-const introduced = ({ info, revision }: Client): Facts => ({
+const introduced = ({ info }: Client): Facts => ({
   client: sanitizeLine(`${textMember(info, 'name') ?? ''} ${textMember(info, 'version') ?? ''}`, NAME_BYTES),
-  revision,
 })
 
 const nameOf = ({ method, named, params }: Call): string | undefined => {

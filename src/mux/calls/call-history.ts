@@ -1,3 +1,4 @@
+import { traceIdOf } from '../../model/call-trace.js'
 import type { Call } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
 
@@ -13,14 +14,18 @@ const SLOTS = 60
 
 /** A call that is over, by what the proxy knows of it; nothing of its contents. */
 export interface PastCall {
-  /** Counts calls from 1. */
+  /** Counts calls that are over, from 1. */
   readonly n: number
+  /** Its number in logs. */
+  readonly call: number | undefined
   readonly client: number
   readonly method: string
   /** The server that it was for, and the server's own name of what it named. */
   readonly server: string | undefined
   readonly name: string | undefined
   readonly errorId: string | undefined
+  /** The id of its trace, if it was sampled. */
+  readonly trace: string | undefined
   /** When it came, on the clock of the proxy. */
   readonly beganMs: number
   readonly ms: number
@@ -109,8 +114,11 @@ export class CallHistory {
   readonly #tools = new Map<string, Durations>()
   readonly #servers = new Map<string, { readonly slots: Slots; readonly durations: Durations }>()
   #n = 0
+  #begun = 0
 
   began(call: Call): void {
+    this.#begun += 1
+    call.number = this.#begun
     this.#underWay.add(call)
   }
 
@@ -122,11 +130,13 @@ export class CallHistory {
     // The call itself would keep what it was called with.
     this.#recent[(this.#n - 1) % RECENT] = {
       n: this.#n,
+      call: call.number,
       client: client.id,
       method: cut(method),
       server: servedBy,
       name: ownName && cut(ownName),
       errorId: outcome?.kind === 'fault' ? outcome.errorId : undefined,
+      trace: traceIdOf(call),
       beganMs: nowMs - ms,
       ms,
       outcome: word,

@@ -2,26 +2,15 @@ import type { Clock } from '../../kernel/async/clock.js'
 import { type JsonText, rawText, textMember } from '../../kernel/json/text.js'
 import type { Meter, RefusalReason } from '../../kernel/meter.js'
 import type { Counter, Histogram } from '../../kernel/series.js'
+import { traceIdOf } from '../../model/call-trace.js'
+import { failureOf, isFine, OTHER } from '../../model/failure.js'
 import type { Call, Client, ClientHandler, Viewer } from '../../model/links.js'
 import { type Answer, bytesOf, type Outcome, resulted } from '../../model/outcome.js'
-import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
 import { ROUTES } from '../routes.js'
 import type { OnAsked } from '../server-requests/server-requests.js'
 import { CallHistory } from './call-history.js'
 
-/** A value that stands for all that is in none of our tables. */
-const OTHER = '_OTHER'
-
 const METHODS: ReadonlySet<string> = new Set([...ROUTES.keys(), 'initialize', 'server/discover'])
-
-/** The codes that a revision of MCP, or JSON-RPC, defines. */
-const KNOWN_CODES: ReadonlySet<number> = new Set([
-  ...[-32700, -32600, -32601, -32602, -32603],
-  ...[-32002, -32042, -32020, -32021, -32022],
-])
-
-/** The codes that say that whoever asked is wrong, which is no error of the one who was asked. */
-const ASKERS_FAULT: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32002])
 
 const QUESTIONS: ReadonlySet<string> = new Set(['sampling/createMessage', 'elicitation/create', 'roots/list'])
 
@@ -73,24 +62,6 @@ class Operations {
     }
     return known
   }
-}
-
-const isFine = (outcome: Outcome): boolean =>
-  outcome.kind === 'result' ? outcome.isError !== true : outcome.kind === 'input' || outcome.kind === 'task'
-
-/** `error.type` and `rpc.response.status_code` (OpenTelemetry, semantic conventions for MCP). */
-const failureOf = (outcome: Outcome | undefined, side: 'client' | 'server') => {
-  if (outcome === undefined) return { type: 'cancelled', code: '' }
-  if (outcome.kind === 'fault') {
-    const code = RPC_CODES[outcome.fault.code]
-    const isTheirs = side === 'server' && ASKERS_FAULT.has(code)
-    return { type: isTheirs ? '' : outcome.fault.code, code: String(code) }
-  }
-  if (outcome.kind !== 'error') return { type: 'tool_error', code: '' }
-  const found = errorCode(outcome.error)
-  const code = found !== undefined && KNOWN_CODES.has(found) ? String(found) : OTHER
-  const isTheirs = side === 'server' && found !== undefined && ASKERS_FAULT.has(found)
-  return { type: isTheirs ? '' : code, code }
 }
 
 interface ToolSeries {
@@ -147,7 +118,7 @@ export class CallMeter {
     this.history.over(call, outcome, ms, nowMs)
     this.#operationsOf(call.method)
       .of(outcome)
-      .observe(ms / 1000)
+      .observe(ms / 1000, traceIdOf(call))
     if (call.awayMs !== undefined) this.#overhead.observe(Math.max(0, ms - call.awayMs) / 1000)
     const { servedBy, ownName } = call
     if (call.method !== 'tools/call' || servedBy === undefined || ownName === undefined) return
@@ -164,7 +135,7 @@ export class CallMeter {
     const series = this.#serverOf(server)
     this.#requestsOf(series, server, call)
       .of(outcome)
-      .observe(ms / 1000)
+      .observe(ms / 1000, traceIdOf(call))
     series.sent.add(call.params?.length ?? 0)
     if (outcome !== undefined) series.received.add(bytesOf(outcome))
   }

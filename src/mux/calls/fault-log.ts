@@ -2,6 +2,7 @@ import { hearErrors } from '../../kernel/error-ids.js'
 import type { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { sanitizeLine } from '../../kernel/mask.js'
+import { traceIdOf } from '../../model/call-trace.js'
 import type { Call } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
 
@@ -25,6 +26,10 @@ export interface KeptError {
   /** The server's own name of what was called. */
   readonly name?: string | undefined
   readonly client?: number | undefined
+  /** The number of the call. */
+  readonly call?: number | undefined
+  /** The id of its trace, if it was sampled. */
+  readonly trace?: string | undefined
   readonly ms?: number | undefined
   /** How much of that it waited, or was with its server. */
   readonly awayMs?: number | undefined
@@ -82,6 +87,8 @@ export class FaultLog {
       server,
       name: ownName && sanitizeLine(ownName, NAME_BYTES),
       client: client.id,
+      call: call.number,
+      trace: traceIdOf(call),
       ms: beganMs === undefined ? undefined : Math.round(this.#options.nowMs() - beganMs),
       awayMs: awayMs === undefined ? undefined : Math.round(awayMs),
       state: server && this.#options.stateOf(server),
@@ -91,7 +98,16 @@ export class FaultLog {
     this.#keep(found)
     const { id: errorId, name } = found
     this.#options.log.info(
-      { errorId, server, method: found.method, name, why: fault.message },
+      {
+        errorId,
+        call: call.number,
+        client: client.id,
+        server,
+        method: found.method,
+        name,
+        trace_id: found.trace,
+        why: fault.message,
+      },
       'told a client of a fault',
     )
   }

@@ -70,11 +70,14 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     const { meter } = context
     this.#context = context
     this.meter = meter
-    this.served =
-      meter &&
-      (({ routed, connection: { server }, sentMs }, outcome) =>
-        meter.served(routed.request, server.name, { outcome, ms: this.nowMs() - sentMs }))
-    this.asked = meter && (ms => meter.waited('asked', ms))
+    this.served = ({ routed: { request }, connection: { server }, sentMs }, outcome) => {
+      request.trace?.answered(outcome)
+      meter?.served(request, server.name, { outcome, ms: this.nowMs() - sentMs })
+    }
+    this.asked = ({ routed: { request } }, sinceMs) => {
+      request.trace?.waited('asked', sinceMs)
+      meter?.waited('asked', this.nowMs() - sinceMs)
+    }
     this.clock = context.clock
     this.calls = context.calls
     this.preparation = new Preparation(context.catalog, context.logLevels)

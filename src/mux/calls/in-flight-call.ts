@@ -59,10 +59,10 @@ export interface InFlightCallContext {
   again(call: InFlightCall): void
   forget(call: InFlightCall): void
   present(call: InFlightCall, outcome: Outcome): Outcome
-  /** Hears how the request ended; without an outcome if it was called off. Undefined where nobody counts. */
-  readonly served: ((call: InFlightCall, outcome: Outcome | undefined) => void) | undefined
-  /** The same for how long somebody was asked something meanwhile. */
-  readonly asked: ((ms: number) => void) | undefined
+  /** Hears how the request ended; without an outcome if it was called off. */
+  served(call: InFlightCall, outcome: Outcome | undefined): void
+  /** Hears that somebody was asked something, since when. */
+  asked(call: InFlightCall, sinceMs: number): void
 }
 
 /** A client request that was sent to its server over one link; ended exactly once. */
@@ -147,9 +147,8 @@ export class InFlightCall implements CallSink {
   answered(request: ServerRequest): void {
     if (this.#serverRequests?.delete(request) !== true) return
     if (this.#serverRequests.size === 0) {
-      const askedMs = this.#context.nowMs() - this.#askedAtMs
-      this.#context.asked?.(askedMs)
-      if (this.#isPatient) this.routed.totalAtMs += askedMs
+      this.#context.asked(this, this.#askedAtMs)
+      if (this.#isPatient) this.routed.totalAtMs += this.#context.nowMs() - this.#askedAtMs
     }
     this.stillAlive()
   }
@@ -192,7 +191,7 @@ export class InFlightCall implements CallSink {
     }
     routed.earlier = { fault: outcome.fault, link: this.link, hasAnswers: routed.isRetry }
     this.#isOver = true
-    this.#context.served?.(this, outcome)
+    this.#context.served(this, outcome)
     this.#context.again(this)
   }
 
@@ -212,7 +211,7 @@ export class InFlightCall implements CallSink {
   #cancelled(reason: CancelReason): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#context.served?.(this, undefined)
+    this.#context.served(this, undefined)
     this.#context.forget(this)
     // Before its requests are answered: the server must not take those answers for real ones and go on.
     this.#down?.cancel(reason)
@@ -227,7 +226,7 @@ export class InFlightCall implements CallSink {
     this.#endQuestions()
     const presented = this.#presented(outcome)
     // Only what is presented tells whether a tool says that it failed.
-    this.#context.served?.(this, outcome.kind === 'result' ? presented : outcome)
+    this.#context.served(this, outcome.kind === 'result' ? presented : outcome)
     this.call.end(presented)
   }
 

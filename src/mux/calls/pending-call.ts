@@ -116,8 +116,11 @@ export class PendingCall {
   #close(): void {
     this.#isOver = true
     this.#timer.cancel()
-    const { clock, meter } = this.#context
-    meter?.held(this.#routed.request, this.#isStart ? 'start' : 'turn', clock.nowMs() - this.#sinceMs)
-    this.#context.calls.end(this.#routed.connection)
+    const { clock, meter, calls } = this.#context
+    const { request, connection } = this.#routed
+    const reason = this.#isStart ? 'start' : 'turn'
+    meter?.held(request, reason, clock.nowMs() - this.#sinceMs)
+    request.trace?.waited(reason, this.#sinceMs, this.#isStart ? connection.startContext : undefined)
+    calls.end(connection)
   }
 }

@@ -16,6 +16,7 @@ import {
 } from '../../model/links.js'
 import { type Answer, failed, type Outcome, resulted } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
+import { destinationOf } from '../../peers/own-traces.js'
 import type { CallTable } from '../calls/call-table.js'
 import type { CallHandle, InFlightCall, TaskHandle } from '../calls/in-flight-call.js'
 import { mayNeedInput, type RequestStates } from '../input-required/retry/request-states.js'
@@ -151,10 +152,13 @@ export class ServerRequests {
 
   /** Sends the request of a call to its server, so that the client can be asked for input in its own way. */
   send(inFlight: InFlightCall, request: Request): CallHandle {
-    const { call, link } = inFlight
+    const { call, routed } = inFlight
+    const link =
+      routed.request.trace?.over(inFlight.link, destinationOf(inFlight.connection.server, inFlight.link)) ??
+      inFlight.link
     if (
       call.client.serverRequests === 'pushed' &&
-      link.serverRequests === 'returned' &&
+      inFlight.link.serverRequests === 'returned' &&
       mayNeedInput(request.method)
     ) {
       const driver = new RoundDriver(link, firstOf(request), inFlight, new CallInput(inFlight, this))
@@ -236,8 +240,10 @@ export class ServerRequests {
       method: request.method,
       client,
     })
+    const answered = inFlight?.routed.request.trace?.asked(request.method)
     const over = (outcome: Answer | undefined): void => {
       limit?.cancel()
+      answered?.(outcome)
       this.#closeOne(connection)
       inFlight?.answered(passed)
       observer?.(outcome)

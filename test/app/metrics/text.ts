@@ -82,3 +82,14 @@ t.test('every family is in the documentation, with its labels', async t => {
     for (const label of labels) t.match(line, `\`${label}\``)
   }
 })
+
+t.test('a bucket names the trace of its last value, where that is allowed', async t => {
+  const metrics = new Metrics({ series: 2000, clock: new FakeClock() })
+  const histogram = metrics.histogram('mcp_server_operation_duration_seconds', 'tools/call')
+  histogram.observe(0.003)
+  histogram.observe(0.004, 'a'.repeat(32))
+  const open = write(metrics, 'openmetrics')
+  t.match(open, new RegExp(`le="0.005"} 2 # {trace_id="${'a'.repeat(32)}"} 0.004 \\d+\\.\\d{3}\n`))
+  readMetrics(open, 'openmetrics')
+  t.notMatch(write(metrics, 'text'), / # /)
+})

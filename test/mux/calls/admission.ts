@@ -1,6 +1,7 @@
 import t from 'tap'
 import { textOf } from '../../../src/kernel/json/text.js'
 import type { Limits } from '../../../src/kernel/limits.js'
+import { silentLogger } from '../../../src/kernel/logger.js'
 import { resulted } from '../../../src/model/outcome.js'
 import { Admission } from '../../../src/mux/calls/admission.js'
 import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
@@ -47,6 +48,28 @@ t.test('a gate that is shut lets in nobody, and waits for those who are in', asy
   await settled()
   t.equal(result.left, 0)
   t.equal(clock.pending, 0)
+})
+
+t.test('what took longer than it should is said, once it is over', async t => {
+  const clock = new FakeClock()
+  const said: object[] = []
+  const log = { ...silentLogger, warn: (facts: object) => said.push(facts) }
+  let slowMs = Number.POSITIVE_INFINITY
+  const slow = { slowMs: () => slowMs, log }
+  const gate = new Admission(new FakeHandler(), clock, boundsOf({}), { slow })
+  const run = (method: string, ms: number): void => {
+    const call = new FakeCall({ id: 7 } as FakeClient, method, { name: 'secret words' }, false)
+    gate.handler.call(call)
+    clock.advance(ms)
+    call.end(ENDED)
+  }
+  run('tools/call', 5000)
+  slowMs = 1000
+  run('tools/call', 1000)
+  run('subscriptions/listen', 5000)
+  run('tools/call', 1001)
+  t.match(said, [{ client: 7, method: 'tools/call', ms: 1001 }])
+  t.equal(said.length, 1)
 })
 
 t.test('those who take too long are counted', async t => {

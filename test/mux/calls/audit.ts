@@ -9,7 +9,10 @@ import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { FakeHandler } from '../../support/proxy/listeners.js'
 
-const CLIENT: Partial<Client> = { id: 7, principal: 'local', sessionId: 'a-secret-session-id' }
+const CLIENT: Partial<Client> = {
+  ...{ id: 7, principal: 'local', sessionId: 'a-secret-session-id' },
+  info: rawText('{"name":"raw","version":"1"}'),
+}
 
 const setUp = (withArguments = false) => {
   const clock = new FakeClock()
@@ -56,6 +59,7 @@ t.test(
       time: '1970-01-01T00:00:00.000Z',
       principal: 'local',
       session: '2pzxYHagmvIc1DCU',
+      client: 'raw 1',
       method: 'tools/call',
       name: 'github__search',
       server: 'github',

@@ -71,6 +71,7 @@ export const serverOptions = (name: string): ServerOptions => ({
   start: 'lazy',
   replay: false,
   serialize: false,
+  propagate: true,
   restart: { firstMs: 500, maxMs: 30_000, failures: 5, windowMs: 60_000, retryMs: 60_000 },
   idleStopMs: 15 * 60_000,
   timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },

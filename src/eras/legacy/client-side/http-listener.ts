@@ -109,6 +109,7 @@ export class LegacyHttpListener {
       return
     }
     const post = session.post(responder, accepts.events ? 'streams' : 'json')
+    post.headers = request.headers
     // Once a stream has begun, a rejection has no status of its own.
     if (!accepts.json) post.startStream()
     session.uplink.receive(message, post)
@@ -149,11 +150,16 @@ export class LegacyHttpListener {
     this.#run(items, session, exchange)
   }
 
-  #run(items: readonly Classified[], session: HttpSession, { responder, accepts }: HttpExchange): void {
+  #run(
+    items: readonly Classified[],
+    session: HttpSession,
+    { request, responder, accepts }: HttpExchange,
+  ): void {
     const isAsking = items.some(isAnswered)
     if (!isAsking) responder.send(202, {})
-    const post = isAsking ? session.post(responder, accepts.events ? 'streams' : 'json') : SILENT
-    runBatch(items, session.uplink, post, accepts.events ? undefined : this.#bounds.unread)
+    const post = isAsking ? session.post(responder, accepts.events ? 'streams' : 'json') : undefined
+    if (post !== undefined) post.headers = request.headers
+    runBatch(items, session.uplink, post ?? SILENT, accepts.events ? undefined : this.#bounds.unread)
   }
 
   // ── GET: the standalone stream, or a broken one taken up; DELETE: the end ──

@@ -6,7 +6,7 @@ import type { Logger } from '../../../kernel/logger.js'
 import type { ReplyStream, ScopeChallenge } from '../../../rpc/host.js'
 import { refuseForScopes, statusOfFull } from '../../../rpc/http/errors.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../../wire/framing/sse-write.js'
-import type { HttpResponder, HttpStream } from '../../../wire/http.js'
+import type { HttpHeaders, HttpResponder, HttpStream } from '../../../wire/http.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
 import type { Replay } from './replay.js'
 
@@ -135,6 +135,8 @@ export class PostStream implements ReplyStream, LiveStream {
   readonly #context: StreamContext
   readonly #on: PostStreamEvents
   readonly #live: Link<LiveStream>
+  /** Set for those that are asked for. */
+  headers: HttpHeaders | undefined
   #events: EventStream | undefined
   #isGone = false
   #isOver = false

@@ -1,6 +1,7 @@
 import type { Caller } from '../../../kernel/caller.js'
 import type { Fault } from '../../../kernel/faults.js'
 import { type JsonText, textMember } from '../../../kernel/json/text.js'
+import type { CallTrace } from '../../../model/call-trace.js'
 import type { Call, CancelReason, Client, OnOver } from '../../../model/links.js'
 import { type Answer, answerOf, type Outcome } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
@@ -32,9 +33,11 @@ export class InboundCall implements Call {
   servedBy: string | undefined
   onCancel: ((reason: CancelReason) => void) | undefined
   ownName: string | undefined
+  number: number | undefined
   beganMs: number | undefined
   sentMs: number | undefined
   awayMs: number | undefined
+  trace: CallTrace | undefined
   onOver: OnOver | undefined
   readonly #id: JsonText
   readonly #key: string
@@ -56,6 +59,10 @@ export class InboundCall implements Call {
     this.#token = named === undefined ? tokenOf(params) : undefined
     this.#session = session
     this.wantsProgress = this.#token !== undefined
+  }
+
+  get headers(): Call['headers'] {
+    return this.replies.headers
   }
 
   /** Whether the call was answered or cancelled: nothing may follow on the stream. */

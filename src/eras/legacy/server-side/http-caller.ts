@@ -54,7 +54,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
 
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {
     const exchange = this.exchangeFor(id, sink)
-    if (exchange !== undefined) this.#remote.send(exchange, encodeRequest(id, method, params))
+    if (exchange !== undefined) this.#remote.send(exchange, encodeRequest(id, method, params), sink.headers)
   }
 
   forget(id: OwnId): void {

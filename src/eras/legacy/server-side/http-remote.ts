@@ -54,9 +54,10 @@ export class HttpRemote {
     return undefined
   }
 
-  /** Sends a request of the conversation. */
-  send(exchange: HttpExchange, frame: Buffer): void {
-    exchange.send(this.#http, this.#post(frame))
+  /** Sends a request of the conversation; `more` are headers that only it has. */
+  send(exchange: HttpExchange, frame: Buffer, more: Headers | undefined): void {
+    const post = this.#post(frame)
+    exchange.send(this.#http, more === undefined ? post : { ...post, headers: { ...post.headers, ...more } })
   }
 
   /** Posts a message that gets no JSON-RPC answer. Rejects with a Fault if it cannot be sent. */

@@ -27,6 +27,7 @@ export interface OutboundContext {
 
 /** One request in flight: what the conversation reports to, and what the caller cancels. */
 export class OutboundCall implements CallSink, DownstreamCall {
+  readonly headers: CallSink['headers']
   readonly #id: number
   readonly #method: string
   readonly #sink: CallSink
@@ -38,6 +39,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
   constructor(request: Request, sink: CallSink, context: OutboundContext) {
     const { conversation, revision } = context
     this.#id = conversation.nextId()
+    this.headers = request.headers
     this.#method = request.method
     this.#sink = sink
     this.#context = context

@@ -1,6 +1,7 @@
 import type { Caller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, objectText, rawText } from '../../../kernel/json/text.js'
+import type { CallTrace } from '../../../model/call-trace.js'
 import type { Call, CancelReason, OnOver } from '../../../model/links.js'
 import type { LogLevel } from '../../../model/log-level.js'
 import { failed, type Outcome, resulted } from '../../../model/outcome.js'
@@ -28,6 +29,7 @@ export interface InboundRequest extends RequestFacts {
   readonly caller: Caller
   readonly logLevel: LogLevel | undefined
   readonly replies: Replies
+  readonly headers: Call['headers']
   /** The `Implementation` object that results are signed with. */
   readonly identity: () => JsonText
   /** Called once, when the call is over. */
@@ -45,9 +47,11 @@ export class InboundCall implements Call {
   onCancel: ((reason: CancelReason) => void) | undefined
   servedBy: string | undefined
   ownName: string | undefined
+  number: number | undefined
   beganMs: number | undefined
   sentMs: number | undefined
   awayMs: number | undefined
+  trace: CallTrace | undefined
   onOver: OnOver | undefined
   readonly #request: InboundRequest
   readonly #token: JsonText | undefined
@@ -63,6 +67,10 @@ export class InboundCall implements Call {
     this.#token = tokenOf(request.params)
     this.wantsProgress = this.#token !== undefined
     this.client.openCalls += 1
+  }
+
+  get headers(): Call['headers'] {
+    return this.#request.headers
   }
 
   progress(progress: Progress): void {

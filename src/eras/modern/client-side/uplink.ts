@@ -154,7 +154,7 @@ export class ModernUplink {
 
   #callOf(
     message: RequestMessage,
-    { caller, replies, key }: RequestContext,
+    { caller, replies, key, headers }: RequestContext,
     envelope: Envelope,
   ): InboundCall {
     const { id, method, params } = message
@@ -169,6 +169,7 @@ export class ModernUplink {
       isPrivate: this.#options.isPrivate === true,
       logLevel: envelope.logLevel,
       replies,
+      headers,
       identity: () => this.#options.handler.ownIdentity(client) ?? this.#identity,
       over: () => this.#calls.take(key),
     })

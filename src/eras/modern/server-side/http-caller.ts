@@ -59,7 +59,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
     this.exchangeFor(id, sink)?.send(this.#http, {
       method: 'POST',
       url: this.#to.url,
-      headers: { ...this.#headers, ...this.#mirrored(method, params) },
+      headers: { ...this.#headers, ...this.#mirrored(method, params), ...sink.headers },
       body: encodeRequest(id, method, params),
     })
   }

@@ -61,6 +61,7 @@ export interface OutboundContext {
  * safe method was lost, or when the server rejected the headers unread.
  */
 export class OutboundCall implements CallSink, DownstreamCall {
+  readonly headers: CallSink['headers']
   readonly #request: Request
   readonly #sink: CallSink
   readonly #context: OutboundContext
@@ -70,6 +71,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
   #isOver = false
 
   constructor(request: Request, sink: CallSink, context: OutboundContext) {
+    this.headers = request.headers
     this.#request = request
     this.#sink = sink
     this.#context = context

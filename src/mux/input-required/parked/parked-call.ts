@@ -85,6 +85,10 @@ export class ParkedCall implements Call, Parkable {
     return this.#upstream.logLevel
   }
 
+  get trace(): Call['trace'] {
+    return this.#upstream.trace
+  }
+
   get at(): State['at'] {
     return this.#state.at
   }
@@ -182,6 +186,7 @@ export class ParkedCall implements Call, Parkable {
     deadline.cancel()
     this.#stopBeat()
     this.#context.onParked?.(this.#context.clock.nowMs() - this.#parkedMs)
+    this.trace?.waited('parked', this.#parkedMs)
     this.#state = RUNNING
     this.#weigh()
     this.#attach(call)

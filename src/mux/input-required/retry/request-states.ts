@@ -49,7 +49,9 @@ const sha256 = (...parts: readonly (string | Buffer)[]): string => {
 /** The same words for every cause: nobody may find out which states exist (basic/patterns/mrtr). */
 export const invalidState = (): Fault => new Fault('invalid-params', 'Invalid or expired requestState')
 
-type Bound = Pick<Call, 'method' | 'params'> & { readonly client: Pick<Call['client'], 'principal'> }
+type Bound = Pick<Call, 'method' | 'params' | 'trace'> & {
+  readonly client: Pick<Call['client'], 'principal'>
+}
 
 /** Binds states that clients carry for us to request and principal (basic/patterns/mrtr, "Security"). */
 export class RequestStates {
@@ -65,12 +67,13 @@ export class RequestStates {
 
   /** Throws a Fault `too-large`. */
   seal(call: Bound, server: string, facts: StateFacts, ttlMs: number): string {
-    const { method } = call
+    const { method, trace } = call
     const binding = {
       server,
       method,
       digest: this.#digest(call),
       principal: principalHash(call.client.principal),
+      ...(trace?.isSampled === true && { span: trace.origin.context }),
     }
     return this.#sealer.seal({ ...binding, ...facts }, ttlMs)
   }
@@ -84,6 +87,7 @@ export class RequestStates {
       state.principal === principalHash(call.client.principal) &&
       state.digest === this.#digest(call)
     if (!isSame) throw invalidState()
+    if (state.span !== undefined) call.trace?.linkTo(state.span)
     return state
   }
 

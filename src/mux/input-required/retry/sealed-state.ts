@@ -13,6 +13,7 @@ import {
   textOf,
   valueOf,
 } from '../../../kernel/json/text.js'
+import type { SpanContext } from '../../../model/call-trace.js'
 
 /** What every state is bound to: it counts only for the same request of the same principal. */
 interface Binding {
@@ -20,6 +21,8 @@ interface Binding {
   readonly method: string
   readonly digest: string
   readonly principal: string
+  /** Where the request was traced that is to be made again. */
+  readonly span?: SpanContext | undefined
 }
 
 /** Answers of a client, each by the hash of its question. */
@@ -155,6 +158,7 @@ const encodeState = (state: SealedState, expiresAtMs: number): JsonText =>
     ['d', textOf(state.digest)],
     ['p', textOf(state.principal)],
     ['x', textOf(Math.ceil(expiresAtMs / 1000))],
+    ...(state.span === undefined ? [] : [['t', textOf(spanText(state.span))] as const]),
     ...membersOfKind(state),
   ])
 
@@ -232,7 +236,17 @@ const factsOf = (text: JsonText): StateFacts | undefined => {
 const bindingOf = (text: JsonText): Binding | undefined => {
   const [server, method, digest, principal] = ['sv', 'm', 'd', 'p'].map(key => textMember(text, key))
   if (server === undefined || method === undefined || digest === undefined) return undefined
-  return principal === undefined ? undefined : { server, method, digest, principal }
+  if (principal === undefined) return undefined
+  return { server, method, digest, principal, span: spanOf(textMember(text, 't')) }
+}
+
+/** The 24 bytes of its ids. */
+const spanText = ({ traceId, spanId }: SpanContext): string =>
+  Buffer.from(traceId + spanId, 'hex').toString('base64url')
+
+const spanOf = (text: string | undefined): SpanContext | undefined => {
+  const ids = text && Buffer.from(text, 'base64url').toString('hex')
+  return ids?.length === 48 ? { traceId: ids.slice(0, 32), spanId: ids.slice(32), flags: 1 } : undefined
 }
 
 /** Wall clock; the past if absent. */

@@ -51,8 +51,8 @@ const running = () => {
     again: () => undefined,
     forget: () => deeds.push('forgotten'),
     present: (_, outcome) => outcome,
-    served: undefined,
-    asked: undefined,
+    served: () => undefined,
+    asked: () => undefined,
   })
   live.start()
   const ask = new LegacyAsk(deeds)

@@ -1,0 +1,47 @@
+import type { ProxyConfig } from '../../config/types.js'
+import type { CallTrace, SpanContext } from '../../model/call-trace.js'
+import type { Call } from '../../model/links.js'
+import type { Outcome } from '../../model/outcome.js'
+import type { OwnRequest, Tracer } from '../../model/tracer.js'
+import type { SendingTracer, TracerOptions } from './tracer.js'
+
+/** Traces once its part of the program is loaded; until then, and if it cannot be, nothing is traced. */
+export class LateTracer implements Tracer {
+  /** Resolves once it traces, or will not. */
+  readonly isReady: Promise<void>
+  #tracer: SendingTracer | undefined
+
+  constructor(config: ProxyConfig, options: Omit<TracerOptions, 'settings'>) {
+    this.isReady = this.#load(config, options).catch((thrown: unknown) => {
+      options.log.error({ err: thrown }, 'nothing is traced')
+    })
+  }
+
+  decide(call: Call): CallTrace | undefined {
+    return this.#tracer?.decide(call)
+  }
+
+  over(trace: CallTrace, call: Call, outcome: Outcome | undefined): void {
+    this.#tracer?.over(trace, call, outcome)
+  }
+
+  root(): SpanContext | undefined {
+    return this.#tracer?.root()
+  }
+
+  ended(root: SpanContext, request: OwnRequest): void {
+    this.#tracer?.ended(root, request)
+  }
+
+  /** Sends what is left, for a short time. Never rejects. */
+  async close(): Promise<void> {
+    await this.isReady
+    await this.#tracer?.close()
+  }
+
+  async #load(config: ProxyConfig, options: Omit<TracerOptions, 'settings'>): Promise<void> {
+    const { createTracer, resolveTracing } = await import('./tracer.js')
+    const settings = resolveTracing(config, process.env, words => options.log.warn({}, words))
+    if (settings !== undefined) this.#tracer = createTracer({ ...options, settings })
+  }
+}

@@ -1,0 +1,233 @@
+import { createHash } from 'node:crypto'
+import { type JsonText, memberOf, textMember } from '../../kernel/json/text.js'
+import { maskJson, sanitizeLine, sanitizeText } from '../../kernel/mask.js'
+import type { CallTrace, Destination, Part, SpanContext } from '../../model/call-trace.js'
+import { type Failure, failureOf, isFine } from '../../model/failure.js'
+import type { Call, Client } from '../../model/links.js'
+import type { Outcome } from '../../model/outcome.js'
+import type { OwnRequest } from '../../model/tracer.js'
+import { type Attributes, KIND, type Span, STATUS } from './span.js'
+
+const NAME_BYTES = 256
+const WORDS_BYTES = 200
+const CONTENT_BYTES = 8192
+const HASH_CHARS = 16
+
+type Value = Attributes[string]
+type Values = Record<string, Value>
+
+const put = (attributes: Values, key: string, value: Value | undefined): void => {
+  if (value !== undefined) attributes[key] = value
+}
+
+/** The span of a call itself, as its client sees it. `offsetMs` is when the clock said 0, since 1970. */
+export const serverSpan = (
+  { origin, beganMs, links }: CallTrace,
+  call: Call,
+  outcome: Outcome | undefined,
+  { offsetMs, hasContent }: { readonly offsetMs: number; readonly hasContent: boolean },
+): Span => {
+  const failure = outcome !== undefined && isFine(outcome) ? undefined : failureOf(outcome, 'server')
+  const target = targetOf(call)
+  const attributes: Values = {}
+  putMethod(attributes, call.method, target, call.params)
+  putClient(attributes, call.client)
+  put(attributes, 'mcp_proxy.server', call.servedBy)
+  putFailure(attributes, failure)
+  if (outcome?.kind === 'fault') put(attributes, 'mcp_proxy.error_id', outcome.errorId)
+  if (hasContent) putContent(attributes, call, outcome)
+  return {
+    ...origin.context,
+    parentSpanId: origin.parentId,
+    isParentRemote: origin.parentId !== undefined,
+    traceState: origin.state,
+    name: target === undefined ? methodOf(call) : `${methodOf(call)} ${target}`,
+    kind: KIND.server,
+    startMs: offsetMs + beganMs,
+    endMs: offsetMs + origin.nowMs(),
+    attributes,
+    status: statusOf(failure, outcome),
+    links: links.length === 0 ? [] : links.map(link => ({ ...link, isRemote: true })),
+  }
+}
+
+/** The span of what was done for a call: a child of its own. */
+export const partSpan = (
+  { origin: { context, state } }: CallTrace,
+  call: Call,
+  part: Part,
+  { offsetMs, nowMs }: { readonly offsetMs: number; readonly nowMs: number },
+): Span => {
+  const { what, to, failure, link } = part
+  const attributes: Values = {}
+  if (part.is === 'wait') put(attributes, 'mcp_proxy.reason', what)
+  else if (to === undefined) {
+    put(attributes, 'mcp.method.name', shownName(what))
+    putClient(attributes, call.client)
+  } else {
+    putMethod(attributes, what, ownTarget(call), call.params)
+    putServer(attributes, to)
+    put(attributes, 'mcp_proxy.attempt', part.attempt)
+  }
+  putFailure(attributes, failure)
+  return {
+    ...context,
+    spanId: part.spanId,
+    parentSpanId: context.spanId,
+    isParentRemote: false,
+    traceState: state,
+    name: part.is === 'wait' ? 'wait' : nameOfPart(part, call),
+    kind: part.is === 'wait' ? KIND.internal : KIND.client,
+    startMs: offsetMs + part.beganMs,
+    endMs: offsetMs + (part.endedMs ?? nowMs),
+    attributes,
+    status: statusOf(failure, undefined),
+    links: link === undefined ? [] : [{ ...link, isRemote: false }],
+  }
+}
+
+/** The span of a request of our own, the first and only one of its trace. */
+export const ownSpan = (
+  context: SpanContext,
+  { method, to, beganMs, failure }: OwnRequest,
+  { offsetMs, nowMs }: { readonly offsetMs: number; readonly nowMs: number },
+): Span => {
+  const attributes: Values = { 'mcp.method.name': method }
+  putServer(attributes, to)
+  putFailure(attributes, failure)
+  return {
+    ...context,
+    parentSpanId: undefined,
+    isParentRemote: false,
+    traceState: undefined,
+    name: `${method} ${to.server}`,
+    kind: KIND.client,
+    startMs: offsetMs + beganMs,
+    endMs: offsetMs + nowMs,
+    attributes,
+    status: statusOf(failure, undefined),
+    links: [],
+  }
+}
+
+/** Few names come again and again, and masking one takes as long as all the rest. */
+const SHOWN_MOST = 1024
+const shownNames = new Map<string, string>()
+
+const shownName = (name: string): string => {
+  const known = shownNames.get(name)
+  if (known !== undefined) return known
+  const made = sanitizeLine(name, NAME_BYTES)
+  if (name.length > NAME_BYTES) return made
+  if (shownNames.size >= SHOWN_MOST) shownNames.clear()
+  shownNames.set(name, made)
+  return made
+}
+
+const methodOf = ({ method }: Pick<Call, 'method'>): string => shownName(method)
+
+/** The tool or prompt that a request names, as its client wrote it. URIs are no names. */
+const targetOf = ({ method, named, params }: Call): string | undefined => {
+  if (method !== 'tools/call' && method !== 'prompts/get') return undefined
+  const name = named ?? (params && textMember(params, 'name'))
+  return name && shownName(name)
+}
+
+const ownTarget = ({ method, ownName }: Call): string | undefined =>
+  (method === 'tools/call' || method === 'prompts/get') && ownName !== undefined
+    ? shownName(ownName)
+    : undefined
+
+const nameOfPart = (part: Part, call: Call): string => {
+  const target = part.is === 'request' && part.what === call.method ? ownTarget(call) : undefined
+  const method = shownName(part.what)
+  return target === undefined ? method : `${method} ${target}`
+}
+
+const putMethod = (
+  attributes: Values,
+  method: string,
+  target: string | undefined,
+  params: JsonText | undefined,
+): void => {
+  put(attributes, 'mcp.method.name', shownName(method))
+  if (method === 'tools/call') {
+    put(attributes, 'gen_ai.operation.name', 'execute_tool')
+    put(attributes, 'gen_ai.tool.name', target)
+  } else if (method === 'prompts/get') put(attributes, 'gen_ai.prompt.name', target)
+  else if (method.startsWith('resources/'))
+    put(attributes, 'mcp.resource.uri', bareUri(params && textMember(params, 'uri')))
+}
+
+/** Without userinfo, query and fragment, where secrets stand. */
+const bareUri = (uri: string | undefined): string | undefined =>
+  uri &&
+  sanitizeLine(
+    uri
+      .slice(0, 2 * NAME_BYTES)
+      .replace(/[?#].*$/s, '')
+      .replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, '$1'),
+    NAME_BYTES,
+  )
+
+const TRANSPORTS = { stdio: 'pipe', socket: 'unix', http: 'tcp', sse: 'tcp', websocket: 'tcp' } as const
+const PROTOCOLS = { http: 'http', sse: 'http', websocket: 'websocket', stdio: undefined, socket: undefined }
+
+const sessions = new WeakMap<Client, string>()
+
+/** The hash that stands in audit lines: the id itself is a key. */
+const sessionOf = (client: Client): string | undefined => {
+  const { sessionId } = client
+  const known = sessions.get(client)
+  if (known !== undefined || sessionId === undefined) return known
+  const made = createHash('sha256').update(sessionId).digest('base64url').slice(0, HASH_CHARS)
+  sessions.set(client, made)
+  return made
+}
+
+const putClient = (attributes: Values, client: Client): void => {
+  const { revision, via } = client
+  put(attributes, 'mcp.protocol.version', revision)
+  put(attributes, 'mcp.session.id', sessionOf(client))
+  if (via === undefined) return
+  put(attributes, 'network.transport', TRANSPORTS[via])
+  put(attributes, 'network.protocol.name', PROTOCOLS[via])
+}
+
+const putServer = (attributes: Values, { server, revision, protocol, isProcess }: Destination): void => {
+  if (revision !== '') put(attributes, 'mcp.protocol.version', revision)
+  put(attributes, 'network.transport', isProcess ? 'pipe' : protocol === undefined ? 'unix' : 'tcp')
+  put(attributes, 'network.protocol.name', protocol)
+  put(attributes, 'mcp_proxy.server', server)
+}
+
+const putFailure = (attributes: Values, failure: Failure | undefined): void => {
+  if (failure === undefined) return
+  if (failure.type !== '') put(attributes, 'error.type', failure.type)
+  if (failure.code !== '') put(attributes, 'rpc.response.status_code', failure.code)
+}
+
+const statusOf = (failure: Failure | undefined, outcome: Outcome | undefined): Span['status'] => {
+  if (failure === undefined || failure.type === '') return { code: STATUS.unset }
+  const words = outcome && wordsOf(outcome)
+  return { code: STATUS.error, ...(words && { message: sanitizeLine(words, WORDS_BYTES) }) }
+}
+
+/** The message of an error; never that of a result. */
+const wordsOf = (outcome: Outcome): string | undefined => {
+  if (outcome.kind === 'fault') return outcome.fault.message
+  return outcome.kind === 'error' ? textMember(outcome.error, 'message') : undefined
+}
+
+/** Only where both the configuration and the environment want it. */
+const putContent = (attributes: Values, { method, params }: Call, outcome: Outcome | undefined): void => {
+  if (method !== 'tools/call') return
+  const args = params && memberOf(params, 'arguments')
+  put(attributes, 'gen_ai.tool.call.arguments', args && shown(args))
+  if (outcome?.kind === 'result') put(attributes, 'gen_ai.tool.call.result', shown(outcome.result))
+}
+
+const shown = (json: Buffer): string =>
+  json.length > CONTENT_BYTES
+    ? sanitizeText(json.toString('utf8', 0, 2 * CONTENT_BYTES), CONTENT_BYTES)
+    : sanitizeText(maskJson(json.toString()), CONTENT_BYTES)

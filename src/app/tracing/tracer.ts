@@ -1,0 +1,225 @@
+import { randomFillSync } from 'node:crypto'
+import type { Clock } from '../../kernel/async/clock.js'
+import { mayHold } from '../../kernel/json/edit.js'
+import { memberOf, textMember } from '../../kernel/json/text.js'
+import type { Logger } from '../../kernel/logger.js'
+import { addSecrets } from '../../kernel/mask.js'
+import type { Meter } from '../../kernel/meter.js'
+import { CallTrace, type Part, type SpanContext } from '../../model/call-trace.js'
+import { isFine } from '../../model/failure.js'
+import type { Call } from '../../model/links.js'
+import type { Outcome } from '../../model/outcome.js'
+import type { OwnRequest, Tracer } from '../../model/tracer.js'
+import { IDENTITY } from '../identity.js'
+import { type RemoteContext, readBaggage, readContext } from './context.js'
+import { Exporter } from './exporter.js'
+import type { TracingSettings } from './settings.js'
+import { ownSpan, partSpan, serverSpan } from './spans.js'
+
+export { resolveTracing } from './settings.js'
+
+export interface TracerOptions {
+  readonly settings: TracingSettings
+  readonly clock: Clock
+  readonly log: Logger
+  readonly meter: Meter | undefined
+}
+
+/** A tracer that also sends what it makes. */
+export interface SendingTracer extends Tracer {
+  /** Never rejects. */
+  close(): Promise<void>
+}
+
+/** Throws a Fault `invalid-params`. */
+export const createTracer = (options: TracerOptions): SendingTracer => new OtlpTracer(options)
+
+const SAMPLED = 1
+const NO_LINKS: readonly RemoteContext[] = []
+/** So far the wall clock may drift from the other one. */
+const DRIFT_MS = 50
+
+/** Samples calls (W3C Trace Context, parent-based), and makes spans of those that are over. */
+class OtlpTracer implements SendingTracer {
+  readonly #settings: TracingSettings
+  readonly #clock: Clock
+  readonly #exporter: Exporter
+  readonly #ids = new RandomIds()
+  readonly #forgetSecrets: () => void
+  readonly #keepsSome: boolean
+  #second = 0
+  #inSecond = 0
+  #offsetMs = Number.NEGATIVE_INFINITY
+
+  constructor({ settings, clock, log, meter }: TracerOptions) {
+    this.#settings = settings
+    this.#clock = clock
+    this.#keepsSome = settings.keepsErrors || settings.keepsSlowMs !== Number.POSITIVE_INFINITY
+    this.#exporter = new Exporter({
+      ...{ settings, clock, log },
+      resource: { attributes: settings.resource, scope: { name: IDENTITY.name, version: IDENTITY.version } },
+      count: (result, spans) => meter?.counter('mcp_proxy_spans', result).add(spans),
+    })
+    this.#forgetSecrets = addSecrets(Object.values(settings.headers))
+  }
+
+  decide(call: Call): CallTrace | undefined {
+    const inMeta = this.#settings.propagates ? contextInMeta(call) : undefined
+    const inHeader = this.#settings.propagates ? contextInHeaders(call) : undefined
+    const said = inMeta ?? inHeader
+    const parent = said !== undefined && this.#isTrusted(call) ? said : undefined
+    const isSampled = this.#isWanted(parent) && this.#hasRoom()
+    if (!isSampled && !this.#keepsSome) return undefined
+    const traceId = parent?.traceId ?? this.#ids.traceId()
+    const random = (parent?.flags ?? 0) & ~SAMPLED
+    const trace = new CallTrace({
+      context: { traceId, spanId: this.#ids.spanId(), flags: random | (isSampled ? SAMPLED : 0) },
+      parentId: parent?.spanId,
+      state: parent?.state,
+      headers: this.#baggageOf(call),
+      nowMs: this.#nowMs,
+      newSpanId: this.#newSpanId,
+    })
+    for (const other of otherThan(parent, inMeta, inHeader)) trace.linkTo(other)
+    return trace
+  }
+
+  over(trace: CallTrace, call: Call, outcome: Outcome | undefined): void {
+    if (!trace.isSampled && !this.#isKept(trace, outcome)) return
+    const at = { offsetMs: this.#offset(), nowMs: this.#clock.nowMs() }
+    const { hasContent } = this.#settings
+    this.#exporter.add(serverSpan(trace, call, outcome, { ...at, hasContent }))
+    for (const part of trace.parts)
+      if (part.endedMs !== undefined || outcome === undefined) this.#add(trace, call, part)
+    // A server that asked something goes on, and ends during a later request of its client.
+    trace.onLate = part => this.#add(trace, call, part)
+  }
+
+  root(): SpanContext | undefined {
+    if (!this.#isWanted(undefined) || !this.#hasRoom()) return undefined
+    return { traceId: this.#ids.traceId(), spanId: this.#ids.spanId(), flags: SAMPLED }
+  }
+
+  ended(root: SpanContext, request: OwnRequest): void {
+    this.#exporter.add(ownSpan(root, request, { offsetMs: this.#offset(), nowMs: this.#clock.nowMs() }))
+  }
+
+  async close(): Promise<void> {
+    await this.#exporter.close()
+    this.#forgetSecrets()
+  }
+
+  #add(trace: CallTrace, call: Call, part: Part): void {
+    this.#exporter.add(partSpan(trace, call, part, { offsetMs: this.#offset(), nowMs: this.#clock.nowMs() }))
+  }
+
+  readonly #nowMs = (): number => this.#clock.nowMs()
+  readonly #newSpanId = (): string => this.#ids.spanId()
+
+  /** Whoever may be anybody must not choose our traces, nor have all of his requests recorded. */
+  #isTrusted({ client: { via }, caller: { principal, scopes } }: Call): boolean {
+    const { trustParents } = this.#settings
+    if (trustParents !== undefined) return trustParents
+    const isHere = via === undefined || via === 'stdio' || via === 'socket' || principal === 'local'
+    return isHere || scopes !== undefined
+  }
+
+  #isWanted(parent: SpanContext | undefined): boolean {
+    const { isParentBased, ratio } = this.#settings
+    if (parent !== undefined && isParentBased) return (parent.flags & SAMPLED) === SAMPLED
+    if (ratio === 0 || ratio === 1) return ratio === 1
+    return parent === undefined ? this.#ids.isWithin(ratio) : shareOf(parent.traceId) < ratio
+  }
+
+  #hasRoom(): boolean {
+    const second = Math.floor(this.#clock.nowMs() / 1000)
+    if (second !== this.#second) this.#inSecond = 0
+    this.#second = second
+    if (this.#inSecond >= this.#settings.perSecond) return false
+    this.#inSecond += 1
+    return true
+  }
+
+  #isKept({ beganMs }: CallTrace, outcome: Outcome | undefined): boolean {
+    const { keepsErrors, keepsSlowMs } = this.#settings
+    const isError = outcome !== undefined && !isFine(outcome)
+    const isKept = (keepsErrors && isError) || this.#clock.nowMs() - beganMs > keepsSlowMs
+    return isKept && this.#hasRoom()
+  }
+
+  #baggageOf({ headers }: Call): Readonly<Record<string, string>> | undefined {
+    const baggage = readBaggage(headers?.['baggage'], this.#settings.baggage)
+    return baggage === undefined ? undefined : { baggage }
+  }
+
+  /** When our clock said 0; the same for all spans of a call, and follows the wall clock if that is set. */
+  #offset(): number {
+    const offsetMs = Date.now() - this.#clock.nowMs()
+    if (Math.abs(offsetMs - this.#offsetMs) > DRIFT_MS) this.#offsetMs = offsetMs
+    return this.#offsetMs
+  }
+}
+
+/** In `params._meta`, without a prefix (2026-07-28, basic, "_meta"; SEP-414). */
+const contextInMeta = ({ params, named }: Call): RemoteContext | undefined => {
+  if (named !== undefined || params === undefined || !mayHold(params, 'traceparent')) return undefined
+  const meta = memberOf(params, '_meta')
+  return meta && readContext(textMember(meta, 'traceparent'), textMember(meta, 'tracestate'))
+}
+
+const contextInHeaders = ({ headers }: Call): RemoteContext | undefined =>
+  headers?.['traceparent'] === undefined
+    ? undefined
+    : readContext(headers['traceparent'], headers['tracestate'])
+
+/** What was said and is not the parent. */
+const otherThan = (
+  parent: RemoteContext | undefined,
+  ...said: readonly (RemoteContext | undefined)[]
+): readonly RemoteContext[] => {
+  const others = said.filter(
+    (one): one is RemoteContext =>
+      one !== undefined && (one.traceId !== parent?.traceId || one.spanId !== parent.spanId),
+  )
+  return others.length === 0 ? NO_LINKS : others
+}
+
+/** Where an id of a trace is between 0 and 1, by its last 52 bits, which W3C wants to be random. */
+const shareOf = (traceId: string): number => Number.parseInt(traceId.slice(-13), 16) / 2 ** 52
+
+const POOL_BYTES = 4096
+
+/** Random ids, of bytes that are made many at a time. */
+class RandomIds {
+  readonly #pool = Buffer.alloc(POOL_BYTES)
+  #at = POOL_BYTES
+
+  traceId(): string {
+    return this.#hex(16)
+  }
+
+  spanId(): string {
+    return this.#hex(8)
+  }
+
+  /** True in this share of all cases. */
+  isWithin(ratio: number): boolean {
+    const at = this.#take(4)
+    return this.#pool.readUInt32LE(at) / 2 ** 32 < ratio
+  }
+
+  #hex(bytes: number): string {
+    const at = this.#take(bytes)
+    const id = this.#pool.toString('hex', at, at + bytes)
+    return /^0+$/.test(id) ? this.#hex(bytes) : id
+  }
+
+  #take(bytes: number): number {
+    if (this.#at + bytes > POOL_BYTES) {
+      randomFillSync(this.#pool)
+      this.#at = 0
+    }
+    this.#at += bytes
+    return this.#at - bytes
+  }
+}

@@ -1,0 +1,71 @@
+import { DEFAULTS } from '../defaults.js'
+import { type Item, itemAt, members } from '../file/tree.js'
+import type { SettingsValues } from '../schema/validate.js'
+import type { TracingConfig } from '../types.js'
+import type { ReadContext } from './entry.js'
+import { expandedWhole } from './variables.js'
+
+const OFF = 'until then nothing is traced.'
+
+/** How requests are traced; what is wrong is reported, and then nothing is. */
+export const readTracing = (
+  item: Item | undefined,
+  values: SettingsValues['tracing'],
+  context: ReadContext,
+): TracingConfig | 'env' | undefined => {
+  const { report } = context
+  if (item === undefined) return undefined
+  if (item.node.type === 'string') {
+    if (item.node.value === 'env') return 'env'
+    report.error(item, {
+      message: 'this is not a way to trace',
+      mend: `Write "env", or an object such as { "endpoint": "http://127.0.0.1:4318" }; ${OFF}`,
+    })
+    return undefined
+  }
+  const found = members(item)
+  const place = found.get('endpoint')
+  // What is missing was reported with the rest of what does not fit.
+  if (place === undefined || values?.endpoint === undefined) return undefined
+  const { errors } = report
+  const endpoint = expandedWhole(values.endpoint, place, context)
+  if (report.errors === errors && !isWeb(endpoint))
+    report.error(place, {
+      message: 'this is not the address of a collector',
+      mend: `Write one with http or https, such as "http://127.0.0.1:4318"; ${OFF}`,
+    })
+  const headers = readHeaders(found.get('headers'), values.headers, context)
+  if (report.errors > errors) return undefined
+  const { protocol, ratio, trustParents, perSecond, keep = [], content = false, baggage = [] } = values
+  return {
+    ...{ endpoint, headers, trustParents, keep, content, baggage },
+    protocol: protocol ?? DEFAULTS.tracing.protocol,
+    ratio: ratio ?? DEFAULTS.tracing.ratio,
+    perSecond: perSecond ?? DEFAULTS.tracing.perSecond,
+  }
+}
+
+const isWeb = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+
+const TOKEN = /^[!#$%&'*+\-.^`|~\w]+$/
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+const readHeaders = (
+  item: Item | undefined,
+  values: NonNullable<SettingsValues['tracing']>['headers'],
+  context: ReadContext,
+): Readonly<Record<string, string>> => {
+  if (item === undefined || values === undefined) return {}
+  return Object.fromEntries(
+    Object.entries(values).map(([name, written]) => {
+      const place = itemAt(item, [name])
+      const value = expandedWhole(written, place, context)
+      if (!TOKEN.test(name) || !VALUE.test(value))
+        context.report.error(place, {
+          message: 'this is not a header',
+          mend: `Write a name of letters, digits and dashes, and a value on one line; ${OFF}`,
+        })
+      return [name.toLowerCase(), value]
+    }),
+  )
+}

@@ -1,0 +1,186 @@
+import {
+  type JsonText,
+  kindOf,
+  memberOf,
+  rawText,
+  textOf,
+  withMember,
+  withoutMember,
+} from '../kernel/json/text.js'
+import { type Failure, failureOf, isFine } from './failure.js'
+import type { Call, CallSink, Downlink, Request } from './links.js'
+import type { Outcome } from './outcome.js'
+
+/** Where a span is: ids in hex, as W3C Trace Context writes them. */
+export interface SpanContext {
+  readonly traceId: string
+  readonly spanId: string
+  /** `trace-flags`. */
+  readonly flags: number
+}
+
+/** A request that was made for a call, a question that was put to its client, or a wait inside the proxy. */
+export interface Part {
+  readonly is: 'request' | 'question' | 'wait'
+  readonly spanId: string
+  /** The method, or why it waited. */
+  readonly what: string
+  readonly beganMs: number
+  /** Undefined while it is under way. */
+  endedMs: number | undefined
+  /** Undefined if it did not fail. */
+  failure: Failure | undefined
+  /** Of a wait for a server: the trace of its start. */
+  readonly link?: SpanContext | undefined
+  /** Of a request: which one it is, from 1. */
+  readonly attempt?: number | undefined
+  /** The same: where it went. */
+  readonly to?: Destination | undefined
+}
+
+export interface Destination {
+  readonly server: string
+  readonly revision: string
+  readonly protocol: 'http' | 'websocket' | undefined
+  readonly isProcess: boolean
+  /** Whether its requests say which trace they belong to. */
+  readonly isTold: boolean
+}
+
+export interface TraceOrigin {
+  readonly context: SpanContext
+  /** Undefined for the first span of a trace. */
+  readonly parentId: string | undefined
+  /** As it came with the parent. */
+  readonly state: string | undefined
+  /** Headers for servers over HTTP beside those of the trace itself. */
+  readonly headers: Readonly<Record<string, string>> | undefined
+  readonly nowMs: () => number
+  readonly newSpanId: () => string
+}
+
+/** A server may ask, and a call be tried, any number of times: what comes above it is not kept. */
+const PARTS_MAX = 64
+const LINKS_MAX = 8
+const SAMPLED = 1
+const WAIT_LEAST_MS = 1
+const EMPTY = rawText('{}')
+
+/**
+ * What is kept of a call that is traced: a few times, from which spans are made once it is over. What is
+ * still under way then, because the client is to make its request again, is told to `onLate` as it ends.
+ */
+export class CallTrace {
+  readonly origin: TraceOrigin
+  readonly beganMs: number
+  readonly links: SpanContext[] = []
+  readonly parts: Part[] = []
+  onLate: ((part: Part) => void) | undefined
+  #requests = 0
+
+  constructor(origin: TraceOrigin) {
+    this.origin = origin
+    this.beganMs = origin.nowMs()
+  }
+
+  /** Whether others record it too; if not, it is only kept in case it ends in a way that is to be recorded. */
+  get isSampled(): boolean {
+    return (this.origin.context.flags & SAMPLED) === SAMPLED
+  }
+
+  linkTo(context: SpanContext): void {
+    if (this.links.length < LINKS_MAX) this.links.push(context)
+  }
+
+  /** A link over which each request says whose child it is (W3C Trace Context), and is noted. */
+  over(link: Pick<Downlink, 'call'>, to: Destination): Pick<Downlink, 'call'> {
+    return {
+      call: (request, sink) => {
+        this.#requests += 1
+        const part = this.#begin({ is: 'request', what: request.method, to, attempt: this.#requests })
+        const traced: CallSink = {
+          progress: progress => sink.progress(progress),
+          ended: outcome => {
+            this.#end(part, outcome)
+            sink.ended(outcome)
+          },
+        }
+        return link.call(this.isSampled && to.isTold ? this.#telling(request, part) : request, traced)
+      },
+    }
+  }
+
+  /** Notes how the last request ended, as far as that is known only now; without an outcome: called off. */
+  answered(outcome: Outcome | undefined): void {
+    const last = this.parts.findLast(({ is }) => is === 'request')
+    if (last !== undefined) this.#end(last, outcome)
+  }
+
+  /** Notes a question to the client; the function that it returns hears the answer. */
+  asked(method: string): (outcome: Outcome | undefined) => void {
+    const part = this.#begin({ is: 'question', what: method })
+    return outcome => this.#end(part, outcome)
+  }
+
+  waited(reason: string, sinceMs: number, link?: SpanContext): void {
+    const nowMs = this.origin.nowMs()
+    if (nowMs - sinceMs <= WAIT_LEAST_MS) return
+    const part = this.#begin({ is: 'wait', what: reason, link }, sinceMs)
+    part.endedMs = nowMs
+    this.onLate?.(part)
+  }
+
+  #begin(about: Pick<Part, 'is' | 'what' | 'link' | 'attempt' | 'to'>, beganMs = this.origin.nowMs()): Part {
+    const spanId = this.origin.newSpanId()
+    const part: Part = { ...about, spanId, beganMs, endedMs: undefined, failure: undefined }
+    if (this.parts.length < PARTS_MAX) this.parts.push(part)
+    return part
+  }
+
+  #end(part: Part, outcome: Outcome | undefined): void {
+    const isFirst = part.endedMs === undefined
+    part.endedMs ??= this.origin.nowMs()
+    part.failure = outcome !== undefined && isFine(outcome) ? undefined : failureOf(outcome, 'client')
+    if (isFirst) this.onLate?.(part)
+  }
+
+  #telling(request: Request, { spanId }: Part): Request {
+    const { context, state, headers } = this.origin
+    return telling(request, { context: { ...context, spanId }, state, headers })
+  }
+}
+
+/** A request that says which span it belongs to, in its params and, over HTTP, in headers as well. */
+export const telling = (
+  request: Request,
+  { context, state, headers }: Pick<TraceOrigin, 'context'> & Partial<TraceOrigin>,
+): Request => {
+  const traceparent = traceParent(context)
+  return {
+    ...request,
+    params: withContext(request.params, traceparent, state),
+    headers: { ...headers, traceparent, ...(state !== undefined && { tracestate: state }) },
+  }
+}
+
+/** The id under which others see the trace of a call, if it is sampled. */
+export const traceIdOf = ({ trace }: Pick<Call, 'trace'>): string | undefined =>
+  trace?.isSampled === true ? trace.origin.context.traceId : undefined
+
+/** W3C Trace Context, "traceparent Header Field Values". */
+export const traceParent = ({ traceId, spanId, flags }: SpanContext): string =>
+  `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`
+
+/** Params whose `_meta` says this and nothing else of a trace (2026-07-28, basic, "_meta"). */
+const withContext = (
+  params: JsonText | undefined,
+  traceparent: string,
+  state: string | undefined,
+): JsonText => {
+  const holder = params ?? EMPTY
+  const meta = memberOf(holder, '_meta')
+  const known = meta !== undefined && kindOf(meta) === 'object' ? meta : EMPTY
+  const stated =
+    state === undefined ? withoutMember(known, 'tracestate') : withMember(known, 'tracestate', textOf(state))
+  return withMember(holder, '_meta', withMember(stated, 'traceparent', textOf(traceparent)))
+}

@@ -1,0 +1,81 @@
+import type { Clock } from '../kernel/async/clock.js'
+import type { Fault } from '../kernel/faults.js'
+import { type Destination, type SpanContext, telling } from '../model/call-trace.js'
+import { failureOf, isFine } from '../model/failure.js'
+import type { Downlink } from '../model/links.js'
+import { failed, type Outcome } from '../model/outcome.js'
+import type { Progress } from '../model/progress.js'
+import type { Tracer } from '../model/tracer.js'
+import type { ServerOptions } from './dial.js'
+
+/**
+ * Traces what we ask of one connection ourselves: each request is a trace of its own. That of a start is one
+ * that the calls which waited for it link to.
+ */
+export class OwnTraces {
+  readonly #server: ServerOptions
+  readonly #clock: Clock
+  readonly #tracer: Tracer
+  #context: SpanContext | undefined
+  #beganMs = 0
+  #isOver = true
+
+  constructor(server: ServerOptions, clock: Clock, tracer: Tracer) {
+    this.#server = server
+    this.#clock = clock
+    this.#tracer = tracer
+  }
+
+  /** Of the last start, if it is traced. */
+  get context(): SpanContext | undefined {
+    return this.#context
+  }
+
+  began(): void {
+    this.#context = this.#tracer.root()
+    this.#beganMs = this.#clock.nowMs()
+    this.#isOver = false
+  }
+
+  /** It is ready, with this link, or was lost; only the first end after a start counts. */
+  started(link: Downlink | undefined, why: Fault | undefined): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    if (this.#context === undefined) return
+    this.#tracer.ended(this.#context, {
+      method: link?.serverRequests === 'returned' ? 'server/discover' : 'initialize',
+      to: destinationOf(this.#server, link),
+      beganMs: this.#beganMs,
+      failure: why && failureOf(failed(why), 'client'),
+    })
+  }
+
+  /** A link over which each request is traced by itself. */
+  over(link: Downlink): Pick<Downlink, 'call' | 'serverRequests'> {
+    return {
+      serverRequests: link.serverRequests,
+      call: (request, sink) => {
+        const root = this.#tracer.root()
+        if (root === undefined) return link.call(request, sink)
+        const { method } = request
+        const [to, beganMs] = [destinationOf(this.#server, link), this.#clock.nowMs()]
+        const ended = (outcome: Outcome): void => {
+          const failure = isFine(outcome) ? undefined : failureOf(outcome, 'client')
+          this.#tracer.ended(root, { method, to, beganMs, failure })
+          sink.ended(outcome)
+        }
+        const progress = (said: Progress): void => sink.progress(said)
+        return link.call(to.isTold ? telling(request, { context: root }) : request, { progress, ended })
+      },
+    }
+  }
+}
+
+/** Where requests to a server go, for their spans; its revision is known once it is reached. */
+export const destinationOf = (server: ServerOptions, link: Downlink | undefined): Destination => ({
+  server: server.name,
+  revision: link?.facts.revision ?? '',
+  protocol: server.protocol,
+  isProcess: server.isProcess,
+  isTold: server.propagate,
+})

@@ -1,0 +1,70 @@
+import t from 'tap'
+import { readBaggage, readContext } from '../../../src/app/tracing/context.js'
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
+const SPAN = '00f067aa0ba902b7'
+const GOOD = `00-${TRACE}-${SPAN}-01`
+
+t.test('a traceparent is read as W3C Trace Context says', async t => {
+  const rows: readonly (readonly [why: string, text: string, flags: number | undefined])[] = [
+    ['sampled', GOOD, 1],
+    ['not sampled', `00-${TRACE}-${SPAN}-00`, 0],
+    ['the random flag stays', `00-${TRACE}-${SPAN}-03`, 3],
+    ['unknown flags become 0', `00-${TRACE}-${SPAN}-fd`, 1],
+    ['a later version', `cc-${TRACE}-${SPAN}-01`, 1],
+    ['a later version with more', `cc-${TRACE}-${SPAN}-01-what-the-future-is`, 1],
+    ['a later version with more that is not set apart', `cc-${TRACE}-${SPAN}-01.what`, undefined],
+    ['version ff', `ff-${TRACE}-${SPAN}-01`, undefined],
+    ['version 00 with more', `${GOOD}-more`, undefined],
+    ['upper case', GOOD.toUpperCase(), undefined],
+    ['no trace', `00-${'0'.repeat(32)}-${SPAN}-01`, undefined],
+    ['no span', `00-${TRACE}-${'0'.repeat(16)}-01`, undefined],
+    ['too short', GOOD.slice(0, -1), undefined],
+    ['no hex', GOOD.replace('4', 'g'), undefined],
+    ['other signs between', GOOD.replaceAll('-', '_'), undefined],
+    ['several', `${GOOD}, ${GOOD}`, undefined],
+    ['a line break', `${GOOD}\n${GOOD}`, undefined],
+    ['nothing', '', undefined],
+    ['a version of one digit', GOOD.slice(1), undefined],
+    ['far too long', `cc-${TRACE}-${SPAN}-01-${'x'.repeat(5000)}`, undefined],
+  ]
+  for (const [why, text, flags] of rows) t.equal(readContext(text, undefined)?.flags, flags, why)
+  t.equal(readContext(undefined, 'a=1'), undefined)
+  t.match(readContext(GOOD, undefined), { traceId: TRACE, spanId: SPAN, state: undefined })
+})
+
+t.test('a bad tracestate leaves the traceparent alone, and goes', async t => {
+  const many = Array.from({ length: 32 }, (_, n) => `k${n}=v`).join(',')
+  const long = Array.from({ length: 8 }, (_, n) => `k${n}=${'v'.repeat(200)}`).join(',')
+  const rows: readonly (readonly [why: string, text: string, state: string | undefined])[] = [
+    ['one', 'a=1', 'a=1'],
+    ['the order stays', 'b=2, a=1', 'b=2,a=1'],
+    ['a tenant', 'fw529a3039@dt=FfAAxDAAAA', 'fw529a3039@dt=FfAAxDAAAA'],
+    ['empty members', 'a=1, ,b=2,', 'a=1,b=2'],
+    ['32 members', many, many],
+    ['33 members', `${many},z=1`, undefined],
+    ['the end of what is too long', long, long.split(',').slice(0, 5).join(',')],
+    ['a key twice', 'a=1,a=2', undefined],
+    ['no value', 'a', undefined],
+    ['an upper case key', 'A=1', undefined],
+    ['control characters', 'a=\u0001', undefined],
+    ['an equals sign', 'a=b=c', undefined],
+    ['what is not ASCII', 'a=ü', undefined],
+    ['nothing', ' ', undefined],
+    ['no end', 'a=1,'.repeat(100_000), undefined],
+  ]
+  for (const [why, text, state] of rows) {
+    const read = readContext(GOOD, text)
+    t.equal(read?.spanId, SPAN, why)
+    t.equal(read?.state, state, why)
+  }
+})
+
+t.test('baggage passes by its keys', async t => {
+  const keys = new Set(['tenant', 'tier'])
+  t.equal(readBaggage('tenant=a;p=1, user=b , tier=c', keys), 'tenant=a;p=1,tier=c')
+  t.equal(readBaggage('user=b', keys), undefined)
+  t.equal(readBaggage('tenant=a\r\nx: y', keys), undefined)
+  t.equal(readBaggage('tenant=a', new Set()), undefined)
+  t.equal(readBaggage(undefined, keys), undefined)
+})
