@@ -46,6 +46,15 @@ export interface ProxyOptions {
   readonly reread?: () => (() => void) | undefined
 }
 
+/** What serves clients in one way, as far as whoever ends it or makes room needs to know. */
+export interface Endpoint {
+  readonly isLeaving?: boolean
+  refused?(): number
+  reload?(): void
+  shed?(): void
+  close(): Promise<void>
+}
+
 /** Many MCP servers that look like one, served on any number of endpoints. */
 export interface Proxy {
   /** Serves the configured HTTP endpoints. Rejects with a Fault `unavailable` if it cannot listen. */

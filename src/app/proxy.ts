@@ -7,11 +7,9 @@ import { Fault } from '../kernel/faults.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { ClientHandler } from '../model/links.js'
-import type { Tracer } from '../model/tracer.js'
-import { Admission } from '../mux/calls/admission.js'
+import { Admission, type Watch } from '../mux/calls/admission.js'
 import { Router } from '../mux/router.js'
 import type { Inside } from './api/inside.js'
-import { PageSessions } from './api/page-sessions.js'
 import { type AuditLog, openAudit } from './audit-log.js'
 import { Connect } from './connect/connect.js'
 import { LocalSessions } from './control/sessions.js'
@@ -24,15 +22,23 @@ import { watchMemory } from './memory-pressure.js'
 import type { MetricsEndpoint } from './metrics/listener.js'
 import type { Metrics } from './metrics/registry.js'
 import { Children } from './processes/children.js'
-import type { Proxy, ProxyOptions } from './proxy-contract.js'
+import type { Endpoint, Proxy, ProxyOptions } from './proxy-contract.js'
 import { SecretMasks } from './secret-masks.js'
 import { ServerRegistry } from './server-registry.js'
 import { ServerSwitches } from './server-switches.js'
 import { ServerCacheFiles } from './state/server-cache.js'
-import { createLazySealer, keptKey, stateDir } from './state/state-key.js'
+import { createLazySealer, stateDir } from './state/state-key.js'
 import { type ProxyStatus, proxyStatus, type StatusContext } from './status.js'
-import { LateTracer } from './tracing/late-tracer.js'
-import { createMetrics, lateApi, latePages, metered, restartServer } from './watching.js'
+import {
+  createMetrics,
+  createTracing,
+  lateApi,
+  latePageSessions,
+  latePages,
+  metered,
+  restartServer,
+  type Tracing,
+} from './watching.js'
 import { workspaceOfRoots } from './workspace.js'
 
 export type { Proxy, ProxyOptions } from './proxy-contract.js'
@@ -42,14 +48,6 @@ const LIST_WAIT_MS = 2000
 /** While memory is short, peers' unread and unfinished data is cut to this fraction of its limit. */
 const SHED_PART = 16
 
-interface Endpoint {
-  readonly isLeaving?: boolean
-  refused?(): number
-  reload?(): void
-  shed?(): void
-  close(): Promise<void>
-}
-
 /**
  * Creates a proxy from a resolved configuration. Starts only the servers that are configured to be eager;
  * endpoints are added with `listen`, `listenSocket` and `serveStdio`. Throws a Fault `unavailable` if the
@@ -57,11 +55,6 @@ interface Endpoint {
  */
 export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Proxy =>
   new RunningProxy(config, options)
-
-const pageSessionsIn = (state: string): (() => PageSessions) => {
-  const sessions = new PageSessions(() => keptKey(state))
-  return () => sessions
-}
 
 class RunningProxy implements Proxy {
   readonly children = new Children()
@@ -74,8 +67,7 @@ class RunningProxy implements Proxy {
   readonly #options: ProxyOptions
   readonly #switches: ServerSwitches
   readonly #metrics: Metrics | undefined
-  readonly #lateTracer: LateTracer | undefined
-  readonly #tracer: Tracer | undefined
+  readonly #tracing: Tracing | undefined
   #lagMs = 0
   readonly views: Views
   readonly #clock: Clock
@@ -115,15 +107,11 @@ class RunningProxy implements Proxy {
     )
     const bounds = new LimitCounters({ limits: config.limits, clock, log })
     this.bounds = bounds
-    const meter = createMetrics(config, clock, log)
-    this.#metrics = meter
-    this.metrics = latePages(meter, () => ({ ...this.#statusContext(), lagMs: () => this.#lagMs }))
-    if (options.tracer === undefined && config.tracing !== undefined)
-      this.#lateTracer = new LateTracer(config, { clock, log, meter })
-    this.#tracer = options.tracer ?? this.#lateTracer
-    this.audit = openAudit(config.audit, { clock, log, meter })
+    this.#metrics = createMetrics(config, clock, log)
+    this.metrics = latePages(this.#metrics, () => ({ ...this.#statusContext(), lagMs: () => this.#lagMs }))
+    this.#tracing = createTracing(config, options.tracer, { clock, log, meter: this.#metrics })
+    this.audit = openAudit(config.audit, { clock, log, meter: this.#metrics })
     const { configOf } = this.#servers
-    const makeRoom = (): Promise<boolean> => this.#router.pool.makeRoom()
     const state = options.stateDir ?? stateDir(process.env)
     const logins = new Logins({
       ...{ stateDir: state, store: config.credentialStore, clock, log, isAlone },
@@ -135,19 +123,17 @@ class RunningProxy implements Proxy {
       ...{ config: () => this.#config, configOf, logins, stateDir: state, bounds, clock, log },
       signedIn: (server, link) => this.#router.signedIn(server, link),
     })
+    const makeRoom = (): Promise<boolean> => this.#router.pool.makeRoom()
     const parts = { clock, log, children: this.children, bounds, makeRoom, logins }
     this.#dialer = new Dialer(configOf, { ...parts, programEnv: options.programEnv ?? (() => process.env) })
     if (options.stateDir !== undefined && config.knownServers) {
       this.#cache = new ServerCacheFiles({ stateDir: options.stateDir, configOf, clock, log })
     }
     this.#router = this.#createRouter(options)
-    this.#admission = new Admission(this.#router, clock, bounds, {
-      ...{ meter: this.#router.meter, faults: this.#router.faults, tracer: this.#tracer },
-      slow: { slowMs: () => this.#config.slowMs, log },
-    })
+    this.#admission = new Admission(this.#router, clock, bounds, this.#watch())
     this.clientHandler = this.audit.wrap(metered(this.#admission.handler, this.#router.meter))
     this.api = lateApi(() => this.#inside())
-    this.pageSessions = pageSessionsIn(state)
+    this.pageSessions = latePageSessions(state)
     this.#endpointContext = {
       ...{ handler: this.clientHandler, bounds, clock, log },
       isDraining: () => this.#admission.isShut,
@@ -166,7 +152,7 @@ class RunningProxy implements Proxy {
 
   async listen(where: { readonly host?: string; readonly port?: number } = {}): Promise<HttpEndpoints> {
     const { serveHttp } = await import('./listeners/http.js')
-    await this.#lateTracer?.isReady
+    await this.#tracing?.isReady
     const endpoints = this.#add(await serveHttp({ ...this.#config.listen, ...where }, this.#endpointContext))
     this.#connect.usersChanged()
     return endpoints
@@ -291,12 +277,18 @@ class RunningProxy implements Proxy {
     this.#router.closing()
     await Promise.all(this.#endpoints.map(endpoint => endpoint.close()))
     await this.#router.close()
-    await this.#lateTracer?.close()
+    await this.#tracing?.close()
     await this.#cache?.close()
     await this.#dialer.close()
     this.#logins.close()
     await this.audit.close()
     this.#masks.close()
+  }
+
+  #watch(): Watch {
+    const { meter, faults } = this.#router
+    const slow = { slowMs: () => this.#config.slowMs, log: this.#log }
+    return { meter, faults, tracer: this.#tracing?.tracer, slow }
   }
 
   #createRouter(options: ProxyOptions): Router {
@@ -322,7 +314,7 @@ class RunningProxy implements Proxy {
       onAsked: this.audit.onAsked,
       signInPages: this.#connect.links,
       onForgotten: server => this.#logins.forget(server),
-      ...{ meter: this.#metrics, tracer: this.#tracer },
+      ...{ meter: this.#metrics, tracer: this.#tracing?.tracer },
       hasToolHistograms: this.#config.metrics?.tools === 'histograms',
       findWorkspace: workspaceOfRoots,
     })

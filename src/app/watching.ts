@@ -3,15 +3,19 @@ import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import type { ClientHandler } from '../model/links.js'
+import type { Tracer } from '../model/tracer.js'
 import type { CallMeter } from '../mux/calls/call-meter.js'
 import type { Router } from '../mux/router.js'
 import type { Api } from './api/api.js'
 import type { Inside } from './api/inside.js'
+import { PageSessions } from './api/page-sessions.js'
 import { meterLines } from './guarded-logger.js'
 import { lateModule } from './late-module.js'
 import type { GaugeContext } from './metrics/gauges.js'
 import type { MetricsPages } from './metrics/pages.js'
 import { Metrics } from './metrics/registry.js'
+import { keptKey } from './state/state-key.js'
+import { LateTracer } from './tracing/late-tracer.js'
 
 // How one looks into a running proxy: what counts while it runs, and what is loaded once somebody asks.
 
@@ -26,6 +30,26 @@ export const createMetrics = (
   meter.serve(servers.map(({ name }) => name))
   meterLines(log, meter)
   return meter
+}
+
+/** Where calls are traced, and when that begins and ends. */
+export interface Tracing {
+  readonly tracer: Tracer
+  readonly isReady: Promise<void>
+  close(): Promise<void>
+}
+
+/** Undefined where nothing is traced; `given` is a tracer in place of what the configuration says. */
+export const createTracing = (
+  config: ProxyConfig,
+  given: Tracer | undefined,
+  around: ConstructorParameters<typeof LateTracer>[1],
+): Tracing | undefined => {
+  if (given !== undefined)
+    return { tracer: given, isReady: Promise.resolve(), close: () => Promise.resolve() }
+  if (config.tracing === undefined) return undefined
+  const tracer = new LateTracer(config, around)
+  return { tracer, isReady: tracer.isReady, close: () => tracer.close() }
 }
 
 export const metered = (handler: ClientHandler, meter: CallMeter | undefined): ClientHandler =>
@@ -51,6 +75,11 @@ export const latePages = (
     () => import('./metrics/pages.js'),
     ({ createMetricsPages }) => createMetricsPages(metrics, context()),
   )
+
+export const latePageSessions = (state: string): (() => PageSessions) => {
+  const sessions = new PageSessions(() => keptKey(state))
+  return () => sessions
+}
 
 export const lateApi = (inside: () => Inside): (() => Promise<Api>) =>
   late(

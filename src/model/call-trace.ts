@@ -8,8 +8,8 @@ import {
   withoutMember,
 } from '../kernel/json/text.js'
 import { type Failure, failureOf, isFine } from './failure.js'
-import type { Call, CallSink, Downlink, Request } from './links.js'
-import type { Outcome } from './outcome.js'
+import type { Outcome, Settle } from './outcome.js'
+import type { Progress } from './progress.js'
 
 /** Where a span is: ids in hex, as W3C Trace Context writes them. */
 export interface SpanContext {
@@ -45,6 +45,23 @@ export interface Destination {
   readonly isProcess: boolean
   /** Whether its requests say which trace they belong to. */
   readonly isTold: boolean
+}
+
+/** A request as far as it says where it is traced. */
+interface Sendable {
+  readonly method: string
+  readonly params: JsonText | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+interface Sink {
+  progress(progress: Progress): void
+  ended: Settle
+}
+
+/** What takes requests, such as a link to a server. */
+interface Sends<R, D> {
+  call(request: R, sink: Sink): D
 }
 
 export interface TraceOrigin {
@@ -83,7 +100,7 @@ export class CallTrace {
     this.beganMs = origin.nowMs()
   }
 
-  /** Whether others record it too; if not, it is only kept in case it ends in a way that is to be recorded. */
+  /** Whether others record it too; if not, it is kept in case it ends in a way that is to be recorded. */
   get isSampled(): boolean {
     return (this.origin.context.flags & SAMPLED) === SAMPLED
   }
@@ -93,12 +110,12 @@ export class CallTrace {
   }
 
   /** A link over which each request says whose child it is (W3C Trace Context), and is noted. */
-  over(link: Pick<Downlink, 'call'>, to: Destination): Pick<Downlink, 'call'> {
+  over<R extends Sendable, D>(link: Sends<R, D>, to: Destination): Sends<R, D> {
     return {
       call: (request, sink) => {
         this.#requests += 1
         const part = this.#begin({ is: 'request', what: request.method, to, attempt: this.#requests })
-        const traced: CallSink = {
+        const traced: Sink = {
           progress: progress => sink.progress(progress),
           ended: outcome => {
             this.#end(part, outcome)
@@ -144,17 +161,17 @@ export class CallTrace {
     if (isFirst) this.onLate?.(part)
   }
 
-  #telling(request: Request, { spanId }: Part): Request {
+  #telling<R extends Sendable>(request: R, { spanId }: Part): R {
     const { context, state, headers } = this.origin
     return telling(request, { context: { ...context, spanId }, state, headers })
   }
 }
 
 /** A request that says which span it belongs to, in its params and, over HTTP, in headers as well. */
-export const telling = (
-  request: Request,
+export const telling = <R extends Sendable>(
+  request: R,
   { context, state, headers }: Pick<TraceOrigin, 'context'> & Partial<TraceOrigin>,
-): Request => {
+): R => {
   const traceparent = traceParent(context)
   return {
     ...request,
@@ -164,11 +181,11 @@ export const telling = (
 }
 
 /** The id under which others see the trace of a call, if it is sampled. */
-export const traceIdOf = ({ trace }: Pick<Call, 'trace'>): string | undefined =>
+export const traceIdOf = ({ trace }: { readonly trace?: CallTrace | undefined }): string | undefined =>
   trace?.isSampled === true ? trace.origin.context.traceId : undefined
 
 /** W3C Trace Context, "traceparent Header Field Values". */
-export const traceParent = ({ traceId, spanId, flags }: SpanContext): string =>
+const traceParent = ({ traceId, spanId, flags }: SpanContext): string =>
   `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`
 
 /** Params whose `_meta` says this and nothing else of a trace (2026-07-28, basic, "_meta"). */

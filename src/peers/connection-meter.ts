@@ -1,43 +1,59 @@
 import type { Clock } from '../kernel/async/clock.js'
 import type { Fault } from '../kernel/faults.js'
 import type { Meter } from '../kernel/meter.js'
+import type { Downlink } from '../model/links.js'
+import type { Tracer } from '../model/tracer.js'
 import type { ServerOptions } from './dial.js'
+import { OwnTraces } from './own-traces.js'
 
-/** Counts how one connection to a server comes and goes. */
+interface Watchers {
+  readonly clock: Clock
+  readonly meter?: Meter | undefined
+  readonly tracer?: Tracer | undefined
+}
+
+/** Counts, and traces, how one connection to a server comes and goes. */
 export class ConnectionMeter {
+  /** Undefined where nothing is traced. */
+  readonly traces: OwnTraces | undefined
   readonly #server: ServerOptions
   readonly #clock: Clock
-  readonly #meter: Meter
+  readonly #meter: Meter | undefined
   #startedMs = 0
   /** Of the session that is open. */
   #open: { readonly revision: string; readonly sinceMs: number } | undefined
 
-  constructor(server: ServerOptions, clock: Clock, meter: Meter) {
+  constructor(server: ServerOptions, { clock, meter, tracer }: Watchers) {
     this.#server = server
     this.#clock = clock
     this.#meter = meter
+    this.traces = tracer && new OwnTraces(server, clock, tracer)
   }
 
   starting(): void {
     this.#startedMs = this.#clock.nowMs()
+    this.traces?.began()
   }
 
-  ready(revision: string): void {
+  ready(link: Downlink): void {
+    this.traces?.started(link, undefined)
     const nowMs = this.#clock.nowMs()
     const { name } = this.#server
-    this.#open = { revision, sinceMs: nowMs }
-    this.#meter.counter('mcp_proxy_server_starts', name, 'ok').add()
-    this.#meter.histogram('mcp_proxy_server_start_seconds', name).observe((nowMs - this.#startedMs) / 1000)
+    this.#open = { revision: link.facts.revision, sinceMs: nowMs }
+    this.#meter?.counter('mcp_proxy_server_starts', name, 'ok').add()
+    this.#meter?.histogram('mcp_proxy_server_start_seconds', name).observe((nowMs - this.#startedMs) / 1000)
   }
 
   /** It was lost, or could not be opened. */
-  lost({ code }: Fault): void {
+  lost(why: Fault): void {
+    const { code } = why
+    this.traces?.started(undefined, why)
     const { name } = this.#server
     if (this.#open === undefined) {
-      this.#meter.counter('mcp_proxy_server_starts', name, code).add()
+      this.#meter?.counter('mcp_proxy_server_starts', name, code).add()
       return
     }
-    this.#meter.counter('mcp_proxy_server_losses', name, code).add()
+    this.#meter?.counter('mcp_proxy_server_losses', name, code).add()
     this.#ended(code)
   }
 
@@ -50,7 +66,7 @@ export class ConnectionMeter {
     const { revision, sinceMs } = this.#open
     this.#open = undefined
     this.#meter
-      .histogram('mcp_client_session_duration_seconds', revision, this.#server.protocol ?? '', errorType)
+      ?.histogram('mcp_client_session_duration_seconds', revision, this.#server.protocol ?? '', errorType)
       .observe((this.#clock.nowMs() - sinceMs) / 1000)
   }
 }

@@ -6,7 +6,6 @@ import type { JsonText } from '../kernel/json/text.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Meter } from '../kernel/meter.js'
-import type { SpanContext } from '../model/call-trace.js'
 import type {
   Client,
   Downlink,
@@ -20,7 +19,6 @@ import type { ServerFacts } from '../model/peer.js'
 import type { Tracer } from '../model/tracer.js'
 import { ConnectionMeter } from './connection-meter.js'
 import type { Dial, Greeting, ServerOptions } from './dial.js'
-import { OwnTraces } from './own-traces.js'
 import type { ServerState } from './server-state.js'
 import { type Share, shareOf } from './sharing.js'
 import { type Loss, Supervisor } from './supervisor.js'
@@ -72,6 +70,7 @@ export class Connection {
   readonly share: Share
   readonly clients = new Set<Client>()
   readonly bounds: LimitCounters
+  readonly meter: ConnectionMeter
   readonly #context: ConnectionContext
   readonly #supervisor: Supervisor
   #link: Downlink | undefined
@@ -90,8 +89,6 @@ export class Connection {
   #firstClient: Client | undefined
   #idleSinceMs: number
   #hasCarried = false
-  readonly #meter: ConnectionMeter | undefined
-  readonly #traces: OwnTraces | undefined
 
   constructor(
     server: ServerOptions,
@@ -105,24 +102,13 @@ export class Connection {
     this.#context = context
     this.bounds = context.bounds ?? new LimitCounters()
     this.#idleSinceMs = context.clock.nowMs()
-    this.#meter = context.meter && new ConnectionMeter(server, context.clock, context.meter)
-    this.#traces = context.tracer && new OwnTraces(server, context.clock, context.tracer)
+    this.meter = new ConnectionMeter(server, context)
     this.#supervisor = new Supervisor(server, {
       clock: context.clock,
       isNeeded: () => this.#isNeeded(),
       // Whoever waits for it, and the log, hear how that ends.
       start: () => void this.#start().catch(() => undefined),
     })
-  }
-
-  /** Where its last start is traced, if it is. */
-  get startContext(): SpanContext | undefined {
-    return this.#traces?.context
-  }
-
-  /** A link for requests of our own, which are traced by themselves. */
-  own(link: Downlink): Pick<Downlink, 'call' | 'serverRequests'> {
-    return this.#traces?.over(link) ?? link
   }
 
   get state(): ServerState {
@@ -278,7 +264,7 @@ export class Connection {
     this.#attemptDue()
     const link = this.#link
     this.#link = undefined
-    this.#meter?.closed()
+    this.meter.closed()
     await this.#opening?.catch(() => undefined)
     await link?.close()
   }
@@ -288,8 +274,7 @@ export class Connection {
     const attempt: Attempt = { abort: new AbortController(), died: undefined }
     this.#attempt = attempt
     this.#hasCarried = false
-    this.#meter?.starting()
-    this.#traces?.began()
+    this.meter.starting()
     this.#opening = this.#dial(attempt)
     this.#attemptDue()
     return this.#opening
@@ -316,8 +301,7 @@ export class Connection {
     this.#opening = undefined
     this.#link = link
     this.#supervisor.step({ is: 'ready' })
-    this.#meter?.ready(link.facts.revision)
-    this.#traces?.started(link, undefined)
+    this.meter.ready(link)
     if (this.#isRetired) {
       this.#supervisor.step({ is: 'retire' })
       return link
@@ -379,8 +363,7 @@ export class Connection {
     const { log, listener, onMode } = this.#context
     if (this.state.at === 'ready') this.bounds.remark('lost')
     this.#supervisor.lost(why)
-    this.#meter?.lost(why)
-    this.#traces?.started(undefined, why)
+    this.meter.lost(why)
     log.warn({ server: this.server.name, why: why.message, state: this.state.at }, words)
     onMode?.(this)
     listener.lost(this, why)

@@ -6,7 +6,7 @@ export interface RemoteContext extends SpanContext {
   readonly state: string | undefined
 }
 
-const TRACE_PARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/s
+const TRACE_PARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/s
 const ZEROS = /^0+$/
 /** Sampled, and random; flags that nobody knows become 0. */
 const KNOWN_FLAGS = 0x03
@@ -21,21 +21,26 @@ export const readContext = (
   traceparent: string | undefined,
   tracestate: string | undefined,
 ): RemoteContext | undefined => {
-  if (traceparent === undefined || traceparent.length < PARENT_LEAST || traceparent.length > PARENT_MOST)
-    return undefined
-  const [, version, traceId = '', spanId = '', flags = '', more] = TRACE_PARENT.exec(traceparent.trim()) ?? []
-  if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined
-  if (ZEROS.test(traceId) || ZEROS.test(spanId)) return undefined
-  return { traceId, spanId, flags: Number.parseInt(flags, 16) & KNOWN_FLAGS, state: readState(tracestate) }
+  const parent = traceparent === undefined ? undefined : readParent(traceparent)
+  return parent && { ...parent, state: readState(tracestate) }
+}
+
+const readParent = (text: string): SpanContext | undefined => {
+  if (text.length < PARENT_LEAST || text.length > PARENT_MOST) return undefined
+  const [all, traceId = '', spanId = '', flags = ''] = TRACE_PARENT.exec(text.trim()) ?? []
+  if (all === undefined || ZEROS.test(traceId) || ZEROS.test(spanId)) return undefined
+  // Of version 00 nothing may follow.
+  if (all.length > PARENT_LEAST && all.startsWith('00')) return undefined
+  return { traceId, spanId, flags: Number.parseInt(flags, 16) & KNOWN_FLAGS }
 }
 
 const MEMBERS_MOST = 32
 /** Whoever passes a state on has to pass on 512 characters at least. */
 const STATE_MOST = 1024
-const MEMBER =
-  /^(?:[a-z][a-z0-9_\-*/]{0,255}|[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13})=[ -+\--<>-~]{0,255}[!-+\--<>-~]$/
+const KEY = '[a-z][a-z0-9_\\-*/]{0,255}|[a-z0-9][a-z0-9_\\-*/]{0,240}@[a-z][a-z0-9_\\-*/]{0,13}'
+const MEMBER = new RegExp(`^(?:${KEY})=[ -+\\--<>-~]{0,255}[!-+\\--<>-~]$`)
 
-/** The members of `tracestate` in their order, from the end cut to what is passed on; undefined if invalid. */
+/** The members of `tracestate` in their order, cut from the end; undefined if they are not valid. */
 const readState = (text: string | undefined): string | undefined => {
   if (text === undefined || text.length > 16 * STATE_MOST) return undefined
   const members = text
@@ -51,7 +56,7 @@ const readState = (text: string | undefined): string | undefined => {
 
 const BAGGAGE_MOST = 8192
 
-/** The members of a `baggage` header (W3C Baggage) that have one of these keys, as a header; else undefined. */
+/** The members of a `baggage` header (W3C Baggage) that have one of these keys. */
 export const readBaggage = (text: string | undefined, keys: ReadonlySet<string>): string | undefined => {
   if (text === undefined || text.length > BAGGAGE_MOST || keys.size === 0) return undefined
   const members = text

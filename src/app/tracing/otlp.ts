@@ -57,14 +57,8 @@ const jsonAttributes = (attributes: Attributes): object[] =>
   Object.entries(attributes).map(([key, value]) => ({ key, value: jsonValue(value) }))
 
 const jsonValue = (value: string | number | boolean): object => {
-  switch (typeof value) {
-    case 'string':
-      return { stringValue: value }
-    case 'number':
-      return { intValue: value }
-    case 'boolean':
-      return { boolValue: value }
-  }
+  if (typeof value === 'string') return { stringValue: value }
+  return typeof value === 'number' ? { intValue: value } : { boolValue: value }
 }
 
 // ── protobuf: fields by their numbers in trace.proto, common.proto and resource.proto ──

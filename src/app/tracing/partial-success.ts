@@ -1,6 +1,6 @@
 import { isObject } from '../../kernel/object.js'
 
-/** How many spans a collector says that it did not take (`ExportTracePartialSuccess`); 0 if it says nothing. */
+/** How many spans a collector says that it did not take (`ExportTracePartialSuccess`); 0 if none. */
 export const rejectedIn = (answer: Buffer, isJson: boolean): number => {
   const said = isJson ? inJson(answer) : inProtobuf(answer)
   return Number.isSafeInteger(said) && said > 0 ? said : 0

@@ -48,7 +48,9 @@ const LONGEST_MS = 600_000
 const CAPTURE = 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT'
 const GRPC = 'OTLP over gRPC is not supported; use "http/protobuf" or "http/json", usually on port 4318'
 
-/** Undefined if nothing is to be sent. `warn` hears what cannot be honoured. Throws a Fault `invalid-params`. */
+/**
+ * Undefined if nothing is to be sent. `warn` hears what cannot be honoured. Throws a Fault `invalid-params`.
+ */
 export const resolveTracing = (
   { tracing, slowMs }: Pick<ProxyConfig, 'tracing' | 'slowMs'>,
   env: Environment,

@@ -64,22 +64,14 @@ class OtlpTracer implements SendingTracer {
   }
 
   decide(call: Call): CallTrace | undefined {
-    const inMeta = this.#settings.propagates ? contextInMeta(call) : undefined
-    const inHeader = this.#settings.propagates ? contextInHeaders(call) : undefined
+    const { propagates } = this.#settings
+    const inMeta = propagates ? contextInMeta(call) : undefined
+    const inHeader = propagates ? contextInHeaders(call) : undefined
     const said = inMeta ?? inHeader
     const parent = said !== undefined && this.#isTrusted(call) ? said : undefined
     const isSampled = this.#isWanted(parent) && this.#hasRoom()
     if (!isSampled && !this.#keepsSome) return undefined
-    const traceId = parent?.traceId ?? this.#ids.traceId()
-    const random = (parent?.flags ?? 0) & ~SAMPLED
-    const trace = new CallTrace({
-      context: { traceId, spanId: this.#ids.spanId(), flags: random | (isSampled ? SAMPLED : 0) },
-      parentId: parent?.spanId,
-      state: parent?.state,
-      headers: this.#baggageOf(call),
-      nowMs: this.#nowMs,
-      newSpanId: this.#newSpanId,
-    })
+    const trace = this.#traceOf(call, parent, isSampled)
     for (const other of otherThan(parent, inMeta, inHeader)) trace.linkTo(other)
     return trace
   }
@@ -111,6 +103,21 @@ class OtlpTracer implements SendingTracer {
 
   #add(trace: CallTrace, call: Call, part: Part): void {
     this.#exporter.add(partSpan(trace, call, part, { offsetMs: this.#offset(), nowMs: this.#clock.nowMs() }))
+  }
+
+  #traceOf(call: Call, parent: RemoteContext | undefined, isSampled: boolean): CallTrace {
+    const { traceId = this.#ids.traceId(), flags = 0 } = parent ?? {}
+    return new CallTrace({
+      context: {
+        ...{ traceId, spanId: this.#ids.spanId() },
+        flags: (flags & ~SAMPLED) | (isSampled ? SAMPLED : 0),
+      },
+      parentId: parent?.spanId,
+      state: parent?.state,
+      headers: this.#baggageOf(call),
+      nowMs: this.#nowMs,
+      newSpanId: this.#newSpanId,
+    })
   }
 
   readonly #nowMs = (): number => this.#clock.nowMs()

@@ -189,7 +189,9 @@ export class ConnectionLists {
       const limit = { clock, timeoutMs: server.timeouts.listMs }
       this.#wasRead(
         state,
-        offers(link.facts, list) ? await readList(connection.own(link), list, limit, bounds) : EMPTY,
+        offers(link.facts, list)
+          ? await readList(connection.meter.traces?.over(link) ?? link, list, limit, bounds)
+          : EMPTY,
       )
     } catch (thrown) {
       state.isDue = true

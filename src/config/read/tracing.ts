@@ -15,34 +15,37 @@ export const readTracing = (
 ): TracingConfig | 'env' | undefined => {
   const { report } = context
   if (item === undefined) return undefined
-  if (item.node.type === 'string') {
-    if (item.node.value === 'env') return 'env'
-    report.error(item, {
-      message: 'this is not a way to trace',
-      mend: `Write "env", or an object such as { "endpoint": "http://127.0.0.1:4318" }; ${OFF}`,
-    })
-    return undefined
-  }
+  if (item.node.type === 'string') return readWord(item, context)
   const found = members(item)
   const place = found.get('endpoint')
   // What is missing was reported with the rest of what does not fit.
   if (place === undefined || values?.endpoint === undefined) return undefined
   const { errors } = report
-  const endpoint = expandedWhole(values.endpoint, place, context)
+  const endpoint = readEndpoint(values.endpoint, place, context)
+  const headers = readHeaders(found.get('headers'), values.headers, context)
+  if (report.errors > errors) return undefined
+  return { ...DEFAULTS.tracing, ...values, endpoint, headers } as TracingConfig
+}
+
+const readWord = (item: Item, { report }: ReadContext): 'env' | undefined => {
+  if (item.node.value === 'env') return 'env'
+  report.error(item, {
+    message: 'this is not a way to trace',
+    mend: `Write "env", or an object such as { "endpoint": "http://127.0.0.1:4318" }; ${OFF}`,
+  })
+  return undefined
+}
+
+const readEndpoint = (written: string, place: Item, context: ReadContext): string => {
+  const { report } = context
+  const { errors } = report
+  const endpoint = expandedWhole(written, place, context)
   if (report.errors === errors && !isWeb(endpoint))
     report.error(place, {
       message: 'this is not the address of a collector',
       mend: `Write one with http or https, such as "http://127.0.0.1:4318"; ${OFF}`,
     })
-  const headers = readHeaders(found.get('headers'), values.headers, context)
-  if (report.errors > errors) return undefined
-  const { protocol, ratio, trustParents, perSecond, keep = [], content = false, baggage = [] } = values
-  return {
-    ...{ endpoint, headers, trustParents, keep, content, baggage },
-    protocol: protocol ?? DEFAULTS.tracing.protocol,
-    ratio: ratio ?? DEFAULTS.tracing.ratio,
-    perSecond: perSecond ?? DEFAULTS.tracing.perSecond,
-  }
+  return endpoint
 }
 
 const isWeb = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)

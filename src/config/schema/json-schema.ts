@@ -21,7 +21,8 @@ export const createCheckedSchemas = () => {
     annotatedSchema(),
   )
   const server = part(mcpServers?.additionalProperties)
-  // Only the long forms of "listen", "metrics" and "tracing": a union could not tell which member does not fit.
+  // Only the long forms of "listen", "metrics" and "tracing": a union could not tell which member does not
+  // fit.
   const settings: JsonSchema = {
     type: 'object',
     properties: {

@@ -120,7 +120,7 @@ export class PendingCall {
     const { request, connection } = this.#routed
     const reason = this.#isStart ? 'start' : 'turn'
     meter?.held(request, reason, clock.nowMs() - this.#sinceMs)
-    request.trace?.waited(reason, this.#sinceMs, this.#isStart ? connection.startContext : undefined)
+    request.trace?.waited(reason, this.#sinceMs, this.#isStart ? connection.meter.traces?.context : undefined)
     calls.end(connection)
   }
 }

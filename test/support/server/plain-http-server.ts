@@ -23,7 +23,7 @@ export interface SeenRequest {
   readonly headers: IncomingHttpHeaders
 }
 
-/** A server over HTTP, in this process, that answers each request as `answerTo` says, or with nothing much. */
+/** A server over HTTP, in this process, that answers as `answerTo` says, or with nothing much. */
 export const startPlainServer = async (
   t: Test,
   revision: string,
