@@ -93,3 +93,21 @@ t.test('import says what it cannot read', async t => {
   t.match(await runHere(t, 'import', '--from', 'gemini'), { code: 4, err: /settings\.json:1: expected/ })
   t.match(await runHere(t, 'import', '--only', 'note*'), { code: 0, err: /1 new, written/ })
 })
+
+t.test('a name that is taken by another server is kept, and the new one gets another', async t => {
+  const { home, read } = homeOf(t)
+  await runHere(t, 'import', '--secrets', 'keep', '--from', 'cursor')
+  const file = join(home, 'more.json')
+  const entry = { command: 'npx', args: ['-y', 'gh'], env: { GITHUB_TOKEN: 'planted-secret-2' } }
+  writeFileSync(file, JSON.stringify({ mcpServers: { github: entry } }))
+  const words = ['import', '--secrets', 'keep', '--from', file]
+  t.match(await runHere(t, ...words, '--on-conflict', 'skip'), { code: 0, out: /skipped/, err: /0 new/ })
+  t.match(await runHere(t, ...words), { code: 0, out: /new, renamed/ })
+  t.equal(read().github.env.GITHUB_TOKEN, SECRET, 'nobody is there to be asked')
+  t.match(await runHere(t, ...words, '--project', home, '--all'), { code: 0 })
+  t.match(await runHere(t, 'import', '--from', 'cusror'), {
+    code: 2,
+    err: /no client and no file; did you mean cursor\?/,
+  })
+  t.match(await runHere(t, 'import', '--from', 'zzzzzz'), { code: 2, err: /clients are .*cursor/ })
+})

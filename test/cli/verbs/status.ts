@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { spanText } from '../../../src/cli/verbs/status.js'
+import { parseStatus, shown, spanText } from '../../../src/cli/verbs/status.js'
 import { RawClient } from '../../support/client/raw-client.js'
 import { socketFile, until } from '../../support/processes.js'
 import { configFile, type Running, runHere, startBin, tiny } from '../../support/proxy/start.js'
@@ -122,4 +122,43 @@ t.test('status names the limits that were reached, and marks lists that are not 
   const log = proxy.err
   t.match(log, /"limit":"body","max":4096,"hits":1/)
   await end(proxy)
+})
+
+t.test('status says what waits for its user: a refused file, a restart, a login, a limit', async t => {
+  const last = { at: '2026-08-01T10:00:00Z' }
+  const config = { file: '/c/mcp.json', generation: 2, loadedAt: '2026-08-01T09:00:00Z' }
+  const text = (more: object) =>
+    shown(
+      parseStatus(
+        JSON.stringify({
+          ...{ name: 'mcp-proxy', version: '1', pid: 7, state: 'serving', upMs: 1000, sessions: 1, calls: 2 },
+          ...{ rssBytes: 2 ** 20, pressure: 0, servers: [], ...more },
+        }),
+        'here',
+      ),
+    )
+  const refused = { ...config, lastReload: { ...last, result: 'refused', problems: ['mcp.json:1: bad'] } }
+  t.match(
+    text({ config: refused }),
+    /NOT RELOADED at 2026\S+ \(D014\), the old one stays:\n {2}mcp\.json:1: bad$/m,
+  )
+  const waiting = { ...config, lastReload: { ...last, result: 'ok', needRestart: ['listen', 'auth'] } }
+  t.match(text({ config: waiting }), /^only after a restart \(D015\): listen, auth$/m)
+  t.match(text({ pressure: 2 }), /1 MiB, short of memory/)
+  t.match(
+    text({ auth: { people: 0, issuers: [], embedded: false, refused: 1 } }),
+    /^auth: nobody has a token; 1 refused/m,
+  )
+  t.match(
+    text({ auth: { people: 2, issuers: ['https://i.example'], embedded: true, refused: 0 } }),
+    /^auth: tokens of 2 people, https:\/\/i\.example, its own authorization server; /m,
+  )
+  const server = {
+    ...{ name: 'web', state: 'waiting', why: 'its login', connections: 0, stateMs: 0, transport: 'http' },
+    ...{ pids: [], clients: 0, failures: 0, principals: { served: 3, signedIn: 1 } },
+  }
+  const each = text({ servers: [server], limits: { calls: { hits: 2, agoMs: 5000 } } })
+  t.match(each, /^web: each with his own login; 1 of 3 here are signed in$/m)
+  t.match(each, /^Limits that were reached \(D080\): calls 2 times, last 5s ago$/m)
+  t.throws(() => parseStatus('{}', 'here'), { message: 'here is not mcp-proxy' })
 })

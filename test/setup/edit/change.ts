@@ -219,3 +219,39 @@ t.test('an edit of JSONC keeps all other values and all comments', async () => {
   )
   fc.assert(property, runs(1000))
 })
+
+const NESTED: Json = { command: 'NEW', env: { A: 'b' }, 'odd name': { list: [1, { 'a b': true }], x: 'y' } }
+
+/** A file with an entry of ours, and with nothing else; both as its program writes it. */
+const OURS: readonly (readonly [what: string, parse: Parse, text: string])[] = [
+  ['TOML', parseToml, '[mcpServers.us]\ncommand = "OLD"\n\n[mcpServers.us.env]\nA = "c"\n\n[other]\nx = 1\n'],
+  ['YAML', parseYaml, 'mcpServers:\n  us:\n    command: OLD\n    env:\n      A: c\nother:\n  x: 1\n'],
+  ['YAML without an end', parseYaml, 'other:\n  x: 1\nmcpServers:\n  us:\n    command: OLD'],
+  ['JSONC', parseJsonc, '{"other":{"x":1},"mcpServers":{"us":{"command":"OLD"}}}'],
+]
+
+t.test('an entry of ours is replaced where it is, and taken out when it is the only one', async t => {
+  for (const [what, parse, text] of OURS) {
+    const replaced = valueIn(parse, edit(parse, text, [put(S, NESTED)]))
+    t.same(replaced, { mcpServers: { us: NESTED }, other: { x: 1 } }, what)
+    const taken = valueIn(parse, edit(parse, text, [take(S, 'us')])) as { mcpServers?: object; other: object }
+    t.same(taken.mcpServers ?? {}, {}, `${what}: nothing is left`)
+    t.same(taken.other, { x: 1 }, `${what}: but what is not ours`)
+    t.equal(edit(parse, text, [take(S, 'nobody')]), text, `${what}: who is not there cannot be taken out`)
+  }
+  const list = 'servers:\n  - name: us\n    command: OLD\n  - name: db\n    command: x\n'
+  const item: Json = { name: 'us', command: 'NEW' }
+  t.same(valueIn(parseYaml, edit(parseYaml, list, [put(['servers'], item)])), {
+    servers: [item, { name: 'db', command: 'x' }],
+  })
+  const one = edit(parseYaml, list, [take(['servers'], 'us'), take(['servers'], 'db')])
+  t.same(valueIn(parseYaml, one), { servers: [] }, 'a list without items is still a list')
+})
+
+t.test('what belongs into a map is not written where there is none', async t => {
+  t.throws(() => edit(parseJsonc, '{"mcpServers": 7}', [put(S)]), { message: /belongs into a map/ })
+  t.throws(() => edit(parseYaml, 'mcpServers: {db: {command: x}}\n', [put(S)]), {
+    message: /a line for each/,
+  })
+  t.throws(() => edit(parseToml, 'mcpServers.db.command = "x"\n', [put(S)]), EditError)
+})

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import t from 'tap'
 import { processTable, rowsOfPs, rowsOfWindows } from '../../../src/transport/process/process-table.js'
 import { skipWithout } from '../../support/processes.js'
@@ -53,4 +54,24 @@ t.test('what PowerShell prints is read', async t => {
     { pid: 4, group: 4, parent: 0, born: '133000000000000000', bornMs: Date.UTC(2022, 5, 18, 4, 26, 40) },
     { pid: 812, group: 812, parent: 4, born: '116444736000010000', bornMs: 1 },
   ])
+})
+
+t.test(
+  'what ps tells of this machine is the table where there is no /proc',
+  { skip: skip || !existsSync('/bin/ps') },
+  async t => {
+    const table = processTable('darwin')
+    const self = (await table.rows()).find(({ pid }) => pid === process.pid)
+    t.match(self, { pid: process.pid, group: Number, born: / \d{4}$/ })
+    t.same([...(await table.births([process.pid]))], [[process.pid, self?.born]])
+    t.equal(await table.carries(2 ** 22 + 1, 'SOME_MARK', 'abc'), false)
+    t.notOk((await table.carriers('SOME_MARK', 'abc')).includes(process.pid), 'who asks is none of them')
+  },
+)
+
+t.test('on Windows nobody is known by what is in his environment', async t => {
+  const table = processTable('win32')
+  t.same([...(await table.births([process.pid]))], [])
+  t.equal(await table.carries(process.pid, 'PATH', process.env['PATH'] ?? ''), false)
+  t.same(await table.carriers('PATH', ''), [])
 })
