@@ -3,18 +3,16 @@ import type { IncomingMessage } from 'node:http'
 import { homedir, tmpdir } from 'node:os'
 import { basename, isAbsolute, parse, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { WORKSPACE_PLACE } from '../config/read/variables.js'
 import type { ServerTransport } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
 import { isLoopbackHost } from '../kernel/loopback.js'
-
-const PLACE = /\$\{(workspaceFolder|workspaceFolderBasename|cwd)\}/g
-const ANY_PLACE = new RegExp(PLACE.source)
 
 /** Whether a server is started with the folder of its clients. */
 export const namesWorkspace = (transport: ServerTransport): boolean =>
   transport.kind === 'stdio' &&
   [transport.command, ...transport.args, ...Object.values(transport.env), transport.cwd ?? ''].some(text =>
-    ANY_PLACE.test(text),
+    [...text.matchAll(WORKSPACE_PLACE)].some(([place]) => !place.startsWith('$$')),
   )
 
 /** How a server is started in the folder of its clients. Throws a Fault if that is needed and not known. */
@@ -22,7 +20,8 @@ export const inWorkspace = (transport: ServerTransport, folder: string | undefin
   if (transport.kind !== 'stdio') return transport
   const { command, args, env, cwd } = transport
   const put = (text: string): string =>
-    text.replace(PLACE, (_all, name: string) => {
+    text.replace(WORKSPACE_PLACE, (place, name: string) => {
+      if (place.startsWith('$$')) return place.slice(1)
       if (folder === undefined)
         throw new Fault('unavailable', 'it waits for a client with a workspace (D033)')
       return name === 'workspaceFolderBasename' ? basename(folder) : folder

@@ -3,7 +3,7 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
-import { firstWorkspace, inWorkspace, workspaceOfRequest } from '../../src/app/workspace.js'
+import { firstWorkspace, inWorkspace, namesWorkspace, workspaceOfRequest } from '../../src/app/workspace.js'
 import { parseConfig } from '../../src/config/parse.js'
 import type { StdioTransport } from '../../src/config/types.js'
 
@@ -26,6 +26,27 @@ t.test('a program is started in the folder of its clients', async t => {
   t.throws(() => inWorkspace(PROGRAM, undefined), { code: 'unavailable', message: /D033/ })
   const plain = { ...PROGRAM, command: 'x', args: [], env: {}, cwd: '/c' }
   t.match(inWorkspace(plain, undefined), { command: 'x', cwd: '/c' })
+})
+
+t.test('what stands for itself is not the folder of a client', async t => {
+  const read = (...args: string[]) => {
+    const entry = { command: 'x', args, env: { E: '$${cwd}' }, cwd: '/c' }
+    const { config } = parseConfig(JSON.stringify({ mcpServers: { a: entry } }), '/etc/mcp.json', {
+      V: '${cwd}',
+      W: '$${cwd}',
+    })
+    const [server] = config?.servers ?? []
+    return server?.transport as StdioTransport
+  }
+  const literal = read('$${cwd}/$${x}', '${V}', '${W}')
+  t.notOk(namesWorkspace(literal))
+  t.match(inWorkspace(literal, undefined), {
+    args: ['${cwd}/${x}', '${cwd}', '$${cwd}'],
+    env: { E: '${cwd}' },
+  })
+  const both = read('$${cwd}=${cwd}')
+  t.ok(namesWorkspace(both))
+  t.match(inWorkspace(both, '/p/app'), { args: ['${cwd}=/p/app'] })
 })
 
 t.test('nobody works at home, at a root, or in a folder of the system', async t => {

@@ -19,12 +19,19 @@ interface Expansion {
   readonly variables: readonly Pick<Variable, 'name' | 'value'>[]
 }
 
-const PLACE = /\$\$\{|\$\{([^}]*)\}|\$\{/g
+const PLACE = /\$\$\{(?:\w*\})?|\$\{([^}]*)\}|\$\{/g
 const FORM = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/
 const FILE_FORM = /^file:(?!-)([\s\S]+)$/
 
 /** What differs between the clients of a server, and is put in when it is started for them. */
 const WORKSPACE_NAMES = ['workspaceFolder', 'workspaceFolderBasename', 'cwd']
+
+/** Where one of those stands in an expanded text; with a second `$` before it, it stands for itself. */
+export const WORKSPACE_PLACE = new RegExp(`\\$?\\$\\{(${WORKSPACE_NAMES.join('|')})\\}`, 'g')
+
+/** Text that is put in beside them, in which nothing is expanded. */
+const literal = (text: string, workspace: WorkspaceUse | undefined): string =>
+  workspace === undefined ? text : text.replace(WORKSPACE_PLACE, '$$$&')
 
 const lookUp = (name: string, env: Environment): string | undefined => {
   if (Object.hasOwn(env, name)) return env[name]
@@ -56,7 +63,7 @@ export function expand(text: string, env: Environment, folder = '/', workspace?:
     }
     const value = read.text.replace(/\r?\n$/, '')
     variables.push({ name: `file:${written}`, value })
-    return value
+    return literal(value, workspace)
   }
   const readVariable = (all: string, inner: string): string => {
     const [, name, fallback] = FORM.exec(inner) ?? []
@@ -71,10 +78,10 @@ export function expand(text: string, env: Environment, folder = '/', workspace?:
     const value = valueFor(name, fallback, env)
     if (value === undefined) faults.push({ is: 'unset', name })
     else variables.push({ name, value })
-    return value ?? all
+    return value === undefined ? all : literal(value, workspace)
   }
   const replace = (all: string, inner: string | undefined): string => {
-    if (all === '$${') return '${'
+    if (all.startsWith('$$')) return literal(all.slice(1), workspace)
     const file = FILE_FORM.exec(inner ?? '')?.[1]
     return file === undefined ? readVariable(all, inner ?? '') : readFile(all, file)
   }
