@@ -72,6 +72,7 @@ const values = async (
 ): Promise<readonly Candidate[]> => {
   if (choices !== undefined) return choices.map(choice => [String(choice), ''])
   if (CLIENT_PLACES.has(name)) return CLIENTS.map(({ id, label }) => [id, label])
+  if (name === 'view') return (await views(words)).map(each => [each, ''])
   if (SERVER_PLACES.has(name)) return (await servers(words)).map(each => [each, ''])
   if (name === 'tool') return (await tools(words)).map(each => [each, ''])
   return []
@@ -90,6 +91,9 @@ const servers = async (words: readonly string[]): Promise<readonly string[]> => 
   const { config, disabled } = await load(words)
   return [...(config?.servers ?? []), ...disabled].map(({ name }) => name)
 }
+
+const views = async (words: readonly string[]): Promise<readonly string[]> =>
+  (await load(words)).config?.views.map(({ name }) => name) ?? []
 
 const tools = async (words: readonly string[]): Promise<readonly string[]> => {
   const [{ config }, { knownTools }, { stateDir }] = await Promise.all([

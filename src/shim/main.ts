@@ -7,7 +7,7 @@ import { defaultConfigFile } from '../kernel/default-config-file.js'
 import { Fault } from '../kernel/faults.js'
 import { isObject } from '../kernel/object.js'
 import { type Arguments, readArguments } from './arguments.js'
-import { Connector, NoDaemon } from './connector.js'
+import { Connector, NoDaemon, type Trouble } from './connector.js'
 import type { Hello } from './hello.js'
 import { placeId, placeOf, thisMachine } from './place.js'
 import { Session } from './session.js'
@@ -25,15 +25,20 @@ export const main = async (words: readonly string[], folder: string): Promise<nu
   try {
     given = readArguments(words)
   } catch (thrown) {
-    tell(thrown instanceof Error ? thrown.message : String(thrown))
-    tell('Try: mcp-proxy connect --help')
+    tell(thrown instanceof Error ? thrown.message : String(thrown), {
+      why: 'the command line says something else than it may',
+      mend: 'mcp-proxy connect --help',
+    })
     return EXIT.usage
   }
   const { env, platform } = process
   const named = given.config ?? env['MCP_PROXY_CONFIG']
   const config = resolve(named || defaultConfigFile({ platform, home: homedir(), env }))
   if (!existsSync(config)) {
-    tell(`D010: there is no configuration ${config} that can be read\n  mend: mcp-proxy init`)
+    tell(`D010: there is no configuration ${config} that can be read`, {
+      why: 'no file is there',
+      mend: 'mcp-proxy init',
+    })
     return EXIT.configuration
   }
   return await connect(config, given, folder)
@@ -99,7 +104,7 @@ const withoutDaemon = async (
   const words = thrown instanceof Error ? thrown.message : String(thrown)
   const isRefused = thrown instanceof Fault
   if (isRefused || given['no-fallback'] === true) {
-    tell(isRefused ? words : `${code}: ${words}`)
+    tell(isRefused ? words : `${code}: ${words}`, isRefused ? REFUSED : { why: WHYS[code], mend: MEND })
     return EXIT.failure
   }
   tell(`${code}: ${words}; serving in this process, without the servers that others share`)
@@ -133,6 +138,22 @@ const endOnSignals = (destroy: () => void): void => {
   }
 }
 
-const tell = (words: string): void => {
-  process.stderr.write(`mcp-proxy: ${words}\n`)
+interface Explained {
+  readonly why: string
+  /** A command to paste. */
+  readonly mend: string
+}
+
+const REFUSED: Explained = { why: 'the daemon does not serve what was asked for', mend: 'mcp-proxy check' }
+const MEND = 'mcp-proxy doctor --only D04'
+const WHYS: Readonly<Record<Trouble, string>> = {
+  D041: 'its log says more: mcp-proxy daemon logs',
+  D042: 'its process is there, and stands still',
+  D046: 'its socket or folder belongs to somebody else, or may not be used',
+}
+
+/** Says on stderr what happened; what ends us in three lines. */
+const tell = (words: string, explained?: Explained): void => {
+  const more = explained === undefined ? '' : `  why: ${explained.why}\n  mend: ${explained.mend}\n`
+  process.stderr.write(`mcp-proxy: ${words}\n${more}`)
 }

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { inheritedEnv } from '../kernel/inherited-env.js'
 import type { StartLock } from './lock.js'
@@ -18,6 +18,8 @@ export interface DaemonProgram {
   readonly env: Environment
   /** Further words of its command line. */
   readonly more?: readonly string[]
+  /** Is told of the process, which otherwise is left to itself. */
+  readonly onStart?: (child: ChildProcess) => void
 }
 
 /**
@@ -27,7 +29,7 @@ export interface DaemonProgram {
 export const startDaemon = (
   { log }: Place,
   lock: StartLock,
-  { execPath, script, config, home, env, more = [] }: DaemonProgram,
+  { execPath, script, config, home, env, more = [], onStart }: DaemonProgram,
 ): Promise<number | null> => {
   // With a file, a program on Windows keeps the console of its parent.
   const output = process.platform === 'win32' ? undefined : openSync(log, 'a', 0o600)
@@ -40,6 +42,7 @@ export const startDaemon = (
       stdio: ['ignore', output ?? 'ignore', output ?? 'ignore'],
     })
     child.unref()
+    onStart?.(child)
     return new Promise(resolve => {
       child.once('exit', resolve)
       child.once('error', () => resolve(null))

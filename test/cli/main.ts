@@ -134,7 +134,11 @@ t.test('alone, mcp-proxy says what was found, and once it is set up how things a
 })
 
 t.test('shells complete commands, options, their values, clients, servers and tools', async t => {
-  const file = configFile(t, { one: tiny(), other: { command: 'x', disabled: true } })
+  const file = configFile(
+    t,
+    { one: tiny(), other: { command: 'x', disabled: true } },
+    { views: { web: { servers: ['one'] } } },
+  )
   const complete = async (...words: string[]) =>
     (await runHere(t, '--get-yargs-completions', ...words)).out.split('\n').filter(line => line !== '')
   for (const [words, found] of [
@@ -147,6 +151,7 @@ t.test('shells complete commands, options, their values, clients, servers and to
     ['mcp-proxy help auth logo', ['logout']],
     [`mcp-proxy enable --config ${file} o`, ['one', 'other']],
     [`mcp-proxy enable --config ${file} one o`, []],
+    [`mcp-proxy connect --config ${file} --view `, ['web']],
     [`mcp-proxy add x`, []],
     ['mcp-proxy nonsense ', []],
     ['fish mcp-proxy auth logo', [`logout\t${logout.describe}`]],

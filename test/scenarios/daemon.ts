@@ -116,9 +116,12 @@ t.test('the command line of connect has the codes of all others', async t => {
   }
   t.match(await ended('--config', '/nowhere/mcp.json'), [
     3,
-    /D010: there is no configuration .*nowhere.*\n {2}mend: mcp-proxy init\n$/,
+    /D010: there is no configuration .*nowhere.*\n {2}why: .*\n {2}mend: mcp-proxy init\n$/,
   ])
-  t.match(await ended('--nope'), [2, /unknown argument: --nope/])
+  t.match(await ended('--nope'), [
+    2,
+    /unknown argument: --nope.*\n {2}why: .*\n {2}mend: mcp-proxy connect --help\n$/,
+  ])
   t.match(await ended('--config'), [2, /--config needs a value/])
   const file = configured(t)
   t.match(await ended('--config', file, '--view', 'web'), [4, /there is no view web/])
@@ -255,7 +258,8 @@ t.test('daemon starts, tells of itself, restarts and stops', async t => {
   const run = (...words: string[]) => runHere(t, 'daemon', ...words, '--config', file)
   t.match(await run('status'), { code: 1, out: /does not run/ })
   t.match(await run('stop'), { code: 1, err: /there is no daemon to stop/ })
-  const [, pid] = /pid (\d+)/.exec((await run('start')).out) ?? []
+  t.match(await run('stop', '--json'), { code: 1, out: '{"version":1,"stopped":false}\n' })
+  const [, pid] = /^\{"version":1,"pid":(\d+)\}$/m.exec((await run('start', '--json')).out) ?? []
   t.match(await run('start'), { code: 0, out: new RegExp(`pid ${pid}\n`) }, 'once')
   const client = new ShimClient(t, file, { args: ['--client', 'zed'] })
   await client.initialize()

@@ -4,62 +4,83 @@ import type {
   AuthConfig,
   DisabledServer,
   ListenConfig,
+  Loaded,
   ServerConfig,
   ServerTransport,
 } from '../../config/types.js'
+import type { Finding } from '../../doctor/finding.js'
 import { isLoopbackHost, isUnencrypted } from '../../kernel/loopback.js'
 import { addSecrets, mask } from '../../kernel/mask.js'
 import { configFile, loadFile } from '../configuration.js'
 import { count, print, say } from '../output/output.js'
 import { stdoutLook, tableText } from '../output/table.js'
-import { configOption, defineVerb, EXIT } from '../verb.js'
+import { configOption, defineVerb, EXIT, jsonOption } from '../verb.js'
 
 const HEADINGS = ['NAME', 'TRANSPORT', 'PREFIX', 'SHARING', 'COMMAND OR URL']
 
 export const check = defineVerb({
   usage: 'check',
   describe: 'Check a configuration: what is wrong, where, and how to mend it; starts nothing',
-  flags: { config: configOption },
+  flags: { config: configOption, json: jsonOption },
   examples: [
     ['mcp-proxy check --config mcp.json', 'What is wrong with the file, and which servers it configures'],
     ['mcp-proxy check', 'The configuration that all verbs use where none is named'],
     ['mcp-proxy check && mcp-proxy daemon restart', 'Only a configuration that is right'],
   ],
   async run(args) {
-    const { prefixOf } = await import('../../app/server-registry.js')
-    const { config, problems, disabled } = await loadFile(configFile(args.config))
-    for (const problem of problems) print(formatProblem(problem))
-    const rows = [
-      ...(config?.servers ?? []).map(server => rowOf(server, prefixOf(server))),
-      ...disabled.map(rowOfDisabled),
-    ]
-    if (config !== undefined) addSecrets(secretsOf(config))
-    if (rows.length > 0) print(mask(tableText(HEADINGS, rows, stdoutLook())))
-    if (config?.auth !== undefined) await printAuth(config.auth, config.listen)
-    const more = await printFindings(args.config)
-    const errors = problems.filter(({ severity }) => severity === 'error').length
-    const warnings = problems.length - errors + more
-    const servers = config?.servers.length ?? 0
-    say(`${count(servers, 'server')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`)
+    const loaded = await loadFile(configFile(args.config))
+    if (loaded.config !== undefined) addSecrets(secretsOf(loaded.config))
+    const checks = await findings(args.config)
+    const errors = loaded.problems.filter(({ severity }) => severity === 'error').length
+    if (args.json === true) print(documentOf(loaded, checks, errors))
+    else await printLoaded(loaded, checks, errors)
     return errors > 0 ? EXIT.negative : EXIT.ok
   },
 })
 
+const documentOf = (
+  { config, problems, disabled }: Loaded,
+  checks: readonly Finding[],
+  errors: number,
+): string => {
+  const servers = config?.servers.map(({ name }) => name) ?? []
+  const found = checks.map(({ id, level, subject, message, mend }) => ({ id, level, subject, message, mend }))
+  const value = { version: 1, ok: errors === 0, servers, disabled, problems, checks: found }
+  return mask(JSON.stringify(value, null, 2))
+}
+
+const printLoaded = async (
+  { config, problems, disabled }: Loaded,
+  checks: readonly Finding[],
+  errors: number,
+): Promise<void> => {
+  const { prefixOf } = await import('../../app/server-registry.js')
+  for (const problem of problems) print(formatProblem(problem))
+  const rows = [
+    ...(config?.servers ?? []).map(server => rowOf(server, prefixOf(server))),
+    ...disabled.map(rowOfDisabled),
+  ]
+  if (rows.length > 0) print(mask(tableText(HEADINGS, rows, stdoutLook())))
+  if (config?.auth !== undefined) await printAuth(config.auth, config.listen)
+  const words = { error: 'error', warn: 'warning', note: 'note' }
+  for (const { id, level, message, mend } of checks)
+    print(mask(`${words[level]}  ${id}: ${message}; ${mend}`))
+  const warnings = problems.length - errors + checks.filter(({ level }) => level === 'warn').length
+  const servers = config?.servers.length ?? 0
+  say(`${count(servers, 'server')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`)
+}
+
 /** What `doctor` says of the configuration beside what is wrong in the file itself. */
 const FURTHER = ['D012', 'D013', 'D016']
 
-/** Resolves with the number of warnings. */
-const printFindings = async (config: string | undefined): Promise<number> => {
+const findings = async (config: string | undefined): Promise<readonly Finding[]> => {
   const [{ examine, gatherOnce, worstFirst }, { sourcesOf }] = await Promise.all([
     import('../../doctor/examine.js'),
     import('./doctor/sources.js'),
   ])
   const sources = sourcesOf({ config, server: undefined, isOffline: true, timeoutMs: 0 })
   const options = { only: FURTHER, server: undefined, isOffline: true }
-  const found = worstFirst(await examine(gatherOnce(sources), options))
-  const words = { error: 'error', warn: 'warning', note: 'note' }
-  for (const { id, level, message, mend } of found) print(mask(`${words[level]}  ${id}: ${message}; ${mend}`))
-  return found.filter(({ level }) => level === 'warn').length
+  return worstFirst(await examine(gatherOnce(sources), options))
 }
 
 const rowOf = (server: ServerConfig, prefix: string | undefined): string[] => {

@@ -1,5 +1,5 @@
-import { say } from '../output/output.js'
-import { configOption, defineVerb, EXIT } from '../verb.js'
+import { print, say } from '../output/output.js'
+import { configOption, defineVerb, EXIT, jsonOption } from '../verb.js'
 import { entryOf, openOwn } from './own-server.js'
 
 const toggle = (isDisabled: boolean) => {
@@ -10,18 +10,19 @@ const toggle = (isDisabled: boolean) => {
     describe: isDisabled
       ? 'Leave a server out without taking its entry away'
       : 'Let a server in again that was disabled',
-    flags: { config: configOption },
+    flags: { config: configOption, json: jsonOption },
     positionals: { server: { type: 'string', demandOption: true, describe: 'The server' } },
     examples: [
       [`mcp-proxy ${verb} github`, 'A running proxy follows'],
       [`mcp-proxy ${verb} github --config mcp.json`, 'In another configuration'],
       [`mcp-proxy ${isDisabled ? 'enable' : 'disable'} github`, 'The way back'],
     ],
-    async run({ config, server: name }) {
+    async run({ config, server: name, json = false }) {
       const { own, files } = await openOwn(config)
       const { toggled, writeOwnFile } = await import('../../setup/own-file.js')
       const isWritten = await writeOwnFile(files, own, toggled(name, entryOf(own, name, verb), isDisabled))
-      say(`${name} is ${isWritten ? '' : 'already '}${verb}d`)
+      if (json) print(JSON.stringify({ version: 1, name, disabled: isDisabled, changed: isWritten }))
+      else say(`${name} is ${isWritten ? '' : 'already '}${verb}d`)
       return EXIT.ok
     },
   })

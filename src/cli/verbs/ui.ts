@@ -1,6 +1,6 @@
 import { print } from '../output/output.js'
 import { askRunning, runningName, theRunning } from '../running.js'
-import { CliError, configOption, defineVerb, EXIT } from '../verb.js'
+import { CliError, configOption, defineVerb, EXIT, jsonOption } from '../verb.js'
 
 export const ui = defineVerb({
   usage: 'ui',
@@ -9,19 +9,20 @@ export const ui = defineVerb({
   flags: {
     config: configOption,
     print: { type: 'boolean', describe: 'Only print the address' },
+    json: jsonOption,
   },
   examples: [
     ['mcp-proxy ui', 'What the proxy does, in the browser'],
     ['mcp-proxy ui --print', 'Its address, for another browser'],
     ['mcp-proxy ui --config mcp.json', 'The page of one of several proxies'],
   ],
-  async run({ config, print: isPrinted = false }) {
+  async run({ config, print: isPrinted = false, json = false }) {
     const one = await theRunning(config)
     if (one.url === undefined)
       throw new CliError(EXIT.failure, `${runningName(one)} listens on no port: set "listen", or use serve`)
     const { code } = JSON.parse(await askRunning(one, '/v1/ui', '{}')) as { code: string }
     const page = new URL(`/ui/#${code}`, one.url)
-    print(page.href)
+    print(json ? JSON.stringify({ version: 1, url: page.href }) : page.href)
     if (isPrinted) return EXIT.ok
     const { showPage } = await import('../../app/show-page.js')
     await showPage(page, process.stdout.isTTY)

@@ -29,6 +29,26 @@ t.test('check shows what a good file amounts to, without its secrets', async t =
   t.match(err, /^4 servers, 0 errors, [34] warnings\n$/, 'with one for rights where files have them')
 })
 
+t.test('check can be read by programs', async t => {
+  const file = configFile(t, { web: { url: 'https://example.com/?key=s3cret' }, bad: { url: 'nonsense' } })
+  const { code, out } = await runHere(t, 'check', '--config', file, '--json')
+  t.match(
+    [code, JSON.parse(out)],
+    [
+      1,
+      {
+        version: 1,
+        ok: false,
+        servers: ['web'],
+        disabled: [{ name: 'bad' }],
+        problems: [{ severity: 'error', key: 'mcpServers.bad.url' }],
+        checks: [{ id: /^D01/, level: 'warn' }],
+      },
+    ],
+  )
+  t.notMatch(out, SECRETS)
+})
+
 t.test('check tells where an error is and how to mend it, and ends with 1', async t => {
   const file = join(t.testdir(), 'mcp.json')
   writeFileSync(

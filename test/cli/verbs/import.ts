@@ -50,6 +50,8 @@ t.test(
     t.match(await runHere(t, 'disable', 'github'), { code: 0, err: 'github is disabled' })
     t.equal(read().github.disabled, true)
     t.match(await runHere(t, 'disable', 'github'), { code: 0, err: 'github is already disabled' })
+    const { out } = await runHere(t, 'disable', 'github', '--json')
+    t.same(JSON.parse(out), { version: 1, name: 'github', disabled: true, changed: false })
     t.match(await runHere(t, 'enable', 'github'), { code: 0 })
     t.notOk('disabled' in read().github)
     t.match(await runHere(t, 'remove', 'gthub'), {

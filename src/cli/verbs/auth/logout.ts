@@ -1,5 +1,5 @@
 import { print, say } from '../../output/output.js'
-import { configOption, defineVerb, EXIT } from '../../verb.js'
+import { configOption, defineVerb, EXIT, jsonOption } from '../../verb.js'
 import { findServer, openStore } from './signing-in.js'
 
 export const logout = defineVerb({
@@ -8,6 +8,7 @@ export const logout = defineVerb({
   needs: 'the name or the address of a server',
   flags: {
     config: configOption,
+    json: jsonOption,
     'forget-client': { type: 'boolean', describe: 'Remove the registration at the authorization server too' },
   },
   positionals: {
@@ -26,7 +27,8 @@ export const logout = defineVerb({
       ...{ server: name, url: transport.url, settings, owner, store },
       forgetsClient: args.forgetClient === true,
     })
-    print(wasSignedIn ? `${name}: signed out.` : `${name}: nobody was signed in.`)
+    if (args.json === true) print(JSON.stringify({ version: 1, name, wasSignedIn, isRevoked }))
+    else print(wasSignedIn ? `${name}: signed out.` : `${name}: nobody was signed in.`)
     if (!isRevoked)
       say(`The authorization server of ${name} did not take the tokens back; they end by themselves.`)
     return EXIT.ok

@@ -4,7 +4,7 @@ import { isObject } from '../../../kernel/object.js'
 import { ask } from '../../../shim/ask.js'
 import { isNobody } from '../../../shim/place.js'
 import { count, print, say } from '../../output/output.js'
-import { configOption, defineVerb, EXIT } from '../../verb.js'
+import { configOption, defineVerb, EXIT, jsonOption } from '../../verb.js'
 import { type DaemonPlace, daemonPlace, startedDaemon, wedged } from './place.js'
 
 const keepOption = { type: 'boolean', describe: 'Stay without clients' } as const
@@ -12,14 +12,14 @@ const keepOption = { type: 'boolean', describe: 'Stay without clients' } as cons
 export const start = defineVerb({
   usage: 'start',
   describe: 'Start the daemon, unless it runs, and wait until it answers',
-  flags: { config: configOption, keep: keepOption },
+  flags: { config: configOption, keep: keepOption, json: jsonOption },
   examples: [
     ['mcp-proxy daemon start', 'Ends by itself some time after its last client'],
     ['mcp-proxy daemon start --keep', 'Runs until it is stopped, with or without clients'],
     ['mcp-proxy daemon start --config mcp.json', 'That of another configuration'],
   ],
-  async run({ config, keep = false }) {
-    print(`mcp-proxy runs, pid ${await startedDaemon(daemonPlace(config), keep)}`)
+  async run({ config, keep = false, json = false }) {
+    tellStart(await startedDaemon(daemonPlace(config), keep), json)
     return EXIT.ok
   },
 })
@@ -27,35 +27,39 @@ export const start = defineVerb({
 export const stop = defineVerb({
   usage: 'stop',
   describe: 'End the daemon and its servers; clients that are still there start it again when they need it',
-  flags: { config: configOption },
+  flags: { config: configOption, json: jsonOption },
   examples: [
     ['mcp-proxy daemon stop', 'Waits for calls that are under way, and says which clients had any'],
     ['mcp-proxy daemon stop --config mcp.json', 'That of another configuration'],
     ['mcp-proxy daemon stop && mcp-proxy serve', 'To watch it in a terminal'],
   ],
-  async run({ config }) {
-    if (await stopped(daemonPlace(config))) return EXIT.ok
-    say('mcp-proxy: there is no daemon to stop')
-    return EXIT.negative
+  async run({ config, json = false }) {
+    const wasThere = await stopped(daemonPlace(config))
+    if (json) print(JSON.stringify({ version: 1, stopped: wasThere }))
+    else if (!wasThere) say('mcp-proxy: there is no daemon to stop')
+    return wasThere ? EXIT.ok : EXIT.negative
   },
 })
 
 export const restart = defineVerb({
   usage: 'restart',
   describe: 'End the daemon and start it again; its clients notice nothing',
-  flags: { config: configOption, keep: keepOption },
+  flags: { config: configOption, keep: keepOption, json: jsonOption },
   examples: [
     ['mcp-proxy daemon restart', 'With the settings that need a restart, and the version installed'],
     ['mcp-proxy daemon restart --keep', 'And stay without clients'],
     ['mcp-proxy daemon restart --config mcp.json', 'That of another configuration'],
   ],
-  async run({ config, keep = false }) {
+  async run({ config, keep = false, json = false }) {
     const where = daemonPlace(config)
     await stopped(where)
-    print(`mcp-proxy runs, pid ${await startedDaemon(where, keep)}`)
+    tellStart(await startedDaemon(where, keep), json)
     return EXIT.ok
   },
 })
+
+const tellStart = (pid: number, isJson: boolean): void =>
+  print(isJson ? JSON.stringify({ version: 1, pid }) : `mcp-proxy runs, pid ${pid}`)
 
 /** Calls, then servers, then we. */
 const END_MS = 25_000

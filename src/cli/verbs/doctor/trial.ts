@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +12,7 @@ import { packageFile } from '../../../kernel/package-file.js'
 import { ask } from '../../../shim/ask.js'
 import { Connector, NoDaemon } from '../../../shim/connector.js'
 import { type Place, placeId, placeOf, preparePlace, thisMachine } from '../../../shim/place.js'
+import type { DaemonProgram } from '../../../shim/start.js'
 
 /** As long as a shim waits. */
 const START_MS = 6000
@@ -42,7 +44,11 @@ export const tryDaemon = async (
 }
 
 const tryAt = async (place: Place, file: string, env: NodeJS.ProcessEnv): Promise<TrialFacts> => {
-  const program = {
+  let child: ChildProcess | undefined
+  const program: DaemonProgram = {
+    onStart: started => {
+      child = started
+    },
     execPath: process.execPath,
     script: fileURLToPath(packageFile('bin/mcp-proxy.js')),
     config: file,
@@ -60,6 +66,8 @@ const tryAt = async (place: Place, file: string, env: NodeJS.ProcessEnv): Promis
     return { why: lines === '' ? thrown.message : `${thrown.message}; its log ends with: ${lines}` }
   } finally {
     await end(place)
+    // One that hung before it could be told.
+    child?.kill('SIGKILL')
   }
 }
 
