@@ -228,7 +228,7 @@ export const PROBLEMS = {
   D056: {
     about: 'how many tools clients take',
     says: '{count} tools, and {client} takes {cap}',
-    mend: 'leave some out with "tools": { "deny": [ … ] }',
+    mend: 'name it in "clients", with a "view" of fewer tools or with "expose": "search"',
   },
   D057: {
     about: 'whether clients load tools by need',
@@ -262,7 +262,7 @@ export const PROBLEMS = {
     about: 'the size of the list of tools',
     level: 'note',
     says: 'the list of {count} tools takes about {tokens} tokens',
-    mend: 'leave tools out with "tools": { "deny": [ … ] }',
+    mend: 'set "expose": "search", or give clients a view of fewer tools',
   },
   D065: {
     about: 'what tools say about their effects',

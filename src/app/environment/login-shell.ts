@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { userInfo } from 'node:os'
+import { stripVTControlCharacters } from 'node:util'
 import type { Environment } from '../../config/types.js'
 import { inheritedEnv } from '../../kernel/inherited-env.js'
 
@@ -47,27 +48,33 @@ export class LoginShell {
 
   async #ask(): Promise<Environment> {
     const { env, tell, limitMs = LIMIT_MS } = this.#options
-    const found = await askShell(env, limitMs)
-    if (typeof found !== 'string') return found
-    tell(
-      `D022: the login shell ${found}: set PATH and other variables in envFile, or daemon.shellEnv to false`,
-    )
-    return {}
+    const { variables, wrong } = await askShell(env, limitMs)
+    if (wrong !== undefined) {
+      const mend = 'set PATH and other variables in envFile, or daemon.shellEnv to false'
+      tell(`D022: the login shell ${wrong}: ${mend}`)
+    }
+    return variables
   }
 }
 
-/** Resolves with the variables of a login shell, or with what is wrong with it. */
-const askShell = (env: Environment, limitMs: number): Promise<Environment | string> => {
+interface ShellAnswer {
+  readonly variables: Environment
+  /** What is wrong with it, in words. */
+  readonly wrong: string | undefined
+}
+
+const askShell = (env: Environment, limitMs: number): Promise<ShellAnswer> => {
   const shell = shellOf(env)
-  if (process.platform === 'win32' || shell === undefined) return Promise.resolve({})
+  if (process.platform === 'win32' || shell === undefined)
+    return Promise.resolve({ variables: {}, wrong: undefined })
   const mark = randomBytes(16).toString('hex')
   return new Promise(resolve => {
     const child = startShell(shell, `printf %s ${mark}; env -0; printf %s ${mark}`, env)
-    const settle = (found: Environment | string): void => {
+    const settle = (wrong: string | undefined, variables: Environment = {}): void => {
       clearTimeout(timer)
       child.stdout?.destroy()
       child.unref()
-      resolve(found)
+      resolve({ variables, wrong })
     }
     const giveUp = (words: string): void => {
       endGroup(child)
@@ -78,7 +85,7 @@ const askShell = (env: Environment, limitMs: number): Promise<Environment | stri
     child.stdout?.on('data', (chunk: Buffer) => {
       output = Buffer.concat([output, chunk])
       const found = between(output, mark)
-      if (found !== undefined) settle(variablesIn(found))
+      if (found !== undefined) settle(noiseBefore(output, mark), variablesIn(found))
       else if (output.length > MOST_BYTES) giveUp('printed too much')
     })
     child.once('error', () => settle(`${shell} cannot be started`))
@@ -113,6 +120,12 @@ const between = (output: Buffer, mark: string): string | undefined => {
   const start = output.indexOf(mark)
   const end = start === -1 ? -1 : output.indexOf(mark, start + mark.length)
   return end === -1 ? undefined : output.subarray(start + mark.length, end).toString()
+}
+
+/** Its start-up files print something that people see; sequences for the terminal are none. */
+const noiseBefore = (output: Buffer, mark: string): string | undefined => {
+  const text = stripVTControlCharacters(output.subarray(0, output.indexOf(mark)).toString())
+  return /[^\s\p{Cc}]/u.test(text) ? 'printed to stdout what its start-up files say' : undefined
 }
 
 /** Shells also export functions, under names that no variable has. */

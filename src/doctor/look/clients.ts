@@ -38,7 +38,7 @@ const readClient = async (
   context: ClientsContext,
 ): Promise<ClientFacts> => {
   const { machine, disk } = context
-  const { cwd, home, env } = machine
+  const { cwd, home } = machine
   const own = installs.filter(each => each.client === client.id).map(({ install }) => install.path)
   // Files of the current folder are read only when they are asked for, and home is no project.
   const userFiles = isOfFolder(client) ? [] : client.user(foldersOf(machine))
@@ -50,7 +50,7 @@ const readClient = async (
   const read = async (path: string | undefined, folder: string | undefined) =>
     path === undefined ? [] : [await readFile(client, { path, folder, installs: own }, context)]
   const files = [...(await read(user, undefined)), ...(project === user ? [] : await read(project, cwd))]
-  return { id: client.id, label: client.label, files, apiHost: apiHostIn(client, env) }
+  return { id: client.id, label: client.label, files, apiHost: await apiHostIn(client, context) }
 }
 
 interface FileToRead {
@@ -124,8 +124,22 @@ const frailty = (path: string): ClientEntry['frail'] => {
   return why === undefined ? [] : [{ path, why }]
 }
 
-/** Where Claude Code sends its requests, if it was told. */
-const apiHostIn = ({ id }: Client, env: Machine['env']): string | undefined => {
-  const url = id === 'claude-code' ? env['ANTHROPIC_BASE_URL'] : undefined
+/** Where Claude Code sends its requests, if it was told: by its settings, nearest first, or by a variable. */
+const apiHostIn = async ({ id }: Client, context: ClientsContext): Promise<string | undefined> => {
+  if (id !== 'claude-code') return undefined
+  const { cwd, home, env } = context.machine
+  const project = ['settings.local.json', 'settings.json'].map(name => join(cwd, '.claude', name))
+  const user = join(env['CLAUDE_CONFIG_DIR'] || join(home, '.claude'), 'settings.json')
+  const told = await Promise.all([...project, user].map(path => urlIn(path, context)))
+  const url = told.find(each => each !== undefined) ?? env[BASE_URL]
   return url !== undefined && URL.canParse(url) ? new URL(url).hostname : undefined
+}
+
+const BASE_URL = 'ANTHROPIC_BASE_URL'
+
+/** A file that cannot be read says nothing. */
+const urlIn = async (path: string, context: ClientsContext): Promise<string | undefined> => {
+  const { value } = await openFile(context, path, 'jsonc').catch(() => ({ value: undefined }))
+  const set = isObject(value) && isObject(value['env']) ? value['env'][BASE_URL] : undefined
+  return typeof set === 'string' ? set : undefined
 }

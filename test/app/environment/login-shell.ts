@@ -35,7 +35,9 @@ t.test('a login shell tells its variables, whatever else it prints', { skip: ski
   })
   t.match(variables, { FROM_SHELL: /^two\n +lines=$/, EMPTY: '', PATH: /^\/shell\/bin:/, HOME: '/h' })
   t.equal(variables['OUTSIDE'], undefined, 'it starts with what every program needs, and no more')
-  t.same(told, [])
+  t.match(told, [/^D022: the login shell printed to stdout .*daemon\.shellEnv/], 'and that is told')
+  const titled = shell(t, `printf '\\033]0;title\\007\\033[?2004h'\neval "$2"`)
+  t.same((await asked({ SHELL: titled, PATH: process.env['PATH'] ?? '' })).told, [], 'but no sequences')
 })
 
 t.test('a real shell reads the files of a login', { skip: skipWithout.modes }, async t => {

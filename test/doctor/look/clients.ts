@@ -89,3 +89,35 @@ t.test('of each client it is known what its files say of us', async t => {
   t.match(file?.entries[0]?.frail, [{ why: 'it is gone' }])
   t.match(file?.entries[1]?.frail, [{ path: '/gone/node', why: 'it is gone' }])
 })
+
+t.test('Claude Code is told of its API address by its settings, nearest first', async t => {
+  const settings = (url: string) => JSON.stringify({ env: { ANTHROPIC_BASE_URL: url } })
+  const home = t.testdir({
+    '.claude.json': '{"mcpServers":{}}',
+    '.claude': { 'settings.json': settings('https://user.example.com') },
+    project: {
+      '.claude': { 'settings.json': '{', 'settings.local.json': settings('https://near.example.com') },
+    },
+    other: {},
+    mcp: { '.claude.json': '{"mcpServers":{}}' },
+  })
+  const hostAt = async (cwd: string, more: Record<string, string> = {}) => {
+    const found = await readClients({
+      machine: {
+        platform: 'linux',
+        home,
+        cwd: join(home, cwd),
+        env: { ANTHROPIC_BASE_URL: 'https://env.example.com', ...more },
+      },
+      disk: systemDisk,
+      journals: new Journals(systemDisk, join(home, 'state')),
+      own: { scripts: [], urls: [] },
+      config: join(home, 'mcp.json'),
+      isAlive: () => Promise.resolve(false),
+    })
+    return found.find(({ id }) => id === 'claude-code')?.apiHost
+  }
+  t.equal(await hostAt('project'), 'near.example.com')
+  t.equal(await hostAt('other'), 'user.example.com')
+  t.equal(await hostAt('other', { CLAUDE_CONFIG_DIR: join(home, 'mcp') }), 'env.example.com')
+})
