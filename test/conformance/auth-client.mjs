@@ -40,7 +40,9 @@ if (grant === 'id-jag') {
   const { idp_issuer: issuer, idp_client_id: clientId, idp_id_token: token } = given
   oauth.idp = { issuer, clientId, idToken: file('id-token.jwt', token) }
 }
-const config = join(folder, file('mcp.json', JSON.stringify({ mcpServers: { suite: { url, oauth } } })))
+// However slow the machine is, the first list knows what the server wants.
+const settings = { startupWait: '20s', mcpServers: { suite: { url, oauth } } }
+const config = join(folder, file('mcp.json', JSON.stringify(settings)))
 
 const env = {
   ...process.env,
