@@ -211,6 +211,7 @@ t.test(
       const { error } = await alice.ask(method, params)
       t.match(error, { code: -32603, data: { server: 'github', reason: 'needs-auth' } }, method)
       t.equal(linkIn(error.message), error.data.url, method)
+      t.match(error.data.errorId, /^[\w-]+$/, 'what `mcp-proxy why` explains')
     }
   },
 )
