@@ -175,9 +175,9 @@ const lastFaultOf = ({ name }: Server, { router }: StatusContext): ServerStatus[
 
 /** For how long a remark is made. */
 const RECENT_MS = 10 * 60_000
-/** A call, or a start, that takes longer is worth a remark. */
+/** A call that took longer is worth a remark for a while, and so is one, or a start, under way. */
 const SLOW_MS = 10_000
-const START_MS = 5000
+const UNDER_WAY_MS = 1000
 /** As many losses within the time that remarks are made. */
 const LOSSES = 3
 
@@ -191,35 +191,44 @@ const remarksOn = (
   const remarks = seen.flatMap(({ kind, count, lastMs, times }): ServerRemark[] => {
     const agoMs = Math.round(nowMs - lastMs)
     if (kind === 'noise')
-      return [{ kind, agoMs, message: `wrote ${count} lines to stdout that are no messages` }]
-    if (kind !== 'lost') return [{ kind: 'limit', agoMs, message: `reached limits.${kind} ${count} times` }]
+      return [
+        {
+          kind,
+          agoMs,
+          message: `wrote ${counted(count, 'line')} to stdout that ${count === 1 ? 'is no message' : 'are no messages'}`,
+        },
+      ]
+    if (kind !== 'lost')
+      return [{ kind: 'limit', agoMs, message: `reached limits.${kind} ${counted(count, 'time')}` }]
     const recent = times.filter(atMs => nowMs - atMs <= RECENT_MS).length
     if (recent < LOSSES) return []
     return [{ kind: 'flapping', agoMs, message: `was lost ${count} times, and came back` }]
   })
   const sinceMs = best?.state.at === 'starting' ? nowMs - best.sinceMs : 0
-  if (sinceMs >= START_MS)
+  if (sinceMs >= UNDER_WAY_MS)
     remarks.push({
       kind: 'hangs',
       agoMs: 0,
       message: `has not answered for ${seconds(sinceMs)} since its start`,
     })
-  const longestMs = longestCallMs(name, router, nowMs)
-  if (longestMs >= SLOW_MS)
-    remarks.push({
-      kind: 'slow',
-      agoMs: 0,
-      message: `took, or has taken so far, ${seconds(longestMs)} for a call`,
-    })
+  const [longestMs, soFarMs] = [longestCallMs(name, router, nowMs), longestUnderWayMs(name, router, nowMs)]
+  if (soFarMs >= UNDER_WAY_MS)
+    remarks.push({ kind: 'slow', agoMs: 0, message: `has taken ${seconds(soFarMs)} for a call so far` })
+  else if (longestMs >= SLOW_MS)
+    remarks.push({ kind: 'slow', agoMs: 0, message: `took ${seconds(longestMs)} for a call` })
   return remarks
 }
 
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`
 
-/** The longest call of the last ten minutes, or under way. */
-const longestCallMs = (name: string, { meter }: Router, nowMs: number): number => {
-  const slots = meter?.history.slotsOf(name)?.read(nowMs) ?? []
-  let longestMs = Math.max(0, ...slots.map(slot => slot.longestMs))
+/** The longest call of the last ten minutes. */
+const longestCallMs = (name: string, { meter }: Router, nowMs: number): number =>
+  Math.max(0, ...(meter?.history.slotsOf(name)?.read(nowMs) ?? []).map(slot => slot.longestMs))
+
+const longestUnderWayMs = (name: string, { meter }: Router, nowMs: number): number => {
+  let longestMs = 0
   for (const { servedBy, sentMs } of meter?.history.underWay ?? [])
     if (servedBy === name && sentMs !== undefined) longestMs = Math.max(longestMs, nowMs - sentMs)
   return longestMs

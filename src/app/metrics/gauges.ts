@@ -48,6 +48,13 @@ export const readGauges = (context: GaugeContext): Gauges => {
   return new Map(Object.entries(all) as [FamilyName, readonly Sample[]][])
 }
 
+/** Lines of servers that were left out, because they are no messages: dropping them mends what they say. */
+export const noiseOf = ({ bounds, router }: GaugeContext): readonly Sample[] =>
+  router.pool.servers.flatMap(({ name }) => {
+    const noise = bounds.remarksOn(name).find(({ kind }) => kind === 'noise')
+    return noise === undefined ? [] : [{ labels: [labelValue(name), 'noise'], value: noise.count }]
+  })
+
 const clients = ({ router }: GaugeContext): readonly Sample[] => {
   const counts = new Map<string, { readonly labels: readonly string[]; value: number }>()
   for (const { via = 'none', revision } of router.clients) {

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { FAMILY_NAMES, type FamilyName } from './families.js'
-import { type GaugeContext, readGauges } from './gauges.js'
+import { type GaugeContext, noiseOf, readGauges } from './gauges.js'
 import type { Metrics, Sample } from './registry.js'
 import { CONTENT_TYPES, encodeMetrics, type Format, formatFor } from './text.js'
 
@@ -61,8 +61,11 @@ export const createMetricsPages = (metrics: Metrics, context: GaugeContext): Met
 
 const write = async (metrics: Metrics, context: GaugeContext, format: Format): Promise<Buffer> => {
   const gauges = readGauges(context)
-  const samplesOf = (name: FamilyName): readonly Sample[] =>
-    name === 'mcp_proxy_series_overflow' ? metrics.overflows : (gauges.get(name) ?? metrics.samples(name))
+  const samplesOf = (name: FamilyName): readonly Sample[] => {
+    if (name === 'mcp_proxy_series_overflow') return metrics.overflows
+    if (name === 'mcp_proxy_repairs') return [...metrics.samples(name), ...noiseOf(context)]
+    return gauges.get(name) ?? metrics.samples(name)
+  }
   const pieces: string[] = []
   let sinceMs = performance.now()
   for (const piece of encodeMetrics(FAMILY_NAMES, samplesOf, format)) {

@@ -70,6 +70,9 @@ export const mayBeAnswer = (status: number, headers: HttpHeaders): boolean =>
   mediaTypeOf(headers['content-type']) === 'application/json' && status !== 401 && status !== 403
 
 /** What a status without an answer means for the request; a client never sees a 401 as one. */
+/** The most common cause: a path that is missing from the configured address, or is another one. */
+const NOT_THERE = ' (not found): check the path of "url"'
+
 export const statusFault = (status: number): Fault =>
   status === 401 || status === 403
     ? new Fault('unauthorized', 'The server needs authorization', { data: { httpStatus: status } })
@@ -77,7 +80,7 @@ export const statusFault = (status: number): Fault =>
         'unavailable',
         status >= 200 && status < 300
           ? 'The server answered with something that is neither JSON nor an event stream'
-          : `The server answered with HTTP status ${status}`,
+          : `The server answered with HTTP status ${status}${status === 404 ? NOT_THERE : ''}`,
         { data: { httpStatus: status } },
       )
 

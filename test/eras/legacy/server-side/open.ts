@@ -179,7 +179,7 @@ t.test('a second try that is refused in its handshake leaves no stream behind', 
   initialize.reply(202)
   get.event({ id: initialize.message.id, error: { code: -32603, message: 'not today' } })
   await settled()
-  t.equal(faults[0]?.message, 'The server answered with HTTP status 404')
+  t.equal(faults[0]?.message, 'The server answered with HTTP status 404 (not found): check the path of "url"')
   t.match(faults[0]?.cause, { message: 'The server refused to initialize: not today' })
   t.ok(get.isAborted)
 })

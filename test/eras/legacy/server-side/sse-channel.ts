@@ -129,7 +129,10 @@ t.test('what is no event stream is a fault that says what it was', async t => {
   const table = [
     [(get: FakeExchange) => get.reply(401), 'unauthorized: The server needs authorization'],
     [(get: FakeExchange) => get.reply(403), 'unauthorized: The server needs authorization'],
-    [(get: FakeExchange) => get.reply(404), 'unavailable: The server answered with HTTP status 404'],
+    [
+      (get: FakeExchange) => get.reply(404),
+      'unavailable: The server answered with HTTP status 404 (not found): check the path of "url"',
+    ],
     [(get: FakeExchange) => get.reply(503), 'unavailable: The server answered with HTTP status 503'],
     [
       (get: FakeExchange) => get.reply(200, { 'content-type': 'text/html' }, 'event: endpoint\ndata: /m\n\n'),

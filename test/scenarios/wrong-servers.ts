@@ -1,0 +1,155 @@
+import { createServer } from 'node:http'
+import t, { type Test } from 'tap'
+import { createProxy } from '../../src/app/proxy.js'
+import { parseConfig } from '../../src/config/parse.js'
+import { type Loose, RawClient } from '../support/client/raw-client.js'
+import { type ReadSample, readMetrics } from '../support/metrics.js'
+import { until } from '../support/processes.js'
+import { rawServer } from '../support/proxy/start.js'
+import { listenFor } from '../support/server/plain-http-server.js'
+
+/** A server over HTTP that answers nothing but this. */
+const saying = async (t: Test, status: number, headers: Record<string, string> = {}): Promise<object> => {
+  const url = await listenFor(
+    t,
+    createServer((request, response) => {
+      request.resume()
+      response.writeHead(status, headers).end()
+    }),
+  )
+  return { type: 'http', url: `${url}/mcp`, start: 'eager' }
+}
+
+const running = (code: string): object => ({
+  command: process.execPath,
+  args: ['-e', code],
+  start: 'eager',
+})
+
+type Samples = ReadonlyMap<string, readonly ReadSample[]>
+
+const has = (found: Samples, name: string, labels: Readonly<Record<string, string>>): boolean =>
+  (found.get(name) ?? []).some(
+    sample =>
+      sample.value > 0 && Object.entries(labels).every(([key, value]) => sample.labels[key] === value),
+  )
+
+/** What the metrics, the status and `why` say of each server that is wrong. */
+const WAYS: Readonly<
+  Record<
+    string,
+    {
+      readonly metric: readonly [name: string, labels: Readonly<Record<string, string>>]
+      /** Undefined for what is no server of the proxy, as it cannot be. */
+      readonly status: RegExp | undefined
+      readonly why: RegExp
+    }
+  >
+> = {
+  missing: {
+    metric: ['mcp_proxy_server_starts_total', { result: 'unavailable' }],
+    status: /command not found/,
+    why: /command not found/,
+  },
+  exits: {
+    metric: ['mcp_proxy_server_starts_total', { result: 'disconnected' }],
+    status: /exited with code 3/,
+    why: /exited with code 3.*last wrote: out of cheese/,
+  },
+  hangs: {
+    metric: ['mcp_proxy_server_state', { state: 'starting' }],
+    status: /"hangs".*has not answered for/,
+    why: /has not answered for/,
+  },
+  login: {
+    metric: ['mcp_proxy_server_state', { state: 'needs-auth' }],
+    status: /needs-auth.*needs a login/,
+    why: /needs-login.*auth login login/,
+  },
+  gone: {
+    metric: ['mcp_proxy_server_starts_total', { result: 'unavailable' }],
+    status: /HTTP status 404 \(not found\)/,
+    why: /HTTP status 404 \(not found\): check the path/,
+  },
+  noise: {
+    metric: ['mcp_proxy_repairs_total', { kind: 'noise' }],
+    status: /"noise".*wrote 1 line to stdout that is no message/,
+    why: /wrote 1 line to stdout/,
+  },
+  slow: {
+    metric: ['mcp_proxy_server_requests_in_flight', {}],
+    status: /"slow".*has taken \d+ s for a call so far/,
+    why: /has taken \d+ s for a call/,
+  },
+  flaps: {
+    metric: ['mcp_proxy_server_losses_total', { reason: 'disconnected' }],
+    status: /"flapping".*was lost 3 times/,
+    why: /was lost 3 times/,
+  },
+  wrong: {
+    metric: ['mcp_proxy_config_problems', { severity: 'error' }],
+    status: undefined,
+    why: /misconfigured.*found a number/,
+  },
+  full: {
+    metric: ['mcp_proxy_limit_hits_total', { limit: 'callsPerServer' }],
+    status: /"limit".*limits\.callsPerServer 1 time/,
+    why: /limits\.callsPerServer/,
+  },
+}
+
+t.test(
+  'a dead fleet does not look like an idle one: which way each server is wrong is said everywhere',
+  async t => {
+    const mcpServers = {
+      missing: { command: 'no-such-program-anywhere', start: 'eager' },
+      exits: running('process.stderr.write("out of cheese\\n"); process.exitCode = 3'),
+      hangs: running('setInterval(() => {}, 1e6)'),
+      login: await saying(t, 401, { 'www-authenticate': 'Bearer' }),
+      gone: await saying(t, 404),
+      noise: running('console.log("Welcome to this server!"); setInterval(() => {}, 1e6)'),
+      ...{ slow: rawServer(), flaps: rawServer() },
+      wrong: { command: 5 },
+      full: { ...rawServer(), limits: { callsPerServer: 1 } },
+    }
+    const { config, problems } = parseConfig(
+      JSON.stringify({ mcpServers, startupWait: 0 }),
+      'test.json',
+      process.env,
+    )
+    if (config === undefined) throw new Error('bad configuration')
+    const errors = problems.filter(({ severity }) => severity === 'error').length
+    const configStatus = () => ({ problems: { errors, warnings: 0 } }) as Loose
+    const proxy = createProxy(config, { configProblems: () => problems, configStatus })
+    t.teardown(() => proxy.close())
+    const client = new RawClient((await proxy.listen({ port: 0 })).url)
+    await client.initialize()
+    for (const name of ['slow', 'full']) client.call(`wait ${name}`, `${name}__wait`).catch(() => undefined)
+    for (let n = 0; n < 3; n++) {
+      await client.call(`${n} echo`, 'flaps__echo')
+      await client.call(`${n} exit`, 'flaps__exit')
+    }
+    await until(
+      async () => (await client.call('full', 'full__echo')).last.text.includes('callsPerServer'),
+      'the limit',
+    )
+    const [api, pages] = [await proxy.api(), await proxy.metrics?.()]
+    const ask = async (path: string, query = ''): Promise<Loose> => {
+      const answer = await api.answer({ method: 'GET', path, query: new URLSearchParams(query) } as Loose)
+      return (answer as Loose).value
+    }
+    for (const [name, { metric, status, why }] of Object.entries(WAYS)) {
+      const labels = name === 'wrong' || name === 'full' ? metric[1] : { ...metric[1], server: name }
+      await until(async () => {
+        const page = await pages?.page(undefined)
+        return has(readMetrics(page?.body.toString() ?? '\n'), metric[0], labels)
+      }, `${name} in the metrics`)
+      const isSaid = (servers: readonly Loose[]): boolean =>
+        status === undefined || status.test(JSON.stringify(servers.find(one => one.name === name)))
+      await until(() => isSaid(proxy.status().servers), `${name} in the status`)
+      await until(async () => isSaid((await ask('/servers')).servers), `${name} in the API`)
+      await until(async () => why.test(JSON.stringify(await ask('/why', `q=${name}`))), `${name} in why`)
+      t.pass(name)
+    }
+  },
+)
