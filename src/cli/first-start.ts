@@ -1,8 +1,9 @@
 import type { ServerStatus } from '../app/status.js'
 import type { ProxyConfig, ServerConfig } from '../config/types.js'
+import { SLOW_MS } from '../doctor/checks/servers.js'
 import { Fault } from '../kernel/faults.js'
 import { mask } from '../kernel/mask.js'
-import { problem } from '../kernel/problems.js'
+import { type Problem, problem } from '../kernel/problems.js'
 import { inProcess } from './in-process.js'
 import { mark } from './output/look.js'
 import { count, oneLine, say } from './output/output.js'
@@ -31,6 +32,8 @@ export const startOnce = async (config: ProxyConfig): Promise<readonly Started[]
   for (const { name, tools, ms = 0, problem: words } of found) {
     const good = `${count(tools ?? 0, 'tool')}, ${(ms / 1000).toFixed(1)} s`
     say(`${mark(words === undefined)} ${name}  ${words ?? good}`)
+    if (ms >= SLOW_MS)
+      say(`  ${problemWords(problem('D032', { server: name, seconds: Math.round(ms / 1000) }))}`)
   }
   return found
 }
@@ -49,13 +52,16 @@ const resultOf = (status: ServerStatus, servers: readonly ServerConfig[], spentM
       problem: undefined,
     }
   }
-  const { id, message, why, mend } = troubleOf(
+  const trouble = troubleOf(
     status,
     servers.find(each => each.name === name),
   )
-  const words = `${id}: ${message}${why === undefined ? '' : ` (${oneLine(why)})`}; mend: ${mend}`
-  return { name, tools: undefined, ms: undefined, problem: mask(words) }
+  return { name, tools: undefined, ms: undefined, problem: mask(problemWords(trouble)) }
 }
+
+/** A problem as one line. */
+export const problemWords = ({ id, message, why, mend }: Problem): string =>
+  `${id}: ${message}${why === undefined ? '' : ` (${oneLine(why)})`}; mend: ${mend}`
 
 const troubleOf = (
   { name: server, state, why = 'no answer in time' }: ServerStatus,

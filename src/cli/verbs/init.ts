@@ -1,12 +1,13 @@
 import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../kernel/package-file.js'
+import { problem } from '../../kernel/problems.js'
 import type { Client } from '../../setup/clients/clients.js'
 import type { Plan, Planned } from '../../setup/import/plan.js'
 import type { Source } from '../../setup/import/sources.js'
 import type { PlannedInstall } from '../../setup/install/install.js'
 import { readUsable } from '../configuration.js'
 import { type Findings, findServers, foundParts, SILENT } from '../finding.js'
-import { type Started, startOnce } from '../first-start.js'
+import { problemWords, type Started, startOnce } from '../first-start.js'
 import {
   type Context,
   clientsNamed,
@@ -69,6 +70,7 @@ export const init = defineVerb({
     const context = await openContext(args.config, shim)
     const work = await chooseClients(await clientsFor(args, context), context, isAsking)
     const code = await installInto(work)
+    await sayCaps(work, started)
     if (args.json === true) print(documentOf({ found, plan, started, work }))
     return code
   },
@@ -217,6 +219,17 @@ const installInto = async (work: readonly PlannedInstall[]): Promise<number> => 
   if (todo.length > 0) return await readBack(todo)
   say('no client was changed; one gets the proxy with: mcp-proxy install CLIENT')
   return EXIT.ok
+}
+
+/** Which of the clients will leave tools out, and what can be done about it. */
+const sayCaps = async (work: readonly PlannedInstall[], started: readonly Started[]): Promise<void> => {
+  const { toolCap } = await import('../../doctor/checks/clients.js')
+  const tools = started.reduce((sum, each) => sum + (each.tools ?? 0), 0)
+  for (const { place } of work) {
+    const { id, label: client } = place.client
+    const cap = toolCap(id)
+    if (tools > cap) say(`! ${problemWords(problem('D056', { count: tools, client, cap }))}`)
+  }
 }
 
 /** Shows all that would be done. */

@@ -23,7 +23,7 @@ const homeOf = (t: Test) => {
   const same = { ...tiny(), env: { GITHUB_TOKEN: SECRET } }
   const text = (servers: object) => `// mine\n${JSON.stringify({ mcpServers: servers }, null, 2)}\n`
   const claude = text({ same, broken: { command: 'no-such-program-here' } })
-  const cursor = text({ same, other: tiny('--name', 'other') })
+  const cursor = text({ same, other: tiny('--more', '40') })
   const home = t.testdir({ '.claude.json': claude, '.cursor': { 'mcp.json': cursor } })
   const path = process.env['PATH'] ?? ''
   setEnv(t, {
@@ -77,6 +77,8 @@ t.test('init moves the servers of clients behind the proxy, starts them once, an
   t.match(done.err, /^✗ broken {2}D030: no-such-program-here of broken is not found; mend: install no-such/m)
   t.match(done.err, /^✓ Claude Code: 2 servers → 1 entry \(undo: mcp-proxy install claude-code --undo\)$/m)
   t.match(done.err, /^✓ Cursor: restart Cursor$/m)
+  t.match(done.err, /^! D056: 52 tools, and Cursor takes 40; mend: /m)
+  t.notMatch(done.err, /Claude Code takes|D032/)
   const { version, started, clients } = JSON.parse(done.out)
   t.match([version, started.length, clients.length], [1, 3, 2])
   t.same(Object.keys(JSON.parse(readFileSync(config, 'utf8')).mcpServers), ['same', 'broken', 'other'])
