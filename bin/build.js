@@ -125,6 +125,7 @@ const { metafile } = await build({
   chunkNames: 'part-[hash]',
   // V8 keeps the text of what it has loaded, in two bytes a character if any needs them: comments cost 1 MiB.
   minifyWhitespace: true,
+  minifyIdentifiers: true,
   metafile: true,
 })
 await removeOthers({ ...metafile.outputs, ...(await writePage()) })
