@@ -52,9 +52,7 @@ const VIEWS: ReadonlyMap<string, View> = new Map<string, View>([
 ])
 
 /** What changes by itself as time goes by is no change to tell. */
-const isTime = (key: string): boolean => /Ms$/.test(key) || key === 'rssBytes'
-
-const withoutTimes = (key: string, value: unknown): unknown => (isTime(key) ? undefined : value)
+const TIMES = /"(?:\w+Ms|rssBytes)":[\d.]+/g
 
 /**
  * The state of some views, `?view=status,servers,calls`, and again whatever changes, at most twice a second.
@@ -72,14 +70,16 @@ export const eventStream = (inside: Inside, query: URLSearchParams): Stream => {
     let [n, last] = [0, 0]
     let lastError: string | undefined
     const tell = (event: string, value: object): void => {
-      const shape = JSON.stringify(value, withoutTimes)
+      const data = JSON.stringify(value)
+      const shape = data.replaceAll(TIMES, '')
       if (told.get(event) === shape) return
       told.set(event, shape)
       n += 1
-      send({ id: String(n), event, data: JSON.stringify(value) })
+      send({ id: String(n), event, data })
     }
     const look = (): void => {
-      for (const [name, view] of views) tell(name, view(inside))
+      const status = inside.status()
+      for (const [name, view] of views) tell(name, view({ ...inside, status: () => status }))
       if (hasErrors) {
         const { errors, ...rest } = errorsView(inside, lastError)
         if (errors.length > 0 || lastError === undefined) tell('errors', { ...rest, errors })

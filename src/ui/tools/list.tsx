@@ -29,12 +29,12 @@ export const searchIn = (tools: readonly ToolRow[]): ((words: string) => readonl
 }
 
 const COLUMNS: readonly Column<ToolRow>[] = [
-  { head: 'Tool', cell: ({ name }) => <span class="name">{name}</span>, width: 'minmax(9rem, 3fr)' },
-  { head: 'Server', cell: ({ server }) => server, width: 'minmax(4rem, 1fr)' },
+  { head: 'Tool', cell: ({ name }) => <span class="name">{name}</span>, width: 'minmax(9rem, 5fr)' },
+  { head: 'Server', cell: ({ server }) => server, width: 'minmax(5rem, 1.5fr)' },
   {
     head: 'Description',
     cell: ({ description = '' }) => <span class="muted">{description.slice(0, SEARCHED)}</span>,
-    width: 'minmax(0, 4fr)',
+    width: 'minmax(0, 6fr)',
     isWide: true,
   },
   { head: 'Calls', cell: ({ calls }) => (calls === 0 ? '–' : count(calls)), width: '4.5rem', isNumber: true },

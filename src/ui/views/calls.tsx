@@ -13,7 +13,7 @@ const COLUMNS: readonly Column<PastCall>[] = [
     head: 'Call',
     cell: ({ server, name, method }) => (
       <span class="name">
-        {server !== undefined && <span class="muted">{server} › </span>}
+        {server !== undefined && <span class="muted wide">{server} › </span>}
         {name ?? method}
       </span>
     ),
