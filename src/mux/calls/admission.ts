@@ -12,6 +12,7 @@ import type { Tracer } from '../../model/tracer.js'
 import { whenOver } from './call-events.js'
 import type { CallMeter } from './call-meter.js'
 import type { FaultLog } from './fault-log.js'
+import { inFrontOf } from './in-front.js'
 
 /** Stays open by design: shutting down does not wait for it (2026-07-28, basic/patterns/subscriptions). */
 const ENDLESS = 'subscriptions/listen'
@@ -49,17 +50,7 @@ export class Admission {
     this.#faults = watch.faults
     this.#tracer = watch.tracer
     this.#slow = watch.slow
-    this.handler = {
-      welcome: client => behind.welcome(client),
-      call: call => this.#call(call, behind),
-      lackingScopes: (viewer, tools) => behind.lackingScopes(viewer, tools),
-      ownIdentity: client => behind.ownIdentity(client),
-      toolSchema: (client, exposed) => behind.toolSchema(client, exposed),
-      notified: (client, method, params) => behind.notified(client, method, params),
-      callerChanged: client => behind.callerChanged(client),
-      rests: client => behind.rests(client),
-      left: client => behind.left(client),
-    }
+    this.handler = inFrontOf(behind, { call: call => this.#call(call, behind) })
     this.#clock = clock
   }
 

@@ -17,6 +17,7 @@ import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
 import { namedAt, ROUTES } from '../routes.js'
 import type { OnAsked } from '../server-requests/server-requests.js'
 import { whenOver } from './call-events.js'
+import { inFrontOf } from './in-front.js'
 
 export interface AuditOptions {
   /** Takes one line, without its line break. */
@@ -50,7 +51,7 @@ export class Audit {
   /** Wraps a handler, to report sessions as they come and go, and calls once they are over. */
   wrap(behind: ClientHandler): ClientHandler {
     const sessions = new Map<Client, number>()
-    return {
+    return inFrontOf(behind, {
       welcome: client => {
         if (client.serverRequests === 'pushed' && !sessions.has(client)) {
           sessions.set(client, this.#options.clock.nowMs())
@@ -67,12 +68,6 @@ export class Audit {
         this.#watch(call)
         behind.call(call)
       },
-      lackingScopes: (viewer, tools) => behind.lackingScopes(viewer, tools),
-      ownIdentity: client => behind.ownIdentity(client),
-      toolSchema: (client, exposed) => behind.toolSchema(client, exposed),
-      notified: (client, method, params) => behind.notified(client, method, params),
-      callerChanged: client => behind.callerChanged(client),
-      rests: client => behind.rests(client),
       left: client => {
         const openedMs = sessions.get(client)
         if (openedMs !== undefined) {
@@ -81,7 +76,7 @@ export class Audit {
         }
         behind.left(client)
       },
-    }
+    })
   }
 
   /** Reports each server request once it is over: who was asked and how it ended, not what was said. */

@@ -9,6 +9,7 @@ import { type Answer, bytesOf, type Outcome, resulted } from '../../model/outcom
 import { ROUTES } from '../routes.js'
 import type { OnAsked } from '../server-requests/server-requests.js'
 import { CallHistory } from './call-history.js'
+import { inFrontOf } from './in-front.js'
 
 const METHODS: ReadonlySet<string> = new Set([...ROUTES.keys(), 'initialize', 'server/discover'])
 
@@ -162,14 +163,7 @@ export class CallMeter {
   /** Wraps a handler, to count sessions and how clients are welcomed. */
   wrap(behind: ClientHandler): ClientHandler {
     const sessions = new Map<Client, number>()
-    return {
-      call: call => behind.call(call),
-      lackingScopes: (viewer, tools) => behind.lackingScopes(viewer, tools),
-      ownIdentity: client => behind.ownIdentity(client),
-      toolSchema: (client, exposed) => behind.toolSchema(client, exposed),
-      notified: (client, method, params) => behind.notified(client, method, params),
-      callerChanged: client => behind.callerChanged(client),
-      rests: client => behind.rests(client),
+    return inFrontOf(behind, {
       welcome: async client => {
         const beganMs = this.#clock.nowMs()
         const isSession = client.serverRequests === 'pushed'
@@ -192,7 +186,7 @@ export class CallMeter {
         }
         behind.left(client)
       },
-    }
+    })
   }
 
   /** Counts each question of a server once it is over. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { configFile, runHere, tiny } from '../../support/proxy/start.js'
+import { configFile, rawServer, runHere, tiny } from '../../support/proxy/start.js'
 
 t.test('call prints what a tool says, and arguments reach it as they were written', async t => {
   const file = configFile(t, { one: tiny(), never: tiny('--slow', '60000') })
@@ -64,4 +64,23 @@ t.test('call ends with 4 and the reason when the server of the tool cannot be re
     code: 4,
     err: /Server dead is not reachable: exited with code 3/,
   })
+})
+
+t.test('a name like no other gets no suggestion but the list', async t => {
+  const file = configFile(t, { one: tiny() })
+  t.match(await runHere(t, 'call', 'one__zzzzzzzzzzzz', '--config', file), {
+    code: 2,
+    err: /the servers have 6 tools, and none of this name[\s\S]*mcp-proxy list/,
+  })
+})
+
+t.test('on a terminal the progress of a tool is shown, and else nothing of it', async t => {
+  const file = configFile(t, { raw: rawServer() })
+  const call = () =>
+    runHere(t, 'call', 'raw__progress', '--args', '{"values":[1,2],"tag":"step"}', '--config', file)
+  t.equal((await call()).err, '')
+  const { isTTY } = process.stderr
+  t.teardown(() => Object.assign(process.stderr, { isTTY }))
+  Object.assign(process.stderr, { isTTY: true })
+  t.match((await call()).err, /\[1\] step\n\[2\] step$/m)
 })

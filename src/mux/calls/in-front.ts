@@ -1,0 +1,15 @@
+import type { ClientHandler } from '../../model/links.js'
+
+/** A handler that does some things itself, and leaves all others to the one behind it. */
+export const inFrontOf = (behind: ClientHandler, own: Partial<ClientHandler>): ClientHandler => ({
+  welcome: client => behind.welcome(client),
+  call: call => behind.call(call),
+  lackingScopes: (viewer, tools) => behind.lackingScopes(viewer, tools),
+  ownIdentity: client => behind.ownIdentity(client),
+  toolSchema: (client, exposed) => behind.toolSchema(client, exposed),
+  notified: (client, method, params) => behind.notified(client, method, params),
+  callerChanged: client => behind.callerChanged(client),
+  rests: client => behind.rests(client),
+  left: client => behind.left(client),
+  ...own,
+})
