@@ -104,5 +104,9 @@ export function startFault(error: unknown, cwd: string | undefined): Fault {
   // The operating system has one code for a missing program and a missing directory.
   const noDirectory = cwd !== undefined && (code === 'ENOENT' || code === 'ENOTDIR') && !existsSync(cwd)
   const why = noDirectory ? `working directory not found (${code}): check "cwd"` : START_FAILURES[code]
-  return new Fault('unavailable', `could not be started: ${why ?? code}`, { cause: error })
+  const isMissing = code === 'ENOENT' && !noDirectory
+  return new Fault('unavailable', `could not be started: ${why ?? code}`, {
+    cause: error,
+    ...(isMissing && { data: { doctor: 'D030' } }),
+  })
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { cmdArguments } from '../../../src/transport/process/start-program.js'
+import { cmdArguments, startFault } from '../../../src/transport/process/start-program.js'
 
 /**
  * `%name%` as `cmd` puts values in their place at its prompt: what is no variable stays, and a sign that
@@ -125,4 +125,13 @@ t.test('plain words stay bare: hand-written batch files compare them', async t =
 
 t.test('a line break, at which the line would end, is refused in words', async t => {
   for (const word of ['a\nb', 'a\r']) t.throws(() => cmdArguments('C:\\t.cmd', [word]), /line breaks/)
+})
+
+t.test('a program that is not there is told with the number of its check', t => {
+  const missing = Object.assign(new Error('spawn x ENOENT'), { code: 'ENOENT' })
+  t.match(startFault(missing, undefined), { message: /command not found/, data: { doctor: 'D030' } })
+  t.match(startFault(missing, '/no/such/folder'), { message: /working directory/, data: undefined })
+  const denied = Object.assign(new Error('spawn x EACCES'), { code: 'EACCES' })
+  t.match(startFault(denied, undefined), { message: /permission denied/, data: undefined })
+  t.end()
 })
