@@ -1,4 +1,5 @@
 import { accessOf } from '../auth/resource-server/access-rules.js'
+import { Exposing } from '../catalog/views/exposing.js'
 import { Views } from '../catalog/views/views.js'
 import { type ConfigDiff, changesOf, configInForce, diffConfigs, isNothing } from '../config/diff.js'
 import type { ProxyConfig } from '../config/types.js'
@@ -70,6 +71,7 @@ class RunningProxy implements Proxy {
   readonly #tracing: Tracing | undefined
   #lagMs = 0
   readonly views: Views
+  readonly exposing: Exposing | undefined
   readonly #clock: Clock
   readonly #log: Logger
   readonly #isAlone: boolean
@@ -101,6 +103,7 @@ class RunningProxy implements Proxy {
     this.#startedMs = clock.nowMs()
     this.#masks.add(config)
     this.views = new Views(config)
+    this.exposing = isAlone ? undefined : new Exposing(config, client => this.views.nameFor(client))
     this.#servers = new ServerRegistry(
       config.servers,
       config.auth === undefined ? undefined : access => accessOf(access, log),
@@ -251,6 +254,7 @@ class RunningProxy implements Proxy {
     this.#connect.usersChanged()
     this.bounds.set(next.limits)
     this.views.reload(next)
+    this.exposing?.reload(next)
     if (!isNothing(diff)) {
       const { pageSize, startupWaitMs, drainMs } = next
       const reshown = this.#servers.named(diff.reshown)
@@ -297,6 +301,8 @@ class RunningProxy implements Proxy {
     return new Router({
       cache: this.#cache,
       clientViews: this.views,
+      exposing: this.exposing,
+      resultsMax: () => this.#config.resultsMax,
       servers: this.#servers.servers,
       exposureOf: this.#servers.exposureOf,
       isAlone: this.#isAlone,

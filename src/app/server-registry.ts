@@ -35,6 +35,7 @@ export class ServerRegistry {
       prefix: config?.prefix !== false,
       uris: config?.uris ?? 'prefix',
       tags: config?.tags ?? [],
+      description: config?.description,
       tools: config?.tools ?? { allow: undefined, deny: [], rename: {}, override: {} },
       access: config === undefined ? undefined : this.#accessOf?.(config.access),
     }

@@ -14,6 +14,8 @@ import type { Merged } from './lists/merge.js'
 import { ProfileCache, type ServerCache } from './lists/profile-cache.js'
 import type { ServerView } from './lists/server-view.js'
 import { ServerViews, type ServerViewsOptions } from './server-views.js'
+import { isSearchTool } from './search/search-tools.js'
+import type { Choice, Exposing } from './views/exposing.js'
 import type { View } from './views/view.js'
 import type { Views } from './views/views.js'
 
@@ -21,6 +23,8 @@ export interface CatalogOptions extends ServerViewsOptions, ListOptions {
   readonly clock: Clock
   /** Which parts of all there is clients see; undefined if each sees all. */
   readonly clientViews?: Views | undefined
+  /** Which clients search tools instead of being shown them; undefined if none does. */
+  readonly exposing?: Exposing | undefined
   /** Called once clients see another list; `isFirst` if nothing was known of it before. */
   readonly onChanged: (list: ListName, isFirst: boolean) => void
   /** What is kept of servers between runs; undefined if nothing is. */
@@ -67,6 +71,7 @@ export class Catalog {
       viewFor: client => options.clientViews?.of(client),
       lists: this.#lists,
       cache: this.#cache,
+      exposing: options.exposing,
       options: () => this.#options,
       clock,
       log,
@@ -127,9 +132,27 @@ export class Catalog {
     return this.#clientViews.page(viewer, list, cursor, waitMs)
   }
 
-  /** Equal for lists that look the same. */
+  /** Equal for lists that look the same to their client. */
   version(viewer: Viewer, list: ListName): string {
-    return this.#clientViews.mergedList(viewer, list).version
+    return this.#clientViews.shownList(viewer, list).version
+  }
+
+  /** Whether the name of a tool is ours, and no server's tool is shown under it. */
+  readonly isReserved = (name: string): boolean => this.#options.exposing !== undefined && isSearchTool(name)
+
+  /** How a client is shown tools, by what is known by now; undefined if nobody searches them. */
+  choice(viewer: Viewer): Choice | undefined {
+    return this.#clientViews.choose(viewer)
+  }
+
+  /** The same, without choosing. */
+  choiceOf(client: Client): Choice | undefined {
+    return this.#options.exposing?.known(client)
+  }
+
+  /** Waits until a list is as fresh as a page of it would be. Rejects like `page`. */
+  refresh(viewer: Viewer, list: ListName, waitMs: number): Promise<void> {
+    return this.#clientViews.refresh(viewer, list, waitMs)
   }
 
   merged(viewer: Viewer, list: ListName): Merged {

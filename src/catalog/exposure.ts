@@ -1,5 +1,16 @@
 import { matcherOf } from '../kernel/globs.js'
-import { type JsonText, kindOf, memberOf, rawText, textOf, withMember } from '../kernel/json/text.js'
+import {
+  at,
+  first,
+  type JsonText,
+  kindOf,
+  memberOf,
+  membersOf,
+  rawText,
+  textMember,
+  textOf,
+  withMember,
+} from '../kernel/json/text.js'
 import type { Access } from '../model/access.js'
 
 /** Replaces parts of a tool's definition. */
@@ -25,8 +36,10 @@ export interface Exposure {
   readonly prefix: boolean
   readonly uris: 'prefix' | 'preserve'
   readonly tools: ToolRules
-  /** By which views name the server. */
+  /** By which views name the server, and its tools are found. */
   readonly tags: readonly string[]
+  /** What stands for tools that say nothing of themselves; see `describedBy`. */
+  readonly description?: string | undefined
   /** Undefined if it is there for everybody. */
   readonly access?: Access | undefined
 }
@@ -70,4 +83,26 @@ const withOverride = (tool: JsonText, { title, description, annotations }: ToolO
   let merged = own !== undefined && kindOf(own) === 'object' ? own : rawText('{}')
   for (const [key, value] of Object.entries(annotations)) merged = withMember(merged, key, textOf(value))
   return withMember(shown, 'annotations', merged)
+}
+
+const ARGUMENTS_SHOWN = 20
+
+/**
+ * Gives a tool that says nothing of itself a description by a template, in which `{name}`, `{title}`, `{server}`
+ * and `{arguments}` stand for its own name and title, the name of its server and those of its arguments.
+ */
+export const describedBy = (template: string, tool: JsonText, server: string): JsonText => {
+  const said = textMember(tool, 'description')
+  if (said !== undefined && said.trim() !== '') return tool
+  const name = textMember(tool, 'name') ?? ''
+  const properties = at(tool, 'inputSchema', 'properties')
+  const args = properties === undefined ? [] : first(ARGUMENTS_SHOWN, membersOf(properties))
+  const values: Readonly<Record<string, string>> = {
+    name,
+    title: textMember(tool, 'title') ?? name,
+    server,
+    arguments: args.map(({ key }) => key).join(', '),
+  }
+  const words = template.replace(/\{(name|title|server|arguments)\}/g, (_, key: string) => values[key] ?? '')
+  return withMember(tool, 'description', textOf(words))
 }

@@ -83,10 +83,13 @@ export type OnOver = (outcome: Outcome | undefined, call: Call) => void
 /** One request of a client that the mux must end exactly once. Implemented in `eras/`. */
 export interface Call extends Viewer {
   readonly method: string
-  /** As the client sent them; its progress token is still inside. */
-  readonly params: JsonText | undefined
+  /**
+   * As the client sent them, its progress token still inside; where it calls a tool through one of ours, the mux
+   * puts in what it means.
+   */
+  params: JsonText | undefined
   /** The `name` in `params`, if nothing but that and `arguments` is known to stand there. */
-  readonly named?: string | undefined
+  named?: string | undefined
   readonly wantsProgress: boolean
   /** Over HTTP: the headers that it came with, names in lower case; for whoever traces. */
   readonly headers?: Readonly<Record<string, string | undefined>> | undefined

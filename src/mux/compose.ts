@@ -2,6 +2,7 @@ import { Catalog } from '../catalog/catalog.js'
 import type { Exposure } from '../catalog/exposure.js'
 import type { ServerCache } from '../catalog/lists/profile-cache.js'
 import { Owners } from '../catalog/owners.js'
+import type { Exposing } from '../catalog/views/exposing.js'
 import type { Views } from '../catalog/views/views.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
@@ -29,6 +30,8 @@ import { ListChanged } from './notifications/list-changed.js'
 import { LogLevels } from './notifications/log-levels.js'
 import { ResourceSubscriptions } from './notifications/resource-subscriptions.js'
 import { SubscriptionStreams } from './notifications/subscription-streams.js'
+import { LongResults } from './search/long-results.js'
+import { SearchCalls } from './search/search-calls.js'
 import { DeferredRoots } from './server-requests/deferred-roots.js'
 import { type OnAsked, ServerRequests } from './server-requests/server-requests.js'
 import { type SignInPages, SignIns } from './sign-in/sign-ins.js'
@@ -51,6 +54,10 @@ export interface RouterOptions {
   readonly listWaitMs: number
   readonly cache?: ServerCache | undefined
   readonly clientViews?: Views | undefined
+  /** Which clients search tools instead of being shown them; undefined if none does. */
+  readonly exposing?: Exposing | undefined
+  /** The most characters of a result that clients in search mode get at once. */
+  readonly resultsMax?: (() => number) | undefined
   readonly onAsked?: OnAsked | undefined
   /** Where principals sign in as themselves; undefined if they cannot. */
   readonly signInPages?: SignInPages | undefined
@@ -115,7 +122,16 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
     ...{ presenter, signIns, meter: callMeter },
   })
 
+  const longResults = new LongResults({
+    clock,
+    maxChars: options.resultsMax ?? (() => Number.POSITIVE_INFINITY),
+    viewOf: ({ client }) => options.clientViews?.nameFor(client),
+  })
+  const searchCalls =
+    options.exposing && new SearchCalls({ catalog, owners, starter, longResults })
+
   return {
+    ...{ searchCalls, longResults },
     ...{ pool, catalog, owners, calls, faults, callMeter },
     ...{ clients, starter, workspaces },
     listChanged,

@@ -17,7 +17,7 @@ import type { Connection, ConnectionListener } from '../peers/connection.js'
 import type { ServerOptions } from '../peers/dial.js'
 import { compose, type RouterOptions, type RouterParts } from './compose.js'
 import { type RouterChange, reconfigure } from './reconfigure.js'
-import { ROUTES } from './routes.js'
+import { type NamedBy, ROUTES } from './routes.js'
 
 export interface Load {
   readonly clients: number
@@ -97,6 +97,7 @@ export class Router implements ClientHandler, ConnectionListener {
     calls.close()
     this.#parts.faults.close()
     logLevels.servers.close()
+    this.#parts.longResults.close()
     listChanged.close()
     starter.close()
   }
@@ -159,7 +160,7 @@ export class Router implements ClientHandler, ConnectionListener {
         void this.#page(call, route.list)
         return
       case 'owner':
-        this.#parts.forwarder.forward(call, route.by)
+        this.#toOwner(call, route.by)
         return
       case 'subscribe':
         void this.#parts.subscriptions.subscribe(call)
@@ -173,6 +174,12 @@ export class Router implements ClientHandler, ConnectionListener {
       case 'log-level':
         this.#parts.logLevels.set(call, this.pool.connections())
     }
+  }
+
+  #toOwner(call: Call, by: NamedBy): void {
+    const { forwarder, searchCalls } = this.#parts
+    if (by === 'tool' && searchCalls?.take(call, () => forwarder.forward(call, by)) === true) return
+    forwarder.forward(call, by)
   }
 
   /**
@@ -197,7 +204,9 @@ export class Router implements ClientHandler, ConnectionListener {
   }
 
   async lackingScopes(viewer: Viewer, tools: readonly string[]): Promise<readonly string[]> {
-    const checks = tools.map(async tool => {
+    // What a call through one of ours needs is known when it is renamed.
+    const named = tools.filter(tool => !this.catalog.isReserved(tool))
+    const checks = named.map(async tool => {
       const { server, own } = await this.#parts.owners.named(viewer, 'tools', tool)
       return this.catalog.lackingScopes(viewer.caller, server.options, own)
     })
@@ -298,8 +307,7 @@ export class Router implements ClientHandler, ConnectionListener {
       const text = call.params && memberOf(call.params, 'cursor')
       const cursor = stringOf(text)
       if (text !== undefined && cursor === undefined) throw new Fault('invalid-params', 'Invalid cursor')
-      // What a client sees must not depend on `server/discover`: it waits as long for starting servers.
-      const waitMs = call.client.serverRequests === 'returned' ? this.#parts.starter.start(call).restMs : 0
+      const waitMs = this.#parts.starter.waitMsFor(call)
       const { result, version, hints } = await this.catalog.page(call, list, cursor, waitMs)
       if (cursor === undefined) this.#parts.clients.listed(call.client, list, version)
       call.end({ kind: 'result', result, hints })

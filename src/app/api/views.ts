@@ -51,7 +51,8 @@ export const mergedItems = ({ router }: Inside, list: ListName): readonly Item[]
     alias: server.options.alias,
     items: listedOf(router, server, list)?.items ?? [],
   }))
-  return mergeParts(list, parts, silentLogger).parts.flatMap(({ items }) => items)
+  const isReserved = list === 'tools' ? router.catalog.isReserved : undefined
+  return mergeParts(list, parts, silentLogger, isReserved).parts.flatMap(({ items }) => items)
 }
 
 const listedOf = (router: Inside['router'], server: Server, list: ListName) =>

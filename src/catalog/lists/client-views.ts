@@ -5,6 +5,7 @@ import { Fault } from '../../kernel/faults.js'
 import { Interned } from '../../kernel/interned.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
+import { tokensOfTool } from '../../kernel/tool-cost.js'
 import { type CacheHints, type Contribution, mergeHints, UNCACHED } from '../../model/cache-hints.js'
 import type { Client, Viewer } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
@@ -14,7 +15,9 @@ import type { Server } from '../../peers/server.js'
 import { lacksWorkspace } from '../../peers/sharing.js'
 import { joinCapabilities, type Offer } from '../capabilities.js'
 import { hasSignInTool, signInTool } from '../names/sign-in-tool.js'
+import { isSearchTool } from '../search/search-tools.js'
 import type { ServerViews } from '../server-views.js'
+import type { Choice, Exposing } from '../views/exposing.js'
 import type { View } from '../views/view.js'
 import type { ConnectionLists, ListState } from './connection-lists.js'
 import { digestOf, type Listed } from './listed.js'
@@ -22,6 +25,7 @@ import { type Merged, mergeParts, type Part } from './merge.js'
 import { cutPage } from './page.js'
 import { type CachedProfile, offers, type ProfileCache } from './profile-cache.js'
 import type { ServerView } from './server-view.js'
+import { isPlain, type ShownList, showTools } from './shown-tools.js'
 
 export interface ListOptions {
   readonly pageSize: number
@@ -39,6 +43,8 @@ export interface ClientViewsContext {
   readonly viewFor: (client: Client) => View | undefined
   readonly lists: ConnectionLists
   readonly cache: ProfileCache
+  /** Who searches tools instead of being shown them; undefined if nobody does. */
+  readonly exposing?: Exposing | undefined
   readonly options: () => ListOptions
   readonly clock: Clock
   readonly log: Logger
@@ -56,16 +62,27 @@ class MergedList {
   /** Equal for lists that look the same. */
   readonly version: string
   readonly #merge: () => Merged
+  readonly #size: number | undefined
   #merged: Merged | undefined
 
-  constructor(version: string, merge: () => Merged) {
+  /** `size`: how many items there are, if that is known without merging. */
+  constructor(version: string, merge: () => Merged, size: number | undefined) {
     this.version = version
     this.#merge = merge
+    this.#size = size
+  }
+
+  get size(): number {
+    return this.#size ?? this.merged.byExposed.size
   }
 
   get merged(): Merged {
     this.#merged ??= this.#merge()
     return this.#merged
+  }
+
+  get paged(): Merged {
+    return this.merged
   }
 }
 
@@ -79,6 +96,8 @@ interface ClientView {
   readonly view: View | undefined
   offer: Offer | undefined
   readonly lists: Map<ListName, MergedList>
+  /** The list of tools as it is shown by some choice. */
+  shown: { readonly by: Choice; readonly list: ShownList } | undefined
 }
 
 /** How long clients may keep a list; undefined if not at all, as when we would not keep it ourselves. */
@@ -94,6 +113,7 @@ export class ClientViews {
   readonly #context: ClientViewsContext
   #byClient = new WeakMap<Client, ClientView>()
   #merged = new Interned<MergedList>()
+  #shown = new Interned<ShownList>()
 
   constructor(context: ClientViewsContext) {
     this.#context = context
@@ -107,6 +127,7 @@ export class ClientViews {
   /** Merges all lists, and cuts their pages, again. */
   reload(): void {
     this.#merged = new Interned()
+    this.#shown = new Interned()
     this.reset()
   }
 
@@ -178,6 +199,17 @@ export class ClientViews {
 
   /** See `Catalog.page`. */
   async page(viewer: Viewer, list: ListName, cursor: string | undefined, waitMs: number): Promise<Page> {
+    // What a search is shown with hangs on no server, unless some of their tools stay in the list.
+    const known = list === 'tools' ? this.#context.exposing?.known(viewer.client) : undefined
+    if (known?.mode !== 'search' || known.pins !== undefined) await this.refresh(viewer, list, waitMs)
+    if (list === 'tools') this.choose(viewer)
+    const { paged, version } = this.shownList(viewer, list)
+    const result = cutPage(list, paged, cursor, this.#context.options().pageSize)
+    return { result, version, hints: this.#hints(viewer, list) }
+  }
+
+  /** Reads what is not fresh of a list, for as long as any list. Rejects with a Fault if nothing is known. */
+  async refresh(viewer: Viewer, list: ListName, waitMs: number): Promise<void> {
     const { client } = viewer
     const isStale = (server: Server): boolean => !this.#isFresh(server, client, list)
     const faults = await this.#refresh(viewer, list, isStale, waitMs)
@@ -186,9 +218,18 @@ export class ClientViews {
     const isKnown = (server: Server): boolean =>
       this.listed(server, client, list) !== undefined || this.#isClosed(server)
     if (fault !== undefined && faults.length === servers.length && !servers.some(isKnown)) throw fault
-    const { merged, version } = this.mergedList(viewer, list)
-    const result = cutPage(list, merged, cursor, this.#context.options().pageSize)
-    return { result, version, hints: this.#hints(viewer, list) }
+  }
+
+  /** Chooses how a client is shown tools, by what is known of them now; undefined if nobody searches. */
+  choose(viewer: Viewer): Choice | undefined {
+    const { exposing } = this.#context
+    if (exposing === undefined) return undefined
+    const known = exposing.known(viewer.client)
+    if (known !== undefined && viewer.client.serverRequests === 'pushed') return known
+    const list = this.mergedList(viewer, 'tools')
+    const tokens = (): number =>
+      [...list.merged.byExposed.values()].reduce((sum, { text }) => sum + tokensOfTool(text), 0)
+    return exposing.choose(viewer.client, list.version, { tools: list.size, tokens })
   }
 
   /** See `Catalog.readOnce`. */
@@ -238,7 +279,23 @@ export class ClientViews {
     return merged
   }
 
+  /** A list as a client is given it: the merged one, or what it searches that with. */
+  shownList(viewer: Viewer, list: ListName): ShownList {
+    const merged = this.mergedList(viewer, list)
+    const choice = list === 'tools' ? this.#context.exposing?.known(viewer.client) : undefined
+    if (choice === undefined || isPlain(choice)) return merged
+    const seen = this.#of(viewer)
+    if (seen.shown?.by !== choice) {
+      const servers = [...seen.servers.keys()].map(({ name }) => name)
+      const key = JSON.stringify([choice.mode, choice.loadsByNeed, choice.pins?.id, servers, merged.version])
+      seen.shown = { by: choice, list: this.#shown.get(key, () => showTools(choice, merged, servers)) }
+    }
+    return seen.shown.list
+  }
+
   #merge(client: Client, { servers, view: ofClient }: ClientView, list: ListName): MergedList {
+    const { log, exposing } = this.#context
+    const isReserved = exposing !== undefined && list === 'tools' ? isSearchTool : undefined
     const parts: Part[] = []
     const digests: string[] = []
     let key: string = list
@@ -255,10 +312,11 @@ export class ClientViews {
       if (listed !== undefined && listed.items.length > 0) digests.push(listed.digest)
     }
     const merge = (): Merged => {
-      const merged = mergeParts(list, parts, this.#context.log)
+      const merged = mergeParts(list, parts, log, isReserved)
       return ofClient === undefined ? merged : ofClient.filter(list, merged)
     }
-    return this.#merged.get(key, () => new MergedList(digestOf(digests), merge))
+    const size = ofClient === undefined ? parts.reduce((sum, { items }) => sum + items.length, 0) : undefined
+    return this.#merged.get(key, () => new MergedList(digestOf(digests), merge, size))
   }
 
   /** Whether somebody has to sign in at a server first, and is shown how. */
@@ -287,7 +345,7 @@ export class ClientViews {
     const { scopes } = caller
     let view = this.#byClient.get(client)
     if (view === undefined || view.scopes !== scopes) {
-      view = { scopes, ...this.#visibleTo(client, caller), offer: undefined, lists: new Map() }
+      view = { scopes, ...this.#visibleTo(client, caller), offer: undefined, lists: new Map(), shown: undefined }
       this.#byClient.set(client, view)
     }
     return view

@@ -1,9 +1,9 @@
-import type { JsonText } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { ListName } from '../../model/listing.js'
 import { exposedName } from '../names/names.js'
 import { rewriteItem } from '../names/rewrite.js'
 import type { Item } from './listed.js'
+import type { Paged } from './page.js'
 
 /** One server's part of a merged list; `index` is the place of the server. */
 export interface Part {
@@ -12,20 +12,27 @@ export interface Part {
   readonly items: readonly Item[]
 }
 
-export interface Merged {
+export interface Merged extends Paged {
   readonly parts: readonly Part[]
   readonly byExposed: ReadonlyMap<string, Item>
-  /** Pages that were cut before, by the number of their first item. */
-  readonly pages: Map<number, JsonText>
 }
 
-/** Merges parts. A name that is taken, or begins with the alias of another server, gets its own prefix. */
-export const mergeParts = (list: ListName, parts: readonly Part[], log: Logger): Merged => {
+/**
+ * Merges parts. A name that is taken or reserved, or begins with the alias of another server, gets its own
+ * prefix.
+ */
+export const mergeParts = (
+  list: ListName,
+  parts: readonly Part[],
+  log: Logger,
+  isReserved: (name: string) => boolean = () => false,
+): Merged => {
   const byExposed = new Map<string, Item>()
   const aliases = new Set(parts.map(({ alias }) => alias))
   const merged = parts.map(part => {
     const items = part.items.flatMap(item => {
-      const isTaken = byExposed.has(item.exposed) || isUnderOtherAlias(item, part.alias, aliases)
+      const { exposed } = item
+      const isTaken = byExposed.has(exposed) || isReserved(exposed) || isUnderOtherAlias(item, part.alias, aliases)
       const unique = isTaken ? withPrefix(list, item) : item
       if (unique === undefined || byExposed.has(unique.exposed)) {
         // A URI that several servers list unprefixed: each is shown, and the owner is found on use.

@@ -3,7 +3,21 @@ import { arrayText, type JsonText, objectText, textOf } from '../../kernel/json/
 import { LISTS, type ListName } from '../../model/listing.js'
 import { cursorKey, decodeCursor, encodeCursor, type Position } from './cursor.js'
 import type { Item } from './listed.js'
-import type { Merged, Part } from './merge.js'
+
+type PagedItem = Pick<Item, 'own' | 'text'>
+
+interface PagedPart {
+  readonly index: number
+  readonly alias: string
+  readonly items: readonly PagedItem[]
+}
+
+/** A list that is given to clients page by page. */
+export interface Paged {
+  readonly parts: readonly PagedPart[]
+  /** Pages that were cut before, by the number of their first item. */
+  readonly pages: Map<number, JsonText>
+}
 
 /**
  * Cuts one page of a merged list, as the result of its list request. The cursor names the item before the
@@ -12,7 +26,7 @@ import type { Merged, Part } from './merge.js'
  */
 export const cutPage = (
   list: ListName,
-  merged: Merged,
+  merged: Paged,
   cursor: string | undefined,
   pageSize: number,
 ): JsonText => {
@@ -39,12 +53,12 @@ export const cutPage = (
 }
 
 interface Entry {
-  readonly part: Part
+  readonly part: PagedPart
   readonly index: number
-  readonly item: Item
+  readonly item: PagedItem
 }
 
-function* entriesFrom({ parts }: Merged, place: Place): Generator<Entry> {
+function* entriesFrom({ parts }: Paged, place: Place): Generator<Entry> {
   for (const [at, part] of parts.slice(place.part).entries()) {
     const start = at === 0 ? place.item : 0
     for (const [offset, item] of part.items.slice(start).entries()) {
@@ -62,7 +76,7 @@ interface Place {
 }
 
 /** How many items of the whole list come before a place. */
-const numberOf = ({ parts }: Merged, { part, item }: Place): number =>
+const numberOf = ({ parts }: Paged, { part, item }: Place): number =>
   parts.slice(0, part).reduce((sum, { items }) => sum + items.length, item)
 
 const decode = (cursor: string, list: ListName): Position => {
@@ -72,7 +86,7 @@ const decode = (cursor: string, list: ListName): Position => {
 }
 
 /** Where the page after `position` starts: where it was if its item is gone, or at the next server. */
-const placeAfter = (merged: Merged, position: Position): Place => {
+const placeAfter = (merged: Paged, position: Position): Place => {
   const part = merged.parts.findIndex(({ alias }) => alias === position.alias)
   if (part === -1) {
     const next = merged.parts.findIndex(({ index }) => index >= position.aliasIndex)
@@ -84,5 +98,5 @@ const placeAfter = (merged: Merged, position: Position): Place => {
   return { part, item: found === -1 ? Math.min(position.index, items.length) : found + 1 }
 }
 
-const isAt = (item: Item | undefined, position: Position): boolean =>
+const isAt = (item: PagedItem | undefined, position: Position): boolean =>
   item !== undefined && cursorKey(item.own) === position.key

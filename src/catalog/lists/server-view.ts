@@ -7,7 +7,7 @@ import { cutText } from '../../kernel/plain-text.js'
 import type { ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
 import type { Exposure } from '../exposure.js'
-import { createToolFilter, type ToolFilter } from '../exposure.js'
+import { createToolFilter, describedBy, type ToolFilter } from '../exposure.js'
 import { exposedName } from '../names/names.js'
 import { rewriteItem, type UriMap } from '../names/rewrite.js'
 import { exposedUri } from '../names/uris.js'
@@ -132,7 +132,9 @@ export class ServerView {
   #tool(own: string, tool: JsonText): Item | 'filter' {
     if (!this.tools.isAllowed(own)) return 'filter'
     const kept = this.#schemaless.has(own) ? withoutMember(tool, 'outputSchema') : tool
-    const shown = this.tools.overridden(own, kept)
+    const { description } = this.exposure
+    const described = description === undefined ? kept : describedBy(description, kept, this.server.name)
+    const shown = this.tools.overridden(own, described)
     const exposed = this.exposeName('tools', own)
     const text = rewriteItem('tools', shown, { name: exposed, uri: this.exposeUri })
     const hasOutputSchema = memberOf(shown, 'outputSchema') !== undefined

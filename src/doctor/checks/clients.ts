@@ -1,3 +1,4 @@
+import { toolCapOf } from '../../kernel/tool-cost.js'
 import { identityOf } from '../../setup/import/identity.js'
 import { normalise } from '../../setup/import/normalise.js'
 import type { ClientFacts, ClientFile, ConfigFacts, Probe } from '../facts.js'
@@ -97,18 +98,10 @@ export const lookAtAddresses = (clients: readonly ClientFacts[]): readonly Findi
     ),
   )
 
-const CAPS: Readonly<Record<string, number>> = { cursor: 40, windsurf: 100 }
-const OTHERS_CAP = 128
-const LOADS_BY_NEED = new Set(['claude-code', 'copilot-cli'])
-
-/** How many tools a client sends to its model; those that load tools by need have no bound. */
-export const toolCap = (id: string): number =>
-  LOADS_BY_NEED.has(id) ? Number.POSITIVE_INFINITY : (CAPS[id] ?? OTHERS_CAP)
-
 export const lookAtCaps = (clients: readonly ClientFacts[], probes: readonly Probe[]): readonly Finding[] => {
   const count = probes.reduce((sum, { tools }) => sum + tools.length, 0)
   return clients.filter(isServed).flatMap(({ id, label: client }) => {
-    const cap = toolCap(id)
+    const { max: cap } = toolCapOf(id)
     return count <= cap ? [] : [finding('D056', { count, client, cap }, { subject: id })]
   })
 }

@@ -64,6 +64,12 @@ export class ServerStarter {
     return { started: Promise.all(starts.map(start => start.started)), restMs }
   }
 
+  /** How long a request waits for servers that are starting; a session has waited when it began. */
+  waitMsFor(viewer: Viewer): number {
+    // What a client sees must not depend on `server/discover`.
+    return viewer.client.serverRequests === 'returned' ? this.start(viewer).restMs : 0
+  }
+
   close(): void {
     this.#slow?.cancel()
   }

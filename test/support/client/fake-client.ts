@@ -11,6 +11,7 @@ import type {
   ProjectedRequest,
   ServerRequest,
   ServerRequestMode,
+  Via,
 } from '../../../src/model/links.js'
 import type { LogLevel } from '../../../src/model/log-level.js'
 import { failed, type Outcome } from '../../../src/model/outcome.js'
@@ -49,6 +50,8 @@ export class FakeClient implements Client {
   readonly serverRequests: ServerRequestMode
   readonly capabilities: ClientCapabilities
   readonly info: JsonText
+  readonly via: Via
+  readonly view: string | undefined
   readonly told: (readonly [string, unknown])[] = []
   readonly asked: SeenAsk[] = []
   readonly calls: FakeCall[] = []
@@ -62,6 +65,8 @@ export class FakeClient implements Client {
       scopes?: readonly string[]
       revision?: Revision
       capabilities?: ClientCapabilities
+      name?: string
+      view?: string
     } = {},
   ) {
     clients += 1
@@ -72,7 +77,9 @@ export class FakeClient implements Client {
     this.revision = about.revision ?? '2025-11-25'
     this.serverRequests = askingOf(this.revision)
     this.capabilities = about.capabilities ?? abilitiesAt(this.revision)
-    this.info = textOf({ name: `client ${this.id}`, version: '1' })
+    this.info = textOf({ name: about.name ?? `client ${this.id}`, version: '1' })
+    this.via = 'http'
+    this.view = about.view
   }
 
   notify(method: string, params: JsonText | undefined): void {
@@ -153,7 +160,7 @@ export class FakeCall implements Call {
   readonly client: FakeClient
   readonly caller: Caller
   readonly method: string
-  readonly params: JsonText | undefined
+  params: JsonText | undefined
   readonly wantsProgress: boolean
   readonly logLevel: LogLevel | undefined
   readonly ends: Outcome[] = []

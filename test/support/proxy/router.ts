@@ -1,5 +1,7 @@
 import type { Exposure } from '../../../src/catalog/exposure.js'
 import type { ServerCache } from '../../../src/catalog/lists/profile-cache.js'
+import { Exposing, type ExposingOptions } from '../../../src/catalog/views/exposing.js'
+import type { Views } from '../../../src/catalog/views/views.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { valueOf } from '../../../src/kernel/json/text.js'
 import type { LimitCounters } from '../../../src/kernel/limit-counters.js'
@@ -32,6 +34,10 @@ export interface WorldOptions {
   readonly log?: Logger
   readonly known?: ServerCache
   readonly bounds?: LimitCounters
+  /** How tools are shown; all of them directly if absent. */
+  readonly exposing?: Partial<ExposingOptions>
+  readonly views?: Views
+  readonly resultsMax?: number
 }
 
 /** Ports of a router over scripted servers. */
@@ -77,6 +83,14 @@ export class World {
       log: options.log ?? silentLogger,
       bounds: options.bounds,
       pageSize: options.pageSize ?? 100,
+      clientViews: options.views,
+      exposing:
+        options.exposing &&
+        new Exposing(
+          { expose: {}, views: [], clients: [], ...options.exposing },
+          client => options.views?.nameFor(client) ?? 'default',
+        ),
+      resultsMax: () => options.resultsMax ?? 48_000,
     })
   }
 

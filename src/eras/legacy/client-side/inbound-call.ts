@@ -24,8 +24,8 @@ export class InboundCall implements Call {
   readonly client: Client
   readonly caller: Caller
   readonly method: string
-  readonly params: JsonText | undefined
-  readonly named: string | undefined
+  params: JsonText | undefined
+  named: string | undefined
   readonly wantsProgress: boolean
   /** Legacy sessions set their level once for all requests. */
   readonly logLevel = undefined
@@ -126,7 +126,8 @@ export class InboundCall implements Call {
   /** Codes of legacy servers may pass; those of modern ones mean something else here, or nothing. */
   #projected({ error, revision, server }: Answer & { kind: 'error' }): JsonText {
     if (revision === undefined || isLegacyRevision(revision)) return error
-    const isRead = this.method === 'resources/read' && this.params !== undefined
-    return projectError(error, { server, uri: isRead ? textMember(this.params, 'uri') : undefined })
+    const { method, params } = this
+    const isRead = method === 'resources/read' && params !== undefined
+    return projectError(error, { server, uri: isRead ? textMember(params, 'uri') : undefined })
   }
 }

@@ -41,7 +41,7 @@ export class InboundCall implements Call {
   readonly client: ModernClient
   readonly caller: Caller
   readonly method: string
-  readonly params: JsonText | undefined
+  params: JsonText | undefined
   readonly wantsProgress: boolean
   readonly logLevel: LogLevel | undefined
   onCancel: ((reason: CancelReason) => void) | undefined

@@ -1,0 +1,74 @@
+import { memberOf, textMember, valueOf } from '../../kernel/json/text.js'
+import type { Item } from '../lists/listed.js'
+import type { Merged, Part } from '../lists/merge.js'
+import { type Question, ToolRanking } from './rank.js'
+import { type SearchedTool, ToolIndex } from './tool-index.js'
+
+/** So many tools are read at one go, while everybody else waits. */
+const AT_ONCE = 250
+
+/**
+ * Finds tools in merged lists. The words of a server's tools are read when somebody first searches them, and
+ * again when its list changes; clients who see the same of a server share them.
+ */
+export class ToolFinder {
+  readonly #tagsOf: (item: Item) => readonly string[]
+  readonly #indexes = new WeakMap<readonly Item[], Promise<readonly ToolIndex[]>>()
+  readonly #rankings = new WeakMap<Merged, Promise<ToolRanking>>()
+
+  /** `tagsOf`: the tags of the server of a tool. */
+  constructor(tagsOf: (item: Item) => readonly string[]) {
+    this.#tagsOf = tagsOf
+  }
+
+  /** The tools that fit a question best, best first; of one server if that is named. */
+  async find(merged: Merged, question: Question, server?: string): Promise<readonly Item[]> {
+    const parts = merged.parts.filter(part => server === undefined || part.items[0]?.server.name === server)
+    let ranking = server === undefined ? this.#rankings.get(merged) : undefined
+    if (ranking === undefined) {
+      ranking = this.#rankingOf(parts)
+      if (server === undefined) this.#rankings.set(merged, ranking)
+    }
+    const items = parts.flatMap(part => part.items)
+    return (await ranking).find(question).flatMap(at => items[at] ?? [])
+  }
+
+  async #rankingOf(parts: readonly Part[]): Promise<ToolRanking> {
+    const indexes: ToolIndex[] = []
+    for (const part of parts) indexes.push(...(await this.#indexOf(part)))
+    const names = parts.flatMap(({ items }) => items.map(({ exposed }) => exposed))
+    return new ToolRanking(indexes, at => names[at] ?? '')
+  }
+
+  #indexOf({ items }: Part): Promise<readonly ToolIndex[]> {
+    let index = this.#indexes.get(items)
+    if (index === undefined) {
+      index = this.#read(items)
+      this.#indexes.set(items, index)
+    }
+    return index
+  }
+
+  async #read(items: readonly Item[]): Promise<readonly ToolIndex[]> {
+    const [first] = items
+    const about = first === undefined ? [] : [first.server.name, ...this.#tagsOf(first)]
+    const indexes: ToolIndex[] = []
+    for (let at = 0; at < items.length; at += AT_ONCE) {
+      if (at > 0) await new Promise(setImmediate)
+      indexes.push(new ToolIndex(items.slice(at, at + AT_ONCE).map(searched), about.join(' ')))
+    }
+    return indexes
+  }
+}
+
+const searched = ({ exposed, own, text, server }: Item): SearchedTool => {
+  const schema = memberOf(text, 'inputSchema')
+  const prefix = `${server.options.alias}__`
+  return {
+    // What people renamed is found by that too.
+    name: exposed.startsWith(prefix) ? exposed.slice(prefix.length) : `${exposed} ${own}`,
+    title: textMember(text, 'title'),
+    description: textMember(text, 'description'),
+    schema: schema && valueOf(schema),
+  }
+}

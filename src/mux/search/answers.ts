@@ -1,0 +1,133 @@
+import type { Item } from '../../catalog/lists/listed.js'
+import type { Merged } from '../../catalog/lists/merge.js'
+import {
+  arrayText,
+  at,
+  elementsOf,
+  type JsonText,
+  memberOf,
+  membersOf,
+  objectText,
+  oneLine,
+  rawText,
+  repeatedKey,
+  stringOf,
+  textMember,
+} from '../../kernel/json/text.js'
+import { cutText, plainLine, plainText } from '../../kernel/plain-text.js'
+import { textBlock } from '../../model/content.js'
+import { type Answer, resulted } from '../../model/outcome.js'
+
+/** So many of the tools found come with their schema, if it is short. */
+const SCHEMAS = 3
+const SCHEMA_BYTES = 1536
+/** The longest schema that is described. */
+const LONG_SCHEMA_BYTES = 64 * 1024
+const SENTENCE_BYTES = 300
+const DESCRIPTION_BYTES = 16 * 1024
+const ARGUMENTS = 20
+const ARGUMENT_BYTES = 64
+/** Servers that are named beside what was found. */
+const SERVERS = 20
+
+/** An answer of ours to a call of a tool. */
+export const told = (words: string): Answer =>
+  resulted(objectText([['content', arrayText([textBlock(words)])]]))
+
+/** The same for a call that failed, in words for a model. */
+export const refused = (words: string): Answer => ({
+  kind: 'result',
+  result: objectText([
+    ['content', arrayText([textBlock(words)])],
+    ['isError', rawText('true')],
+  ]),
+  isError: true,
+})
+
+const HINT = new Set(['readOnlyHint'])
+const HINTS = new Set(['annotations'])
+
+/** Whether a tool is annotated as one that only reads; not if it says so twice, and perhaps both ways. */
+export const onlyReads = ({ text }: Item): boolean => {
+  const annotations = memberOf(text, 'annotations')
+  return (
+    annotations !== undefined &&
+    at(annotations, 'readOnlyHint')?.toString('latin1') === 'true' &&
+    repeatedKey(text, HINTS) === undefined &&
+    repeatedKey(annotations, HINT) === undefined
+  )
+}
+
+const markOf = (item: Item): string => (onlyReads(item) ? '[read]' : '[write]')
+
+/** What was found among so many tools, in lines for a model; the first with their schemas. */
+export const foundText = (found: readonly Item[], count: number): string => {
+  const servers = [...new Set(found.map(({ server }) => server.name))]
+  const head = `${found.length} of ${count} tools (${servers.join(', ')})`
+  return [head, ...found.map((item, place) => lineOf(item, place < SCHEMAS))].join('\n')
+}
+
+const lineOf = (item: Item, withSchema: boolean): string => {
+  const { exposed, text } = item
+  const schema = memberOf(text, 'inputSchema')
+  const said = sentenceOf(textMember(text, 'description') ?? textMember(text, 'title') ?? '')
+  const args = schema === undefined ? [] : argumentsOf(schema)
+  const line = [
+    `${exposed} ${markOf(item)}`,
+    ...(said === '' ? [] : [said]),
+    args.length === 0 ? 'No arguments.' : `Arguments: ${args.join(', ')}`,
+  ].join(' ')
+  const isShort = schema !== undefined && args.length > 0 && schema.length <= SCHEMA_BYTES
+  return withSchema && isShort ? `${line}\n  schema: ${oneLine(schema).toString()}` : line
+}
+
+const sentenceOf = (text: string): string => {
+  const line = plainLine(text.slice(0, SENTENCE_BYTES * 4).trim())
+  const end = /[.!?](?=\s|$)/.exec(line)
+  return cutText(end === null ? line : line.slice(0, end.index + 1), SENTENCE_BYTES)
+}
+
+/** The names of arguments; those that are required have a star. */
+const argumentsOf = (schema: JsonText): readonly string[] => {
+  const properties = memberOf(schema, 'properties')
+  if (properties === undefined) return []
+  const required = new Set<string | undefined>()
+  for (const name of elementsOf(memberOf(schema, 'required') ?? rawText('[]'))) required.add(stringOf(name))
+  const names: string[] = []
+  for (const { key } of membersOf(properties)) {
+    if (names.length >= ARGUMENTS) return [...names, '…']
+    names.push(`${plainLine(cutText(key, ARGUMENT_BYTES))}${required.has(key) ? '*' : ''}`)
+  }
+  return names
+}
+
+/** What to say where nothing was found: where there is something. */
+export const nothingText = ({ parts }: Merged): string => {
+  const counts = parts.flatMap(({ items }) =>
+    items[0] === undefined ? [] : [`${items[0].server.name} ${items.length}`],
+  )
+  if (counts.length === 0) return 'No tool found: no server has any.'
+  const more = counts.length > SERVERS ? ` and ${counts.length - SERVERS} more servers` : ''
+  return `No tool found; try other words, or name the product. Tools by server: ${counts.slice(0, SERVERS).join(', ')}${more}`
+}
+
+/** A tool in full. */
+export const describedText = (item: Item): string => {
+  const { exposed, text } = item
+  const schema = memberOf(text, 'inputSchema') ?? rawText('{}')
+  const described = plainText(cutText(textMember(text, 'description') ?? '', DESCRIPTION_BYTES))
+  const shown =
+    schema.length > LONG_SCHEMA_BYTES ? `too long (${schema.length} bytes)` : oneLine(schema).toString()
+  return [
+    `${exposed} ${markOf(item)}`,
+    ...(described === '' ? [] : [described]),
+    `  schema: ${shown}`,
+  ].join('\n')
+}
+
+/** What to say of a name that no tool has; `near` are some that one may have meant. */
+export const unknownText = (name: string, near: readonly Item[]): string => {
+  const names = near.map(({ exposed }) => exposed)
+  const meant = names.length === 0 ? '' : ` Did you mean ${names.join(', ')}?`
+  return `Unknown tool: ${plainLine(name.slice(0, 128))}.${meant} Use the exact name of a result of find_tools.`
+}

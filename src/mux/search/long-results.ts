@@ -1,0 +1,241 @@
+import { randomBytes } from 'node:crypto'
+import type { Clock, Timer } from '../../kernel/async/clock.js'
+import type { Caller } from '../../kernel/caller.js'
+import {
+  arrayText,
+  elementsOf,
+  type JsonText,
+  memberOf,
+  textMember,
+  textOf,
+  withMember,
+  withoutMember,
+} from '../../kernel/json/text.js'
+import { textBlock } from '../../model/content.js'
+import type { Viewer } from '../../model/links.js'
+import type { Outcome } from '../../model/outcome.js'
+
+const KEPT_MS = 10 * 60_000
+const MIB = 1024 * 1024
+/** What is kept of all, and for one client: the oldest goes first. */
+const KEPT_BYTES = 64 * MIB
+const CLIENT_BYTES = 16 * MIB
+/** A string may take two bytes for each of its characters. */
+const BYTES_PER_CHAR = 2
+/** What is shown of a line in which something was found, before and after that. */
+const AROUND = 500
+
+interface Kept {
+  readonly text: string
+  readonly caller: Caller
+  readonly view: string | undefined
+  readonly client: number
+  readonly endsMs: number
+}
+
+/** Which part of a kept result is wanted. */
+export interface Wanted {
+  readonly id: string
+  readonly offset: number
+  readonly length: number
+  readonly find: string | undefined
+}
+
+export interface LongResultsOptions {
+  readonly clock: Clock
+  /** The most characters of a result that are given at once. */
+  readonly maxChars: () => number
+  /** The name of the view of a viewer. */
+  readonly viewOf: (viewer: Viewer) => string | undefined
+}
+
+/** Cuts long results for models, and keeps them for a while so that they can be read on. */
+export class LongResults {
+  readonly #options: LongResultsOptions
+  /** Oldest first. */
+  readonly #kept = new Map<string, Kept>()
+  #bytes = 0
+  #timer: Timer | undefined
+
+  constructor(options: LongResultsOptions) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#kept.size
+  }
+
+  close(): void {
+    this.#timer?.cancel()
+    this.#kept.clear()
+    this.#bytes = 0
+  }
+
+  /** The outcome as its client gets it: one that is too long is cut at the end of a line. */
+  cut(viewer: Viewer, outcome: Outcome): Outcome {
+    const max = this.#options.maxChars()
+    // A character takes a byte at least, so that most results need not be looked at.
+    if (outcome.kind !== 'result' || outcome.result.length <= max) return outcome
+    const blocks = [...elementsOf(memberOf(outcome.result, 'content') ?? arrayText([]))].map(readBlock)
+    const whole = blocks.flatMap(({ text }) => text ?? []).join('\n')
+    if (whole.length <= max) return outcome
+    const end = lineEnd(whole, 0, max)
+    const id = this.#keep(viewer, whole)
+    const content = arrayText([...firstOf(blocks, end), textBlock(remark(id, end, whole.length))])
+    const result = withMember(withoutMember(outcome.result, 'structuredContent'), 'content', content)
+    return { ...outcome, result }
+  }
+
+  /** A part of a kept result, in words for a model; undefined if it is not kept for this viewer. */
+  read(viewer: Viewer, { id, offset, length, find }: Wanted): string | undefined {
+    const kept = this.#of(viewer, id)
+    if (kept === undefined) return undefined
+    const { text } = kept
+    if (find !== undefined && find !== '') return linesWith(text, { id, offset, length, find })
+    if (offset >= text.length) return `[The result has ${grouped(text.length)} characters.]`
+    const start = isInPair(text, offset) ? offset + 1 : offset
+    const end = lineEnd(text, start, length)
+    const more = end < text.length ? ` More: read_result id=${id} offset=${end}` : ' That is the end.'
+    const where = `[${grouped(start)} to ${grouped(end)} of ${grouped(text.length)} characters.${more}]`
+    return `${text.slice(start, end)}\n${where}`
+  }
+
+  #of(viewer: Viewer, id: string): Kept | undefined {
+    const kept = this.#kept.get(id)
+    if (kept === undefined) return undefined
+    const { caller, view } = kept
+    const { principal, scopes } = viewer.caller
+    // Another credential, or another view, may not show where it came from.
+    const mayAll = scopes === undefined || [...(caller.scopes ?? [])].every(scope => scopes.has(scope))
+    const isSame = caller.principal === principal && view === this.#options.viewOf(viewer)
+    return isSame && mayAll ? kept : undefined
+  }
+
+  /** Undefined if it is too long to be kept. */
+  #keep(viewer: Viewer, text: string): string | undefined {
+    const { clock, viewOf } = this.#options
+    const { caller, client } = viewer
+    if (text.length * BYTES_PER_CHAR > CLIENT_BYTES) return undefined
+    const id = `r${randomBytes(6).toString('hex')}`
+    const endsMs = clock.nowMs() + KEPT_MS
+    this.#kept.set(id, { text, caller, view: viewOf(viewer), client: client.id, endsMs })
+    this.#bytes += text.length * BYTES_PER_CHAR
+    this.#makeRoom(client.id)
+    this.#timer ??= clock.after(KEPT_MS, () => this.#sweep())
+    return id
+  }
+
+  #makeRoom(client: number): void {
+    const own = [...this.#kept].filter(([, kept]) => kept.client === client)
+    let bytes = own.reduce((sum, [, { text }]) => sum + text.length * BYTES_PER_CHAR, 0)
+    for (const [id, { text }] of own) {
+      if (bytes <= CLIENT_BYTES) break
+      bytes -= text.length * BYTES_PER_CHAR
+      this.#drop(id)
+    }
+    for (const id of this.#kept.keys()) {
+      if (this.#bytes <= KEPT_BYTES) break
+      this.#drop(id)
+    }
+  }
+
+  #drop(id: string): void {
+    this.#bytes -= (this.#kept.get(id)?.text.length ?? 0) * BYTES_PER_CHAR
+    this.#kept.delete(id)
+  }
+
+  #sweep(): void {
+    const nowMs = this.#options.clock.nowMs()
+    for (const [id, { endsMs }] of this.#kept) if (endsMs <= nowMs) this.#drop(id)
+    const [next] = this.#kept.values()
+    this.#timer = next && this.#options.clock.after(next.endsMs - nowMs, () => this.#sweep())
+  }
+}
+
+interface Block {
+  readonly json: JsonText
+  /** What a model reads of it; undefined for a picture and the like. */
+  readonly text: string | undefined
+  readonly isPlain: boolean
+}
+
+const readBlock = (json: JsonText): Block => {
+  const isPlain = textMember(json, 'type') === 'text'
+  const holder = isPlain ? json : memberOf(json, 'resource')
+  return { json, text: holder && textMember(holder, 'text'), isPlain }
+}
+
+/** The blocks that begin before so many characters of their texts, the last one cut; all that are no text. */
+const firstOf = (blocks: readonly Block[], end: number): readonly JsonText[] => {
+  let begin = 0
+  return blocks.flatMap(({ json, text, isPlain }) => {
+    if (text === undefined) return [json]
+    const rest = end - begin
+    begin += text.length + 1
+    if (rest <= 0) return []
+    if (text.length <= rest) return [json]
+    const shown = text.slice(0, rest).replace(/\n$/, '')
+    return [isPlain ? withMember(json, 'text', textOf(shown)) : textBlock(shown)]
+  })
+}
+
+const remark = (id: string | undefined, shown: number, all: number): string => {
+  const more =
+    id === undefined
+      ? 'The rest was too long to keep: ask for less.'
+      : `More: read_result id=${id} offset=${shown}, or find="…"`
+  return `[${grouped(shown)} of ${grouped(all)} characters. ${more}]`
+}
+
+/** Where a part of a text ends: behind its last whole line, or where that would leave less than half of it. */
+const lineEnd = (text: string, start: number, length: number): number => {
+  const end = start + length
+  if (end >= text.length) return text.length
+  const line = text.lastIndexOf('\n', end - 1) + 1
+  if (line > start + length / 2) return line
+  return isInPair(text, end) && end - 1 > start ? end - 1 : end
+}
+
+/** Whether a place is between the two halves of one character. */
+const isInPair = (text: string, place: number): boolean => {
+  const code = text.charCodeAt(place)
+  return place > 0 && code >= 0xdc00 && code <= 0xdfff
+}
+
+const linesWith = (text: string, { id, offset, length, find }: Wanted & { find: string }): string => {
+  const [lower, wanted] = [text.toLowerCase(), find.toLowerCase()]
+  // Some letters are longer in lower case; then places would not be the same.
+  const searched = lower.length === text.length ? lower : text
+  const groups: string[] = []
+  let [chars, from] = [0, offset]
+  for (;;) {
+    const at = searched.indexOf(searched === text ? find : wanted, from)
+    if (at < 0) break
+    const begin = Math.max(offset, lineBefore(text, at), at - AROUND)
+    const end = Math.min(lineAfter(text, at + find.length), at + find.length + AROUND)
+    const group = `[offset ${begin}]\n${text.slice(begin, end)}`
+    if (groups.length > 0 && chars + group.length > length) {
+      return [...groups, `[More: read_result id=${id} find=${JSON.stringify(find)} offset=${begin}]`].join('\n')
+    }
+    groups.push(group)
+    chars += group.length
+    from = Math.max(end, at + 1)
+  }
+  if (groups.length === 0) return `[No line from offset ${offset} on has ${JSON.stringify(find)}.]`
+  return [...groups, '[No other line has it.]'].join('\n')
+}
+
+/** Where the line before that of a place begins. */
+const lineBefore = (text: string, place: number): number => {
+  const own = place === 0 ? 0 : text.lastIndexOf('\n', place - 1) + 1
+  return own < 2 ? 0 : text.lastIndexOf('\n', own - 2) + 1
+}
+
+/** Where the line after that of a place ends. */
+const lineAfter = (text: string, place: number): number => {
+  const own = text.indexOf('\n', place)
+  const next = own < 0 ? -1 : text.indexOf('\n', own + 1)
+  return next < 0 ? text.length : next
+}
+
+const grouped = (count: number): string => String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')

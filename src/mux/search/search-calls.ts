@@ -1,0 +1,222 @@
+import type { Catalog } from '../../catalog/catalog.js'
+import type { Item } from '../../catalog/lists/listed.js'
+import type { Merged } from '../../catalog/lists/merge.js'
+import type { Owners } from '../../catalog/owners.js'
+import { ToolFinder } from '../../catalog/search/finder.js'
+import {
+  isSearchTool,
+  READ_CHARS,
+  READ_CHARS_MAX,
+  type SearchToolName,
+} from '../../catalog/search/search-tools.js'
+import { Fault } from '../../kernel/faults.js'
+import {
+  type JsonText,
+  JsonTextError,
+  kindOf,
+  memberOf,
+  oneLine,
+  rawText,
+  readJson,
+  stringOf,
+  textMember,
+  textOf,
+  withMember,
+  withoutMember,
+} from '../../kernel/json/text.js'
+import type { Call, Viewer } from '../../model/links.js'
+import { type Answer, failed, type Outcome } from '../../model/outcome.js'
+import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
+import { stillWanted } from '../calls/call-events.js'
+import type { ServerStarter } from '../clients/server-starter.js'
+import { describedText, foundText, nothingText, onlyReads, refused, told, unknownText } from './answers.js'
+import { Arguments, BadArguments } from './arguments.js'
+import type { LongResults } from './long-results.js'
+
+/** Names that are near to an unknown one. */
+const NEAR = 3
+/** The longest schema that an error about arguments says. */
+const SCHEMA_BYTES = 2048
+const DESCRIBED_MAX = 10
+/** What is looked at of a name that no tool has. */
+const NAME_CHARS = 200
+
+export interface SearchCallsContext {
+  readonly catalog: Catalog
+  readonly owners: Owners
+  readonly starter: ServerStarter
+  readonly longResults: LongResults
+}
+
+/**
+ * Serves the tools of search mode. A call by one of them is renamed to what it calls, and goes on like any
+ * other; the rest is answered here.
+ */
+export class SearchCalls {
+  readonly #context: SearchCallsContext
+  readonly #finder: ToolFinder
+
+  constructor(context: SearchCallsContext) {
+    const { catalog } = context
+    this.#context = context
+    this.#finder = new ToolFinder(({ server }) => catalog.viewOf(server.options).exposure.tags)
+  }
+
+  /** Whether a client searches tools; one that was shown no list yet has that chosen now. */
+  isFor(viewer: Viewer): boolean {
+    const { catalog } = this.#context
+    return (catalog.choiceOf(viewer.client) ?? catalog.choice(viewer))?.mode === 'search'
+  }
+
+  /** Takes the call of a tool if it is one of ours; `goOn` is called once it is that of a server's tool. */
+  take(call: Call, goOn: () => void): boolean {
+    const name = call.named ?? (call.params && textMember(call.params, 'name'))
+    if (name === undefined || !isSearchTool(name) || !this.isFor(call)) return false
+    const isWanted = stillWanted(call)
+    this.#serve(call, name, () => isWanted() && goOn())
+      .then(answer => {
+        if (answer !== undefined) call.end(answer)
+      })
+      .catch((thrown: unknown) =>
+        call.end(thrown instanceof BadArguments ? refused(thrown.message) : failed(Fault.from(thrown))),
+      )
+    return true
+  }
+
+  /** Resolves with the answer; undefined if a server gives it. */
+  async #serve(call: Call, name: SearchToolName, goOn: () => void): Promise<Answer | undefined> {
+    const text = call.params && memberOf(call.params, 'arguments')
+    switch (name) {
+      case 'call_read_tool':
+      case 'call_write_tool': {
+        const { exposed, args } = calledIn(text)
+        // Most names are known, and their calls lose no turn here.
+        const known = this.#context.catalog.find(call, 'tools', exposed)
+        const item = known ?? (await this.#lookUp(call, exposed))
+        if (item === undefined) return refused(unknownText(exposed, await this.#near(call, exposed)))
+        if (name === 'call_read_tool' && !(item !== 'ours' && onlyReads(item)))
+          return refused(`${exposed} may change things: use call_write_tool`)
+        this.#rename(call, exposed, args, item)
+        goOn()
+        return undefined
+      }
+      case 'find_tools':
+        return this.#find(call, new Arguments(text))
+      case 'describe_tools':
+        return this.#describe(call, new Arguments(text))
+      case 'read_result':
+        return this.#read(call, new Arguments(text))
+    }
+  }
+
+  async #find(call: Call, args: Arguments): Promise<Answer> {
+    const query = args.needed('query', 500)
+    const also = args.texts('also', 4, 200)
+    const server = args.text('server')
+    const limit = args.whole('limit', { least: 1, most: 20, usual: 5 })
+    const all = await this.#all(call)
+    const servers = all.parts.flatMap(({ items }) => items[0]?.server.name ?? [])
+    if (server !== undefined && !servers.includes(server))
+      return refused(`server: none with tools has this name. ${nothingText(all)}`)
+    const found = await this.#finder.find(all, { query, also, limit }, server)
+    if (found.length === 0) return told(nothingText(all))
+    const count = all.parts
+      .filter(({ items }) => server === undefined || items[0]?.server.name === server)
+      .reduce((sum, { items }) => sum + items.length, 0)
+    return told(foundText(found, count))
+  }
+
+  async #describe(call: Call, args: Arguments): Promise<Answer> {
+    const names = args.texts('names', DESCRIBED_MAX)
+    if (names.length === 0) throw new BadArguments('names: must be a list of names')
+    const { byExposed } = await this.#all(call)
+    const texts: string[] = []
+    for (const name of new Set(names)) {
+      const item = byExposed.get(name)
+      texts.push(item === undefined ? unknownText(name, await this.#near(call, name)) : describedText(item))
+    }
+    return names.some(name => byExposed.has(name)) ? told(texts.join('\n')) : refused(texts.join('\n'))
+  }
+
+  #read(call: Call, args: Arguments): Answer {
+    const id = args.needed('id', 64)
+    const text = this.#context.longResults.read(call, {
+      id,
+      offset: args.whole('offset', { least: 0, most: Number.MAX_SAFE_INTEGER, usual: 0 }),
+      length: args.whole('length', { least: 1, most: READ_CHARS_MAX, usual: READ_CHARS }),
+      find: args.text('find', 200),
+    })
+    return text === undefined
+      ? refused('id: there is no such result any more. Call the tool again.')
+      : told(text)
+  }
+
+  /** All tools that exist for a viewer, as fresh as in a list. */
+  async #all(viewer: Viewer): Promise<Merged> {
+    const { catalog, starter } = this.#context
+    await catalog.refresh(viewer, 'tools', starter.waitMsFor(viewer))
+    return catalog.merged(viewer, 'tools')
+  }
+
+  async #near(viewer: Viewer, name: string): Promise<readonly Item[]> {
+    const question = { query: name.slice(0, NAME_CHARS), also: [], limit: NEAR }
+    return await this.#finder.find(this.#context.catalog.merged(viewer, 'tools'), question)
+  }
+
+  /** A tool whose name is in no list that was read; `ours` is one by which people sign in. */
+  async #lookUp(viewer: Viewer, exposed: string): Promise<Item | 'ours' | undefined> {
+    const { catalog, owners } = this.#context
+    try {
+      const owned = await owners.named(viewer, 'tools', exposed)
+      return catalog.find(viewer, 'tools', exposed) ?? (owned.isOurs === true ? 'ours' : undefined)
+    } catch (thrown) {
+      const fault = Fault.from(thrown)
+      if (fault.code === 'invalid-params') return undefined
+      throw fault
+    }
+  }
+
+  #rename(call: Call, exposed: string, args: JsonText | undefined, item: Item | 'ours'): void {
+    const bare = withoutMember(call.params ?? rawText('{}'), 'name', 'arguments')
+    const named = withMember(bare, 'name', textOf(exposed))
+    call.params = args === undefined ? named : withMember(named, 'arguments', args)
+    // Whether anything else stands there does not change.
+    if (call.named !== undefined) call.named = exposed
+    const end = call.end.bind(call)
+    call.end = outcome => end(this.#shown(call, outcome, item))
+  }
+
+  #shown(call: Call, outcome: Outcome, item: Item | 'ours'): Outcome {
+    if (outcome.kind !== 'error' || item === 'ours') return this.#context.longResults.cut(call, outcome)
+    if (errorCode(outcome.error) !== RPC_CODES['invalid-params']) return outcome
+    const schema = memberOf(item.text, 'inputSchema')
+    const message = textMember(outcome.error, 'message') ?? ''
+    const words =
+      schema !== undefined && schema.length <= SCHEMA_BYTES
+        ? `${message}\nIts input schema: ${oneLine(schema).toString()}`
+        : `${message}\ndescribe_tools says what it takes.`
+    return { ...outcome, error: withMember(outcome.error, 'message', textOf(words)) }
+  }
+}
+
+/** What a call names; models also write arguments as the text of JSON. Throws BadArguments. */
+const calledIn = (text: JsonText | undefined): { readonly exposed: string; readonly args?: JsonText } => {
+  const exposed = text && textMember(text, 'name')
+  if (text === undefined || exposed === undefined) throw new BadArguments('name: must be text')
+  const given = memberOf(text, 'arguments')
+  if (given === undefined || given.toString('latin1') === 'null') return { exposed }
+  const written = stringOf(given)
+  const args = written === undefined ? given : parsed(written)
+  if (args === undefined || kindOf(args) !== 'object')
+    throw new BadArguments('arguments: must be an object, the arguments of the tool')
+  return { exposed, args }
+}
+
+const parsed = (written: string): JsonText | undefined => {
+  try {
+    return readJson(Buffer.from(written))
+  } catch (thrown) {
+    if (thrown instanceof JsonTextError) return undefined
+    throw thrown
+  }
+}
