@@ -203,13 +203,14 @@ const isInPair = (text: string, place: number): boolean => {
 }
 
 const linesWith = (text: string, { id, offset, length, find }: Wanted & { find: string }): string => {
-  const [lower, wanted] = [text.toLowerCase(), find.toLowerCase()]
+  const lower = text.toLowerCase()
   // Some letters are longer in lower case; then places would not be the same.
-  const searched = lower.length === text.length ? lower : text
+  const isFolded = lower.length === text.length
+  const [searched, wanted] = isFolded ? [lower, find.toLowerCase()] : [text, find]
   const groups: string[] = []
   let [chars, from] = [0, offset]
   for (;;) {
-    const at = searched.indexOf(searched === text ? find : wanted, from)
+    const at = searched.indexOf(wanted, from)
     if (at < 0) break
     const begin = Math.max(offset, lineBefore(text, at), at - AROUND)
     const end = Math.min(lineAfter(text, at + find.length), at + find.length + AROUND)
