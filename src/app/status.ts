@@ -1,8 +1,10 @@
+import type { Listed } from '../catalog/lists/listed.js'
 import { aliasOf } from '../catalog/names/names.js'
 import type { ProxyConfig, ServerConfig, WaitingServer } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
 import type { Hits, LimitCounters, Pressure } from '../kernel/limit-counters.js'
 import type { LimitName } from '../kernel/limits.js'
+import { tokensOfTool } from '../kernel/tool-cost.js'
 import type { ListName } from '../model/listing.js'
 import { type LoginReason, loginReasonOf } from '../model/login.js'
 import type { Admission } from '../mux/calls/admission.js'
@@ -13,6 +15,7 @@ import type { Server } from '../peers/server.js'
 import { failuresOf, type ServerState } from '../peers/server-state.js'
 import { lacksWorkspace } from '../peers/sharing.js'
 import type { Logins } from './credentials/logins.js'
+import { type Exposed, exposed } from './exposed.js'
 import { IDENTITY } from './identity.js'
 import { residentBytes } from './memory-pressure.js'
 import type { Children } from './processes/children.js'
@@ -37,6 +40,8 @@ export interface ServerStatus {
   readonly principals?: { readonly served: number; readonly signedIn: number }
   /** How many items clients see on its best connection; undefined until it was reached once. */
   readonly items: Readonly<Record<ListName, number>> | undefined
+  /** About how many tokens the list of its tools costs a model; known when they are. */
+  readonly tokens: number | undefined
   /** The lists that were cut at a limit. */
   readonly truncated: readonly ListName[]
   /** Consecutive failures up to now. */
@@ -97,7 +102,7 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
     (one, other) => rankOf(one) - rankOf(other),
   )
   const [best] = connections
-  const { facts, items, truncated } = context.router.catalog.summary(server, connections)
+  const { facts, items, listed, truncated } = context.router.catalog.summary(server, connections)
   const loss = lastLossOf(connections)
   const trouble = context.logins.troubleOf(server.options)
   return {
@@ -114,6 +119,7 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
     }),
     // What one of them sees says nothing of the others.
     items: isPerPrincipal ? undefined : facts && items,
+    tokens: isPerPrincipal ? undefined : tokensOf(listed('tools')),
     truncated,
     ...absence(best, nowMs),
     ...(trouble && { why: trouble.message }),
@@ -123,6 +129,18 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
     lastFault: lastFaultOf(server, context),
     remarks: remarksOn(server, best, context),
   }
+}
+
+const tokens = new WeakMap<Listed, number>()
+
+/** Counted once for a list. */
+const tokensOf = (listed: Listed | undefined): number | undefined => {
+  if (listed === undefined) return undefined
+  const known = tokens.get(listed)
+  if (known !== undefined) return known
+  const count = Math.ceil(listed.items.reduce((sum, { text }) => sum + tokensOfTool(text), 0))
+  tokens.set(listed, count)
+  return count
 }
 
 /** A server that has not joined the others yet. */
@@ -147,6 +165,7 @@ const NEVER_MET = {
   connections: 0,
   clients: 0,
   items: undefined,
+  tokens: undefined,
   truncated: [],
   failures: 0,
   retryMs: undefined,
@@ -281,6 +300,8 @@ export interface ProxyStatus {
   readonly servers: readonly ServerStatus[]
   /** Servers that were removed from the configuration, or replaced, and still have calls in flight. */
   readonly leaving: readonly ServerStatus[]
+  /** How clients are shown tools: directly, or by search. */
+  readonly exposed: readonly Exposed[]
   /** Undefined if nobody has to prove anything. */
   readonly auth: AuthStatus | undefined
   /** Undefined if the configuration is not from a file. */
@@ -306,6 +327,7 @@ export const proxyStatus = (context: StatusContext): ProxyStatus => {
     limits: bounds.hits,
     servers: [...router.pool.servers.flatMap(statusOf), ...context.config().waiting.map(waitingStatus)],
     leaving: [...router.pool.leaving].flatMap(statusOf),
+    exposed: exposed(router),
     auth: authStatus(context),
     config: context.configStatus?.(),
   }

@@ -173,6 +173,11 @@ export class Catalog {
     return this.#options.clientViews?.of(client)
   }
 
+  /** The name of the view of a client; `default` for one that sees all there is. */
+  viewNameOf(client: Client): string {
+    return this.#options.clientViews?.nameFor(client) ?? 'default'
+  }
+
   /** Whether a server, or what it has of a list, exists for a viewer; it may have left by now. */
   sees({ client, caller }: Viewer, server: ServerOptions, list?: ListName): boolean {
     const [shown, view] = [this.viewOf(server), this.viewFor(client)]

@@ -125,7 +125,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   const longResults = new LongResults({
     clock,
     maxChars: options.resultsMax ?? (() => Number.POSITIVE_INFINITY),
-    viewOf: ({ client }) => options.clientViews?.nameFor(client),
+    viewOf: ({ client }) => catalog.viewNameOf(client),
   })
   const searchCalls =
     options.exposing && new SearchCalls({ catalog, owners, starter, longResults })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { ToolRules } from '../../src/catalog/exposure.js'
-import { createToolFilter } from '../../src/catalog/exposure.js'
-import { rawText } from '../../src/kernel/json/text.js'
+import { createToolFilter, describedBy } from '../../src/catalog/exposure.js'
+import { rawText, valueOf } from '../../src/kernel/json/text.js'
 
 const filter = (rules: Partial<ToolRules>) =>
   createToolFilter({ allow: undefined, deny: [], rename: {}, override: {}, ...rules })
@@ -57,3 +57,14 @@ t.test(
     t.equal(overridden('z', rawText('{}')).toString(), '{"title":"T"}')
   },
 )
+
+t.test('a tool that says nothing of itself is described by a template', async t => {
+  const silent = rawText(
+    '{"name":"run","title":"Run it","inputSchema":{"properties":{"sql":{},"limit":{}}},"description":" "}',
+  )
+  const described = (template: string, tool = silent): unknown =>
+    (valueOf(describedBy(template, tool, 'db')) as { description: unknown }).description
+  t.equal(described('{title} ({name}) of {server}: {arguments}; {other}'), 'Run it (run) of db: sql, limit; {other}')
+  t.equal(described('{title}', rawText('{"name":"x"}')), 'x')
+  t.equal(described('{title}', rawText('{"name":"x","description":"mine"}')), 'mine')
+})

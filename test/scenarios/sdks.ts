@@ -30,14 +30,22 @@ interface Place {
   readonly wsUrl: string
 }
 
+interface Opened {
+  readonly client: OldClient
+  readonly transport: unknown
+  readonly sampling: unknown
+  /** Undefined before there was any. */
+  readonly elicitation: unknown
+}
+
 interface Sdk {
-  readonly open: (place: Place) => Promise<{ client: OldClient; transport: unknown; sampling: unknown }>
+  readonly open: (place: Place) => Promise<Opened>
   /** A tool is called by its parameters and options, without the schema of its result. */
   readonly isNew?: boolean
 }
 
 const INFO = { name: 'test', version: '1' }
-const CAPABILITIES = { capabilities: { sampling: {} } }
+const CAPABILITIES = { capabilities: { sampling: {}, elicitation: {} } }
 const SAMPLED = { role: 'assistant', content: { type: 'text', text: 'a haiku' }, model: 'test' }
 const SERVERS = ['legacy', 'legacyhttp', 'modern', 'modernhttp']
 const REVISIONS: Readonly<Record<string, string>> = { modern: '2026-07-28', modernhttp: '2026-07-28' }
@@ -45,13 +53,14 @@ const REVISIONS: Readonly<Record<string, string>> = { modern: '2026-07-28', mode
 /** A package of SDK v1 with one of its transports. */
 const v1 = (
   client: () => Promise<{ Client: unknown }>,
-  types: () => Promise<{ CreateMessageRequestSchema: unknown }>,
+  types: () => Promise<{ CreateMessageRequestSchema: unknown; ElicitRequestSchema?: unknown }>,
   transport: (place: Place) => Promise<unknown>,
 ): Sdk => ({
   open: async place => {
     const { Client } = (await client()) as { Client: new (info: object, options: object) => OldClient }
-    const { CreateMessageRequestSchema: sampling } = await types()
-    return { client: new Client(INFO, CAPABILITIES), transport: await transport(place), sampling }
+    const { CreateMessageRequestSchema: sampling, ElicitRequestSchema: elicitation } = await types()
+    const options = elicitation === undefined ? { capabilities: { sampling: {} } } : CAPABILITIES
+    return { client: new Client(INFO, options), transport: await transport(place), sampling, elicitation }
   },
 })
 
@@ -64,6 +73,7 @@ const v2 = (mode: 'legacy' | 'auto' | { pin: string }): Sdk => ({
       client,
       transport: new StreamableHTTPClientTransport(new URL(url)),
       sampling: 'sampling/createMessage',
+      elicitation: 'elicitation/create',
     }
   },
 })
@@ -164,6 +174,56 @@ const session = async (t: Test, client: OldClient, alias: string, isNew: boolean
   )
 }
 
+const OWN = ['find_tools', 'describe_tools', 'call_read_tool', 'call_write_tool', 'read_result']
+const ELICITATION = {
+  method: 'elicitation/create',
+  params: { message: 'Which?', requestedSchema: { type: 'object', properties: { day: { type: 'string' } } } },
+}
+const ELICITED = { action: 'accept', content: { day: 'monday' } }
+
+/** The place of the view in which tools are searched. */
+const searching = ({ command, url, sseUrl, wsUrl }: Place): Place => ({
+  command: [...command, '--view', 'searching'],
+  url: `${url}/searching`,
+  sseUrl: `${sseUrl}/searching`,
+  wsUrl: `${wsUrl}/searching`,
+})
+
+/** Finds tools and calls them, has one ask its user, and cancels one. */
+const search = async (
+  t: Test,
+  { client, sampling, elicitation }: Opened,
+  alias: string,
+  isNew: boolean,
+): Promise<void> => {
+  const own = async (name: string, args: object, options: object = {}): Promise<string> => {
+    const params = { name, arguments: args }
+    const answer = isNew
+      ? await client.callTool(params, options)
+      : await client.callTool(params, undefined, options)
+    return answer.content[0].text
+  }
+  const through = async (tool: string, args: object, options?: object): Promise<Loose> =>
+    JSON.parse(await own('call_write_tool', { name: `${alias}__${tool}`, arguments: args }, options))
+  t.match(await own('find_tools', { query: 'echo', server: alias }), `\n${alias}__echo [write]`)
+  t.match(await own('describe_tools', { names: [`${alias}__echo`] }), 'schema: {"type":"object"}')
+  t.match(await own('call_read_tool', { name: `${alias}__echo` }), 'use call_write_tool')
+  t.same(await through('echo', { a: 'é' }), { a: 'é' }, `${alias}: a call`)
+  const key = `${t.name} ${alias}`
+  if (elicitation === undefined) {
+    client.setRequestHandler(sampling, async () => SAMPLED)
+    t.match(await through('ask', { ...SAMPLING, key }), SAMPLED, `${alias}: a sample`)
+  } else {
+    client.setRequestHandler(elicitation, async () => ELICITED)
+    t.match(await through('ask', { ...ELICITATION, key }), ELICITED, `${alias}: an answer of its user`)
+  }
+  t.same(await through('ran', { key }), { begun: 1, done: 1 }, `${alias}: which was taken once`)
+  const abort = new AbortController()
+  const begun = { signal: abort.signal, onprogress: () => abort.abort('enough') }
+  await t.rejects(through('wait', { key }, begun), /enough|abort/i, `${alias}: a call is cancelled`)
+  t.match(await through('cancels', { key }), { stopped: 1 }, `${alias}: and its server hears of it`)
+}
+
 t.setTimeout(600_000)
 t.test('clients of every age list and call everything, at servers of both eras behind one proxy', async t => {
   const entries = await Promise.all(
@@ -174,9 +234,10 @@ t.test('clients of every age list and call everything, at servers of both eras b
     }),
   )
   const servers = Object.fromEntries(entries)
-  const face = await startProxy(t, servers, { startupWait: '20s' }).listen({ port: 0 })
+  const views = { searching: { servers: ['legacy', 'modern'], expose: 'search' } }
+  const face = await startProxy(t, servers, { startupWait: '20s', more: { views } }).listen({ port: 0 })
   const file = join(t.testdir(), 'mcp.json')
-  writeFileSync(file, JSON.stringify({ mcpServers: servers, startupWait: '20s', knownServers: false }))
+  writeFileSync(file, JSON.stringify({ mcpServers: servers, views, startupWait: '20s', knownServers: false }))
   const place = {
     command: [process.execPath, BIN, 'stdio', '--config', file],
     url: face.url,
@@ -200,6 +261,18 @@ t.test('clients of every age list and call everything, at servers of both eras b
         t.ok(resources.includes(`${alias}+file:///5`), `${alias}: its resources are listed`)
         await session(t, client, alias, isNew)
       }
+    })
+    await t.test(`${title}, searching tools`, async t => {
+      const opened = await open(searching(place))
+      const { client, transport } = opened
+      await client.connect(transport)
+      t.teardown(() => client.close())
+      const { tools } = await client.listTools()
+      t.same(
+        tools.map(({ name }: Loose) => name),
+        OWN,
+      )
+      for (const alias of views.searching.servers) await search(t, opened, alias, isNew)
     })
   }
 })

@@ -8,6 +8,7 @@ import { MASK, sanitizeLine } from '../../kernel/mask.js'
 import type { Call, Client } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
+import { exposedTo } from '../exposed.js'
 import { processBytes } from '../processes/process-bytes.js'
 import type { Inside } from './inside.js'
 
@@ -115,9 +116,13 @@ export const clientsView = ({ router }: Inside) => {
     transport: client.via,
     principal: sanitizeLine(client.principal),
     calls: underWay.get(client) ?? 0,
+    ...shownHow(exposedTo(router, client)),
   }))
   return { version: 1, clients }
 }
+
+const shownHow = (found: ReturnType<typeof exposedTo>) =>
+  found && { view: found.view, tools: { mode: found.mode, why: found.why } }
 
 /** The calls under way and the last that are over, those after `after` alone; nothing of their contents. */
 export const callsView = ({ router, clock }: Inside, after = 0) => {

@@ -12,6 +12,7 @@ import { arrayText, type JsonText, memberOf, objectText, stringOf } from '../../
 import { sanitizeLine } from '../../kernel/mask.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { isLegacyRevision } from '../../model/revision.js'
+import { exposed } from '../exposed.js'
 import type { Inside } from './inside.js'
 import { inServer, placed } from './places.js'
 import { type Cause, isAnswered, stateCauses, type Verdict, type Why } from './verdicts.js'
@@ -158,11 +159,19 @@ const explainItem = (inside: Inside, query: string, found: Found): Why => {
     const [{ verdict } = { verdict: 'hidden' as const }] = gone
     return { ...base, verdict, answered: false, causes: gone }
   }
-  const causes = [...changesOf(inside, found), ...state]
+  const causes = [...changesOf(inside, found), ...(list === 'tools' ? searches(inside) : []), ...state]
   const answered = status !== undefined && isAnswered(status)
   const verdict = answered ? 'shown' : (state[0]?.verdict ?? 'shown')
   return { ...base, verdict, answered, causes }
 }
+
+/** Who finds a tool only by searching it, unless it is pinned. */
+const searches = ({ router }: Inside): readonly Cause[] =>
+  exposed(router).flatMap(({ client, view, mode, why }): readonly Cause[] => {
+    if (mode === 'direct') return []
+    const words = `${client} (view ${view}) finds it by find_tools, unless it is pinned: ${why}`
+    return [{ verdict: 'remark', words }]
+  })
 
 /** Why clients do not see an item; empty if they do. */
 const leftOutFor = (inside: Inside, { view, list, own, raw }: Found): readonly Cause[] => {

@@ -22,12 +22,14 @@ export const list = defineVerb({
   flags: {
     config: configOption,
     json: { type: 'boolean', describe: 'One JSON document, with all items as their servers wrote them' },
+    tokens: { type: 'boolean', describe: 'What the tools of each server cost a model that is shown them all' },
     login: loginOption,
     'log-level': logLevelOption,
   },
   examples: [
     ['mcp-proxy list', 'What clients see, and which servers failed and why'],
     ['mcp-proxy list --config mcp.json', 'What clients of this configuration see'],
+    ['mcp-proxy list --tokens', 'Which servers cost most of a model’s context'],
     ['mcp-proxy list --config mcp.json --json | jq -r ".tools[].name"', 'The names of all tools'],
   ],
   async run(args) {
@@ -40,8 +42,11 @@ export const list = defineVerb({
         if (fault !== undefined) throw fault
         return {
           code: servers.some(({ state }) => state === 'ready') ? EXIT.ok : EXIT.failure,
-          show: () =>
-            print(args.json === true ? documentText(servers, found) : tables(servers, found, stdoutLook())),
+          show: () => {
+            const isCost = args.tokens === true
+            if (args.json === true) print(isCost ? costDocument(servers) : documentText(servers, found))
+            else print(isCost ? costTable(servers, stdoutLook()) : tables(servers, found, stdoutLook()))
+          },
         }
       }),
     )
@@ -86,6 +91,35 @@ const documentText = (servers: readonly ServerStatus[], found: Found): JsonText 
     ],
     ...[...found].map(([name, items]) => [name, arrayText(items)] as const),
   ])
+
+// ── what tools cost ──
+
+interface Cost {
+  readonly name: string
+  readonly tools: number
+  /** By estimate: bytes of names, descriptions and schemas, divided by four. */
+  readonly tokens: number
+}
+
+/** Most expensive first, with the sum of all. */
+const costsOf = (servers: readonly ServerStatus[]): { readonly costs: readonly Cost[]; readonly all: Cost } => {
+  const costs = servers
+    .map(({ name, items, tokens = 0 }) => ({ name, tools: items?.tools ?? 0, tokens }))
+    .sort((one, other) => other.tokens - one.tokens)
+  const sum = (key: 'tools' | 'tokens'): number => costs.reduce((total, cost) => total + cost[key], 0)
+  return { costs, all: { name: 'all', tools: sum('tools'), tokens: sum('tokens') } }
+}
+
+const costDocument = (servers: readonly ServerStatus[]): JsonText => {
+  const { costs, all } = costsOf(servers)
+  return textOf({ version: 1, servers: costs, tools: all.tools, tokens: all.tokens })
+}
+
+const costTable = (servers: readonly ServerStatus[], look: Look): string => {
+  const { costs, all } = costsOf(servers)
+  const rows = [...costs, all].map(({ name, tools, tokens }) => [name, String(tools), `~${tokens}`])
+  return tableText(['SERVER', 'TOOLS', 'TOKENS'], rows, look)
+}
 
 const tables = (servers: readonly ServerStatus[], found: Found, look: Look): string => {
   const rows = servers.map(server => [

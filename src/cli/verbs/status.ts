@@ -130,7 +130,8 @@ export const shown = (found: ProxyStatus): string => {
   ]
   const table = tableText(HEADINGS, [...found.servers, ...leavingOf(found)].map(rowOf), stdoutLook())
   const top = [head.join(', '), ...configLines(found), ...authLines(found)].join('\n')
-  return [top, table, ...principalLines(found), ...limitLines(found)].join('\n\n')
+  const lines = [exposedLines(found), principalLines(found), limitLines(found)]
+  return [top, table, ...lines.map(each => each.join('\n')).filter(Boolean)].join('\n\n')
 }
 
 /** Absent in older versions. */
@@ -160,6 +161,14 @@ const authLines = ({ auth }: Partial<ProxyStatus>): readonly string[] => {
   ]
   return [`auth: ${sources.join(', ') || 'nobody has a token'}; ${count(refused, 'refused credential')}`]
 }
+
+/** How clients are shown tools; absent in older versions. */
+const exposedLines = ({ exposed = [] }: Partial<ProxyStatus>): readonly string[] =>
+  exposed.map(({ client, view, mode, why, clients }) => {
+    const who = `${client || 'a client without a name'}${clients > 1 ? ` (${clients})` : ''}`
+    const where = view === 'default' ? '' : `, view ${view}`
+    return `${who}${where}: ${mode === 'search' ? 'searches tools' : 'is shown all tools'}; ${why}`
+  })
 
 /** Where each has a login of his own. */
 const principalLines = ({ servers }: ProxyStatus): readonly string[] =>

@@ -28,7 +28,7 @@ const AROUND = 500
 interface Kept {
   readonly text: string
   readonly caller: Caller
-  readonly view: string | undefined
+  readonly view: string
   readonly client: number
   readonly endsMs: number
 }
@@ -46,7 +46,7 @@ export interface LongResultsOptions {
   /** The most characters of a result that are given at once. */
   readonly maxChars: () => number
   /** The name of the view of a viewer. */
-  readonly viewOf: (viewer: Viewer) => string | undefined
+  readonly viewOf: (viewer: Viewer) => string
 }
 
 /** Cuts long results for models, and keeps them for a while so that they can be read on. */

@@ -35,6 +35,16 @@ t.test('list --json is one document that holds items as they came', async t => {
   })
 })
 
+t.test('list --tokens shows what the tools of each server cost a model', async t => {
+  const file = configFile(t, { one: tiny(), two: tiny('--die') })
+  const { out } = await runHere(t, 'list', '--config', file, '--tokens')
+  t.match(out, /^SERVER +TOOLS +TOKENS\none +6 +~\d+\ntwo +0 +~0\nall +6 +~\d+\n/)
+  const json = JSON.parse((await runHere(t, 'list', '--config', file, '--tokens', '--json')).out) as {
+    tokens: number
+  }
+  t.match(json, { version: 1, tools: 6, servers: [{ name: 'one', tools: 6, tokens: json.tokens }, { tokens: 0 }] })
+})
+
 t.test('list ends with 4 when no server could be reached, and 3 when none is configured', async t => {
   const dead = await runHere(t, 'list', '--config', configFile(t, { two: tiny('--die') }))
   t.match(dead, { code: 4, out: /exited with code 3/ })

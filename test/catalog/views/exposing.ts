@@ -1,0 +1,70 @@
+import t from 'tap'
+import { type Amount, Exposing, type ExposingOptions } from '../../../src/catalog/views/exposing.js'
+import type { Router } from '../../../src/mux/router.js'
+import { FakeClient } from '../../support/client/fake-client.js'
+
+/** No client of these tests makes requests. */
+const ROUTER = {} as Router
+
+const exposing = (more: Partial<ExposingOptions> = {}): Exposing =>
+  new Exposing({ expose: {}, views: [], clients: [], ...more }, ({ view = 'default' }) => view)
+
+const amount = (tools: number, tokens = 1): Amount => ({ tools, tokens: () => tokens })
+
+/** client, tools, tokens → how it is shown them, and why */
+const ROWS: readonly (readonly [string, number, number, 'direct' | 'search', string])[] = [
+  ['cursor-vscode', 40, 5000, 'direct', '40 of at most 40 tools, about 5000 of 10000 tokens'],
+  ['Cursor', 41, 5000, 'search', '41 tools, and it takes 40'],
+  ['windsurf-client', 100, 1, 'direct', '100 of at most 100 tools, about 1 of 10000 tokens'],
+  ['windsurf-client', 101, 1, 'search', '101 tools, and it takes 100'],
+  ['Visual Studio Code - Insiders', 129, 1, 'search', '129 tools, and it takes 128'],
+  ['vscode', 128, 10_001, 'search', 'about 10001 tokens, and 10000 are allowed'],
+  ['somebody', 128, 10_000, 'direct', '128 of at most 128 tools, about 10000 of 10000 tokens'],
+  ['claude-code', 5000, 500_000, 'direct', 'it loads tools by need'],
+  ['copilot-cli', 5000, 500_000, 'direct', 'it loads tools by need'],
+]
+
+t.test('a client is shown as many tools as it takes, and else searches them', async t => {
+  for (const [name, tools, tokens, mode, why] of ROWS) {
+    const client = new FakeClient(ROUTER, { name })
+    t.match(exposing().choose(client, 'v', amount(tools, tokens)), { mode, why }, name)
+  }
+})
+
+t.test('what the configuration says of the client comes first, then of its view, then of all', async t => {
+  const rules = exposing({
+    expose: { mode: 'direct', pin: ['a'], tokens: 5 },
+    views: [{ name: 'v', expose: { mode: 'search', pin: ['b'] } }],
+    clients: [
+      { name: 'some*', maxTools: 7, expose: undefined },
+      { name: '*one', maxTools: 9, expose: { mode: 'auto' } },
+    ],
+  })
+  const said = (about: ConstructorParameters<typeof FakeClient>[1], tools = 1) => {
+    const { mode, why, pins } = rules.choose(new FakeClient(ROUTER, about), 'v', amount(tools, 6))
+    return [mode, why, ['a', 'b'].filter(name => pins?.has(name)), pins?.max]
+  }
+  const SAID = 'the configuration says so'
+  t.same(said({ name: 'x' }), ['direct', SAID, ['a'], 123])
+  t.same(said({ name: 'x', view: 'v' }), ['search', SAID, ['b'], 123])
+  t.same(said({ name: 'someone', view: 'v' }, 8), ['search', '8 tools, and it takes 7', ['b'], 2])
+  t.same(said({ name: 'someone' }, 7), ['search', 'about 6 tokens, and 5 are allowed', ['a'], 2])
+  t.same(said({ name: 'claude-code' }), ['direct', SAID, ['a'], Number.POSITIVE_INFINITY])
+})
+
+t.test('a session keeps what was chosen, whatever a reload says', async t => {
+  const rules = exposing({ expose: { mode: 'search' } })
+  const [client, other] = [new FakeClient(ROUTER), new FakeClient(ROUTER)]
+  t.equal(rules.known(client)?.mode, 'search')
+  rules.reload({ expose: {}, views: [], clients: [] })
+  t.equal(rules.known(client)?.mode, 'search')
+  t.equal(rules.known(other), undefined)
+  t.equal(rules.choose(other, 'v', amount(1)).mode, 'direct')
+  t.equal(rules.choose(other, 'w', amount(1000)).mode, 'direct')
+  const returned = new FakeClient(ROUTER, { revision: '2026-07-28' })
+  t.equal(rules.choose(returned, 'v', amount(1)).mode, 'direct')
+  t.equal(rules.choose(returned, 'v', amount(1000)).mode, 'direct', 'nothing has changed')
+  t.equal(rules.choose(returned, 'w', amount(1000)).mode, 'search')
+  const own = { ...new FakeClient(ROUTER), via: undefined } as unknown as FakeClient
+  t.equal(rules.choose(own, 'v', amount(1000)).mode, 'direct', 'what runs in this process is shown all')
+})
