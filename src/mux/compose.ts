@@ -127,8 +127,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
     maxChars: options.resultsMax ?? (() => Number.POSITIVE_INFINITY),
     viewOf: ({ client }) => catalog.viewNameOf(client),
   })
-  const searchCalls =
-    options.exposing && new SearchCalls({ catalog, owners, starter, longResults })
+  const searchCalls = options.exposing && new SearchCalls({ catalog, owners, starter, longResults })
 
   return {
     ...{ searchCalls, longResults },

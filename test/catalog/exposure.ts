@@ -64,7 +64,10 @@ t.test('a tool that says nothing of itself is described by a template', async t 
   )
   const described = (template: string, tool = silent): unknown =>
     (valueOf(describedBy(template, tool, 'db')) as { description: unknown }).description
-  t.equal(described('{title} ({name}) of {server}: {arguments}; {other}'), 'Run it (run) of db: sql, limit; {other}')
+  t.equal(
+    described('{title} ({name}) of {server}: {arguments}; {other}'),
+    'Run it (run) of db: sql, limit; {other}',
+  )
   t.equal(described('{title}', rawText('{"name":"x"}')), 'x')
   t.equal(described('{title}', rawText('{"name":"x","description":"mine"}')), 'mine')
 })

@@ -219,7 +219,7 @@ const search = async (
   }
   t.same(await through('ran', { key }), { begun: 1, done: 1 }, `${alias}: which was taken once`)
   const abort = new AbortController()
-  const begun = { signal: abort.signal, onprogress: () => abort.abort('enough') }
+  const begun = { signal: abort.signal, onprogress: () => abort.abort(new Error('enough')) }
   await t.rejects(through('wait', { key }, begun), /enough|abort/i, `${alias}: a call is cancelled`)
   t.match(await through('cancels', { key }), { stopped: 1 }, `${alias}: and its server hears of it`)
 }

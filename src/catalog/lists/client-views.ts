@@ -345,7 +345,13 @@ export class ClientViews {
     const { scopes } = caller
     let view = this.#byClient.get(client)
     if (view === undefined || view.scopes !== scopes) {
-      view = { scopes, ...this.#visibleTo(client, caller), offer: undefined, lists: new Map(), shown: undefined }
+      view = {
+        scopes,
+        ...this.#visibleTo(client, caller),
+        offer: undefined,
+        lists: new Map(),
+        shown: undefined,
+      }
       this.#byClient.set(client, view)
     }
     return view

@@ -32,7 +32,8 @@ export const mergeParts = (
   const merged = parts.map(part => {
     const items = part.items.flatMap(item => {
       const { exposed } = item
-      const isTaken = byExposed.has(exposed) || isReserved(exposed) || isUnderOtherAlias(item, part.alias, aliases)
+      const isTaken =
+        byExposed.has(exposed) || isReserved(exposed) || isUnderOtherAlias(item, part.alias, aliases)
       const unique = isTaken ? withPrefix(list, item) : item
       if (unique === undefined || byExposed.has(unique.exposed)) {
         // A URI that several servers list unprefixed: each is shown, and the owner is found on use.

@@ -22,7 +22,10 @@ export const list = defineVerb({
   flags: {
     config: configOption,
     json: { type: 'boolean', describe: 'One JSON document, with all items as their servers wrote them' },
-    tokens: { type: 'boolean', describe: 'What the tools of each server cost a model that is shown them all' },
+    tokens: {
+      type: 'boolean',
+      describe: 'What the tools of each server cost a model that is shown them all',
+    },
     login: loginOption,
     'log-level': logLevelOption,
   },
@@ -102,7 +105,9 @@ interface Cost {
 }
 
 /** Most expensive first, with the sum of all. */
-const costsOf = (servers: readonly ServerStatus[]): { readonly costs: readonly Cost[]; readonly all: Cost } => {
+const costsOf = (
+  servers: readonly ServerStatus[],
+): { readonly costs: readonly Cost[]; readonly all: Cost } => {
   const costs = servers
     .map(({ name, items, tokens = 0 }) => ({ name, tools: items?.tools ?? 0, tokens }))
     .sort((one, other) => other.tokens - one.tokens)

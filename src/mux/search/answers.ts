@@ -118,11 +118,9 @@ export const describedText = (item: Item): string => {
   const described = plainText(cutText(textMember(text, 'description') ?? '', DESCRIPTION_BYTES))
   const shown =
     schema.length > LONG_SCHEMA_BYTES ? `too long (${schema.length} bytes)` : oneLine(schema).toString()
-  return [
-    `${exposed} ${markOf(item)}`,
-    ...(described === '' ? [] : [described]),
-    `  schema: ${shown}`,
-  ].join('\n')
+  return [`${exposed} ${markOf(item)}`, ...(described === '' ? [] : [described]), `  schema: ${shown}`].join(
+    '\n',
+  )
 }
 
 /** What to say of a name that no tool has; `near` are some that one may have meant. */

@@ -216,7 +216,9 @@ const linesWith = (text: string, { id, offset, length, find }: Wanted & { find: 
     const end = Math.min(lineAfter(text, at + find.length), at + find.length + AROUND)
     const group = `[offset ${begin}]\n${text.slice(begin, end)}`
     if (groups.length > 0 && chars + group.length > length) {
-      return [...groups, `[More: read_result id=${id} find=${JSON.stringify(find)} offset=${begin}]`].join('\n')
+      return [...groups, `[More: read_result id=${id} find=${JSON.stringify(find)} offset=${begin}]`].join(
+        '\n',
+      )
     }
     groups.push(group)
     chars += group.length

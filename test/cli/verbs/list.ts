@@ -42,7 +42,11 @@ t.test('list --tokens shows what the tools of each server cost a model', async t
   const json = JSON.parse((await runHere(t, 'list', '--config', file, '--tokens', '--json')).out) as {
     tokens: number
   }
-  t.match(json, { version: 1, tools: 6, servers: [{ name: 'one', tools: 6, tokens: json.tokens }, { tokens: 0 }] })
+  t.match(json, {
+    version: 1,
+    tools: 6,
+    servers: [{ name: 'one', tools: 6, tokens: json.tokens }, { tokens: 0 }],
+  })
 })
 
 t.test('list ends with 4 when no server could be reached, and 3 when none is configured', async t => {

@@ -101,7 +101,10 @@ t.test('tools are found by plain words, with their arguments', async t => {
   t.match(among.text, /^2 of 4 tools/)
   t.match(among.text, /gh__list_issues \[read\] List the issues of a repository No arguments\./)
   const one = await callOwn(client, 'find_tools', { query: 'list issues', server: 'mail' })
-  t.equal(one.text.split('\n')[0], 'No tool found; try other words, or name the product. Tools by server: gh 3, mail 1')
+  t.equal(
+    one.text.split('\n')[0],
+    'No tool found; try other words, or name the product. Tools by server: gh 3, mail 1',
+  )
 })
 
 t.test('what is wrong with the arguments of our own tools is said in words', async t => {
@@ -114,11 +117,23 @@ t.test('what is wrong with the arguments of our own tools is said in words', asy
     ['find_tools', { query: 'x', limit: 21 }, 'limit: must be a whole number from 1 to 20'],
     ['find_tools', { query: 'x'.repeat(70_000) }, 'arguments: too long'],
     ['find_tools', '[]', 'arguments: must be an object'],
-    ['find_tools', { query: 'x', server: 'nobody' }, 'server: none with tools has this name. No tool found; try other words, or name the product. Tools by server: gh 3, mail 1'],
+    [
+      'find_tools',
+      { query: 'x', server: 'nobody' },
+      'server: none with tools has this name. No tool found; try other words, or name the product. Tools by server: gh 3, mail 1',
+    ],
     ['describe_tools', {}, 'names: must be a list of names'],
     ['call_write_tool', {}, 'name: must be text'],
-    ['call_write_tool', { name: 'gh__whoami', arguments: [] }, 'arguments: must be an object, the arguments of the tool'],
-    ['call_write_tool', { name: 'gh__whoami', arguments: '{' }, 'arguments: must be an object, the arguments of the tool'],
+    [
+      'call_write_tool',
+      { name: 'gh__whoami', arguments: [] },
+      'arguments: must be an object, the arguments of the tool',
+    ],
+    [
+      'call_write_tool',
+      { name: 'gh__whoami', arguments: '{' },
+      'arguments: must be an object, the arguments of the tool',
+    ],
     ['read_result', { id: 'r1' }, 'id: there is no such result any more. Call the tool again.'],
   ] as const)
     t.same(await callOwn(client, name, args), { text: words, isError: true })
@@ -153,10 +168,14 @@ t.test('a call is renamed and nothing else: its server sees what it would see of
     await settled()
     t.same(call.ended, { result: RESULT })
   }
-  const raw = '{"_meta":{"x":1.0},"arguments":{"arguments":{"big":12345678901234567890},"name":"gh__whoami"},"name":"call_read_tool","arguments":{"name":"mail__send_mail"}}'
+  const raw =
+    '{"_meta":{"x":1.0},"arguments":{"arguments":{"big":12345678901234567890},"name":"gh__whoami"},"name":"call_read_tool","arguments":{"name":"mail__send_mail"}}'
   client.call('tools/call', raw)
   await settled()
-  t.equal(gh.last('tools/call').text, '{"_meta":{"x":1.0},"name":"whoami","arguments":{"big":12345678901234567890}}')
+  t.equal(
+    gh.last('tools/call').text,
+    '{"_meta":{"x":1.0},"name":"whoami","arguments":{"big":12345678901234567890}}',
+  )
 })
 
 t.test('progress, cancellation and questions pass as in a direct call', async t => {
@@ -187,9 +206,13 @@ t.test('a question in place of a result is answered by calling once more', async
     .returns({ q: { method: 'elicitation/create', params: { message: 'who?' } } }, 'mine')
   await settled()
   t.ok(wishOf(first).requestState)
-  const second = again(first, { q: { action: 'decline' } }, {
-    params: { name: 'call_read_tool', arguments: { name: 'gh__whoami', arguments: {} } },
-  })
+  const second = again(
+    first,
+    { q: { action: 'decline' } },
+    {
+      params: { name: 'call_read_tool', arguments: { name: 'gh__whoami', arguments: {} } },
+    },
+  )
   await settled()
   t.match(world.server('gh').last('tools/call').params, { name: 'whoami', requestState: 'mine' })
   world.server('gh').last('tools/call').answer()
@@ -231,21 +254,24 @@ t.test('only what its server says is reading goes through call_read_tool', async
   t.equal(world.server('a').got('tools/call').length, 2)
 })
 
-t.test('an unknown name is answered with those that are near, and wrong arguments with the schema', async t => {
-  const { client, gh } = await start()
-  t.same(await callOwn(client, 'call_write_tool', { name: 'gh__pull_request' }), {
-    text: 'Unknown tool: gh__pull_request. Did you mean gh__create_pull_request, gh__list_issues, gh__whoami? Use the exact name of a result of find_tools.',
-    isError: true,
-  })
-  const call = await through(client, 'gh__whoami', { x: 1 })
-  gh.last('tools/call').refuse(-32602, 'no x')
-  await settled()
-  t.match(call.ended, { code: -32602, message: 'no x\nIts input schema: {"type":"object"}' })
-  const other = await through(client, 'gh__whoami', {})
-  gh.last('tools/call').refuse(-32000, 'no')
-  await settled()
-  t.match(other.ended, { code: -32000, message: 'no' })
-})
+t.test(
+  'an unknown name is answered with those that are near, and wrong arguments with the schema',
+  async t => {
+    const { client, gh } = await start()
+    t.same(await callOwn(client, 'call_write_tool', { name: 'gh__pull_request' }), {
+      text: 'Unknown tool: gh__pull_request. Did you mean gh__create_pull_request, gh__list_issues, gh__whoami? Use the exact name of a result of find_tools.',
+      isError: true,
+    })
+    const call = await through(client, 'gh__whoami', { x: 1 })
+    gh.last('tools/call').refuse(-32602, 'no x')
+    await settled()
+    t.match(call.ended, { code: -32602, message: 'no x\nIts input schema: {"type":"object"}' })
+    const other = await through(client, 'gh__whoami', {})
+    gh.last('tools/call').refuse(-32000, 'no')
+    await settled()
+    t.match(other.ended, { code: -32000, message: 'no' })
+  },
+)
 
 t.test('tools that are not in the list are called by their own names as well', async t => {
   const { client, gh } = await start()
@@ -308,7 +334,9 @@ t.test('a long list of pages is one of few tools', async t => {
 t.test('clients that load tools by need are told which are always needed', async t => {
   const world = new World({ gh: GH }, { exposing: { expose: { pin: ['gh__whoami'] } } })
   const client = await world.client({ name: 'claude-code' })
-  const { result } = (await client.get('tools/list')) as { result: { tools: { name: string; _meta?: object }[] } }
+  const { result } = (await client.get('tools/list')) as {
+    result: { tools: { name: string; _meta?: object }[] }
+  }
   t.same(
     result.tools.map(({ name, _meta }) => [name, _meta]),
     [
@@ -339,7 +367,10 @@ t.test('long results are cut, and read on', async t => {
   const lines = Array.from({ length: 200 }, (_, at) => `line ${at} of it`).join('\n')
   const call = await through(client, 'gh__whoami')
   gh.last('tools/call').answer({
-    content: [{ type: 'text', text: lines }, { type: 'image', data: 'AA==', mimeType: 'image/png' }],
+    content: [
+      { type: 'text', text: lines },
+      { type: 'image', data: 'AA==', mimeType: 'image/png' },
+    ],
     structuredContent: { lines },
   })
   await settled()
@@ -348,11 +379,19 @@ t.test('long results are cut, and read on', async t => {
   t.ok(lines.startsWith(`${cut?.text ?? ''}\n`), 'at the end of a line')
   t.equal(picture?.type, 'image')
   t.notOk('structuredContent' in result)
-  const [, shown, id, offset] = /^\[(\d+) of 2,889 characters\. More: read_result id=(r\w+) offset=(\d+), or/.exec(remark?.text ?? '') ?? []
+  const [, shown, id, offset] =
+    /^\[(\d+) of 2,889 characters\. More: read_result id=(r\w+) offset=(\d+), or/.exec(remark?.text ?? '') ??
+    []
   t.equal(shown, offset)
   const rest = await callOwn(client, 'read_result', { id, offset: Number(offset) })
-  t.equal(`${cut?.text ?? ''}\n${rest.text}`, `${lines}\n[${shown ?? ''} to 2,889 of 2,889 characters. That is the end.]`)
-  t.match((await callOwn(client, 'read_result', { id, find: 'LINE 150' })).text, /line 149 of it\nline 150 of it\nline 151 of it/)
+  t.equal(
+    `${cut?.text ?? ''}\n${rest.text}`,
+    `${lines}\n[${shown ?? ''} to 2,889 of 2,889 characters. That is the end.]`,
+  )
+  t.match(
+    (await callOwn(client, 'read_result', { id, find: 'LINE 150' })).text,
+    /line 149 of it\nline 150 of it\nline 151 of it/,
+  )
   const stranger = await world.client({ principal: 'person eve' })
   t.match(await callOwn(stranger, 'read_result', { id }), { isError: true })
   await world.pass(600_001)
@@ -374,19 +413,21 @@ const MIXED: Script = {
 }
 
 const spelling = (name: string): fc.Arbitrary<string> =>
-  fc.constantFrom<(text: string) => string>(
-    text => text,
-    text => text.toUpperCase(),
-    text => ` ${text}`,
-    text => `${text} `,
-    text => `${text}\u0000`,
-    text => text.replace('__', '_'),
-    text => text.replace('__', '____'),
-    text => text.replace(/^.*__/, ''),
-    text => text.replaceAll('e', '\u0435'),
-    text => `call_write_tool/${text}`,
-    text => text.normalize('NFD'),
-  ).map(change => change(name))
+  fc
+    .constantFrom<(text: string) => string>(
+      text => text,
+      text => text.toUpperCase(),
+      text => ` ${text}`,
+      text => `${text} `,
+      text => `${text}\u0000`,
+      text => text.replace('__', '_'),
+      text => text.replace('__', '____'),
+      text => text.replace(/^.*__/, ''),
+      text => text.replaceAll('e', '\u0435'),
+      text => `call_write_tool/${text}`,
+      text => text.normalize('NFD'),
+    )
+    .map(change => change(name))
 
 const escaped = (text: string): string =>
   `"${[...text].map(char => `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`).join('')}"`
@@ -401,9 +442,11 @@ void holds(
       deny: fc.subarray(['*delete*', 'b__*', 'a__put']),
       onlyReads: fc.boolean(),
     }),
-    fc.constantFrom('a', 'b', 'c').chain(server =>
-      fc.constantFrom('get', 'put', 'delete_all', 'secret').chain(own => spelling(`${server}__${own}`)),
-    ),
+    fc
+      .constantFrom('a', 'b', 'c')
+      .chain(server =>
+        fc.constantFrom('get', 'put', 'delete_all', 'secret').chain(own => spelling(`${server}__${own}`)),
+      ),
     fc.constantFrom('direct', 'call_read_tool', 'call_write_tool', 'nested', 'escaped'),
     async ({ servers, allow, deny, onlyReads }, name, way) => {
       const rules = {
