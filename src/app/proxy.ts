@@ -71,7 +71,7 @@ class RunningProxy implements Proxy {
   readonly #tracing: Tracing | undefined
   #lagMs = 0
   readonly views: Views
-  readonly exposing: Exposing | undefined
+  readonly #exposing: Exposing
   readonly #clock: Clock
   readonly #log: Logger
   readonly #isAlone: boolean
@@ -103,7 +103,7 @@ class RunningProxy implements Proxy {
     this.#startedMs = clock.nowMs()
     this.#masks.add(config)
     this.views = new Views(config)
-    this.exposing = isAlone ? undefined : new Exposing(config, client => this.views.nameFor(client))
+    this.#exposing = new Exposing(config, client => this.views.nameFor(client))
     this.#servers = new ServerRegistry(
       config.servers,
       config.auth === undefined ? undefined : access => accessOf(access, log),
@@ -144,8 +144,7 @@ class RunningProxy implements Proxy {
       config: () => this.#config,
       ...{ stateDir: state, isPrivate: config.auth !== undefined },
       ...{ status: () => this.status(), connect: this.#connect.context, views: this.views },
-      onRefused: this.audit.onRefused,
-      refused: this.#router.meter?.refused,
+      ...{ onRefused: this.audit.onRefused, refused: this.#router.meter?.refused },
       ...{ metrics: this.metrics, api: this.api, pageSessions: this.pageSessions },
     }
     this.sessions = this.#add(new LocalSessions(this.#endpointContext, this.#admission.refusal))
@@ -254,7 +253,7 @@ class RunningProxy implements Proxy {
     this.#connect.usersChanged()
     this.bounds.set(next.limits)
     this.views.reload(next)
-    this.exposing?.reload(next)
+    this.#exposing.reload(next)
     if (!isNothing(diff)) {
       const { pageSize, startupWaitMs, drainMs } = next
       const reshown = this.#servers.named(diff.reshown)
@@ -301,7 +300,7 @@ class RunningProxy implements Proxy {
     return new Router({
       cache: this.#cache,
       clientViews: this.views,
-      exposing: this.exposing,
+      exposing: this.#isAlone ? undefined : this.#exposing,
       resultsMax: () => this.#config.resultsMax,
       servers: this.#servers.servers,
       exposureOf: this.#servers.exposureOf,

@@ -118,8 +118,7 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
       principals: { served: owned.length, signedIn: context.logins.signedInAt(server.options) },
     }),
     // What one of them sees says nothing of the others.
-    items: isPerPrincipal ? undefined : facts && items,
-    tokens: isPerPrincipal ? undefined : tokensOf(listed('tools')),
+    ...(isPerPrincipal ? UNTOLD : { items: facts && items, tokens: tokensOf(listed('tools')) }),
     truncated,
     ...absence(best, nowMs),
     ...(trouble && { why: trouble.message }),
@@ -130,6 +129,8 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
     remarks: remarksOn(server, best, context),
   }
 }
+
+const UNTOLD = { items: undefined, tokens: undefined } as const
 
 const tokens = new WeakMap<Listed, number>()
 

@@ -88,8 +88,9 @@ const withOverride = (tool: JsonText, { title, description, annotations }: ToolO
 const ARGUMENTS_SHOWN = 20
 
 /**
- * Gives a tool that says nothing of itself a description by a template, in which `{name}`, `{title}`, `{server}`
- * and `{arguments}` stand for its own name and title, the name of its server and those of its arguments.
+ * Gives a tool that says nothing of itself a description by a template, in which `{name}`, `{title}`,
+ * `{server}` and `{arguments}` stand for its own name and title, the name of its server and those of its
+ * arguments.
  */
 export const describedBy = (template: string, tool: JsonText, server: string): JsonText => {
   const said = textMember(tool, 'description')

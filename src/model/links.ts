@@ -84,8 +84,8 @@ export type OnOver = (outcome: Outcome | undefined, call: Call) => void
 export interface Call extends Viewer {
   readonly method: string
   /**
-   * As the client sent them, its progress token still inside; where it calls a tool through one of ours, the mux
-   * puts in what it means.
+   * As the client sent them, its progress token still inside; where it calls a tool through one of ours, the
+   * mux puts in what it means.
    */
   params: JsonText | undefined
   /** The `name` in `params`, if nothing but that and `arguments` is known to stand there. */

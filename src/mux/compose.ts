@@ -8,6 +8,7 @@ import type { Clock } from '../kernel/async/clock.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Meter } from '../kernel/meter.js'
+import type { Viewer } from '../model/links.js'
 import type { Tracer } from '../model/tracer.js'
 import type { ConnectionListener } from '../peers/connection.js'
 import type { Dial, ServerOptions } from '../peers/dial.js'
@@ -31,7 +32,7 @@ import { LogLevels } from './notifications/log-levels.js'
 import { ResourceSubscriptions } from './notifications/resource-subscriptions.js'
 import { SubscriptionStreams } from './notifications/subscription-streams.js'
 import { LongResults } from './search/long-results.js'
-import { SearchCalls } from './search/search-calls.js'
+import { SearchCalls, type SearchCallsContext } from './search/search-calls.js'
 import { DeferredRoots } from './server-requests/deferred-roots.js'
 import { type OnAsked, ServerRequests } from './server-requests/server-requests.js'
 import { type SignInPages, SignIns } from './sign-in/sign-ins.js'
@@ -121,18 +122,11 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
     ...{ clock, catalog, owners, calls, logLevels, serverRequests, deferredRoots, parkedCalls, retries },
     ...{ presenter, signIns, meter: callMeter },
   })
-
-  const longResults = new LongResults({
-    clock,
-    maxChars: options.resultsMax ?? (() => Number.POSITIVE_INFINITY),
-    viewOf: ({ client }) => catalog.viewNameOf(client),
-  })
-  const searchCalls = options.exposing && new SearchCalls({ catalog, owners, starter, longResults })
+  const searchCalls = createSearch(options, { catalog, owners, starter })
 
   return {
-    ...{ searchCalls, longResults },
     ...{ pool, catalog, owners, calls, faults, callMeter },
-    ...{ clients, starter, workspaces },
+    ...{ clients, starter, workspaces, searchCalls },
     listChanged,
     logLevels,
     subscriptions,
@@ -144,6 +138,16 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
     forwarder,
     signIns,
   }
+}
+
+/** Undefined where nobody searches tools. */
+const createSearch = (
+  { exposing, resultsMax = () => Number.POSITIVE_INFINITY, clock }: RouterOptions,
+  parts: Pick<SearchCallsContext, 'catalog' | 'owners' | 'starter'>,
+): SearchCalls | undefined => {
+  if (exposing === undefined) return undefined
+  const viewOf = ({ client }: Viewer): string => parts.catalog.viewNameOf(client)
+  return new SearchCalls({ ...parts, longResults: new LongResults({ clock, maxChars: resultsMax, viewOf }) })
 }
 
 const stateIn =

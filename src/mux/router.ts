@@ -97,7 +97,7 @@ export class Router implements ClientHandler, ConnectionListener {
     calls.close()
     this.#parts.faults.close()
     logLevels.servers.close()
-    this.#parts.longResults.close()
+    this.#parts.searchCalls?.close()
     listChanged.close()
     starter.close()
   }

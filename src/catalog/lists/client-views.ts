@@ -21,7 +21,7 @@ import type { Choice, Exposing } from '../views/exposing.js'
 import type { View } from '../views/view.js'
 import type { ConnectionLists, ListState } from './connection-lists.js'
 import { digestOf, type Listed } from './listed.js'
-import { type Merged, mergeParts, type Part } from './merge.js'
+import { type Merged, MergedList, mergeParts, type Part } from './merge.js'
 import { cutPage } from './page.js'
 import { type CachedProfile, offers, type ProfileCache } from './profile-cache.js'
 import type { ServerView } from './server-view.js'
@@ -55,35 +55,6 @@ export interface Page {
   readonly result: JsonText
   readonly version: string
   readonly hints: CacheHints
-}
-
-/** A list over all servers, shared by all clients who see the same of each. */
-class MergedList {
-  /** Equal for lists that look the same. */
-  readonly version: string
-  readonly #merge: () => Merged
-  readonly #size: number | undefined
-  #merged: Merged | undefined
-
-  /** `size`: how many items there are, if that is known without merging. */
-  constructor(version: string, merge: () => Merged, size: number | undefined) {
-    this.version = version
-    this.#merge = merge
-    this.#size = size
-  }
-
-  get size(): number {
-    return this.#size ?? this.merged.byExposed.size
-  }
-
-  get merged(): Merged {
-    this.#merged ??= this.#merge()
-    return this.#merged
-  }
-
-  get paged(): Merged {
-    return this.merged
-  }
 }
 
 interface ClientView {
@@ -294,8 +265,8 @@ export class ClientViews {
   }
 
   #merge(client: Client, { servers, view: ofClient }: ClientView, list: ListName): MergedList {
-    const { log, exposing } = this.#context
-    const isReserved = exposing !== undefined && list === 'tools' ? isSearchTool : undefined
+    const { log } = this.#context
+    const isReserved = this.#isReserved(list)
     const parts: Part[] = []
     const digests: string[] = []
     let key: string = list
@@ -317,6 +288,10 @@ export class ClientViews {
     }
     const size = ofClient === undefined ? parts.reduce((sum, { items }) => sum + items.length, 0) : undefined
     return this.#merged.get(key, () => new MergedList(digestOf(digests), merge, size))
+  }
+
+  #isReserved(list: ListName): ((name: string) => boolean) | undefined {
+    return list === 'tools' && this.#context.exposing !== undefined ? isSearchTool : undefined
   }
 
   /** Whether somebody has to sign in at a server first, and is shown how. */

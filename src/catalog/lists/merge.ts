@@ -17,6 +17,35 @@ export interface Merged extends Paged {
   readonly byExposed: ReadonlyMap<string, Item>
 }
 
+/** A list over all servers, shared by all clients who see the same of each. */
+export class MergedList {
+  /** Equal for lists that look the same. */
+  readonly version: string
+  readonly #merge: () => Merged
+  readonly #size: number | undefined
+  #merged: Merged | undefined
+
+  /** `size`: how many items there are, if that is known without merging. */
+  constructor(version: string, merge: () => Merged, size: number | undefined) {
+    this.version = version
+    this.#merge = merge
+    this.#size = size
+  }
+
+  get size(): number {
+    return this.#size ?? this.merged.byExposed.size
+  }
+
+  get merged(): Merged {
+    this.#merged ??= this.#merge()
+    return this.#merged
+  }
+
+  get paged(): Merged {
+    return this.merged
+  }
+}
+
 /**
  * Merges parts. A name that is taken or reserved, or begins with the alias of another server, gets its own
  * prefix.

@@ -4,7 +4,7 @@ import { toolCapOf } from '../../kernel/tool-cost.js'
 import type { Client } from '../../model/links.js'
 
 /** What is said of how tools are shown; what is absent is left to what says less. */
-export interface ExposeRules {
+interface ExposeRules {
   readonly mode?: 'direct' | 'search' | 'auto' | undefined
   /** Globs of exposed names of tools that stay in the list whatever the mode. */
   readonly pin?: readonly string[] | undefined

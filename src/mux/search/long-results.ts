@@ -165,7 +165,7 @@ const readBlock = (json: JsonText): Block => {
   return { json, text: holder && textMember(holder, 'text'), isPlain }
 }
 
-/** The blocks that begin before so many characters of their texts, the last one cut; all that are no text. */
+/** The blocks that begin before so many characters of their texts, the last one cut; all without text. */
 const firstOf = (blocks: readonly Block[], end: number): readonly JsonText[] => {
   let begin = 0
   return blocks.flatMap(({ json, text, isPlain }) => {
@@ -187,7 +187,7 @@ const remark = (id: string | undefined, shown: number, all: number): string => {
   return `[${grouped(shown)} of ${grouped(all)} characters. ${more}]`
 }
 
-/** Where a part of a text ends: behind its last whole line, or where that would leave less than half of it. */
+/** The blocks that begin before so many characters of their texts; the last is cut. All without text. */
 const lineEnd = (text: string, start: number, length: number): number => {
   const end = start + length
   if (end >= text.length) return text.length

@@ -62,6 +62,10 @@ export class SearchCalls {
     this.#finder = new ToolFinder(({ server }) => catalog.viewOf(server.options).exposure.tags)
   }
 
+  close(): void {
+    this.#context.longResults.close()
+  }
+
   /** Whether a client searches tools; one that was shown no list yet has that chosen now. */
   isFor(viewer: Viewer): boolean {
     const { catalog } = this.#context

@@ -15,15 +15,17 @@ const OWN = ['find_tools', 'describe_tools', 'call_read_tool', 'call_write_tool'
 const CHANGED = 'notifications/tools/list_changed'
 const READS = { annotations: { readOnlyHint: true } }
 
+const PULL_REQUEST = {
+  type: 'object',
+  properties: { owner: { type: 'string' }, title: { type: 'string' }, draft: { type: 'boolean' } },
+  required: ['owner', 'title'],
+}
+
 const GH: Script = {
   tools: [
     tool('create_pull_request', {
       description: 'Create a new pull request. It needs two branches.',
-      inputSchema: {
-        type: 'object',
-        properties: { owner: { type: 'string' }, title: { type: 'string' }, draft: { type: 'boolean' } },
-        required: ['owner', 'title'],
-      },
+      inputSchema: PULL_REQUEST,
     }),
     tool('list_issues', { ...READS, description: 'List the issues of a repository' }),
     tool('whoami', READS),
@@ -94,7 +96,7 @@ t.test('tools are found by plain words, with their arguments', async t => {
     [
       '1 of 4 tools (gh)',
       'gh__create_pull_request [write] Create a new pull request. Arguments: owner*, title*, draft',
-      `  schema: ${JSON.stringify((GH.tools?.[0] as { inputSchema: object }).inputSchema)}`,
+      `  schema: ${JSON.stringify(PULL_REQUEST)}`,
     ].join('\n'),
   )
   const among = await callOwn(client, 'find_tools', { query: 'mail', also: ['issues'], limit: 2 })
@@ -464,7 +466,7 @@ void holds(
         nested: `{"name":"call_write_tool","arguments":{"name":"call_write_tool","arguments":{"name":${inner}}}}`,
         escaped: `{"name":"call\\u005fwrite_tool","arguments":{"\\u006eame":${escaped(name)},"name":"a__get"}}`,
       }
-      client.call('tools/call', params[way as keyof typeof params])
+      client.call('tools/call', params[way])
       for (let turn = 0; turn < 4; turn++) await settled()
       const view = views.named('v')
       for (const server of world.servers) {
