@@ -187,7 +187,7 @@ const remark = (id: string | undefined, shown: number, all: number): string => {
   return `[${grouped(shown)} of ${grouped(all)} characters. ${more}]`
 }
 
-/** The blocks that begin before so many characters of their texts; the last is cut. All without text. */
+/** Where a part of a text ends: behind its last whole line, unless that would leave less than half of it. */
 const lineEnd = (text: string, start: number, length: number): number => {
   const end = start + length
   if (end >= text.length) return text.length
