@@ -299,14 +299,9 @@ class RunningProxy implements Proxy {
     const log = this.#log
     return new Router({
       cache: this.#cache,
-      clientViews: this.views,
-      exposing: this.#isAlone ? undefined : this.#exposing,
-      resultsMax: () => this.#config.resultsMax,
-      servers: this.#servers.servers,
-      exposureOf: this.#servers.exposureOf,
-      isAlone: this.#isAlone,
-      dial: this.#dialer.dial,
-      clock: this.#clock,
+      ...{ clientViews: this.views, exposing: this.#isAlone ? undefined : this.#exposing },
+      ...{ servers: this.#servers.servers, exposureOf: this.#servers.exposureOf, isAlone: this.#isAlone },
+      ...{ dial: this.#dialer.dial, clock: this.#clock },
       log,
       bounds: this.bounds,
       sealer: createLazySealer({
@@ -314,7 +309,7 @@ class RunningProxy implements Proxy {
         dir: options.stateDir ?? stateDir(process.env),
         log,
       }),
-      ...{ pageSize, startupWaitMs },
+      ...{ pageSize, startupWaitMs, resultsMax: () => this.#config.resultsMax },
       listWaitMs: options.listWaitMs ?? LIST_WAIT_MS,
       onAsked: this.audit.onAsked,
       signInPages: this.#connect.links,
