@@ -223,11 +223,11 @@ const installInto = async (work: readonly PlannedInstall[]): Promise<number> => 
 
 /** Which of the clients will leave tools out, and what can be done about it. */
 const sayCaps = async (work: readonly PlannedInstall[], started: readonly Started[]): Promise<void> => {
-  const { toolCap } = await import('../../doctor/checks/clients.js')
+  const { toolCapOf } = await import('../../kernel/tool-cost.js')
   const tools = started.reduce((sum, each) => sum + (each.tools ?? 0), 0)
   for (const { place } of work) {
     const { id, label: client } = place.client
-    const cap = toolCap(id)
+    const { max: cap } = toolCapOf(id)
     if (tools > cap) say(`! ${problemWords(problem('D056', { count: tools, client, cap }))}`)
   }
 }
