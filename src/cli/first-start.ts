@@ -1,6 +1,6 @@
 import type { ServerStatus } from '../app/status.js'
 import type { ProxyConfig, ServerConfig } from '../config/types.js'
-import { SLOW_MS } from '../doctor/checks/servers.js'
+import { howToGet, SLOW_MS } from '../doctor/checks/servers.js'
 import { Fault } from '../kernel/faults.js'
 import { mask } from '../kernel/mask.js'
 import { type Problem, problem } from '../kernel/problems.js'
@@ -71,6 +71,5 @@ const troubleOf = (
   if (config?.transport.kind !== 'stdio') return problem('D035', { server }, { why })
   const { command } = config.transport
   if (!/not found|ENOENT/.test(why)) return problem('D031', { server }, { why })
-  const mend = /(?:^|[/\\])uvx?$/.test(command) ? 'install uv: https://docs.astral.sh/uv' : undefined
-  return problem('D030', { server, command }, { mend })
+  return problem('D030', { server, command }, { mend: howToGet(command) })
 }

@@ -53,6 +53,5 @@ t.test('a server that says nothing takes no longer than was asked for', async t 
   const { config } = parseConfig(JSON.stringify({ mcpServers: { silent } }), 'mcp.json', process.env)
   if (config === undefined) throw new Error('bad configuration')
   const [probe] = await probeServers(config, config.servers, 100)
-  t.match(probe, { server: 'silent', state: 'failed' })
-  t.ok((probe?.ms ?? Infinity) < 30_000, 'and not as long as it may take for clients')
+  t.match(probe, { server: 'silent', state: 'failed', why: /^No answer to initialize within/ })
 })

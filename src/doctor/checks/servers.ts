@@ -20,9 +20,13 @@ const UV = {
 const nameOf = (command: string): string =>
   (command.split(/[/\\]/).at(-1) ?? command).replace(/\.(?:exe|cmd|bat)$/i, '').toLowerCase()
 
+/** How to get the program of a command, if it is one of those that run packages. */
+export const howToGet = (command: string, platform: NodeJS.Platform = process.platform): string | undefined =>
+  GETTING[nameOf(command)]?.(platform)
+
 export const lookAtPrograms = (
   programs: readonly ProgramFacts[],
-  platform: NodeJS.Platform = 'linux',
+  platform: NodeJS.Platform = process.platform,
 ): readonly Finding[] =>
   programs.flatMap(({ server, command, path, searched }) =>
     path !== undefined
@@ -31,7 +35,7 @@ export const lookAtPrograms = (
           finding(
             'D030',
             { command, server },
-            { subject: server, why: searched, mend: GETTING[nameOf(command)]?.(platform) },
+            { subject: server, why: searched, mend: howToGet(command, platform) },
           ),
         ],
   )
