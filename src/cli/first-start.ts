@@ -1,3 +1,4 @@
+import { platform } from 'node:process'
 import type { ServerStatus } from '../app/status.js'
 import type { ProxyConfig, ServerConfig } from '../config/types.js'
 import { howToGet, SLOW_MS } from '../doctor/checks/servers.js'
@@ -71,5 +72,5 @@ const troubleOf = (
   if (config?.transport.kind !== 'stdio') return problem('D035', { server }, { why })
   const { command } = config.transport
   if (!/not found|ENOENT/.test(why)) return problem('D031', { server }, { why })
-  return problem('D030', { server, command }, { mend: howToGet(command) })
+  return problem('D030', { server, command }, { mend: howToGet(command, platform) })
 }

@@ -6,10 +6,12 @@ export interface ToolCap {
   readonly max: number
   /** Whether it shows its model only those tools that are needed. */
   readonly loadsByNeed: boolean
+  /** Whether it is known to leave out what is more; of others it is supposed. */
+  readonly isKnown: boolean
 }
 
-const BY_NEED: ToolCap = { max: Number.POSITIVE_INFINITY, loadsByNeed: true }
-const capOf = (max: number): ToolCap => ({ max, loadsByNeed: false })
+const BY_NEED: ToolCap = { max: Number.POSITIVE_INFINITY, loadsByNeed: true, isKnown: true }
+const capOf = (max: number): ToolCap => ({ max, loadsByNeed: false, isKnown: true })
 
 const CAPS: readonly (readonly [start: string, cap: ToolCap])[] = [
   ['claude-code', BY_NEED],
@@ -20,7 +22,7 @@ const CAPS: readonly (readonly [start: string, cap: ToolCap])[] = [
   ['visual studio code', capOf(128)],
 ]
 /** What OpenAI's models take. */
-const OTHERS = capOf(128)
+const OTHERS: ToolCap = { ...capOf(128), isKnown: false }
 
 /** The cap of clients whose name, in any case, begins so. */
 export const toolCapOf = (client: string): ToolCap => {

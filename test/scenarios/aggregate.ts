@@ -144,7 +144,7 @@ t.test('three servers with 1,000 tools each are listed once each, over a restart
     b: rawServer('b', '2025-06-18', '1000', '100'),
     c: rawServer('c', '2024-11-05', '1000', '999'),
   }
-  let proxy = startProxy(t, servers, { pageSize: 400, more: { expose: 'direct' } })
+  let proxy = startProxy(t, servers, { pageSize: 400 })
   let { url } = await proxy.listen({ port: 0 })
   let client = new RawClient(url)
   await client.initialize()
@@ -159,7 +159,7 @@ t.test('three servers with 1,000 tools each are listed once each, over a restart
     pages += 1
     if (pages === 3) {
       await proxy.close()
-      proxy = startProxy(t, servers, { pageSize: 400, more: { expose: 'direct' } })
+      proxy = startProxy(t, servers, { pageSize: 400 })
       url = (await proxy.listen({ port: 0 })).url
       client = new RawClient(url)
       await client.initialize()

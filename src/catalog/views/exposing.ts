@@ -51,7 +51,8 @@ export interface Amount {
 }
 
 interface Rules extends ExposeRules {
-  readonly mode: 'direct' | 'search' | 'auto'
+  /** If nothing is said, a list is cut for those alone who are known to cut it. */
+  readonly mode: 'direct' | 'search' | 'auto' | undefined
   readonly tokens: number
   readonly cap: number
   readonly loadsByNeed: boolean
@@ -128,16 +129,22 @@ export class Exposing {
     const max = fitting.find(({ maxTools }) => maxTools !== undefined)?.maxTools
     const usual = toolCapOf(name)
     return {
-      mode: said.find(one => one?.mode !== undefined)?.mode ?? 'auto',
-      pin: said.find(one => one?.pin !== undefined)?.pin,
-      tokens: said.find(one => one?.tokens !== undefined)?.tokens ?? TOKENS,
+      mode: firstSaid(said, 'mode') ?? (max === undefined && !usual.isKnown ? undefined : 'auto'),
+      pin: firstSaid(said, 'pin'),
+      tokens: firstSaid(said, 'tokens') ?? TOKENS,
       cap: max ?? usual.max,
       loadsByNeed: max === undefined && usual.loadsByNeed,
     }
   }
 }
 
+const firstSaid = <Key extends keyof ExposeRules>(
+  said: readonly (ExposeRules | undefined)[],
+  key: Key,
+): ExposeRules[Key] => said.find(one => one?.[key] !== undefined)?.[key]
+
 const fixedChoice = (rules: Rules): Choice | undefined => {
+  if (rules.mode === undefined) return chosen(rules, 'direct', 'it is not known to take fewer tools')
   if (rules.mode !== 'auto') return chosen(rules, rules.mode, 'the configuration says so')
   return rules.loadsByNeed ? chosen(rules, 'direct', 'it loads tools by need') : undefined
 }

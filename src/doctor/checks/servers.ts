@@ -21,12 +21,12 @@ const nameOf = (command: string): string =>
   (command.split(/[/\\]/).at(-1) ?? command).replace(/\.(?:exe|cmd|bat)$/i, '').toLowerCase()
 
 /** How to get the program of a command, if it is one of those that run packages. */
-export const howToGet = (command: string, platform: NodeJS.Platform = process.platform): string | undefined =>
+export const howToGet = (command: string, platform: NodeJS.Platform): string | undefined =>
   GETTING[nameOf(command)]?.(platform)
 
 export const lookAtPrograms = (
   programs: readonly ProgramFacts[],
-  platform: NodeJS.Platform = process.platform,
+  platform: NodeJS.Platform = 'linux',
 ): readonly Finding[] =>
   programs.flatMap(({ server, command, path, searched }) =>
     path !== undefined

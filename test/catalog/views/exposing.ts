@@ -19,7 +19,7 @@ const ROWS: readonly (readonly [string, number, number, 'direct' | 'search', str
   ['windsurf-client', 101, 1, 'search', '101 tools, and it takes 100'],
   ['Visual Studio Code - Insiders', 129, 1, 'search', '129 tools, and it takes 128'],
   ['vscode', 128, 10_001, 'search', 'about 10001 tokens, and 10000 are allowed'],
-  ['somebody', 128, 10_000, 'direct', '128 of at most 128 tools, about 10000 of 10000 tokens'],
+  ['somebody', 5000, 500_000, 'direct', 'it is not known to take fewer tools'],
   ['claude-code', 5000, 500_000, 'direct', 'it loads tools by need'],
   ['copilot-cli', 5000, 500_000, 'direct', 'it loads tools by need'],
 ]
@@ -30,6 +30,20 @@ t.test('a client is shown as many tools as it takes, and else searches them', as
     t.match(exposing().choose(client, 'v', amount(tools, tokens)), { mode, why }, name)
   }
 })
+
+t.test(
+  'where the mode is auto, or maxTools is given, clients that nobody knows count as most models do',
+  async t => {
+    const auto = exposing({ expose: { mode: 'auto' } })
+    for (const [tools, mode] of [
+      [128, 'direct'],
+      [129, 'search'],
+    ] as const)
+      t.equal(auto.choose(new FakeClient(ROUTER, { name: 'x' }), 'v', amount(tools)).mode, mode)
+    const limited = exposing({ clients: [{ name: 'x', maxTools: 7, expose: undefined }] })
+    t.equal(limited.choose(new FakeClient(ROUTER, { name: 'x' }), 'v', amount(8)).mode, 'search')
+  },
+)
 
 t.test('what the configuration says of the client comes first, then of its view, then of all', async t => {
   const rules = exposing({
@@ -56,7 +70,7 @@ t.test('a session keeps what was chosen, whatever a reload says', async t => {
   const rules = exposing({ expose: { mode: 'search' } })
   const [client, other] = [new FakeClient(ROUTER), new FakeClient(ROUTER)]
   t.equal(rules.known(client)?.mode, 'search')
-  rules.reload({ expose: {}, views: [], clients: [] })
+  rules.reload({ expose: { mode: 'auto' }, views: [], clients: [] })
   t.equal(rules.known(client)?.mode, 'search')
   t.equal(rules.known(other), undefined)
   t.equal(rules.choose(other, 'v', amount(1)).mode, 'direct')
