@@ -372,7 +372,7 @@ t.test('a server that speaks it all the same has another reason, which its clien
   await settled()
   http.next().json({ result: { resultType: 'complete', supportedVersions: [MODERN], capabilities: {} } })
   await settled()
-  t.match([gone?.ends, bad?.ends], [[/^error \{"code":-32022/], [/^unavailable: .* 404$/]])
+  t.match([gone?.ends, bad?.ends], [[/^error \{"code":-32022/], [/^unavailable: .* 404 /]])
   running.json({ result: { content: [] } })
   await settled()
   t.same(other.ends, ['result {"content":[]}'], 'nothing was cut off')
@@ -394,7 +394,7 @@ t.test('a server that cannot be asked again is not taken for another one', async
     answer(http)
     await settled()
     await pass(10_000)
-    t.match(ends, [/^unavailable: .* 404$/])
+    t.match(ends, [/^unavailable: .* 404 /])
     t.same(heard, [])
   }
 })
