@@ -1,3 +1,4 @@
+import { platform } from 'node:process'
 import { formatProblem } from '../../config/file/problem.js'
 import { redactServer, secretsOf } from '../../config/read/secrets.js'
 import type {
@@ -65,10 +66,15 @@ const printLoaded = async (
   const words = { error: 'error', warn: 'warning', note: 'note' }
   for (const { id, level, message, mend } of checks)
     print(mask(`${words[level]}  ${id}: ${message}; ${mend}`))
+  if (platform === 'win32') say(WINDOWS_RIGHTS)
   const warnings = problems.length - errors + checks.filter(({ level }) => level === 'warn').length
   const servers = config?.servers.length ?? 0
   say(`${count(servers, 'server')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`)
 }
+
+/** Elsewhere files with secrets have the rights 0600. */
+const WINDOWS_RIGHTS =
+  'On Windows, files have the rights of their folder: keep those with secrets in your profile'
 
 /** What `doctor` says of the configuration beside what is wrong in the file itself. */
 const FURTHER = ['D012', 'D013', 'D016']
