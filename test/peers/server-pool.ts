@@ -5,6 +5,7 @@ import { ServerPool } from '../../src/peers/server-pool.js'
 import { FakeClient } from '../support/client/fake-client.js'
 import { FakeClock } from '../support/fake-clock.js'
 import { World } from '../support/proxy/router.js'
+import { deafListener } from '../support/server/deaf-listener.js'
 import { FakeServer } from '../support/server/fake-server.js'
 import { boundsOf } from '../support/values.js'
 
@@ -21,16 +22,7 @@ const create = () => {
   const bounds = boundsOf({ principalsPerServer: 2 })
   const pool = new ServerPool([options], {
     dial: () => new Promise(() => undefined),
-    listener: {
-      ready: () => undefined,
-      lost: () => undefined,
-      joined: () => undefined,
-      parted: () => undefined,
-      ended: () => undefined,
-      serverRequested: () => undefined,
-      serverNotified: () => undefined,
-      isKept: () => false,
-    },
+    listener: deafListener,
     clock: new FakeClock(),
     log: silentLogger,
     bounds,

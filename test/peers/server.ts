@@ -6,6 +6,7 @@ import { Server } from '../../src/peers/server.js'
 import { FakeClient } from '../support/client/fake-client.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
 import { World } from '../support/proxy/router.js'
+import { deafListener } from '../support/server/deaf-listener.js'
 import { FakeServer } from '../support/server/fake-server.js'
 import { ALL_ABILITIES, CAN_NOTHING } from '../support/values.js'
 
@@ -21,16 +22,7 @@ const create = (sharing: Sharing, revision: Either = MODERN, otherRevision?: Eit
   const clock = new FakeClock()
   const server = new Server(fake.options, 0, {
     dial: (_name, greeting, listener, signal) => fake.dial(greeting, listener, signal),
-    listener: {
-      ready: () => undefined,
-      lost: () => undefined,
-      joined: () => undefined,
-      parted: () => undefined,
-      ended: () => undefined,
-      serverRequested: () => undefined,
-      serverNotified: () => undefined,
-      isKept: () => false,
-    },
+    listener: deafListener,
     clock,
     log: silentLogger,
   })
