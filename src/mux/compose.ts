@@ -98,7 +98,6 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
 
   const clients = new ClientRegistry(catalog)
   const starter = new ServerStarter({ ...options, catalog })
-  const workspaces = new Workspaces({ ...options, pool, catalog, starter })
   const logLevels = new LogLevels(calls, { catalog, clock, log, isAlone })
   const subscriptions = new ResourceSubscriptions({ ...base, catalog, owners })
   const streams = new SubscriptionStreams({ ...base, catalog, subscriptions, clients, starter })
@@ -115,6 +114,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   const onAsked = bothAsked(options.onAsked, callMeter?.asked)
   const serverRequests = new ServerRequests({ ...options, ...asked, catalog, onAsked })
   const retries = new InputRetries({ states, parkedCalls, deferredRoots, urlElicitations })
+  const workspaces = new Workspaces({ ...options, pool, catalog, starter, retries, states })
   const signIns = new SignIns({ catalog, clock, states, pages: options.signInPages })
   const shown = { catalog, owners, serverRequests, states, urlElicitations }
   const presenter = new ResultPresenter({ ...shown, meter: options.meter })

@@ -128,7 +128,13 @@ export class Router implements ClientHandler, ConnectionListener {
   }
 
   call(call: Call): void {
-    const settling = this.#parts.workspaces.settling(call)
+    const { workspaces } = this.#parts
+    const question = workspaces.question(call)
+    if (question !== undefined) {
+      call.end(question)
+      return
+    }
+    const settling = workspaces.settling(call)
     if (settling === undefined) {
       this.#route(call)
       return

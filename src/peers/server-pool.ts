@@ -158,6 +158,12 @@ export class ServerPool {
     for (const server of this.#everyone()) server.release(client)
   }
 
+  /** A client turned out to work in another folder than `from`. */
+  moved(client: Client, from: string | undefined): void {
+    for (const server of this.#everyone())
+      if (server.options.needsWorkspace === true) server.moved(client, from)
+  }
+
   /** Ends the connections that are a client's alone. */
   rests(client: Client): void {
     for (const server of this.#served()) if (server.options.sharing === 'session') server.release(client)

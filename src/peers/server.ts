@@ -166,6 +166,16 @@ export class Server {
     }
   }
 
+  /** Takes a client from where it was thought to work; what was started there for nothing but lists ends. */
+  moved(client: Client, from: string | undefined): void {
+    this.#byClient.delete(client)
+    for (const [key, connection] of this.#connections) {
+      if (connection.share.workspace !== from) continue
+      connection.leave(client)
+      if (connection.clients.size === 0 && !connection.hasCarried) void this.#end(key)
+    }
+  }
+
   /**
    * The connection, not kept, that has been quiet for longest: a client that left without a word cannot be
    * told from a silent one.

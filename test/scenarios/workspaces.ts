@@ -1,10 +1,13 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import t, { type Test } from 'tap'
 import { tokenHash } from '../../src/kernel/personal-token.js'
 import { RawClient } from '../support/client/raw-client.js'
-import { ShimClient } from '../support/client/shim-client.js'
+import { stdioParameters } from '../support/client/sdk-transports.js'
+import { SHIM, ShimClient } from '../support/client/shim-client.js'
 import { skipWithout, until } from '../support/processes.js'
 import { asked, configured, placeFor, WAITING } from '../support/proxy/shared-daemon.js'
 import { configFile, startBin, startDaemon } from '../support/proxy/start.js'
@@ -125,6 +128,113 @@ t.test('stdio works in the folder that it is told', async t => {
   await until(() => stdio.out.includes('"id":2'), 'the answer')
   t.match(stdio.out, `cwd\\":\\"${one}`)
 })
+
+// ── of 2026-07-28, whose clients are asked in answers ──
+
+/** A client behind `connect`, with the roots that it is asked for. */
+const modern = async (
+  t: Test,
+  file: string,
+  { roots, cwd, args = [] }: { roots?: readonly string[]; cwd: string; args?: readonly string[] },
+) => {
+  const asked = { times: 0 }
+  const client = new Client(
+    { name: 'modern', version: '1' },
+    {
+      capabilities: roots === undefined ? {} : { roots: {} },
+      versionNegotiation: { mode: { pin: '2026-07-28' } },
+    },
+  )
+  if (roots !== undefined)
+    client.setRequestHandler('roots/list', () => {
+      asked.times += 1
+      return { roots: roots.map(uri => ({ uri })) }
+    })
+  const command = stdioParameters([process.execPath, SHIM, '--config', file, ...args])
+  await client.connect(new StdioClientTransport({ ...command, cwd }))
+  t.teardown(() => client.close())
+  const call = async (args: object = {}, name = 'w__wait') => {
+    const { content } = await client.callTool({ name, arguments: { ...args } })
+    const [first] = content as readonly { text: string }[]
+    return JSON.parse(first?.text ?? '{}')
+  }
+  const names = async () => (await client.listTools()).tools.map(({ name }) => name)
+  return { asked, call, names }
+}
+
+t.test('clients of 2026-07-28 are asked once, with their first call', async t => {
+  const file = configured(t, W)
+  const [one, two] = foldersOf(t)
+  const known = await modern(t, file, { cwd: one })
+  t.same(await known.names(), ['w__wait'])
+  const cases = [
+    [two, await modern(t, file, { cwd: one, roots: [uriOf('/'), uriOf(two)] }), 1],
+    [one, await modern(t, file, { cwd: two, roots: [uriOf(one)] }), 1],
+    [two, await modern(t, file, { cwd: two, roots: [] }), 1],
+    [one, await modern(t, file, { cwd: two, roots: [uriOf(two)], args: ['--workspace', one] }), 0],
+    [one, known, 0],
+  ] as const
+  for (const [, client] of cases) t.same(await client.names(), ['w__wait'])
+  for (let round = 0; round < 2; round++) {
+    const facts = await Promise.all(cases.map(([, client], at) => client.call({ ms: 5, note: at })))
+    t.same(
+      facts.map(({ cwd, note }) => [cwd, note]),
+      cases.map(([folder], at) => [folder, at]),
+    )
+    t.equal(new Set(facts.map(({ pid }) => pid)).size, 2, 'two processes for five clients')
+  }
+  t.same(
+    cases.map(([, { asked }]) => asked.times),
+    cases.map(([, , times]) => times),
+  )
+  const { sessions } = (await asked(placeFor(file).socket, '/v1/sessions'))?.body ?? {}
+  t.same(new Set(sessions.map(({ workspace }: Record<string, string>) => workspace)), new Set([one, two]))
+})
+
+t.test('one that was started nowhere sees the server of its roots after its first call', async t => {
+  const file = configured(t, { ...W, plain: { command: process.execPath, args: [WAITING] } })
+  const [one] = foldersOf(t)
+  const client = await modern(t, file, { cwd: '/', roots: [uriOf(one)] })
+  t.same(await client.names(), ['plain__wait'])
+  t.match(await client.call({ note: 'asked' }, 'plain__wait'), { note: 'asked' })
+  t.same(await client.names(), ['w__wait', 'plain__wait'])
+  t.match(await client.call(), { cwd: one })
+  t.equal(client.asked.times, 1)
+})
+
+t.test('what was started for a list alone ends once its client says where it works', async t => {
+  const file = configured(t, W)
+  const [one, two] = foldersOf(t)
+  const client = await modern(t, file, { cwd: one, roots: [uriOf(two)] })
+  t.same(await client.names(), ['w__wait'])
+  t.match(await client.call(), { cwd: two })
+  const status = async () => (await asked(placeFor(file).socket, '/v1/status'))?.body.servers[0]
+  await until(async () => (await status()).pids.length === 1, 'the end of the other')
+})
+
+t.test(
+  'a server of several sessions is told the folder of clients without roots, and theirs of others',
+  async t => {
+    const file = configured(t, W)
+    const [one, two] = foldersOf(t)
+    const [having, without] = [
+      await modern(t, file, { cwd: one, roots: [uriOf(one), uriOf(two)] }),
+      await modern(t, file, { cwd: one }),
+    ]
+    const old = new ShimClient(t, file, { cwd: one })
+    await old.initialize()
+    const [first, second, third] = [
+      await having.call({ asks: 'roots/list' }),
+      await without.call({ asks: 'roots/list' }),
+      await old.call('w__wait', { asks: 'roots/list' }),
+    ]
+    t.same(first.answered, { roots: [{ uri: uriOf(one) }, { uri: uriOf(two) }] })
+    const named = { roots: [{ uri: uriOf(one), name: 'one' }] }
+    t.same(second.answered, named)
+    t.same(third['answered'], named)
+    t.same([second.pid, third['pid']], [first.pid, first.pid])
+  },
+)
 
 // ── over HTTP ──
 

@@ -93,7 +93,7 @@ export class PipeListener implements ChannelListener {
 
   /** The folder that the client works in, as far as that is known. */
   get workspace(): string | undefined {
-    return this.#legacy.workspace
+    return this.#modern.workspace ?? this.#legacy.workspace
   }
 
   /** Whether the client has closed its input, though it may still wait for answers. */

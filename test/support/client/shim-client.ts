@@ -5,7 +5,7 @@ import { until } from '../processes.js'
 import { BIN, INITIALIZE, type Running, startBin } from '../proxy/start.js'
 
 /** `mcp-proxy connect`, the way clients start it. */
-const SHIM = resolve(BIN, '../connect.cjs')
+export const SHIM = resolve(BIN, '../connect.cjs')
 
 interface Answer {
   readonly id?: number

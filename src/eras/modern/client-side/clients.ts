@@ -93,6 +93,12 @@ export class ModernClients {
     return this.#known.size
   }
 
+  /** The first folder that one of them works in. */
+  get workspace(): string | undefined {
+    for (const { client } of this.#known.values()) if (client.workspace !== undefined) return client.workspace
+    return undefined
+  }
+
   /** The client behind a request; undefined if it is new and there is no room. */
   of(caller: Caller, envelope: Envelope): ModernClient | undefined {
     const nowMs = this.#clock.nowMs()

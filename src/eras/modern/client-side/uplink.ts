@@ -69,6 +69,11 @@ export class ModernUplink {
     return this.#clients.size > 0
   }
 
+  /** The folder that they work in, as far as that is known of one. */
+  get workspace(): string | undefined {
+    return this.#clients.workspace
+  }
+
   /** Whether a client waits for an answer, other than to `subscriptions/listen`. */
   get isBusy(): boolean {
     for (const { method } of this.#calls.values()) if (method !== LISTEN) return true

@@ -98,6 +98,7 @@ export class InputRetries {
       case 'url':
         return this.#visited(call, state, responses, connection)
       case 'sign-in':
+      case 'roots':
         return { params: bare(params) }
     }
   }

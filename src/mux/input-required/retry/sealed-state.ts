@@ -70,7 +70,12 @@ interface SignInFacts {
   readonly link: string
 }
 
-export type StateFacts = ParkFacts | PreFacts | RelayFacts | UrlFacts | SignInFacts
+/** A question of our own, for the folder that the client works in; of no server. */
+interface RootsFacts {
+  readonly kind: 'roots'
+}
+
+export type StateFacts = ParkFacts | PreFacts | RelayFacts | UrlFacts | SignInFacts | RootsFacts
 
 export type SealedState = Binding & StateFacts
 export type StateOf<K extends StateFacts['kind']> = SealedState & { readonly kind: K }
@@ -185,6 +190,8 @@ const membersOfKind = (state: StateFacts): readonly (readonly [string, JsonText]
       return [['e', textOf(state.elicitations)]]
     case 'sign-in':
       return [['l', textOf(state.link)]]
+    case 'roots':
+      return []
   }
 }
 
@@ -228,6 +235,8 @@ const factsOf = (text: JsonText): StateFacts | undefined => {
       return { kind, elicitations: stringsOf(listOf(text, 'e')) }
     case 'sign-in':
       return { kind, link: textMember(text, 'l') ?? '' }
+    case 'roots':
+      return { kind }
     default:
       return undefined
   }
