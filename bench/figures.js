@@ -15,6 +15,8 @@ const FLAT_LIMIT_MS = 60_000
 const PEER_LIMIT_MS = 20_000
 const SETTLE_MS = 300
 
+const OWN = ['floor', 'ours']
+
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms))
 
 const open = (load, name, target, sessions) =>
@@ -38,10 +40,10 @@ class Figures {
   /**
    * Starts a target, and ends it when `act` is through. Ours keeps what it knows of servers in `stateFolder`.
    */
-  async with(name, act, stateFolder = freshFolder()) {
+  async with(name, act, { front = 'http', stateFolder = freshFolder(), ...kind } = {}) {
     let target
     try {
-      target = await TARGETS[name].http({ stateFolder })
+      target = await TARGETS[name][front]({ ...kind, stateFolder })
       await act(target)
     } catch (error) {
       this.#context.say(`    ${name}: ${error.message}`)
@@ -82,6 +84,80 @@ export async function measureStart(context) {
   figures.tell(FEW, 'KiB')
 }
 
+const STDIO_START = 'start to the first tools/list, stdio to remote HTTP'
+const STDIO_AGAIN = `${STDIO_START}, started again`
+const FIRST_LIST = 'start to the first complete list, 10 servers with 10000 tools'
+
+/** The same for those who serve their one client on stdio, and start with it. */
+export async function measureStdioStart(context) {
+  const figures = new Figures(context)
+  const act = (figureName, name) => async target => {
+    const from = performance.now()
+    await open(context.load, name, target, 1)
+    figures.add(figureName, name, performance.now() - from)
+    await context.load.tell('close', { name })
+  }
+  for (let n = 0; n < slices + 2; n += 1) {
+    const stateFolder = freshFolder()
+    for (const figureName of [STDIO_START, STDIO_AGAIN])
+      for (const name of OWN) await figures.with(name, act(figureName, name), { front: 'stdio', stateFolder })
+  }
+  figures.tell(STDIO_START, 'ms')
+  figures.tell(STDIO_AGAIN, 'ms')
+}
+
+/** Ours may first list what answers in time: it is asked until it lists everything. */
+export async function measureFirstList(context) {
+  const figures = new Figures(context)
+  const [servers, tools] = [10, 1000]
+  const { load } = context
+  const list = async (name, target) => {
+    const { pages } = await open(load, name, target, 1)
+    await load.tell('close', { name })
+    if (Object.values(pages).join('').split('"inputSchema"').length - 1 < servers * tools)
+      await list(name, target)
+  }
+  for (let n = 0; n < slices + 2; n += 1)
+    for (const name of OWN) {
+      const from = performance.now()
+      const act = async target => {
+        await list(name, target)
+        figures.add(FIRST_LIST, name, performance.now() - from)
+      }
+      await figures.with(name, act, { front: 'many', servers, tools })
+    }
+  figures.tell(FIRST_LIST, 'ms')
+}
+
+/** Each opens two connections: more of them need more than the 20,000 files that a process may have open. */
+const IDLE_CROWD = 5000
+/** So much more than the floor a session may take. */
+const IDLE_KIB = 8
+const IDLE_CROWD_LIMIT_MS = 120_000
+const IDLE_SESSION = `memory of an idle session with its connection, of ${IDLE_CROWD}`
+
+/** Sessions that nobody uses: what ours takes beyond what Node takes for the connection of each. */
+export async function measureIdleCrowd(context) {
+  const figures = new Figures(context)
+  for (const name of OWN) {
+    const act = async target => {
+      await open(context.load, name, target, IDLE_CROWD / 10)
+      const before = residentKiB(target.pid)
+      const crowd = { name: `${name} crowd`, target, sessions: IDLE_CROWD, limitMs: IDLE_CROWD_LIMIT_MS }
+      await context.load.tell('open', crowd)
+      await pause(SETTLE_MS)
+      figures.add(IDLE_SESSION, name, (residentKiB(target.pid) - before) / IDLE_CROWD)
+      for (const group of [name, crowd.name]) await context.load.tell('close', { name: group })
+    }
+    await figures.with(name, act, { front: 'crowd' })
+  }
+  figures.tell(IDLE_SESSION, 'KiB')
+  const { floor, ours } = context.report.figures[IDLE_SESSION] ?? {}
+  context.say(
+    `    ours beyond the floor: ${show(ours - floor)} KiB (≤ ${IDLE_KIB} ${ours - floor <= IDLE_KIB ? '✓' : '✗'})`,
+  )
+}
+
 /** The second start of ours knows its server, which nothing else remembers. */
 async function measureStartOf(name, figures, { load }) {
   const stateFolder = freshFolder()
@@ -94,7 +170,7 @@ async function measureStartOf(name, figures, { load }) {
       if (figureName === START) await idleMemoryOf(name, target, figures, load)
       await load.tell('close', { name })
     }
-    await figures.with(name, act, stateFolder)
+    await figures.with(name, act, { stateFolder })
     if (isPeer(name)) return
   }
 }

@@ -13,8 +13,8 @@ export const WARM_UP = { alone: 3000, together: 9000, inFlight: 64, limitMs: 400
 const SMALL_CALL = { tool: 'make', size: 20, argument: 32, notices: 0 }
 
 /** Workloads of one kind share a process of each target. */
-export const kindOf = ({ front, servers, tools, server, apart }) =>
-  [front, servers, tools, server, apart].join(' ')
+export const kindOf = ({ front, servers, tools, server, client, apart }) =>
+  [front, servers, tools, server, front === 'across eras' && client, apart].join(' ')
 
 /** The processes of the kind of workload that is being measured, by target and kind. */
 export class Processes {

@@ -3,10 +3,18 @@
 //   npm run bench                 two and a half minutes
 //   npm run bench -- --full       everything, with peers
 //   npm run bench -- --only TEXT  what has TEXT in its name, such as "http: 200 B", "start", "memory",
-//                                 "auth", "shim", "flat" or "growth"; more than once
+//                                 "auth", "shim", "flat", "growth", "stdio start", "first list",
+//                                 "idle sessions", "in turn", "across eras" or "sdk"; more than once
 //   --peers   with proxies from npm; --slices N; --slice-ms N; --json FILE
 import { existsSync, writeFileSync } from 'node:fs'
-import { measureFlatness, measureMemory, measureStart } from './figures.js'
+import {
+  measureFirstList,
+  measureFlatness,
+  measureIdleCrowd,
+  measureMemory,
+  measureStart,
+  measureStdioStart,
+} from './figures.js'
 import { measureGrowth, tellLinearity } from './growth.js'
 import { LoadProcess } from './load-process.js'
 import { measure } from './measure.js'
@@ -15,6 +23,7 @@ import { kindOf, Processes, WARM_UP } from './participant.js'
 import { describePeers, installPeers } from './peers.js'
 import { endAll } from './programs.js'
 import { heading, machine } from './report.js'
+import { measureSdks } from './sdk.js'
 import { measureShim } from './shim.js'
 import { GROWTHS, WORKLOADS } from './workloads.js'
 
@@ -61,6 +70,10 @@ async function main(load) {
     await attempt(`growth: ${growth.name}`, () => measureGrowth(growth, context))
     await context.processes.end()
   }
+  if (isWanted('stdio start', true)) await attempt('stdio start', () => measureStdioStart(context))
+  if (isWanted('first list', true)) await attempt('first list', () => measureFirstList(context))
+  if (isWanted('idle sessions', true)) await attempt('idle sessions', () => measureIdleCrowd(context))
+  if (isWanted('sdk', true)) await attempt('sdk', () => measureSdks(context))
   if (isWanted('start')) await attempt('start', () => measureStart(context))
   if (isWanted('memory')) await attempt('memory', () => measureMemory(context))
   if (isWanted('shim')) await attempt('shim', () => measureShim(context))

@@ -32,48 +32,73 @@ const remoteUrl = async () => {
   return (await remote).found
 }
 
+/** So many, of which each has a port of its own. */
+const remoteUrls = async count => {
+  const first = await remoteUrl()
+  const rest = await Promise.all(
+    Array.from({ length: count - 1 }, () => start([NODE, here('servers/http.js')], urlIn)),
+  )
+  return [first, ...rest.map(({ found }) => found)]
+}
+
 /** The load generator starts it: a proxy on stdio belongs to its client. */
-const stdioTarget = command => ({
+const stdioTarget = (command, env = {}) => ({
   transport: 'stdio',
   command,
+  env,
   pid: undefined,
   ending: () => undefined,
   end: () => undefined,
 })
 
-const configuration = (servers, tools, auth) => {
+const configurationOf = (entries, rest) =>
+  writeTemporary({ mcpServers: Object.fromEntries(entries.map((entry, i) => [`s${i}`, entry])), ...rest })
+
+const configuration = (servers, tools, rest) => {
   const entry = { command: SERVER[0], args: SERVER.slice(1), env: { BENCH_TOOLS: String(tools) } }
-  const mcpServers = Object.fromEntries(Array.from({ length: servers }, (_, i) => [`s${i}`, entry]))
-  return writeTemporary({ mcpServers, auth })
+  return configurationOf(Array(servers).fill(entry), rest)
+}
+
+/** What a crowd of idle sessions needs: by default it would be turned away. */
+const ROOM = {
+  sessions: 1_000_000,
+  sessionsPerPrincipal: 1_000_000,
+  connections: 1_000_000,
+  keepAliveTime: '10m',
 }
 
 const floor = {
   // What `auth` costs is told by the same proxy without it.
   auth: () => authorized('none'),
   'auth at a server': () => signedIn(false),
+  'across eras': ({ client }) => ours.http({ server: client === undefined ? undefined : 'modern' }),
+  crowd: () => listening('http', [NODE, here('floor/http.js'), ...SERVER]),
   http: kind => listening('http', [NODE, here('floor/http.js'), ...serverOf(kind)]),
   sse: () => listening('sse', [NODE, here('floor/sse.js'), ...SERVER]),
   ws: () => listening('ws', [NODE, here('floor/ws.js'), ...SERVER]),
   stdio: async () => stdioTarget([NODE, here('floor/stdio.js'), await remoteUrl()]),
-  many({ servers, pages }) {
+  many({ servers, pages, tools }) {
     const file = pages === undefined ? '-' : writeTemporary(pages)
-    return listening('http', [NODE, here('floor/many.js'), file, String(servers), ...SERVER])
+    const command = [NODE, here('floor/many.js'), file, String(servers), ...SERVER]
+    return listening('http', command, { BENCH_TOOLS: String(tools) })
   },
+  'many remote': async ({ servers }) =>
+    listening('http', [NODE, here('floor/many.js'), '-', ...(await remoteUrls(servers))]),
 }
 
 /** What it knows of its server from an earlier run is in `stateFolder`. */
 const bridge = to => kind =>
-  listening(
-    to,
-    [...OURS, 'bridge', '--to', to, '--port', '0', '--', ...serverOf(kind)],
-    kind.stateFolder === undefined ? {} : { XDG_STATE_HOME: kind.stateFolder },
-  )
+  listening(to, [...OURS, 'bridge', '--to', to, '--port', '0', '--', ...serverOf(kind)], stateIn(kind))
+
+const stateIn = ({ stateFolder }) => (stateFolder === undefined ? {} : { XDG_STATE_HOME: stateFolder })
+
+const serving = (file, kind = {}) =>
+  listening('http', [...OURS, 'serve', '--port', '0', '--config', file], stateIn(kind))
 
 /** One server and clients with a credential, or without. */
 const authorized = async credential => {
   const { auth, token } = await CREDENTIALS[credential]()
-  const command = [...OURS, 'serve', '--port', '0', '--config', configuration(1, 1, auth)]
-  return { ...(await listening('http', command)), token }
+  return { ...(await serving(configuration(1, 1, { auth }))), token }
 }
 
 /** In front of a remote server, at which it has to sign in, or not. */
@@ -81,8 +106,7 @@ const signedIn = async hasLogin => {
   const issuer = hasLogin ? await startIssuer() : undefined
   const server = await start([NODE, here('servers/http.js'), ...(hasLogin ? [issuer] : [])], urlIn)
   const oauth = hasLogin && { grant: 'client_credentials', clientId: 'bench', clientSecret: 'bench' }
-  const file = writeTemporary({ mcpServers: { s0: { url: server.found, oauth } } })
-  const proxy = await listening('http', [...OURS, 'serve', '--port', '0', '--config', file])
+  const proxy = await serving(configurationOf([{ url: server.found, oauth }]))
   const end = async () => {
     await proxy.end()
     await server.end()
@@ -94,11 +118,14 @@ const ours = {
   http: bridge('http'),
   sse: bridge('sse'),
   ws: bridge('ws'),
-  stdio: async () => stdioTarget([...OURS, 'bridge', '--to', 'stdio', await remoteUrl()]),
+  'across eras': ({ client }) => ours.http({ server: client === undefined ? 'modern' : undefined }),
+  crowd: () => serving(configuration(1, 1, { limits: ROOM })),
+  stdio: async kind => stdioTarget([...OURS, 'bridge', '--to', 'stdio', await remoteUrl()], stateIn(kind)),
   auth: ({ credential }) => authorized(credential),
   'auth at a server': () => signedIn(true),
-  many: ({ servers, tools }) =>
-    listening('http', [...OURS, 'serve', '--port', '0', '--config', configuration(servers, tools)]),
+  many: kind => serving(configuration(kind.servers, kind.tools), kind),
+  'many remote': async ({ servers }) =>
+    serving(configurationOf((await remoteUrls(servers)).map(url => ({ url })))),
 }
 
 /** All that can be compared. */

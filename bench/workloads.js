@@ -16,6 +16,8 @@ const calls = (name, front, load, must, wish, rest = {}) => ({
     argument: load.argument ?? 32,
     notices: load.notices ?? 0,
     list: load.list,
+    /** Each call goes to the next of these. */
+    inTurn: load.inTurn,
   },
   must,
   wish,
@@ -28,6 +30,7 @@ const SMALL = { cpu: 1.6, rate: 0.65 }
 const SMALL_WISH = { cpu: 1.3, rate: 0.8 }
 const MIDDLE = { cpu: 1.5 }
 const MIDDLE_WISH = { cpu: 1.2 }
+const LARGE = { cpu: 1.2 }
 const FEW = { inFlight: 16, sessions: 8 }
 const MANY = { inFlight: 64, sessions: 8 }
 const FULL = { isFull: true }
@@ -58,6 +61,14 @@ const each = (front, { sessions = 8, isMain = false } = {}) => [
     MIDDLE_WISH,
     FULL,
   ),
+  calls(
+    '10 KB both ways, 64 in flight',
+    front,
+    { ...MANY, sessions, argument: 10_000, size: 10_000 },
+    LARGE,
+    LARGE,
+  ),
+  calls('20 notices in one burst, then the answer', front, { notices: 20 }, { cpu: 1.5 }, { cpu: 1.5 }),
 ]
 
 const crowd = [1, 8, 32, 100].flatMap(sessions =>
@@ -102,6 +113,19 @@ const manyCalls = (count, tools, rest) => {
   )
 }
 
+/** One call at a time, each to the next server; they are programs, or remote. */
+const inTurn = front => {
+  const names = Array.from({ length: 10 }, (_, i) => `s${i}__make`)
+  return calls(
+    '10 servers in turn, one call at a time',
+    front,
+    { tool: names[0], inTurn: names },
+    { cpu: 1.3, rate: 0.8 },
+    { cpu: 1.3, rate: 0.8 },
+    { servers: 10, tools: 10, warmUpTool: names[0] },
+  )
+}
+
 const many = (count, tools, rest = {}) => [
   manyCalls(count, tools, rest),
   calls(
@@ -113,6 +137,21 @@ const many = (count, tools, rest = {}) => [
     { servers: count, tools, warmUpTool: `s${count - 1}__make`, ...rest },
   ),
 ]
+
+/** What it costs that client and server are of two eras, against the same proxy where they are of one. */
+const acrossEras = [
+  ['2025-11-25 to 2026-07-28', undefined],
+  ['2026-07-28 to 2025-11-25', '2026-07-28'],
+].map(([name, client]) =>
+  calls(
+    `${name}: 200 B, 64 in flight`,
+    'across eras',
+    MANY,
+    { cpu: 1.15 },
+    { cpu: 1.15 },
+    { ...FULL, client },
+  ),
+)
 
 /** What a credential costs, against the same proxy without `auth`. */
 const credentials = [
@@ -147,6 +186,9 @@ export const WORKLOADS = [
   ...each('sse'),
   ...each('ws'),
   ...each('stdio', { sessions: 1 }),
+  ...acrossEras,
+  inTurn('many'),
+  inTurn('many remote'),
   ...many(10, 100),
   ...many(10, 1000),
   ...many(1, 10, FULL),

@@ -8,5 +8,7 @@ const server = createServer((request, response) => {
   if (request.method === 'POST') readBody(request, body => relay(pipe, body, response))
   else response.writeHead(405).end()
 })
+// As ours: a crowd of idle sessions has its connections open.
+server.keepAliveTimeout = 600_000
 server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}/mcp`))
 process.on('SIGTERM', () => process.exit(0))

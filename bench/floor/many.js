@@ -1,26 +1,56 @@
 // The floor in front of several servers: the name of a tool says whose it is, and lists are bytes that are
-// kept.
+// kept, or one page of what all servers say when they are asked.
 // Usage: node many.js PAGES-FILE|- COUNT COMMAND ARG...   (PAGES-FILE: {"": "first page", "cursor": "next
-// page"})
+// page"}), or node many.js - URL...
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { readBody, relay, sendJson } from './answer.js'
 import { Pipe, placeOf, placeOfId } from './pipe.js'
+import { Remote } from './remote.js'
 
-const [file, count, ...command] = process.argv.slice(2)
+const [file, ...rest] = process.argv.slice(2)
 const written = file === '-' ? {} : JSON.parse(readFileSync(file, 'utf8'))
 const pages = new Map(
   Object.entries(written).map(([cursor, page]) => [cursor, Buffer.from(`,"result":${page}}`)]),
 )
-const pipes = new Map(Array.from({ length: Number(count) }, (_, i) => [`s${i}`, new Pipe(command)]))
+const [count, ...command] = rest
+const all = count.startsWith('http')
+  ? rest.map(url => new Remote(url))
+  : Array.from({ length: Number(count) }, () => new Pipe(command))
+const pipes = new Map(all.map((pipe, i) => [`s${i}`, pipe]))
 
 const START = Buffer.from('{"jsonrpc":"2.0","id":')
 
+const ask = (pipe, method, params = {}) => {
+  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
+  return new Promise(resolve => pipe.request(body, placeOfId(body), (_before, _id, after) => resolve(after)))
+}
+
+const HELLO = {
+  protocolVersion: '2025-11-25',
+  capabilities: {},
+  clientInfo: { name: 'floor', version: '1' },
+}
+
+/** The tools of one server, under its name. */
+const toolsOf = async ([name, pipe]) => {
+  await ask(pipe, 'initialize', HELLO)
+  const text = (await ask(pipe, 'tools/list')).toString('latin1')
+  return text.slice(text.indexOf('[') + 1, text.lastIndexOf(']')).replaceAll('{"name":"', `$&${name}__`)
+}
+
+const gather = async (id, response) => {
+  const tools = await Promise.all([...pipes].map(toolsOf))
+  sendJson(response, START, id, Buffer.from(`,"result":{"tools":[${tools.join(',')}]}}`, 'latin1'))
+}
+
 const list = (body, response) => {
-  const place = placeOf(body, '"cursor":')
-  const cursor = place === undefined ? '' : body.toString('latin1', place.from + 1, place.to - 1)
-  const id = placeOfId(body)
-  sendJson(response, START, body.subarray(id.from, id.to), pages.get(cursor))
+  const asked = placeOf(body, '"cursor":')
+  const cursor = asked === undefined ? '' : body.toString('latin1', asked.from + 1, asked.to - 1)
+  const place = placeOfId(body)
+  const id = body.subarray(place.from, place.to)
+  if (pages.size === 0) gather(id, response)
+  else sendJson(response, START, id, pages.get(cursor))
 }
 
 const server = createServer((request, response) => {

@@ -53,9 +53,15 @@ export class Pipe {
     this.#last += 1
     const own = String(this.#last)
     const token = onNotice === undefined ? undefined : placeOf(body, TOKEN)
-    const pieces = [body.subarray(0, place.from), Buffer.from(own)]
-    if (token === undefined) pieces.push(body.subarray(place.to))
-    else pieces.push(body.subarray(place.to, token.from), Buffer.from(own), body.subarray(token.to))
+    const pieces = []
+    let from = 0
+    // SDK clients write the id last.
+    for (const one of token !== undefined && token.from < place.from ? [token, place] : [place, token]) {
+      if (one === undefined) continue
+      pieces.push(body.subarray(from, one.from), Buffer.from(own))
+      from = one.to
+    }
+    pieces.push(body.subarray(from))
     this.#pending.set(own, {
       id: body.subarray(place.from, place.to),
       token: token && body.subarray(token.from, token.to),

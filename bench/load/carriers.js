@@ -91,8 +91,9 @@ export class StdioCarrier {
   #child
   #isCorked = false
 
-  constructor(command) {
-    this.#child = spawn(command[0], command.slice(1), { stdio: ['pipe', 'pipe', 'ignore'] })
+  constructor({ command, env }) {
+    const options = { stdio: ['pipe', 'pipe', 'ignore'], env: { ...process.env, ...env } }
+    this.#child = spawn(command[0], command.slice(1), options)
   }
 
   get pid() {

@@ -1,8 +1,9 @@
-// The load generator, a process of its own; started by bench/harness.js, which tells it what to do. No SDK,
-// no HTTP library.
+// The load generator, a process of its own; started by bench/load-process.js, which tells it what to do. No
+// SDK but in ./sdk.js, and no HTTP library.
 import { SseCarrier, StdioCarrier, WsCarrier } from './carriers.js'
 import { HttpCarrier, StatelessCarrier } from './http.js'
 import { cpuClock } from './processes.js'
+import { sdkClient } from './sdk.js'
 import { FAULTS, noFaults, Session } from './session.js'
 
 /** After so many requests without a right answer a run ends early: it would measure nothing. */
@@ -13,7 +14,7 @@ const CARRIERS = {
   stateless: target => new StatelessCarrier(target.url),
   sse: target => new SseCarrier(target.url),
   ws: target => new WsCarrier(target.url),
-  stdio: target => new StdioCarrier(target.command),
+  stdio: target => new StdioCarrier(target),
 }
 
 /** Sessions that are open, by the name under which they were opened. */
@@ -100,7 +101,10 @@ function run({ name, inFlight, work, forMs, maxCalls, drainMs = 20_000 }) {
         const [cursor, page] = list[nth % list.length]
         session.page(cursor, page.length, done)
       } else {
-        session.call(work, done)
+        session.call(
+          work.inTurn === undefined ? work : { ...work, tool: work.inTurn[nth % work.inTurn.length] },
+          done,
+        )
       }
     }
     for (let n = 0; n < inFlight; n += 1) next()
@@ -112,7 +116,21 @@ async function close({ name }) {
   groups.delete(name)
 }
 
-const JOBS = { open, run, close }
+/** Clients of the SDK that are connected, by the name under which they were. */
+const sdkClients = new Map()
+
+async function openSdk({ name, version, target }) {
+  sdkClients.set(name, await sdkClient(version, target))
+}
+
+const runSdk = ({ name, calls, notices }) => sdkClients.get(name).run(calls, notices)
+
+async function closeSdk({ name }) {
+  await sdkClients.get(name).close()
+  sdkClients.delete(name)
+}
+
+const JOBS = { open, run, close, openSdk, runSdk, closeSdk }
 
 process.on('message', async ({ id, job, args }) => {
   try {
