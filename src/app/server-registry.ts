@@ -88,6 +88,15 @@ const PROTOCOLS = {
   auto: 'http',
 } as const satisfies Record<ServerConfig['transport']['kind'], ServerOptions['protocol']>
 
+/** Where it is reached. */
+const addressOf = (transport: ServerConfig['transport']): ServerOptions['address'] => {
+  if (transport.kind === 'stdio') return undefined
+  if (transport.kind === 'socket') return { host: transport.path, port: undefined }
+  const { hostname, port, protocol } = new URL(transport.url)
+  const fallback = protocol === 'https:' || protocol === 'wss:' ? 443 : 80
+  return { host: hostname, port: port === '' ? fallback : Number(port) }
+}
+
 const toOptions = (server: ServerConfig): ServerOptions => ({
   name: server.name,
   alias: aliasFor(server),
@@ -101,6 +110,7 @@ const toOptions = (server: ServerConfig): ServerOptions => ({
   needsWorkspace: server.sharing === 'workspace' || namesWorkspace(server.transport),
   isProcess: server.transport.kind === 'stdio',
   protocol: PROTOCOLS[server.transport.kind],
+  address: addressOf(server.transport),
   limits: server.limits,
   timeouts: server.timeouts,
   restart: server.restart,

@@ -36,6 +36,8 @@ export interface Part {
   readonly attempt?: number | undefined
   /** The same: where it went. */
   readonly to?: Destination | undefined
+  /** The same: its id on the wire. */
+  id?: number | string | undefined
 }
 
 export interface Destination {
@@ -43,6 +45,9 @@ export interface Destination {
   readonly revision: string
   readonly protocol: 'http' | 'websocket' | undefined
   readonly isProcess: boolean
+  /** The host that it is reached at, or the path of its socket; undefined for a program. */
+  readonly address: string | undefined
+  readonly port: number | undefined
   /** Whether its requests say which trace they belong to. */
   readonly isTold: boolean
 }
@@ -60,7 +65,7 @@ interface Sink {
 }
 
 /** What takes requests, such as a link to a server. */
-interface Sends<R, D> {
+interface Sends<R, D extends { readonly id?: Part['id'] }> {
   call(request: R, sink: Sink): D
 }
 
@@ -93,6 +98,8 @@ export class CallTrace {
   readonly links: SpanContext[] = []
   readonly parts: Part[] = []
   onLate: ((part: Part) => void) | undefined
+  /** Whether what a server said was mended for the client. */
+  isRepaired = false
   #requests = 0
 
   constructor(origin: TraceOrigin) {
@@ -110,7 +117,10 @@ export class CallTrace {
   }
 
   /** A link over which each request says whose child it is (W3C Trace Context), and is noted. */
-  over<R extends Sendable, D>(link: Sends<R, D>, to: Destination): Sends<R, D> {
+  over<R extends Sendable, D extends { readonly id?: Part['id'] }>(
+    link: Sends<R, D>,
+    to: Destination,
+  ): Sends<R, D> {
     return {
       call: (request, sink) => {
         this.#requests += 1
@@ -122,7 +132,9 @@ export class CallTrace {
             sink.ended(outcome)
           },
         }
-        return link.call(this.isSampled && to.isTold ? this.#telling(request, part) : request, traced)
+        const down = link.call(this.isSampled && to.isTold ? this.#telling(request, part) : request, traced)
+        part.id = down.id
+        return down
       },
     }
   }

@@ -77,6 +77,14 @@ export type ProjectedRequest =
     }
   | { readonly is: 'impossible'; readonly what: string }
 
+/** Where a request came from over a network. */
+export interface Arrival {
+  /** Their names in lower case; undefined on a connection that carries many requests. */
+  readonly headers?: Readonly<Record<string, string | undefined>> | undefined
+  readonly remoteAddress?: string | undefined
+  readonly remotePort?: number | undefined
+}
+
 /** Hears how a call ended; told the call too, so that one function can watch all of them. */
 export type OnOver = (outcome: Outcome | undefined, call: Call) => void
 
@@ -91,8 +99,9 @@ export interface Call extends Viewer {
   /** The `name` in `params`, if nothing but that and `arguments` is known to stand there. */
   named?: string | undefined
   readonly wantsProgress: boolean
-  /** Over HTTP: the headers that it came with, names in lower case; for whoever traces. */
-  readonly headers?: Readonly<Record<string, string | undefined>> | undefined
+  /** The client's own id, and how it came over a network; for whoever traces. */
+  readonly id?: JsonText | undefined
+  readonly arrival?: Arrival | undefined
   /** The lowest level of log messages to send, if the request says so; undefined: none, or set otherwise. */
   readonly logLevel: LogLevel | undefined
   /** Relays progress; whatever token it carries is replaced by the client's own. Nothing after `end`. */
@@ -145,6 +154,8 @@ export interface ClientHandler {
    */
   welcome(client: Client): Promise<Welcome>
   call(call: Call): void
+  /** Hears of a request that the uplink ends itself, such as `ping` and what introduces the client. */
+  answering?(call: Call): void
   /**
    * The scopes that calls of these tools need, for those of them that the caller may see and not call. Never
    * rejects.
@@ -191,6 +202,8 @@ export interface Request {
 }
 
 export interface DownstreamCall {
+  /** Its id on the wire, where that is one request. */
+  readonly id?: number | string | undefined
   /** Tells the server that nobody waits; nothing reaches the sink after, not even of a task. */
   cancel(reason: CancelReason): void
 }

@@ -36,6 +36,8 @@ export interface ServerOptions {
   readonly isProcess: boolean
   /** What carries its messages (`network.protocol.name`); undefined for pipes and sockets. */
   readonly protocol?: 'http' | 'websocket' | undefined
+  /** Where it is reached: a host, or the path of a socket; undefined for programs. */
+  readonly address?: { readonly host: string; readonly port: number | undefined } | undefined
   /** Whether its requests say which trace they belong to. */
   readonly propagate: boolean
   readonly limits: Partial<Limits>

@@ -77,5 +77,7 @@ export const destinationOf = (server: ServerOptions, link: Downlink | undefined)
   revision: link?.facts.revision ?? '',
   protocol: server.protocol,
   isProcess: server.isProcess,
+  address: server.address?.host,
+  port: server.address?.port,
   isTold: server.propagate,
 })

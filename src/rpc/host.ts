@@ -2,17 +2,16 @@ import type { Clock } from '../kernel/async/clock.js'
 import type { Fault } from '../kernel/faults.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
-import type { ClientHandler, Via } from '../model/links.js'
+import type { Arrival, ClientHandler, Via } from '../model/links.js'
 import type { Identity } from '../model/peer.js'
-import type { HttpHeaders } from '../wire/http.js'
 import type { OutgoingMessage } from '../wire/message-parts.js'
 
 /** PORT. Where everything that is said about one request of a client goes, ending with its answer. */
 export interface ReplyStream {
   /** Whether questions can travel here: not if the client takes nothing but one JSON answer. */
   readonly canAsk: boolean
-  /** Over HTTP: the headers of that request. */
-  readonly headers?: HttpHeaders | undefined
+  /** Over a network: how that request came. */
+  readonly arrival?: Arrival | undefined
   /** Sends a notification or request on it; left out if it `mayDrop` and the client is behind. */
   send(frame: Buffer, mayDrop?: boolean): void
   /**

@@ -18,6 +18,7 @@ export interface HttpRequest {
   /** Only until the handler returns; what is wanted later is to be taken out of it by then. */
   readonly body: Buffer
   readonly remoteAddress: string
+  readonly remotePort: number | undefined
   readonly caller: Caller
 }
 

@@ -70,10 +70,12 @@ t.test('the requests add up, however they ended', async t => {
   await client.call(4, 'a__refuse')
   await client.call(5, 'a__nobody')
   await client.request('made/up')
+  await client.request('ping')
+  await new RawClient(url).post({ id: 1, method: 'initialize', params: {} })
   const count = 'mcp_server_operation_duration_seconds_count'
   const found = await read(all => valueOf(all, count, { mcp_method_name: '_OTHER' }) === 1)
   const sum = (found.get(count) ?? []).reduce((total, { value }) => total + value, 0)
-  t.equal(sum, 8, 'initialize, a list, five calls and what nobody knows')
+  t.equal(sum, 10, 'initialize twice, a list, five calls, a ping and what nobody knows')
   const tools = found.get('mcp_proxy_tool_calls_total') ?? []
   t.same(
     Object.fromEntries(tools.map(({ labels, value }) => [`${labels['tool']} ${labels['outcome']}`, value])),

@@ -1,6 +1,8 @@
+import { on, once } from 'node:events'
 import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
 import { RawClient } from '../support/client/raw-client.js'
-import { key, MODERN, mirrored, modern, NEWEST } from '../support/era/codec.js'
+import { hello, key, MODERN, mirrored, modern, NEWEST } from '../support/era/codec.js'
 import { startProxy } from '../support/proxy/start.js'
 import { Collector, type SentSpan } from '../support/server/collector.js'
 import { startPlainServer } from '../support/server/plain-http-server.js'
@@ -33,6 +35,23 @@ const start = async (
 
 const traceIdOf = (n: number): string => n.toString(16).padStart(32, 'a')
 
+/** A client on a WebSocket; what it returns sends a request and resolves with the answer. */
+const webSocketTo = async (t: Test, url: string) => {
+  const socket = new WebSocket(url.replace(/^http(.*)mcp$/, 'ws$1ws'))
+  t.teardown(() => socket.terminate())
+  await once(socket, 'open')
+  const ask = async (message: { readonly id: unknown; readonly [member: string]: unknown }) => {
+    socket.send(JSON.stringify({ jsonrpc: '2.0', ...message }))
+    for await (const [data] of on(socket, 'message')) if (JSON.parse(String(data)).id === message.id) return
+  }
+  await ask({
+    id: 'hello',
+    method: 'initialize',
+    params: hello('2025-11-25', {}, { name: 'w', version: '1' }),
+  })
+  return ask
+}
+
 t.test('one trace leads from each kind of client to each kind of server', async t => {
   const http = {
     'old-http': await startPlainServer(t, NEWEST),
@@ -41,6 +60,11 @@ t.test('one trace leads from each kind of client to each kind of server', async 
   const piped = {
     'old-pipe': await startServer(t, 'stdio', '2025-06-18'),
     'new-pipe': await startServer(t, 'stdio', MODERN),
+    'old-ws': await startServer(t, 'ws', NEWEST),
+    'new-ws': await startServer(t, 'ws', MODERN),
+    'old-socket': await startServer(t, 'socket', NEWEST),
+    'new-socket': await startServer(t, 'socket', MODERN),
+    'old-sse': await startServer(t, 'sse', '2025-03-26'),
   }
   const all = { ...http, ...piped }
   const servers = Object.fromEntries(Object.entries(all).map(([name, { entry }]) => [name, entry]))
@@ -48,22 +72,21 @@ t.test('one trace leads from each kind of client to each kind of server', async 
   const old = new RawClient(url)
   await old.initialize()
   const young = new RawClient(url)
+  const ws = await webSocketTo(t, url)
   const hops = new Map<string, Hop[]>()
   const traces: { traceId: string; server: string; era: string }[] = []
   for (const server of Object.keys(all)) {
-    for (const era of ['old', 'new']) {
+    for (const era of ['old', 'new', 'ws']) {
       const traceId = traceIdOf(traces.length + 1)
       traces.push({ traceId, server, era })
       const traceparent = `00-${traceId}-${CALLER}-01`
       const name = `${server}__echo`
-      if (era === 'old') await old.call(traces.length, name, '{}', { traceparent, tracestate: 'a=1' })
+      const _meta = { traceparent, tracestate: 'a=1' }
+      const id = traces.length
+      if (era === 'old') await old.call(id, name, '{}', _meta)
+      else if (era === 'ws') await ws({ id, method: 'tools/call', params: { name, arguments: {}, _meta } })
       else {
-        const request = modern(
-          traces.length,
-          'tools/call',
-          { name, arguments: {} },
-          { traceparent, tracestate: 'a=1' },
-        )
+        const request = modern(id, 'tools/call', { name, arguments: {} }, _meta)
         young.headers = mirrored(request)
         await young.post(request)
       }
@@ -200,4 +223,70 @@ t.test('where it is off, or not sampled, or not wanted, everything passes as it 
   t.equal(last()?.message.params._meta.baggage, 'user=c')
   t.match(last()?.message.params._meta.traceparent, PARENT.slice(0, 35), 'the header is a parent')
   t.equal(last()?.headers['baggage'], 'tenant=x')
+})
+
+t.test('who asked whom, by what id and over what, stands in the spans; so does what was mended', async t => {
+  const strange = await startPlainServer(t, NEWEST, ({ method }) =>
+    method === 'tools/call' ? { result: { content: 'no list' } } : undefined,
+  )
+  const { url, collector, spansOf } = await start(t, { a: strange.entry })
+  const client = new RawClient(url)
+  await client.initialize()
+  await client.call('my id', 'a__echo', '{}', { traceparent: PARENT })
+  const ws = await webSocketTo(t, url)
+  const other = traceIdOf(1)
+  const _meta = { traceparent: `00-${other}-${CALLER}-01` }
+  await ws({ id: 7, method: 'tools/call', params: { name: 'a__echo', arguments: {}, _meta } })
+  const spans = await spansOf(TRACE)
+  const told = strange.seen.findLast(({ message }) => message.method === 'tools/call')?.message
+  const { hostname, port } = new URL((strange.entry as { url: string }).url)
+  const http = {
+    'network.transport': 'tcp',
+    'network.protocol.name': 'http',
+    'network.protocol.version': '1.1',
+  }
+  const revision = { 'mcp.protocol.version': NEWEST, 'mcp.method.name': 'tools/call' }
+  t.match(spans.find(({ kind }) => kind === SERVER)?.attributes, {
+    ...{ ...http, ...revision, 'jsonrpc.request.id': 'my id', 'client.address': '127.0.0.1' },
+    ...{ 'client.port': Number, 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'a__echo' },
+    ...{ 'mcp_proxy.server': 'a', 'mcp_proxy.repaired': true, 'mcp.session.id': /^[\w-]{16}$/ },
+  })
+  t.match(spans.find(({ kind }) => kind === CLIENT)?.attributes, {
+    ...{ ...http, ...revision, 'server.address': hostname, 'server.port': Number(port) },
+    ...{ 'gen_ai.tool.name': 'echo', 'mcp_proxy.server': 'a', 'mcp_proxy.attempt': 1 },
+  })
+  const all = await collector.spans(() => true)
+  const idOf = (trace: string) =>
+    all.find(({ kind, traceId }) => kind === CLIENT && traceId === trace)?.attributes['jsonrpc.request.id']
+  t.equal(idOf(other), String(told.id), 'the id of this hop, not that of the client')
+  t.match(all.find(({ kind, traceId }) => kind === SERVER && traceId === other)?.attributes, {
+    ...{ 'jsonrpc.request.id': '7', 'network.protocol.name': 'websocket', 'client.address': /127\.0\.0\.1/ },
+  })
+})
+
+t.test('what introduces a client, asks whether we are there, or goes no further, has a span too', async t => {
+  const { url, collector, spansOf } = await start(t, { a: (await startPlainServer(t, NEWEST)).entry })
+  const client = new RawClient(url)
+  const params = { ...hello('2025-11-25', {}, { name: 'x', version: '1' }), _meta: { traceparent: PARENT } }
+  await client.post({ id: 1, method: 'initialize', params })
+  await client.post({ id: 2, method: 'ping', params: { _meta: { traceparent: PARENT } } })
+  await client.post({ id: 3, method: 'initialize', params })
+  const young = new RawClient(url)
+  const request = modern(4, 'server/discover', {}, { traceparent: PARENT })
+  young.headers = mirrored(request)
+  await young.post(request)
+  const spans = (await spansOf(TRACE)).filter(({ kind }) => kind === SERVER)
+  t.match(
+    spans.map(({ name, parentSpanId, attributes, status }) => [
+      ...[name, parentSpanId, attributes['jsonrpc.request.id']],
+      ...[attributes['rpc.response.status_code'], status.code],
+    ]),
+    [
+      ['initialize', CALLER, '1', undefined, 0],
+      ['ping', CALLER, '2', undefined, 0],
+      ['initialize', CALLER, '3', '-32600', 0],
+      ['server/discover', CALLER, '4', undefined, 0],
+    ],
+  )
+  t.ok(collector.posts.length > 0)
 })

@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/async/clock.js'
 import { type Caller, LOCAL, type RenewCaller } from '../../kernel/caller.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { ClientHandler, Via } from '../../model/links.js'
+import type { Arrival, ClientHandler, Via } from '../../model/links.js'
 import { createStdioSelf, protectStdout } from '../../transport/stdio/self.js'
 import type { Channel } from '../../wire/channel.js'
 import { IDENTITY } from '../identity.js'
@@ -37,12 +37,14 @@ export class ChannelListeners {
     return this.#open.size
   }
 
-  serve(channel: Channel, caller: Caller): void {
+  /** `arrival`: where it connects from, over a network. */
+  serve(channel: Channel, caller: Caller, arrival?: Arrival): void {
     if (this.#context.isDraining()) {
       void channel.close()
       return
     }
-    const listener = servePipe(channel, caller, { ...this.#context, identity: IDENTITY, via: this.#via })
+    const options = { ...this.#context, identity: IDENTITY, via: this.#via, arrival }
+    const listener = servePipe(channel, caller, options)
     this.#open.add(listener)
     void listener.gone.then(() => this.#open.delete(listener))
   }

@@ -261,7 +261,7 @@ export const createWsEndpoint = (path: string, context: WsContext): WsEndpoint =
     server ??= createWsServer({
       ...context,
       serves: asked => facePathOf(asked, view => context.views.has(view)) === path,
-      onChannel: (channel, caller) => listeners.serve(channel, caller),
+      onChannel: (channel, caller, from) => listeners.serve(channel, caller, from),
     })
     if (isClosing) void server.close()
     return server

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { sanitizeLine } from '../../kernel/mask.js'
-import type { CounterName, HistogramName, Meter } from '../../kernel/meter.js'
+import type { CounterName, HistogramName, Meter, RepairKind } from '../../kernel/meter.js'
 import { Counter, Histogram } from '../../kernel/series.js'
 import { FAMILIES, type FamilyName } from './families.js'
 
@@ -38,6 +38,8 @@ const CLOSED: readonly (readonly [CounterName, ...string[]])[] = [
   ...['sent', 'dropped'].map(result => ['mcp_proxy_spans', result] as const),
   ['mcp_proxy_audit_lines_dropped'],
 ]
+
+const REPAIRS: readonly RepairKind[] = ['item', 'result', 'error', 'output_schema', 'resend']
 
 /** All that is counted in one proxy; what is only read when somebody asks is in `gauges.ts`. */
 export class Metrics implements Meter {
@@ -94,6 +96,11 @@ export class Metrics implements Meter {
       if (before.has(server)) continue
       this.counter('mcp_proxy_server_starts', server, 'ok')
       this.counter('mcp_proxy_server_losses', server, 'disconnected')
+      // Of many servers only what happens, so that there is room for their tools.
+      if (this.#size > this.#most / 2) continue
+      for (const direction of ['sent', 'received']) this.counter('mcp_proxy_bytes', server, direction)
+      for (const kind of REPAIRS) this.counter('mcp_proxy_repairs', server, kind)
+      this.counter('mcp_proxy_server_log_lines', server)
     }
     for (const server of before) {
       if (this.#servers.has(server) || this.#leaving.has(server)) continue
@@ -120,7 +127,8 @@ export class Metrics implements Meter {
   }
 
   get overflows(): readonly Sample[] {
-    return [...this.#overflows].map(([family, value]) => ({ labels: [family], value }))
+    const families = [...this.#counters.keys(), ...this.#histograms.keys()]
+    return families.map(family => ({ labels: [family], value: this.#overflows.get(family) ?? 0 }))
   }
 
   close(): void {

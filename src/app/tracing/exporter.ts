@@ -160,7 +160,9 @@ export class Exporter {
     }
     return new Promise(resolve => {
       const send = url.protocol === 'https:' ? httpsRequest : httpRequest
-      const request = send(url, { method: 'POST', headers, ...this.#tls, signal: this.#end.signal })
+      // A connection that was kept may be closed at the very moment when it is used again.
+      const options = { method: 'POST', headers, ...this.#tls, agent: false, signal: this.#end.signal }
+      const request = send(url, options)
       /** What is left of an answer that is not whole is not read: its connection is not used again. */
       const over = (end: End, isWhole = false): void => {
         limit.cancel()

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type JsonText, memberOf, textMember } from '../../kernel/json/text.js'
+import { type JsonText, memberOf, stringOf, textMember } from '../../kernel/json/text.js'
 import { maskJson, sanitizeLine, sanitizeText } from '../../kernel/mask.js'
 import type { CallTrace, Destination, Part, SpanContext } from '../../model/call-trace.js'
 import { type Failure, failureOf, isFine } from '../../model/failure.js'
@@ -22,7 +22,7 @@ const put = (attributes: Values, key: string, value: Value | undefined): void =>
 
 /** The span of a call itself, as its client sees it. `offsetMs` is when the clock said 0, since 1970. */
 export const serverSpan = (
-  { origin, beganMs, links }: CallTrace,
+  { origin, beganMs, links, isRepaired }: CallTrace,
   call: Call,
   outcome: Outcome | undefined,
   { offsetMs, hasContent }: { readonly offsetMs: number; readonly hasContent: boolean },
@@ -32,7 +32,11 @@ export const serverSpan = (
   const attributes: Values = {}
   putMethod(attributes, call.method, target, call.params)
   putClient(attributes, call.client)
+  put(attributes, 'jsonrpc.request.id', call.id && shownId(call.id))
+  put(attributes, 'client.address', call.arrival?.remoteAddress)
+  put(attributes, 'client.port', call.arrival?.remotePort)
   put(attributes, 'mcp_proxy.server', call.servedBy)
+  if (isRepaired) put(attributes, 'mcp_proxy.repaired', true)
   putFailure(attributes, failure)
   if (outcome?.kind === 'fault') put(attributes, 'mcp_proxy.error_id', outcome.errorId)
   if (hasContent) putContent(attributes, call, outcome)
@@ -67,6 +71,7 @@ export const partSpan = (
   } else {
     putMethod(attributes, what, ownTarget(call), call.params)
     putServer(attributes, to)
+    put(attributes, 'jsonrpc.request.id', part.id === undefined ? undefined : String(part.id))
     put(attributes, 'mcp_proxy.attempt', part.attempt)
   }
   putFailure(attributes, failure)
@@ -109,6 +114,9 @@ export const ownSpan = (
     links: [],
   }
 }
+
+/** The id of a client's request, which it may make as long as it likes. */
+const shownId = (id: JsonText): string => sanitizeLine(stringOf(id) ?? id.toString('latin1'), NAME_BYTES)
 
 /** Few names come again and again, and masking one takes as long as all the rest. */
 const SHOWN_MOST = 1024
@@ -173,6 +181,10 @@ const bareUri = (uri: string | undefined): string | undefined =>
 const TRANSPORTS = { stdio: 'pipe', socket: 'unix', http: 'tcp', sse: 'tcp', websocket: 'tcp' } as const
 const PROTOCOLS = { http: 'http', sse: 'http', websocket: 'websocket', stdio: undefined, socket: undefined }
 
+/** We speak no other HTTP, on either side. */
+const versionOf = (protocol: string | undefined): string | undefined =>
+  protocol === 'http' ? '1.1' : undefined
+
 const sessions = new WeakMap<Client, string>()
 
 /** The hash that stands in audit lines: the id itself is a key. */
@@ -192,12 +204,17 @@ const putClient = (attributes: Values, client: Client): void => {
   if (via === undefined) return
   put(attributes, 'network.transport', TRANSPORTS[via])
   put(attributes, 'network.protocol.name', PROTOCOLS[via])
+  put(attributes, 'network.protocol.version', versionOf(PROTOCOLS[via]))
 }
 
-const putServer = (attributes: Values, { server, revision, protocol, isProcess }: Destination): void => {
+const putServer = (attributes: Values, to: Destination): void => {
+  const { server, revision, protocol, isProcess, address, port } = to
   if (revision !== '') put(attributes, 'mcp.protocol.version', revision)
   put(attributes, 'network.transport', isProcess ? 'pipe' : protocol === undefined ? 'unix' : 'tcp')
   put(attributes, 'network.protocol.name', protocol)
+  put(attributes, 'network.protocol.version', versionOf(protocol))
+  put(attributes, 'server.address', address)
+  put(attributes, 'server.port', port)
   put(attributes, 'mcp_proxy.server', server)
 }
 

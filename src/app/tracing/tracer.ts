@@ -154,8 +154,8 @@ class OtlpTracer implements SendingTracer {
     return isKept && this.#hasRoom()
   }
 
-  #baggageOf({ headers }: Call): Readonly<Record<string, string>> | undefined {
-    const baggage = readBaggage(headers?.['baggage'], this.#settings.baggage)
+  #baggageOf({ arrival }: Call): Readonly<Record<string, string>> | undefined {
+    const baggage = readBaggage(arrival?.headers?.['baggage'], this.#settings.baggage)
     return baggage === undefined ? undefined : { baggage }
   }
 
@@ -174,10 +174,12 @@ const contextInMeta = ({ params, named }: Call): RemoteContext | undefined => {
   return meta && readContext(textMember(meta, 'traceparent'), textMember(meta, 'tracestate'))
 }
 
-const contextInHeaders = ({ headers }: Call): RemoteContext | undefined =>
-  headers?.['traceparent'] === undefined
+const contextInHeaders = ({ arrival }: Call): RemoteContext | undefined => {
+  const headers = arrival?.headers
+  return headers?.['traceparent'] === undefined
     ? undefined
     : readContext(headers['traceparent'], headers['tracestate'])
+}
 
 /** What was said and is not the parent. */
 const otherThan = (

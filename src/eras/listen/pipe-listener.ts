@@ -5,6 +5,7 @@ import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
+import type { Arrival } from '../../model/links.js'
 import { faultText, ownErrorText } from '../../model/rpc-error.js'
 import { PipeWriter } from '../../rpc/channel/writer.js'
 import { type ListenerOptions, REVOKED } from '../../rpc/host.js'
@@ -23,6 +24,8 @@ export interface PipeListenerOptions extends ListenerOptions {
   readonly speaks?: ServedEras
   /** How long calls in flight may take after the client closed its input; 0 if absent. */
   readonly drainMs?: () => number
+  /** Where the client connects from, over a network. */
+  readonly arrival?: Omit<Arrival, 'headers'> | undefined
   /** As `WriterOptions.idPrefix`. */
   readonly idPrefix?: string
 }
@@ -206,7 +209,7 @@ export class PipeListener implements ChannelListener {
   #claimed(message: Message & { kind: 'request' | 'notification' }, caller: Caller): void {
     if (message.kind === 'request') {
       const key = idKey(message.id)
-      this.#modern.receive(message, { caller, replies: this.#writer, key, headers: undefined })
+      this.#modern.receive(message, { caller, replies: this.#writer, key, arrival: this.#writer.arrival })
     } else if (message.method === 'notifications/cancelled') this.#modern.cancel(message.params)
   }
 

@@ -1,4 +1,4 @@
-import type { Caller, RenewCaller } from '../../kernel/caller.js'
+import type { RenewCaller } from '../../kernel/caller.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import { faultText } from '../../model/rpc-error.js'
 import type { ListenerOptions } from '../../rpc/host.js'
@@ -89,17 +89,18 @@ class SseEndpoints {
     } else {
       const { caller } = request
       const full = this.#quota.faultFor(caller.principal)
-      if (full === undefined) this.#open(caller, responder)
+      if (full === undefined) this.#open(request, responder)
       else refuseWith(responder, 503, { id: undefined, error: faultText(full) }, { 'retry-after': '5' })
     }
   }
 
-  #open(caller: Caller, responder: HttpResponder): void {
+  #open(request: HttpRequest, responder: HttpResponder): void {
+    const { caller } = request
     const { principal } = caller
     const { messagesPath = '/messages', clock, log } = this.#options
     const path = caller.view === undefined ? messagesPath : `${messagesPath}/${caller.view}`
     const session = new SseSession(responder, path, { principal, clock, log, bounds: this.#bounds })
-    const pipe = servePipe(session, caller, { ...this.#options, speaks: 'legacy' })
+    const pipe = servePipe(session, caller, { ...this.#options, speaks: 'legacy', arrival: request })
     this.#served.set(session.id, { session, pipe, view: caller.view })
     this.#quota.came(principal)
     void pipe.gone.then(() => {

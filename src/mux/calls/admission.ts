@@ -50,7 +50,13 @@ export class Admission {
     this.#faults = watch.faults
     this.#tracer = watch.tracer
     this.#slow = watch.slow
-    this.handler = inFrontOf(behind, { call: call => this.#call(call, behind) })
+    this.handler = inFrontOf(behind, {
+      call: call => this.#call(call, behind),
+      answering: call => {
+        this.#begin(call)
+        whenOver(call, this.#told)
+      },
+    })
     this.#clock = clock
   }
 
@@ -72,10 +78,15 @@ export class Admission {
     return this.#inside
   }
 
-  #call(call: Call, behind: ClientHandler): void {
+  #begin(call: Call): void {
     if (this.#tracer !== undefined) call.trace = this.#tracer.decide(call)
     this.#meter?.began(call)
     if (this.#slow !== undefined) call.beganMs ??= this.#clock.nowMs()
+  }
+
+  #call(call: Call, behind: ClientHandler): void {
+    this.#begin(call)
+    this.#meter?.history.began(call)
     const params = this.#refusal() ?? this.#reserve(call)
     if (params instanceof Fault) {
       whenOver(call, this.#told)

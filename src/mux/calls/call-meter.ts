@@ -1,17 +1,17 @@
 import type { Clock } from '../../kernel/async/clock.js'
-import { type JsonText, rawText, textMember } from '../../kernel/json/text.js'
+import { type JsonText, textMember } from '../../kernel/json/text.js'
 import type { Meter, RefusalReason } from '../../kernel/meter.js'
 import type { Counter, Histogram } from '../../kernel/series.js'
 import { traceIdOf } from '../../model/call-trace.js'
 import { failureOf, isFine, OTHER } from '../../model/failure.js'
 import type { Call, Client, ClientHandler, Viewer } from '../../model/links.js'
-import { type Answer, bytesOf, type Outcome, resulted } from '../../model/outcome.js'
+import { type Answer, bytesOf, type Outcome } from '../../model/outcome.js'
 import { ROUTES } from '../routes.js'
 import type { OnAsked } from '../server-requests/server-requests.js'
 import { CallHistory } from './call-history.js'
 import { inFrontOf } from './in-front.js'
 
-const METHODS: ReadonlySet<string> = new Set([...ROUTES.keys(), 'initialize', 'server/discover'])
+const METHODS: ReadonlySet<string> = new Set([...ROUTES.keys(), 'initialize', 'server/discover', 'ping'])
 
 const QUESTIONS: ReadonlySet<string> = new Set(['sampling/createMessage', 'elicitation/create', 'roots/list'])
 
@@ -109,14 +109,13 @@ export class CallMeter {
 
   began(call: Call): void {
     call.beganMs = this.#clock.nowMs()
-    this.history.began(call)
   }
 
   /** Counts a call of a client that is over; a function of its own, so that no call needs a closure. */
   readonly over = (outcome: Outcome | undefined, call: Call): void => {
     const nowMs = this.#clock.nowMs()
     const ms = nowMs - (call.beganMs ?? nowMs)
-    this.history.over(call, outcome, ms, nowMs)
+    if (call.number !== undefined) this.history.over(call, outcome, ms, nowMs)
     this.#operationsOf(call.method)
       .of(outcome)
       .observe(ms / 1000, traceIdOf(call))
@@ -160,21 +159,14 @@ export class CallMeter {
     this.#waits[reason].observe(ms / 1000)
   }
 
-  /** Wraps a handler, to count sessions and how clients are welcomed. */
+  /** Wraps a handler, to count sessions. */
   wrap(behind: ClientHandler): ClientHandler {
     const sessions = new Map<Client, number>()
     return inFrontOf(behind, {
-      welcome: async client => {
-        const beganMs = this.#clock.nowMs()
-        const isSession = client.serverRequests === 'pushed'
-        if (isSession && !sessions.has(client)) sessions.set(client, beganMs)
-        const welcome = await behind.welcome(client)
-        const method = isSession ? 'initialize' : 'server/discover'
-        const ms = this.#clock.nowMs() - beganMs
-        this.#operationsOf(method)
-          .of(WELCOMED)
-          .observe(ms / 1000)
-        return welcome
+      welcome: client => {
+        if (client.serverRequests === 'pushed' && !sessions.has(client))
+          sessions.set(client, this.#clock.nowMs())
+        return behind.welcome(client)
       },
       left: client => {
         const openedMs = sessions.get(client)
@@ -276,8 +268,6 @@ export class CallMeter {
     this.#servers.clear()
   }
 }
-
-const WELCOMED: Outcome = resulted(rawText('{}'))
 
 const nameIn = (params: JsonText | undefined): string | undefined => params && textMember(params, 'name')
 

@@ -4,6 +4,7 @@ import type { ClientHandler } from '../../model/links.js'
 export const inFrontOf = (behind: ClientHandler, own: Partial<ClientHandler>): ClientHandler => ({
   welcome: client => behind.welcome(client),
   call: call => behind.call(call),
+  answering: call => behind.answering?.(call),
   lackingScopes: (viewer, tools) => behind.lackingScopes(viewer, tools),
   ownIdentity: client => behind.ownIdentity(client),
   toolSchema: (client, exposed) => behind.toolSchema(client, exposed),

@@ -88,8 +88,10 @@ export class ResultPresenter {
     const nullIsValue = connection.facts && connection.serverRequests === 'returned'
     const seen = { isError: false }
     const repaired = repairResult(call.method, result, nullIsValue, seen)
-    if (repaired !== result)
+    if (repaired !== result) {
       this.#context.meter?.counter('mcp_proxy_repairs', view.server.name, 'result').add()
+      if (call.trace !== undefined) call.trace.isRepaired = true
+    }
     const shown = rewriteUris(call.method, repaired, uri => {
       if (view.exposure.uris === 'preserve') owners.noteUri(view.server, uri)
       return view.exposeUri(uri)

@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
+import type { Arrival } from '../../model/links.js'
 import type { Channel } from '../../wire/channel.js'
 import type { OutgoingMessage } from '../../wire/message-parts.js'
 import type { Outlet, ReplyStream } from '../host.js'
@@ -19,6 +20,7 @@ interface Due {
 export interface WriterOptions {
   readonly clock: Clock
   readonly bounds: LimitCounters
+  readonly arrival?: Omit<Arrival, 'headers'> | undefined
   /** What ids of our requests begin with, for a client that may know those of an earlier connection. */
   readonly idPrefix?: string | undefined
 }
@@ -26,6 +28,7 @@ export interface WriterOptions {
 /** Writes to the one client of a channel, on whatever request: there is only one way. */
 export class PipeWriter implements ReplyStream, Outlet {
   readonly canAsk = true
+  readonly arrival: Omit<Arrival, 'headers'> | undefined
   /**
    * Whether the client handles notifications a moment later than answers, and drops progress that came in the
    * same read as the answer. Answers to such a client wait until it has probably read what was sent before.
@@ -42,8 +45,9 @@ export class PipeWriter implements ReplyStream, Outlet {
   #settledAtMs = Number.NEGATIVE_INFINITY
 
   /** `cutOff` is called when the client is too far behind. */
-  constructor(channel: Channel, { clock, bounds, idPrefix }: WriterOptions, cutOff: () => void) {
+  constructor(channel: Channel, { clock, bounds, idPrefix, arrival }: WriterOptions, cutOff: () => void) {
     this.#channel = channel
+    this.arrival = arrival && { remoteAddress: arrival.remoteAddress, remotePort: arrival.remotePort }
     this.#clock = clock
     this.#cutOff = cutOff
     this.#bounds = bounds

@@ -99,6 +99,7 @@ export class EndpointRequest implements HttpRequest {
   /** Set while a handler runs. */
   body: Buffer = NO_BODY
   readonly remoteAddress: string
+  readonly remotePort: number | undefined
   readonly caller: Caller
   readonly #query: string
 
@@ -109,6 +110,7 @@ export class EndpointRequest implements HttpRequest {
     this.caller = caller
     this.#query = query
     this.remoteAddress = request.socket.remoteAddress ?? ''
+    this.remotePort = request.socket.remotePort
   }
 
   get query(): URLSearchParams {

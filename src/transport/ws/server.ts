@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import type { Clock } from '../../kernel/async/clock.js'
@@ -13,8 +14,8 @@ import { maxMessageBytes, WS_SUBPROTOCOL, WsChannel } from './channel.js'
 export interface WsServerOptions {
   /** Whether there is something at a path; others get 404. */
   readonly serves: (path: string) => boolean
-  /** Called for every client; nothing is read from it until `listen`. */
-  readonly onChannel: (channel: Channel, caller: Caller) => void
+  /** Called for every client, told where it connects from; nothing is read from it until `listen`. */
+  readonly onChannel: (channel: Channel, caller: Caller, from: Socket) => void
   /** The defaults if absent. */
   readonly bounds?: LimitCounters | undefined
   readonly log: Logger
@@ -75,7 +76,7 @@ export function createWsServer(options: WsServerOptions): WsServer {
         const channel = new WsChannel(ws, { peer: 'client', socket, log, clock, bounds })
         channels.add(channel)
         ws.once('close', () => channels.delete(channel))
-        onChannel(channel, caller)
+        onChannel(channel, caller, request.socket)
       })
       // A client with another version, or without a key, is refused by `ws`.
       return channels.size > size ? undefined : 400

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { FAMILY_NAMES } from '../../../src/app/metrics/families.js'
 import { Metrics } from '../../../src/app/metrics/registry.js'
 import { FakeClock } from '../../support/fake-clock.js'
 
@@ -31,7 +32,11 @@ t.test('ten thousand tools share one series beyond the bound, which says how man
   const samples = metrics.samples('mcp_proxy_tool_calls')
   const rest = samples.find(({ labels }) => labels[1] === '_overflow')
   t.equal(Number(rest?.value) + samples.length - 1, 10_000, 'nothing is lost')
-  t.same(metrics.overflows, [{ labels: ['mcp_proxy_tool_calls'], value: rest?.value }])
+  t.same(
+    metrics.overflows.filter(({ value }) => value !== 0),
+    [{ labels: ['mcp_proxy_tool_calls'], value: rest?.value }],
+  )
+  t.match(metrics.overflows, [{ labels: ['mcp_proxy_refused'], value: 0 }], 'an alert sees the first one')
   metrics.histogram('mcp_proxy_server_start_seconds', 'a').observe(1)
   t.equal(metrics.samples('mcp_proxy_server_start_seconds').length, 1, 'others still have room')
 })
@@ -41,6 +46,17 @@ t.test('there are fewer histograms than series', async t => {
   for (let n = 0; n < 1000; n++)
     metrics.histogram('mcp_client_operation_duration_seconds', `s${n}`, 'tools/call').observe(1)
   t.equal(metrics.samples('mcp_client_operation_duration_seconds').length, 401)
+})
+
+t.test('what may happen to a server is 0 until it does, unless there are many servers', async t => {
+  const { metrics } = setUp()
+  const names = Array.from({ length: 200 }, (_, n) => `s${n}`)
+  metrics.serve(names)
+  const repairs = metrics.samples('mcp_proxy_repairs').map(({ labels, value }) => [...labels, value])
+  t.match(repairs[0], ['s0', 'item', 0])
+  t.ok(repairs.length < 500)
+  t.ok(metrics.size < 1500, 'there is room for their tools')
+  t.ok(metrics.overflows.every(({ value }) => value === 0))
 })
 
 t.test('the series of a server go five minutes after it', async t => {
@@ -56,7 +72,12 @@ t.test('the series of a server go five minutes after it', async t => {
   clock.advance(1)
   t.same(servers('mcp_proxy_server_starts'), ['b'])
   t.same(servers('mcp_proxy_server_start_seconds'), [])
-  t.equal(metrics.size, size - 3)
+  t.ok(metrics.size < size)
+  for (const family of FAMILY_NAMES)
+    t.notOk(
+      metrics.samples(family).some(({ labels }) => labels.includes('a')),
+      family,
+    )
   t.not(metrics.epoch, epoch, 'who keeps series must ask again')
   t.equal(clock.pending, 0)
 })

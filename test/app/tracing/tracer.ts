@@ -48,7 +48,7 @@ const callOf = ({
 }: Said): Call => {
   const client = Object.assign(new FakeClient({} as Router), { via: 'http' })
   const call = new FakeCall(client, method, { ...params, ...(meta && { _meta: meta }) }, false)
-  return Object.assign(call, { headers, caller })
+  return Object.assign(call, { arrival: headers && { headers }, caller })
 }
 
 const STRANGER = unprovenCaller('anonymous 10.0.0.1')

@@ -28,6 +28,7 @@ export const httpRequest = (
   headers,
   body: Buffer.from(typeof body === 'string' ? body : rpc(body)),
   remoteAddress,
+  remotePort: 4711,
   caller: remoteAddress === '127.0.0.1' ? LOCAL : unprovenCaller(`anonymous ${remoteAddress}`),
 })
 

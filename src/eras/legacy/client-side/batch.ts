@@ -53,7 +53,7 @@ export const runBatch = (
   let open = items.filter(isAnswered).length
   const repliesTo = (id: JsonText | undefined): ReplyStream => ({
     canAsk: replies.canAsk,
-    headers: replies.headers,
+    arrival: replies.arrival,
     send: (frame, mayDrop) => replies.send(frame, mayDrop),
     end(frame) {
       if (frame !== undefined && answers !== undefined) answers.add(whole(frame), id)

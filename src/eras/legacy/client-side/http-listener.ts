@@ -85,6 +85,7 @@ export class LegacyHttpListener {
     }
     const session = new HttpSession(caller, this.#live, this.#sessions.kept, this.#options)
     const post = session.post(responder, accepts.json ? 'json' : 'streams')
+    post.arrival = request
     session.uplink.receive(message, post)
     // A rejected `initialize` leaves no session; an accepted one counts before its answer is ready.
     if (!session.uplink.isKnown) return
@@ -109,7 +110,7 @@ export class LegacyHttpListener {
       return
     }
     const post = session.post(responder, accepts.events ? 'streams' : 'json')
-    post.headers = request.headers
+    post.arrival = request
     // Once a stream has begun, a rejection has no status of its own.
     if (!accepts.json) post.startStream()
     session.uplink.receive(message, post)
@@ -158,7 +159,7 @@ export class LegacyHttpListener {
     const isAsking = items.some(isAnswered)
     if (!isAsking) responder.send(202, {})
     const post = isAsking ? session.post(responder, accepts.events ? 'streams' : 'json') : undefined
-    if (post !== undefined) post.headers = request.headers
+    if (post !== undefined) post.arrival = request
     runBatch(items, session.uplink, post ?? SILENT, accepts.events ? undefined : this.#bounds.unread)
   }
 

@@ -3,10 +3,11 @@ import type { Fault } from '../../../kernel/faults.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Link, LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
+import type { Arrival } from '../../../model/links.js'
 import type { ReplyStream, ScopeChallenge } from '../../../rpc/host.js'
 import { refuseForScopes, statusOfFull } from '../../../rpc/http/errors.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../../wire/framing/sse-write.js'
-import type { HttpHeaders, HttpResponder, HttpStream } from '../../../wire/http.js'
+import type { HttpResponder, HttpStream } from '../../../wire/http.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
 import type { Replay } from './replay.js'
 
@@ -136,7 +137,7 @@ export class PostStream implements ReplyStream, LiveStream {
   readonly #on: PostStreamEvents
   readonly #live: Link<LiveStream>
   /** Set for those that are asked for. */
-  headers: HttpHeaders | undefined
+  arrival: Arrival | undefined
   #events: EventStream | undefined
   #isGone = false
   #isOver = false

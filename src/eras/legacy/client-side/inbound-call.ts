@@ -39,14 +39,19 @@ export class InboundCall implements Call {
   awayMs: number | undefined
   trace: CallTrace | undefined
   onOver: OnOver | undefined
-  readonly #id: JsonText
-  readonly #key: string
+  readonly id: JsonText
+  readonly #key: string | undefined
   readonly #token: JsonText | undefined
   readonly #session: Session
   #over = false
 
-  /** `key` identifies it in its session. */
-  constructor(request: Message & { kind: 'request' }, key: string, replies: ReplyStream, session: Session) {
+  /** `key` identifies it in its session; undefined where that does not know it. */
+  constructor(
+    request: Message & { kind: 'request' },
+    key: string | undefined,
+    replies: ReplyStream,
+    session: Session,
+  ) {
     const { id, method, params, named } = request
     this.client = session
     this.caller = session.caller
@@ -54,15 +59,15 @@ export class InboundCall implements Call {
     this.params = params
     this.named = named
     this.replies = replies
-    this.#id = id
+    this.id = id
     this.#key = key
     this.#token = named === undefined ? tokenOf(params) : undefined
     this.#session = session
     this.wantsProgress = this.#token !== undefined
   }
 
-  get headers(): Call['headers'] {
-    return this.replies.headers
+  get arrival(): Call['arrival'] {
+    return this.replies.arrival
   }
 
   /** Whether the call was answered or cancelled: nothing may follow on the stream. */
@@ -82,7 +87,7 @@ export class InboundCall implements Call {
   end(outcome: Outcome): void {
     if (this.#over) return
     this.#over = true
-    this.#session.forget(this.#key)
+    if (this.#key !== undefined) this.#session.forget(this.#key)
     const answer = answerOf(outcome)
     this.replies.end(this.#frame(answer), { why: answer.kind === 'fault' ? answer.fault : undefined })
     this.onOver?.(outcome, this)
@@ -95,13 +100,13 @@ export class InboundCall implements Call {
 
   /** Ends the call with its session: the client gets an error. */
   abandon(reason: string, why: Fault): void {
-    this.#callOff(reason, encodeError(this.#id, encodeFault(why)))
+    this.#callOff(reason, encodeError(this.id, encodeFault(why)))
   }
 
   #callOff(reason: CancelReason, answer: Buffer | undefined): void {
     if (this.#over) return
     this.#over = true
-    this.#session.forget(this.#key)
+    if (this.#key !== undefined) this.#session.forget(this.#key)
     this.onCancel?.(reason)
     this.replies.end(answer)
     this.onOver?.(undefined, this)
@@ -111,15 +116,15 @@ export class InboundCall implements Call {
     switch (outcome.kind) {
       case 'result':
         return frameResult(
-          this.#id,
+          this.id,
           outcome.isPlain === true
             ? outcome.result
             : projectOnce(this.#session.revision, this.method, outcome.result),
         )
       case 'error':
-        return encodeError(this.#id, this.#projected(outcome))
+        return encodeError(this.id, this.#projected(outcome))
       case 'fault':
-        return encodeError(this.#id, encodeEnd(outcome))
+        return encodeError(this.id, encodeEnd(outcome))
     }
   }
 

@@ -6,12 +6,11 @@ import { unguessableId } from '../../../kernel/ids.js'
 import { type JsonText, rawText, textMember } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Call, Client, ProjectedRequest, ServerRequest, Via, Welcome } from '../../../model/links.js'
-import { failed, resulted } from '../../../model/outcome.js'
+import { failed, type Outcome, resulted } from '../../../model/outcome.js'
 import { type ClientCapabilities, NO_CAPABILITIES, newClientId } from '../../../model/peer.js'
 import { type LegacyRevision, NEWEST_LEGACY } from '../../../model/revision.js'
-import { ownErrorText, RPC_CODES } from '../../../model/rpc-error.js'
 import type { Outlet, ReplyStream, UplinkOptions } from '../../../rpc/host.js'
-import { encodeError, encodeNotification, encodeResult, idKey, type Message } from '../../../wire/jsonrpc.js'
+import { encodeError, encodeNotification, idKey, type Message } from '../../../wire/jsonrpc.js'
 import { cancelledKey } from '../../protocol.js'
 import { encodeFault } from '../errors.js'
 import { readInitialize, writeInitialize } from '../initialize-params.js'
@@ -20,6 +19,7 @@ import { InboundCall } from './inbound-call.js'
 import { PendingServerRequests } from './pending-server-requests.js'
 
 const EMPTY = rawText('{}')
+const EMPTY_RESULT: Outcome = { kind: 'result', result: EMPTY, isPlain: true }
 /** A message received before `initialize` was answered. */
 interface Waiting {
   readonly message: Message
@@ -56,6 +56,7 @@ export class LegacyUplink implements Client {
   #hasInputEnded = false
   /** Messages received while initializing; the first is `initialize` itself. */
   #waiting: Waiting[] = []
+  #introduction: InboundCall | undefined
 
   constructor(caller: Caller, outlet: Outlet, options: UplinkOptions) {
     this.principal = caller.principal
@@ -184,7 +185,8 @@ export class LegacyUplink implements Client {
     const why = new Fault('disconnected', `The session is over: ${reason}`)
     for (const call of this.#calls.values()) call.abandon(reason, why)
     this.#calls.clear()
-    for (const { message, replies } of this.#takeWaiting()) refuse(message, replies, why)
+    this.#introduction?.abandon(reason, why)
+    for (const { message, replies } of this.#takeWaiting().slice(1)) refuse(message, replies, why)
     if (wasKnown) this.#options.handler.left(this)
   }
 
@@ -206,29 +208,27 @@ export class LegacyUplink implements Client {
   // ── requests ──
 
   #request(message: Message & { kind: 'request' }, replies: ReplyStream): void {
-    const { id, method } = message
+    const { method } = message
     if (method === 'ping') {
-      replies.end(encodeResult(id, EMPTY))
+      this.#end(message, replies, EMPTY_RESULT)
     } else if (method === 'initialize') {
       this.#initialize(message, replies)
     } else if (this.#state !== 'open') {
-      refuse(message, replies, new Fault('invalid-request', 'Not initialized'))
+      this.#refuse(message, replies, new Fault('invalid-request', 'Not initialized'))
     } else {
       this.#call(message, replies)
     }
   }
 
   #call(message: Message & { kind: 'request' }, replies: ReplyStream): void {
-    const { id } = message
-    const key = idKey(id)
+    const key = idKey(message.id)
     if (this.#calls.has(key)) {
-      replies.end(encodeError(id, ownErrorText(RPC_CODES['invalid-request'], 'Request id already in use')))
+      this.#refuse(message, replies, new Fault('invalid-request', 'Request id already in use'))
       return
     }
     if (this.#calls.size >= this.#bounds.max.callsPerClient) {
       const words = `You have ${this.#calls.size} requests under way`
-      const why = this.#bounds.overloaded('callsPerClient', words, { client: this.id })
-      replies.end(encodeError(id, encodeFault(why)), { why })
+      this.#refuse(message, replies, this.#bounds.overloaded('callsPerClient', words, { client: this.id }))
       return
     }
     const call = new InboundCall(message, key, replies, this)
@@ -237,33 +237,48 @@ export class LegacyUplink implements Client {
   }
 
   #initialize(message: Message & { kind: 'request' }, replies: ReplyStream): void {
-    const { id, params } = message
     if (this.#state !== 'new') {
-      replies.end(encodeError(id, ownErrorText(RPC_CODES['invalid-request'], 'Already initialized')))
+      this.#refuse(message, replies, new Fault('invalid-request', 'Already initialized'))
       return
     }
     try {
-      const { revision, capabilities, info } = readInitialize(params)
+      const { revision, capabilities, info } = readInitialize(message.params)
       this.revision = revision
       this.capabilities = capabilities
       this.info = info
     } catch (thrown) {
-      replies.end(encodeError(id, encodeFault(Fault.from(thrown))))
+      this.#refuse(message, replies, Fault.from(thrown))
       return
     }
     if (!this.#wait(message, replies)) return
     this.#state = 'initializing'
-    void this.#options.handler.welcome(this).then(welcome => this.#initialized(id, welcome, replies))
+    const call = new InboundCall(message, undefined, replies, this)
+    this.#introduction = call
+    this.#options.handler.answering?.(call)
+    void this.#options.handler.welcome(this).then(welcome => this.#initialized(call, welcome))
   }
 
-  #initialized(id: JsonText, welcome: Welcome, replies: ReplyStream): void {
+  #initialized(call: InboundCall, welcome: Welcome): void {
     if (this.#state !== 'initializing') return
     this.#state = 'open'
-    replies.end(encodeResult(id, writeInitialize(this.revision, welcome, this.#options.identity)))
+    this.#introduction = undefined
+    const result = writeInitialize(this.revision, welcome, this.#options.identity)
+    call.end({ kind: 'result', result, isPlain: true })
     for (const { message, replies: stream, caller } of this.#takeWaiting().slice(1)) {
       this.sentBy(caller)
       this.receive(message, stream)
     }
+  }
+
+  /** Ends a request that goes no further. */
+  #end(message: Message & { kind: 'request' }, replies: ReplyStream, outcome: Outcome): void {
+    const call = new InboundCall(message, undefined, replies, this)
+    this.#options.handler.answering?.(call)
+    call.end(outcome)
+  }
+
+  #refuse(message: Message & { kind: 'request' }, replies: ReplyStream, why: Fault): void {
+    this.#end(message, replies, failed(why))
   }
 
   // ── notifications ──

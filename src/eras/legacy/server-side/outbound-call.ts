@@ -28,7 +28,7 @@ export interface OutboundContext {
 /** One request in flight: what the conversation reports to, and what the caller cancels. */
 export class OutboundCall implements CallSink, DownstreamCall {
   readonly headers: CallSink['headers']
-  readonly #id: number
+  readonly id: number
   readonly #method: string
   readonly #sink: CallSink
   readonly #context: OutboundContext
@@ -38,12 +38,12 @@ export class OutboundCall implements CallSink, DownstreamCall {
 
   constructor(request: Request, sink: CallSink, context: OutboundContext) {
     const { conversation, revision } = context
-    this.#id = conversation.nextId()
+    this.id = conversation.nextId()
     this.headers = request.headers
     this.#method = request.method
     this.#sink = sink
     this.#context = context
-    conversation.request(this.#id, request.method, paramsFor(revision, request, this.#id), this)
+    conversation.request(this.id, request.method, paramsFor(revision, request, this.id), this)
   }
 
   progress(progress: Progress): void {
@@ -60,18 +60,18 @@ export class OutboundCall implements CallSink, DownstreamCall {
     const decoded = this.#decoded(outcome)
     if (decoded.kind === 'task') {
       this.#isTask = true
-      this.#context.conversation.keep(this.#id, this)
+      this.#context.conversation.keep(this.id, this)
     }
     this.#sink.ended(decoded)
   }
 
   cancel(reason: CancelReason): void {
     const { conversation } = this.#context
-    if (this.#isTask || !this.#isOver) conversation.forget(this.#id)
+    if (this.#isTask || !this.#isOver) conversation.forget(this.id)
     this.#isTask = false
     if (this.#isOver) return
     this.#isOver = true
-    void conversation.notify('notifications/cancelled', textOf({ requestId: this.#id, reason }))
+    void conversation.notify('notifications/cancelled', textOf({ requestId: this.id, reason }))
   }
 
   /** A server's outcome as the neutral model has it, readable by any client. */

@@ -52,7 +52,7 @@ export class ModernHttpListener {
   }
 
   #request(message: RequestMessage, { request, responder, accepts }: HttpExchange): void {
-    const { headers, caller } = request
+    const { caller } = request
     const form = formOf(message, accepts)
     if (form === 'json' && message.method === LISTEN) {
       refuse(responder, 406, 'Accept must list text/event-stream', { id: message.id })
@@ -61,7 +61,7 @@ export class ModernHttpListener {
     this.#exchanges += 1
     const key = String(this.#exchanges)
     const replies = new HttpAnswer(responder, form, this.#answers)
-    this.#uplink.receive(message, { caller, replies, key, headers })
+    this.#uplink.receive(message, { caller, replies, key, arrival: request })
     responder.onGone(() => this.#uplink.find(key)?.cancel('the client closed the stream'))
   }
 }

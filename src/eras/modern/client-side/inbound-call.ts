@@ -29,7 +29,7 @@ export interface InboundRequest extends RequestFacts {
   readonly caller: Caller
   readonly logLevel: LogLevel | undefined
   readonly replies: Replies
-  readonly headers: Call['headers']
+  readonly arrival: Call['arrival']
   /** The `Implementation` object that results are signed with. */
   readonly identity: () => JsonText
   /** Called once, when the call is over. */
@@ -69,8 +69,12 @@ export class InboundCall implements Call {
     this.client.openCalls += 1
   }
 
-  get headers(): Call['headers'] {
-    return this.#request.headers
+  get id(): JsonText {
+    return this.#request.id
+  }
+
+  get arrival(): Call['arrival'] {
+    return this.#request.arrival
   }
 
   progress(progress: Progress): void {

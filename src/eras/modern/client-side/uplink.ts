@@ -4,9 +4,9 @@ import { HashTable } from '../../../kernel/hash-table.js'
 import { type JsonText, textMember, textOf } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { UNCACHED } from '../../../model/cache-hints.js'
+import type { Arrival } from '../../../model/links.js'
 import { type ListenerOptions, REVOKED } from '../../../rpc/host.js'
 import { statusOfFull } from '../../../rpc/http/errors.js'
-import type { HttpHeaders } from '../../../wire/http.js'
 import type { Message } from '../../../wire/jsonrpc.js'
 import { cancelledKey } from '../../protocol.js'
 import { type Envelope, readEnvelope } from '../envelope.js'
@@ -25,8 +25,8 @@ export interface RequestContext {
   readonly replies: Replies
   /** Identifies the request: by its id on a pipe, by its exchange over HTTP. */
   readonly key: string
-  /** Over HTTP: the headers of the request. */
-  readonly headers: HttpHeaders | undefined
+  /** Over a network: how it came. */
+  readonly arrival: Arrival | undefined
 }
 
 /** How requests come in: at an endpoint that clients share, or on a channel, usually of one client. */
@@ -144,8 +144,9 @@ export class ModernUplink {
     const { method, params } = message
     const check = readEnvelope(params)
     if (check.is === 'malformed') throw check.fault
-    const schema = context.headers && this.#schemaOf(message, context.caller, check.envelope)
-    const mismatch = context.headers && checkHeaders(context.headers, method, params, schema)
+    const headers = context.arrival?.headers
+    const schema = headers && this.#schemaOf(message, context.caller, check.envelope)
+    const mismatch = headers && checkHeaders(headers, method, params, schema)
     if (mismatch !== undefined) {
       this.#refuse(message, context, headerMismatch(mismatch))
       return undefined
@@ -159,7 +160,7 @@ export class ModernUplink {
 
   #callOf(
     message: RequestMessage,
-    { caller, replies, key, headers }: RequestContext,
+    { caller, replies, key, arrival }: RequestContext,
     envelope: Envelope,
   ): InboundCall {
     const { id, method, params } = message
@@ -174,7 +175,7 @@ export class ModernUplink {
       isPrivate: this.#options.isPrivate === true,
       logLevel: envelope.logLevel,
       replies,
-      headers,
+      arrival,
       identity: () => this.#options.handler.ownIdentity(client) ?? this.#identity,
       over: () => this.#calls.take(key),
     })
@@ -183,6 +184,7 @@ export class ModernUplink {
   }
 
   async #discover(call: InboundCall): Promise<void> {
+    this.#options.handler.answering?.(call)
     const welcome = await this.#options.handler.welcome(call.client)
     // Servers come and go, and no notification says that a cached answer is stale.
     call.end({ kind: 'result', result: writeDiscover(welcome, this.#options.extensions), hints: UNCACHED })

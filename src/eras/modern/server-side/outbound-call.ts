@@ -65,7 +65,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
   readonly #request: Request
   readonly #sink: CallSink
   readonly #context: OutboundContext
-  #id = 0
+  id = 0
   #wasRepeated = false
   #wasCorrected = false
   #isOver = false
@@ -80,18 +80,18 @@ export class OutboundCall implements CallSink, DownstreamCall {
   start(): void {
     const { conversation, identity } = this.#context
     const { method, params, wantsProgress } = this.#request
-    this.#id = conversation.nextId()
-    const token = wantsProgress ? textOf(this.#id) : undefined
+    this.id = conversation.nextId()
+    const token = wantsProgress ? textOf(this.id) : undefined
     const enveloped = requestParams(projectRequest(params), identity, this.#request)
-    conversation.request(this.#id, method, withToken(enveloped, token), this)
+    conversation.request(this.id, method, withToken(enveloped, token), this)
   }
 
   cancel(reason: CancelReason): void {
     if (this.#isOver) return
     this.#isOver = true
     const { conversation } = this.#context
-    conversation.forget(this.#id)
-    void conversation.notify('notifications/cancelled', textOf({ requestId: this.#id, reason }))
+    conversation.forget(this.id)
+    void conversation.notify('notifications/cancelled', textOf({ requestId: this.id, reason }))
   }
 
   progress(progress: Progress): void {
@@ -199,7 +199,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
   /** Reads pages of tools up to the one that lists `tool`. */
   #refresh(schemas: ToolSchemas, tool: string, place: PagePosition | undefined, then: () => void): void {
     const { conversation, identity } = this.#context
-    this.#id = conversation.nextId()
+    this.id = conversation.nextId()
     const ended = (outcome: Outcome): void => {
       if (this.#isOver) return
       const unread = (): Outcome => failed(headersRefused(this.#context.server, outcome))
@@ -214,7 +214,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
       else this.#refresh(schemas, tool, next, then)
     }
     const params = place && objectText([['cursor', place.cursor]])
-    conversation.request(this.#id, 'tools/list', requestParams(params, identity), {
+    conversation.request(this.id, 'tools/list', requestParams(params, identity), {
       progress: () => undefined,
       ended,
     })

@@ -40,7 +40,7 @@ const start = (
     client,
     caller: LOCAL,
     logLevel: envelope.logLevel,
-    headers: undefined,
+    arrival: undefined,
     identity: () => rawText('{"name":"proxy","version":"1"}'),
     replies: {
       send: frame => said.push(frame.toString()),

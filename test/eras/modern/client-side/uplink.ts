@@ -42,7 +42,7 @@ const start = (limits: Partial<Limits> = {}, way: Entry = 'endpoint') => {
     uplink.receive(classified.message, {
       caller: callerWith(principal),
       key: key ?? String(exchanges),
-      headers,
+      arrival: headers && { headers },
       replies: {
         send: frame => heard.frames.push(JSON.parse(frame.toString()) as Heard),
         end: (frame, ending) => {
