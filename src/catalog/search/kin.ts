@@ -1,3 +1,4 @@
+import { SAYINGS } from './sayings.js'
 import { wordsOf } from './words.js'
 
 /** Words and phrases that people use for each other when they speak of what tools do, in groups. */
@@ -144,37 +145,56 @@ remove; sender, author, from; receiver, recipient, to; birthday, date; duration,
 fast, performance, throughput; entire, whole, full, complete, everything, all
 `
 
+/** What a saying counts beside a word that means much the same. */
+const SAYING = 0.8
+
+/** Words by which a word may be met, and what each counts, up to 1. */
+export type Kin = ReadonlyMap<string, number>
+
 /** What a word or phrase may stand for: words, each with all those that follow it in a phrase. */
 interface Phrase {
   readonly rest: readonly string[]
-  readonly kin: ReadonlySet<string>
+  readonly kin: Kin
 }
 
+const lists = (text: string): readonly string[][] => text.split(',').map(wordsOf)
+
 const phrases = (): ReadonlyMap<string, readonly Phrase[]> => {
-  const kin = new Map<string, Set<string>>()
-  for (const group of GROUPS.split(';').map(line => line.split(',').map(wordsOf))) {
-    for (const words of group) {
-      const key = words.join(' ')
-      const others = group.flatMap(other => (other === words ? [] : other))
-      kin.set(key, new Set([...(kin.get(key) ?? []), ...others]))
-    }
+  const all = new Map<string, Map<string, number>>()
+  const put = (said: readonly string[], meant: readonly string[], share: number): void => {
+    const key = said.join(' ')
+    const kin = all.get(key) ?? new Map<string, number>()
+    all.set(key, kin)
+    for (const word of meant) kin.set(word, Math.max(share, kin.get(word) ?? 0))
   }
+  for (const group of GROUPS.split(';').map(lists))
+    for (const words of group)
+      put(
+        words,
+        group.flatMap(other => (other === words ? [] : other)),
+        1,
+      )
+  for (const [meant, said] of SAYINGS.split(';').map(line => line.split(':')))
+    for (const words of lists(said ?? '')) put(words, wordsOf(meant ?? ''), SAYING)
   const byFirst = new Map<string, Phrase[]>()
-  for (const [key, all] of kin) {
+  for (const [key, kin] of all) {
     const [first = '', ...rest] = key.split(' ')
-    byFirst.set(first, [...(byFirst.get(first) ?? []), { rest, kin: all }])
+    byFirst.set(first, [...(byFirst.get(first) ?? []), { rest, kin }])
   }
   return byFirst
 }
 
 let known: ReturnType<typeof phrases> | undefined
 
-/** Each word of a question once, with the words that mean much the same; stems as `wordsOf` gives them. */
-export const withKin = (words: readonly string[]): ReadonlyMap<string, ReadonlySet<string>> => {
+/** Each word of a question once, with those by which it may be met; stems as `wordsOf` gives them. */
+export const withKin = (words: readonly string[]): ReadonlyMap<string, Kin> => {
   known ??= phrases()
-  const found = new Map(words.map(word => [word, new Set<string>()] as const))
-  const add = (word: string, kin: ReadonlySet<string>): void => {
-    for (const other of kin) if (other !== word) found.get(word)?.add(other)
+  const found = new Map(words.map(word => [word, new Map<string, number>()] as const))
+  const add = (word: string, more: Kin): void => {
+    const kin = found.get(word)
+    if (kin === undefined) return
+    for (const [other, share] of more)
+      if (other !== word) kin.set(other, Math.max(share, kin.get(other) ?? 0))
   }
   for (const [at, word] of words.entries()) {
     for (const { rest, kin } of known.get(word) ?? []) {

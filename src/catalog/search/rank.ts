@@ -1,3 +1,4 @@
+import { isEveryday } from './everyday.js'
 import { withKin } from './kin.js'
 import type { ToolIndex } from './tool-index.js'
 import { wordsOf } from './words.js'
@@ -12,6 +13,12 @@ const FEW_WORDS = 0.6
 const KIN = { alone: 0.4, lost: 0.6, among: 0.2 }
 /** With fewer of its words in any one tool, a question is in words that tools do not use. */
 const LOST = 0.5
+/** What a word of a tool must weigh to be met by a kindred one: most of what stands in passing is chance. */
+const KIN_WEIGHT = 0.7
+/** How much a word of any talk counts beside one that is not. */
+const EVERYDAY = 0.6
+/** How much a tool gains if others of its server fit too; other wordings say better what is wanted. */
+const NEIGHBOURS = { count: 3, share: 0.15 }
 /** How soon places stop to count when rankings are fused. */
 const FUSED_PLACES = 10
 /** How much the best place among several wordings counts, the next best, and so on. */
@@ -48,6 +55,7 @@ export class ToolRanking {
     if (also.length > 0) return this.#fused([query, ...also]).slice(0, limit)
     const found = scored(this.#words, query, KIN.alone)
     const { scores } = found.met < LOST ? scored(this.#words, query, KIN.lost) : found
+    raiseNeighbours(scores, this.#words.parts)
     return best(scores, this.#nameOf, limit)
   }
 
@@ -83,11 +91,11 @@ interface Found {
 /** Where words stand in all parts; remembered, since questions share most of their kin. */
 class Words {
   readonly size: number
-  readonly #parts: readonly ToolIndex[]
+  readonly parts: readonly ToolIndex[]
   readonly #found = new Map<string, Found>()
 
   constructor(parts: readonly ToolIndex[]) {
-    this.#parts = parts
+    this.parts = parts
     this.size = parts.reduce((sum, part) => sum + part.size, 0)
   }
 
@@ -102,18 +110,18 @@ class Words {
   }
 
   #lookUp(word: string): Found {
-    const postings = this.#parts.map(part => part.posting(word))
+    const postings = this.parts.map(part => part.posting(word))
     const count = postings.reduce((sum, posting) => sum + (posting?.tools.length ?? 0), 0)
     const rarity = Math.log(1 + (this.size - count + 0.5) / (count + 0.5))
     const [tools, scores] = [new Uint32Array(count), new Float32Array(count)]
     let [first, at] = [0, 0]
-    for (const [index, part] of this.#parts.entries()) {
+    for (const [index, part] of this.parts.entries()) {
       const posting = postings[index]
       const found = posting?.tools.length ?? 0
       for (let i = 0; i < found; i++) {
         const weight = posting?.weights[i] ?? 0
         tools[at] = first + (posting?.tools[i] ?? 0)
-        scores[at] = (rarity * weight * (K1 + 1)) / (weight + K1)
+        scores[at] = rarity * saturated(weight)
         at += 1
       }
       first += part.size
@@ -127,36 +135,56 @@ const scored = (all: Words, wording: string, kinShare: number): Scored => {
   const words = withKin(wordsOf(wording))
   const [scores, best] = [new Float32Array(all.size), new Float32Array(all.size)]
   const [met, own] = [new Float32Array(all.size), new Float32Array(all.size)]
-  let most = 0
+  let [most, weights] = [0, 0]
   for (const [word, kin] of words) {
-    const { tools, rarity } = all.find(word)
-    most += (K1 + 1) * rarity
-    for (const tool of tools) add(own, tool, 1)
-    const touched = raise(best, all.find(word), 1)
-    for (const other of kin) touched.push(...raise(best, all.find(other), kinShare))
+    const found = all.find(word)
+    const weight = isEveryday(word) ? EVERYDAY : 1
+    most += (K1 + 1) * found.rarity
+    weights += weight
+    for (const tool of found.tools) add(own, tool, 1)
+    const touched = raise(best, found, weight)
+    for (const [other, share] of kin)
+      touched.push(...raise(best, all.find(other), weight * kinShare * share, KIN_WEIGHT))
     for (const tool of touched) {
       add(scores, tool, best[tool] ?? 0)
-      add(met, tool, 1)
+      add(met, tool, weight)
       best[tool] = 0
     }
   }
   for (let tool = 0; tool < all.size; tool++)
-    scores[tool] = (scores[tool] ?? 0) * (FEW_WORDS + (1 - FEW_WORDS) * shareOf(met, tool, words.size))
+    scores[tool] = (scores[tool] ?? 0) * (FEW_WORDS + (1 - FEW_WORDS) * shareOf(met, tool, weights))
   return { scores, met: shareOf(own, topOf(scores), words.size), most }
 }
 
-/** Raises the best scores of tools to a share of these; returns the tools that had none. */
-const raise = (best: Float32Array, { tools, scores }: Found, share: number): number[] => {
+/** A question names what a server is about more often than what one of its tools does. */
+const raiseNeighbours = (scores: Float32Array, parts: readonly ToolIndex[]): void => {
+  let first = 0
+  for (const { size } of parts) {
+    const own = scores.subarray(first, first + size)
+    const best = Float32Array.from(own).sort().slice(-NEIGHBOURS.count)
+    const more = (NEIGHBOURS.share * best.reduce((sum, score) => sum + score, 0)) / NEIGHBOURS.count
+    for (const [tool, score] of own.entries()) if (score > 0) own[tool] = score + more
+    first += size
+  }
+}
+
+/** Raises the best scores of tools in which a word weighs enough; returns those that had none. */
+const raise = (best: Float32Array, { tools, scores, rarity }: Found, share: number, least = 0): number[] => {
   const touched: number[] = []
+  const leastScore = rarity * saturated(least)
   for (let at = 0; at < tools.length; at++) {
     const tool = tools[at] ?? 0
     const before = best[tool] ?? 0
-    const score = share * (scores[at] ?? 0)
+    const score = scores[at] ?? 0
+    if (score < leastScore) continue
     if (before === 0) touched.push(tool)
-    if (score > before) best[tool] = score
+    if (share * score > before) best[tool] = share * score
   }
   return touched
 }
+
+/** More of the same word counts less and less. */
+const saturated = (weight: number): number => (weight * (K1 + 1)) / (weight + K1)
 
 const add = (sums: Float32Array, at: number, more: number): void => {
   sums[at] = (sums[at] ?? 0) + more

@@ -18,11 +18,11 @@ interface Field {
 }
 
 const FIELDS = {
-  name: { weight: 4, b: 0.3, usual: 3 },
+  name: { weight: 5, b: 0.3, usual: 3 },
   title: { weight: 2, b: 0.3, usual: 3 },
   server: { weight: 1.5, b: 0, usual: 1 },
   sentence: { weight: 1.5, b: 0.6, usual: 9 },
-  description: { weight: 1, b: 0.75, usual: 25 },
+  description: { weight: 0.5, b: 0.75, usual: 25 },
   arguments: { weight: 0.5, b: 0.75, usual: 8 },
   explained: { weight: 0.25, b: 0.75, usual: 30 },
 } as const satisfies Record<string, Field>
@@ -32,7 +32,7 @@ const DEPTH = 3
 /** The most arguments of a tool that are read. */
 const ARGUMENTS_MAX = 100
 /** The most characters of a text that are read: peers wrote it. */
-const TEXT_CHARS = 4000
+const TEXT_CHARS = 1500
 
 /** The tools of a server in which a word stands, and how much it counts in each. */
 interface Posting {

@@ -13,7 +13,7 @@ const STOP_WORDS = new Set(
 const WORDS_MAX = 400
 /** Longer ones are no words. */
 const WORD_CHARS = 40
-/** Stems that are remembered; then all are forgotten. */
+/** Written words whose stems are remembered; then all are forgotten. */
 const STEMS_MAX = 20_000
 
 const stems = new Map<string, string>()
@@ -32,23 +32,24 @@ export const wordsOf = (text: string): string[] => {
   const words: string[] = []
   for (const each of found ?? []) {
     if (words.length >= WORDS_MAX) break
-    const word = (PLURAL_INITIALS.test(each) ? each.slice(0, -1) : each).toLowerCase()
-    if (word.length <= WORD_CHARS && !STOP_WORDS.has(word)) words.push(stemOf(word))
+    const stem = stems.get(each) ?? learnt(each)
+    if (stem !== '') words.push(stem)
   }
   return words
 }
 
-/** The form that a word shares with its plural, and with itself in -ing and -ed. @internal */
-export const stemOf = (word: string): string => {
-  const known = stems.get(word)
-  if (known !== undefined) return known
+/** The stem of a word as it was written; empty if it says nothing. */
+const learnt = (written: string): string => {
+  if (written.length > WORD_CHARS) return ''
+  const word = (PLURAL_INITIALS.test(written) ? written.slice(0, -1) : written).toLowerCase()
+  const stem = STOP_WORDS.has(word) ? '' : stemOf(word)
   if (stems.size >= STEMS_MAX) stems.clear()
-  const stem = cutStem(word)
-  stems.set(word, stem)
+  stems.set(written, stem)
   return stem
 }
 
-const cutStem = (word: string): string => withoutVowel(withoutEnd(singular(word)))
+/** The form that a word shares with its plural, and with itself in -ing and -ed. @internal */
+export const stemOf = (word: string): string => withoutVowel(withoutEnd(singular(word)))
 
 const singular = (word: string): string => {
   if (word.length < 4 || !word.endsWith('s') || /(ss|us|is)$/.test(word)) return word

@@ -20,7 +20,15 @@ t.test('a phrase has kin as a whole only', t => {
   t.end()
 })
 
+t.test('what people say brings the words of tools, but is not brought by them', t => {
+  const share = kinOf('revenue gist').get('gist')?.get('summari') ?? 0
+  t.ok(share > 0 && share < 1)
+  t.ok(kinOf('umbrella').get('umbrella')?.has('weather'))
+  t.notOk(kinOf('weather').get('weather')?.has('umbrella'))
+  t.end()
+})
+
 t.test('an unknown word stands for itself', t => {
-  t.strictSame([...kinOf('xyzzy xyzzy')], [['xyzzi', new Set()]])
+  t.strictSame([...kinOf('xyzzy xyzzy')], [['xyzzi', new Map()]])
   t.end()
 })

@@ -43,6 +43,19 @@ t.test('a tool is found by words that mean much the same', t => {
   t.end()
 })
 
+t.test('words of any talk count less than others', t => {
+  const said = ranking(['a', [tool('x', 'Whatever people say.')]], ['b', [tool('y', 'Whatever zebras say.')]])
+  t.strictSame(said('people zebras'), ['b/y', 'a/x'])
+  t.end()
+})
+
+t.test('of equals the one is first whose server fits in other tools as well', t => {
+  const garden = [tool('plant', 'Of the garden.'), tool('dig', 'Digs.')]
+  const both = ranking(['attic', [tool('dig', 'Digs.')]], ['shed', garden])
+  t.strictSame(both('garden digging'), ['shed/plant', 'shed/dig', 'attic/dig'])
+  t.end()
+})
+
 t.test('nothing is found for words that stand nowhere, or for none', t => {
   t.strictSame(find('xyzzy'), [])
   t.strictSame(find('of the'), [])
@@ -63,7 +76,7 @@ t.test('what the question names exactly stays first, whatever the other wordings
 })
 
 t.test('equals are in the order of their names, and no more are given than were asked for', t => {
-  const same = ranking(['b', [tool('run')]], ['a', [tool('run'), tool('run2')]], ['c', [tool('run')]])
+  const same = ranking(...['b', 'd', 'a', 'c'].map(server => [server, [tool('run')]] as const))
   t.strictSame(same('run', [], 3), ['a/run', 'b/run', 'c/run'])
   t.end()
 })
