@@ -91,14 +91,12 @@ t.test('however many servers there are, the list stays within 700 tokens', async
 t.test('tools are found by plain words, with their arguments', async t => {
   const { client } = await start()
   const found = await callOwn(client, 'find_tools', { query: 'open a pull request' })
-  t.equal(
-    found.text,
-    [
-      '1 of 4 tools (gh)',
-      'gh__create_pull_request [write] Create a new pull request. Arguments: owner*, title*, draft',
-      `  schema: ${JSON.stringify(PULL_REQUEST)}`,
-    ].join('\n'),
-  )
+  const [head, ...lines] = found.text.split('\n')
+  t.match(head, /^\d of 4 tools \(gh/)
+  t.same(lines.slice(0, 2), [
+    'gh__create_pull_request [write] Create a new pull request. Arguments: owner*, title*, draft',
+    `  schema: ${JSON.stringify(PULL_REQUEST)}`,
+  ])
   const among = await callOwn(client, 'find_tools', { query: 'mail', also: ['issues'], limit: 2 })
   t.match(among.text, /^2 of 4 tools/)
   t.match(among.text, /gh__list_issues \[read\] List the issues of a repository No arguments\./)
