@@ -8,7 +8,7 @@ import {
   withMember,
 } from '../kernel/json/text.js'
 import { type Classified, classify } from '../wire/classify.js'
-import { encodeError, encodeNotification, type Message } from '../wire/jsonrpc.js'
+import { encodeError, encodeNotification, type Message, writtenResult } from '../wire/jsonrpc.js'
 
 /** What the daemon refuses is its own affair: here only a nesting is refused that would exhaust the stack. */
 const LIMITS = { depth: 1000, members: Number.MAX_SAFE_INTEGER, batch: 10_000 }
@@ -16,6 +16,15 @@ const NOTHING = rawText('{}')
 
 /** The messages of a line: one, those of a batch, or none. */
 export const messagesOf = (line: Buffer): readonly Message[] => messagesIn(classify(line, LIMITS))
+
+/**
+ * The same of the daemon, which writes results in one way: what may be long is not looked at, and what that
+ * takes is never compiled.
+ */
+export const messagesOfDaemon = (line: Buffer): readonly Message[] => {
+  const result = writtenResult(line)
+  return result === undefined ? messagesOf(line) : [result]
+}
 
 const messagesIn = (found: Classified): readonly Message[] => {
   if (found.is === 'message') return [found.message]

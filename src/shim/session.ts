@@ -8,7 +8,7 @@ import { salvageId } from '../wire/salvage-id.js'
 import type { Connection } from './connector.js'
 import { ENDED_METHOD } from './hello.js'
 import { Introduction } from './introduction.js'
-import { isRefusal, lostError, messagesOf, textIn, withdrawal, withId } from './messages.js'
+import { isRefusal, lostError, messagesOf, messagesOfDaemon, textIn, withdrawal, withId } from './messages.js'
 import { UnderWay } from './under-way.js'
 
 export interface SessionOptions {
@@ -162,7 +162,7 @@ export class Session {
   }
 
   readonly #fromDaemon = (line: Buffer): void => {
-    const messages = messagesOf(line)
+    const messages = messagesOfDaemon(line)
     const passed = messages.filter(message => this.#isForClient(message))
     if (passed.length > 0 || messages.length === 0) this.#answer(line)
   }

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { inheritedEnv } from '../kernel/inherited-env.js'
 import type { StartLock } from './lock.js'
@@ -34,6 +34,8 @@ export const startDaemon = (
   // With a file, a program on Windows keeps the console of its parent.
   const output = process.platform === 'win32' ? undefined : openSync(log, 'a', 0o600)
   try {
+    // Not loaded by shims that find a daemon.
+    const { spawn } = process.getBuiltinModule('node:child_process')
     const child = spawn(execPath, [script, 'serve', '--config', config, '--daemon', ...more], {
       detached: true,
       windowsHide: true,

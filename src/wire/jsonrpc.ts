@@ -1,4 +1,5 @@
 import { decimalOf } from '../kernel/json/canonical.js'
+import { cut, trust } from '../kernel/json/cursor.js'
 import { type JsonText, kindOf, oneLine, smallInteger, stringOf } from '../kernel/json/text.js'
 import { type MessageParts, type OutgoingMessage, whole } from './message-parts.js'
 
@@ -41,6 +42,24 @@ export const frameResult = (id: JsonText, result: JsonText): MessageParts => ({
   body: oneLine(result),
   tail: '}',
 })
+
+const RESULT_HEAD = /^\{"jsonrpc":"2\.0","id":(-?\d{1,15}|"[^"\\]{0,64}"),"result":/
+const RESULT_HEAD_BYTES = 128
+
+/**
+ * Reads a line of `encodeResult`, but nothing of the result itself: for whoever trusts the writer. Undefined
+ * for a line that begins in any other way.
+ */
+export const writtenResult = (line: Buffer): (Message & { kind: 'result' }) | undefined => {
+  const [head, id] = RESULT_HEAD.exec(line.toString('latin1', 0, RESULT_HEAD_BYTES)) ?? []
+  if (head === undefined || id === undefined) return undefined
+  const text = trust(line)
+  return {
+    kind: 'result',
+    id: cut(text, HEAD_WITH_ID.length, HEAD_WITH_ID.length + id.length),
+    result: cut(text, head.length, line.length - 1),
+  }
+}
 
 /** Writes an error, on one line without its newline; without an id if the request was too broken for one. */
 export function encodeError(id: JsonText | undefined, error: JsonText): Buffer {

@@ -9,6 +9,7 @@ import {
   frameResult,
   idKey,
   isId,
+  writtenResult,
 } from '../../src/wire/jsonrpc.js'
 import { lengthOf, whole } from '../../src/wire/message-parts.js'
 
@@ -142,4 +143,25 @@ t.test('an id is short enough to be kept, and to be said again', async t => {
   t.ok(isId(textOf('x'.repeat(4000))))
   t.notOk(isId(textOf('x'.repeat(5000))))
   t.notOk(isId(json('1'.repeat(5000))))
+})
+
+t.test('a result of our own is told from all else by how it begins, and is not read', async t => {
+  for (const id of ['0', '-7', '123456789012345', '""', '"a b"', '"ü"']) {
+    const written = encodeResult(json(id), json('{"tools":[]}'))
+    t.same(writtenResult(written), { kind: 'result', id: json(id), result: json('{"tools":[]}') })
+  }
+  const torn = Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"text":"')
+  t.match(writtenResult(torn), { kind: 'result', id: json('1') }, 'whoever trusts it has to know why')
+  const others = [
+    encodeResult(json('1.0'), json('{}')),
+    encodeResult(json(String.raw`"a\"b"`), json('{}')),
+    encodeResult(json(`"${'x'.repeat(100)}"`), json('{}')),
+    encodeError(json('1'), json('{}')),
+    encodeRequest(1, 'ping', undefined),
+    encodeNotification('a', textOf({})),
+    Buffer.from('[{"jsonrpc":"2.0","id":1,"result":{}}]'),
+    Buffer.from('{"result":{},"id":1,"jsonrpc":"2.0"}'),
+    Buffer.alloc(0),
+  ]
+  for (const line of others) t.equal(writtenResult(line), undefined, line.toString('utf8', 0, 60))
 })
