@@ -1,39 +1,65 @@
-// Runs tests: `node test/run.js [FOLDER or FILE under test/ …] [-- options of tap]`. esbuild joins the files
-// of a room that starts no
-// programs into one, which runs in one process; every other file has a process of its own. Nothing is type-
-// checked (`npm run check:types`).
+// Runs tests: `node test/run.js [FOLDER or FILE under test/ …] [-- options of tap's reporter]`. esbuild joins
+// the files of a room that starts no programs into one, which runs in one process; every other file has a
+// process of its own. Nothing is type-checked (`npm run check:types`).
+//
+// tap itself only reports: under its runner every process, and every program that one starts, would load its
+// hooks first, which takes twice the time of many tests.
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { createWriteStream, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { bundle, root } from './bundle.js'
+
+const JOBS = 3
+const TIMEOUT_MS = 600_000
 
 const split = process.argv.indexOf('--')
 const paths = process.argv.slice(2, split === -1 ? undefined : split)
 const options = split === -1 ? [] : process.argv.slice(split + 1)
 const bundles = await bundle(paths, { folder: 'bundles' })
 
+// What a test starts without a place of its own must not meet the proxies of this user.
+const state = mkdtempSync(join(tmpdir(), 'mcp-tests-'))
+const env = {
+  ...process.env,
+  NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --enable-source-maps`.trim(),
+  TAP_TIMEOUT: String(TIMEOUT_MS / 1_000),
+  XDG_STATE_HOME: state,
+  MCP_PROXY_RUN_DIR: join(state, 'run'),
+}
+
+/** Resolves with the code or signal that Node ends with; what it prints goes to `output`, if there is one. */
+const run = (args, output) =>
+  new Promise(resolve => {
+    const stdio = ['ignore', output === undefined ? 'inherit' : 'pipe', 'inherit']
+    const child = spawn(process.execPath, args, { cwd: root, env, stdio, timeout: TIMEOUT_MS })
+    child.stdout?.pipe(output)
+    child.once('close', (code, signal) => resolve(code ?? signal))
+  })
+
+const failed = []
+const reports = []
+const waiting = [...bundles]
+const work = async () => {
+  for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+    const report = file.replace(/\.mjs$/, '.tap')
+    mkdirSync(dirname(join(root, report)), { recursive: true })
+    reports.push(report)
+    const began = Date.now()
+    const result = await run([file], createWriteStream(join(root, report)))
+    const name = file.replace(/^.*?bundles.(.*)\.mjs$/, '$1')
+    if (result !== 0) failed.push(`${name} ended with ${result}`)
+    console.error(`${result === 0 ? 'ok' : 'not ok'} ${name} (${Math.round((Date.now() - began) / 1_000)} s)`)
+  }
+}
+await Promise.all(Array.from({ length: JOBS }, work))
+
 const tap = createRequire(import.meta.url)
   .resolve('tap')
   .replace(/dist.*/, 'dist/esm/run.mjs')
-// What a test starts without a place of its own must not meet the proxies of this user.
-const state = mkdtempSync(join(tmpdir(), 'mcp-tests-'))
-const child = spawn(
-  process.execPath,
-  [tap, '--disable-coverage', '--allow-empty-coverage', ...options, ...bundles],
-  {
-    cwd: root,
-    stdio: 'inherit',
-    env: {
-      ...process.env,
-      NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --enable-source-maps`.trim(),
-      XDG_STATE_HOME: state,
-      MCP_PROXY_RUN_DIR: join(state, 'run'),
-    },
-  },
-)
-child.once('exit', (code, signal) => {
-  rmSync(state, { recursive: true, force: true, maxRetries: 5 })
-  process.exit(code ?? (signal === null ? 1 : 128))
-})
+const reported = await run([tap, '--disable-coverage', '--allow-empty-coverage', ...options, ...reports])
+// A process may fail after its last test.
+for (const line of failed) console.error(line)
+rmSync(state, { recursive: true, force: true, maxRetries: 5 })
+process.exitCode = reported !== 0 || failed.length > 0 ? 1 : 0

@@ -5,6 +5,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { buildSync } from 'esbuild'
 import type { Test } from 'tap'
 import { PIPE_FOLDER } from '../../src/kernel/socket-path.js'
 import { createDeathGuard } from '../../src/transport/process/death-guard.js'
@@ -81,10 +83,13 @@ export function isRunning(pid: number): boolean {
 /** Far longer than anything takes, on a slow machine too: it only gives a name to what would hang. */
 const LIMIT_MS = 60_000
 
-/**
- * A module of ours, for a program that is started with `process.execArgv`, and can load TypeScript by them.
- */
-export const sourceUrl = (path: string): string => new URL(`../../src/${path}`, import.meta.url).href
+/** The arguments with which Node runs a program that imports modules of ours, each by its path in `src/`. */
+export const programOfSources = (code: string): string[] => {
+  const resolveDir = fileURLToPath(new URL('../../src', import.meta.url))
+  const options = { bundle: true, packages: 'external', format: 'esm', platform: 'node' } as const
+  const { outputFiles } = buildSync({ stdin: { contents: code, resolveDir }, ...options, write: false })
+  return ['--input-type=module', '-e', outputFiles[0]?.text ?? '']
+}
 
 /**
  * Resolves when `condition` holds; rejects after a long while, so that a test that hangs says what it waits

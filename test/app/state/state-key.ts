@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import t from 'tap'
 import { createLazySealer, keptKey, stateDir } from '../../../src/app/state/state-key.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import { isWindows, skipWithout, sourceUrl } from '../../support/processes.js'
+import { isWindows, programOfSources, skipWithout } from '../../support/processes.js'
 
 const fileIn = (dir: string): string => join(dir, 'request-state.key')
 
@@ -80,11 +80,11 @@ t.test('a folder in the place of the file is said too', async t => {
 
 t.test('proxies that start at the same time agree on one key', async t => {
   const dir = join(t.testdir(), 'mcp-proxy')
-  const module = sourceUrl('app/state/state-key.ts')
-  const script = `const { keptKey } = await import(${JSON.stringify(module)})
+  const program = programOfSources(`
+    import { keptKey } from './app/state/state-key.ts'
     const keys = Array.from({ length: 20 }, (_, n) => Buffer.from(keptKey(process.argv[1] + n)).toString('base64'))
-    console.log(JSON.stringify(keys))`
-  const args = [...process.execArgv, '--input-type=module', '-e', script, dir]
+    console.log(JSON.stringify(keys))`)
+  const args = [...program, dir]
   const run = () =>
     new Promise<string>((done, fail) => {
       execFile(process.execPath, args, (error, stdout) => {

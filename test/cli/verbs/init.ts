@@ -174,6 +174,7 @@ t.test(
 const claudeIn = (t: Test, home: string, body: string): void => {
   const folder = join(home, 'bin')
   mkdirSync(folder)
+  writeFileSync(join(folder, 'package.json'), '{ "type": "commonjs" }')
   const file = join(folder, 'claude')
   writeFileSync(file, `#!${process.execPath}\n${body}`)
   chmodSync(file, 0o755)

@@ -10,7 +10,7 @@ import {
   DEATH_GUARD_SCRIPT,
   guardProgram,
 } from '../../../src/transport/process/death-guard.js'
-import { isRunning, skipWithout, sourceUrl, until } from '../../support/processes.js'
+import { isRunning, programOfSources, skipWithout, until } from '../../support/processes.js'
 
 const skip = skipWithout.groups
 const windowsGuard = fileURLToPath(packageFile('dist/windows-guard.js'))
@@ -114,19 +114,18 @@ t.test('a guard that dies is replaced, and the new one knows all children', { sk
 })
 
 t.test('a proxy that is killed leaves none of its children and no guard', { skip }, async t => {
-  const source = (path: string) => JSON.stringify(sourceUrl(path))
   const code = `
-    import { createDeathGuard } from ${source('transport/process/death-guard.ts')}
-    import { spawnChild } from ${source('transport/stdio/child.ts')}
-    import { systemClock } from ${source('kernel/async/clock.ts')}
-    import { silentLogger } from ${source('kernel/logger.ts')}
+    import { createDeathGuard } from './transport/process/death-guard.ts'
+    import { spawnChild } from './transport/stdio/child.ts'
+    import { systemClock } from './kernel/async/clock.ts'
+    import { silentLogger } from './kernel/logger.ts'
     const guard = createDeathGuard()
     const server = 'setInterval(() => {}, 1000)'
     const options = { command: process.execPath, args: ['-e', server], env: {}, log: silentLogger, clock: systemClock, guard }
     const children = [spawnChild(options), spawnChild(options)]
     console.log(JSON.stringify([guard.pid, ...children.map(child => child.pid)]))
   `
-  const proxy = spawn(process.execPath, [...process.execArgv, '--input-type=module', '-e', code], {
+  const proxy = spawn(process.execPath, programOfSources(code), {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [chunk] = (await once(proxy.stdout, 'data')) as [Buffer]

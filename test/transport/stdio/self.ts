@@ -4,7 +4,7 @@ import { PassThrough, Writable } from 'node:stream'
 import t from 'tap'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { createStdioSelf, protectStdout } from '../../../src/transport/stdio/self.js'
-import { sourceUrl, until } from '../../support/processes.js'
+import { programOfSources, until } from '../../support/processes.js'
 import { boundsOf } from '../../support/values.js'
 import { HalfOpenRecorder, Recorder, recordedLog } from '../../support/wire/channel-pair.js'
 
@@ -124,14 +124,14 @@ t.test('close gives up on a client that never reads', async t => {
 t.test('what is written with console goes to stderr, so that stdout carries the protocol only', async t => {
   const code = `
     const { log } = console
-    import { protectStdout, createStdioSelf } from ${JSON.stringify(sourceUrl('transport/stdio/self.ts'))}
+    import { protectStdout, createStdioSelf } from './transport/stdio/self.ts'
     protectStdout()
     for (const name of ['log', 'info', 'debug', 'dir', 'table', 'group', 'dirxml']) console[name]('noise-' + name)
     console.count('noise-count'); console.time('t'); console.timeEnd('t')
     const self = createStdioSelf()
     self.listen({ message: m => self.send(m), skipped() {}, drained() {}, closed() {} })
   `
-  const child = spawn(process.execPath, [...process.execArgv, '--input-type=module', '-e', code])
+  const child = spawn(process.execPath, programOfSources(code))
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', chunk => (stdout += String(chunk)))
   child.stderr.on('data', chunk => (stderr += String(chunk)))
