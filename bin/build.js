@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { Ajv } from 'ajv'
 import standalone from 'ajv/dist/standalone/index.js'
 import { build } from 'esbuild'
+import { lateParts } from './late-parts.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const common = {
@@ -123,9 +124,9 @@ const { metafile } = await build({
   splitting: true,
   outdir: 'dist',
   chunkNames: 'part-[hash]',
+  plugins: [lateParts],
   // V8 keeps the text of what it has loaded, in two bytes a character if any needs them: comments cost 1 MiB.
-  minifyWhitespace: true,
-  minifyIdentifiers: true,
+  minify: true,
   metafile: true,
 })
 await removeOthers({ ...metafile.outputs, ...(await writePage()) })

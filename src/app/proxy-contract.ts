@@ -20,9 +20,8 @@ import type { ConfigStatus } from './reload.js'
 import type { ProxyStatus } from './status.js'
 
 /** How a proxy is made, beside its configuration. */
-export interface ProxyOptions {
+export interface PublicOptions {
   readonly log?: Logger
-  readonly clock?: Clock
   /** Serves the only configured server as it is: nothing is renamed, as in `mcp-proxy bridge`. */
   readonly isAlone?: boolean
   /** How long lists wait for servers that are still starting, in milliseconds. */
@@ -32,6 +31,11 @@ export interface ProxyOptions {
    * key for request states is in the user's own state folder.
    */
   readonly stateDir?: string
+}
+
+/** The same for our own programs. */
+export interface ProxyOptions extends PublicOptions {
+  readonly clock?: Clock
   /** What programs may inherit from; the variables of this process if absent. */
   readonly programEnv?: () => Promise<Environment>
   /** Where the configuration comes from, for the status. */
@@ -56,13 +60,36 @@ export interface Endpoint {
 }
 
 /** Many MCP servers that look like one, served on any number of endpoints. */
-export interface Proxy {
+export interface PublicProxy {
   /** Serves the configured HTTP endpoints. Rejects with a Fault `unavailable` if it cannot listen. */
   listen(where?: { readonly host?: string; readonly port?: number }): Promise<HttpEndpoints>
   /** Serves a Unix domain socket or named pipe. Rejects with a Fault `unavailable` if it cannot listen. */
   listenSocket(path: string): Promise<SocketEndpoint>
   /** Serves one client on our own stdin and stdout, with a view that exists, in the folder that it says. */
   serveStdio(view?: string, workspace?: string): StdioEndpoint
+  /** The configuration in force. */
+  readonly config: ProxyConfig
+  /** The state of the proxy and its servers. */
+  status(): ProxyStatus
+  /**
+   * Applies another configuration and returns what it changes. Servers that stay the same, their processes,
+   * the clients and their calls notice nothing. Servers that are gone, or are started in another way, take no
+   * more calls; those in flight have `drainMs` left. Settings that need a restart stay as they are. Throws a
+   * Fault and changes nothing: `invalid-params` for servers with the same name or prefix, `unavailable` once
+   * the proxy closes.
+   */
+  reload(config: ProxyConfig): ConfigDiff
+  /**
+   * Refuses further calls, and waits for those in flight: up to `limitMs`, by default as long as the
+   * configuration says. Never rejects.
+   */
+  drain(limitMs?: number): Promise<void>
+  /** Closes all endpoints, then all servers. Never rejects. */
+  close(): Promise<void>
+}
+
+/** The same for our own programs, which look further in. */
+export interface Proxy extends PublicProxy {
   /** Serves clients in this process. */
   readonly clientHandler: ClientHandler
   /** The clients that come through `mcp-proxy connect`. */
@@ -81,27 +108,8 @@ export interface Proxy {
   readonly api: () => Promise<Api>
   /** Who lets pages in on the port. */
   readonly pageSessions: () => PageSessions
-  /** The configuration in force. */
-  readonly config: ProxyConfig
   /** The processes that run for it. */
   readonly children: Children
   /** The audit log; does nothing if none is configured. */
   readonly audit: Pick<AuditLog, 'reloaded' | 'reopen'>
-  /** The state of the proxy and its servers. */
-  status(): ProxyStatus
-  /**
-   * Applies another configuration and returns what it changes. Servers that stay the same, their processes,
-   * the clients and their calls notice nothing. Servers that are gone, or are started in another way, take no
-   * more calls; those in flight have `drainMs` left. Settings that need a restart stay as they are. Throws a
-   * Fault and changes nothing: `invalid-params` for servers with the same name or prefix, `unavailable` once
-   * the proxy closes.
-   */
-  reload(config: ProxyConfig): ConfigDiff
-  /**
-   * Refuses further calls, and waits for those in flight: up to `limitMs`, by default as long as the
-   * configuration says. Never rejects.
-   */
-  drain(limitMs?: number): Promise<void>
-  /** Closes all endpoints, then all servers. Never rejects. */
-  close(): Promise<void>
 }

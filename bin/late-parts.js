@@ -1,0 +1,72 @@
+// Joins what is loaded late by what needs it, for bin/build.js: each module that is imported by itself would be
+// a file of its own, and so would whatever two of them share.
+import { readdir, readFile } from 'node:fs/promises'
+import { join, posix } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const src = fileURLToPath(new URL('../src', import.meta.url))
+const IMPORT = /import\('(\.[^']+)'\)/g
+
+/**
+ * The parts, and the modules in each; the first that fits counts. A module that is in none stays by itself,
+ * because it loads a package that its neighbours do without, or is loaded in another order.
+ */
+const PARTS = Object.entries({
+  small:
+    /^(kernel|shim|config\/(read|schema)|app\/(control|environment|processes|state\/state-key|server-registry|local-client|shutdown|show-page))\b/,
+  config: /^(config|app\/reload)\b/,
+  setup: /^setup\/(?!edit\/(jsonc|toml|yaml)|add\/bundle|import\/plan)/,
+  doctor: /^(doctor|cli\/verbs\/doctor\/(?!probes))/,
+  serve: /^cli\/verbs\/(serve|stdio|bridge)\./,
+  verbs: /^cli\/(?!command-line|verbs\/doctor)/,
+  logins: /^(app\/(connect|credentials)|auth\/client)\//,
+  http: /^(app\/(listeners\/http|auth\/resource-server|metrics|api)|transport\/socket)\b/,
+  fetch: /^transport\/http\//,
+})
+
+const partOf = module => PARTS.find(([, modules]) => modules.test(module))?.[0]
+
+const nameOf = module => module.replace(/\W/g, '_')
+
+/** Where an import leads, relative to `src`. */
+const target = (module, path) => posix.join(posix.dirname(module), path)
+
+const readModules = async () => {
+  const names = (await readdir(src, { recursive: true })).map(name => name.replaceAll('\\', '/'))
+  const modules = names.filter(name => name.endsWith('.ts') && !name.startsWith('ui/'))
+  const texts = modules.map(async name => [join(src, name), name, await readFile(join(src, name), 'utf8')])
+  return await Promise.all(texts)
+}
+
+/** A plugin of esbuild. */
+export const lateParts = {
+  name: 'late-parts',
+  async setup({ onLoad, onResolve }) {
+    const modules = await readModules()
+    const late = new Set(
+      modules.flatMap(([, name, text]) => [...text.matchAll(IMPORT)].map(([, path]) => target(name, path))),
+    )
+    const changed = new Map(
+      modules.flatMap(([file, name, text]) => {
+        const joined = text.replace(IMPORT, (whole, path) => {
+          const module = target(name, path)
+          const part = partOf(module)
+          return part === undefined ? whole : `import('part:${part}').then(part => part.${nameOf(module)})`
+        })
+        return joined === text ? [] : [[file, joined]]
+      }),
+    )
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      const contents = changed.get(path)
+      return contents && { contents, loader: 'ts' }
+    })
+    onResolve({ filter: /^part:/ }, ({ path }) => ({ path: path.slice(5), namespace: 'part' }))
+    onLoad({ filter: /./, namespace: 'part' }, ({ path }) => ({
+      contents: [...late]
+        .filter(module => partOf(module) === path)
+        .map(module => `export * as ${nameOf(module)} from './${module}'`)
+        .join('\n'),
+      resolveDir: src,
+    }))
+  },
+}
