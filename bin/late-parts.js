@@ -1,5 +1,5 @@
-// Joins what is loaded late by what needs it, for bin/build.js: each module that is imported by itself would be
-// a file of its own, and so would whatever two of them share.
+// Joins what is loaded late by what needs it, for bin/build.js: each module that is imported by itself would
+// be a file of its own, and so would whatever two of them share.
 import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'

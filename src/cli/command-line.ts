@@ -89,8 +89,22 @@ const describe = (cli: Argv, verb: Verb, usage: string): Argv => {
   cli.usage(synopsis ?? `$0 ${usage}\n\n${sentence}`)
   for (const [name, options] of Object.entries(positionals)) cli.positional(name, options)
   cli.options(flags)
-  for (const [command, description] of examples) cli.example(command, description)
-  return cli
+  return cli.epilog(examplesText(examples))
+}
+
+/** Commands longer than this are described on a line of their own. */
+const EXAMPLE_WIDTH = 55
+
+/** Not by yargs, which breaks commands, so that they cannot be copied. */
+const examplesText = (examples: Verb['examples']): string => {
+  const short = examples.map(([{ length }]) => length).filter(length => length <= EXAMPLE_WIDTH)
+  const width = Math.max(0, ...short) + 2
+  const lines = examples.map(([command, description]) =>
+    command.length > EXAMPLE_WIDTH
+      ? `  ${command}\n  ${' '.repeat(width)}${description}`
+      : `  ${command.padEnd(width)}${description}`,
+  )
+  return ['Examples:', ...lines].join('\n')
 }
 
 /** Turns a message of yargs into an error that helps. */

@@ -85,7 +85,7 @@ export const textsOption = (describe: string) =>
   ({ type: 'string', array: true, requiresArg: true, describe }) as const satisfies Options
 
 export const configOption = textOption(
-  'The configuration file; else that of MCP_PROXY_CONFIG, else ~/.config/mcp-proxy/mcp.json',
+  'The configuration; else $MCP_PROXY_CONFIG, else ~/.config/mcp-proxy/mcp.json',
 )
 
 const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const satisfies readonly LogLevel[]

@@ -27,7 +27,7 @@ export const logs = defineVerb({
     if (level !== undefined) query.set('level', level)
     if (since !== undefined) query.set('since', String(Date.now() - spanMs(since)))
     const one = await theRunning(config)
-    const show = (line: string): void => print(json ? line : readable(line))
+    const show = linePrinter(json)
     if (!follow) {
       for (const line of (await askRunning(one, `/v1/logs?${query.toString()}`)).split('\n'))
         if (line !== '') show(line)
@@ -35,25 +35,33 @@ export const logs = defineVerb({
     }
     query.set('follow', '')
     const { stream } = await followRunning(one, `/v1/logs?${query.toString()}`)
-    let rest = ''
-    stream.setEncoding('utf8')
-    stream.on('data', (chunk: string) => {
-      const lines = (rest + chunk).split('\n')
-      rest = lines.pop() ?? ''
-      for (const line of lines) if (line !== '') show(line)
-    })
-    await ended(stream)
+    await showLines(stream, show)
     say('mcp-proxy: the proxy has ended')
     return EXIT.ok
   },
 })
 
-const ended = (stream: Socket): Promise<void> =>
-  new Promise(resolve => {
+/** Prints lines of a log: for programs as they are, else for people. */
+export const linePrinter =
+  (isJson: boolean) =>
+  (line: string): void =>
+    print(isJson ? line : readable(line))
+
+/** Shows the lines that come on a stream, and resolves when it has ended. */
+export const showLines = (stream: Socket, show: (line: string) => void): Promise<void> => {
+  let rest = ''
+  stream.setEncoding('utf8')
+  stream.on('data', (chunk: string) => {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) if (line !== '') show(line)
+  })
+  return new Promise(resolve => {
     stream.once('end', () => stream.destroy())
     stream.once('close', () => resolve())
     stream.resume()
   })
+}
 
 const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 

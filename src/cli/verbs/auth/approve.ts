@@ -1,24 +1,28 @@
 import { print } from '../../output/output.js'
-import { CliError, defineVerb, EXIT, textOption } from '../../verb.js'
+import { CliError, defineVerb, EXIT, jsonOption, textOption } from '../../verb.js'
 
 export const approve = defineVerb({
   usage: 'approve <code>',
   describe: 'Approve a sign-in that waits at the embedded authorization server',
   positionals: { code: { type: 'string', demandOption: true, describe: 'The code that its page shows' } },
-  flags: { as: textOption('The name of a person of the configuration; needed if it has any') },
+  flags: {
+    as: textOption('The name of a person of the configuration; needed if it has any'),
+    json: jsonOption,
+  },
   examples: [
     ['mcp-proxy auth approve K7QX2MPA', 'As the user that the proxy runs as, on its machine'],
     ['mcp-proxy auth approve K7QX2MPA --as alice', 'For a person of the configuration'],
     ['mcp-proxy auth approve k7qx-2mpa', 'Small letters and dashes do not matter'],
   ],
-  async run({ code, as }) {
+  async run({ code, as, json }) {
     const [{ approve: leave }, { stateDir }] = await Promise.all([
       import('../../../app/auth-server/approvals.js'),
       import('../../../app/state/state-key.js'),
     ])
     const answer = await leave(stateDir(process.env), { code, as })
     if (answer?.isApproved === true) {
-      print(`approved: ${answer.words}`)
+      const { words } = answer
+      print(json === true ? JSON.stringify({ version: 1, approved: words }) : `approved: ${words}`)
       return EXIT.ok
     }
     throw new CliError(EXIT.negative, answer?.words ?? NOBODY)

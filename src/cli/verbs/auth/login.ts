@@ -1,6 +1,6 @@
 import { durationMs } from '../../../config/read/quantity.js'
-import { print } from '../../output/output.js'
-import { CliError, configOption, defineVerb, EXIT, textOption } from '../../verb.js'
+import { print, say } from '../../output/output.js'
+import { CliError, configOption, defineVerb, EXIT, jsonOption, textOption } from '../../verb.js'
 import { findServer, signIn } from './signing-in.js'
 
 export const login = defineVerb({
@@ -9,6 +9,7 @@ export const login = defineVerb({
   needs: 'the name or the address of a server',
   flags: {
     config: configOption,
+    json: jsonOption,
     'no-browser': { type: 'boolean', describe: 'Print the address to be opened, and read where it led' },
     device: { type: 'boolean', describe: 'Sign in on another device with a code, where that is possible' },
     timeout: { ...textOption('How long to wait for the person, such as 10m'), default: '5m' },
@@ -33,11 +34,17 @@ export const login = defineVerb({
       wantsDevice: args.device === true,
       forgetsClient: args.forgetClient === true,
       timeoutMs,
-      say: print,
+      say: args.json === true ? say : print,
     })
-    const scopes = tokens?.scopes === undefined ? '' : `, scopes ${tokens.scopes.join(' ')}`
-    const renewal = tokens?.refresh === undefined ? '' : ', refreshes by itself'
-    print(`${server.name}: signed in${scopes}${renewal}. A running proxy uses it now.`)
+    const { name } = server
+    const { scopes: granted, refresh } = tokens ?? {}
+    if (args.json === true) {
+      print(JSON.stringify({ version: 1, name, scopes: granted, refreshes: refresh !== undefined }))
+      return EXIT.ok
+    }
+    const scopes = granted === undefined ? '' : `, scopes ${granted.join(' ')}`
+    const renewal = refresh === undefined ? '' : ', refreshes by itself'
+    print(`${name}: signed in${scopes}${renewal}. A running proxy uses it now.`)
     return EXIT.ok
   },
 })

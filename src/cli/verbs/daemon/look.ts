@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs'
 import { isWanted, type LogFilter } from '../../../app/control/kept-lines.js'
 import { asking } from '../../../app/control/seat.js'
 import type { SessionStatus } from '../../../app/control/sessions.js'
-import { ask, bodyOf, follow } from '../../../shim/ask.js'
+import { ask, follow } from '../../../shim/ask.js'
 import { isNobody } from '../../../shim/place.js'
 import { print, say } from '../../output/output.js'
 import { stdoutLook, tableText } from '../../output/table.js'
-import { CliError, configOption, defineVerb, EXIT, textOption } from '../../verb.js'
-import { spanMs } from '../logs.js'
+import { CliError, configOption, defineVerb, EXIT, jsonOption, textOption } from '../../verb.js'
+import { linePrinter, showLines, spanMs } from '../logs.js'
 import { jsonStatus, parseStatus, shown, spanText } from '../status.js'
 import { daemonPlace, wedged } from './place.js'
 
@@ -17,7 +17,7 @@ export const status = defineVerb({
   flags: {
     config: configOption,
     all: { type: 'boolean', describe: 'All proxies of this user, not only that of one configuration' },
-    json: { type: 'boolean', describe: 'One JSON document' },
+    json: jsonOption,
   },
   examples: [
     ['mcp-proxy daemon status', 'Whether it runs, who uses it, and where its log is'],
@@ -103,28 +103,29 @@ export const logs = defineVerb({
     server: textOption('Only lines about this server'),
     since: textOption('Only lines of this last time, such as 10m'),
     level: { choices: LEVELS, requiresArg: true, describe: 'Only lines at least this important' },
+    json: { type: 'boolean', describe: 'The lines as they are, in JSON; the default but on a terminal' },
   },
   examples: [
     ['mcp-proxy daemon logs -f --server github --level warn', 'What goes wrong with one server'],
     ['mcp-proxy daemon logs --since 10m', 'What happened of late'],
     ['mcp-proxy daemon logs --level error', 'Only what went wrong'],
   ],
-  async run({ config, follow: isFollowed = false, server, since, level }) {
+  async run({ config, follow: isFollowed = false, server, since, level, json = !process.stdout.isTTY }) {
     const { place } = daemonPlace(config)
     const filter: LogFilter = {
       server,
       level,
       sinceMs: since === undefined ? undefined : Date.now() - spanMs(since),
     }
-    for (const line of writtenLines(place.log)) if (isWanted(line, filter)) print(line)
+    const show = linePrinter(json)
+    for (const line of writtenLines(place.log)) if (isWanted(line, filter)) show(line)
     if (!isFollowed) return EXIT.ok
     const query = new URLSearchParams({ follow: '', since: String(Date.now()) })
     if (server !== undefined) query.set('server', server)
     if (level !== undefined) query.set('level', level)
     const { stream } = await follow(asking(place), `/v1/logs?${query.toString()}`)
-    stream.on('data', (chunk: Buffer) => process.stdout.write(chunk))
-    await bodyOf(stream)
-    say(`mcp-proxy: the daemon has ended`)
+    await showLines(stream, show)
+    say('mcp-proxy: the daemon has ended')
     return EXIT.ok
   },
 })

@@ -33,7 +33,7 @@ export const reinstall = async (config: string | undefined): Promise<void> => {
   const command = (await foundService())?.command ?? []
   const at = command.indexOf('--port')
   const port = at === -1 ? undefined : command[at + 1]
-  await install.run({ config, port, _: [], $0: '' }, undefined)
+  await install.run({ config, port, json: undefined, _: [], $0: '' }, undefined)
 }
 
 /** Undefined where there is no manager that we know, or its file is somebody else's. */

@@ -13,7 +13,7 @@ import { preparePlace } from '../../../shim/place.js'
 import { readPort } from '../../listening.js'
 import { print, say } from '../../output/output.js'
 import { thisMachine } from '../../setup-files.js'
-import { CliError, configOption, defineVerb, EXIT, textOption } from '../../verb.js'
+import { CliError, configOption, defineVerb, EXIT, jsonOption, textOption } from '../../verb.js'
 import { type DaemonPlace, daemonPlace } from '../daemon/place.js'
 import {
   type FoundService,
@@ -47,7 +47,7 @@ const END_MS = 25_000
 export const install = defineVerb({
   usage: 'install',
   describe: 'Have the system start the proxy now and at every login',
-  flags,
+  flags: { ...flags, json: jsonOption },
   examples: [
     ['mcp-proxy service install', 'A user service of systemd, an agent of launchd or a task of Windows'],
     ['mcp-proxy service install --port 8808', 'Which listens there, whatever the configuration says'],
@@ -59,31 +59,34 @@ export const install = defineVerb({
     const found = await findService()
     const isSame = found.state.bytes?.equals(found.manager.bytes(program)) === true
     if (!isSame || !(await isActive(found))) await replaceService(found, program, where)
-    return await announce(found, where)
+    return await announce(found, where, args.json === true)
   },
 })
 
 export const uninstall = defineVerb({
   usage: 'uninstall',
   describe: 'End the service, and have it started no more',
-  flags: {},
+  flags: { json: jsonOption },
   examples: [
     ['mcp-proxy service uninstall', 'Clients that are still there start a daemon when they need it'],
     ['mcp-proxy service uninstall && mcp-proxy daemon start', 'Runs until the next logout only'],
     ['mcp-proxy service uninstall && mcp-proxy service install', 'Begins anew'],
   ],
-  async run() {
+  async run({ json }) {
     const found = await findService()
     const { command, files, manager, state } = found
+    const { file } = manager
     if (command === undefined) {
-      say(`mcp-proxy: no service is installed: there is no ${manager.file}`)
+      if (json === true) print(JSON.stringify({ version: 1, wasInstalled: false, file }))
+      say(`mcp-proxy: no service is installed: there is no ${file}`)
       return EXIT.ok
     }
     await endService(found)
     await replaceFile({ disk: files.disk, backups: undefined }, state, undefined)
     const wrong = await wrongIn(manager.afterwards)
     if (wrong !== undefined) say(`mcp-proxy: ${wrong.message}`)
-    print(`${manager.file} is removed, and nothing starts the proxy at login`)
+    const done = { version: 1, wasInstalled: true, file }
+    print(json === true ? JSON.stringify(done) : `${file} is removed, and nothing starts the proxy at login`)
     return EXIT.ok
   },
 })
@@ -165,7 +168,11 @@ const replaceService = async (found: FoundService, program: ServiceProgram, { pl
 }
 
 /** Says what came of it. */
-const announce = async (found: FoundService, { place }: DaemonPlace): Promise<number> => {
+const announce = async (
+  found: FoundService,
+  { place }: DaemonPlace,
+  isJson: boolean,
+): Promise<number> => {
   const { manager, name } = found
   const look = (): Promise<KeptProxy | undefined> => keptAt(place, name)
   const early = await foundWithin(BEGIN_MS, look)
@@ -179,7 +186,9 @@ const announce = async (found: FoundService, { place }: DaemonPlace): Promise<nu
     })
   }
   const state = proxy === undefined ? 'does not answer yet' : `runs, pid ${proxy.pid}`
-  print(`mcp-proxy ${state}, starts at login: ${manager.file}`)
+  const { file } = manager
+  if (isJson) print(JSON.stringify({ version: 1, file, pid: proxy?.pid, lingers: lingers(name) }))
+  else print(`mcp-proxy ${state}, starts at login: ${file}`)
   if (lingers(name) === false) say('after logout too: loginctl enable-linger')
   return EXIT.ok
 }
