@@ -88,11 +88,25 @@ t.test('help and version go to stdout, and help explains the exit codes', async 
   t.same(await runHere(t, '--version'), { code: 0, out: `${version}\n`, err: '' })
 })
 
-t.test('the help of every verb is a sentence, its options, and three examples or more', async t => {
-  const verbs = COMMANDS.flatMap(command =>
-    isGroup(command) ? command.verbs.map(verb => [nameOf(command), nameOf(verb)]) : [[nameOf(command)]],
+const VERBS = COMMANDS.flatMap(command =>
+  isGroup(command)
+    ? command.verbs.map(verb => [verb, [nameOf(command), nameOf(verb)]] as const)
+    : [[command, [nameOf(command)]] as const],
+)
+
+/** What they print is a protocol, a file or a script. */
+const NO_DATA = ['connect', 'serve', 'service print', 'stdio', 'bridge', 'completion']
+
+t.test('every verb that prints data has --json', async t => {
+  const lacking = VERBS.filter(([{ flags }]) => !Object.hasOwn(flags, 'json'))
+  t.same(
+    lacking.map(([, words]) => words.join(' ')),
+    NO_DATA,
   )
-  for (const words of verbs) {
+})
+
+t.test('the help of every verb is a sentence, its options, and three examples or more', async t => {
+  for (const [{ examples: all }, words] of VERBS) {
     const { code, out } = await runHere(t, ...words, '--help')
     t.equal(code, 0)
     t.match(
@@ -104,6 +118,7 @@ t.test('the help of every verb is a sentence, its options, and three examples or
     )
     const examples = out.slice(out.indexOf('Examples:')).match(/^ {2}\S/gm) ?? []
     t.ok(examples.length >= 3, `${words.join(' ')} has ${examples.length} examples`)
+    for (const [command] of all) t.match(out, `  ${command}`, 'which can be copied')
     t.notMatch(out, /npx mcp-proxy/)
   }
 })

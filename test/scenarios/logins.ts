@@ -117,7 +117,8 @@ t.test(
   'AD-44 a token that is refused is replaced, and the same request is sent once more (vector 57)',
   async t => {
     const { server, logIn, call, refreshes } = await setUp(t)
-    await logIn()
+    const { name, refreshes: isRenewed, version } = JSON.parse((await logIn('--json')).out)
+    t.same([name, isRenewed, version], ['linear', true, 1])
     server.expire()
     t.match(await call(), { code: 0, out: 'did look\n' })
     t.equal(refreshes().length, 1)

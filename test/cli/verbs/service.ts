@@ -49,6 +49,8 @@ t.test('a service is installed, looked at and removed', { skip: process.platform
   const run = (...words: string[]) => runHere(t, 'service', ...words)
   t.match(await run('status'), { code: 4, out: /^no service is installed \(systemd, / })
   t.match(await run('uninstall'), { code: 0, err: /no service is installed/ })
+  const jsonOf = async (...words: string[]) => JSON.parse((await run(...words, '--json')).out)
+  t.match(await jsonOf('uninstall'), { version: 1, wasInstalled: false, file: unit })
   const printed = await run('print', '--config', file)
   t.notOk(existsSync(unit), 'print writes nothing')
   t.match(await run('install', '--config', file), {
@@ -74,13 +76,13 @@ t.test('a service is installed, looked at and removed', { skip: process.platform
     [isInstalled, isActive, command.slice(-2), problems, version],
     [true, true, [file, '--service'], [], 1],
   )
-  await run('install', '--config', file)
+  t.match(await jsonOf('install', '--config', file), { version: 1, file: unit, pid: proxy.pid })
   t.equal((await proxyOf()).pid, proxy.pid, 'a second time changes nothing')
   t.match(await run('install', '--config', file, '--port', '0'), { code: 0 })
   t.match(readFileSync(unit, 'utf8'), '--service --port 0\n', 'and other wishes replace it')
   await until(async () => (await proxyOf()) !== undefined, 'the next proxy')
   t.not((await proxyOf()).pid, proxy.pid)
-  t.match(await run('uninstall'), { code: 0, out: /is removed/ })
+  t.match(await jsonOf('uninstall'), { version: 1, wasInstalled: true, file: unit })
   t.notOk(existsSync(unit))
   t.same(commands().slice(-3), [
     'systemctl --user disable --now mcp-proxy',

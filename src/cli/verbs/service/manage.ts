@@ -168,11 +168,7 @@ const replaceService = async (found: FoundService, program: ServiceProgram, { pl
 }
 
 /** Says what came of it. */
-const announce = async (
-  found: FoundService,
-  { place }: DaemonPlace,
-  isJson: boolean,
-): Promise<number> => {
+const announce = async (found: FoundService, { place }: DaemonPlace, isJson: boolean): Promise<number> => {
   const { manager, name } = found
   const look = (): Promise<KeptProxy | undefined> => keptAt(place, name)
   const early = await foundWithin(BEGIN_MS, look)
