@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { aliasOf, exposedName } from '../catalog/names/names.js'
+import { View } from '../catalog/views/view.js'
 import type { ProxyConfig, ServerConfig } from '../config/types.js'
 import { systemClock } from '../kernel/async/clock.js'
 import { Semaphore } from '../kernel/async/semaphore.js'
@@ -40,6 +41,8 @@ interface ProbedTool {
   /** Whether it says what it changes. */
   readonly hasHints: boolean
   readonly digests: { readonly description: string; readonly schema: string }
+  /** The configured views that it is in. */
+  readonly views: readonly string[]
 }
 
 /** How many servers start at a time. */
@@ -89,6 +92,7 @@ const probeOne = async (
   )
   const client = new LocalClient(proxy.clientHandler)
   const look = (): ServerStatus | undefined => proxy.status().servers[0]
+  const views = config.views.map(rules => new View(rules)).filter(view => view.hasServer(server))
   try {
     const { instructions = '' } = await client.welcome
     const first = look()
@@ -101,7 +105,7 @@ const probeOne = async (
       noise: heard.noise,
       repairs: heard.repairs,
       instructionBytes: Buffer.byteLength(instructions),
-      tools: tools.map(tool => readTool(tool, server)),
+      tools: tools.map(tool => readTool(tool, server, views)),
     }
   } finally {
     client.close()
@@ -160,7 +164,7 @@ const readTools = async (client: LocalClient): Promise<readonly JsonText[]> => {
 
 const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']
 
-const readTool = (tool: JsonText, server: ServerConfig): ProbedTool => {
+const readTool = (tool: JsonText, server: ServerConfig, views: readonly View[]): ProbedTool => {
   const names = exposedAs(stringOf(memberOf(tool, 'name')) ?? '', server)
   const description = stringOf(memberOf(tool, 'description')) ?? ''
   const input = memberOf(tool, 'inputSchema') ?? textOf({})
@@ -173,6 +177,9 @@ const readTool = (tool: JsonText, server: ServerConfig): ProbedTool => {
     schema: valueOf(input),
     hasHints: isObject(annotations) && HINTS.some(hint => hint in annotations),
     digests: { description: digest(description), schema: digest(input) },
+    views: views
+      .filter(view => view.hasTool({ exposed: names.name, text: tool }))
+      .map(({ rules }) => rules.name),
   }
 }
 

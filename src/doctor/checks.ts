@@ -77,7 +77,7 @@ export const CHECKS: readonly Check[] = [
   check('D053', ['clients'], clients.lookAtForeign),
   check('D054', ['clients'], clients.lookAtProjects),
   check('D055', ['clients'], clients.lookAtAddresses),
-  check('D056', ['clients', 'probes'], clients.lookAtCaps),
+  check('D056', ['clients', 'probes', 'config'], clients.lookAtCaps),
   check('D057', ['clients'], clients.lookAtLoading),
   check('D060', ['probes'], tools.lookAtNames),
   check('D061', ['probes'], tools.lookAtSchemas),

@@ -237,6 +237,8 @@ export interface ProbedTool {
   readonly hasHints: boolean
   /** Digests of description and schema. */
   readonly digests: { readonly description: string; readonly schema: string }
+  /** The configured views that it is in. */
+  readonly views: readonly string[]
   /** As first seen; undefined for a tool that is new. */
   readonly seen: { readonly description: string; readonly schema: string } | undefined
 }

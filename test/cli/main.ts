@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { COMMANDS, isGroup, nameOf } from '../../src/cli/all-verbs.js'
 import { growthPercent } from '../../src/cli/main.js'
+import type { Verb } from '../../src/cli/verb.js'
 import { logout } from '../../src/cli/verbs/auth/logout.js'
 import { RawClient } from '../support/client/raw-client.js'
 import { configFile, runHere, setEnv, startBin, tiny } from '../support/proxy/start.js'
@@ -88,11 +89,10 @@ t.test('help and version go to stdout, and help explains the exit codes', async 
   t.same(await runHere(t, '--version'), { code: 0, out: `${version}\n`, err: '' })
 })
 
-const VERBS = COMMANDS.flatMap(command =>
-  isGroup(command)
-    ? command.verbs.map(verb => [verb, [nameOf(command), nameOf(verb)]] as const)
-    : [[command, [nameOf(command)]] as const],
-)
+const VERBS: readonly (readonly [verb: Verb, words: readonly string[]])[] = COMMANDS.flatMap(command => {
+  if (!isGroup(command)) return [[command, [nameOf(command)]]]
+  return command.verbs.map((verb): [Verb, string[]] => [verb, [nameOf(command), nameOf(verb)]])
+})
 
 /** What they print is a protocol, a file or a script. */
 const NO_DATA = ['connect', 'serve', 'service print', 'stdio', 'bridge', 'completion']

@@ -32,6 +32,7 @@ const tool = (name: string, more: Partial<ProbedTool> = {}): ProbedTool => ({
   hasHints: true,
   digests: { description: 'd', schema: 's' },
   seen: { description: 'd', schema: 's' },
+  views: [],
   ...more,
 })
 
@@ -438,7 +439,19 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
     ],
   ],
   D056: [
-    [tools(...many(41)), { message: '41 tools, and Cursor takes 40' }],
+    [tools(...many(41)), { level: 'note', message: '41 tools, and Cursor takes 40', why: /five tools/ }],
+    [
+      { ...tools(...many(41)), config: config({}, { expose: 'direct' }) },
+      { level: 'warn', message: '41 tools, and Cursor takes 40', mend: /"clients"/ },
+    ],
+    [
+      { ...tools(...many(41)), config: config({}, { clients: { 'cur*': { expose: 'direct' } } }) },
+      { level: 'warn' },
+    ],
+    [
+      { ...tools(...many(8)), config: config({}, { clients: { cursor: { maxTools: 7 } } }) },
+      { message: '8 tools, and Cursor takes 7' },
+    ],
     [
       { ...tools(...many(129)), clients: [client([clientFile([own()])], 'zed')] },
       { message: /^129 tools, and .* takes 128$/ },
@@ -537,6 +550,30 @@ for (const [id, rows] of Object.entries(PROVOKED) as [ProblemId, (typeof PROVOKE
     t.same(await findingsOf(id, {}), [])
   })
 }
+
+t.test('of a client with a view, or one that searches, only what it is shown is counted', async t => {
+  const views = { few: { tools: { allow: ['*1*'] } }, all: {} }
+  const shown = many(60).map((one, at) => ({ ...one, views: at < 9 ? ['few', 'all'] : ['all'] }))
+  const viewed = (args: readonly string[]) => [clientFile([own({ entry: { command: 'node', args } })])]
+  type Case = [count: number, settings: object, entry: { args: string[]; isDefault?: boolean }]
+  const cases: Case[] = [
+    [1, { views }, { args: [] }],
+    [1, { views }, { args: ['--view', 'all'] }],
+    [0, { views }, { args: ['--view', 'few'] }],
+    [0, { views, clients: { 'cur*': { view: 'few' } } }, { args: [] }],
+    [1, { views, clients: { 'cur*': { view: 'few' } } }, { args: ['--view', 'all'] }],
+    [0, { views: { default: views.few } }, { args: [], isDefault: true }],
+    [0, { expose: 'search' }, { args: [] }],
+    [0, { views: { all: { expose: 'search' } } }, { args: ['--view', 'all'] }],
+  ]
+  for (const [count, settings, { args, isDefault = false }] of cases) {
+    const list = isDefault ? shown.map((one, at) => ({ ...one, views: at < 9 ? ['default'] : [] })) : shown
+    const facts = { ...tools(...list), ...cursor(...viewed(args)), config: config({}, settings) }
+    t.equal((await findingsOf('D056', facts)).length, count, JSON.stringify([settings, args]))
+  }
+  const url = clientFile([own({ entry: { url: 'http://127.0.0.1:8808/mcp/few' } })])
+  t.same(await findingsOf('D056', { ...tools(...shown), ...cursor(url), config: config({}, { views }) }), [])
+})
 
 t.test('there is a check for every number', async t => {
   t.same(Object.keys(PROVOKED), Object.keys(PROBLEMS))

@@ -92,14 +92,15 @@ export class View {
   #part(part: Part): Part {
     let items = this.#shown.get(part.items)
     if (items === undefined) {
-      const kept = part.items.filter(item => this.#hasTool(item))
+      const kept = part.items.filter(item => this.hasTool(item))
       items = kept.length === part.items.length ? part.items : kept
       this.#shown.set(part.items, items)
     }
     return items === part.items ? part : { ...part, items }
   }
 
-  #hasTool({ exposed, text }: Item): boolean {
+  /** Whether a tool of one of its servers is in it. */
+  hasTool({ exposed, text }: Pick<Item, 'exposed' | 'text'>): boolean {
     if (!this.namesTool(exposed)) return false
     if (this.#annotations.length === 0) return true
     const said = memberOf(text, 'annotations')

@@ -70,7 +70,7 @@ export const init = defineVerb({
     const context = await openContext(args.config, shim)
     const work = await chooseClients(await clientsFor(args, context), context, isAsking)
     const code = await installInto(work)
-    await sayCaps(work, started)
+    await sayCaps(args.config, work, started)
     if (args.json === true) print(documentOf({ found, plan, started, work }))
     return code
   },
@@ -221,14 +221,23 @@ const installInto = async (work: readonly PlannedInstall[]): Promise<number> => 
   return EXIT.ok
 }
 
-/** Which of the clients will leave tools out, and what can be done about it. */
-const sayCaps = async (work: readonly PlannedInstall[], started: readonly Started[]): Promise<void> => {
-  const { toolCapOf } = await import('../../kernel/tool-cost.js')
+/** Which of the clients will not see all tools, and what becomes of that. */
+const sayCaps = async (
+  config: string | undefined,
+  work: readonly PlannedInstall[],
+  started: readonly Started[],
+): Promise<void> => {
   const tools = started.reduce((sum, each) => sum + (each.tools ?? 0), 0)
+  if (tools === 0) return
+  const { rulesOf } = await import('../../kernel/expose-rules.js')
+  const rulesFor = rulesOf((await readUsable(config)).config)
   for (const { place } of work) {
     const { id, label: client } = place.client
-    const { max: cap } = toolCapOf(id)
-    if (tools > cap) say(`! ${problemWords(problem('D056', { count: tools, client, cap }))}`)
+    const { cap, mode } = rulesFor(id, '')
+    if (tools <= cap || mode === 'search') continue
+    if (mode === 'auto')
+      say(`${client} sends ${cap} tools at most, you have ${tools}: it gets search (find_tools)`)
+    else say(`! ${problemWords(problem('D056', { count: tools, client, cap }))}`)
   }
 }
 

@@ -1,4 +1,6 @@
-import { toolCapOf } from '../../kernel/tool-cost.js'
+import type { ClientConfig } from '../../config/types.js'
+import { rulesOf } from '../../kernel/expose-rules.js'
+import { matcherOf } from '../../kernel/globs.js'
 import { identityOf } from '../../setup/import/identity.js'
 import { normalise } from '../../setup/import/normalise.js'
 import type { ClientFacts, ClientFile, ConfigFacts, Probe } from '../facts.js'
@@ -98,12 +100,42 @@ export const lookAtAddresses = (clients: readonly ClientFacts[]): readonly Findi
     ),
   )
 
-export const lookAtCaps = (clients: readonly ClientFacts[], probes: readonly Probe[]): readonly Finding[] => {
-  const count = probes.reduce((sum, { tools }) => sum + tools.length, 0)
-  return clients.filter(isServed).flatMap(({ id, label: client }) => {
-    const { max: cap } = toolCapOf(id)
-    return count <= cap ? [] : [finding('D056', { count, client, cap }, { subject: id })]
+/** Who can do with fewer tools than there are, by the view and the mode that the proxy has for it. */
+export const lookAtCaps = (
+  clients: readonly ClientFacts[],
+  probes: readonly Probe[],
+  { loaded: { config } }: ConfigFacts,
+): readonly Finding[] => {
+  if (config === undefined) return []
+  const rulesFor = rulesOf(config)
+  const tools = probes.flatMap(probe => probe.tools)
+  return clients.filter(isServed).flatMap(client => {
+    const { id, label } = client
+    const view = viewOf(client, config.clients)
+    const isView = config.views.some(({ name }) => name === view)
+    const shown = isView ? tools.filter(({ views }) => views.includes(view)) : tools
+    const rules = rulesFor(id, view)
+    const { cap } = rules
+    const count = shown.length
+    if (count <= cap || rules.mode === 'search') return []
+    const about = { count, client: label, cap }
+    if (rules.mode !== 'auto') return [finding('D056', about, { subject: id })]
+    const why = 'it is shown five tools by which it finds the others'
+    const mend = `a view shows it fewer: mcp-proxy install ${id} --view NAME`
+    return [finding('D056', about, { subject: id, level: 'note', why, mend })]
   })
+}
+
+/** The view that its entry asks for, or that it gets. */
+const viewOf = ({ id, files }: ClientFacts, rules: readonly ClientConfig[]): string => {
+  const [entry = {}] = files.flatMap(oursIn).map(each => each.entry)
+  const { args = [], url } = entry
+  const words = Array.isArray(args) ? args : []
+  const asked = words.includes('--view')
+    ? words[words.indexOf('--view') + 1]
+    : /\/(?:mcp|sse|ws)\/([a-z][a-z0-9-]*)$/.exec(String(url))?.[1]
+  const rule = rules.find(({ name, view }) => view !== undefined && matcherOf([name])(id))
+  return String(asked ?? rule?.view ?? 'default')
 }
 
 export const lookAtLoading = (clients: readonly ClientFacts[]): readonly Finding[] =>

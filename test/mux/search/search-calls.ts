@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { ExposingOptions } from '../../../src/catalog/views/exposing.js'
 import { Views } from '../../../src/catalog/views/views.js'
+import type { ExposingOptions } from '../../../src/kernel/expose-rules.js'
 import { textOf } from '../../../src/kernel/json/text.js'
 import { tokensOfTool } from '../../../src/kernel/tool-cost.js'
 import type { FakeCall, FakeClient } from '../../support/client/fake-client.js'
