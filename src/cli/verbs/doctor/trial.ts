@@ -21,13 +21,14 @@ const POLL_MS = 50
 const LAST_LINES = 5
 
 /**
- * Starts a daemon of the configuration in a place of its own, where no client meets it, and ends it again.
- * Undefined where one runs, or where it cannot be known.
+ * Starts a daemon of the configuration in a place of its own, where no client meets it, and ends it again; one
+ * that does not answer within `startMs` is killed. Undefined where one runs, or where it cannot be known.
  */
 export const tryDaemon = async (
   file: string,
   config: ConfigFacts | undefined,
   daemon: DaemonFacts | undefined,
+  startMs = START_MS,
 ): Promise<TrialFacts | undefined> => {
   if (config?.loaded.config === undefined || daemon === undefined) return undefined
   if (daemon.state !== 'none' && daemon.state !== 'dead') return undefined
@@ -37,13 +38,19 @@ export const tryDaemon = async (
     const machine = thisMachine()
     const place = placeOf(placeId(file, machine.at), env, machine)
     preparePlace(place)
-    return await tryAt(place, file, env)
+    return await tryAt(place, { file, env, startMs })
   } finally {
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   }
 }
 
-const tryAt = async (place: Place, file: string, env: NodeJS.ProcessEnv): Promise<TrialFacts> => {
+interface Trial {
+  readonly file: string
+  readonly env: NodeJS.ProcessEnv
+  readonly startMs: number
+}
+
+const tryAt = async (place: Place, { file, env, startMs }: Trial): Promise<TrialFacts> => {
   let child: ChildProcess | undefined
   const program: DaemonProgram = {
     onStart: started => {
@@ -57,7 +64,8 @@ const tryAt = async (place: Place, file: string, env: NodeJS.ProcessEnv): Promis
   }
   const hello = { version: IDENTITY.version, pid: process.pid, client: 'mcp-proxy doctor' }
   try {
-    const { stream } = await new Connector({ place, program, hello, tell: () => undefined }).connect(START_MS)
+    const connector = new Connector({ place, program, hello, tell: () => undefined })
+    const { stream } = await connector.connect(startMs)
     stream.destroy()
     return { why: undefined }
   } catch (thrown) {
