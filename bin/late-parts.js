@@ -20,7 +20,8 @@ const PARTS = Object.entries({
   serve: /^cli\/verbs\/(serve|stdio|bridge)\./,
   verbs: /^cli\/(?!command-line|verbs\/doctor)/,
   logins: /^(app\/(connect|credentials)|auth\/client)\//,
-  http: /^(app\/(listeners\/http|auth\/resource-server|metrics|api)|transport\/socket)\b/,
+  http: /^(app\/(listeners\/http|auth\/resource-server)|transport\/socket)\b/,
+  watching: /^app\/(metrics|api)\//,
   fetch: /^transport\/http\//,
 })
 
