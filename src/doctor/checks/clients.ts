@@ -128,15 +128,18 @@ export const lookAtCaps = (
 
 /** The view that its entry asks for, or that it gets. */
 const viewOf = ({ id, files }: ClientFacts, rules: readonly ClientConfig[]): string => {
-  const [entry = {}] = files.flatMap(oursIn).map(each => each.entry)
-  const { args = [], url } = entry
-  const words = Array.isArray(args) ? args : []
+  const [entry] = files.flatMap(oursIn).map(each => each.entry)
+  const words = stringsIn(entry?.['args'])
+  const [url] = stringsIn([entry?.['url']])
   const asked = words.includes('--view')
     ? words[words.indexOf('--view') + 1]
-    : /\/(?:mcp|sse|ws)\/([a-z][a-z0-9-]*)$/.exec(String(url))?.[1]
+    : /\/(?:mcp|sse|ws)\/([a-z][a-z0-9-]*)$/.exec(url ?? '')?.[1]
   const rule = rules.find(({ name, view }) => view !== undefined && matcherOf([name])(id))
-  return String(asked ?? rule?.view ?? 'default')
+  return asked ?? rule?.view ?? 'default'
 }
+
+const stringsIn = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.filter(each => typeof each === 'string') : []
 
 export const lookAtLoading = (clients: readonly ClientFacts[]): readonly Finding[] =>
   clients.flatMap(client => {

@@ -21,8 +21,8 @@ const POLL_MS = 50
 const LAST_LINES = 5
 
 /**
- * Starts a daemon of the configuration in a place of its own, where no client meets it, and ends it again; one
- * that does not answer within `startMs` is killed. Undefined where one runs, or where it cannot be known.
+ * Starts a daemon of the configuration in a place of its own, where no client meets it, and ends it again;
+ * one that does not answer within `startMs` is killed. Undefined where one runs, or where it cannot be known.
  */
 export const tryDaemon = async (
   file: string,
