@@ -109,6 +109,19 @@ export class Owners {
     this.#seen.set(key, server)
   }
 
+  /** The server whose result held an unprefixed URI last. */
+  seen(uri: string): Server | undefined {
+    return this.#seen.get(uri)
+  }
+
+  /** The name of the removed server that somebody names, or by whose alias a name or URI begins. */
+  removed(asked: string): string | undefined {
+    const alias = splitUri(asked, schemeAliases(this.#removed.keys()))?.alias
+    for (const [key, { name }] of this.#removed)
+      if (name === asked || key === alias || asked.startsWith(`${key}__`)) return name
+    return undefined
+  }
+
   #alone(viewer: Viewer, own: string): Owned | undefined {
     const [server] = this.#isAlone ? this.#servers(viewer) : []
     return server && { server, own }

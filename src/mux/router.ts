@@ -41,6 +41,10 @@ export class Router implements ClientHandler, ConnectionListener {
     return this.#parts.pool
   }
 
+  get owners(): RouterParts['owners'] {
+    return this.#parts.owners
+  }
+
   get catalog(): RouterParts['catalog'] {
     return this.#parts.catalog
   }

@@ -1,5 +1,6 @@
 import type { KeptError } from '../../mux/calls/fault-log.js'
 import type { ServerStatus } from '../status.js'
+import type { Inside } from './inside.js'
 
 /** Why something is as it is; a closed list. */
 export type Verdict =
@@ -18,15 +19,19 @@ export type Verdict =
   | 'uri-by-prefix'
   | 'uri-by-list'
   | 'uri-by-template'
+  | 'uri-seen'
+  | 'uri-by-elimination'
   | 'ambiguous'
   | 'unknown'
   | 'disabled'
+  | 'removed'
   | 'misconfigured'
   | 'resting'
   | 'starting'
   | 'backoff'
   | 'failed'
   | 'needs-login'
+  | 'waiting'
   | 'list-not-read'
   | 'remark'
   | 'error'
@@ -53,6 +58,8 @@ export interface Why {
   /** The server's own name of it. */
   readonly own?: string | undefined
   readonly causes: readonly Cause[]
+  /** What to do about an error. */
+  readonly mend?: string | undefined
   /** The error that an id stands for. */
   readonly error?: KeptError | undefined
 }
@@ -60,6 +67,14 @@ export interface Why {
 /** Whether a call of such a server would reach it. */
 export const isAnswered = ({ state }: ServerStatus): boolean =>
   state === 'ready' || state === 'idle' || state === 'starting' || state === 'draining'
+
+/** Whether a request that goes to a server would be answered, and if not, why. */
+export const reachOf = (inside: Inside, server: string): Pick<Why, 'answered' | 'causes'> => {
+  const status = inside.status().servers.find(({ name }) => name === server)
+  if (status === undefined) return { answered: false, causes: [] }
+  const causes = stateCauses(status).filter(({ verdict }) => verdict !== 'remark')
+  return { answered: isAnswered(status), causes }
+}
 
 /** What there is to say of a server; nothing of one that is simply ready. */
 export const stateCauses = (status: ServerStatus): readonly Cause[] => {
@@ -86,6 +101,7 @@ const STATES: Readonly<Record<string, Verdict | undefined>> = {
   starting: 'starting',
   backoff: 'backoff',
   failed: 'failed',
+  waiting: 'waiting',
 }
 
 const RESTING: Readonly<Record<string, string | undefined>> = {

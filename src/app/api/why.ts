@@ -1,6 +1,5 @@
 import type { ServerView } from '../../catalog/lists/server-view.js'
 import { exposedName } from '../../catalog/names/names.js'
-import { matchTemplate } from '../../catalog/names/uris.js'
 import { repairItem } from '../../catalog/repair/items.js'
 import { suggest } from '../../config/schema/suggest.js'
 import type { ServerConfig } from '../../config/types.js'
@@ -14,8 +13,10 @@ import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { isLegacyRevision } from '../../model/revision.js'
 import { exposed } from '../exposed.js'
 import type { Inside } from './inside.js'
+import { mendFor } from './mends.js'
 import { inServer, placed } from './places.js'
-import { type Cause, isAnswered, stateCauses, type Verdict, type Why } from './verdicts.js'
+import { ambiguous, ofOnlyServer, ofUri, rawsOf } from './uri-routes.js'
+import { type Cause, isAnswered, reachOf, stateCauses, type Verdict, type Why } from './verdicts.js'
 import { mergedItems } from './views.js'
 
 export type { Cause, Why } from './verdicts.js'
@@ -39,6 +40,8 @@ export const explain = (inside: Inside, query: string, revision?: string): Why =
     ofItem(inside, asked, revision) ??
     ofUri(inside, asked) ??
     ofPrefix(inside, asked) ??
+    ofAbsent(inside, asked) ??
+    ofOnlyServer(inside, asked) ??
     unknown(inside, asked)
   )
 }
@@ -50,7 +53,8 @@ const ofError = ({ router }: Inside, query: string): Why | undefined => {
   const base = { version: 1, query, kind: 'error' } as const
   if (error !== undefined) {
     const causes = (error.causes ?? []).map((words): Cause => ({ verdict: 'error', words }))
-    return { ...base, verdict: 'error', answered: true, server: error.server, own: error.name, causes, error }
+    const { server, name: own } = error
+    return { ...base, verdict: 'error', answered: true, server, own, causes, mend: mendFor(error), error }
   }
   const words = query.startsWith(`${RUN}-`)
     ? 'it is not among the last 1,000 errors of this run'
@@ -100,9 +104,6 @@ interface Found {
   readonly raw: JsonText
 }
 
-const rawsOf = ({ router }: Inside, view: ServerView, list: ListName): readonly JsonText[] =>
-  router.catalog.summary(view.server, [...view.server.connections]).listed(list)?.raw ?? []
-
 /** Every listed item that clients, or its server, call so; whether clients see it or not. */
 const candidates = (inside: Inside, query: string): readonly Found[] =>
   [...inside.router.catalog.views.values()].flatMap(view =>
@@ -127,11 +128,7 @@ const ofItem = (inside: Inside, query: string, revision: string | undefined): Wh
   const exposed = all.filter(({ view, list, own }) => names(view, list, own)[0] === query)
   const [found] = exposed.length > 0 ? exposed : all
   if (found === undefined) return undefined
-  if (exposed.length === 0 && servers.size > 1) {
-    const words = `these servers have it: ${[...servers].join(', ')}`
-    const causes: readonly Cause[] = [{ verdict: 'ambiguous', words }]
-    return { version: 1, query, kind: KINDS[found.list], verdict: 'ambiguous', answered: false, causes }
-  }
+  if (exposed.length === 0 && servers.size > 1) return ambiguous(query, KINDS[found.list], [...servers])
   const why = explainItem(inside, query, found)
   const changed = why.answered && isChangedFor(inside, found, revision)
   const words = `clients of ${revision ?? ''} see it without what that does not know`
@@ -148,20 +145,24 @@ const isChangedFor = (inside: Inside, { view, list, own }: Found, revision: stri
   return projectResult(revision, method, page) !== page
 }
 
-const explainItem = (inside: Inside, query: string, found: Found): Why => {
-  const { view, list, own } = found
+const explainItem = (inside: Inside, query: string, item: Found): Why => {
+  const { view, list, own } = item
   const { name } = view.server
   const base = { version: 1, query, kind: KINDS[list], server: name, own } as const
-  const gone = leftOutFor(inside, found)
-  const status = inside.status().servers.find(one => one.name === name)
-  const state = status === undefined ? [] : stateCauses(status).filter(({ verdict }) => verdict !== 'remark')
+  const gone = leftOutFor(inside, item)
   if (gone.length > 0) {
     const [{ verdict } = { verdict: 'hidden' as const }] = gone
     return { ...base, verdict, answered: false, causes: gone }
   }
-  const causes = [...changesOf(inside, found), ...(list === 'tools' ? searches(inside) : []), ...state]
-  const answered = status !== undefined && isAnswered(status)
-  const verdict = answered ? 'shown' : (state[0]?.verdict ?? 'shown')
+  const { answered, causes: state } = reachOf(inside, name)
+  // A client may read what is listed by the server's own URI too, though it is shown under another.
+  const byList: readonly Cause[] =
+    list === 'resources' && query === own && view.exposeUri(own) !== own
+      ? [{ verdict: 'uri-by-list', words: `${name} alone lists it, as ${view.exposeUri(own)}` }]
+      : []
+  const found = list === 'tools' ? searches(inside) : []
+  const causes = [...byList, ...changesOf(inside, item), ...found, ...state]
+  const verdict = (answered ? byList : state)[0]?.verdict ?? 'shown'
   return { ...base, verdict, answered, causes }
 }
 
@@ -262,28 +263,6 @@ const shortenedWords = (whole: string, exposed: string): string => {
 const configOf = ({ configOf: find }: Inside, view: ServerView): ServerConfig | undefined =>
   find(view.server.options)
 
-// ── URIs ──
-
-const ofUri = (inside: Inside, query: string): Why | undefined => {
-  for (const view of inside.router.catalog.views.values()) {
-    const base = { version: 1, query, kind: 'resource', server: view.server.name } as const
-    for (const raw of rawsOf(inside, view, 'templates')) {
-      const own = stringOf(memberOf(raw, 'uriTemplate')) ?? ''
-      if (matchTemplate(view.exposeUri(own), query) === undefined) continue
-      const causes: readonly Cause[] = [
-        { verdict: 'uri-by-template', words: `the template ${own} matches it` },
-      ]
-      return { ...base, own, verdict: 'uri-by-template', answered: true, causes }
-    }
-    const start = view.exposure.uris === 'prefix' ? view.exposeUri('') : undefined
-    if (start === undefined || !query.startsWith(start)) continue
-    const words = `its prefix ${start} is that of the server, which is asked`
-    const causes: readonly Cause[] = [{ verdict: 'uri-by-prefix', words }]
-    return { ...base, own: query.slice(start.length), verdict: 'uri-by-prefix', answered: true, causes }
-  }
-  return undefined
-}
-
 // ── what is nowhere ──
 
 /** A name under the prefix of a server that does not list it, or whose list nobody has read. */
@@ -298,7 +277,6 @@ const ofPrefix = (inside: Inside, query: string): Why | undefined => {
       server: name,
       own: query.slice(alias.length + 2),
     } as const
-    const status = inside.status().servers.find(one => one.name === name)
     const summary = inside.router.catalog.summary(view.server, [...view.server.connections])
     const cut: readonly Cause[] = summary.truncated.includes('tools')
       ? [{ verdict: 'cut-off', words: 'the list of its tools was cut at a limit (limits.items)' }]
@@ -307,14 +285,28 @@ const ofPrefix = (inside: Inside, query: string): Why | undefined => {
       summary.listed('tools') === undefined
         ? [{ verdict: 'list-not-read', words: 'the list of its tools was not read yet' }]
         : []
-    const state =
-      status === undefined ? [] : stateCauses(status).filter(({ verdict }) => verdict !== 'remark')
+    const { causes: state } = reachOf(inside, name)
     const near = suggestion(inside, query)
     const nowhere: Cause = { verdict: 'unknown', words: `the server lists no such tool${near}` }
     const causes = [...cut, ...unread, ...(unread.length > 0 ? [] : [nowhere]), ...state]
     return { ...base, verdict: causes[0]?.verdict ?? 'unknown', answered: false, causes }
   }
   return undefined
+}
+
+const REMOVED = 'the server was removed from the configuration since the proxy began'
+
+/** A name or URI of a server that is not there: switched off, misconfigured, or removed. */
+const ofAbsent = (inside: Inside, query: string): Why | undefined => {
+  const removed = inside.router.owners.removed(query)
+  const [named = ''] = query.split(/__|\+/, 1)
+  const server = removed ?? named
+  const kind = removed === query ? 'server' : query.includes('__') ? 'tool' : 'resource'
+  const known = server === query ? undefined : ofServer(inside, server)
+  if (known !== undefined) return { ...known, query, kind }
+  if (removed === undefined) return undefined
+  const causes: readonly Cause[] = [{ verdict: 'removed', words: REMOVED }]
+  return { version: 1, query, kind, server, verdict: 'removed', answered: false, causes }
 }
 
 const suggestion = (inside: Inside, query: string): string => {

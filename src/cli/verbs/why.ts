@@ -65,16 +65,20 @@ const askHere = async (flag: string | undefined, query: URLSearchParams): Promis
   }
 }
 
-const HEADS = {
-  true: 'shown, can be called',
-  false: 'not shown, cannot be called',
-} as const
+/** What clients do with something. */
+const DONE = { tool: 'called', prompt: 'asked for', resource: 'read', template: 'read' } as const
+/** Verdicts on what no client sees. */
+const UNSEEN: readonly string[] = ['hidden', 'broken', 'cut-off', 'disabled', 'misconfigured', 'removed']
 
-const headOf = ({ query, kind, answered, verdict }: Why): string => {
-  if (kind === 'error') return `${query}: ${answered ? 'an error of this run' : 'not known'}`
-  if (kind === 'server') return `${query}: ${verdict === 'shown' ? 'ready' : verdict}`
-  if (verdict === 'unknown' || verdict === 'ambiguous') return `${query}: ${verdict}`
-  return `${query}: ${HEADS[answered ? 'true' : 'false']}`
+const headOf = (found: Why): string => `${found.query}: ${headWords(found)}`
+
+const headWords = ({ kind, answered, verdict }: Why): string => {
+  if (kind === 'error') return answered ? 'an error of this run' : 'not known'
+  if (kind === 'server') return verdict === 'shown' ? 'ready' : verdict
+  if (kind === 'unknown' || verdict === 'unknown' || verdict === 'ambiguous') return verdict
+  const done = DONE[kind]
+  if (answered) return `${verdict.startsWith('uri-') ? 'not listed' : 'shown'}, can be ${done}`
+  return `${UNSEEN.includes(verdict) ? 'not shown, ' : ''}cannot be ${done}`
 }
 
 const LABEL_CHARS = 9
@@ -82,12 +86,13 @@ const LABEL_CHARS = 9
 const row = (label: string, words: string): string => `  ${label.padEnd(LABEL_CHARS)} ${words}`
 
 const shown = (found: Why): string => {
-  const { kind, server, own, causes, error } = found
+  const { kind, server, own, causes, mend, error } = found
   const rows = [
     ...(server !== undefined && kind !== 'server' ? [row('server', server)] : []),
-    ...(own === undefined ? [] : [row('own name', own)]),
+    ...(own === undefined ? [] : [row(kind === 'error' ? 'called' : 'own name', own)]),
     ...causes.map(cause => row(cause.verdict, `${cause.words}${placeOf(cause)}`)),
     ...(error === undefined ? [] : errorRows(error)),
+    ...(mend === undefined ? [] : [row('mend', mend)]),
   ]
   return [headOf(found), ...rows].join('\n')
 }

@@ -1,0 +1,99 @@
+import type { ServerView } from '../../catalog/lists/server-view.js'
+import { matchTemplate, schemeAliases, splitUri } from '../../catalog/names/uris.js'
+import { type JsonText, memberOf, stringOf } from '../../kernel/json/text.js'
+import type { ListName } from '../../model/listing.js'
+import type { Inside } from './inside.js'
+import { type Cause, reachOf, type Verdict, type Why } from './verdicts.js'
+
+// Where a read of a URI would go, in the order in which `Owners` looks for its server.
+
+/** What a server sent of a list; nothing of one that was not read. */
+export const rawsOf = ({ router }: Inside, view: ServerView, list: ListName): readonly JsonText[] =>
+  router.catalog.summary(view.server, [...view.server.connections]).listed(list)?.raw ?? []
+
+/** A name or URI that several servers have. */
+export const ambiguous = (query: string, kind: Why['kind'], candidates: readonly string[]): Why => {
+  const words = `these servers have it: ${candidates.join(', ')}`
+  const causes: readonly Cause[] = [{ verdict: 'ambiguous', words }]
+  return { version: 1, query, kind, verdict: 'ambiguous', answered: false, causes }
+}
+
+/** A URI that no list holds: by the prefix of a server, a template, or the result that held it last. */
+export const ofUri = (inside: Inside, query: string): Why | undefined =>
+  byPrefix(inside, query) ?? byTemplate(inside, query) ?? bySeen(inside, query)
+
+interface Way {
+  readonly query: string
+  readonly server: string
+  readonly own: string
+  readonly verdict: Verdict
+  readonly words: readonly string[]
+}
+
+const answerOf = (inside: Inside, { query, server, own, verdict, words }: Way): Why => {
+  const { answered, causes: state } = reachOf(inside, server)
+  const causes = [...words.map((text): Cause => ({ verdict, words: text })), ...(answered ? [] : state)]
+  return { version: 1, query, kind: 'resource', server, own, verdict, answered, causes }
+}
+
+const viewsIn = ({ router }: Inside): readonly ServerView[] => [...router.catalog.views.values()]
+
+const byPrefix = (inside: Inside, query: string): Why | undefined => {
+  const views = viewsIn(inside).filter(({ exposure }) => exposure.uris === 'prefix')
+  const split = splitUri(query, schemeAliases(views.map(({ server }) => server.options.alias)))
+  const view = views.find(({ server }) => server.options.alias === split?.alias)
+  if (split === undefined || view === undefined) return undefined
+  const server = view.server.name
+  const asked = `its prefix is that of ${server}, which is asked for ${split.uri}`
+  const [template] = matches(inside, view, split.uri)
+  if (template === undefined)
+    return answerOf(inside, { query, server, own: split.uri, verdict: 'uri-by-prefix', words: [asked] })
+  const words = [`the template ${template.own} matches it`, asked]
+  return answerOf(inside, { query, server, own: template.own, verdict: 'uri-by-template', words })
+}
+
+/** The templates of a server that match one of its own URIs, and in how many characters. */
+const matches = (inside: Inside, view: ServerView, uri: string) =>
+  rawsOf(inside, view, 'templates').flatMap(raw => {
+    const own = stringOf(memberOf(raw, 'uriTemplate')) ?? ''
+    const literal = matchTemplate(own, uri)
+    return literal === undefined ? [] : [{ own, literal, server: view.server.name }]
+  })
+
+const byTemplate = (inside: Inside, query: string): Why | undefined => {
+  const found = viewsIn(inside).flatMap(view => matches(inside, view, query))
+  const longest = Math.max(...found.map(({ literal }) => literal))
+  const best = found.filter(({ literal }) => literal === longest)
+  const servers = [...new Set(best.map(({ server }) => server))]
+  const [first] = best
+  const seen = inside.router.owners.seen(query)?.name
+  if (first === undefined || (servers.length > 1 && seen !== undefined && servers.includes(seen)))
+    return undefined
+  if (servers.length > 1) return ambiguous(query, 'resource', servers)
+  const words = [`the template ${first.own} of ${first.server} matches it`]
+  return answerOf(inside, { ...first, query, verdict: 'uri-by-template', words })
+}
+
+const bySeen = (inside: Inside, query: string): Why | undefined => {
+  const server = inside.router.owners.seen(query)?.name
+  if (server === undefined) return undefined
+  const words = [`a result of ${server} held it last`]
+  return answerOf(inside, { query, server, own: query, verdict: 'uri-seen', words })
+}
+
+/** A URI of which nobody knows anything: the only server that has resources is asked. */
+export const ofOnlyServer = (inside: Inside, query: string): Why | undefined => {
+  if (!/^[a-z][a-z0-9+.-]*:/i.test(query)) return undefined
+  const { catalog } = inside.router
+  const having = viewsIn(inside).filter(({ server }) => {
+    const { facts } = catalog.summary(server, [...server.connections])
+    return facts?.capabilities.resources !== undefined
+  })
+  const [only] = having
+  if (only === undefined) return undefined
+  const names = having.map(({ server }) => server.name)
+  if (having.length > 1) return ambiguous(query, 'resource', names)
+  const server = only.server.name
+  const words = [`no list holds it, and ${server} is the only server that has resources`]
+  return answerOf(inside, { query, server, own: query, verdict: 'uri-by-elimination', words })
+}
