@@ -149,8 +149,10 @@ class LocalCall implements Call {
     const settle = this.#settle
     if (settle === undefined) return
     this.#settle = undefined
-    if (outcome.kind === 'fault')
-      outcome.errorId ??= newErrorId(RPC_CODES[outcome.fault.code], outcome.fault.message)
+    if (outcome.kind === 'fault') {
+      const { code, message } = outcome.fault
+      outcome.errorId ??= newErrorId(RPC_CODES[code], message, code)
+    }
     settle(answerOf(outcome))
     this.onOver?.(outcome, this)
   }

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import type { FaultCode } from './faults.js'
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789'
 const RUN_LENGTH = 4
@@ -9,6 +10,8 @@ export interface ToldError {
   /** Of JSON-RPC. */
   readonly code: number
   readonly message: string
+  /** Undefined where no fault of ours was encoded. */
+  readonly fault: FaultCode | undefined
 }
 
 /** The first part of all ids of this process. */
@@ -26,10 +29,10 @@ const hearers = new Set<(told: ToldError) => void>()
 let last = 0
 
 /** Gives an error that a client is about to read the id by which it can be asked about. */
-export const newErrorId = (code: number, message: string): string => {
+export const newErrorId = (code: number, message: string, fault?: FaultCode): string => {
   last += 1
   const id = `${RUN}-${last.toString(36)}`
-  for (const hear of hearers) hear({ id, code, message })
+  for (const hear of hearers) hear({ id, code, message, fault })
   return id
 }
 

@@ -67,7 +67,7 @@ const NAMED: ReadonlySet<FaultCode> = new Set([
 export const faultText = (
   fault: Fault,
   code: number = RPC_CODES[fault.code],
-  errorId: string = newErrorId(code, fault.message),
+  errorId: string = newErrorId(code, fault.message, fault.code),
 ): JsonText => {
   const message = NAMED.has(fault.code) ? `${fault.message} (${errorId})` : fault.message
   return errorText(code, message, { ...dataOf(fault), errorId })

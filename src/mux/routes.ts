@@ -1,5 +1,5 @@
 import { at, type JsonText, stringOf } from '../kernel/json/text.js'
-import type { ServerRequestMode, Welcome } from '../model/links.js'
+import type { Call, ServerRequestMode, Welcome } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
 
 /** What a request names its owner by. */
@@ -57,3 +57,12 @@ export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['logging/setLevel', { way: 'log-level', serverRequests: 'pushed', needs: 'logging' }],
   ['subscriptions/listen', { way: 'listen', serverRequests: 'returned' }],
 ])
+
+/** What a request names, in the words of its client; undefined if it names nothing. */
+export const askedName = ({ method, named, params }: Call): string | undefined => {
+  if (named !== undefined) return named
+  const route = ROUTES.get(method)
+  const by = route?.way === 'owner' ? route.by : route?.way.endsWith('subscribe') ? 'uri' : undefined
+  const place = by && namedAt(by, params)
+  return place && params && stringOf(at(params, ...place.path))
+}

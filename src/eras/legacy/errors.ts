@@ -29,8 +29,9 @@ const codeOf = ({ code }: Fault): number =>
 
 /** Gives the fault that ends a call the id by which its client can ask about it. */
 export const encodeEnd = (end: Answer & { readonly kind: 'fault' }): JsonText => {
-  end.errorId = newErrorId(codeOf(end.fault), end.fault.message)
-  return encodeFault(end.fault, end.errorId)
+  const { fault } = end
+  end.errorId = newErrorId(codeOf(fault), fault.message, fault.code)
+  return encodeFault(fault, end.errorId)
 }
 
 /**

@@ -46,7 +46,7 @@ export const encodeFault = (fault: Fault): JsonText => faultText(fault)
 /** Gives the fault that ends a call the id by which its client can ask about it. */
 export const encodeEnd = (end: Answer & { readonly kind: 'fault' }): JsonText => {
   const code = RPC_CODES[end.fault.code]
-  end.errorId = newErrorId(code, end.fault.message)
+  end.errorId = newErrorId(code, end.fault.message, end.fault.code)
   return faultText(end.fault, code, end.errorId)
 }
 

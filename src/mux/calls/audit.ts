@@ -1,20 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../kernel/async/clock.js'
-import {
-  at,
-  first,
-  type JsonText,
-  memberOf,
-  membersOf,
-  stringOf,
-  textMember,
-} from '../../kernel/json/text.js'
+import { first, type JsonText, memberOf, membersOf, textMember } from '../../kernel/json/text.js'
 import { maskJson, sanitizeLine } from '../../kernel/mask.js'
 import { traceIdOf } from '../../model/call-trace.js'
 import type { Call, Client, ClientHandler } from '../../model/links.js'
 import { bytesOf, type Outcome } from '../../model/outcome.js'
 import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
-import { namedAt, ROUTES } from '../routes.js'
+import { askedName } from '../routes.js'
 import type { OnAsked } from '../server-requests/server-requests.js'
 import { whenOver } from './call-events.js'
 import { inFrontOf } from './in-front.js'
@@ -96,7 +88,7 @@ export class Audit {
     const startedMs = this.#options.clock.nowMs()
     const time = this.#options.now()
     whenOver(call, outcome => {
-      const name = nameOf(call)
+      const name = askedName(call)
       const line = this.#line('call', time, {
         ...whoIs(call.client),
         ...introduced(call.client),
@@ -138,14 +130,6 @@ const whoIs = ({ id, principal, sessionId }: Client): Facts => ({
 const introduced = ({ info }: Client): Facts => ({
   client: sanitizeLine(`${textMember(info, 'name') ?? ''} ${textMember(info, 'version') ?? ''}`, NAME_BYTES),
 })
-
-const nameOf = ({ method, named, params }: Call): string | undefined => {
-  if (named !== undefined) return named
-  const route = ROUTES.get(method)
-  const by = route?.way === 'owner' ? route.by : route?.way.endsWith('subscribe') ? 'uri' : undefined
-  const place = by && namedAt(by, params)
-  return place && params && stringOf(at(params, ...place.path))
-}
 
 /** How the questions of an earlier result were answered (2026-07-28, basic/patterns/mrtr). */
 const answersIn = (params: JsonText | undefined): readonly string[] | undefined => {

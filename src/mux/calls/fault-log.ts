@@ -1,10 +1,11 @@
 import { hearErrors } from '../../kernel/error-ids.js'
-import type { Fault } from '../../kernel/faults.js'
+import type { Fault, FaultCode } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { sanitizeLine } from '../../kernel/mask.js'
 import { traceIdOf } from '../../model/call-trace.js'
 import type { Call } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
+import { askedName } from '../routes.js'
 
 /** How many errors are kept, and in how many characters. */
 const MOST = 1000
@@ -19,11 +20,12 @@ export interface KeptError {
   /** Of JSON-RPC. */
   readonly code: number
   readonly message: string
+  /** Undefined where no fault led to it. */
+  readonly fault?: FaultCode | undefined
   /** All below is undefined where it was no call. */
-  readonly fault?: string | undefined
   readonly method?: string | undefined
   readonly server?: string | undefined
-  /** The server's own name of what was called. */
+  /** The server's own name of what was called; that of the client where no server was found. */
   readonly name?: string | undefined
   readonly client?: number | undefined
   /** The number of the call. */
@@ -54,8 +56,8 @@ export class FaultLog {
 
   constructor(options: FaultLogOptions) {
     this.#options = options
-    this.#stop = hearErrors(({ id, code, message }) =>
-      this.#keep({ id, at: new Date().toISOString(), code, message }),
+    this.#stop = hearErrors(({ id, code, message, fault }) =>
+      this.#keep({ id, at: new Date().toISOString(), code, message, fault }),
     )
   }
 
@@ -79,13 +81,14 @@ export class FaultLog {
     const known = this.#kept.get(outcome.errorId)
     if (known === undefined) return
     const { fault } = outcome
-    const { method, servedBy: server, ownName, client, beganMs, awayMs } = call
+    const { method, servedBy: server = serverIn(fault), client, beganMs, awayMs } = call
+    const called = call.ownName ?? askedName(call)
     const found: KeptError = {
       ...known,
       fault: fault.code,
       method: sanitizeLine(method, NAME_BYTES),
       server,
-      name: ownName && sanitizeLine(ownName, NAME_BYTES),
+      name: called && sanitizeLine(called, NAME_BYTES),
       client: client.id,
       call: call.number,
       trace: traceIdOf(call),
@@ -130,6 +133,12 @@ export class FaultLog {
     this.#kept.delete(id)
     return known && sizeOf(known)
   }
+}
+
+/** The server that a fault is about, though no call reached it. */
+const serverIn = ({ data }: Fault): string | undefined => {
+  const named = data?.['server']
+  return typeof named === 'string' ? named : undefined
 }
 
 /** About as many characters as it has. */

@@ -16,7 +16,7 @@ import {
 import type { Meter } from '../../kernel/meter.js'
 import type { Call } from '../../model/links.js'
 import { answerOf, type Outcome, resulted } from '../../model/outcome.js'
-import { errorCode, errorText, RPC_CODES } from '../../model/rpc-error.js'
+import { errorCode, ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
 import type { Connection } from '../../peers/connection.js'
 import { inputRequired, noInput } from '../input-required/questions.js'
 import { mayNeedInput, type RequestStates } from '../input-required/retry/request-states.js'
@@ -144,7 +144,7 @@ export class ResultPresenter {
       const words = urlWords(server.name, outcome.error, elicitations)
       if (method === 'tools/call') return noInput(method, words, server.name)
       // The server's words, not ours: nothing in an address may be masked or cut.
-      return { ...outcome, error: errorText(RPC_CODES.internal, words, { server: server.name }) }
+      return { ...outcome, error: ownErrorText(RPC_CODES.internal, words, { server: server.name }) }
     }
     for (const id of ids) this.#context.urlElicitations.shown(connection, client, id)
     return outcome

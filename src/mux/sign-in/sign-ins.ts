@@ -9,7 +9,7 @@ import { textBlock } from '../../model/content.js'
 import type { Call, Client } from '../../model/links.js'
 import { type LoginReason, loginReasonOf } from '../../model/login.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
-import { errorText, ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
+import { ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import type { Server } from '../../peers/server.js'
 import { stillWanted } from '../calls/call-events.js'
@@ -144,7 +144,7 @@ export class SignIns {
         this.#show(id, client)
         const elicitation = { mode: 'url', elicitationId: id, url, message }
         const data = { elicitations: [elicitation] }
-        return { kind: 'error', error: errorText(URL_ELICITATION_REQUIRED, `${what} first`, data) }
+        return { kind: 'error', error: ownErrorText(URL_ELICITATION_REQUIRED, `${what} first`, data) }
       }
       if (mayNeedInput(method)) {
         this.#show(id)

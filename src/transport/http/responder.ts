@@ -1,6 +1,7 @@
 import { type ServerResponse, STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../kernel/async/clock.js'
+import { newErrorId } from '../../kernel/error-ids.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
 import { lengthOf, type MessageParts, type OutgoingMessage, whole } from '../../wire/message-parts.js'
@@ -56,11 +57,17 @@ export interface Denial {
   readonly body: string
 }
 
+/** Invalid request (JSON-RPC 2.0 §5.1). */
+const REFUSED = -32600
+
 /** A refusal in the form of a JSON-RPC error. */
 export const errorDenial = (status: number, message: string): Denial => ({
   status,
   headers: { 'Content-Type': 'application/json', ...(status === 503 && { 'Retry-After': '5' }) },
-  body: JSON.stringify({ jsonrpc: '2.0', error: { code: -32600, message } }),
+  body: JSON.stringify({
+    jsonrpc: '2.0',
+    error: { code: REFUSED, message, data: { errorId: newErrorId(REFUSED, message) } },
+  }),
 })
 
 /** Refuses a request that reaches no handler. */
