@@ -112,7 +112,10 @@ const ROWS: Readonly<Record<string, (started: Started) => Promise<Loose>>> = {
     const first = started.client.call('first', 'raw__wait')
     const answer = async () => (await started.client.call('more', 'raw__echo')).last.message
     let said: Loose
-    await until(async () => (said = await answer()).error !== undefined, 'the limit')
+    await until(async () => {
+      said = await answer()
+      return said.error !== undefined
+    }, 'the limit')
     await first
     return said
   },

@@ -49,7 +49,6 @@ const configure = async (t: Test): Promise<string> => {
       dies: { ...dies, restart: { first: '5m', max: '5m' } },
       fails: { ...dies, restart: { first: '100ms', max: '100ms' } },
       login: { url: `${await listenFor(t, gate)}/mcp`, start: 'eager' },
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of the configuration
       waits: { ...tiny(), env: { KEY: '${NOT_SET_ANYWHERE}' } },
       typo: { command: 5 },
       off: { ...tiny(), disabled: true },
@@ -129,10 +128,10 @@ t.test('each verdict of why is said by the verb, as text and JSON, and by the AP
   const check = async (verdict: keyof typeof ALL): Promise<void> => {
     const [query, text, ...flags] = ALL[verdict]
     let said = ''
-    await until(
-      async () => text.test((said = (await why(query, ...flags)).out.trim())),
-      `${verdict} of ${query}`,
-    ).catch(thrown => t.fail(`${String(thrown)}: ${said}`))
+    await until(async () => {
+      said = (await why(query, ...flags)).out.trim()
+      return text.test(said)
+    }, `${verdict} of ${query}`).catch(thrown => t.fail(`${String(thrown)}: ${said}`))
     const json = await why(query, '--json', ...flags)
     const found = JSON.parse(json.out) as Why
     t.equal(json.code, found.answered ? 0 : 1, `the code of ${verdict}`)
@@ -151,7 +150,7 @@ t.test('each verdict of why is said by the verb, as text and JSON, and by the AP
   for (const verdict of Object.keys(FIRST) as (keyof typeof FIRST)[])
     if (verdict !== 'resting') await check(verdict)
   const { last } = await client.request('tools/call', { name: 'web__nothing', arguments: {} })
-  const { errorId } = (last.message.error as Loose).data
+  const { errorId } = last.message.error.data
   t.match(await why(errorId), { code: 0, out: /an error of this run.*mend +mcp-proxy why "web__nothing"/s })
   const { mcpServers, ...rest } = JSON.parse(readFileSync(file, 'utf8'))
   writeFileSync(file, JSON.stringify({ mcpServers: { web: mcpServers.web }, ...rest }))
