@@ -25,8 +25,8 @@ const COLUMNS: readonly Column<KeptError>[] = [
 /** @internal */
 export const errorsWith = (errors: readonly KeptError[], words: string): readonly KeptError[] => {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean)
-  const textOf = ({ id, server = '', name = '', method = '', message, fault = '' }: KeptError): string =>
-    `${id} ${server} ${name} ${method} ${message} ${fault}`.toLowerCase()
+  const textOf = ({ id, server = '', name = '', method = '', message, fault }: KeptError): string =>
+    `${id} ${server} ${name} ${method} ${message} ${fault ?? ''}`.toLowerCase()
   return errors.filter(error => wanted.every(word => textOf(error).includes(word))).reverse()
 }
 
