@@ -1,3 +1,4 @@
+import { HashTable } from '../../kernel/hash-table.js'
 import { traceIdOf } from '../../model/call-trace.js'
 import type { Call } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
@@ -109,7 +110,8 @@ export class Slots {
 
 /** The calls that are under way and the last ones that are over, and how long those of each tool took. */
 export class CallHistory {
-  readonly #underWay = new Set<Call>()
+  /** By their numbers. */
+  readonly #underWay = new HashTable<number, Call>()
   readonly #recent: PastCall[] = []
   readonly #tools = new Map<string, Durations>()
   readonly #servers = new Map<string, { readonly slots: Slots; readonly durations: Durations }>()
@@ -119,11 +121,11 @@ export class CallHistory {
   began(call: Call): void {
     this.#begun += 1
     call.number = this.#begun
-    this.#underWay.add(call)
+    this.#underWay.set(this.#begun, call)
   }
 
   over(call: Call, outcome: Outcome | undefined, ms: number, nowMs: number): void {
-    this.#underWay.delete(call)
+    if (call.number !== undefined) this.#underWay.take(call.number)
     this.#n += 1
     const word = wordOf(outcome)
     const { client, servedBy, ownName, method } = call
@@ -155,7 +157,7 @@ export class CallHistory {
   }
 
   get underWay(): Iterable<Call> {
-    return this.#underWay
+    return this.#underWay.values()
   }
 
   /** Oldest first. */
