@@ -4,7 +4,8 @@
 //   npm run bench -- --full       everything, with peers
 //   npm run bench -- --only TEXT  what has TEXT in its name, such as "http: 200 B", "start", "memory",
 //                                 "auth", "shim", "flat", "growth", "stdio start", "first list",
-//                                 "idle sessions", "in turn", "across eras" or "sdk"; more than once
+//                                 "idle sessions", "in turn", "across eras", "sdk" or "observability";
+//                                 more than once
 //   --peers   with proxies from npm; --slices N; --slice-ms N; --json FILE
 import { existsSync, writeFileSync } from 'node:fs'
 import {
@@ -25,6 +26,7 @@ import { endAll } from './programs.js'
 import { heading, machine } from './report.js'
 import { measureSdks } from './sdk.js'
 import { measureShim } from './shim.js'
+import { measureWatchedMemory } from './watching.js'
 import { GROWTHS, WORKLOADS } from './workloads.js'
 
 const say = text => console.log(text)
@@ -77,6 +79,8 @@ async function main(load) {
   if (isWanted('start')) await attempt('start', () => measureStart(context))
   if (isWanted('memory')) await attempt('memory', () => measureMemory(context))
   if (isWanted('shim')) await attempt('shim', () => measureShim(context))
+  if (isWanted('observability: memory', true))
+    await attempt('observability: memory', () => measureWatchedMemory(context))
   if (isWanted('flat', true)) await attempt('flat', () => measureFlatness(context))
   if (jsonFile !== undefined) writeFileSync(jsonFile, JSON.stringify(report, undefined, 1))
 }

@@ -23,18 +23,22 @@ export const built = async name => {
   return module
 }
 
-/** The best of five rounds of about `roundMs`. */
-function measure(work, roundMs = 100) {
+const WARM_MS = 500
+
+/** The best of many short rounds of about `roundMs`: others have the processor, too. */
+function measure(work, roundMs = 10) {
   let sink = 0
   const round = count => {
     const start = process.hrtime.bigint()
     for (let i = 0; i < count; i++) sink += work(i) === undefined ? 0 : 1
     return Number(process.hrtime.bigint() - start) / count
   }
+  const warmUntil = performance.now() + WARM_MS
+  while (performance.now() < warmUntil) round(16)
   let count = 1
-  while (round(count) * count < roundMs * 1e6) count *= 2
+  while (Math.min(round(count), round(count), round(count)) * count < roundMs * 1e6) count *= 2
   let best = Number.POSITIVE_INFINITY
-  for (let i = 0; i < 5; i++) best = Math.min(best, round(count))
+  for (let i = 0; i < 50; i++) best = Math.min(best, round(count))
   return sink >= 0 ? best : 0
 }
 

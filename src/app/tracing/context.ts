@@ -1,37 +1,24 @@
 import type { SpanContext } from '../../model/call-trace.js'
 
-/** A trace that a request says it belongs to. */
-export interface RemoteContext extends SpanContext {
-  /** As it came, if that is fit to be passed on. */
-  readonly state: string | undefined
-}
-
-const TRACE_PARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/s
-const ZEROS = /^0+$/
+const HEX = '[0-9a-f]'
+const TRACE_PARENT = new RegExp(
+  `^(?!ff)${HEX}{2}-(?!0{32})${HEX}{32}-(?!0{16})${HEX}{16}-${HEX}{2}(?:-.*)?$`,
+  's',
+)
 /** Sampled, and random; flags that nobody knows become 0. */
 const KNOWN_FLAGS = 0x03
 const PARENT_LEAST = 55
 const PARENT_MOST = 512
 
-/**
- * Reads W3C Trace Context (Level 2): undefined unless `traceparent` is valid, and then `tracestate` does not
- * count either. A bad `tracestate` leaves `traceparent` alone.
- */
-export const readContext = (
-  traceparent: string | undefined,
-  tracestate: string | undefined,
-): RemoteContext | undefined => {
-  const parent = traceparent === undefined ? undefined : readParent(traceparent)
-  return parent && { ...parent, state: readState(tracestate) }
-}
-
-const readParent = (text: string): SpanContext | undefined => {
-  if (text.length < PARENT_LEAST || text.length > PARENT_MOST) return undefined
-  const [all, traceId = '', spanId = '', flags = ''] = TRACE_PARENT.exec(text.trim()) ?? []
-  if (all === undefined || ZEROS.test(traceId) || ZEROS.test(spanId)) return undefined
+/** What a `traceparent` says (W3C Trace Context, Level 2); undefined if it is not valid. */
+export const readParent = (text: string | undefined): SpanContext | undefined => {
+  if (text === undefined || text.length < PARENT_LEAST || text.length > PARENT_MOST) return undefined
+  const all = text.trim()
+  if (!TRACE_PARENT.test(all)) return undefined
   // Of version 00 nothing may follow.
   if (all.length > PARENT_LEAST && all.startsWith('00')) return undefined
-  return { traceId, spanId, flags: Number.parseInt(flags, 16) & KNOWN_FLAGS }
+  const flags = Number.parseInt(all.slice(53, 55), 16) & KNOWN_FLAGS
+  return { traceId: all.slice(3, 35), spanId: all.slice(36, 52), flags }
 }
 
 const MEMBERS_MOST = 32
@@ -40,8 +27,11 @@ const STATE_MOST = 1024
 const KEY = '[a-z][a-z0-9_\\-*/]{0,255}|[a-z0-9][a-z0-9_\\-*/]{0,240}@[a-z][a-z0-9_\\-*/]{0,13}'
 const MEMBER = new RegExp(`^(?:${KEY})=[ -+\\--<>-~]{0,255}[!-+\\--<>-~]$`)
 
-/** The members of `tracestate` in their order, cut from the end; undefined if they are not valid. */
-const readState = (text: string | undefined): string | undefined => {
+/**
+ * The members of the `tracestate` beside a valid `traceparent`, in their order, cut from the end; undefined
+ * if they are not valid.
+ */
+export const readState = (text: string | undefined): string | undefined => {
   if (text === undefined || text.length > 16 * STATE_MOST) return undefined
   const members = text
     .split(',')

@@ -130,6 +130,7 @@ const writeAttributes = (out: BackwardWriter, field: number, attributes: Attribu
 }
 
 const FIRST_BYTES = 64 * 1024
+const SHORT_CHARS = 48
 
 /** Writes from the end to the beginning: the length of a message, which precedes it, is known by then. */
 class BackwardWriter {
@@ -148,11 +149,28 @@ class BackwardWriter {
   }
 
   text(field: number, value: string): void {
-    const length = Buffer.byteLength(value)
-    const at = this.#take(length)
-    this.#buffer.write(value, at, 'utf8')
+    let { length } = value
+    if (length > SHORT_CHARS || !this.#ascii(value)) {
+      length = Buffer.byteLength(value)
+      const at = this.#take(length)
+      this.#buffer.write(value, at, 'utf8')
+    }
     this.#digits(length)
     this.#tag(field, BYTES)
+  }
+
+  /** Most are short and plain, and a native call takes longer than these few steps. */
+  #ascii(value: string): boolean {
+    const from = this.#take(value.length)
+    for (let at = 0; at < value.length; at++) {
+      const unit = value.charCodeAt(at)
+      if (unit >= 0x80) {
+        this.#at += value.length
+        return false
+      }
+      this.#buffer[from + at] = unit
+    }
+    return true
   }
 
   hex(field: number, value: string): void {

@@ -40,8 +40,11 @@ export const serverSpan = (
   putFailure(attributes, failure)
   if (outcome?.kind === 'fault') put(attributes, 'mcp_proxy.error_id', outcome.errorId)
   if (hasContent) putContent(attributes, call, outcome)
+  const { traceId, spanId, flags } = origin.context
   return {
-    ...origin.context,
+    traceId,
+    spanId,
+    flags,
     parentSpanId: origin.parentId,
     isParentRemote: origin.parentId !== undefined,
     traceState: origin.state,
@@ -76,8 +79,9 @@ export const partSpan = (
   }
   putFailure(attributes, failure)
   return {
-    ...context,
+    traceId: context.traceId,
     spanId: part.spanId,
+    flags: context.flags,
     parentSpanId: context.spanId,
     isParentRemote: false,
     traceState: state,

@@ -1,17 +1,17 @@
 import { randomFillSync } from 'node:crypto'
 import type { Clock } from '../../kernel/async/clock.js'
 import { mayHold } from '../../kernel/json/edit.js'
-import { memberOf, textMember } from '../../kernel/json/text.js'
+import { type JsonText, memberOf, textMember } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import { addSecrets } from '../../kernel/mask.js'
 import type { Meter } from '../../kernel/meter.js'
 import { CallTrace, type Part, type SpanContext } from '../../model/call-trace.js'
 import { isFine } from '../../model/failure.js'
-import type { Call } from '../../model/links.js'
+import type { Arrival, Call } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
 import type { OwnRequest, Tracer } from '../../model/tracer.js'
 import { IDENTITY } from '../identity.js'
-import { type RemoteContext, readBaggage, readContext } from './context.js'
+import { readBaggage, readParent, readState } from './context.js'
 import { Exporter } from './exporter.js'
 import type { TracingSettings } from './settings.js'
 import { ownSpan, partSpan, serverSpan } from './spans.js'
@@ -35,7 +35,11 @@ export interface SendingTracer extends Tracer {
 export const createTracer = (options: TracerOptions): SendingTracer => new OtlpTracer(options)
 
 const SAMPLED = 1
-const NO_LINKS: readonly RemoteContext[] = []
+interface Parent extends SpanContext {
+  readonly state: string | undefined
+}
+
+const NO_LINKS: readonly SpanContext[] = []
 /** So far the wall clock may drift from the other one. */
 const DRIFT_MS = 50
 
@@ -64,16 +68,18 @@ class OtlpTracer implements SendingTracer {
   }
 
   decide(call: Call): CallTrace | undefined {
-    const { propagates } = this.#settings
-    const inMeta = propagates ? contextInMeta(call) : undefined
-    const inHeader = propagates ? contextInHeaders(call) : undefined
-    const said = inMeta ?? inHeader
-    const parent = said !== undefined && this.#isTrusted(call) ? said : undefined
+    const said = this.#settings.propagates ? saidBy(call) : NOTHING
+    const parent = this.#parentIn(said, call)
     const isSampled = this.#isWanted(parent) && this.#hasRoom()
     if (!isSampled && !this.#keepsSome) return undefined
-    const trace = this.#traceOf(call, parent, isSampled)
-    for (const other of otherThan(parent, inMeta, inHeader)) trace.linkTo(other)
+    const trace = this.#traceOf(call, parent && { ...parent, state: stateIn(said) }, isSampled)
+    for (const other of otherThan(parent, said)) trace.linkTo(other)
     return trace
+  }
+
+  #parentIn({ inMeta, inHeader }: Said, call: Call): SpanContext | undefined {
+    const parent = inMeta ?? inHeader
+    return parent !== undefined && this.#isTrusted(call) ? parent : undefined
   }
 
   over(trace: CallTrace, call: Call, outcome: Outcome | undefined): void {
@@ -105,7 +111,7 @@ class OtlpTracer implements SendingTracer {
     this.#exporter.add(partSpan(trace, call, part, { offsetMs: this.#offset(), nowMs: this.#clock.nowMs() }))
   }
 
-  #traceOf(call: Call, parent: RemoteContext | undefined, isSampled: boolean): CallTrace {
+  #traceOf(call: Call, parent: Parent | undefined, isSampled: boolean): CallTrace {
     const { traceId = this.#ids.traceId(), flags = 0 } = parent ?? {}
     return new CallTrace({
       context: {
@@ -167,30 +173,46 @@ class OtlpTracer implements SendingTracer {
   }
 }
 
-/** In `params._meta`, without a prefix (2026-07-28, basic, "_meta"; SEP-414). */
-const contextInMeta = ({ params, named }: Call): RemoteContext | undefined => {
-  if (named !== undefined || params === undefined || !mayHold(params, 'traceparent')) return undefined
-  const meta = memberOf(params, '_meta')
-  return meta && readContext(textMember(meta, 'traceparent'), textMember(meta, 'tracestate'))
+/** So many bytes are walked as fast as they are searched. */
+const SHORT_BYTES = 512
+
+/** Where the keys of a trace may stand, without a prefix (2026-07-28, basic, "_meta"; SEP-414). */
+const metaOf = ({ params, named }: Call): JsonText | undefined => {
+  if (named !== undefined || params === undefined) return undefined
+  return params.length <= SHORT_BYTES || mayHold(params, 'traceparent')
+    ? memberOf(params, '_meta')
+    : undefined
 }
 
-const contextInHeaders = ({ arrival }: Call): RemoteContext | undefined => {
-  const headers = arrival?.headers
-  return headers?.['traceparent'] === undefined
-    ? undefined
-    : readContext(headers['traceparent'], headers['tracestate'])
+/** Where a request says that it is traced. */
+interface Said {
+  readonly inMeta: SpanContext | undefined
+  readonly inHeader: SpanContext | undefined
+  readonly meta: JsonText | undefined
+  readonly headers: Arrival['headers']
 }
+
+const NOTHING: Said = { inMeta: undefined, inHeader: undefined, meta: undefined, headers: undefined }
+
+const saidBy = (call: Call): Said => {
+  const meta = metaOf(call)
+  const headers = call.arrival?.headers
+  const inMeta = readParent(meta && textMember(meta, 'traceparent'))
+  const inHeader = readParent(headers?.['traceparent'])
+  return inMeta === undefined && inHeader === undefined ? NOTHING : { inMeta, inHeader, meta, headers }
+}
+
+/** The state beside the parent; read only for what is traced. */
+const stateIn = ({ inMeta, meta, headers }: Said): string | undefined =>
+  readState(inMeta === undefined ? headers?.['tracestate'] : meta && textMember(meta, 'tracestate'))
 
 /** What was said and is not the parent. */
-const otherThan = (
-  parent: RemoteContext | undefined,
-  ...said: readonly (RemoteContext | undefined)[]
-): readonly RemoteContext[] => {
-  const others = said.filter(
-    (one): one is RemoteContext =>
+const otherThan = (parent: SpanContext | undefined, { inMeta, inHeader }: Said): readonly SpanContext[] => {
+  if (inMeta === undefined && inHeader === undefined) return NO_LINKS
+  return [inMeta, inHeader].filter(
+    (one): one is SpanContext =>
       one !== undefined && (one.traceId !== parent?.traceId || one.spanId !== parent.spanId),
   )
-  return others.length === 0 ? NO_LINKS : others
 }
 
 /** Where an id of a trace is between 0 and 1, by its last 52 bits, which W3C wants to be random. */

@@ -78,10 +78,15 @@ export class Admission {
     return this.#inside
   }
 
+  /** Infinite where nobody wants to know. */
+  get #slowMs(): number {
+    return this.#slow?.slowMs() ?? Number.POSITIVE_INFINITY
+  }
+
   #begin(call: Call): void {
     if (this.#tracer !== undefined) call.trace = this.#tracer.decide(call)
     this.#meter?.began(call)
-    if (this.#slow !== undefined) call.beganMs ??= this.#clock.nowMs()
+    if (this.#slowMs !== Number.POSITIVE_INFINITY) call.beganMs ??= this.#clock.nowMs()
   }
 
   #call(call: Call, behind: ClientHandler): void {
@@ -125,7 +130,7 @@ export class Admission {
 
   readonly #told = (outcome: Outcome | undefined, call: Call): void => {
     this.#meter?.over(outcome, call)
-    const slowMs = this.#slow?.slowMs() ?? Number.POSITIVE_INFINITY
+    const slowMs = this.#slowMs
     if (slowMs !== Number.POSITIVE_INFINITY && call.method !== ENDLESS) this.#warnIfSlow(call, slowMs)
     if (outcome?.kind === 'fault') this.#faults?.over(outcome, call)
     if (call.trace !== undefined) this.#tracer?.over(call.trace, call, outcome)

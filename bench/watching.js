@@ -1,0 +1,143 @@
+// What it costs to be looked at: the same proxy with metrics, a viewer or traces, and without.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { createServer, get } from 'node:http'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { residentKiB } from './load/processes.js'
+import { slices } from './options.js'
+import { freshFolder, start, writeTemporary } from './programs.js'
+import { median } from './report.js'
+
+const here = name => fileURLToPath(new URL(name, import.meta.url))
+const COLLECT = here('../test/soak/gc-on-signal.mjs')
+const OURS = [process.execPath, '--expose-gc', '--import', COLLECT, here('../bin/mcp-proxy.js')]
+const SERVER = { command: process.execPath, args: [here('servers/stdio.js')], env: { BENCH_TOOLS: '1' } }
+const VIEWS = 'status,servers,calls,clients,errors'
+const CALLS = 20_000
+const SETTLE_MS = 500
+
+/** What each row turns on, and what the other proxy has in its place. */
+const ROWS = {
+  metrics: { with: {}, without: { metrics: false } },
+  viewer: { with: {}, without: {}, hasViewer: true },
+  'traces, not sampled': { with: { tracing: { ratio: 0 } }, without: {} },
+  'traces, one in ten sampled': { with: { tracing: { ratio: 0.1, perSecond: 100_000 } }, without: {} },
+}
+
+const pause = ms => new Promise(resolve => setTimeout(resolve, ms))
+
+let collecting
+/** A collector of spans that likes them all, in this process. */
+const collector = () => {
+  collecting ??= new Promise(resolve => {
+    const server = createServer((request, response) => {
+      request.resume().on('end', () => response.end())
+    })
+    server.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${server.address().port}`))
+    server.unref()
+  })
+  return collecting
+}
+
+const urlIn = line => /http:\/\/\S+\/mcp\b/.exec(line)?.[0]
+
+/** Starts a proxy in front of one server; `more` is what its configuration says beside that. */
+const startProxy = async ({ tracing, ...more }) => {
+  const [state, report] = [freshFolder(), join(freshFolder(), 'report')]
+  const traced = tracing && { tracing: { endpoint: await collector(), ...tracing } }
+  const file = writeTemporary({ mcpServers: { s0: SERVER }, ...more, ...traced })
+  const env = { XDG_STATE_HOME: state, MCP_PROXY_RUN_DIR: join(state, 'run'), SOAK_REPORT: report }
+  const program = await start([...OURS, 'serve', '--port', '0', '--config', file], urlIn, env)
+  return { program, state, report }
+}
+
+const socketIn = folder =>
+  existsSync(folder) ? readdirSync(folder).find(name => name.endsWith('.sock')) : undefined
+
+/** Follows what a page shows, on the private socket. */
+const view = async state => {
+  const folder = join(state, 'run')
+  // It comes a moment after the port.
+  while (socketIn(folder) === undefined) await pause(10)
+  const socket = socketIn(folder)
+  return new Promise((resolve, reject) => {
+    const request = get({ socketPath: join(folder, socket), path: `/v1/events?view=${VIEWS}` }, response => {
+      response.resume()
+      resolve(() => request.destroy())
+    })
+    request.on('error', reject)
+  })
+}
+
+/** A target of the benchmark: the proxy of a row, with what the row is about or without. */
+export const watched = async (row, isWith) => {
+  const { hasViewer, ...configurations } = ROWS[row]
+  const { program, state } = await startProxy(isWith ? configurations.with : configurations.without)
+  const leave = isWith && hasViewer ? await view(state) : () => {}
+  return {
+    transport: 'http',
+    url: program.found,
+    pid: program.pid,
+    ending: () => program.ending,
+    end() {
+      leave()
+      return program.end()
+    },
+  }
+}
+
+/** Heap and buffers in KiB that are left when all garbage is collected. */
+async function keptKiB({ program, report }) {
+  process.kill(program.pid, 'SIGUSR2')
+  for (;;) {
+    await pause(SETTLE_MS)
+    try {
+      const { heapUsed, external, arrayBuffers } = JSON.parse(readFileSync(report, 'utf8'))
+      return (heapUsed + external + arrayBuffers) / 1024
+    } catch {
+      // It is not written yet.
+    }
+  }
+}
+
+const WORK = { tool: 's0__make', size: 20, argument: 32, notices: 0 }
+
+async function memoryOf(row, isWith, load) {
+  const proxy = await startProxy(isWith ? ROWS[row].with : ROWS[row].without)
+  const { found: url, pid } = proxy.program
+  const name = `memory ${row} ${isWith}`
+  await load.tell('open', { name, target: { transport: 'http', url, pid }, sessions: 1 })
+  await pause(SETTLE_MS)
+  const idle = [await keptKiB(proxy), residentKiB(pid)]
+  await load.tell('run', { name, inFlight: 16, work: WORK, forMs: 60_000, maxCalls: CALLS })
+  const loaded = [await keptKiB(proxy), residentKiB(pid)]
+  await load.tell('close', { name })
+  await proxy.program.end()
+  return [...idle, ...loaded]
+}
+
+const FIGURES = [
+  'heap and buffers when idle, garbage collected',
+  'resident memory then',
+  `heap and buffers after ${CALLS} calls, garbage collected`,
+  'resident memory then',
+]
+
+/** What metrics and traces take in memory, and whether that grows with calls. */
+export async function measureWatchedMemory({ load, say, report }) {
+  for (const row of Object.keys(ROWS).filter(name => ROWS[name].hasViewer !== true)) {
+    const [off, on] = [[], []]
+    for (let n = 0; n < slices; n += 1) {
+      off.push(await memoryOf(row, false, load))
+      on.push(await memoryOf(row, true, load))
+    }
+    say(`observability: memory of ${row}`)
+    for (const [at, figure] of FIGURES.entries()) {
+      const [without, with_] = [off, on].map(all => median(all.map(values => values[at])))
+      const told = [with_, without, with_ - without].map(kib => (kib / 1024).toFixed(2))
+      say(`    ${figure.padEnd(60)} ${told[0]} MiB, without ${told[1]} MiB: + ${told[2]} MiB`)
+      report.figures[`${row}: ${figure} ${at}`] = { unit: 'KiB', with: with_, without }
+    }
+  }
+}
