@@ -45,4 +45,6 @@ const code = codeIn(location.hash)
 if (code !== undefined) history.replaceState(null, '', '#/')
 void live.begin(code, partsOf(parseRoute(location.hash)))
 const root = document.getElementById('root')
+// What index.html shows until there is this script.
+root?.replaceChildren()
 if (root !== null) render(<App live={live} />, root)

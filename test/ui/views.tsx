@@ -62,6 +62,8 @@ t.test('every view says what there is, and nothing of it is markup', async t => 
         transport: 'http',
         principal: 'local',
         calls: 1,
+        view: 'all',
+        tools: { mode: 'search', why: '900 tools, and it takes 40' },
       },
     ],
   }
@@ -93,7 +95,7 @@ t.test('every view says what there is, and nothing of it is markup', async t => 
     ['#/tools/x', /Why/],
     ['#/calls', /1 call of the last 512.*Outcome/s],
     ['#/calls?nothing', /No call fits/],
-    ['#/clients', /2025-11-25|http/],
+    ['#/clients', /http.*2025-11-25.*search.*900 tools, and it takes 40/s],
     ['#/errors', /1 error of the last 1,000/],
     ['#/errors?nothing', /No error fits/],
     ['#/errors/abcd-1', /mcp-proxy why abcd-1/],

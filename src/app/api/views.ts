@@ -3,6 +3,7 @@ import { mergeParts } from '../../catalog/lists/merge.js'
 import { redactServer } from '../../config/read/secrets.js'
 import { Fault } from '../../kernel/faults.js'
 import { memberOf, textMember, valueOf } from '../../kernel/json/text.js'
+import { LIMIT_NAMES, LIMIT_TABLE, type Limits, shownLimit } from '../../kernel/limits.js'
 import { silentLogger } from '../../kernel/logger.js'
 import { MASK, sanitizeLine } from '../../kernel/mask.js'
 import type { Call, Client } from '../../model/links.js'
@@ -177,7 +178,17 @@ export const configView = (inside: Inside) => {
     problems: inside.problems(),
     // Named one by one: what is added to a configuration may be a secret.
     config: {
-      ...{ listen, limits, audit, pageSize, startupWaitMs, drainMs, logLevel, credentialStore, daemon },
+      ...{
+        listen,
+        limits: shownLimits(limits),
+        audit,
+        pageSize,
+        startupWaitMs,
+        drainMs,
+        logLevel,
+        credentialStore,
+        daemon,
+      },
       knownServers,
       metrics: metrics && { ...metrics, token: metrics.token && MASK },
       auth: auth && { publicUrl: auth.publicUrl, loopback: auth.loopback, people: auth.people.length },
@@ -185,6 +196,15 @@ export const configView = (inside: Inside) => {
     },
   }
 }
+
+/** As people write them, with their units. */
+const shownLimits = (limits: Limits): Readonly<Record<string, number | string>> =>
+  Object.fromEntries(
+    LIMIT_NAMES.map(name => {
+      const { [name]: value } = limits
+      return [name, LIMIT_TABLE[name].kind === 'count' ? value : shownLimit(name, value)]
+    }),
+  )
 
 /** The last errors that clients read, oldest first; those after the one with this id alone, if it is kept. */
 export const errorsView = ({ router }: Inside, after?: string) => {

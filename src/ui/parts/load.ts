@@ -7,10 +7,11 @@ export interface Loaded<T> {
   readonly why?: string
 }
 
-/** Reads a path of the API, and again whenever `stamp` changes; what was read before stays meanwhile. */
-export const useLoad = <T>(path: string, stamp: unknown = ''): Loaded<T> => {
+/** Reads a path of the API, if there is one, and again whenever `stamp` changes; what was read before stays meanwhile. */
+export const useLoad = <T>(path: string | undefined, stamp: unknown = ''): Loaded<T> => {
   const [loaded, setLoaded] = useState<Loaded<T> & { readonly path?: string }>({})
   useEffect(() => {
+    if (path === undefined) return undefined
     const abort = new AbortController()
     read<T>(path, abort.signal).then(
       value => setLoaded({ value, path }),

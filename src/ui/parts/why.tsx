@@ -6,28 +6,29 @@ import { LongText } from './text.js'
 /** The verdict on a name, URI, server or error id, with what led to it. @internal */
 export const Verdict = ({ why }: { readonly why: Why }) => (
   <div class="why">
-    <p>
-      <strong>{why.verdict}</strong>
-      {why.kind !== 'error' &&
-        (why.answered ? ', a request would be answered' : ', a request would not be answered')}
-      {why.server !== undefined && (
-        <>
-          {' · '}
-          <a href={hrefOf('servers', why.server)}>{why.server}</a>
-        </>
-      )}
-      {why.own !== undefined && (
-        <>
-          {' · own name '}
-          <code>{why.own}</code>
-        </>
-      )}
-    </p>
+    {why.kind !== 'error' && (
+      <p>
+        <strong>{why.verdict}</strong>
+        {why.answered ? ', a request would be answered' : ', a request would not be answered'}
+        {why.server !== undefined && (
+          <>
+            {' · '}
+            <a href={hrefOf('servers', why.server)}>{why.server}</a>
+          </>
+        )}
+        {why.own !== undefined && (
+          <>
+            {' · own name '}
+            <code>{why.own}</code>
+          </>
+        )}
+      </p>
+    )}
     {why.causes.length > 0 && (
       <ul>
         {why.causes.map(({ verdict, words, file, line, column }, n) => (
           <li key={n}>
-            <span class="tag">{verdict}</span> <LongText text={words} first={400} />
+            {why.kind !== 'error' && <span class="tag">{verdict}</span>} <LongText text={words} first={400} />
             {file !== undefined && (
               <code class="muted"> {[file, line, column].filter(Boolean).join(':')}</code>
             )}
@@ -35,6 +36,7 @@ export const Verdict = ({ why }: { readonly why: Why }) => (
         ))}
       </ul>
     )}
+    {why.mend !== undefined && <p class="mend">To do: {why.mend}.</p>}
   </div>
 )
 

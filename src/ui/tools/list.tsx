@@ -30,27 +30,36 @@ export const searchIn = (tools: readonly ToolRow[]): ((words: string) => readonl
 
 const COLUMNS: readonly Column<ToolRow>[] = [
   { head: 'Tool', cell: ({ name }) => <span class="name">{name}</span>, width: 'minmax(9rem, 5fr)' },
-  { head: 'Server', cell: ({ server }) => server, width: 'minmax(5rem, 1.5fr)' },
+  {
+    head: 'Server',
+    cell: ({ name, own, server }) => (
+      <span class="name">
+        {server}
+        {!name.endsWith(own) && <span class="muted"> › {own.slice(0, SEARCHED)}</span>}
+      </span>
+    ),
+    width: 'minmax(5rem, 2.5fr)',
+  },
   {
     head: 'Description',
     cell: ({ description = '' }) => <span class="muted">{description.slice(0, SEARCHED)}</span>,
-    width: 'minmax(0, 6fr)',
+    width: 'minmax(0, 5fr)',
     isWide: true,
   },
-  { head: 'Calls', cell: ({ calls }) => (calls === 0 ? '–' : count(calls)), width: '4.5rem', isNumber: true },
+  { head: 'Calls', cell: ({ calls }) => (calls === 0 ? '–' : count(calls)), width: '3.5rem', isNumber: true },
   {
     head: 'Failed',
     cell: ({ errors }) => (errors === 0 ? '–' : count(errors)),
-    width: '4.5rem',
+    width: '3.5rem',
     isNumber: true,
     isWide: true,
   },
-  { head: 'p50', cell: ({ p50Ms }) => ms(p50Ms), width: '5rem', isNumber: true, isWide: true },
-  { head: 'p99', cell: ({ p99Ms }) => ms(p99Ms), width: '5rem', isNumber: true, isWide: true },
+  { head: 'p50', cell: ({ p50Ms }) => ms(p50Ms), width: '4.25rem', isNumber: true, isWide: true },
+  { head: 'p99', cell: ({ p99Ms }) => ms(p99Ms), width: '4.25rem', isNumber: true, isWide: true },
   {
     head: 'In the list',
     cell: ({ bytes: size }) => bytes(size),
-    width: '5.5rem',
+    width: '4.75rem',
     isNumber: true,
     isWide: true,
   },
@@ -69,7 +78,11 @@ export const ToolList = ({ state, filter }: { readonly state: PageState; readonl
   const isLong = (state.servers?.servers ?? []).reduce((sum, one) => sum + toolsOf(one), 0) > 1000
   const { value, why } = useLoad<ToolsView>(`tools?limit=${MOST}`, stampOf(state, isLong))
   const search = useMemo(() => searchIn(value?.tools ?? []), [value])
-  const found = useMemo(() => search(filter), [search, filter])
+  const isCut = value !== undefined && value.total > value.tools.length
+  // Of more than that the proxy knows what fits; what is here is shown until it answers.
+  const path = isCut && filter !== '' ? `tools?q=${encodeURIComponent(filter)}` : undefined
+  const { value: whole } = useLoad<ToolsView>(path)
+  const found = useMemo(() => whole?.tools ?? search(filter), [whole, search, filter])
   if (why !== undefined) return <p class="wrong">{why}</p>
   if (value === undefined) return <p class="muted">Reading the list …</p>
   const size = found.reduce((sum, one) => sum + one.bytes, 0)
@@ -77,7 +90,9 @@ export const ToolList = ({ state, filter }: { readonly state: PageState; readonl
     <>
       <Filter view="tools" value={filter} label="Find tools by name, server or description">
         {many(found.length, 'tool')}, {bytes(size)} in the list
-        {value.total > value.tools.length && ` (the first ${count(MOST)} of ${count(value.total)})`}
+        {isCut &&
+          (whole?.total ?? value.total) > found.length &&
+          ` (of ${count(whole?.total ?? value.total)})`}
       </Filter>
       {found.length > 0 && (
         <Table

@@ -6,6 +6,16 @@ import { Command, Empty } from '../parts/text.js'
 
 type ClientRow = ClientsView['clients'][number]
 
+/** Whether it is shown tools or searches them, and why. */
+const toolsOf = ({ tools }: ClientRow) =>
+  tools === undefined ? (
+    '–'
+  ) : (
+    <>
+      {tools.mode} <span class="muted">{tools.why}</span>
+    </>
+  )
+
 const COLUMNS: readonly Column<ClientRow>[] = [
   {
     head: 'Client',
@@ -16,11 +26,16 @@ const COLUMNS: readonly Column<ClientRow>[] = [
     ),
     width: 'minmax(8rem, 2fr)',
   },
-  { head: 'Number', cell: ({ id }) => id, width: '5rem', isNumber: true, isWide: true },
-  { head: 'Transport', cell: ({ transport }) => transport ?? 'in this process', width: 'minmax(5rem, 1fr)' },
-  { head: 'Revision', cell: ({ revision }) => revision, width: '7rem', isWide: true },
-  { head: 'Principal', cell: ({ principal }) => principal, width: 'minmax(0, 1fr)', isWide: true },
-  { head: 'Under way', cell: ({ calls }) => (calls === 0 ? '–' : calls), width: '6rem', isNumber: true },
+  { head: 'Number', cell: ({ id }) => id, width: '4rem', isNumber: true, isWide: true },
+  {
+    head: 'Transport',
+    cell: ({ transport }) => transport ?? 'in this process',
+    ...{ width: 'minmax(5rem, 0.6fr)', isWide: true },
+  },
+  { head: 'Revision', cell: ({ revision }) => revision, width: '6rem', isWide: true },
+  { head: 'Principal', cell: ({ principal }) => principal, width: 'minmax(0, 0.6fr)', isWide: true },
+  { head: 'Tools', cell: toolsOf, width: 'minmax(6rem, 3fr)' },
+  { head: 'Under way', cell: ({ calls }) => (calls === 0 ? '–' : calls), width: '5.5rem', isNumber: true },
 ]
 
 /** The clients, by what they say of themselves. */

@@ -5,7 +5,8 @@ import { type Column, Table } from '../parts/table.js'
 
 interface LimitRow {
   readonly name: string
-  readonly value: number
+  /** As people write it. */
+  readonly value: number | string
   readonly hits: number
   readonly agoMs: number | undefined
 }
@@ -23,7 +24,12 @@ export const limitRows = ({ config, status, now, statusAt }: PageState): readonl
 
 const COLUMNS: readonly Column<LimitRow>[] = [
   { head: 'Limit', cell: ({ name }) => <span class="name">{name}</span>, width: 'minmax(8rem, 2fr)' },
-  { head: 'At most', cell: ({ value }) => count(value), width: 'minmax(7rem, 1fr)', isNumber: true },
+  {
+    head: 'At most',
+    cell: ({ value }) => (typeof value === 'number' ? count(value) : value),
+    width: 'minmax(7rem, 1fr)',
+    isNumber: true,
+  },
   {
     head: 'Reached',
     cell: ({ hits }) => (hits === 0 ? '–' : <Lamp word="odd" show={`${count(hits)} ×`} />),

@@ -69,11 +69,11 @@ export const Overview = ({ state }: { readonly state: PageState }) => {
           ]}
         />
       </section>
-      <UnderWay calls={state.underWay} />
       <section aria-labelledby="all-servers">
         <h3 id="all-servers">Servers</h3>
         <ServerTable state={state} servers={servers.servers} />
       </section>
+      <UnderWay calls={state.underWay} />
     </>
   )
 }

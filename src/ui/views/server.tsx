@@ -50,7 +50,7 @@ const factsOf = (server: ServerView, state: PageState): readonly Fact[] => {
     ['Left out', leftOutWords(server) || undefined],
     ['Clients', count(server.clients)],
     ['Under way', count(server.inFlight)],
-    ['p50, p99', `${ms(server.p50Ms)}, ${ms(server.p99Ms)}`],
+    ['p50, p99', server.p50Ms === undefined ? '–' : `${ms(server.p50Ms)}, ${ms(server.p99Ms)}`],
     ['Last 10 minutes', <Sparkline slots={server.slots} />],
   ]
 }
@@ -93,7 +93,7 @@ export const Server = ({ state, name }: { readonly state: PageState; readonly na
           <Action label="Enable" act={post(name, 'enable')} />
         )}
       </div>
-      <TroubleList all={troublesOf(server)} />
+      <TroubleList all={troublesOf(server)} isOwn />
       {isRunning && (
         <section aria-labelledby="facts">
           <h3 id="facts">Facts</h3>

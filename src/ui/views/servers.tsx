@@ -7,10 +7,9 @@ import { Sparkline } from '../parts/sparkline.js'
 import { type Column, Table } from '../parts/table.js'
 import { Command, Empty } from '../parts/text.js'
 
-const remarkOf = (server: AnyServer): string => {
-  const [first] = troublesOf(server)
-  return first === undefined ? '' : `${first.kind}: ${first.words}`
-}
+/** What is wrong with it, in a word each. */
+const remarksOf = (server: AnyServer): string =>
+  [...new Set(troublesOf(server).map(({ kind }) => kind))].join(', ')
 
 const columnsOf = (state: PageState): readonly Column<AnyServer>[] => [
   { head: 'Server', cell: ({ name }) => <span class="name">{name}</span>, width: 'minmax(7rem, 1.2fr)' },
@@ -22,7 +21,7 @@ const columnsOf = (state: PageState): readonly Column<AnyServer>[] => [
   },
   {
     head: 'Tools',
-    cell: server => (isOn(server) ? (server.items?.tools ?? '–') : '–'),
+    cell: server => (isOn(server) && server.items ? count(server.items.tools) : '–'),
     ...{ width: '3.5rem', isNumber: true },
   },
   {
@@ -52,8 +51,8 @@ const columnsOf = (state: PageState): readonly Column<AnyServer>[] => [
   },
   {
     head: 'Remarks',
-    cell: server => <span class="muted">{remarkOf(server)}</span>,
-    ...{ width: 'minmax(0, 2fr)', isWide: true },
+    cell: server => <span class="muted">{remarksOf(server)}</span>,
+    ...{ width: 'minmax(7rem, 1fr)', isWide: true },
   },
 ]
 

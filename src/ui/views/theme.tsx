@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 
 const THEMES = ['auto', 'light', 'dark'] as const
+const NAMES = { auto: 'System', light: 'Light', dark: 'Dark' }
 type Theme = (typeof THEMES)[number]
 
 const KEY = 'theme'
@@ -27,7 +28,7 @@ export const ThemeSwitch = () => {
     >
       {THEMES.map(one => (
         <option key={one} value={one}>
-          {one}
+          {NAMES[one]}
         </option>
       ))}
     </select>

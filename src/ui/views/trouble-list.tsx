@@ -3,7 +3,14 @@ import { Lamp } from '../parts/lamp.js'
 import { Command, LongText } from '../parts/text.js'
 
 /** What is wrong, each with the command that mends it or says more. */
-export const TroubleList = ({ all }: { readonly all: readonly Trouble[] }) => (
+export const TroubleList = ({
+  all,
+  isOwn = false,
+}: {
+  readonly all: readonly Trouble[]
+  /** Whether they are all about what is in front. */
+  readonly isOwn?: boolean
+}) => (
   <section aria-labelledby="troubles">
     <h3 id="troubles">Problems</h3>
     {all.length === 0 ? (
@@ -11,12 +18,14 @@ export const TroubleList = ({ all }: { readonly all: readonly Trouble[] }) => (
         <Lamp word="ok" show="Nothing is wrong." />
       </p>
     ) : (
-      <ul class="troubles">
+      <ul class={isOwn ? 'troubles own' : 'troubles'}>
         {all.map(({ level, about, kind, words, command, href }) => (
           <li key={`${about} ${kind} ${command}`} class={level}>
-            <a class="about" href={href}>
-              {about}
-            </a>
+            {!isOwn && (
+              <a class="about" href={href}>
+                {about}
+              </a>
+            )}
             <Lamp word={level === 'bad' ? 'failed' : 'odd'} show={kind} />
             <span class="words">
               <LongText text={words} first={300} />

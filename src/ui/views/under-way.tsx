@@ -15,11 +15,11 @@ const PLACES: Readonly<Record<string, string>> = {
 
 /** The calls under way, the oldest first, and where each of them is. */
 export const UnderWay = ({ calls }: { readonly calls: readonly UnderWayCall[] }) => {
-  if (calls.length === 0) return null
   const oldest = [...calls].sort((one, other) => other.ms - one.ms)
   return (
     <section aria-labelledby="under-way">
       <h3 id="under-way">Under way</h3>
+      {calls.length === 0 && <p class="muted">Nothing waits for an answer.</p>}
       <ul class="lines">
         {oldest.slice(0, MOST).map((call, n) => (
           <li key={n}>
