@@ -7,7 +7,7 @@ export interface Loaded<T> {
   readonly why?: string
 }
 
-/** Reads a path of the API, if there is one, and again whenever `stamp` changes; what was read before stays meanwhile. */
+/** Reads a path of the API, if any, again whenever `stamp` changes; what was read before stays meanwhile. */
 export const useLoad = <T>(path: string | undefined, stamp: unknown = ''): Loaded<T> => {
   const [loaded, setLoaded] = useState<Loaded<T> & { readonly path?: string }>({})
   useEffect(() => {

@@ -73,16 +73,22 @@ const stampOf = ({ now, servers }: PageState, isLong: boolean): string => {
   return `${Math.floor(now / (isLong ? 60_000 : 5000))} ${calls ?? ''}`
 }
 
+/** The tools that fit, and how many there are: of more than the page holds, the proxy knows what fits. */
+const useFound = (value: ToolsView | undefined, filter: string) => {
+  const search = useMemo(() => searchIn(value?.tools ?? []), [value])
+  const isCut = value !== undefined && value.total > value.tools.length
+  const { value: whole } = useLoad<ToolsView>(
+    isCut && filter !== '' ? `tools?q=${encodeURIComponent(filter)}` : undefined,
+  )
+  const found = useMemo(() => whole?.tools ?? search(filter), [whole, search, filter])
+  return { found, total: isCut ? (whole ?? value).total : found.length }
+}
+
 /** The tools that clients see, by the words that somebody looks for. */
 export const ToolList = ({ state, filter }: { readonly state: PageState; readonly filter: string }) => {
   const isLong = (state.servers?.servers ?? []).reduce((sum, one) => sum + toolsOf(one), 0) > 1000
   const { value, why } = useLoad<ToolsView>(`tools?limit=${MOST}`, stampOf(state, isLong))
-  const search = useMemo(() => searchIn(value?.tools ?? []), [value])
-  const isCut = value !== undefined && value.total > value.tools.length
-  // Of more than that the proxy knows what fits; what is here is shown until it answers.
-  const path = isCut && filter !== '' ? `tools?q=${encodeURIComponent(filter)}` : undefined
-  const { value: whole } = useLoad<ToolsView>(path)
-  const found = useMemo(() => whole?.tools ?? search(filter), [whole, search, filter])
+  const { found, total } = useFound(value, filter)
   if (why !== undefined) return <p class="wrong">{why}</p>
   if (value === undefined) return <p class="muted">Reading the list …</p>
   const size = found.reduce((sum, one) => sum + one.bytes, 0)
@@ -90,11 +96,9 @@ export const ToolList = ({ state, filter }: { readonly state: PageState; readonl
     <>
       <Filter view="tools" value={filter} label="Find tools by name, server or description">
         {many(found.length, 'tool')}, {bytes(size)} in the list
-        {isCut &&
-          (whole?.total ?? value.total) > found.length &&
-          ` (of ${count(whole?.total ?? value.total)})`}
+        {total > found.length && ` (of ${count(total)})`}
       </Filter>
-      {found.length > 0 && (
+      {found.length > 0 ? (
         <Table
           label="Tools"
           columns={COLUMNS}
@@ -102,21 +106,24 @@ export const ToolList = ({ state, filter }: { readonly state: PageState; readonl
           keyOf={({ name }) => name}
           hrefOf={({ name }) => hrefOf('tools', name)}
         />
-      )}
-      {found.length === 0 && filter === '' && (
-        <Empty title="No tools yet">
-          <p>Servers list their tools when they were reached once. To add one:</p>
-          <Command text="mcp-proxy add NAME -- COMMAND" />
-        </Empty>
-      )}
-      {found.length === 0 && filter !== '' && (
-        <Empty title={`No tool fits “${filter.slice(0, 80)}”`}>
-          <WhyOf query={filter} />
-        </Empty>
+      ) : (
+        <NoTools filter={filter} />
       )}
     </>
   )
 }
+
+const NoTools = ({ filter }: { readonly filter: string }) =>
+  filter === '' ? (
+    <Empty title="No tools yet">
+      <p>Servers list their tools when they were reached once. To add one:</p>
+      <Command text="mcp-proxy add NAME -- COMMAND" />
+    </Empty>
+  ) : (
+    <Empty title={`No tool fits “${filter.slice(0, 80)}”`}>
+      <WhyOf query={filter} />
+    </Empty>
+  )
 
 const toolsOf = (server: object): number =>
   'items' in server ? ((server.items as { readonly tools?: number } | undefined)?.tools ?? 0) : 0
