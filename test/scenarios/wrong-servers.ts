@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
 import { createProxy } from '../../src/app/proxy.js'
 import { parseConfig } from '../../src/config/parse.js'
+import { troubles } from '../../src/ui/live/troubles.js'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { type ReadSample, readMetrics } from '../support/metrics.js'
 import { until } from '../support/processes.js'
@@ -26,6 +27,9 @@ const running = (code: string): object => ({
   start: 'eager',
 })
 
+/** However long it takes to look at all. */
+const HELD = { call: 'off', total: 'off' }
+
 type Samples = ReadonlyMap<string, readonly ReadSample[]>
 
 const has = (found: Samples, name: string, labels: Readonly<Record<string, string>>): boolean =>
@@ -43,6 +47,8 @@ const WAYS: Readonly<
       /** Undefined for what is no server of the proxy, as it cannot be. */
       readonly status: RegExp | undefined
       readonly why: RegExp
+      /** What the page calls it, and the command that it names. */
+      readonly page: readonly [kind: string, command: string]
     }
   >
 > = {
@@ -50,51 +56,61 @@ const WAYS: Readonly<
     metric: ['mcp_proxy_server_starts_total', { result: 'unavailable' }],
     status: /command not found/,
     why: /command not found/,
+    page: ['not found', 'mcp-proxy doctor --server missing'],
   },
   exits: {
     metric: ['mcp_proxy_server_starts_total', { result: 'disconnected' }],
     status: /exited with code 3/,
     why: /exited with code 3.*last wrote: out of cheese/,
+    page: ['exited', 'mcp-proxy logs exits'],
   },
   hangs: {
     metric: ['mcp_proxy_server_state', { state: 'starting' }],
     status: /"hangs".*has not answered for/,
     why: /has not answered for/,
+    page: ['hangs', 'mcp-proxy logs hangs'],
   },
   login: {
     metric: ['mcp_proxy_server_state', { state: 'needs-auth' }],
     status: /needs-auth.*needs a login/,
     why: /needs-login.*auth login login/,
+    page: ['needs-auth', 'mcp-proxy auth login login'],
   },
   gone: {
     metric: ['mcp_proxy_server_starts_total', { result: 'unavailable' }],
     status: /HTTP status 404 \(not found\)/,
     why: /HTTP status 404 \(not found\): check the path/,
+    page: ['HTTP 404', 'mcp-proxy doctor --server gone'],
   },
   noise: {
     metric: ['mcp_proxy_repairs_total', { kind: 'noise' }],
     status: /"noise".*wrote 1 line to stdout that is no message/,
     why: /wrote 1 line to stdout/,
+    page: ['noise', 'mcp-proxy logs noise'],
   },
   slow: {
     metric: ['mcp_proxy_server_requests_in_flight', {}],
     status: /"slow".*has taken \d+ s for a call so far/,
     why: /has taken \d+ s for a call/,
+    page: ['slow', 'mcp-proxy why slow'],
   },
   flaps: {
     metric: ['mcp_proxy_server_losses_total', { reason: 'disconnected' }],
     status: /"flapping".*was lost 3 times/,
     why: /was lost 3 times/,
+    page: ['flapping', 'mcp-proxy logs flaps'],
   },
   wrong: {
     metric: ['mcp_proxy_config_problems', { severity: 'error' }],
     status: undefined,
     why: /misconfigured.*found a number/,
+    page: ['misconfigured', 'mcp-proxy check'],
   },
   full: {
     metric: ['mcp_proxy_limit_hits_total', { limit: 'callsPerServer' }],
     status: /"limit".*limits\.callsPerServer 1 time/,
     why: /limits\.callsPerServer/,
+    page: ['limit', 'mcp-proxy why full'],
   },
 }
 
@@ -108,9 +124,9 @@ t.test(
       login: await saying(t, 401, { 'www-authenticate': 'Bearer' }),
       gone: await saying(t, 404),
       noise: running('console.log("Welcome to this server!"); setInterval(() => {}, 1e6)'),
-      ...{ slow: rawServer(), flaps: rawServer() },
+      ...{ slow: { ...rawServer(), timeouts: HELD }, flaps: rawServer() },
       wrong: { command: 5 },
-      full: { ...rawServer(), limits: { callsPerServer: 1 } },
+      full: { ...rawServer(), limits: { callsPerServer: 1 }, timeouts: HELD },
     }
     const { config, problems } = parseConfig(
       JSON.stringify({ mcpServers, startupWait: 0 }),
@@ -124,9 +140,18 @@ t.test(
     t.teardown(() => proxy.close())
     const client = new RawClient((await proxy.listen({ port: 0 })).url)
     await client.initialize()
-    for (const name of ['slow', 'full']) client.call(`wait ${name}`, `${name}__wait`).catch(() => undefined)
+    // A busy machine may start servers only after the proxy has given up waiting for them.
+    const reach = (name: string) =>
+      until(
+        async () => (await client.call(`reach ${name}`, `${name}__echo`)).last.message.result !== undefined,
+        `${name} to answer`,
+      )
+    for (const name of ['slow', 'full']) {
+      await reach(name)
+      client.call(`wait ${name}`, `${name}__wait`).catch(() => undefined)
+    }
     for (let n = 0; n < 3; n++) {
-      await client.call(`${n} echo`, 'flaps__echo')
+      await reach('flaps')
       await client.call(`${n} exit`, 'flaps__exit')
     }
     await until(
@@ -138,7 +163,7 @@ t.test(
       const answer = await api.answer({ method: 'GET', path, query: new URLSearchParams(query) } as Loose)
       return (answer as Loose).value
     }
-    for (const [name, { metric, status, why }] of Object.entries(WAYS)) {
+    for (const [name, { metric, status, why, page }] of Object.entries(WAYS)) {
       const labels = name === 'wrong' || name === 'full' ? metric[1] : { ...metric[1], server: name }
       await until(async () => {
         const page = await pages?.page(undefined)
@@ -149,6 +174,11 @@ t.test(
       await until(() => isSaid(proxy.status().servers), `${name} in the status`)
       await until(async () => isSaid((await ask('/servers')).servers), `${name} in the API`)
       await until(async () => why.test(JSON.stringify(await ask('/why', `q=${name}`))), `${name} in why`)
+      const isOnPage = async (): Promise<boolean> =>
+        troubles(proxy.status(), await ask('/servers')).some(
+          ({ about, kind, command }) => about === name && kind === page[0] && command === page[1],
+        )
+      await until(isOnPage, `${name} on the page`)
       t.pass(name)
     }
   },
