@@ -9,9 +9,11 @@ import { LimitCounters } from '../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { ClientHandler } from '../model/links.js'
 import { Admission, type Watch } from '../mux/calls/admission.js'
+import type { Sealer } from '../mux/input-required/retry/sealed-state.js'
 import { Router } from '../mux/router.js'
 import type { Inside } from './api/inside.js'
 import { type AuditLog, openAudit } from './audit-log.js'
+import { LateCluster } from './cluster/late-cluster.js'
 import { Connect } from './connect/connect.js'
 import { LocalSessions } from './control/sessions.js'
 import { Logins } from './credentials/logins.js'
@@ -28,7 +30,7 @@ import { SecretMasks } from './secret-masks.js'
 import { ServerRegistry } from './server-registry.js'
 import { ServerSwitches } from './server-switches.js'
 import { ServerCacheFiles } from './state/server-cache.js'
-import { createLazySealer, stateDir } from './state/state-key.js'
+import { createLazySealer, derivedStateKeys, stateDir } from './state/state-key.js'
 import { type ProxyStatus, proxyStatus, type StatusContext } from './status.js'
 import {
   createMetrics,
@@ -57,6 +59,9 @@ const SHED_PART = 16
 export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Proxy =>
   new RunningProxy(config, options)
 
+const stateKeysOf = ({ stateKeys, cluster }: ProxyConfig): readonly string[] =>
+  stateKeys.length > 0 ? stateKeys : derivedStateKeys(cluster?.keys ?? [])
+
 class RunningProxy implements Proxy {
   readonly children = new Children()
   readonly audit: AuditLog
@@ -82,6 +87,7 @@ class RunningProxy implements Proxy {
   readonly #cache: ServerCacheFiles | undefined
   readonly #logins: Logins
   readonly #connect: Connect
+  readonly #cluster: LateCluster | undefined
   readonly #dialer: Dialer
   readonly #router: Router
   readonly #admission: Admission
@@ -132,11 +138,14 @@ class RunningProxy implements Proxy {
     if (options.stateDir !== undefined && config.knownServers) {
       this.#cache = new ServerCacheFiles({ stateDir: options.stateDir, configOf, clock, log })
     }
-    this.#router = this.#createRouter(options)
+    const sealer = createLazySealer({ configured: stateKeysOf(config), dir: state, log })
+    this.#cluster = config.cluster && new LateCluster(config.cluster, sealer, { bounds, clock, log })
+    this.#router = this.#createRouter(options, sealer)
     this.#admission = new Admission(this.#router, clock, bounds, this.#watch())
     this.clientHandler = this.audit.wrap(metered(this.#admission.handler, this.#router.meter))
     this.api = lateApi(() => this.#inside())
     this.pageSessions = latePageSessions(state)
+    const cluster = this.#cluster
     this.#endpointContext = {
       ...{ handler: this.clientHandler, bounds, clock, log },
       isDraining: () => this.#admission.isShut,
@@ -146,6 +155,8 @@ class RunningProxy implements Proxy {
       ...{ status: () => this.status(), connect: this.#connect.context, views: this.views },
       ...{ onRefused: this.audit.onRefused, refused: this.#router.meter?.refused },
       ...{ metrics: this.metrics, api: this.api, pageSessions: this.pageSessions },
+      join: cluster && (() => cluster.join()),
+      cluster: () => cluster?.status(),
     }
     this.sessions = this.#add(new LocalSessions(this.#endpointContext, this.#admission.refusal))
     this.#memory = this.#watchMemory(log)
@@ -204,6 +215,7 @@ class RunningProxy implements Proxy {
       clock: this.#clock,
       startedMs: this.#startedMs,
       configStatus: this.#options.configStatus,
+      cluster: () => this.#cluster?.status(),
       config,
       refused: () => endpoints.reduce((sum, endpoint) => sum + (endpoint.refused?.() ?? 0), 0),
     }
@@ -294,8 +306,8 @@ class RunningProxy implements Proxy {
     return { meter, faults, tracer: this.#tracing?.tracer, slow }
   }
 
-  #createRouter(options: ProxyOptions): Router {
-    const { pageSize, startupWaitMs, stateKeys } = this.#config
+  #createRouter(options: ProxyOptions, sealer: Sealer): Router {
+    const { pageSize, startupWaitMs } = this.#config
     const log = this.#log
     return new Router({
       cache: this.#cache,
@@ -304,11 +316,7 @@ class RunningProxy implements Proxy {
       ...{ dial: this.#dialer.dial, clock: this.#clock },
       log,
       bounds: this.bounds,
-      sealer: createLazySealer({
-        configured: stateKeys,
-        dir: options.stateDir ?? stateDir(process.env),
-        log,
-      }),
+      ...{ sealer, replica: this.#cluster?.instance },
       ...{ pageSize, startupWaitMs, resultsMax: () => this.#config.resultsMax },
       listWaitMs: options.listWaitMs ?? LIST_WAIT_MS,
       onAsked: this.audit.onAsked,

@@ -1,5 +1,6 @@
 import type { Listed } from '../catalog/lists/listed.js'
 import { aliasOf } from '../catalog/names/names.js'
+import type { ClusterStatus } from '../cluster/cluster.js'
 import type { ProxyConfig, ServerConfig, WaitingServer } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
 import type { Hits, LimitCounters, Pressure } from '../kernel/limit-counters.js'
@@ -77,6 +78,8 @@ export interface StatusContext {
   readonly clock: Clock
   readonly startedMs: number
   readonly configStatus?: (() => ConfigStatus | undefined) | undefined
+  /** Undefined where there are no other replicas, and until they are joined. */
+  readonly cluster?: (() => ClusterStatus | undefined) | undefined
   readonly config: () => Pick<ProxyConfig, 'auth' | 'waiting'>
   /** How many credentials were refused. */
   readonly refused: () => number
@@ -307,6 +310,7 @@ export interface ProxyStatus {
   readonly auth: AuthStatus | undefined
   /** Undefined if the configuration is not from a file. */
   readonly config: ConfigStatus | undefined
+  readonly cluster?: ClusterStatus | undefined
 }
 
 export const proxyStatus = (context: StatusContext): ProxyStatus => {
@@ -331,5 +335,6 @@ export const proxyStatus = (context: StatusContext): ProxyStatus => {
     exposed: exposed(router),
     auth: authStatus(context),
     config: context.configStatus?.(),
+    cluster: context.cluster?.(),
   }
 }

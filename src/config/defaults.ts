@@ -51,6 +51,7 @@ export const DEFAULTS = {
   } as Omit<TracingConfig, 'endpoint' | 'headers'>,
   slowMs: Number.POSITIVE_INFINITY,
   credentialStore: 'file',
+  cluster: { leaseMs: 6000, lingerMs: 5000, prefix: 'mp' },
   knownServers: true,
   login: { oauth: 'auto', credentials: 'shared', signInTool: true },
   daemon: { idleMs: 10 * 60_000, shellEnv: true },

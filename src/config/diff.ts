@@ -54,6 +54,7 @@ const SETTINGS = {
   drainMs: 'drain',
   limits: 'limits',
   auth: 'auth',
+  cluster: 'cluster',
   audit: 'audit',
   logLevel: 'log.level',
   metrics: 'metrics',
@@ -71,8 +72,9 @@ const SETTINGS = {
 
 /** What is in force once another configuration is read: what needs a restart stays as it is. Pure. */
 export const configInForce = (running: ProxyConfig, next: ProxyConfig): ProxyConfig => {
-  const { listen, audit, stateKeys, credentialStore, daemon, knownServers, metrics, tracing } = running
-  const kept = { listen, audit, stateKeys, credentialStore, daemon, knownServers, metrics, tracing }
+  const { listen, cluster, audit, stateKeys, credentialStore, daemon } = running
+  const { knownServers, metrics, tracing } = running
+  const kept = { listen, cluster, audit, stateKeys, credentialStore, daemon, knownServers, metrics, tracing }
   return { ...next, ...kept, auth: authInForce(running.auth, next.auth) }
 }
 

@@ -3,6 +3,7 @@ import { createReport, type Report } from './file/problem.js'
 import { readTree } from './file/syntax.js'
 import { bareRecord, createLocator, type Item, repeated } from './file/tree.js'
 import { readAuth } from './read/auth.js'
+import { readCluster } from './read/cluster.js'
 import type { ReadContext } from './read/entry.js'
 import { readEnvFile } from './read/env-file.js'
 import { findServers } from './read/find-servers.js'
@@ -22,8 +23,8 @@ import type {
 
 /**
  * Resolves the text of a configuration file. Never throws: an invalid server is left out, an invalid setting
- * falls back to its default, and both are reported in `problems`. A mistake in `auth` makes the file
- * unusable: it must let in nobody who was meant to stay out.
+ * falls back to its default, and both are reported in `problems`. A mistake in `auth` or `cluster` makes the
+ * file unusable: it must let in nobody who was meant to stay out, and no replica may stand alone unawares.
  *
  * Variables are looked up in `env`, then in `envFile`, then in `later`, in its order. Whoever gives that can
  * learn of more values later, so that a server that lacks some is not invalid, but waits.
@@ -49,11 +50,13 @@ export function parseConfig(
   const settings = readSettings(contents.settings, context)
   const { disabled, ...servers } = readServers(contents.servers, context, later !== undefined)
   const access = readAuth(contents.settings, context)
-  if (access === 'invalid') return { config: undefined, problems: report.problems, disabled }
+  const cluster = readCluster(contents.settings, context)
+  if (access === 'invalid' || cluster === 'invalid')
+    return { config: undefined, problems: report.problems, disabled }
   checkUsers(contents.servers, { config: servers.servers, auth: access }, report)
   const { problems } = report
   const variables = context.variables.map(found => ({ ...found, from: originOf(found, sources) }))
-  return { config: { ...servers, ...settings, auth: access, variables }, problems, disabled }
+  return { config: { ...servers, ...settings, auth: access, cluster, variables }, problems, disabled }
 }
 
 /** What is found first counts. */

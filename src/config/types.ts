@@ -421,6 +421,27 @@ export interface WaitingServer {
   readonly lacks: readonly string[]
 }
 
+/** How several replicas of `serve` are one proxy. */
+export interface ClusterConfig {
+  /** Of Redis or Valkey; may hold a password. */
+  readonly url: string
+  /** Secret. 32 bytes in base64 each; the first one seals, all of them open. */
+  readonly keys: readonly string[]
+  readonly peer: {
+    readonly listen: { readonly host: string; readonly port: number }
+    /** What the others connect to; undefined for what is listened on. */
+    readonly advertise: { readonly host: string; readonly port: number } | undefined
+    /** Absolute paths of files in PEM. */
+    readonly tls: { readonly cert: string; readonly key: string; readonly ca: string } | undefined
+  }
+  /** How long a replica counts as alive after it was last heard of. */
+  readonly leaseMs: number
+  /** How long a replica that ends still takes clients. */
+  readonly lingerMs: number
+  /** What the names of all keys begin with. */
+  readonly prefix: string
+}
+
 /** A whole file, resolved. */
 export interface ProxyConfig {
   /** Those that are enabled and valid, in the order of the file. */
@@ -438,6 +459,8 @@ export interface ProxyConfig {
   readonly limits: Limits
   /** Undefined if nobody has to prove anything. */
   readonly auth: AuthConfig | undefined
+  /** Undefined where one process is the proxy. */
+  readonly cluster: ClusterConfig | undefined
   /** Undefined if nothing is written down about calls. */
   readonly audit: AuditConfig | undefined
   readonly logLevel: LogLevel

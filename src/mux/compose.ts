@@ -48,6 +48,8 @@ export interface RouterOptions {
   /** The defaults if absent. */
   readonly bounds?: LimitCounters | undefined
   readonly sealer: Sealer
+  /** By which states name this process, where others have to find it. */
+  readonly replica?: string | undefined
   readonly pageSize: number
   /** How long `initialize` waits for servers. */
   readonly startupWaitMs: number
@@ -105,7 +107,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   const callMeter = createCallMeter(options, catalog)
   const faults = new FaultLog({ log, nowMs: () => clock.nowMs(), stateOf: stateIn(pool) })
 
-  const states = new RequestStates(sealer)
+  const states = new RequestStates(sealer, options.replica)
   const urlElicitations = new UrlElicitations(clock)
   const deferredRoots = new DeferredRoots(clock, states)
   const onParked = callMeter && ((ms: number) => callMeter.waited('parked', ms))

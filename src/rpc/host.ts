@@ -5,6 +5,8 @@ import type { Logger } from '../kernel/logger.js'
 import type { Arrival, ClientHandler, Via } from '../model/links.js'
 import type { Identity } from '../model/peer.js'
 import type { OutgoingMessage } from '../wire/message-parts.js'
+import type { Relay } from '../wire/relay.js'
+import type { SessionDirectory } from './directory.js'
 
 /** PORT. Where everything that is said about one request of a client goes, ending with its answer. */
 export interface ReplyStream {
@@ -63,4 +65,7 @@ export interface ListenerOptions extends UplinkOptions {
   readonly challenge?: ScopeChallenge | undefined
   /** Whether answers depend on who asks, so that nobody may keep them for others. */
   readonly isPrivate?: boolean | undefined
+  /** Both are there with several replicas only. */
+  readonly relay?: Relay | undefined
+  readonly directory?: SessionDirectory | undefined
 }

@@ -1,4 +1,5 @@
 import type { Views } from '../../catalog/views/views.js'
+import type { ClusterStatus, RelayedFace } from '../../cluster/cluster.js'
 import type { AuthConfig, ListenConfig, ProxyConfig } from '../../config/types.js'
 import {
   createHttpListener,
@@ -12,11 +13,12 @@ import { ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
 import type { NodeHandler, RefusedRequest, UpgradeHandler } from '../../transport/http/gate.js'
 import { listenHttp } from '../../transport/http/server.js'
 import type { WsServer } from '../../transport/ws/server.js'
-import type { HttpHandler } from '../../wire/http.js'
+import type { HttpHandler, HttpRequest } from '../../wire/http.js'
 import { encodeError } from '../../wire/jsonrpc.js'
 import type { Api } from '../api/api.js'
 import type { PageSessions } from '../api/page-sessions.js'
 import type { ResourceServer } from '../auth/resource-server.js'
+import type { Joined } from '../cluster/join.js'
 import { type ConnectContext, type ConnectEndpoint, createConnectEndpoint } from '../connect/endpoint.js'
 import { IDENTITY } from '../identity.js'
 import { lateModule } from '../late-module.js'
@@ -51,6 +53,8 @@ export interface HttpEndpoints {
 
 const [MCP_PATH, SSE_PATH, MESSAGES_PATH, WS_PATH] = FACES
 /** Open to everybody: their answers are no secret. */
+type ListenerOptions = Parameters<typeof createHttpListener>[0]
+
 const HEALTH_PATHS = new Set(['/healthz', '/readyz'])
 
 export interface EndpointContext extends ChannelContext {
@@ -70,14 +74,27 @@ export interface EndpointContext extends ChannelContext {
   readonly metrics: (() => Promise<MetricsPages>) | undefined
   readonly api: () => Promise<Api>
   readonly pageSessions: () => PageSessions
+  /** Joins the other replicas; undefined where there are none. */
+  readonly join: (() => Promise<Joined>) | undefined
+  readonly cluster: () => ClusterStatus | undefined
 }
 
 /** Serves all endpoints and pages on one port. Rejects with a Fault `unavailable` if it cannot listen. */
 export const serveHttp = async (listen: ListenConfig, context: EndpointContext): Promise<HttpEndpoints> => {
   const { onRefused, bounds, refused, log, clock } = context
+  const joined = await context.join?.()
   const { entry, principalAt, opened, resourceServer } = createCallers(listen, context)
-  const { http, sse, ws } = createListeners(listen, context, scopes =>
-    resourceServer()?.insufficientScope(MCP_PATH, scopes),
+  const { http, sse, ws } = createListeners(
+    listen,
+    { ...context, relay: joined?.cluster.relay, directory: joined?.cluster.directory },
+    scopes => resourceServer()?.insufficientScope(MCP_PATH, scopes),
+  )
+  joined?.serves(path =>
+    relayedFace(
+      facePathOf(path, () => true),
+      http,
+      sse,
+    ),
   )
   const { links } = context.connect
   let origin = ''
@@ -124,9 +141,25 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
       links.closed(origin)
       for (const part of [http, sse, connect, resourceServer()?.authServer]) part?.close()
       await ws?.close()
+      await joined?.close()
       await listener.close()
     },
   }
+}
+
+/** What serves requests that another replica passed on. */
+const relayedFace = (
+  path: string,
+  http: HttpListener,
+  sse: SseListener | undefined,
+): RelayedFace | undefined => {
+  if (path === MCP_PATH) {
+    const sessionOf = ({ headers }: HttpRequest) => headers['mcp-session-id']
+    return { serve: http.relayed, has: id => http.has(id), sessionOf }
+  }
+  if (path !== MESSAGES_PATH || sse === undefined) return undefined
+  const sessionOf = ({ query }: HttpRequest) => query.get('sessionId') ?? ''
+  return { serve: sse.relayed, has: id => sse.has(id), sessionOf }
 }
 
 const connectEndpoint = (
@@ -154,8 +187,8 @@ const renewCallers = (
 
 const createListeners = (
   listen: ListenConfig,
-  context: EndpointContext,
-  challenge: Parameters<typeof createHttpListener>[0]['challenge'],
+  context: EndpointContext & Pick<ListenerOptions, 'relay' | 'directory'>,
+  challenge: ListenerOptions['challenge'],
 ) => {
   const http = createHttpListener({
     ...context,

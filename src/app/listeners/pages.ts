@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import express from 'express'
 import { unknownView, type Views } from '../../catalog/views/views.js'
+import type { ClusterStatus } from '../../cluster/cluster.js'
 import type { LimitCounters, Pressure } from '../../kernel/limit-counters.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
 import type { Api } from '../api/api.js'
@@ -20,6 +21,8 @@ export interface PagesContext {
   readonly isDraining: () => boolean
   readonly bounds: Pick<LimitCounters, 'pressure'>
   readonly status: () => ProxyStatus
+  /** Undefined where there are no other replicas. */
+  readonly cluster: () => ClusterStatus | undefined
   readonly metrics: (() => Promise<MetricsPages>) | undefined
   readonly api: () => Promise<Api>
   readonly pageSessions: () => PageSessions
@@ -34,7 +37,7 @@ const UNREADY: Pressure = 4
 
 /** Serves health and status pages beside the MCP endpoints. */
 export const createPages = (context: PagesContext): NodeHandler => {
-  const { resourceServer, connect, isDraining, bounds, status, metrics, views } = context
+  const { resourceServer, connect, isDraining, bounds, status, metrics, views, cluster } = context
   const app = express()
   app.disable('x-powered-by')
   // Unexpected errors are shown without their stack.
@@ -52,9 +55,13 @@ export const createPages = (context: PagesContext): NodeHandler => {
     response.json({ status: bounds.pressure >= DEGRADED ? 'degraded' : 'ok' })
   })
   app.get('/readyz', (_request, response) => {
-    if (isDraining()) response.status(503).json({ status: 'draining' })
-    else if (bounds.pressure >= UNREADY) response.status(503).json({ status: 'overloaded' })
-    else response.json({ status: bounds.pressure >= DEGRADED ? 'degraded' : 'ready' })
+    const { engine, state = 'ready' } = cluster() ?? {}
+    const say = (code: number, word: string): void =>
+      void response.status(code).json({ status: word, engine })
+    if (isDraining() || state === 'draining') say(503, 'draining')
+    else if (bounds.pressure >= UNREADY) say(503, 'overloaded')
+    else if (state === 'fenced' || state === 'keys') say(503, state)
+    else say(200, bounds.pressure >= DEGRADED ? 'degraded' : state)
   })
   app.get('/status', async (request, response) => {
     const refusal = await refuseStatus(request, resourceServer())

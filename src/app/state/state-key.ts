@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
@@ -42,6 +42,15 @@ const keyIn = (bytes: Buffer | undefined): Uint8Array | undefined => {
   const key = Buffer.from(text, 'base64')
   return key.length === KEY_BYTES && key.toString('base64') === text ? key : undefined
 }
+
+/** The keys for request states of replicas that have others in common; in base64, as those are. */
+export const derivedStateKeys = (keys: readonly string[]): readonly string[] =>
+  keys.map(key => {
+    const secret = Buffer.from(key, 'base64')
+    return Buffer.from(hkdfSync('sha256', secret, '', 'mcp-proxy cluster request-state', KEY_BYTES)).toString(
+      'base64',
+    )
+  })
 
 export interface KeySource {
   /** Each 32 bytes in base64, the newest first. */

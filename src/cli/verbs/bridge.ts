@@ -122,6 +122,7 @@ export const bridge = defineVerb({
       knownServers: DEFAULTS.knownServers,
       limits: DEFAULTS.limits,
       auth: undefined,
+      cluster: undefined,
       audit: undefined,
       logLevel: DEFAULTS.logLevel,
       variables: [],

@@ -3,15 +3,13 @@ import { DEFAULTS } from '../defaults.js'
 import { type Item, members } from '../file/tree.js'
 import type { SettingsValues } from '../schema/validate.js'
 import type { MetricsConfig } from '../types.js'
+import { readAddress } from './address.js'
 import type { ReadContext } from './entry.js'
 import { expandedWhole } from './variables.js'
 
 /** Whether a setting stands there as `false`, which switches all of it off. */
 export const isOff = (key: string, item: Item | undefined): boolean =>
   key === 'metrics' && item?.node.type === 'boolean' && item.node.value === false
-
-const ADDRESS = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/i
-const MOST_PORT = 65_535
 
 /** What is counted; a place to listen that is no address is reported, and then there is none. */
 export const readMetrics = (
@@ -21,7 +19,7 @@ export const readMetrics = (
 ): MetricsConfig | undefined => {
   if (isOff('metrics', item)) return undefined
   const token = textAt(given('token', item, values), context)
-  const listen = readAddress(given('listen', item, values), context)
+  const listen = addressAt(given('listen', item, values), context)
   const listenItem = members(item).get('listen')
   if (listen !== undefined && listenItem !== undefined && isOpen(listen, token)) {
     context.report.error(listenItem, {
@@ -55,15 +53,10 @@ const textAt = (item: Item | undefined, context: ReadContext): string | undefine
   return context.report.errors > errors || text === '' ? undefined : text
 }
 
-const readAddress = (item: Item | undefined, context: ReadContext): MetricsConfig['listen'] => {
+const LISTEN_MEND = 'Write both, such as "127.0.0.1:9464"; until then there is no such address.'
+
+const addressAt = (item: Item | undefined, context: ReadContext): MetricsConfig['listen'] => {
   const text = textAt(item, context)
   if (item === undefined || text === undefined) return undefined
-  const parts = ADDRESS.exec(text)
-  const port = Number(parts?.[3])
-  if (parts !== null && port <= MOST_PORT) return { host: parts[1] ?? parts[2] ?? '', port }
-  context.report.error(item, {
-    message: 'this is not an address with a port',
-    mend: 'Write both, such as "127.0.0.1:9464"; until then there is no such address.',
-  })
-  return undefined
+  return readAddress(text, item, { context, mend: LISTEN_MEND })
 }

@@ -18,6 +18,7 @@ export const secretsOf = ({
   variables,
   metrics,
   tracing,
+  cluster,
 }: ProxyConfig): readonly string[] => {
   const expanded = variables.filter(({ name, value }) => !SYSTEM_NAME.test(name) && !COMMON.test(value))
   const all = [
@@ -25,6 +26,7 @@ export const secretsOf = ({
     ...stateKeys,
     ...(metrics?.token === undefined ? [] : [metrics.token]),
     ...(typeof tracing === 'object' ? [...inAddress(tracing.endpoint), ...inValues(tracing.headers)] : []),
+    ...(cluster === undefined ? [] : [...cluster.keys, ...inAddress(cluster.url)]),
     ...inAuth(auth),
     ...servers.flatMap(({ transport, oauth }) => [...inTransport(transport), ...inOAuth(oauth)]),
   ]

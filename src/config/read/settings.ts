@@ -3,12 +3,13 @@ import { isObject } from '../../kernel/object.js'
 import { isNamedPipe, socketPathOf } from '../../kernel/socket-path.js'
 import { DEFAULTS } from '../defaults.js'
 import { valueOf } from '../file/syntax.js'
-import { type Item, itemAt, members } from '../file/tree.js'
+import { type Item, members } from '../file/tree.js'
 import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import { KEYS } from '../schema/validate.generated.js'
 import { type SettingsValues, validateSettings } from '../schema/validate.js'
 import type { AuditConfig, DaemonConfig, ListenConfig, ProxyConfig } from '../types.js'
 import { type ReadContext, reportMisfits } from './entry.js'
+import { readKeys } from './keys.js'
 import { isOff, readMetrics } from './metrics.js'
 import { durationReader, readLimits } from './quantity.js'
 import { readTracing } from './tracing.js'
@@ -19,7 +20,7 @@ import { readViews } from './views.js'
 export const readSettings = (
   items: ReadonlyMap<string, Item>,
   context: ReadContext,
-): Omit<ProxyConfig, 'servers' | 'waiting' | 'variables' | 'auth'> => {
+): Omit<ProxyConfig, 'servers' | 'waiting' | 'variables' | 'auth' | 'cluster'> => {
   const { report } = context
   for (const key of [
     'listen',
@@ -97,7 +98,7 @@ const readAudit = (
 }
 
 /** Read by themselves: nothing of them may fall back to a default. */
-const APART = new Set(['auth', 'views', 'clients'])
+const APART = new Set(['auth', 'cluster', 'views', 'clients'])
 
 const checkedSettings = (items: ReadonlyMap<string, Item>, { report }: ReadContext): SettingsValues => {
   const known = [...items].filter(([key]) => KEYS.root.includes(key) && !APART.has(key))
@@ -173,34 +174,9 @@ const readSocket = (item: Item, context: ReadContext): string | undefined => {
   return path
 }
 
-const KEY_BYTES = 32
-const KEY_MEND =
-  'Write 32 random bytes in base64, such as `openssl rand -base64 32` prints; until then this key is not used.'
-
-/** The valid keys of `requestState`; others are reported, without their values. */
+/** The valid keys of `requestState`. */
 const readStateKeys = (
   item: Item | undefined,
   values: SettingsValues['requestState'],
   context: ReadContext,
-): readonly string[] => {
-  const keys = values?.keys ?? []
-  if (item === undefined) return []
-  const seen = new Set<string>()
-  return keys.flatMap((_, index) => {
-    const place = itemAt(item, ['keys', String(index)])
-    const errors = context.report.errors
-    const text = expandedWhole(String(place.node.value), place, context).trim()
-    if (context.report.errors > errors) return []
-    const bytes = Buffer.from(text, 'base64')
-    const key = bytes.toString('base64')
-    const isKey = bytes.length === KEY_BYTES && (text === key || text === key.replace(/=+$/, ''))
-    if (!isKey) context.report.error(place, { message: 'this is not a key of 32 bytes', mend: KEY_MEND })
-    else if (seen.has(key))
-      context.report.warning(place, { message: 'this key stands here twice', mend: 'Keep one of them.' })
-    else {
-      seen.add(key)
-      return [key]
-    }
-    return []
-  })
-}
+): readonly string[] => (item === undefined ? [] : readKeys(item, values?.keys ?? [], context))

@@ -16,7 +16,7 @@ export const jsonSchemaText = (): string => `${JSON.stringify(createJsonSchema()
 
 /** The schemas from which the validator is generated: without texts for editors, but with `mend`. */
 export const createCheckedSchemas = () => {
-  const { properties: { mcpServers, auth, ...beside } = {} } = without(
+  const { properties: { mcpServers, auth, cluster, ...beside } = {} } = without(
     ['description', 'default'],
     annotatedSchema(),
   )
@@ -32,19 +32,22 @@ export const createCheckedSchemas = () => {
       tracing: part(beside['tracing']?.anyOf?.[0]),
     },
   }
-  return { server, settings, auth: part(auth) }
+  return { server, settings, auth: part(auth), cluster: part(cluster) }
 }
 
 /** The keys that each object of a file may have. */
 export const createKeys = () => {
-  const { server, settings } = createCheckedSchemas()
+  const { server, settings, cluster } = createCheckedSchemas()
   const names = (schema: JsonSchema): string[] => Object.keys(schema.properties ?? {})
   const of = (schema: JsonSchema, name: string): JsonSchema => part(schema.properties?.[name])
   const tools = of(server, 'tools')
   const oauth = part(of(server, 'oauth').anyOf?.at(-1))
   const view = part(of(settings, 'views').additionalProperties)
   return {
-    root: [...names(settings), 'auth', 'mcpServers'],
+    root: [...names(settings), 'auth', 'cluster', 'mcpServers'],
+    cluster: names(cluster),
+    clusterPeer: names(of(cluster, 'peer')),
+    clusterTls: names(of(of(cluster, 'peer'), 'tls')),
     listen: names(of(settings, 'listen')),
     log: names(of(settings, 'log')),
     metrics: names(of(settings, 'metrics')),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { DEFAULTS } from '../defaults.js'
 import { auth } from './auth.js'
+import { cluster } from './cluster.js'
 import { limits } from './limits.js'
 import { server } from './server.js'
 import { flag, limit, objectMend, text, texts, wait, whole } from './values.js'
@@ -222,6 +223,7 @@ export const settings = z.object({
     default: 'secrets.env',
   }),
   auth: auth.optional().describe('Who may come in, and for what; without it, nobody has to prove anything.'),
+  cluster: cluster.optional().describe('How several replicas of "serve" are one proxy.'),
   audit: text('Write "off", "stderr", or the path of a file.').optional().meta({
     description: 'Where a line about each call is written: "off", "stderr", or the path of a file.',
     default: DEFAULTS.audit,

@@ -5,6 +5,7 @@ import type { createKeys } from './json-schema.js'
 
 export declare const server: ValidateFunction
 export declare const auth: ValidateFunction
+export declare const cluster: ValidateFunction
 export declare const settings: ValidateFunction
 /** The keys that each object of a file may have. */
 export declare const KEYS: Readonly<ReturnType<typeof createKeys>>

@@ -1,6 +1,7 @@
 import type { AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv'
 import type { z } from 'zod'
 import type { auth } from './auth.js'
+import type { cluster } from './cluster.js'
 import type { settings } from './schema.js'
 import type { server } from './server.js'
 import * as generated from './validate.generated.js'
@@ -26,11 +27,16 @@ export type SettingsValues = z.infer<typeof settings>
 
 export type AuthValues = z.infer<typeof auth>
 
+export type ClusterValues = z.infer<typeof cluster>
+
 export const validateAuth = (value: unknown): Validated<AuthValues> => validate(generated.auth, value)
+
+export const validateCluster = (value: unknown): Validated<ClusterValues> =>
+  validate(generated.cluster, value)
 
 export const validateServer = (value: unknown): Validated<ServerValues> => validate(generated.server, value)
 
-/** Validates everything beside the servers and `auth`; "listen" in its long form only. */
+/** Validates everything beside the servers, `auth` and `cluster`; "listen" in its long form only. */
 export const validateSettings = (value: unknown): Validated<SettingsValues> =>
   validate(generated.settings, value)
 

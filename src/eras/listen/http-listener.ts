@@ -1,10 +1,13 @@
 import type { RenewCaller } from '../../kernel/caller.js'
+import { textMember } from '../../kernel/json/text.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { ListenerOptions } from '../../rpc/host.js'
 import { refuse, refuseWith } from '../../rpc/http/errors.js'
 import { classifyWithin } from '../../wire/classify.js'
 import { acceptedTypes, mediaTypeOf } from '../../wire/http/headers.js'
 import type { HttpExchange, HttpHandler } from '../../wire/http.js'
+import type { Message } from '../../wire/jsonrpc.js'
+import type { Relay } from '../../wire/relay.js'
 import { eraOf, eraOfMethod } from '../detect/inbound.js'
 import { LegacyHttpListener } from '../legacy/client-side/http-listener.js'
 import { ModernHttpListener } from '../modern/client-side/http-listener.js'
@@ -15,6 +18,10 @@ const SWEEP_MS = 1000
 /** An MCP endpoint over HTTP; to be closed when the proxy ends. */
 export interface HttpListener {
   readonly handle: HttpHandler
+  /** Serves what another replica passed on: a session that is here, or a call that waits here. */
+  readonly relayed: HttpHandler
+  /** Whether a session of a legacy client is here. */
+  has(id: string): boolean
   /** Sessions of legacy clients; modern requests have none. */
   readonly sessions: number
   /** Frees memory by ending sessions that seem abandoned. */
@@ -41,12 +48,26 @@ export const createHttpListener = (options: ListenerOptions): HttpListener => {
       modern.sweep()
     }),
   ]
+  const { relay } = options
   let isClosed = false
-  return {
-    handle(request, responder) {
+  const serving =
+    (listeners: Listeners): HttpHandler =>
+    (request, responder) => {
       if (isClosed) refuse(responder, 503, 'The proxy is shutting down', { code: -32603 })
-      else handle({ legacy, modern, bounds }, { request, responder, accepts: acceptedTypes(request.headers) })
-    },
+      else handle(listeners, { request, responder, accepts: acceptedTypes(request.headers) })
+    }
+  const serve = serving({ legacy, modern, bounds })
+  const parked =
+    relay &&
+    ((state: string, { request, responder }: HttpExchange) =>
+      relay.parked(state, { request, responder, serve }))
+  return {
+    handle:
+      relay === undefined
+        ? serve
+        : relaying(relay, legacy, { ours: serving({ legacy, modern, bounds, parked }), serve }),
+    relayed: serve,
+    has: id => legacy.has(id),
     get sessions() {
       return legacy.sessions
     },
@@ -66,10 +87,25 @@ export const createHttpListener = (options: ListenerOptions): HttpListener => {
   }
 }
 
+/** Before anything of a request is read: what goes to another replica is its business. */
+const relaying =
+  (
+    relay: Relay,
+    legacy: LegacyHttpListener,
+    { ours, serve }: { readonly ours: HttpHandler; readonly serve: HttpHandler },
+  ): HttpHandler =>
+  (request, responder) => {
+    const id = request.headers['mcp-session-id']
+    const isHere = id === undefined || (relay.isSure && legacy.has(id))
+    if (isHere || !relay.session(id, { request, responder, serve })) ours(request, responder)
+  }
+
 interface Listeners {
   readonly legacy: LegacyHttpListener
   readonly modern: ModernHttpListener
   readonly bounds: LimitCounters
+  /** Takes a request whose call waits in another replica; undefined where there is none. */
+  readonly parked?: ((state: string, exchange: HttpExchange) => boolean) | undefined
 }
 
 const handle = (listeners: Listeners, exchange: HttpExchange): void => {
@@ -98,12 +134,13 @@ const passesGuards = ({ request: { headers }, responder, accepts }: HttpExchange
   return false
 }
 
-const post = ({ legacy, modern, bounds }: Listeners, exchange: HttpExchange): void => {
+const post = ({ legacy, modern, bounds, parked }: Listeners, exchange: HttpExchange): void => {
   const { request, responder } = exchange
   const verdict = eraOf(classifyWithin(request.body, bounds), request.headers)
   switch (verdict.is) {
     case 'modern':
-      modern.message(verdict.message, exchange)
+      if (parked === undefined || !parked(stateIn(verdict.message), exchange))
+        modern.message(verdict.message, exchange)
       return
     case 'initialize':
       legacy.initialize(verdict.message, exchange)
@@ -124,3 +161,7 @@ const post = ({ legacy, modern, bounds }: Listeners, exchange: HttpExchange): vo
       refuseWith(responder, verdict.status, verdict)
   }
 }
+
+/** What a retry brings along, sealed (2026-07-28, basic/patterns/mrtr); empty for all other requests. */
+const stateIn = (message: Message): string =>
+  (message.kind === 'request' && message.params && textMember(message.params, 'requestState')) || ''

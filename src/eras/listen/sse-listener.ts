@@ -1,5 +1,6 @@
 import type { RenewCaller } from '../../kernel/caller.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
+import { NO_CAPABILITIES } from '../../model/peer.js'
 import { faultText } from '../../model/rpc-error.js'
 import type { ListenerOptions } from '../../rpc/host.js'
 import { refuse, refuseWith } from '../../rpc/http/errors.js'
@@ -12,6 +13,8 @@ import { type PipeListener, servePipe } from './pipe-listener.js'
 
 const KEEP_ALIVE_MS = 15_000
 const SWEEP_MS = 1000
+/** The revision of the transport. */
+const FIRST = '2024-11-05'
 
 /** What HTTP+SSE needs besides what Streamable HTTP needs. */
 export interface SseListenerOptions extends ListenerOptions {
@@ -25,6 +28,10 @@ export interface SseListener {
   readonly stream: HttpHandler
   /** POST takes one message of the client. */
   readonly messages: HttpHandler
+  /** The same for what another replica passed on. */
+  readonly relayed: HttpHandler
+  /** Whether a session is here. */
+  has(id: string): boolean
   readonly sessions: number
   /** Applies other rules: what was opened with a credential that is no longer good ends. */
   renewCallers(renew: RenewCaller): void
@@ -39,7 +46,7 @@ interface Served {
 
 /** Serves the HTTP+SSE transport (2024-11-05, basic/transports): one endpoint to listen, one to send. */
 export const createSseListener = (options: SseListenerOptions): SseListener => {
-  const { clock } = options
+  const { clock, relay } = options
   const served = new Map<string, Served>()
   const endpoints = new SseEndpoints(options, served)
   const timers = [
@@ -52,7 +59,15 @@ export const createSseListener = (options: SseListenerOptions): SseListener => {
   ]
   return {
     stream: (request, responder) => endpoints.stream(request, responder),
-    messages: (request, responder) => endpoints.message(request, responder),
+    messages: (request, responder) => {
+      const id = request.query.get('sessionId') ?? ''
+      const serve: HttpHandler = (...served) => endpoints.message(...served)
+      // A session ends with its stream: nobody could take it over.
+      if (relay === undefined || served.has(id) || !relay.session(id, { request, responder, serve }))
+        serve(request, responder)
+    },
+    relayed: (request, responder) => endpoints.message(request, responder),
+    has: id => served.has(id),
     get sessions() {
       return served.size
     },
@@ -99,7 +114,8 @@ class SseEndpoints {
     const { principal } = caller
     const { messagesPath = '/messages', clock, log } = this.#options
     const path = caller.view === undefined ? messagesPath : `${messagesPath}/${caller.view}`
-    const session = new SseSession(responder, path, { principal, clock, log, bounds: this.#bounds })
+    const id = this.#options.directory?.newId({ principal, revision: FIRST, capabilities: NO_CAPABILITIES })
+    const session = new SseSession(responder, path, { id, principal, clock, log, bounds: this.#bounds })
     const pipe = servePipe(session, caller, { ...this.#options, speaks: 'legacy', arrival: request })
     this.#served.set(session.id, { session, pipe, view: caller.view })
     this.#quota.came(principal)

@@ -14,6 +14,8 @@ export interface HttpClientOptions {
   readonly connectTimeoutMs?: number
   /** From the request to the status line; no limit by default, because the caller has its own. */
   readonly headersTimeoutMs?: number
+  /** PEM: who we are, and the authority whose servers are trusted in place of the usual ones. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string } | undefined
 }
 
 type Controller = Dispatcher.DispatchController
@@ -27,11 +29,11 @@ const DISCARD_MS = 1000
 
 /** Creates an HTTP client for remote servers: it keeps connections, and a body may stay silent for hours. */
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
-  const { connectTimeoutMs = 10_000, headersTimeoutMs = 0 } = options
+  const { connectTimeoutMs = 10_000, headersTimeoutMs = 0, tls } = options
   // Each event stream needs a connection of its own; their number is bounded by the limits of sessions and
   // servers.
   const dispatcher = new Agent({
-    connect: { timeout: connectTimeoutMs },
+    connect: { timeout: connectTimeoutMs, ...tls },
     headersTimeout: headersTimeoutMs,
     bodyTimeout: 0,
   })

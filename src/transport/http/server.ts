@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders, IncomingMessage, type Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Fault, systemCode } from '../../kernel/faults.js'
@@ -15,6 +16,8 @@ export interface HttpServerOptions extends Omit<GateOptions, 'bounds'> {
   readonly bounds?: LimitCounters | undefined
   /** How long `close` waits for open responses. */
   readonly drainMs?: number
+  /** PEM. With it only clients are let in whose certificate this authority signed. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string } | undefined
 }
 
 export interface HttpListener {
@@ -108,7 +111,8 @@ const wantsWebSocket = ({ connection, upgrade }: IncomingHttpHeaders): boolean =
 function createNodeServer(options: HttpServerOptions, gate: HttpGate, bounds: LimitCounters): Server {
   const { connections, headers, headersTime, keepAliveTime, requestTime } = bounds.max
   // None of these times ends a response that is being written, such as an event stream.
-  const server = createServer({
+  const { tls } = options
+  const settings = {
     maxHeaderSize: headers,
     headersTimeout: headersTime,
     requestTimeout: requestTime,
@@ -117,7 +121,11 @@ function createNodeServer(options: HttpServerOptions, gate: HttpGate, bounds: Li
     connectionsCheckingInterval: Math.max(50, Math.min(headersTime, 1000)),
     noDelay: true,
     ...(options.upgrade !== undefined && { IncomingMessage: upgradable(gate.pending) }),
-  })
+  }
+  const server: Server =
+    tls === undefined
+      ? createServer(settings)
+      : createTlsServer({ ...settings, ...tls, requestCert: true, rejectUnauthorized: true })
   const maxConnections = Math.min(connections, connectionsThatFit())
   server.maxConnections = maxConnections
   server.on('request', gate.onRequest)

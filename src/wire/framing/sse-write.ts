@@ -37,7 +37,7 @@ export function sseEvent({ id, event, data, retryMs }: SseEventToWrite): Message
   return { head: Buffer.from(head).toString('latin1'), body, tail: END }
 }
 
-/** The event of one message, which is on one line; `id` is one that we made, of digits and points. */
+/** The event of one message, which is on one line; `id` is one that we made, without line breaks. */
 export function messageEvent(message: OutgoingMessage, id?: string): MessageParts {
   const start = id === undefined ? MESSAGE : `id: ${id}\n${MESSAGE}`
   return Buffer.isBuffer(message)

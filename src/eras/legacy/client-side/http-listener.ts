@@ -6,6 +6,7 @@ import { LinkedList } from '../../../kernel/linked-list.js'
 import { insufficientScope } from '../../../model/access.js'
 import { isLegacyRevision } from '../../../model/revision.js'
 import { faultText } from '../../../model/rpc-error.js'
+import type { Adopted, SessionDirectory, SessionHost } from '../../../rpc/directory.js'
 import { type ListenerOptions, REVOKED } from '../../../rpc/host.js'
 import { refuse, refuseForScopes, refuseWith, statusOfFull } from '../../../rpc/http/errors.js'
 import { tokenOf } from '../../../rpc/progress-token.js'
@@ -14,9 +15,10 @@ import type { Classified } from '../../../wire/classify.js'
 import type { AcceptedTypes, HttpExchange } from '../../../wire/http.js'
 import type { Message } from '../../../wire/jsonrpc.js'
 import { batchError, isAnswered, runBatch, SILENT, toolsCalledIn } from './batch.js'
-import { HttpSession, REST_MS } from './http-session.js'
+import { HttpSession, type HttpShared, REST_MS } from './http-session.js'
 import type { LiveStream } from './http-streams.js'
 import { ReplayTotal } from './replay.js'
+import { sayAgain } from './session-state.js'
 
 /** An `Mcp-Session-Id` or `Last-Event-ID` that is longer cannot be ours. */
 const HANDLE_CHARS = 256
@@ -25,7 +27,7 @@ const HANDLE_CHARS = 256
 const TALKATIVE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 /** Serves an endpoint for the revisions with sessions (2025-03-26 to 2025-11-25, "Streamable HTTP"). */
-export class LegacyHttpListener {
+export class LegacyHttpListener implements SessionHost {
   readonly #options: ListenerOptions
   readonly #sessions: HttpSessions
   readonly #live = new LinkedList<LiveStream>()
@@ -34,11 +36,40 @@ export class LegacyHttpListener {
   constructor(options: ListenerOptions) {
     this.#options = options
     this.#bounds = options.bounds ?? new LimitCounters()
-    this.#sessions = new HttpSessions(options.clock, this.#bounds)
+    this.#sessions = new HttpSessions(options.clock, this.#bounds, options.directory)
+    options.directory?.host(this)
   }
 
   get sessions(): number {
     return this.#sessions.size
+  }
+
+  /** Whether a session is here, whoever asks. */
+  has(id: string): boolean {
+    return this.#sessions.has(id)
+  }
+
+  /** Goes on with a session that another replica had. */
+  restore(adopted: Adopted): void {
+    const { id, record, caller } = adopted
+    if (this.#sessions.has(id)) return
+    const session = new HttpSession(caller, this.#shared, this.#options, adopted)
+    sayAgain(session, record)
+    if (session.uplink.isKnown) this.#add(session)
+  }
+
+  /** Lets go of a session that another replica has by now. */
+  drop(id: string): void {
+    this.#sessions.drop(id)
+  }
+
+  #add(session: HttpSession): void {
+    this.#sessions.add(session)
+    if (session.state?.isKept === true) session.opened()
+  }
+
+  get #shared(): HttpShared {
+    return { live: this.#live, kept: this.#sessions.kept }
   }
 
   /** Writes a keep-alive comment to every open stream. */
@@ -83,13 +114,15 @@ export class LegacyHttpListener {
       refuseWith(responder, 503, { id, error: faultText(full) }, { 'retry-after': '5' })
       return
     }
-    const session = new HttpSession(caller, this.#live, this.#sessions.kept, this.#options)
+    const session = new HttpSession(caller, this.#shared, this.#options)
+    session.state?.introduced(message.kind === 'request' ? message.params : undefined)
     const post = session.post(responder, accepts.json ? 'json' : 'streams')
     post.arrival = request
+    if (message.kind === 'request') post.requestId = message.id
     session.uplink.receive(message, post)
     // A rejected `initialize` leaves no session; an accepted one counts before its answer is ready.
     if (!session.uplink.isKnown) return
-    this.#sessions.add(session)
+    this.#add(session)
     if (!accepts.json) post.startStream()
   }
 
@@ -111,6 +144,8 @@ export class LegacyHttpListener {
     }
     const post = session.post(responder, accepts.events ? 'streams' : 'json')
     post.arrival = request
+    post.requestId = message.id
+    session.state?.note(message)
     // Once a stream has begun, a rejection has no status of its own.
     if (!accepts.json) post.startStream()
     session.uplink.receive(message, post)
@@ -234,9 +269,11 @@ export class HttpSessions {
   readonly #quota: SessionQuota
   readonly #bounds: LimitCounters
   readonly #clock: Clock
+  readonly #directory: SessionDirectory | undefined
 
-  constructor(clock: Clock, bounds: LimitCounters) {
+  constructor(clock: Clock, bounds: LimitCounters, directory?: SessionDirectory) {
     this.#clock = clock
+    this.#directory = directory
     this.#bounds = bounds
     this.#quota = new SessionQuota(bounds)
     this.kept = new ReplayTotal(bounds)
@@ -244,6 +281,10 @@ export class HttpSessions {
 
   get size(): number {
     return this.#byId.size
+  }
+
+  has(id: string): boolean {
+    return this.#byId.has(id)
   }
 
   /** Finds a session by its id, unless it is another principal's, or of another view. */
@@ -293,8 +334,18 @@ export class HttpSessions {
   }
 
   end(session: HttpSession, reason: string): void {
-    if (this.#byId.delete(session.id)) this.#quota.left(session.uplink.principal)
+    if (!this.#byId.delete(session.id)) return
+    this.#quota.left(session.uplink.principal)
+    this.#directory?.ended(session.id)
     session.close(reason)
+  }
+
+  /** Ends a session here that goes on elsewhere. */
+  drop(id: string): void {
+    const session = this.#byId.get(id)
+    if (session === undefined || !this.#byId.delete(id)) return
+    this.#quota.left(session.uplink.principal)
+    session.close('another replica has it now')
   }
 
   /** Ends sessions that have been idle for too long. */
@@ -320,7 +371,10 @@ export class HttpSessions {
     }
   }
 
+  /** With several replicas the sessions go on: whoever is asked next takes them over. */
   close(reason: string): void {
-    for (const session of [...this.#byId.values()]) this.end(session, reason)
+    for (const session of [...this.#byId.values()])
+      if (this.#directory === undefined) this.end(session, reason)
+      else this.drop(session.id)
   }
 }

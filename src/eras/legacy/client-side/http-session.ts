@@ -1,11 +1,13 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import type { Holding } from '../../../kernel/byte-account.js'
 import { type Caller, hasEnded } from '../../../kernel/caller.js'
-import type { Fault } from '../../../kernel/faults.js'
+import { Fault } from '../../../kernel/faults.js'
 import { unguessableId } from '../../../kernel/ids.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { LinkedList } from '../../../kernel/linked-list.js'
+import { type Adopted, OVER, replicaLost } from '../../../rpc/directory.js'
 import type { ListenerOptions, Outlet } from '../../../rpc/host.js'
+import { messageEvent, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder } from '../../../wire/http.js'
 import {
   EventStream,
@@ -14,7 +16,8 @@ import {
   type PostStreamEvents,
   type StreamContext,
 } from './http-streams.js'
-import { Replay, type ReplayTotal, replayLimits } from './replay.js'
+import { lostEvent, Replay, type ReplayTotal, replayLimits } from './replay.js'
+import { SessionState } from './session-state.js'
 import { LegacyUplink } from './uplink.js'
 
 /** Bounds the notifications that wait for a standalone stream; at the limit the oldest goes. */
@@ -45,9 +48,16 @@ const JSON_HEADERS = { 'content-type': 'application/json' }
 
 const nothing = (): void => undefined
 
+/** What the sessions of one endpoint share. */
+export interface HttpShared {
+  readonly live: LinkedList<LiveStream>
+  readonly kept: ReplayTotal
+}
+
 /** One Streamable HTTP session: its id, client and streams (basic/transports, "Session Management"). */
 export class HttpSession implements Outlet {
-  readonly id = unguessableId()
+  /** What another replica would need; undefined where there is none. */
+  readonly state: SessionState | undefined
   readonly uplink: LegacyUplink
   readonly context: StreamContext
   lastUsedMs: number
@@ -60,13 +70,22 @@ export class HttpSession implements Outlet {
   #isResting = false
   #postCount = 0
   /** What answers to POSTs need, with events and without. */
+  readonly #directory: ListenerOptions['directory']
+  readonly #epoch: number
+  #id: string | undefined
+  #headers: Readonly<Record<string, string>> | undefined
   readonly #posts: PostStreamEvents
   readonly #jsonPosts: PostStreamEvents
   /** Messages that wait for a standalone stream, in order. */
   #waiting: readonly Waiting[] = []
   readonly #holding: Holding
 
-  constructor(caller: Caller, live: LinkedList<LiveStream>, kept: ReplayTotal, options: ListenerOptions) {
+  constructor(caller: Caller, { live, kept }: HttpShared, options: ListenerOptions, adopted?: Adopted) {
+    const { directory } = options
+    this.#directory = directory
+    this.#id = adopted?.id
+    this.#epoch = adopted?.epoch ?? 1
+    this.state = directory && new SessionState(() => directory.changed(this.id, this.record()))
     this.#clock = options.clock
     this.#bounds = options.bounds ?? new LimitCounters()
     this.lastUsedMs = options.clock.nowMs()
@@ -76,7 +95,7 @@ export class HttpSession implements Outlet {
       for (const waiting of this.#wait([])) waiting.undeliverable()
     })
     this.context = {
-      replay: new Replay(options.clock, replayLimits(this.#bounds), kept),
+      replay: new Replay(options.clock, replayLimits(this.#bounds), kept, directory && this.#epoch),
       bounds: this.#bounds,
       clock: options.clock,
       log: options.log,
@@ -84,13 +103,13 @@ export class HttpSession implements Outlet {
       isPrimed: () => this.uplink.revision >= PRIMED_SINCE,
       live,
     }
-    const headers = { 'mcp-session-id': this.id }
-    const jsonHeaders = { ...JSON_HEADERS, ...headers }
     const none = {}
+    let jsonHeaders: Readonly<Record<string, string>> | undefined
     this.#posts = {
       // A rejected client must not get the id of a session that does not exist.
-      headers: () => (this.uplink.isKnown ? headers : none),
-      jsonHeaders: () => (this.uplink.isKnown ? jsonHeaders : JSON_HEADERS),
+      headers: () => (this.uplink.isKnown ? this.headers : none),
+      jsonHeaders: () =>
+        this.uplink.isKnown ? (jsonHeaders ??= { ...JSON_HEADERS, ...this.headers }) : JSON_HEADERS,
       streaming: stream => {
         this.#streams.set(stream.number, stream)
         this.#forgetEnded()
@@ -101,6 +120,30 @@ export class HttpSession implements Outlet {
       ...this.#posts,
       elsewhere: (frame, mayDrop) => this.notify(frame, mayDrop === true ? LOG_MESSAGE : ''),
     }
+  }
+
+  /** Made once its client has introduced itself: with several replicas it says something of that. */
+  get id(): string {
+    this.#id ??= this.#directory?.newId(this.uplink) ?? unguessableId()
+    return this.#id
+  }
+
+  /** The headers that name it. */
+  get headers(): Readonly<Record<string, string>> {
+    this.#headers ??= { 'mcp-session-id': this.id }
+    return this.#headers
+  }
+
+  /** Tells the other replicas that it is here. */
+  opened(): void {
+    this.#directory?.opened(this.id, this.#epoch, this.record())
+  }
+
+  /** What another replica would need to go on with it. */
+  record(): Adopted['record'] {
+    const { principal, view } = this.uplink
+    if (this.state === undefined) throw new Fault('internal', 'There is no other replica')
+    return { principal, view, ...this.state.said }
   }
 
   /** Whether nobody is connected and nothing is in flight. */
@@ -149,7 +192,7 @@ export class HttpSession implements Outlet {
     const stream = this.#standalone ?? new EventStream(this.context)
     this.#streams.set(stream.number, stream)
     this.#standalone = stream
-    stream.attach(responder, { 'mcp-session-id': this.id }, true)
+    stream.attach(responder, this.headers, true)
     this.#flush(stream)
   }
 
@@ -157,18 +200,36 @@ export class HttpSession implements Outlet {
   resume(lastEventId: string, responder: HttpResponder): boolean {
     const place = this.context.replay.after(lastEventId)
     const stream = place && this.#streams.get(place.stream)
-    if (place === undefined || stream === undefined) return false
+    if (place === undefined || stream === undefined) return this.#resumeLost(lastEventId, responder)
     if (stream.isEnded && place.events.length === 0) {
       // 204 stops EventSource clients from reconnecting (HTML, "Server-sent events"); SDK clients would take
       // an empty stream for a standalone one.
-      responder.send(204, { 'mcp-session-id': this.id })
+      responder.send(204, this.headers)
       return true
     }
     if (stream === this.#standalone) this.#listening = this.uplink.caller
-    stream.attach(responder, { 'mcp-session-id': this.id }, false)
+    stream.attach(responder, this.headers, false)
     for (const { id, frame } of place.events) stream.replay(id, frame)
     if (stream === this.#standalone) this.#flush(stream)
     if (stream.isEnded) stream.end()
+    return true
+  }
+
+  /** Resumes what an earlier owner sent: an answer that was due is lost, and its request is told so. */
+  #resumeLost(lastEventId: string, responder: HttpResponder): boolean {
+    if (this.#directory === undefined) return false
+    if (lastEventId === OVER) {
+      responder.send(204, this.headers)
+      return true
+    }
+    const lost = lostEvent(lastEventId, this.#epoch)
+    if (lost === undefined) return false
+    if (lost.is === 'standalone') this.listen(responder)
+    else {
+      const out = responder.stream(200, { ...SSE_HEADERS, ...this.headers })
+      out.write(messageEvent(replicaLost(lost.id), OVER))
+      out.end()
+    }
     return true
   }
 

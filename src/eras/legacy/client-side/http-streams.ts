@@ -1,5 +1,6 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import type { Fault } from '../../../kernel/faults.js'
+import { type JsonText, rawText } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Link, LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
@@ -14,6 +15,7 @@ import type { Replay } from './replay.js'
 /** How long a client should wait before it resumes a broken stream. */
 const RETRY_MS = 1000
 const PRIMING = Buffer.alloc(0)
+const SEVERAL = rawText('')
 
 /** What the streams of one session share. */
 export interface StreamContext {
@@ -43,9 +45,10 @@ export class EventStream implements LiveStream {
   #live: Link<LiveStream> | undefined
   #isEnded = false
 
-  constructor(context: StreamContext) {
+  /** `requestId`: of the request that it answers; empty for several. */
+  constructor(context: StreamContext, requestId?: JsonText) {
     this.#context = context
-    this.number = context.replay.open()
+    this.number = context.replay.open(requestId)
   }
 
   get isAttached(): boolean {
@@ -138,6 +141,8 @@ export class PostStream implements ReplyStream, LiveStream {
   readonly #live: Link<LiveStream>
   /** Set for those that are asked for. */
   arrival: Arrival | undefined
+  /** Of the request that it answers, if that is one. */
+  requestId: JsonText = SEVERAL
   #events: EventStream | undefined
   #isGone = false
   #isOver = false
@@ -162,7 +167,7 @@ export class PostStream implements ReplyStream, LiveStream {
   startStream(): EventStream {
     if (this.#events !== undefined) return this.#events
     this.#context.live.remove(this.#live)
-    const events = new EventStream(this.#context)
+    const events = new EventStream(this.#context, this.requestId)
     this.#events = events
     if (!this.#isGone) events.attach(this.#responder, this.#on.headers(), true)
     this.#on.streaming(events)

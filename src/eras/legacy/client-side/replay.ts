@@ -1,6 +1,8 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
+import { type JsonText, rawText } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
+import { isId } from '../../../wire/jsonrpc.js'
 
 /** Bounds on what one session keeps for replay; with 0 events, nothing is kept. */
 export interface ReplayLimits {
@@ -74,6 +76,7 @@ interface StreamState {
   sent: number
   kept: number
   isEnded: boolean
+  readonly suffix: string
 }
 
 /** An event that was sent, or would have been. */
@@ -82,10 +85,30 @@ export interface ReplayEvent {
   readonly frame: Buffer
 }
 
+const PLACE = /^([1-9]\d{0,8})\.(0|[1-9]\d{0,8})(~[\w-]{0,88})?$/
+
+const spoken = (id: JsonText): string => (id.length > SPOKEN_BYTES ? '~' : `~${id.toString('base64url')}`)
+
+/** Longer request ids are not said in event ids. */
+const SPOKEN_BYTES = 64
+
+/** An event of another replica, which died: of the stream that belongs to no request, or of one's answer. */
+export type LostEvent = { readonly is: 'standalone' } | { readonly is: 'answer'; readonly id: JsonText }
+
+/** Reads the id of an event that an earlier owner of the session sent; undefined for anything else. */
+export const lostEvent = (eventId: string, epoch: number): LostEvent | undefined => {
+  const [, earlier, mark, said = ''] = /^([1-9]\d{0,8})-[1-9]\d*\.\d+(~)?([\w-]{0,88})$/.exec(eventId) ?? []
+  if (earlier === undefined || Number(earlier) >= epoch) return undefined
+  if (mark === undefined) return said === '' ? { is: 'standalone' } : undefined
+  const id = rawText(Buffer.from(said, 'base64url').toString())
+  return isId(id) ? { is: 'answer', id } : undefined
+}
+
 /**
  * What a session sent on its SSE streams, so that clients can resume (basic/transports, "Resumability and
- * Redelivery"). Event ids are `<stream>.<n>`, a cursor within one stream. The oldest events go first; the
- * newest stays whatever its size: the answer to a call must survive a dropped connection.
+ * Redelivery"). Event ids are `<stream>.<n>`, a cursor within one stream. With several replicas they are
+ * `<epoch>-<stream>.<n>~<request id in base64url>`, so that another one can tell what was lost. The oldest
+ * events go first; the newest stays whatever its size: the answer to a call must survive a dropped connection.
  */
 export class Replay {
   readonly #clock: Clock
@@ -96,18 +119,26 @@ export class Replay {
   #first = 0
   #bytes = 0
   #last = 0
+  /** With several replicas. */
+  readonly #prefix: string
 
-  constructor(clock: Clock, limits: ReplayLimits, total?: ReplayTotal) {
+  constructor(clock: Clock, limits: ReplayLimits, total?: ReplayTotal, epoch?: number) {
+    this.#prefix = epoch === undefined ? '' : `${epoch}-`
     this.#clock = clock
     this.#limits = limits
     this.#total = total
   }
 
-  /** A number for a new stream of this session. */
-  open(): number {
+  /** A number for a new stream of this session; `requestId` is that of the one request that it answers. */
+  open(requestId?: JsonText): number {
     this.#last += 1
-    this.#streams.set(this.#last, { sent: 0, kept: 0, isEnded: false })
+    const suffix = this.#prefix === '' || requestId === undefined ? '' : spoken(requestId)
+    this.#streams.set(this.#last, { sent: 0, kept: 0, isEnded: false, suffix })
     return this.#last
+  }
+
+  #idOf(stream: number, n: number, suffix: string): string {
+    return `${this.#prefix}${stream}.${n}${suffix}`
   }
 
   /** Keeps a frame of an open stream and returns its event id. */
@@ -115,14 +146,14 @@ export class Replay {
     const state = this.#streams.get(stream)
     if (state === undefined) throw new Fault('internal', 'The stream has ended')
     state.sent += 1
-    if (this.#limits.events === 0) return `${stream}.${state.sent}`
+    if (this.#limits.events === 0) return this.#idOf(stream, state.sent, state.suffix)
     state.kept += 1
     const nowMs = this.#clock.nowMs()
     this.#kept.push({ stream, n: state.sent, frame, atMs: nowMs })
     this.#bytes += frame.length
     this.#expire(nowMs)
     this.#total?.added(this, frame.length)
-    return `${stream}.${state.sent}`
+    return this.#idOf(stream, state.sent, state.suffix)
   }
 
   /** No more events will come on a stream. */
@@ -140,7 +171,8 @@ export class Replay {
 
   /** The id of a stream's newest event, for its priming event. */
   place(stream: number): string {
-    return `${stream}.${this.#streams.get(stream)?.sent ?? 0}`
+    const { sent = 0, suffix = '' } = this.#streams.get(stream) ?? {}
+    return this.#idOf(stream, sent, suffix)
   }
 
   /**
@@ -148,16 +180,17 @@ export class Replay {
    * kept.
    */
   after(eventId: string): { readonly stream: number; readonly events: readonly ReplayEvent[] } | undefined {
-    const place = /^([1-9]\d{0,8})\.(0|[1-9]\d{0,8})$/.exec(eventId)
+    if (!eventId.startsWith(this.#prefix)) return undefined
+    const place = PLACE.exec(eventId.slice(this.#prefix.length))
     if (place === null) return undefined
     const stream = Number(place[1])
     const from = Number(place[2])
     this.expire()
-    const sent = this.#streams.get(stream)?.sent
-    if (sent === undefined || from > sent) return undefined
+    const { sent, suffix = '' } = this.#streams.get(stream) ?? {}
+    if (sent === undefined || from > sent || (place[3] ?? '') !== suffix) return undefined
     const events = this.#kept.slice(this.#first).filter(kept => kept.stream === stream && kept.n > from)
     if (events.length !== sent - from) return undefined
-    return { stream, events: events.map(({ n, frame }) => ({ id: `${stream}.${n}`, frame })) }
+    return { stream, events: events.map(({ n, frame }) => ({ id: this.#idOf(stream, n, suffix), frame })) }
   }
 
   /** Drops all events; later ones are kept again. */

@@ -23,6 +23,8 @@ interface Held {
 }
 
 export interface SseSessionContext {
+  /** With several replicas it says which has the stream. */
+  readonly id?: string | undefined
   readonly principal: Principal
   readonly clock: Clock
   readonly log: Logger
@@ -34,7 +36,7 @@ export interface SseSessionContext {
  * lives as long as the stream.
  */
 export class SseSession implements Channel {
-  readonly id = unguessableId()
+  readonly id: string
   readonly principal: Principal
   readonly #clock: Clock
   readonly #log: Logger
@@ -54,7 +56,8 @@ export class SseSession implements Channel {
 
   /** Opens the stream and announces the endpoint: `messagesPath` with the id of the session. */
   constructor(responder: HttpResponder, messagesPath: string, context: SseSessionContext) {
-    const { principal, clock, log, bounds } = context
+    const { id = unguessableId(), principal, clock, log, bounds } = context
+    this.id = id
     this.principal = principal
     this.#clock = clock
     this.#log = log

@@ -56,13 +56,14 @@ type Bound = Pick<Call, 'method' | 'params' | 'trace'> & {
 /** Binds states that clients carry for us to request and principal (basic/patterns/mrtr, "Security"). */
 export class RequestStates {
   /** By which a state says that it was made in this process. */
-  readonly replica = unguessableId()
+  readonly replica: string
   readonly #sealer: Sealer
   /** A digest takes time in proportion to the arguments, and is wanted once per round. */
   readonly #digests = new WeakMap<JsonText, string>()
 
-  constructor(sealer: Sealer) {
+  constructor(sealer: Sealer, replica = unguessableId()) {
     this.#sealer = sealer
+    this.replica = replica
   }
 
   /** Throws a Fault `too-large`. */

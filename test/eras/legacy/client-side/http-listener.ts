@@ -253,7 +253,7 @@ const sessions = (clock: FakeClock, limits: Partial<Limits> = {}) => {
     clock.advance(10)
     if (table.makeRoom('local') !== undefined) return undefined
     const options = { clock, handler, identity: IDENTITY, log: silentLogger, bounds }
-    const session = new HttpSession(LOCAL, new LinkedList(), table.kept, options)
+    const session = new HttpSession(LOCAL, { live: new LinkedList(), kept: table.kept }, options)
     say(session, hello('2025-06-18'))
     table.add(session)
     await settled()

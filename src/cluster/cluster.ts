@@ -1,0 +1,178 @@
+import type { Clock } from '../kernel/async/clock.js'
+import type { Caller } from '../kernel/caller.js'
+import type { LimitCounters } from '../kernel/limit-counters.js'
+import type { Logger } from '../kernel/logger.js'
+import type { SessionDirectory } from '../rpc/directory.js'
+import type { HttpClient, HttpHandler, HttpHeaders, HttpRequest } from '../wire/http.js'
+import type { Relay } from '../wire/relay.js'
+import { Directory } from './directory.js'
+import { Engine } from './engine/engine.js'
+import { createEngineStore } from './engine/engine-store.js'
+import type { ClusterStore, Member, MemberFacts } from './engine/store.js'
+import { KeyRing } from './key-ring.js'
+import { MISDIRECTED } from './link/forwarding.js'
+import { digestOf, LinkSeal } from './link/link-seal.js'
+import { PEER_PATH, PeerLinks } from './link/peer-links.js'
+import { Members } from './members.js'
+import { ClusterRelay } from './relay.js'
+import { SessionIds } from './sealed-id.js'
+
+export interface ClusterOptions {
+  /** Of this instance: 8 random bytes in hexadecimal. */
+  readonly id: string
+  /** Of Redis or Valkey, or what stands for it. */
+  readonly engine: { readonly url: string; readonly prefix: string } | ClusterStore
+  /** 32 bytes in base64 each. */
+  readonly keys: readonly string[]
+  readonly leaseMs: number
+  /** Where the others reach this replica. */
+  readonly address: string
+  readonly version: string
+  readonly http: HttpClient
+  readonly scheme: 'http' | 'https'
+  readonly bounds: LimitCounters
+  readonly clock: Clock
+  readonly log: Logger
+  /** The instance in which the call of a sealed state waits; undefined if it waits nowhere. */
+  readonly waitsIn: (requestState: string) => string | undefined
+}
+
+/** What serves requests that other replicas pass on, by the path of the endpoint. */
+export interface RelayedFace {
+  readonly serve: HttpHandler
+  /** The session that a request is for. */
+  readonly sessionOf: (request: HttpRequest) => string | undefined
+  has(id: string): boolean
+}
+
+/** What the status tells of the other replicas. */
+export interface ClusterStatus {
+  readonly engine: 'up' | 'down'
+  readonly state: 'ready' | 'degraded' | 'draining' | 'fenced' | 'keys'
+  readonly members: readonly (Pick<Member, 'id' | 'address' | 'state' | 'version'> & {
+    readonly isSelf: boolean
+  })[]
+  readonly sessions: number
+  readonly adopted: number
+  readonly forwarded: number
+  readonly lost: number
+  readonly held: number
+}
+
+/** This replica among the others. */
+export class Cluster {
+  readonly relay: Relay
+  readonly directory: SessionDirectory
+  readonly #store: ClusterStore
+  readonly #members: Members
+  readonly #sessions: Directory
+  readonly #links: PeerLinks
+  readonly #relay: ClusterRelay
+  readonly #seal: LinkSeal
+  /** What the bodies of admitted requests have to be. */
+  readonly #digests = new WeakMap<Caller, string>()
+  #adopted = 0
+
+  constructor(options: ClusterOptions) {
+    const { id, engine, keys, clock, log, bounds } = options
+    const ring = new KeyRing(keys)
+    this.#store =
+      'url' in engine ? createEngineStore(new Engine({ ...engine, clock, log }), engine.prefix) : engine
+    this.#seal = new LinkSeal(ring, id)
+    this.#links = new PeerLinks({ http: options.http, seal: this.#seal, clock, scheme: options.scheme })
+    const facts: Omit<MemberFacts, 'state' | 'sinceMs'> = {
+      ...{ address: options.address, version: options.version, keys: ring.names },
+    }
+    const members = new Members({
+      ...{ id, store: this.#store, clock, log, leaseMs: options.leaseMs, facts },
+      onReturn: () => this.#sessions.check(),
+      isLostForAll: others => this.#isLostForAll(others),
+    })
+    const ids = new SessionIds(ring)
+    this.#members = members
+    this.#sessions = new Directory({
+      ...{ store: this.#store, members, ids, ring, clock, log },
+      idleMs: () => bounds.max.sessionIdle,
+      onAdopted: () => {
+        this.#adopted += 1
+      },
+    })
+    this.#relay = new ClusterRelay({
+      ...{ members, directory: this.#sessions, links: this.#links, ids, bounds, clock },
+      waitsIn: options.waitsIn,
+    })
+    this.relay = this.#relay
+    this.directory = this.#sessions
+  }
+
+  /** Takes its place among the others; goes on without the engine if that does not answer. */
+  join(): Promise<void> {
+    return this.#members.join()
+  }
+
+  status(): ClusterStatus {
+    const { counts, held } = this.#relay
+    const members = this.#members.all.map(({ id, address, state, version }) => ({
+      ...{ id, address, state, version, isSelf: id === this.#members.id },
+    }))
+    return {
+      ...{ engine: this.#store.isUp ? 'up' : 'down', state: this.#state, members },
+      ...{ sessions: this.#sessions.size, adopted: this.#adopted, held },
+      ...{ forwarded: counts.forwarded, lost: counts.lost },
+    }
+  }
+
+  get #state(): ClusterStatus['state'] {
+    const { state, isSure } = this.#members
+    if (state !== 'ready') return state
+    if (this.#store.isUp) return 'ready'
+    return isSure ? 'degraded' : 'fenced'
+  }
+
+  /** Whoever passes a request on to us; a status if nobody may. */
+  admit(head: { method: string; target: string; headers: HttpHeaders }): Caller | number {
+    const received = this.#seal.receive(head)
+    if (received === undefined) return 401
+    if (received === 'other') return MISDIRECTED
+    this.#digests.set(received.caller, received.digest)
+    return received.caller
+  }
+
+  /** Serves what another replica passes on, once it was admitted. */
+  serve(face: RelayedFace | undefined): HttpHandler {
+    return (request, responder) => {
+      const { caller, path } = request
+      if (this.#digests.get(caller) !== digestOf(request.body)) {
+        responder.send(401, {})
+        return
+      }
+      if (path === PEER_PATH) {
+        responder.send(200, { 'content-type': 'text/plain' }, this.#store.isUp ? 'up' : 'down')
+        return
+      }
+      const id = face?.sessionOf(request)
+      if (face === undefined || (id !== undefined && !face.has(id))) responder.send(MISDIRECTED, {})
+      else face.serve(request, responder)
+    }
+  }
+
+  /** Tells the others that this replica takes no new sessions any more. */
+  async drain(): Promise<void> {
+    await this.#members.drain()
+  }
+
+  /** Leaves: what is still here can be taken over at once. Never rejects. */
+  async close(): Promise<void> {
+    await this.#sessions.flush()
+    this.#sessions.close()
+    await this.#members.leave()
+    await this.#links.close()
+    await this.#store.close()
+  }
+
+  async #isLostForAll(others: readonly Member[]): Promise<boolean> {
+    const said = await Promise.all(others.map(other => this.#links.ask(other)))
+    const heard = said.filter(words => words !== undefined)
+    return heard.length > 0 && heard.every(({ engine }) => engine === 'down')
+  }
+}

@@ -1,0 +1,227 @@
+import type { Clock, Timer } from '../kernel/async/clock.js'
+import type { Caller } from '../kernel/caller.js'
+import type { Logger } from '../kernel/logger.js'
+import type { SessionDirectory, SessionHost, SessionRecord } from '../rpc/directory.js'
+import type { ClusterStore } from './engine/store.js'
+import type { KeyRing } from './key-ring.js'
+import type { Members } from './members.js'
+import { type SessionIds, type SessionName } from './sealed-id.js'
+import { factsOf, openRecord, rebuiltRecord, sealRecord } from './session-records.js'
+
+/** What changes within this time is written once. */
+const SETTLE_MS = 250
+const UPKEEP_MS = 30_000
+/** How long an id is known to be over without asking. */
+const OVER_MS = 10_000
+const OVER_MAX = 10_000
+/** How many are asked for at once. */
+const BATCH = 500
+
+export interface DirectoryOptions {
+  readonly store: ClusterStore
+  readonly members: Members
+  readonly ids: SessionIds
+  readonly ring: KeyRing
+  readonly clock: Clock
+  readonly log: Logger
+  /** How long a session may be idle. */
+  readonly idleMs: () => number
+  readonly onAdopted: () => void
+}
+
+interface Own {
+  readonly id: string
+  readonly epoch: number
+  record: SessionRecord
+  /** When it was last written; undefined if it has changed since, or never was. */
+  writtenMs: number | undefined
+}
+
+/** Where a session is. `unsure`: nobody can say at the moment. */
+export type Whereabouts =
+  | { readonly is: 'here' }
+  | { readonly is: 'at'; readonly owner: string }
+  | { readonly is: 'over' }
+  | { readonly is: 'unsure' }
+
+/** The sessions of this replica as the others find them, and the way in which theirs become ours. */
+export class Directory implements SessionDirectory {
+  readonly #options: DirectoryOptions
+  /** By sid. */
+  readonly #own = new Map<string, Own>()
+  readonly #over = new Map<string, number>()
+  /** Those that the engine has not been told of. */
+  readonly #unremoved = new Set<string>()
+  readonly #upkeep: Timer
+  #settle: Timer | undefined
+  #host: SessionHost | undefined
+
+  constructor(options: DirectoryOptions) {
+    this.#options = options
+    this.#upkeep = options.clock.every(UPKEEP_MS, () => this.#keepUp())
+  }
+
+  get size(): number {
+    return this.#own.size
+  }
+
+  host(host: SessionHost): void {
+    this.#host = host
+  }
+
+  newId({ principal, revision, capabilities }: Parameters<SessionDirectory['newId']>[0]): string {
+    const { ids, members } = this.#options
+    const facts = factsOf(revision, capabilities)
+    return ids.make({
+      ...{ owner: members.id, generation: members.generation, nowMs: Date.now(), principal, facts },
+    })
+  }
+
+  opened(id: string, epoch: number, record: SessionRecord): void {
+    const sid = this.#options.ids.open(id)?.sid
+    if (sid === undefined) return
+    const own: Own = { id, epoch, record, writtenMs: undefined }
+    this.#own.set(sid, own)
+    void this.#write(sid, own)
+  }
+
+  changed(id: string, record: SessionRecord): void {
+    const own = this.#own.get(this.#options.ids.open(id)?.sid ?? '')
+    if (own === undefined) return
+    own.record = record
+    own.writtenMs = undefined
+    this.#settle ??= this.#options.clock.after(SETTLE_MS, () => {
+      this.#settle = undefined
+      void this.flush()
+    })
+  }
+
+  ended(id: string): void {
+    const sid = this.#options.ids.open(id)?.sid
+    if (sid === undefined) return
+    this.#own.delete(sid)
+    this.#remember(sid)
+    void this.#remove(sid)
+  }
+
+  has(sid: string): boolean {
+    return this.#own.has(sid)
+  }
+
+  /** Whether a session is known to be over. */
+  isOver(sid: string): boolean {
+    const untilMs = this.#over.get(sid)
+    return untilMs !== undefined && untilMs > this.#options.clock.nowMs()
+  }
+
+  /** Writes what has changed; never rejects. */
+  async flush(): Promise<void> {
+    const due = [...this.#own].filter(([, { writtenMs }]) => writtenMs === undefined)
+    await inBatches(due, ([sid, own]) => this.#write(sid, own))
+  }
+
+  /** Finds out where a session is, and takes it over if its owner is dead. Rejects with a Fault. */
+  async find(id: string, { sid, generation, facts }: SessionName, caller: Caller): Promise<Whereabouts> {
+    const { store, members, ring, log } = this.#options
+    if (this.#own.has(sid)) return { is: 'here' }
+    if (this.isOver(sid)) return { is: 'over' }
+    if (!members.mayClaim) return await this.#look(sid)
+    const claim = await store.claim(sid, members.id, this.#ttlMs)
+    if (claim.is === 'alive') return { is: 'at', owner: claim.owner }
+    let record: SessionRecord | undefined
+    if (claim.is === 'claimed') record = openRecord(ring, sid, claim.sealed)
+    // The engine has lost its data since: whoever comes first goes on with it.
+    else if (generation !== members.generation)
+      record = rebuiltRecord(facts, { principal: caller.principal, view: caller.view })
+    if (record === undefined || record.principal !== caller.principal || record.view !== caller.view) {
+      this.#remember(sid)
+      return { is: 'over' }
+    }
+    const epoch = claim.is === 'claimed' ? claim.epoch : 1
+    if (claim.is === 'none') {
+      const session = { owner: members.id, epoch, sealed: sealRecord(ring, sid, record) }
+      if (!(await store.write(sid, session, this.#ttlMs))) return await this.#look(sid)
+    }
+    this.#host?.restore({ id, record, epoch, caller })
+    log.info({ sessions: this.#own.size }, 'took over a session of a replica that is gone')
+    this.#options.onAdopted()
+    return { is: 'here' }
+  }
+
+  /** Lets go of what is another replica's by now, and writes again what the engine has lost. */
+  async check(): Promise<void> {
+    const { store, members, log } = this.#options
+    let dropped = 0
+    await inBatches([...this.#own], async ([sid, own]) => {
+      const kept = await store.read(sid)
+      if (kept === undefined) await this.#write(sid, own)
+      else if (kept.owner !== members.id || kept.epoch > own.epoch) {
+        dropped += 1
+        this.#drop(sid, own)
+      }
+    })
+    if (dropped > 0) log.warn({ sessions: dropped }, 'other replicas have taken over sessions of this one')
+  }
+
+  close(): void {
+    this.#upkeep.cancel()
+    this.#settle?.cancel()
+  }
+
+  async #look(sid: string): Promise<Whereabouts> {
+    const { store, members } = this.#options
+    const owner = (await store.read(sid))?.owner
+    return owner !== undefined && owner !== members.id && members.find(owner) !== undefined
+      ? { is: 'at', owner }
+      : { is: 'unsure' }
+  }
+
+  #drop(sid: string, { id }: Own): void {
+    this.#own.delete(sid)
+    this.#host?.drop(id)
+  }
+
+  async #write(sid: string, own: Own): Promise<void> {
+    const { store, members, ring, clock } = this.#options
+    own.writtenMs = clock.nowMs()
+    const session = { owner: members.id, epoch: own.epoch, sealed: sealRecord(ring, sid, own.record) }
+    const isOurs = await store.write(sid, session, this.#ttlMs).catch(() => undefined)
+    if (isOurs === undefined) own.writtenMs = undefined
+    else if (!isOurs && this.#own.get(sid) === own) this.#drop(sid, own)
+    else if (this.#over.has(sid)) await this.#remove(sid)
+  }
+
+  async #remove(sid: string): Promise<void> {
+    const { store, members } = this.#options
+    try {
+      await store.remove(sid, members.id)
+      this.#unremoved.delete(sid)
+    } catch {
+      if (this.#unremoved.size < OVER_MAX) this.#unremoved.add(sid)
+    }
+  }
+
+  /** Lives somewhat longer than the session may be idle, so that its owner is the one who ends it. */
+  get #ttlMs(): number {
+    return Math.min(this.#options.idleMs(), 30 * 24 * 3600_000) + 600_000
+  }
+
+  #keepUp(): void {
+    const nowMs = this.#options.clock.nowMs()
+    for (const [sid, untilMs] of this.#over) if (untilMs <= nowMs) this.#over.delete(sid)
+    for (const sid of this.#unremoved) void this.#remove(sid)
+    const oldMs = nowMs - this.#ttlMs / 2
+    for (const own of this.#own.values()) if ((own.writtenMs ?? 0) < oldMs) own.writtenMs = undefined
+    void this.flush()
+  }
+
+  #remember(sid: string): void {
+    const [oldest] = this.#over.keys()
+    if (this.#over.size >= OVER_MAX && oldest !== undefined) this.#over.delete(oldest)
+    this.#over.set(sid, this.#options.clock.nowMs() + OVER_MS)
+  }
+}
+
+const inBatches = async <T>(all: readonly T[], work: (each: T) => Promise<void>): Promise<void> => {
+  for (let at = 0; at < all.length; at += BATCH) await Promise.all(all.slice(at, at + BATCH).map(work))
+}

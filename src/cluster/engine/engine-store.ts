@@ -1,0 +1,76 @@
+import { Fault } from '../../kernel/faults.js'
+import { newGeneration } from '../sealed-id.js'
+import type { Engine } from './engine.js'
+import { BEAT, CLAIM, LEAVE, READ, REMOVE, WRITE } from './scripts.js'
+import type { Beat, ClusterStore, Member, MemberFacts, StoredSession } from './store.js'
+
+/** What the replicas have in common, in Redis or Valkey; names begin with `prefix`, in one slot. */
+export const createEngineStore = (engine: Engine, prefix: string): ClusterStore => {
+  const name = (rest: string): string => `${prefix}:{m}:${rest}`
+  const [until, facts, generation] = [name('until'), name('facts'), name('gen')]
+  const session = (sid: string): string => name(`s:${sid}`)
+  return {
+    get isUp() {
+      return engine.isUp
+    },
+    async beat(id, said, leaseMs) {
+      const args = [id, JSON.stringify(said), String(leaseMs), newGeneration()]
+      return beatOf(await engine.run(BEAT, [until, facts, generation], args))
+    },
+    async leave(id) {
+      await engine.run(LEAVE, [until, facts], [id])
+    },
+    async write(sid, { owner, epoch, sealed }, ttlMs) {
+      const args = [owner, String(epoch), sealed.toString('base64url'), String(ttlMs)]
+      return (await engine.run(WRITE, [session(sid)], args)) === 1
+    },
+    async read(sid) {
+      return sessionOf(textsOf(await engine.run(READ, [session(sid)], [])))
+    },
+    async claim(sid, id, ttlMs) {
+      const said = textsOf(await engine.run(CLAIM, [session(sid), until], [id, String(ttlMs)]))
+      const [owner] = said
+      const claimed = sessionOf(said)
+      if (claimed !== undefined) return { is: 'claimed', ...claimed }
+      return owner === undefined ? { is: 'none' } : { is: 'alive', owner }
+    },
+    async remove(sid, owner) {
+      await engine.run(REMOVE, [session(sid)], [owner])
+    },
+    close: () => engine.close(),
+  }
+}
+
+/** Texts of a reply; what is not there is undefined. */
+const textsOf = (said: unknown): readonly (string | undefined)[] => {
+  if (!Array.isArray(said)) throw new Fault('unavailable', 'the engine of the cluster says something odd')
+  return said.map((each: unknown) => (typeof each === 'string' ? each : undefined))
+}
+
+const sessionOf = ([owner, epoch, sealed]: readonly (string | undefined)[]): StoredSession | undefined =>
+  owner === undefined || epoch === undefined || sealed === undefined
+    ? undefined
+    : { owner, epoch: Number(epoch), sealed: Buffer.from(sealed, 'base64url') }
+
+const beatOf = (said: unknown): Beat => {
+  const [wasOver, nowMs, generation = '', ...rest] = textsOf(said)
+  const members: Member[] = []
+  for (let at = 0; at + 2 < rest.length; at += 3) {
+    const member = memberOf(rest[at], rest[at + 1], rest[at + 2])
+    if (member !== undefined) members.push(member)
+  }
+  return { members, wasOver: wasOver === '1', nowMs: Number(nowMs), generation }
+}
+
+/** Undefined for facts that we cannot read: of a version that is not ours. */
+const memberOf = (id = '', untilMs = '', text = ''): Member | undefined => {
+  try {
+    const { address, state, version, keys, sinceMs } = JSON.parse(text) as Partial<MemberFacts>
+    if (address === undefined || state === undefined || version === undefined || !Array.isArray(keys))
+      return undefined
+    const since = typeof sinceMs === 'number' ? sinceMs : Number.POSITIVE_INFINITY
+    return { id, untilMs: Number(untilMs), address, state, version, keys, sinceMs: since }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,141 @@
+import { createClient } from '@redis/client'
+import type { Clock, Timer } from '../../kernel/async/clock.js'
+import { Fault } from '../../kernel/faults.js'
+import type { Logger } from '../../kernel/logger.js'
+import type { Script } from './scripts.js'
+
+const LIMIT_MS = 500
+const CONNECT_MS = 2000
+const LONGEST_PAUSE_MS = 1000
+const QUEUE_MAX = 10_000
+/** So many answers in a row that were late mean that nobody is there. */
+const LATE_MAX = 2
+
+export interface EngineOptions {
+  readonly url: string
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+interface Waiting {
+  readonly dueMs: number
+  readonly reject: (why: Fault) => void
+}
+
+const lost = (why: string, cause?: unknown): Fault =>
+  new Fault('unavailable', `the engine of the cluster ${why}`, { cause })
+
+/** The connection to Redis or Valkey, which is opened again whenever it is lost. */
+export class Engine {
+  readonly #client: ReturnType<typeof newClient>
+  readonly #clock: Clock
+  readonly #log: Logger
+  /** In the order in which their time is over, for which one timer is enough. */
+  readonly #waiting = new Set<Waiting>()
+  #timer: Timer | undefined
+  #isConnected = false
+  #late = 0
+  #isLogged = false
+
+  constructor({ url, clock, log }: EngineOptions) {
+    this.#clock = clock
+    this.#log = log
+    this.#client = newClient(url)
+    this.#client.on('ready', () => {
+      this.#isConnected = true
+      this.#late = 0
+    })
+    this.#client.on('error', (error: Error) => {
+      this.#isConnected = false
+      this.#note(error)
+    })
+    // It goes on trying by itself.
+    this.#client.connect().catch(() => undefined)
+  }
+
+  get isUp(): boolean {
+    return this.#isConnected && this.#late < LATE_MAX
+  }
+
+  /** Runs a script, and loads it where it is not known. Rejects with a Fault `unavailable`. */
+  async run(script: Script, keys: readonly string[], args: readonly (string | Buffer)[]): Promise<unknown> {
+    const rest = [String(keys.length), ...keys, ...args]
+    try {
+      return await this.#send(['EVALSHA', script.sha, ...rest])
+    } catch (thrown) {
+      if (!(thrown instanceof Error && thrown.message.startsWith('NOSCRIPT'))) throw thrown
+      return await this.#send(['EVAL', script.text, ...rest])
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#timer?.cancel()
+    this.#isConnected = false
+    this.#client.destroy()
+    await Promise.resolve()
+  }
+
+  async #send(args: readonly (string | Buffer)[]): Promise<unknown> {
+    if (!this.#isConnected) throw lost('cannot be reached')
+    let waiting: Waiting | undefined
+    const late = new Promise<never>((_, reject) => {
+      waiting = { dueMs: this.#clock.nowMs() + LIMIT_MS, reject }
+      this.#waiting.add(waiting)
+      this.#timer ??= this.#clock.after(LIMIT_MS, this.#onLate)
+    })
+    try {
+      const said = await Promise.race([this.#client.sendCommand([...args]), late])
+      this.#late = 0
+      if (this.#isLogged) this.#log.info({}, 'the engine of the cluster is back')
+      this.#isLogged = false
+      return said
+    } catch (thrown) {
+      if (thrown instanceof Fault || isReply(thrown)) throw thrown
+      throw lost('was lost', thrown)
+    } finally {
+      if (waiting !== undefined) this.#waiting.delete(waiting)
+    }
+  }
+
+  readonly #onLate = (): void => {
+    this.#timer = undefined
+    const nowMs = this.#clock.nowMs()
+    for (const waiting of [...this.#waiting]) {
+      if (waiting.dueMs > nowMs) {
+        this.#timer = this.#clock.after(waiting.dueMs - nowMs, this.#onLate)
+        return
+      }
+      this.#waiting.delete(waiting)
+      this.#late += 1
+      const why = lost('does not answer')
+      if (!this.isUp) this.#note(why)
+      waiting.reject(why)
+    }
+  }
+
+  /** Says it once; how it goes on stands in the status. */
+  #note(error: Error): void {
+    if (!this.#isLogged) this.#log.error({ err: error }, 'the engine of the cluster was lost')
+    this.#isLogged = true
+  }
+}
+
+/** Whether the engine itself answered with an error. */
+const isReply = (thrown: unknown): thrown is Error =>
+  thrown instanceof Error && /^(?:[A-Z]+ |ERR)/.test(thrown.message)
+
+const newClient = (url: string) =>
+  createClient({
+    url,
+    // Its own limit on each command costs more than the command; ours is one timer for all.
+    commandOptions: { timeout: undefined as never },
+    // Redis 7 and Valkey know neither of the two.
+    maintNotifications: 'disabled',
+    disableClientInfo: true,
+    disableOfflineQueue: true,
+    commandsQueueMaxLength: QUEUE_MAX,
+    socket: {
+      connectTimeout: CONNECT_MS,
+      reconnectStrategy: tries => Math.min(50 * 2 ** Math.min(tries, 5), LONGEST_PAUSE_MS),
+    },
+  })

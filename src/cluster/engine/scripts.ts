@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto'
+
+/** A script that the engine runs as a whole; its keys are in one slot. */
+export interface Script {
+  readonly name: string
+  readonly text: string
+  readonly sha: string
+}
+
+const script = (name: string, text: string): Script => ({
+  name,
+  text,
+  sha: createHash('sha1').update(text).digest('hex'),
+})
+
+const NOW = `
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+`
+
+/** How long the list of members is kept without anybody. */
+const MEMBERS_TTL = 3600_000
+
+/**
+ * Keys: ends of leases, facts, generation. Arguments: instance, facts, lease in ms, a generation if there is
+ * none. Returns whether the lease was over, the time, the generation, then instance, end and facts of each.
+ */
+export const BEAT = script(
+  'beat',
+  `${NOW}
+local before = redis.call('ZSCORE', KEYS[1], ARGV[1])
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
+  redis.call('ZREM', KEYS[1], id)
+  redis.call('HDEL', KEYS[2], id)
+end
+redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1])
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ${MEMBERS_TTL})
+redis.call('PEXPIRE', KEYS[2], ${MEMBERS_TTL})
+redis.call('SET', KEYS[3], ARGV[4], 'NX')
+local over = 1
+if before and tonumber(before) > now then over = 0 end
+local said = { tostring(over), string.format('%.0f', now), redis.call('GET', KEYS[3]) }
+local all = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
+for i = 1, #all, 2 do
+  said[#said + 1] = all[i]
+  said[#said + 1] = all[i + 1]
+  said[#said + 1] = redis.call('HGET', KEYS[2], all[i]) or ''
+end
+return said`,
+)
+
+/** Keys: ends of leases, facts. Argument: instance. */
+export const LEAVE = script(
+  'leave',
+  `redis.call('ZREM', KEYS[1], ARGV[1])
+redis.call('HDEL', KEYS[2], ARGV[1])
+return 1`,
+)
+
+/** Key: session. Arguments: owner, epoch, what is known of it, life in ms. Returns 0 if it is another's. */
+export const WRITE = script(
+  'write',
+  `local owner = redis.call('HGET', KEYS[1], 'o')
+if owner then
+  local epoch = tonumber(redis.call('HGET', KEYS[1], 'e'))
+  local mine = tonumber(ARGV[2])
+  if epoch > mine or (epoch == mine and owner ~= ARGV[1]) then return 0 end
+end
+redis.call('HSET', KEYS[1], 'o', ARGV[1], 'e', ARGV[2], 'd', ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+return 1`,
+)
+
+/** Key: session. Returns owner, epoch and what is known of it; nothing if it is not there. */
+export const READ = script('read', `return redis.call('HMGET', KEYS[1], 'o', 'e', 'd')`)
+
+/**
+ * Keys: session, ends of leases. Arguments: instance, life in ms. Returns nothing without a session, its owner
+ * alone while the lease of that holds, else owner, epoch and what is known of it.
+ */
+export const CLAIM = script(
+  'claim',
+  `${NOW}
+local kept = redis.call('HMGET', KEYS[1], 'o', 'e', 'd')
+if not kept[1] then return {} end
+if kept[1] ~= ARGV[1] then
+  local ends = redis.call('ZSCORE', KEYS[2], kept[1])
+  if ends and tonumber(ends) > now then return { kept[1] } end
+  kept[2] = string.format('%.0f', tonumber(kept[2]) + 1)
+  redis.call('HSET', KEYS[1], 'o', ARGV[1], 'e', kept[2])
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return { ARGV[1], kept[2], kept[3] }`,
+)
+
+/** Key: session. Argument: owner. */
+export const REMOVE = script(
+  'remove',
+  `if redis.call('HGET', KEYS[1], 'o') == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return 1`,
+)

@@ -1,0 +1,96 @@
+import type { Clock } from '../../kernel/async/clock.js'
+import { Fault } from '../../kernel/faults.js'
+import { newGeneration } from '../sealed-id.js'
+import type { Beat, Claim, ClusterStore, MemberFacts, StoredSession } from './store.js'
+
+interface Lease {
+  readonly facts: MemberFacts
+  readonly untilMs: number
+}
+
+interface Kept {
+  readonly session: StoredSession
+  readonly untilMs: number
+}
+
+/** What several replicas within one process have in common: for tests, and for programs that embed us. */
+export class SharedMemory {
+  readonly #clock: Clock
+  readonly #leases = new Map<string, Lease>()
+  readonly #sessions = new Map<string, Kept>()
+  #generation = newGeneration()
+  isUp = true
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Loses everything, as an engine that is restarted empty. */
+  clear(): void {
+    this.#leases.clear()
+    this.#sessions.clear()
+    this.#generation = newGeneration()
+  }
+
+  /** The store of one more replica. */
+  store(): ClusterStore {
+    const run = <T>(work: () => T): Promise<T> =>
+      this.isUp ? Promise.resolve().then(work) : Promise.reject(new Fault('unavailable', 'no engine'))
+    const isUp = (): boolean => this.isUp
+    return {
+      get isUp() {
+        return isUp()
+      },
+      beat: (id, facts, leaseMs) => run(() => this.#beat(id, facts, leaseMs)),
+      leave: id => run(() => void this.#leases.delete(id)),
+      write: (sid, session, ttlMs) => run(() => this.#write(sid, session, ttlMs)),
+      read: sid => run(() => this.#read(sid)),
+      claim: (sid, id, ttlMs) => run(() => this.#claim(sid, id, ttlMs)),
+      remove: (sid, owner) =>
+        run(() => {
+          if (this.#read(sid)?.owner === owner) this.#sessions.delete(sid)
+        }),
+      close: () => Promise.resolve(),
+    }
+  }
+
+  #beat(id: string, facts: MemberFacts, leaseMs: number): Beat {
+    const nowMs = this.#clock.nowMs()
+    const wasOver = !this.#isAlive(id)
+    this.#leases.set(id, { facts, untilMs: nowMs + leaseMs })
+    for (const other of [...this.#leases.keys()]) if (!this.#isAlive(other)) this.#leases.delete(other)
+    const members = [...this.#leases].map(([each, lease]) => ({
+      id: each,
+      ...lease.facts,
+      untilMs: lease.untilMs,
+    }))
+    return { members, wasOver, nowMs, generation: this.#generation }
+  }
+
+  #isAlive(id: string): boolean {
+    return (this.#leases.get(id)?.untilMs ?? 0) > this.#clock.nowMs()
+  }
+
+  #read(sid: string): StoredSession | undefined {
+    const kept = this.#sessions.get(sid)
+    return kept !== undefined && kept.untilMs > this.#clock.nowMs() ? kept.session : undefined
+  }
+
+  #write(sid: string, session: StoredSession, ttlMs: number): boolean {
+    const before = this.#read(sid)
+    if (before !== undefined && before.epoch > session.epoch) return false
+    if (before?.epoch === session.epoch && before.owner !== session.owner) return false
+    this.#sessions.set(sid, { session, untilMs: this.#clock.nowMs() + ttlMs })
+    return true
+  }
+
+  #claim(sid: string, id: string, ttlMs: number): Claim {
+    const before = this.#read(sid)
+    if (before === undefined) return { is: 'none' }
+    if (before.owner !== id && this.#isAlive(before.owner)) return { is: 'alive', owner: before.owner }
+    const epoch = before.owner === id ? before.epoch : before.epoch + 1
+    const session = { ...before, owner: id, epoch }
+    this.#sessions.set(sid, { session, untilMs: this.#clock.nowMs() + ttlMs })
+    return { is: 'claimed', ...session }
+  }
+}

@@ -1,0 +1,91 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
+
+const GCM = 'aes-256-gcm'
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const KEY_BYTES = 32
+
+/** What a key is for; what was made with a key for one thing is worth nothing for another. */
+type Purpose = 'session-id' | 'record' | 'link' | 'name'
+
+const PURPOSES: readonly Purpose[] = ['session-id', 'record', 'link', 'name']
+
+type Derived = Readonly<Record<Purpose, Buffer>>
+
+const derive = (secret: Buffer): Derived =>
+  Object.fromEntries(
+    PURPOSES.map(purpose => [
+      purpose,
+      Buffer.from(hkdfSync('sha256', secret, '', `mcp-proxy cluster ${purpose}`, KEY_BYTES)),
+    ]),
+  ) as Derived
+
+/**
+ * The keys that all replicas have in common: the first one seals and signs, all of them open and verify, so
+ * that a key can be replaced while the replicas run. All that is derived from them is derived at the start.
+ */
+export class KeyRing {
+  /** By which others know a key without learning it; the first is that which seals. */
+  readonly names: readonly string[]
+  readonly #keys: readonly Derived[]
+  readonly #first: Derived
+
+  /** `keys` are 32 bytes in base64 each; throws a TypeError without any. */
+  constructor(keys: readonly string[]) {
+    this.#keys = keys.map(key => derive(Buffer.from(key, 'base64')))
+    const [first] = this.#keys
+    if (first === undefined) throw new TypeError('A cluster needs a key')
+    this.#first = first
+    this.names = this.#keys.map(({ name }) => name.toString('base64url').slice(0, 8))
+  }
+
+  /** `nonce ‖ sealed ‖ tag`; `about` says what it is, and has to be said again to open it. */
+  seal(purpose: Purpose, about: string, plain: Buffer): Buffer {
+    const nonce = randomBytes(NONCE_BYTES)
+    const cipher = createCipheriv(GCM, this.#first[purpose], nonce, { authTagLength: TAG_BYTES })
+    cipher.setAAD(Buffer.from(about))
+    return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+  }
+
+  /** Undefined for whatever is not ours, was changed, or is about something else. */
+  open(purpose: Purpose, about: string, sealed: Buffer): Buffer | undefined {
+    if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined
+    for (const keys of this.#keys) {
+      const plain = opened(keys[purpose], about, sealed)
+      if (plain !== undefined) return plain
+    }
+    return undefined
+  }
+
+  sign(text: string): Buffer {
+    return signed(this.#first, text)
+  }
+
+  isSigned(text: string, mac: Buffer): boolean {
+    return this.#keys.some(keys => {
+      const expected = signed(keys, text)
+      return mac.length === expected.length && timingSafeEqual(mac, expected)
+    })
+  }
+}
+
+const signed = ({ link }: Derived, text: string): Buffer => createHmac('sha256', link).update(text).digest()
+
+const opened = (key: Buffer, about: string, sealed: Buffer): Buffer | undefined => {
+  const body = sealed.subarray(NONCE_BYTES, sealed.length - TAG_BYTES)
+  const cipher = createDecipheriv(GCM, key, sealed.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+  cipher.setAAD(Buffer.from(about))
+  cipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES))
+  try {
+    return Buffer.concat([cipher.update(body), cipher.final()])
+  } catch {
+    return undefined
+  }
+}

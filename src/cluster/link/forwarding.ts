@@ -1,0 +1,159 @@
+import type { Fault } from '../../kernel/faults.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
+import { OVER, replicaLost } from '../../rpc/directory.js'
+import { refuse } from '../../rpc/http/errors.js'
+import { classifyWithin } from '../../wire/classify.js'
+import { ByteRope } from '../../wire/framing/byte-rope.js'
+import { messageEvent } from '../../wire/framing/sse-write.js'
+import type { HttpHeaders, HttpStream, OutboundExchange, ReplyListener } from '../../wire/http.js'
+import type { HeldExchange } from './held-exchange.js'
+
+/** The answer of a replica that has no such session, or is another one than was meant. */
+export const MISDIRECTED = 421
+
+/** Headers that are between the two replicas alone. */
+const OF_THE_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'date',
+  'keep-alive',
+  'transfer-encoding',
+])
+
+const LF = 0x0a
+
+/** Below this many bytes a client that was behind gets more. */
+const LOW_BYTES = 64 * 1024
+
+export interface ForwardingEvents {
+  /** It did not begin: there is no such session where it went. */
+  unknown(): void
+  /** It did not begin: nobody is there. */
+  refused(): void
+  /** Nobody knows how it ended. */
+  lost(): void
+  /** It is over, in one way or another. */
+  over(): void
+}
+
+/** One exchange on its way to the replica that has its session, and what comes back. */
+export class Forwarding implements ReplyListener {
+  readonly #held: HeldExchange
+  readonly #on: ForwardingEvents
+  readonly #bounds: LimitCounters
+  #link: OutboundExchange | undefined
+  #status = 0
+  #headers: Readonly<Record<string, string>> = {}
+  #out: HttpStream | undefined
+  #body: ByteRope | undefined
+  /** The last two bytes that came, as an event ends with two line ends. */
+  #tail = [LF, LF]
+  #isPaused = false
+  #isOver = false
+
+  constructor(held: HeldExchange, bounds: LimitCounters, on: ForwardingEvents) {
+    this.#held = held
+    this.#bounds = bounds
+    this.#on = on
+  }
+
+  /** Call at once with what carries it. */
+  sentBy(link: OutboundExchange): void {
+    this.#link = link
+    this.#held.responder.onGone(() => this.#end(() => link.abort()))
+  }
+
+  /** Ends it because its replica gives no sign of life any more. */
+  lost(): void {
+    this.#end(() => {
+      this.#link?.abort()
+      this.#answerLost()
+    })
+  }
+
+  head(status: number, headers: HttpHeaders): void {
+    if (this.#isOver) return
+    if (status === MISDIRECTED) {
+      this.#end(() => {
+        this.#link?.discard()
+        this.#on.unknown()
+      })
+      return
+    }
+    this.#status = status
+    const passed = Object.entries(headers).filter(
+      (each): each is [string, string] => each[1] !== undefined && !OF_THE_HOP.has(each[0]),
+    )
+    this.#headers = Object.fromEntries(passed)
+    if (headers['content-type']?.startsWith('text/event-stream') === true) {
+      this.#out = this.#held.responder.stream(status, this.#headers, () => this.#onTaken())
+    } else {
+      this.#body = new ByteRope(this.#bounds.inbound.open(() => this.lost()))
+    }
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#isOver) return
+    if (this.#out === undefined) {
+      this.#body?.add(chunk)
+      return
+    }
+    this.#tail = [chunk.at(-2) ?? this.#tail[1] ?? 0, chunk.at(-1) ?? 0]
+    if (this.#out.write(chunk)) return
+    this.#isPaused = true
+    this.#link?.pause()
+  }
+
+  ended(fault: Fault | undefined): void {
+    if (fault?.code === 'unavailable') this.#end(() => this.#on.refused())
+    else if (fault !== undefined) this.#end(() => this.#answerLost())
+    else
+      this.#end(() => {
+        if (this.#out !== undefined) this.#out.end()
+        else this.#held.responder.send(this.#status, this.#headers, this.#body?.take())
+      })
+  }
+
+  #onTaken(): void {
+    if (!this.#isPaused || (this.#out?.queuedBytes ?? 0) > LOW_BYTES) return
+    this.#isPaused = false
+    this.#link?.resume()
+  }
+
+  #end(how: () => void): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    how()
+    this.#body?.clear()
+    this.#on.over()
+  }
+
+  /** Tells the client that nobody knows how its request ended. */
+  #answerLost(): void {
+    this.#on.lost()
+    const { request, responder } = this.#held
+    const out = this.#out
+    // Half an event would be joined with what follows.
+    if (out !== undefined && this.#tail.some(byte => byte !== LF)) {
+      out.destroy()
+      return
+    }
+    const id = request.method === 'POST' ? this.#requestId() : undefined
+    if (out !== undefined) {
+      if (id !== undefined) out.write(messageEvent(replicaLost(id), OVER))
+      out.end()
+    } else if (id !== undefined) {
+      responder.send(200, { 'content-type': 'application/json' }, replicaLost(id))
+    } else if (request.method === 'POST') {
+      // What answers or calls off something has nothing left to do that for.
+      responder.send(202, {})
+    } else
+      refuse(responder, 503, 'The replica that has the session is gone', { headers: { 'retry-after': '1' } })
+  }
+
+  #requestId() {
+    const classified = classifyWithin(this.#held.request.body, this.#bounds)
+    if (classified.is !== 'message' || classified.message.kind !== 'request') return undefined
+    return classified.message.id
+  }
+}

@@ -1,0 +1,162 @@
+import { createHash } from 'node:crypto'
+import type { Caller } from '../../kernel/caller.js'
+import type { HttpHeaders } from '../../wire/http.js'
+import type { KeyRing } from '../key-ring.js'
+
+const WHO = 'mcp-proxy-who'
+const MAC = 'mcp-proxy-mac'
+const OURS = 'mcp-proxy-'
+
+/** Headers that go on to the owner: what the protocol reads, never a credential. */
+const PASSED: ReadonlySet<string> = new Set([
+  'accept',
+  'content-type',
+  'last-event-id',
+  'traceparent',
+  'tracestate',
+  'baggage',
+])
+
+const isPassed = (name: string): boolean =>
+  PASSED.has(name) || (name.startsWith('mcp-') && !name.startsWith(OURS))
+
+/** So many requests of one replica may overtake each other; what is later than that is refused. */
+const WINDOW = 65_536
+/** Replicas whose requests are remembered; the one that was silent longest is forgotten first. */
+const SENDERS_MAX = 1024
+
+/** What is sent, as far as it is signed. */
+interface Sent {
+  readonly method: string
+  /** Path and query. */
+  readonly target: string
+  readonly headers: HttpHeaders
+}
+
+/** Who sends a request, through which replica, and which body is its own. */
+export interface Received {
+  readonly caller: Caller
+  /** The instance that passed it on. */
+  readonly edge: string
+  readonly digest: string
+}
+
+interface Said {
+  readonly from: string
+  readonly to: string
+  readonly n: number
+  readonly digest: string
+  readonly p: string
+  readonly s?: readonly string[]
+  /** Absent if the credential does not end. */
+  readonly e?: number
+  readonly w?: string
+  readonly v?: string
+}
+
+export const digestOf = (body: Buffer): string => createHash('sha256').update(body).digest('base64url')
+
+/**
+ * Signs what goes from one replica to another: method, path, the headers that are passed, who sends it, and
+ * the digest of the body. Each has a number, which its receiver takes once; it is for that one process, so
+ * that no clock is needed.
+ */
+export class LinkSeal {
+  readonly #ring: KeyRing
+  readonly #id: string
+  readonly #taken = new Map<string, TakenNumbers>()
+  #last = 0
+
+  constructor(ring: KeyRing, id: string) {
+    this.#ring = ring
+    this.#id = id
+  }
+
+  /** The headers with which a request goes to an instance. */
+  sign(
+    to: string,
+    { method, target, headers }: Sent,
+    { caller, body }: { readonly caller: Caller; readonly body: Buffer },
+  ): Record<string, string> {
+    const { principal, scopes, endsMs, workspace, view } = caller
+    this.#last += 1
+    const said: Said = {
+      ...{ from: this.#id, to, n: this.#last, digest: digestOf(body), p: principal },
+      ...(scopes !== undefined && { s: [...scopes] }),
+      ...(endsMs !== Number.POSITIVE_INFINITY && { e: endsMs }),
+      ...(workspace !== undefined && { w: workspace }),
+      ...(view !== undefined && { v: view }),
+    }
+    const passed: Record<string, string> = {}
+    for (const name in headers) {
+      const value = headers[name]
+      if (value !== undefined && isPassed(name)) passed[name] = value
+    }
+    passed[WHO] = Buffer.from(JSON.stringify(said)).toString('base64url')
+    passed[MAC] = this.#ring.sign(textOf({ method, target, headers: passed })).toString('base64url')
+    return passed
+  }
+
+  /** Who sends a request; `other` if it is for another instance, undefined if no replica sends it now. */
+  receive(sent: Sent): Received | 'other' | undefined {
+    const mac = Buffer.from(sent.headers[MAC] ?? '', 'base64url')
+    if (!this.#ring.isSigned(textOf(sent), mac)) return undefined
+    // Whoever has the key is one of us.
+    const said = JSON.parse(Buffer.from(sent.headers[WHO] ?? '', 'base64url').toString()) as Said
+    if (said.to !== this.#id) return 'other'
+    if (!this.#takes(said.from, said.n)) return undefined
+    const caller: Caller = {
+      principal: said.p,
+      scopes: said.s && new Set(said.s),
+      endsMs: said.e ?? Number.POSITIVE_INFINITY,
+      workspace: said.w,
+      view: said.v,
+    }
+    return { caller, edge: said.from, digest: said.digest }
+  }
+
+  #takes(from: string, n: number): boolean {
+    const numbers = this.#taken.get(from) ?? new TakenNumbers()
+    this.#taken.delete(from)
+    this.#taken.set(from, numbers)
+    const [oldest] = this.#taken.keys()
+    if (this.#taken.size > SENDERS_MAX && oldest !== undefined) this.#taken.delete(oldest)
+    return numbers.take(n)
+  }
+}
+
+/** Which of the last numbers of a sender came already (as in RFC 4303 §3.4.3). */
+class TakenNumbers {
+  readonly #bits = new Uint8Array(WINDOW / 8)
+  #most = 0
+
+  take(n: number): boolean {
+    if (!Number.isSafeInteger(n) || n <= this.#most - WINDOW || n <= 0) return false
+    if (n > this.#most + WINDOW) this.#bits.fill(0)
+    else for (let at = this.#most + 1; at <= n; at += 1) this.#set(at, false)
+    if (n <= this.#most && this.#has(n)) return false
+    this.#most = Math.max(this.#most, n)
+    this.#set(n, true)
+    return true
+  }
+
+  #has(n: number): boolean {
+    const at = n % WINDOW
+    return ((this.#bits[at >> 3] ?? 0) & (1 << (at & 7))) !== 0
+  }
+
+  #set(n: number, isTaken: boolean): void {
+    const at = n % WINDOW
+    const bit = 1 << (at & 7)
+    const byte = this.#bits[at >> 3] ?? 0
+    this.#bits[at >> 3] = isTaken ? byte | bit : byte & ~bit
+  }
+}
+
+/** No header holds a line break, so that nothing can be read as something else. */
+const textOf = ({ method, target, headers }: Sent): string => {
+  const lines = [method, target]
+  for (const name of Object.keys(headers).sort())
+    if (name === WHO || isPassed(name)) lines.push(`${name}: ${headers[name] ?? ''}`)
+  return lines.join('\n')
+}

@@ -1,0 +1,126 @@
+import type { Clock, Timer } from '../../kernel/async/clock.js'
+import type { HttpClient, HttpRequest, OutboundExchange, ReplyListener } from '../../wire/http.js'
+import type { Member } from '../engine/store.js'
+import type { LinkSeal } from './link-seal.js'
+
+/** Answers who is there, and whether it reaches the engine. */
+export const PEER_PATH = '/peer'
+
+/** How often a replica is asked for a sign of life while something is under way there. */
+const ASK_MS = 2500
+const ANSWER_MS = 2000
+const MISSES = 2
+
+export interface PeerLinksOptions {
+  readonly http: HttpClient
+  readonly seal: LinkSeal
+  readonly clock: Clock
+  readonly scheme: 'http' | 'https'
+}
+
+type Sent = Pick<HttpRequest, 'method' | 'path' | 'query' | 'headers' | 'body' | 'caller'>
+
+/** What is under way at another replica. */
+export interface UnderWay {
+  /** It gives no sign of life any more. */
+  lost(): void
+}
+
+interface Peer {
+  readonly underWay: Set<UnderWay>
+  readonly timer: Timer
+  misses: number
+}
+
+/** What another replica says of itself. */
+export interface PeerWords {
+  readonly engine: 'up' | 'down'
+}
+
+/** The ways to the other replicas: plain HTTP, signed. */
+export class PeerLinks {
+  readonly #options: PeerLinksOptions
+  readonly #peers = new Map<string, Peer>()
+
+  constructor(options: PeerLinksOptions) {
+    this.#options = options
+  }
+
+  /** Sends a request to a replica; what comes of it is told to `listener`. */
+  send(to: Member, request: Sent, listener: ReplyListener): OutboundExchange {
+    const { http, seal, scheme } = this.#options
+    const { method, path, query, headers, body, caller } = request
+    const search = query.toString()
+    const target = search === '' ? path : `${path}?${search}`
+    const verb = method === 'GET' || method === 'DELETE' ? method : 'POST'
+    const signed = seal.sign(to.id, { method: verb, target, headers }, { caller, body })
+    const url = `${scheme}://${to.address}${target}`
+    return http.send({ method: verb, url, headers: signed, ...(verb === 'POST' && { body }) }, listener)
+  }
+
+  /** Watches a replica for as long as something is under way there; returns what ends that. */
+  watch(to: Member, underWay: UnderWay): () => void {
+    const peer = this.#peers.get(to.id) ?? this.#open(to)
+    peer.underWay.add(underWay)
+    return () => {
+      peer.underWay.delete(underWay)
+      if (peer.underWay.size > 0 || this.#peers.get(to.id) !== peer) return
+      peer.timer.cancel()
+      this.#peers.delete(to.id)
+    }
+  }
+
+  /** Asks a replica for a sign of life; undefined if none comes in time. */
+  ask(to: Member): Promise<PeerWords | undefined> {
+    return new Promise(resolve => {
+      const chunks: Buffer[] = []
+      const end = (words?: PeerWords): void => {
+        timer.cancel()
+        resolve(words)
+      }
+      const query = new URLSearchParams()
+      const request = { method: 'GET', path: PEER_PATH, query, headers: {}, body: NOTHING, caller: NOBODY }
+      let status = 0
+      const sent = this.send(to, request, {
+        head: code => {
+          status = code
+        },
+        data: chunk => chunks.push(chunk),
+        ended: fault => end(fault === undefined && status === 200 ? wordsOf(chunks) : undefined),
+      })
+      const timer = this.#options.clock.after(ANSWER_MS, () => {
+        sent.abort()
+        end()
+      })
+    })
+  }
+
+  async close(): Promise<void> {
+    for (const { timer } of this.#peers.values()) timer.cancel()
+    this.#peers.clear()
+    await this.#options.http.close()
+  }
+
+  #open(to: Member): Peer {
+    const underWay = new Set<UnderWay>()
+    const peer: Peer = {
+      underWay,
+      misses: 0,
+      timer: this.#options.clock.every(ASK_MS, () => {
+        void this.ask(to).then(words => {
+          peer.misses = words === undefined ? peer.misses + 1 : 0
+          if (peer.misses >= MISSES) for (const each of [...underWay]) each.lost()
+        })
+      }),
+    }
+    this.#peers.set(to.id, peer)
+    return peer
+  }
+}
+
+const NOTHING = Buffer.alloc(0)
+/** A replica asks for itself. */
+const NOBODY = { principal: '', scopes: undefined, endsMs: Number.POSITIVE_INFINITY }
+
+const wordsOf = (chunks: readonly Buffer[]): PeerWords =>
+  Buffer.concat(chunks).toString() === 'down' ? { engine: 'down' } : { engine: 'up' }

@@ -1,0 +1,220 @@
+import type { Clock } from '../kernel/async/clock.js'
+import type { LimitCounters } from '../kernel/limit-counters.js'
+import { ownErrorText, RPC_CODES } from '../model/rpc-error.js'
+import { refuseWith } from '../rpc/http/errors.js'
+import type { Relay, RelayedExchange } from '../wire/relay.js'
+import type { Directory, Whereabouts } from './directory.js'
+import type { Member } from './engine/store.js'
+import { Forwarding } from './link/forwarding.js'
+import { HeldExchange } from './link/held-exchange.js'
+import type { PeerLinks } from './link/peer-links.js'
+import type { Members } from './members.js'
+import { principalTag, type SessionIds, type SessionName } from './sealed-id.js'
+
+/** How long a request waits for an owner at most, and how long for one that lives and cannot be reached. */
+const HOLD_MS = 8000
+const UNREACHABLE_MS = 3000
+const LOOK_EVERY_MS = 250
+/** How long a request may wait before its client is told that somebody is there. */
+const QUIET_MS = 300
+const HELD_MAX = 1000
+/** A request is passed on so often at most. */
+const HOPS_MAX = 4
+/** Sessions that are not where their id says. */
+const MOVED_MAX = 100_000
+
+type Reason = 'engine_unavailable' | 'peer_unreachable' | 'overloaded'
+
+const WORDS: Readonly<Record<Reason, string>> = {
+  engine_unavailable: 'The replica that has the session is gone, and no other can take it over at the moment',
+  peer_unreachable: 'The replica that has the session cannot be reached from here',
+  overloaded: 'Too many requests wait for replicas that are gone',
+}
+
+type Verdict = Exclude<Whereabouts, { is: 'unsure' }> | { readonly is: 'late'; readonly reason: Reason }
+
+export interface RelayOptions {
+  readonly members: Members
+  readonly directory: Directory
+  readonly links: PeerLinks
+  readonly ids: SessionIds
+  readonly bounds: LimitCounters
+  readonly clock: Clock
+  /** The instance in which the call of a sealed state waits; undefined if it waits nowhere. */
+  readonly waitsIn: (requestState: string) => string | undefined
+}
+
+/** What was done so far, for the metrics. */
+export interface RelayCounts {
+  forwarded: number
+  lost: number
+  held: number
+  late: number
+}
+
+interface Way {
+  readonly held: HeldExchange
+  readonly id: string
+  /** Undefined for a call that waits elsewhere, and belongs to no session. */
+  readonly name: SessionName | undefined
+  hops: number
+}
+
+interface Search extends Omit<Way, 'hops'> {
+  /** Where it went, or would go. */
+  readonly owner: string
+  /** What came of that; undefined if nobody was asked. */
+  readonly why: 'unknown' | 'refused' | undefined
+}
+
+/** Passes each exchange on to the replica that has its session, and takes over what the dead leave. */
+export class ClusterRelay implements Relay {
+  readonly counts: RelayCounts = { forwarded: 0, lost: 0, held: 0, late: 0 }
+  readonly #options: RelayOptions
+  #moved = new Map<string, string>()
+  /** One search for each session, however many requests wait for it. */
+  readonly #searches = new Map<string, Promise<Verdict>>()
+  #held = 0
+
+  constructor(options: RelayOptions) {
+    this.#options = options
+  }
+
+  /** Requests that wait until it is known who serves them. */
+  get held(): number {
+    return this.#held
+  }
+
+  get isSure(): boolean {
+    return this.#options.members.isSure
+  }
+
+  session(id: string, exchange: RelayedExchange): boolean {
+    const { ids, directory, members } = this.#options
+    const name = ids.open(id)
+    if (name?.principalTag !== principalTag(exchange.request.caller.principal)) return false
+    if (directory.isOver(name.sid)) return false
+    const owner = directory.has(name.sid) ? members.id : (this.#moved.get(name.sid) ?? name.owner)
+    this.#to(owner, { held: new HeldExchange(exchange), id, name, hops: 0 })
+    return true
+  }
+
+  parked(requestState: string, exchange: RelayedExchange): boolean {
+    const { members, waitsIn } = this.#options
+    const owner = requestState === '' ? undefined : waitsIn(requestState)
+    if (owner === undefined || owner === members.id) return false
+    if (members.isSure && members.find(owner) === undefined) return false
+    this.#to(owner, { held: new HeldExchange(exchange), id: owner, name: undefined, hops: 0 })
+    return true
+  }
+
+  #to(owner: string, way: Way): void {
+    const { members } = this.#options
+    const member = owner === members.id ? undefined : members.find(owner)
+    way.hops += 1
+    if (member === undefined || way.hops > HOPS_MAX) void this.#search(owner, way, undefined)
+    else this.#forward(member, way)
+  }
+
+  #forward(member: Member, way: Way): void {
+    const { links, bounds } = this.#options
+    const { held } = way
+    if (held.isGone) return
+    let unwatch = (): void => undefined
+    const forwarding = new Forwarding(held, bounds, {
+      unknown: () => void this.#search(member.id, way, 'unknown'),
+      refused: () => void this.#search(member.id, way, 'refused'),
+      lost: () => {
+        this.counts.lost += 1
+      },
+      over: () => unwatch(),
+    })
+    unwatch = links.watch(member, forwarding)
+    this.counts.forwarded += 1
+    forwarding.sentBy(links.send(member, held.request, forwarding))
+  }
+
+  /** Finds out where an exchange belongs that could not be served where it went. */
+  async #search(owner: string, way: Way, why: 'unknown' | 'refused' | undefined): Promise<void> {
+    const { held, id, name } = way
+    if (this.#held >= HELD_MAX) {
+      this.#refuse(held, 'overloaded')
+      return
+    }
+    this.#held += 1
+    this.counts.held += 1
+    const patience = this.#options.clock.after(QUIET_MS, () => held.waits())
+    let search = this.#searches.get(id)
+    if (search === undefined) {
+      search = this.#verdict({ owner, id, name, held, why }).finally(() => this.#searches.delete(id))
+      this.#searches.set(id, search)
+    }
+    const verdict = await search
+    patience.cancel()
+    this.#held -= 1
+    this.#follow(verdict, way)
+  }
+
+  #follow(verdict: Verdict, way: Way): void {
+    const { held, name } = way
+    if (held.isGone) return
+    switch (verdict.is) {
+      case 'here':
+      case 'over':
+        // Whoever serves knows nothing of it, and says so.
+        held.serve()
+        return
+      case 'at':
+        if (name !== undefined) this.#remember(name.sid, verdict.owner)
+        this.#to(verdict.owner, way)
+        return
+      case 'late':
+        this.#refuse(held, verdict.reason)
+    }
+  }
+
+  async #verdict(asked: Search): Promise<Verdict> {
+    const { clock, members } = this.#options
+    const beganMs = clock.nowMs()
+    const leaseMs = members.find(asked.owner)?.untilMs
+    for (;;) {
+      const found = await this.#look(asked).catch(() => undefined)
+      if (found !== undefined) return found
+      const waitedMs = clock.nowMs() - beganMs
+      const member = members.find(asked.owner)
+      const isAlive = member !== undefined && leaseMs !== undefined && member.untilMs > leaseMs
+      if (asked.why === 'refused' && isAlive && waitedMs >= UNREACHABLE_MS) {
+        return { is: 'late', reason: 'peer_unreachable' }
+      }
+      if (waitedMs >= HOLD_MS) return { is: 'late', reason: 'engine_unavailable' }
+      await new Promise<void>(resolve => clock.after(LOOK_EVERY_MS, resolve))
+    }
+  }
+
+  /** Undefined while it is not known. Rejects with a Fault without the engine. */
+  async #look({ owner, id, name, held, why }: Search): Promise<Verdict | undefined> {
+    const { members, directory } = this.#options
+    await members.refresh()
+    if (!members.isSure) return undefined
+    // A lease that holds may be that of a process which is dead: until it is over, nobody knows.
+    const isThere = owner !== members.id && members.find(owner) !== undefined
+    if (isThere && why === 'refused') return undefined
+    if (name === undefined) return isThere ? { is: 'at', owner } : { is: 'here' }
+    const found = await directory.find(id, name, held.request.caller)
+    if (found.is === 'unsure') return undefined
+    // It says itself that it has no such session.
+    return found.is === 'at' && found.owner === owner && why === 'unknown' ? { is: 'over' } : found
+  }
+
+  #refuse({ responder, isGone }: HeldExchange, reason: Reason): void {
+    if (isGone) return
+    this.counts.late += 1
+    const error = ownErrorText(RPC_CODES.unavailable, WORDS[reason], { reason })
+    refuseWith(responder, 503, { id: undefined, error }, { 'retry-after': '5' })
+  }
+
+  #remember(sid: string, owner: string): void {
+    if (this.#moved.size >= MOVED_MAX) this.#moved = new Map()
+    this.#moved.set(sid, owner)
+  }
+}

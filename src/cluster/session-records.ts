@@ -1,0 +1,86 @@
+import type { Principal } from '../kernel/caller.js'
+import { readJson, textOf } from '../kernel/json/text.js'
+import type { ClientCapabilities } from '../model/peer.js'
+import { LEGACY_REVISIONS, type LegacyRevision } from '../model/revision.js'
+import type { SessionRecord } from '../rpc/directory.js'
+import type { KeyRing } from './key-ring.js'
+
+/** Later versions may add members; a record of a higher version is left to newer replicas. */
+const VERSION = 1
+
+interface Written {
+  readonly n: number
+  readonly p: Principal
+  readonly v?: string
+  readonly i: string
+  readonly r: readonly (readonly [method: string, params: string])[]
+}
+
+/** Seals a record for the engine; it counts under this `sid` alone. */
+export const sealRecord = (ring: KeyRing, sid: string, record: SessionRecord): Buffer => {
+  const { principal, view, introduction, requests } = record
+  const written: Written = {
+    ...{ n: VERSION, p: principal },
+    ...(view !== undefined && { v: view }),
+    i: introduction.toString(),
+    r: requests.map(({ method, params }) => [method, params.toString()] as const),
+  }
+  return ring.seal('record', `session ${sid}`, Buffer.from(JSON.stringify(written)))
+}
+
+/** Undefined if it cannot be opened, or is of a version that is not ours. */
+export const openRecord = (ring: KeyRing, sid: string, sealed: Buffer): SessionRecord | undefined => {
+  const plain = ring.open('record', `session ${sid}`, sealed)
+  // What has our seal was written by us.
+  const written = plain && (JSON.parse(plain.toString()) as Written)
+  if (written?.n !== VERSION) return undefined
+  const { p, v, i, r } = written
+  const requests = r.map(([method, params]) => ({ method, params: readJson(Buffer.from(params)) }))
+  return { principal: p, view: v, introduction: readJson(Buffer.from(i)), requests }
+}
+
+const BITS = {
+  roots: 1,
+  rootsChange: 2,
+  sampling: 4,
+  samplingTools: 8,
+  samplingContext: 16,
+  elicitation: 32,
+  url: 64,
+  bare: 128,
+} as const
+
+/** What a session id says of its client: the revision in the high byte, what it declared in the low one. */
+export const factsOf = (revision: LegacyRevision, declared: ClientCapabilities): number => {
+  const { roots, sampling, elicitation } = declared
+  const bits =
+    (roots ? BITS.roots : 0) |
+    (roots?.listChanged === true ? BITS.rootsChange : 0) |
+    (sampling ? BITS.sampling : 0) |
+    (sampling?.tools === true ? BITS.samplingTools : 0) |
+    (sampling?.context === true ? BITS.samplingContext : 0) |
+    (elicitation ? BITS.elicitation : 0) |
+    (elicitation?.url === true ? BITS.url : 0) |
+    (elicitation?.isBare === true ? BITS.bare : 0)
+  return (LEGACY_REVISIONS.indexOf(revision) << 8) | bits
+}
+
+/** The record of a session of which nothing is left but its id. */
+export const rebuiltRecord = (
+  facts: number,
+  of: Pick<SessionRecord, 'principal' | 'view'>,
+): SessionRecord => {
+  const has = (bit: number): boolean => (facts & bit) !== 0
+  const { sampling, elicitation, roots, rootsChange, samplingTools, samplingContext, url, bare } = BITS
+  const form = has(bare) ? {} : { form: {}, ...(has(url) && { url: {} }) }
+  const capabilities = {
+    ...(has(roots) && { roots: { ...(has(rootsChange) && { listChanged: true }) } }),
+    ...(has(sampling) && {
+      sampling: { ...(has(samplingTools) && { tools: {} }), ...(has(samplingContext) && { context: {} }) },
+    }),
+    ...(has(elicitation) && { elicitation: form }),
+  }
+  const protocolVersion = LEGACY_REVISIONS[facts >> 8] ?? '2025-11-25'
+  const clientInfo = { name: 'unknown', version: '0' }
+  return { ...of, introduction: textOf({ protocolVersion, capabilities, clientInfo }), requests: [] }
+}

@@ -1,0 +1,108 @@
+import { resolve } from 'node:path'
+import { DEFAULTS } from '../defaults.js'
+import { valueOf } from '../file/syntax.js'
+import { type Item, itemAt, members } from '../file/tree.js'
+import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
+import { KEYS } from '../schema/validate.generated.js'
+import { type ClusterValues, validateCluster } from '../schema/validate.js'
+import type { ClusterConfig } from '../types.js'
+import { type Address, readAddress } from './address.js'
+import { type ReadContext, reportMisfits } from './entry.js'
+import { readKeys } from './keys.js'
+import { durationReader } from './quantity.js'
+import { expandedPath, expandedWhole } from './variables.js'
+
+/** The longest that a dead replica may keep its sessions from the others. */
+const LEAST_LEASE_MS = 500
+
+/**
+ * Reads how several replicas are one proxy; undefined if the file says nothing about it. Whatever is wrong
+ * makes all of it invalid: a replica that stands alone without knowing loses the sessions of the others.
+ */
+export const readCluster = (
+  items: ReadonlyMap<string, Item>,
+  context: ReadContext,
+): ClusterConfig | undefined | 'invalid' => {
+  const item = items.get('cluster')
+  if (item === undefined) return undefined
+  const { report } = context
+  const { errors } = report
+  const values = checked(item, context)
+  const read = values && readChecked(item, values, context)
+  return read === undefined || report.errors > errors ? 'invalid' : read
+}
+
+const checked = (item: Item, { report }: ReadContext): ClusterValues | undefined => {
+  const found = members(item)
+  warnUnknown(found, KEYS.cluster, NO_FOREIGN_KEYS, report)
+  const [peer, tls] = [found.get('peer'), members(found.get('peer')).get('tls')]
+  if (peer !== undefined) warnUnknown(members(peer), KEYS.clusterPeer, NO_FOREIGN_KEYS, report)
+  if (tls !== undefined) warnUnknown(members(tls), KEYS.clusterTls, NO_FOREIGN_KEYS, report)
+  const result = validateCluster(valueOf(item))
+  if (result.is === 'fine') return result.value
+  const misfits = result.misfits.map(misfit => ({ ...misfit, path: ['cluster', ...misfit.path] }))
+  reportMisfits(misfits, new Map([['cluster', item]]), report)
+  return undefined
+}
+
+const readChecked = (item: Item, values: ClusterValues, context: ReadContext): ClusterConfig | undefined => {
+  const { lease, linger } = values
+  const wait = durationReader(members(item), { lease, linger }, context.report)
+  const keys = readKeys(item, values.keys, context)
+  if (values.keys.length === 0) {
+    context.report.error(itemAt(item, ['keys']), {
+      message: 'the replicas need a key in common',
+      mend: 'Write ["${CLUSTER_KEY}"], and set that to what `openssl rand -base64 32` prints.',
+    })
+  }
+  const url = readUrl(itemAt(item, ['url']), context)
+  const peer = readPeer(item, values.peer, context)
+  if (url === undefined || peer === undefined) return undefined
+  return {
+    ...{ url, keys, peer },
+    leaseMs: wait('lease', DEFAULTS.cluster.leaseMs, LEAST_LEASE_MS),
+    lingerMs: wait('linger', DEFAULTS.cluster.lingerMs, 0),
+    prefix: values.prefix ?? DEFAULTS.cluster.prefix,
+  }
+}
+
+const readUrl = (item: Item, context: ReadContext): string | undefined => {
+  const { errors } = context.report
+  const text = expandedWhole(String(item.node.value), item, context).trim()
+  if (context.report.errors > errors) return undefined
+  if (/^rediss?:$/.test(URL.canParse(text) ? new URL(text).protocol : '')) return text
+  context.report.error(item, {
+    message: 'this is not the address of a Redis or Valkey',
+    mend: 'Write "redis://HOST:PORT", or "rediss://HOST:PORT" with TLS.',
+  })
+  return undefined
+}
+
+const WILDCARDS = new Set(['0.0.0.0', '::'])
+
+const readPeer = (
+  cluster: Item,
+  values: ClusterValues['peer'],
+  context: ReadContext,
+): ClusterConfig['peer'] | undefined => {
+  const at = (key: string): Item => itemAt(cluster, ['peer', key])
+  const address = (key: 'listen' | 'advertise', example: string): Address | undefined => {
+    const { errors } = context.report
+    const text = expandedWhole(String(at(key).node.value), at(key), context).trim()
+    const mend = `Write both, such as "${example}".`
+    return context.report.errors > errors ? undefined : readAddress(text, at(key), { context, mend })
+  }
+  const listen = address('listen', '0.0.0.0:8809')
+  const advertise = values.advertise === undefined ? undefined : address('advertise', '10.0.0.7:8809')
+  if (listen !== undefined && WILDCARDS.has(listen.host) && values.advertise === undefined) {
+    context.report.error(at('listen'), {
+      message: 'the other replicas cannot reach this address as it is written',
+      mend: 'Add "advertise" with the address of this replica, such as "${POD_IP}:8809".',
+    })
+  }
+  if (listen === undefined) return undefined
+  const file = (key: string): string =>
+    resolve(context.folder, expandedPath(itemAt(cluster, ['peer', 'tls', key]), context))
+  const tls = values.tls && { cert: file('cert'), key: file('key'), ca: file('ca') }
+  return { listen, advertise, tls }
+}
