@@ -9,11 +9,10 @@ import { LimitCounters } from '../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { ClientHandler } from '../model/links.js'
 import { Admission, type Watch } from '../mux/calls/admission.js'
-import type { Sealer } from '../mux/input-required/retry/sealed-state.js'
 import { Router } from '../mux/router.js'
 import type { Inside } from './api/inside.js'
 import { type AuditLog, openAudit } from './audit-log.js'
-import { LateCluster } from './cluster/late-cluster.js'
+import { clusterContext, type LateCluster, lateCluster } from './cluster/late-cluster.js'
 import { Connect } from './connect/connect.js'
 import { LocalSessions } from './control/sessions.js'
 import { Logins } from './credentials/logins.js'
@@ -30,7 +29,7 @@ import { SecretMasks } from './secret-masks.js'
 import { ServerRegistry } from './server-registry.js'
 import { ServerSwitches } from './server-switches.js'
 import { ServerCacheFiles } from './state/server-cache.js'
-import { createLazySealer, derivedStateKeys, stateDir } from './state/state-key.js'
+import { sealerOf, stateDir } from './state/state-key.js'
 import { type ProxyStatus, proxyStatus, type StatusContext } from './status.js'
 import {
   createMetrics,
@@ -58,9 +57,6 @@ const SHED_PART = 16
  */
 export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Proxy =>
   new RunningProxy(config, options)
-
-const stateKeysOf = ({ stateKeys, cluster }: ProxyConfig): readonly string[] =>
-  stateKeys.length > 0 ? stateKeys : derivedStateKeys(cluster?.keys ?? [])
 
 class RunningProxy implements Proxy {
   readonly children = new Children()
@@ -138,25 +134,20 @@ class RunningProxy implements Proxy {
     if (options.stateDir !== undefined && config.knownServers) {
       this.#cache = new ServerCacheFiles({ stateDir: options.stateDir, configOf, clock, log })
     }
-    const sealer = createLazySealer({ configured: stateKeysOf(config), dir: state, log })
-    this.#cluster = config.cluster && new LateCluster(config.cluster, sealer, { bounds, clock, log })
-    this.#router = this.#createRouter(options, sealer)
+    this.#cluster = lateCluster(config, { bounds, clock, log, router: () => this.#router })
+    this.#router = this.#createRouter(options)
     this.#admission = new Admission(this.#router, clock, bounds, this.#watch())
     this.clientHandler = this.audit.wrap(metered(this.#admission.handler, this.#router.meter))
     this.api = lateApi(() => this.#inside())
     this.pageSessions = latePageSessions(state)
-    const cluster = this.#cluster
     this.#endpointContext = {
       ...{ handler: this.clientHandler, bounds, clock, log },
-      isDraining: () => this.#admission.isShut,
-      drainMs: () => this.#config.drainMs,
-      config: () => this.#config,
+      ...{ isDraining: () => this.#admission.isShut, drainMs: () => this.#config.drainMs },
+      ...{ config: () => this.#config, ...clusterContext(this.#cluster) },
       ...{ stateDir: state, isPrivate: config.auth !== undefined },
       ...{ status: () => this.status(), connect: this.#connect.context, views: this.views },
       ...{ onRefused: this.audit.onRefused, refused: this.#router.meter?.refused },
       ...{ metrics: this.metrics, api: this.api, pageSessions: this.pageSessions },
-      join: cluster && (() => cluster.join()),
-      cluster: () => cluster?.status(),
     }
     this.sessions = this.#add(new LocalSessions(this.#endpointContext, this.#admission.refusal))
     this.#memory = this.#watchMemory(log)
@@ -280,6 +271,7 @@ class RunningProxy implements Proxy {
   async drain(wantedMs = this.#config.drainMs): Promise<void> {
     // A client that closed our stdin, and signals us as well, is not going to wait.
     const limitMs = this.#endpoints.some(({ isLeaving }) => isLeaving === true) ? 0 : wantedMs
+    if (limitMs > 0) await this.#cluster?.linger()
     const calls = await this.#admission.shut(limitMs)
     if (calls > 0) this.#log.warn({ calls, limitMs }, 'some calls did not end in time')
   }
@@ -306,7 +298,7 @@ class RunningProxy implements Proxy {
     return { meter, faults, tracer: this.#tracing?.tracer, slow }
   }
 
-  #createRouter(options: ProxyOptions, sealer: Sealer): Router {
+  #createRouter(options: ProxyOptions): Router {
     const { pageSize, startupWaitMs } = this.#config
     const log = this.#log
     return new Router({
@@ -316,7 +308,7 @@ class RunningProxy implements Proxy {
       ...{ dial: this.#dialer.dial, clock: this.#clock },
       log,
       bounds: this.bounds,
-      ...{ sealer, replica: this.#cluster?.instance },
+      ...{ sealer: sealerOf(this.#config, options.stateDir, log), replica: this.#cluster?.instance },
       ...{ pageSize, startupWaitMs, resultsMax: () => this.#config.resultsMax },
       listWaitMs: options.listWaitMs ?? LIST_WAIT_MS,
       onAsked: this.audit.onAsked,

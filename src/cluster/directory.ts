@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../kernel/async/clock.js'
 import type { Caller } from '../kernel/caller.js'
 import type { Logger } from '../kernel/logger.js'
-import type { SessionDirectory, SessionHost, SessionRecord } from '../rpc/directory.js'
-import type { ClusterStore } from './engine/store.js'
+import type { Adopted, SessionDirectory, SessionHost, SessionRecord } from '../rpc/directory.js'
+import type { Claim, ClusterStore } from './engine/store.js'
 import type { KeyRing } from './key-ring.js'
 import type { Members } from './members.js'
 import { type SessionIds, type SessionName } from './sealed-id.js'
@@ -121,30 +121,44 @@ export class Directory implements SessionDirectory {
   }
 
   /** Finds out where a session is, and takes it over if its owner is dead. Rejects with a Fault. */
-  async find(id: string, { sid, generation, facts }: SessionName, caller: Caller): Promise<Whereabouts> {
-    const { store, members, ring, log } = this.#options
+  async find(id: string, name: SessionName, caller: Caller): Promise<Whereabouts> {
+    const { store, members } = this.#options
+    const { sid } = name
     if (this.#own.has(sid)) return { is: 'here' }
     if (this.isOver(sid)) return { is: 'over' }
     if (!members.mayClaim) return await this.#look(sid)
     const claim = await store.claim(sid, members.id, this.#ttlMs)
     if (claim.is === 'alive') return { is: 'at', owner: claim.owner }
-    let record: SessionRecord | undefined
-    if (claim.is === 'claimed') record = openRecord(ring, sid, claim.sealed)
-    // The engine has lost its data since: whoever comes first goes on with it.
-    else if (generation !== members.generation)
-      record = rebuiltRecord(facts, { principal: caller.principal, view: caller.view })
-    if (record === undefined || record.principal !== caller.principal || record.view !== caller.view) {
+    const record = this.#recordOf(claim, name, caller)
+    if (record?.principal !== caller.principal || record.view !== caller.view) {
       this.#remember(sid)
       return { is: 'over' }
     }
     const epoch = claim.is === 'claimed' ? claim.epoch : 1
-    if (claim.is === 'none') {
-      const session = { owner: members.id, epoch, sealed: sealRecord(ring, sid, record) }
-      if (!(await store.write(sid, session, this.#ttlMs))) return await this.#look(sid)
-    }
-    this.#host?.restore({ id, record, epoch, caller })
+    return await this.#adopt({ id, record, epoch, caller }, sid)
+  }
+
+  /** What is known of a session without owner. If the engine lost its data, that is what its id says. */
+  #recordOf(
+    claim: Claim,
+    { sid, generation, facts }: SessionName,
+    caller: Caller,
+  ): SessionRecord | undefined {
+    const { ring, members } = this.#options
+    if (claim.is === 'claimed') return openRecord(ring, sid, claim.sealed)
+    const { principal, view } = caller
+    return generation === members.generation ? undefined : rebuiltRecord(facts, { principal, view })
+  }
+
+  /** Goes on with it here; whoever writes it first does. */
+  async #adopt(adopted: Adopted, sid: string): Promise<Whereabouts> {
+    const { store, members, ring, log, onAdopted } = this.#options
+    const { epoch, record } = adopted
+    const session = { owner: members.id, epoch, sealed: sealRecord(ring, sid, record) }
+    if (!(await store.write(sid, session, this.#ttlMs))) return await this.#look(sid)
+    this.#host?.restore(adopted)
     log.info({ sessions: this.#own.size }, 'took over a session of a replica that is gone')
-    this.#options.onAdopted()
+    onAdopted()
     return { is: 'here' }
   }
 

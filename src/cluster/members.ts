@@ -22,8 +22,8 @@ export interface MembersOptions {
   readonly leaseMs: number
   readonly facts: Pick<MemberFacts, 'address' | 'version' | 'keys'>
   /**
-   * Called before our lease counts again after it was over, or after the engine lost its data: others may have
-   * taken what was ours.
+   * Called before our lease counts again after it was over, or after the engine lost its data: others may
+   * have taken what was ours.
    */
   readonly onReturn: () => Promise<void>
   /** Whether the others have lost the engine as well: then leases go on. */

@@ -51,17 +51,22 @@ const BITS = {
 } as const
 
 /** What a session id says of its client: the revision in the high byte, what it declared in the low one. */
-export const factsOf = (revision: LegacyRevision, declared: ClientCapabilities): number => {
-  const { roots, sampling, elicitation } = declared
-  const bits =
-    (roots ? BITS.roots : 0) |
-    (roots?.listChanged === true ? BITS.rootsChange : 0) |
-    (sampling ? BITS.sampling : 0) |
-    (sampling?.tools === true ? BITS.samplingTools : 0) |
-    (sampling?.context === true ? BITS.samplingContext : 0) |
-    (elicitation ? BITS.elicitation : 0) |
-    (elicitation?.url === true ? BITS.url : 0) |
-    (elicitation?.isBare === true ? BITS.bare : 0)
+export const factsOf = (
+  revision: LegacyRevision,
+  { roots, sampling, elicitation }: ClientCapabilities,
+): number => {
+  const declared: Readonly<Record<keyof typeof BITS, boolean>> = {
+    roots: roots !== undefined,
+    rootsChange: roots?.listChanged === true,
+    sampling: sampling !== undefined,
+    samplingTools: sampling?.tools === true,
+    samplingContext: sampling?.context === true,
+    elicitation: elicitation !== undefined,
+    url: elicitation?.url === true,
+    bare: elicitation?.isBare === true,
+  }
+  const names = Object.keys(BITS) as (keyof typeof BITS)[]
+  const bits = names.reduce((sum, name) => sum | (declared[name] ? BITS[name] : 0), 0)
   return (LEGACY_REVISIONS.indexOf(revision) << 8) | bits
 }
 

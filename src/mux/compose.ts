@@ -128,7 +128,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
 
   return {
     ...{ pool, catalog, owners, calls, faults, callMeter },
-    ...{ clients, starter, workspaces, searchCalls },
+    ...{ clients, starter, workspaces, searchCalls, states },
     listChanged,
     logLevels,
     subscriptions,

@@ -72,6 +72,11 @@ export class Router implements ClientHandler, ConnectionListener {
     return this.#parts.parkedCalls.on(connection)
   }
 
+  /** The process in which the call of a sealed state waits; undefined if it waits nowhere. */
+  waitsIn(requestState: string): string | undefined {
+    return this.#parts.states.waitsIn(requestState)
+  }
+
   start(): void {
     for (const server of this.pool.servers) {
       if (server.options.start === 'eager') server.start().catch(() => undefined)

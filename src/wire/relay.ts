@@ -8,7 +8,7 @@ export interface RelayedExchange {
   readonly serve: HttpHandler
 }
 
-/** PORT. The way to the other replicas of this proxy. Absent where there are none, and asked on misses only. */
+/** PORT. The way to the other replicas of this proxy. Absent where there are none; asked on misses only. */
 export interface Relay {
   /** False while somebody else may have taken over what is here, so that it must not be served yet. */
   readonly isSure: boolean

@@ -47,6 +47,7 @@ const DEFAULTS = {
   drainMs: 10_000,
   limits: DEFAULT_LIMITS,
   auth: undefined,
+  cluster: undefined,
   audit: undefined,
   logLevel: 'info',
   daemon: { idleMs: 600_000, shellEnv: true },

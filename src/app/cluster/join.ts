@@ -37,12 +37,13 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
   const { bounds, clock, log, instance, waitsIn } = context
   const { listen, advertise } = config.peer
   const tls = config.peer.tls && (await readTls(config.peer.tls))
-  let cluster: Cluster | undefined
+  // Whoever comes before we are there is turned away.
+  const here: { cluster?: Cluster } = {}
   let faceAt: (path: string) => RelayedFace | undefined = () => undefined
   const authorize: GateOptions['authorize'] = request => {
     const { method = 'GET', url = '/', headers } = request
     const target = { method, target: url, headers: headers as Record<string, string | undefined> }
-    const admitted = cluster?.admit(target) ?? 503
+    const admitted = here.cluster?.admit(target) ?? 503
     return typeof admitted === 'number' ? errorDenial(admitted, 'Only replicas come in here') : admitted
   }
   const listener = await listenHttp({
@@ -50,11 +51,11 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
     allowedHosts: advertise === undefined ? [] : [advertise.host, hostPort(advertise)],
     allowedOrigins: [],
     authorize,
-    endpoints: { get: path => cluster?.serve(faceAt(path)) },
+    endpoints: { get: path => here.cluster?.serve(faceAt(path)) },
     other: () => Promise.reject(new Fault('unavailable', 'The replica is starting')),
     ...{ tls, bounds, clock, log },
   })
-  cluster = new Cluster({
+  const cluster = new Cluster({
     id: instance,
     engine: { url: config.url, prefix: config.prefix },
     ...{ keys: config.keys, leaseMs: config.leaseMs, version: IDENTITY.version },
@@ -63,15 +64,15 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
     scheme: tls === undefined ? 'http' : 'https',
     ...{ bounds, clock, log, waitsIn },
   })
+  here.cluster = cluster
   await cluster.join()
-  const joined = cluster
   return {
-    cluster: joined,
+    cluster,
     serves(face) {
       faceAt = face
     },
     async close() {
-      await joined.close()
+      await cluster.close()
       await listener.close()
     },
   }

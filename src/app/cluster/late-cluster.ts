@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ClusterStatus } from '../../cluster/cluster.js'
-import type { ClusterConfig } from '../../config/types.js'
-import type { Sealer } from '../../mux/input-required/retry/sealed-state.js'
+import type { ClusterConfig, ProxyConfig } from '../../config/types.js'
+import type { Router } from '../../mux/router.js'
 import { lateModule } from '../late-module.js'
 import type { JoinContext, Joined } from './join.js'
 
@@ -14,28 +14,27 @@ export class LateCluster {
   /** By which the others, and states that clients carry, name this process. */
   readonly instance = randomBytes(INSTANCE_BYTES).toString('hex')
   readonly #config: ClusterConfig
-  readonly #context: Omit<JoinContext, 'instance' | 'waitsIn'>
-  readonly #sealer: Sealer
+  readonly #context: Omit<JoinContext, 'instance'>
   #joined: Joined | undefined
 
-  constructor(config: ClusterConfig, sealer: Sealer, context: Omit<JoinContext, 'instance' | 'waitsIn'>) {
+  constructor(config: ClusterConfig, context: Omit<JoinContext, 'instance'>) {
     this.#config = config
-    this.#sealer = sealer
     this.#context = context
   }
 
   /** Rejects with a Fault `unavailable`. */
   async join(): Promise<Joined> {
     const { joinCluster } = await loaded()
-    this.#joined = await joinCluster(this.#config, {
-      ...this.#context,
-      instance: this.instance,
-      waitsIn: requestState => {
-        const state = this.#sealer.open(requestState)
-        return state !== undefined && 'replica' in state ? state.replica : undefined
-      },
-    })
+    this.#joined = await joinCluster(this.#config, { ...this.#context, instance: this.instance })
     return this.#joined
+  }
+
+  /** Says that this replica ends, and lets it serve until the load balancer has noticed. */
+  async linger(): Promise<void> {
+    if (this.#joined === undefined) return
+    await this.#joined.cluster.drain()
+    const { clock } = this.#context
+    await new Promise<void>(resolve => clock.after(this.#config.lingerMs, resolve))
   }
 
   /** Undefined until it serves. */
@@ -43,3 +42,21 @@ export class LateCluster {
     return this.#joined?.cluster.status()
   }
 }
+
+/** Undefined where there are no other replicas. `router` is asked once there are requests. */
+export const lateCluster = (
+  { cluster }: ProxyConfig,
+  {
+    router,
+    ...context
+  }: Omit<JoinContext, 'instance' | 'waitsIn'> & {
+    readonly router: () => Pick<Router, 'waitsIn'>
+  },
+): LateCluster | undefined =>
+  cluster && new LateCluster(cluster, { ...context, waitsIn: state => router().waitsIn(state) })
+
+/** What endpoints need of it. */
+export const clusterContext = (cluster: LateCluster | undefined) => ({
+  join: cluster && (() => cluster.join()),
+  cluster: () => cluster?.status(),
+})

@@ -1,5 +1,5 @@
 import type { Views } from '../../catalog/views/views.js'
-import type { ClusterStatus, RelayedFace } from '../../cluster/cluster.js'
+import type { ClusterStatus } from '../../cluster/cluster.js'
 import type { AuthConfig, ListenConfig, ProxyConfig } from '../../config/types.js'
 import {
   createHttpListener,
@@ -13,11 +13,12 @@ import { ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
 import type { NodeHandler, RefusedRequest, UpgradeHandler } from '../../transport/http/gate.js'
 import { listenHttp } from '../../transport/http/server.js'
 import type { WsServer } from '../../transport/ws/server.js'
-import type { HttpHandler, HttpRequest } from '../../wire/http.js'
+import type { HttpHandler } from '../../wire/http.js'
 import { encodeError } from '../../wire/jsonrpc.js'
 import type { Api } from '../api/api.js'
 import type { PageSessions } from '../api/page-sessions.js'
 import type { ResourceServer } from '../auth/resource-server.js'
+import { relayedFace } from '../cluster/faces.js'
 import type { Joined } from '../cluster/join.js'
 import { type ConnectContext, type ConnectEndpoint, createConnectEndpoint } from '../connect/endpoint.js'
 import { IDENTITY } from '../identity.js'
@@ -53,8 +54,6 @@ export interface HttpEndpoints {
 
 const [MCP_PATH, SSE_PATH, MESSAGES_PATH, WS_PATH] = FACES
 /** Open to everybody: their answers are no secret. */
-type ListenerOptions = Parameters<typeof createHttpListener>[0]
-
 const HEALTH_PATHS = new Set(['/healthz', '/readyz'])
 
 export interface EndpointContext extends ChannelContext {
@@ -84,17 +83,8 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
   const { onRefused, bounds, refused, log, clock } = context
   const joined = await context.join?.()
   const { entry, principalAt, opened, resourceServer } = createCallers(listen, context)
-  const { http, sse, ws } = createListeners(
-    listen,
-    { ...context, relay: joined?.cluster.relay, directory: joined?.cluster.directory },
-    scopes => resourceServer()?.insufficientScope(MCP_PATH, scopes),
-  )
-  joined?.serves(path =>
-    relayedFace(
-      facePathOf(path, () => true),
-      http,
-      sse,
-    ),
+  const { http, sse, ws } = createListeners(listen, { ...context, joined }, scopes =>
+    resourceServer()?.insufficientScope(MCP_PATH, scopes),
   )
   const { links } = context.connect
   let origin = ''
@@ -147,21 +137,6 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
   }
 }
 
-/** What serves requests that another replica passed on. */
-const relayedFace = (
-  path: string,
-  http: HttpListener,
-  sse: SseListener | undefined,
-): RelayedFace | undefined => {
-  if (path === MCP_PATH) {
-    const sessionOf = ({ headers }: HttpRequest) => headers['mcp-session-id']
-    return { serve: http.relayed, has: id => http.has(id), sessionOf }
-  }
-  if (path !== MESSAGES_PATH || sse === undefined) return undefined
-  const sessionOf = ({ query }: HttpRequest) => query.get('sessionId') ?? ''
-  return { serve: sse.relayed, has: id => sse.has(id), sessionOf }
-}
-
 const connectEndpoint = (
   { connect, config }: EndpointContext,
   { origin, resourceServer }: { origin: () => string; resourceServer: () => ResourceServer | undefined },
@@ -187,20 +162,33 @@ const renewCallers = (
 
 const createListeners = (
   listen: ListenConfig,
-  context: EndpointContext & Pick<ListenerOptions, 'relay' | 'directory'>,
-  challenge: ListenerOptions['challenge'],
+  { joined, ...context }: EndpointContext & { readonly joined: Joined | undefined },
+  challenge: Parameters<typeof createHttpListener>[0]['challenge'],
 ) => {
+  const replicas = { relay: joined?.cluster.relay, directory: joined?.cluster.directory }
   const http = createHttpListener({
-    ...context,
+    ...{ ...context, ...replicas },
     identity: IDENTITY,
     via: 'http',
     extensions: extensionsOf(context.config().auth),
     challenge,
   })
   const sse = listen.sse
-    ? createSseListener({ ...context, identity: IDENTITY, via: 'sse', messagesPath: MESSAGES_PATH })
+    ? createSseListener({
+        ...context,
+        ...replicas,
+        identity: IDENTITY,
+        via: 'sse',
+        messagesPath: MESSAGES_PATH,
+      })
     : undefined
   const ws = listen.ws ? createWsEndpoint(WS_PATH, context) : undefined
+  joined?.serves(path =>
+    relayedFace(
+      facePathOf(path, () => true),
+      { http, sse },
+    ),
+  )
   return { http, sse, ws }
 }
 

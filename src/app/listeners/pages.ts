@@ -37,7 +37,7 @@ const UNREADY: Pressure = 4
 
 /** Serves health and status pages beside the MCP endpoints. */
 export const createPages = (context: PagesContext): NodeHandler => {
-  const { resourceServer, connect, isDraining, bounds, status, metrics, views, cluster } = context
+  const { resourceServer, connect, bounds, status, metrics, views } = context
   const app = express()
   app.disable('x-powered-by')
   // Unexpected errors are shown without their stack.
@@ -55,13 +55,8 @@ export const createPages = (context: PagesContext): NodeHandler => {
     response.json({ status: bounds.pressure >= DEGRADED ? 'degraded' : 'ok' })
   })
   app.get('/readyz', (_request, response) => {
-    const { engine, state = 'ready' } = cluster() ?? {}
-    const say = (code: number, word: string): void =>
-      void response.status(code).json({ status: word, engine })
-    if (isDraining() || state === 'draining') say(503, 'draining')
-    else if (bounds.pressure >= UNREADY) say(503, 'overloaded')
-    else if (state === 'fenced' || state === 'keys') say(503, state)
-    else say(200, bounds.pressure >= DEGRADED ? 'degraded' : state)
+    const [code, words] = readiness(context)
+    response.status(code).json(words)
   })
   app.get('/status', async (request, response) => {
     const refusal = await refuseStatus(request, resourceServer())
@@ -98,6 +93,18 @@ export const createPages = (context: PagesContext): NodeHandler => {
     else if (authServer?.owns(path) === true) authServer.handle(request, response)
     else app(request, response)
   }
+}
+
+const readiness = ({
+  isDraining,
+  bounds: { pressure },
+  cluster,
+}: PagesContext): readonly [status: number, words: object] => {
+  const { engine, state = 'ready' } = cluster() ?? {}
+  if (isDraining() || state === 'draining') return [503, { status: 'draining', engine }]
+  if (pressure >= UNREADY) return [503, { status: 'overloaded', engine }]
+  if (state === 'fenced' || state === 'keys') return [503, { status: state, engine }]
+  return [200, { status: pressure >= DEGRADED ? 'degraded' : state, engine }]
 }
 
 /** The status is told to programs of the same machine, and to whoever may see it by `auth`. */

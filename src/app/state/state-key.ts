@@ -2,6 +2,7 @@ import { createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import type { ProxyConfig } from '../../config/types.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { createSealer, type Sealer, type SealKey } from '../../mux/input-required/retry/sealed-state.js'
@@ -43,14 +44,22 @@ const keyIn = (bytes: Buffer | undefined): Uint8Array | undefined => {
   return key.length === KEY_BYTES && key.toString('base64') === text ? key : undefined
 }
 
-/** The keys for request states of replicas that have others in common; in base64, as those are. */
-export const derivedStateKeys = (keys: readonly string[]): readonly string[] =>
-  keys.map(key => {
+/** The sealer of a proxy; `dir` is the folder for state, that of the user if undefined. */
+export const sealerOf = (config: ProxyConfig, dir: string | undefined, log: Logger): Sealer =>
+  createLazySealer({ configured: stateKeysOf(config), dir: dir ?? stateDir(process.env), log })
+
+/** Several replicas derive them from those that they have in common, if none are configured. */
+const stateKeysOf = ({
+  stateKeys,
+  cluster,
+}: Pick<ProxyConfig, 'stateKeys' | 'cluster'>): readonly string[] => {
+  if (stateKeys.length > 0) return stateKeys
+  return (cluster?.keys ?? []).map(key => {
     const secret = Buffer.from(key, 'base64')
-    return Buffer.from(hkdfSync('sha256', secret, '', 'mcp-proxy cluster request-state', KEY_BYTES)).toString(
-      'base64',
-    )
+    const derived = hkdfSync('sha256', secret, '', 'mcp-proxy cluster request-state', KEY_BYTES)
+    return Buffer.from(derived).toString('base64')
   })
+}
 
 export interface KeySource {
   /** Each 32 bytes in base64, the newest first. */

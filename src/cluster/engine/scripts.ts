@@ -76,8 +76,8 @@ return 1`,
 export const READ = script('read', `return redis.call('HMGET', KEYS[1], 'o', 'e', 'd')`)
 
 /**
- * Keys: session, ends of leases. Arguments: instance, life in ms. Returns nothing without a session, its owner
- * alone while the lease of that holds, else owner, epoch and what is known of it.
+ * Keys: session, ends of leases. Arguments: instance, life in ms. Returns nothing without a session, its
+ * owner alone while the lease of that holds, else owner, epoch and what is known of it.
  */
 export const CLAIM = script(
   'claim',

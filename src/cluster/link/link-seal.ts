@@ -126,7 +126,7 @@ export class LinkSeal {
 }
 
 /** Which of the last numbers of a sender came already (as in RFC 4303 §3.4.3). */
-class TakenNumbers {
+export class TakenNumbers {
   readonly #bits = new Uint8Array(WINDOW / 8)
   #most = 0
 

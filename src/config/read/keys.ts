@@ -7,7 +7,7 @@ const KEY_BYTES = 32
 const KEY_MEND =
   'Write 32 random bytes in base64, such as `openssl rand -base64 32` prints; until then this key is not used.'
 
-/** The valid ones of the keys at `keys` of an object, in base64; others are reported, without their values. */
+/** The valid ones of the `keys` of an object, in base64; others are reported, without their values. */
 export const readKeys = (item: Item, keys: readonly string[], context: ReadContext): readonly string[] => {
   const seen = new Set<string>()
   return keys.flatMap((_, index) => {

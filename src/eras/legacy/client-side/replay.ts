@@ -108,7 +108,8 @@ export const lostEvent = (eventId: string, epoch: number): LostEvent | undefined
  * What a session sent on its SSE streams, so that clients can resume (basic/transports, "Resumability and
  * Redelivery"). Event ids are `<stream>.<n>`, a cursor within one stream. With several replicas they are
  * `<epoch>-<stream>.<n>~<request id in base64url>`, so that another one can tell what was lost. The oldest
- * events go first; the newest stays whatever its size: the answer to a call must survive a dropped connection.
+ * events go first; the newest stays whatever its size: the answer to a call must survive a dropped
+ * connection.
  */
 export class Replay {
   readonly #clock: Clock

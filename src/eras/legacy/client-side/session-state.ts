@@ -1,9 +1,9 @@
 import { type JsonText, ownText, rawText, textMember, textOf } from '../../../kernel/json/text.js'
 import type { SessionRecord, StateRequest } from '../../../rpc/directory.js'
-import type { ReplyStream } from '../../../rpc/host.js'
+import type { Outlet, ReplyStream } from '../../../rpc/host.js'
 import { encodeNotification, type Message } from '../../../wire/jsonrpc.js'
 import { SILENT } from './batch.js'
-import type { HttpSession } from './http-session.js'
+import type { LegacyUplink } from './uplink.js'
 
 /** A longer introduction is not kept: its session dies with its replica. */
 const INTRODUCTION_BYTES = 32 * 1024
@@ -49,8 +49,8 @@ export class SessionState {
   }
 
   /** Notes a request of the client; one that fails would fail again. */
-  note({ kind, method, params }: Message & { kind: 'request' }): void {
-    if (kind !== 'request' || !SETS.has(method) || params === undefined) return
+  note({ method, params }: Message & { kind: 'request' }): void {
+    if (!SETS.has(method) || params === undefined) return
     if (params.length > REQUEST_BYTES) return
     const uri = textMember(params, 'uri')
     if (method === SET_LEVEL) this.#level = ownText(params)
@@ -61,11 +61,17 @@ export class SessionState {
   }
 }
 
+/** A session that comes from another replica. */
+interface Restored extends Outlet {
+  readonly uplink: Pick<LegacyUplink, 'receive'>
+  readonly state: SessionState | undefined
+}
+
 /**
  * Has a session that comes from another replica say all that again, and tells its client what it may have
  * missed meanwhile.
  */
-export const sayAgain = (session: HttpSession, { introduction, requests }: SessionRecord): void => {
+export const sayAgain = (session: Restored, { introduction, requests }: SessionRecord): void => {
   const { uplink, state } = session
   state?.introduced(introduction)
   const tell = (method: string, params?: JsonText): void =>

@@ -92,6 +92,12 @@ export class RequestStates {
     return state
   }
 
+  /** The process in which a call waits; undefined if it waits nowhere, or the state is not ours. */
+  waitsIn(text: string): string | undefined {
+    const state = this.#sealer.open(text)
+    return state !== undefined && 'replica' in state ? state.replica : undefined
+  }
+
   #digest({ method, params }: Bound): string {
     const known = params && this.#digests.get(params)
     if (known !== undefined) return known

@@ -1,7 +1,7 @@
-import type { Clock } from '../../kernel/async/clock.js'
-import { Fault } from '../../kernel/faults.js'
-import { newGeneration } from '../sealed-id.js'
-import type { Beat, Claim, ClusterStore, MemberFacts, StoredSession } from './store.js'
+import type { Beat, Claim, ClusterStore, MemberFacts, StoredSession } from '../../src/cluster/engine/store.js'
+import { newGeneration } from '../../src/cluster/sealed-id.js'
+import type { Clock } from '../../src/kernel/async/clock.js'
+import { Fault } from '../../src/kernel/faults.js'
 
 interface Lease {
   readonly facts: MemberFacts
@@ -13,7 +13,7 @@ interface Kept {
   readonly untilMs: number
 }
 
-/** What several replicas within one process have in common: for tests, and for programs that embed us. */
+/** What several replicas within one process have in common, in place of an engine. */
 export class SharedMemory {
   readonly #clock: Clock
   readonly #leases = new Map<string, Lease>()

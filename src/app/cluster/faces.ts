@@ -1,0 +1,16 @@
+import type { RelayedFace } from '../../cluster/cluster.js'
+import type { HttpListener, SseListener } from '../../eras/index.js'
+import type { HttpRequest } from '../../wire/http.js'
+
+/** What serves requests that another replica passed on, by the path of the endpoint without its view. */
+export const relayedFace = (
+  path: string,
+  { http, sse }: { readonly http: HttpListener; readonly sse: SseListener | undefined },
+): RelayedFace | undefined => {
+  if (path !== '/messages') {
+    const sessionOf = ({ headers }: HttpRequest): string | undefined => headers['mcp-session-id']
+    return { serve: http.relayed, has: id => http.has(id), sessionOf }
+  }
+  const sessionOf = ({ query }: HttpRequest): string => query.get('sessionId') ?? ''
+  return sse && { serve: sse.relayed, has: id => sse.has(id), sessionOf }
+}

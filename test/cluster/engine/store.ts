@@ -1,0 +1,129 @@
+import t, { type Test } from 'tap'
+import { createEngineStore } from '../../../src/cluster/engine/engine-store.js'
+import type { ClusterStore, MemberFacts } from '../../../src/cluster/engine/store.js'
+import { FakeClock } from '../../support/fake-clock.js'
+import { connectEngine, noRedis, startRedis } from '../../support/redis.js'
+import { SharedMemory } from '../../support/shared-memory.js'
+
+const FACTS: MemberFacts = {
+  address: '127.0.0.1:1',
+  state: 'ready',
+  version: '1',
+  keys: ['k'],
+  sinceMs: Number.POSITIVE_INFINITY,
+}
+const LIFE_MS = 60_000
+const session = (owner: string, epoch: number, text = 'sealed') => ({
+  owner,
+  epoch,
+  sealed: Buffer.from(text),
+})
+
+/** What a kind of engine has to do, whatever it is; `pass` lets that many milliseconds go by for it. */
+interface Kind {
+  readonly name: string
+  readonly skip: string | false
+  start(t: Test): Promise<{ store: ClusterStore; pass(ms: number): Promise<void> }>
+}
+
+const KINDS: readonly Kind[] = [
+  {
+    name: 'memory',
+    skip: false,
+    start: () => {
+      const clock = new FakeClock()
+      const pass = (ms: number): Promise<void> => Promise.resolve(clock.advance(ms))
+      return Promise.resolve({ store: new SharedMemory(clock).store(), pass })
+    },
+  },
+  {
+    name: 'Redis',
+    skip: noRedis,
+    start: async t => {
+      const engine = await connectEngine(t, await startRedis(t))
+      // Its own clock judges, and nobody holds that.
+      const pass = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
+      return { store: createEngineStore(engine, 'test'), pass }
+    },
+  },
+]
+
+for (const { name, skip, start } of KINDS) {
+  t.test(`in ${name}`, { skip }, async t => {
+    const { store, pass } = await start(t)
+
+    await t.test('members are there until their lease is over', async t => {
+      const first = await store.beat('a', FACTS, 50)
+      t.match(first, { wasOver: true, members: [{ id: 'a', address: '127.0.0.1:1', keys: ['k'] }] })
+      t.equal((await store.beat('a', { ...FACTS, sinceMs: 7 }, 50)).wasOver, false)
+      const { members, generation } = await store.beat('b', FACTS, 1000)
+      t.same(members.map(({ id, sinceMs }) => [id, sinceMs]).sort(), [
+        ['a', 7],
+        ['b', Number.POSITIVE_INFINITY],
+      ])
+      t.equal(generation, first.generation)
+      await pass(60)
+      t.same(
+        (await store.beat('b', FACTS, 1000)).members.map(({ id }) => id),
+        ['b'],
+      )
+      t.equal((await store.beat('a', FACTS, 1000)).wasOver, true, 'a lease that is over is said to be')
+      await store.leave('a')
+      t.same(
+        (await store.beat('b', FACTS, 1000)).members.map(({ id }) => id),
+        ['b'],
+      )
+    })
+
+    await t.test('only the owner of the highest epoch writes a session', async t => {
+      t.equal(await store.write('s', session('a', 1), LIFE_MS), true)
+      t.equal(await store.write('s', session('b', 1), LIFE_MS), false, 'another one in the same epoch')
+      t.equal(await store.write('s', session('a', 1, 'new'), LIFE_MS), true)
+      t.same(await store.read('s'), session('a', 1, 'new'))
+      t.equal(await store.write('s', session('b', 2), LIFE_MS), true)
+      t.equal(await store.write('s', session('a', 1), LIFE_MS), false, 'an epoch that is over')
+      await store.remove('s', 'a')
+      t.same((await store.read('s'))?.owner, 'b', 'it is not for others to remove')
+      await store.remove('s', 'b')
+      t.equal(await store.read('s'), undefined)
+    })
+
+    await t.test('a session is taken over from the dead alone, by one', async t => {
+      await store.beat('alive', FACTS, 1000)
+      await store.write('of-alive', session('alive', 1), LIFE_MS)
+      t.same(await store.claim('of-alive', 'b', LIFE_MS), { is: 'alive', owner: 'alive' })
+      await store.beat('b', FACTS, 5000)
+      await store.write('of-dead', session('dead', 3), LIFE_MS)
+      const claims = await Promise.all([
+        store.claim('of-dead', 'b', LIFE_MS),
+        store.claim('of-dead', 'alive', LIFE_MS),
+      ])
+      t.same(claims.map(({ is }) => is).sort(), ['alive', 'claimed'])
+      const owner = claims[0].is === 'claimed' ? 'b' : 'alive'
+      t.same(
+        await store.claim('of-dead', owner, LIFE_MS),
+        { is: 'claimed', ...session(owner, 4) },
+        'once more',
+      )
+      t.same(await store.claim('nobody', 'b', LIFE_MS), { is: 'none' })
+    })
+
+    await t.test('a session that nobody renews is forgotten', async t => {
+      await store.write('short', session('a', 1), 20)
+      await pass(40)
+      t.equal(await store.read('short'), undefined)
+    })
+  })
+}
+
+t.test('an engine that was restarted is another generation, and one that is gone says so', async t => {
+  const memory = new SharedMemory(new FakeClock())
+  const store = memory.store()
+  const { generation } = await store.beat('a', FACTS, 1000)
+  memory.clear()
+  const beat = await store.beat('a', FACTS, 1000)
+  t.not(beat.generation, generation)
+  memory.isUp = false
+  t.equal(store.isUp, false)
+  await t.rejects(store.beat('a', FACTS, 1000), { code: 'unavailable' })
+})

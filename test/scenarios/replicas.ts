@@ -1,0 +1,262 @@
+import { randomBytes } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { type Balancer, startBalancer } from '../support/balancer.js'
+import { type Loose, RawClient } from '../support/client/raw-client.js'
+import { until } from '../support/processes.js'
+import { type Daemon, rawServer, startDaemon } from '../support/proxy/start.js'
+import { noRedis, type Redis, startRedis } from '../support/redis.js'
+
+interface Replicas {
+  readonly all: readonly [Daemon, Daemon, Daemon]
+  readonly redis: Redis
+  readonly balancer: Balancer
+  /** A client that goes to another replica with each request. */
+  client(): RawClient
+  status(daemon: Daemon): Promise<Loose>
+  /** The replica that has the only session. */
+  owner(): Promise<Daemon>
+  kill(daemon: Daemon): void
+}
+
+const KEY = randomBytes(32).toString('base64')
+
+/** Three replicas behind a balancer that goes round; a lease is short, so that the dead are missed soon. */
+const startReplicas = async (t: Test, more: object = {}): Promise<Replicas> => {
+  const redis = await startRedis(t)
+  const cluster = { url: redis.url, keys: [KEY], peer: { listen: '127.0.0.1:0' }, lease: '2s' }
+  const start = (): Promise<Daemon> =>
+    startDaemon(t, { s: rawServer('canary-server') }, { cluster, knownServers: false, ...more })
+  const all = await Promise.all([start(), start(), start()] as const)
+  const balancer = await startBalancer(
+    t,
+    all.map(({ url }) => new URL(url)),
+  )
+  const status = async (daemon: Daemon): Promise<Loose> =>
+    ((await (await fetch(new URL('/status', daemon.url))).json()) as Loose).cluster
+  await until(async () => (await status(all[0])).members.length === 3, 'three members')
+  return {
+    ...{ all, redis, balancer, status },
+    client: () => new RawClient(balancer.url),
+    async owner() {
+      for (const daemon of all.filter(({ child }) => child.signalCode === null))
+        if ((await status(daemon)).sessions > 0) return daemon
+      throw new Error('nobody has a session')
+    },
+    kill(daemon) {
+      daemon.child.kill('SIGKILL')
+    },
+  }
+}
+
+const textOf = ({ last }: { last: { message: Loose } }): string => last.message.result?.content?.[0]?.text
+
+t.test(
+  'three replicas are one proxy for a client that each request takes to another',
+  { skip: noRedis },
+  async t => {
+    const { all, redis, balancer, client, status } = await startReplicas(t)
+    const raw = client()
+    t.equal((await raw.initialize({ elicitation: {} })).status, 200)
+    const before = redis.ask('info', 'commandstats')
+    for (let n = 0; n < 12; n += 1) {
+      const answer = await raw.call(n, 's__echo', `{"n":${n}}`)
+      t.same([answer.status, textOf(answer)], [200, `{"n":${n}}`])
+    }
+    t.equal(balancer.chosen.size, 3)
+    const evals = (stats: string): number => Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0)
+    t.ok(evals(redis.ask('info', 'commandstats')) - evals(before) < 6, 'nothing but beats goes to the engine')
+
+    await t.test('a question is answered through another replica than it came by', async t => {
+      const open = await asking(raw, balancer)
+      const asked = open.heard.find(({ method }) => method === 'elicitation/create')
+      t.equal(
+        (await raw.post({ id: asked.id, result: { action: 'accept', content: { a: 'yes' } } })).status,
+        202,
+      )
+      await open.over
+      t.match(open.heard.at(-1), { id: 'ask', result: { content: [{ text: /accept.*yes/ }] } })
+    })
+
+    await t.test('a call is cancelled through another replica', async t => {
+      const waiting = raw.call('w', 's__wait', '{"key":"never"}')
+      await until(
+        async () => (await Promise.all(all.map(one => one.status()))).some(({ calls }) => calls > 0),
+        'a call',
+      )
+      t.equal((await raw.post({ method: 'notifications/cancelled', params: { requestId: 'w' } })).status, 202)
+      t.same(
+        (await waiting).heard.filter(({ message }) => 'result' in message),
+        [],
+      )
+      t.match(textOf(await raw.call('seen', 's__seen')), /notifications\/cancelled/)
+    })
+
+    await t.test('the standalone stream hears what happens, and is taken up elsewhere', async t => {
+      await raw.listen()
+      await raw.call('c', 's__change', '{"add":"young"}')
+      const { message } = await raw.ambientIs(
+        ({ message }) => message.method === 'notifications/tools/list_changed',
+      )
+      t.ok(message)
+    })
+
+    await t.test('nobody else gets in with the id, and an id that nobody made is refused', async t => {
+      const other = client()
+      other.session = `${raw.session?.slice(0, -2)}AA`
+      for (let n = 0; n < 3; n += 1) t.equal((await other.request('ping')).status, 404)
+    })
+
+    await t.test('the engine is told nothing that can be read', async t => {
+      const dump = redis
+        .ask('keys', '*')
+        .trim()
+        .split('\n')
+        .map(key => redis.ask(redis.ask('type', key).startsWith('hash') ? 'hgetall' : 'type', key) + key)
+        .join('\n')
+      t.match(dump, /mp:\{m\}:s:/)
+      for (const word of [raw.session ?? '', 'canary-server', 'local', 'echo', 'initialize', 'raw', KEY])
+        t.equal(dump.includes(word), false, word)
+    })
+
+    await t.test('it is over for all when the client says so', async t => {
+      t.equal(await raw.end(), 200)
+      const after = client()
+      after.session = raw.session
+      for (let n = 0; n < 3; n += 1) t.equal((await after.request('ping')).status, 404)
+      t.equal(redis.ask('keys', '*:s:*').trim(), '')
+      t.match(await status(all[0]), { engine: 'up', state: 'ready', held: 0 })
+    })
+  },
+)
+
+t.test('a client goes on when the replica that has its session is killed', { skip: noRedis }, async t => {
+  const { all, redis, client, owner, kill, status, balancer } = await startReplicas(t)
+  const raw = client()
+  await raw.initialize()
+  await raw.request('logging/setLevel', { level: 'error' })
+  const dead = await owner()
+  await until(() => redis.ask('keys', '*:s:*').trim() !== '', 'a record')
+  const stuck = all
+    .filter(one => one !== dead)
+    .map(({ url }, n) => {
+      const direct = new RawClient(url)
+      direct.session = raw.session
+      return direct.call(`stuck-${n}`, 's__wait', '{"key":"k"}')
+    })
+  const abroad = await opened(all.find(one => one !== dead)?.url ?? '', raw.session ?? '')
+  await until(async () => (await dead.status()).calls === 2, 'calls under way')
+  await new Promise(resolve => setTimeout(resolve, 300))
+  kill(dead)
+  for (const answer of await Promise.all(stuck))
+    t.match(answer.last.message, { error: { data: { reason: 'replica_lost', mayHaveRun: true } } })
+  const next = await Promise.all([1, 2, 3].map(n => raw.call(n, 's__echo', `{"n":${n}}`)))
+  t.same(
+    next.map(textOf),
+    ['{"n":1}', '{"n":2}', '{"n":3}'],
+    'the same id works, and nobody initialized again',
+  )
+  const heir = await owner()
+  t.match(await status(heir), { sessions: 1, adopted: 1 })
+
+  await t.test('a stream that it had goes on with what may have changed', async t => {
+    const [, id = ''] = /^id: (.*)$/m.exec(abroad.text()) ?? []
+    t.match(id, /^1-\d+\.\d+$/)
+    const again = await opened(balancer.url, raw.session ?? '', id)
+    await until(
+      () => again.text().includes('notifications/tools/list_changed'),
+      'a list that may have changed',
+    )
+    again.cut()
+  })
+
+  await t.test('an answer that was due is told to be lost, under the id of its request', async t => {
+    const lost = await opened(
+      balancer.url,
+      raw.session ?? '',
+      `1-7.1~${Buffer.from('"x"').toString('base64url')}`,
+    )
+    await until(() => lost.text().includes('replica_lost'), 'an error')
+    t.match(lost.text(), /id: over\n.*\ndata: .*"id":"x"/s)
+    const over = await fetch(balancer.url, {
+      headers: { accept: 'text/event-stream', 'mcp-session-id': raw.session ?? '', 'last-event-id': 'over' },
+    })
+    t.equal(over.status, 204)
+  })
+})
+
+t.test('what runs goes on without the engine, and it is told', { skip: noRedis }, async t => {
+  const { all, redis, client, status } = await startReplicas(t)
+  const raw = client()
+  await raw.initialize()
+  redis.child.kill('SIGKILL')
+  const ready = async (daemon: Daemon): Promise<readonly [number, Loose]> => {
+    const response = await fetch(new URL('/readyz', daemon.url))
+    return [response.status, await response.json()]
+  }
+  await until(async () => (await ready(all[0]))[1].status === 'degraded', 'a degraded replica')
+  t.same(await ready(all[0]), [200, { status: 'degraded', engine: 'down' }])
+  for (let n = 0; n < 6; n += 1) t.equal((await raw.call(n, 's__echo')).status, 200)
+  const young = client()
+  t.equal((await young.initialize()).status, 200, 'a new session')
+  for (let n = 0; n < 6; n += 1) t.equal((await young.call(n, 's__echo')).status, 200)
+  // Longer than a lease: nobody else could count it as over.
+  await new Promise(resolve => setTimeout(resolve, 2500))
+  for (let n = 0; n < 6; n += 1) t.equal((await raw.call(n, 's__echo')).status, 200)
+  await redis.restart()
+  await until(async () => (await status(all[0])).state === 'ready', 'a replica that is ready')
+  await until(() => redis.ask('keys', '*:s:*').trim().split('\n').length === 2, 'what the engine lost')
+  for (let n = 0; n < 6; n += 1) t.equal((await raw.call(n, 's__echo')).status, 200)
+})
+
+/** A call that asks its client something; what it said so far. */
+const asking = async (raw: RawClient, balancer: Balancer) => {
+  const heard: Loose[] = []
+  const response = await fetch(balancer.url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-session-id': raw.session ?? '',
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 'ask',
+      method: 'tools/call',
+      params: {
+        name: 's__ask',
+        arguments: {
+          method: 'elicitation/create',
+          params: { message: 'sure?', requestedSchema: { type: 'object', properties: {} } },
+        },
+      },
+    }),
+  })
+  const over = (async () => {
+    for await (const chunk of response.body ?? [])
+      for (const [, data = ''] of Buffer.from(chunk as Uint8Array)
+        .toString()
+        .matchAll(/^data: (\{.*)$/gm))
+        heard.push(JSON.parse(data))
+  })()
+  await until(() => heard.length > 0, 'a question')
+  return { heard, over }
+}
+
+/** A stream that was opened with GET, and its text so far. */
+const opened = async (url: string, session: string, lastEventId?: string) => {
+  const abort = new AbortController()
+  let text = ''
+  const response = await fetch(url, {
+    headers: {
+      accept: 'text/event-stream',
+      'mcp-session-id': session,
+      ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
+    },
+    signal: abort.signal,
+  })
+  void (async () => {
+    for await (const chunk of response.body ?? []) text += Buffer.from(chunk as Uint8Array).toString()
+  })().catch(() => undefined)
+  await until(() => text !== '' || response.status !== 200, 'the beginning of a stream')
+  return { text: () => text, cut: () => abort.abort() }
+}
