@@ -12,8 +12,8 @@ export class HeldExchange {
   isGone = false
 
   constructor({ request, responder, serve }: RelayedExchange) {
-    const { method, path, query, headers, body, remoteAddress, caller } = request
-    this.request = { method, path, query, headers, body, remoteAddress, caller }
+    const { method, path, query, headers, body, remoteAddress, remotePort, caller } = request
+    this.request = { method, path, query, headers, body, remoteAddress, remotePort, caller }
     this.#open = new OpenResponder(responder)
     this.responder = this.#open
     this.#serve = serve
