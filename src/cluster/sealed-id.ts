@@ -86,7 +86,10 @@ export class SessionIds {
 
 const decode = (plain: Buffer): SessionName => {
   let at = 1
-  const next = (bytes: number): Buffer => plain.subarray(at, (at += bytes))
+  const next = (bytes: number): Buffer => {
+    at += bytes
+    return plain.subarray(at - bytes, at)
+  }
   const owner = next(OWNER_BYTES).toString('hex')
   const random = next(RANDOM_BYTES)
   const generation = next(GENERATION_BYTES).toString('hex')

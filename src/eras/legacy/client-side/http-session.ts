@@ -108,8 +108,11 @@ export class HttpSession implements Outlet {
     this.#posts = {
       // A rejected client must not get the id of a session that does not exist.
       headers: () => (this.uplink.isKnown ? this.headers : none),
-      jsonHeaders: () =>
-        this.uplink.isKnown ? (jsonHeaders ??= { ...JSON_HEADERS, ...this.headers }) : JSON_HEADERS,
+      jsonHeaders: () => {
+        if (!this.uplink.isKnown) return JSON_HEADERS
+        jsonHeaders ??= { ...JSON_HEADERS, ...this.headers }
+        return jsonHeaders
+      },
       streaming: stream => {
         this.#streams.set(stream.number, stream)
         this.#forgetEnded()
