@@ -55,7 +55,17 @@ export interface Refusal {
   readonly retryMs?: number | undefined
 }
 
-export const encodeHello = (hello: Hello): string => Buffer.from(JSON.stringify(hello)).toString('base64url')
+/** Beside it there is room for the rest of a head, of which a daemon takes 8 KiB. */
+const HELLO_BYTES = 7 * 1024
+/** Paths may have 4 KiB each: what can be missed first is left out first. */
+const SPARE = ['cwd', 'project', 'client', 'workspace'] as const
+
+export const encodeHello = (hello: Hello): string => {
+  const encoded = (left: Hello): string => Buffer.from(JSON.stringify(left)).toString('base64url')
+  let left = hello
+  for (const name of SPARE) if (encoded(left).length > HELLO_BYTES) left = { ...left, [name]: undefined }
+  return encoded(left)
+}
 
 /** Undefined for anything but a hello. */
 export const decodeHello = (text: string | undefined): Hello | undefined => {

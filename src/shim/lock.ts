@@ -14,7 +14,7 @@ interface Holder {
   readonly key: string
 }
 
-/** A start takes no longer; a hand-over renews the lock. */
+/** A start takes no longer; a hand-over renews the lock. The same far into the future: clocks are set back. */
 const STALE_MS = 15_000
 /** A lock appears with its content: one without was not written by us, or not to the end. */
 const BROKEN_MS = 1000
@@ -110,7 +110,7 @@ export const isAbandoned = (file: string): boolean => {
   const found = statSync(file, { throwIfNoEntry: false })
   if (found === undefined) return false
   const holder = readHolder(file)
-  const ageMs = Date.now() - found.mtimeMs
+  const ageMs = Math.abs(Date.now() - found.mtimeMs)
   return holder === undefined ? ageMs >= BROKEN_MS : !isHeld(holder, ageMs)
 }
 
@@ -132,7 +132,7 @@ const isTaken = (file: string): boolean => {
 }
 
 const isHeld = ({ pid, birth, time }: Holder, ageMs: number): boolean => {
-  if (Math.max(ageMs, Date.now() - time) > STALE_MS) return false
+  if (Math.max(ageMs, Math.abs(Date.now() - time)) > STALE_MS) return false
   try {
     process.kill(pid, 0)
   } catch (thrown) {

@@ -82,6 +82,13 @@ t.test('where nothing can be written a client is served in its own process', asy
   t.equal(strict.running.out, '')
 })
 
+t.test('a client that has closed our stderr is served all the same', async t => {
+  const client = new ShimClient(t, configured(t), { args: ['--verbose'] })
+  client.running.child.stderr?.destroy()
+  t.match(await client.initialize(), { result: { serverInfo: { name: 'mcp-proxy' } } })
+  t.equal(await client.leave(), 0)
+})
+
 t.test('with a full disk a client is served in its own process', async t => {
   const file = configFile(t, waiting())
   const run = join(t.testdirName, 'run')

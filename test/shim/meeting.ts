@@ -74,22 +74,27 @@ t.test('one program at a time may start a proxy', async t => {
 
 t.test('a lock ends with its holder, or with its time', async t => {
   const file = join(t.testdir(), 'id.lock')
-  const long = new Date(Date.now() - 60_000)
   const time = Date.now()
-  const rows: readonly (readonly [content: string, isOld: boolean, isHeld: boolean])[] = [
-    [JSON.stringify({ pid: process.pid, time, key: 'k' }), false, true],
-    [JSON.stringify({ pid: process.pid, time, key: 'k' }), true, false],
-    [JSON.stringify({ pid: process.pid, time: 1, key: 'k' }), false, false],
-    [JSON.stringify({ pid: 4_194_303, time, key: 'k' }), false, false],
-    ['', false, true],
-    ['', true, false],
-    ['[]', true, false],
+  const minute = 60_000
+  const rows: readonly (readonly [content: string, ageMs: number, isHeld: boolean])[] = [
+    [JSON.stringify({ pid: process.pid, time, key: 'k' }), 0, true],
+    [JSON.stringify({ pid: process.pid, time, key: 'k' }), minute, false],
+    [JSON.stringify({ pid: process.pid, time: 1, key: 'k' }), 0, false],
+    [JSON.stringify({ pid: 4_194_303, time, key: 'k' }), 0, false],
+    ['', 0, true],
+    ['', minute, false],
+    ['[]', minute, false],
+    // Of a clock that was set back since.
+    [JSON.stringify({ pid: process.pid, time: time + minute, key: 'k' }), 0, false],
+    [JSON.stringify({ pid: process.pid, time, key: 'k' }), -minute, false],
+    ['', -minute, false],
   ]
-  for (const [content, isOld, isHeld] of rows) {
+  for (const [content, ageMs, isHeld] of rows) {
     writeFileSync(file, content)
-    if (isOld) utimesSync(file, long, long)
+    const madeAt = new Date(Date.now() - ageMs)
+    if (ageMs !== 0) utimesSync(file, madeAt, madeAt)
     const lock = StartLock.take(file)
-    t.equal(lock === undefined, isHeld, `${content} ${isOld}`)
+    t.equal(lock === undefined, isHeld, `${content} ${ageMs}`)
     lock?.release()
   }
 })
@@ -105,6 +110,15 @@ t.test('what both sides say of themselves survives the way, and nothing else doe
   t.equal(decodeWelcome('{"version":"1"}'), undefined)
   t.same(decodeRefusal('{"no":"busy","say":"x","retryMs":5}'), { no: 'busy', say: 'x', retryMs: 5 })
   t.same(decodeRefusal('<html>'), {})
+})
+
+t.test('a hello fits the head of a request, however long the paths in it are', async t => {
+  const long = `/${'ü'.repeat(2000)}`
+  const hello = { version: '1.2.3', pid: 4, view: 'v', workspace: long, project: long, cwd: long }
+  const left = encodeHello({ ...hello, client: 'cursor' })
+  t.ok(left.length < 7.5 * 1024)
+  t.match(decodeHello(left), { view: 'v', workspace: long, client: 'cursor', cwd: undefined })
+  t.match(decodeHello(encodeHello({ ...hello, client: long.repeat(2) })), { workspace: long })
 })
 
 t.test('where a token proves whose a pipe is, both sides must know it', async t => {
