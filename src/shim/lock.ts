@@ -14,7 +14,7 @@ interface Holder {
   readonly key: string
 }
 
-/** A start takes no longer; a hand-over renews the lock. The same far into the future: clocks are set back. */
+/** A start takes no longer, and a hand-over renews the lock; one from the future is of a clock set back. */
 const STALE_MS = 15_000
 /** A lock appears with its content: one without was not written by us, or not to the end. */
 const BROKEN_MS = 1000

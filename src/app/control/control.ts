@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { unknownView, type Views } from '../../catalog/views/views.js'
-import type { Clock, Timer } from '../../kernel/async/clock.js'
+import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
@@ -31,7 +31,8 @@ import { readPrivate, writePrivate } from '../state/private-file.js'
 import type { ProxyStatus } from '../status.js'
 import type { KeptLines, LogFilter } from './kept-lines.js'
 import { type OwnFiles, watchOwnFiles } from './own-files.js'
-import { occupantOf, tokenIn } from './seat.js'
+import { watchPlace } from './own-place.js'
+import { tokenIn } from './seat.js'
 import type { LocalSessions } from './sessions.js'
 
 /** What the private socket of a proxy lets its user do. */
@@ -85,8 +86,6 @@ export interface Control {
 /** Whoever keeps a service starts it again after this code only. */
 const HANDED_OVER = 75
 const BODY_BYTES = 64 * 1024
-const FIRST_LOOK_MS = 250
-const LOOK_MS = 5000
 
 /** Opens the private socket at a place that is free. Rejects with a Fault `unavailable`. */
 export const openControl = async (place: Place, controlled: Controlled): Promise<Control> => {
@@ -100,7 +99,12 @@ export const openControl = async (place: Place, controlled: Controlled): Promise
   server.on('error', thrown => controlled.log.error({ err: thrown }, 'the private socket reported an error'))
   const { file } = controlled
   const forget = file === undefined ? undefined : await keepFacts(place, file)
-  const watch = watchPlace(place, controlled)
+  const watch = watchPlace(place, {
+    ...controlled,
+    // Whoever is served in another way too, or was started by a person, does without.
+    mayStay: controlled.kept === 'serve',
+    handOver: () => handOver(controlled),
+  })
   return {
     place,
     async close() {
@@ -144,27 +148,6 @@ const keepFacts = async ({ facts, socket, log }: Place, config: string): Promise
   return () => {
     const found = readPrivate(facts, BODY_BYTES)?.toString()
     if (found === `${text}\n`) rmSync(facts, { force: true })
-  }
-}
-
-/** Looks whether clients still find us there, and ends us if not. */
-const watchPlace = (place: Place, { clock, log, end }: Controlled) => {
-  let isLost = false
-  const look = async (): Promise<void> => {
-    const found = await occupantOf(place).catch(() => ({ pid: process.pid }))
-    if (isLost || found?.pid === process.pid) return
-    isLost = true
-    log.warn({ pid: found?.pid, socket: place.socket }, 'another proxy is in our place; this one ends')
-    end(0)
-  }
-  const first: Timer = clock.after(FIRST_LOOK_MS, () => void look())
-  const rest: Timer = clock.every(LOOK_MS, () => void look())
-  return {
-    cancel: () => {
-      isLost = true
-      first.cancel()
-      rest.cancel()
-    },
   }
 }
 

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -223,15 +225,44 @@ t.test('what is no hello is refused', async t => {
   t.equal(await raw('no HTTP'), '', 'nothing is said to what is none')
 })
 
-t.test('a proxy whose place another has taken ends', async t => {
-  const { place, did, clock } = await setUp(t)
-  clock.advance(250)
-  await until(async () => (await occupantOf(place))?.pid === process.pid, 'an answer')
-  t.same(did, [], 'it is still there')
+/** Ways in which a proxy is kept, and the codes with which it ends. */
+const KEPT = [
+  [undefined, false, 0],
+  ['systemd', true, 75],
+] as const
+
+t.test('a proxy whose socket was removed ends, for the next one to make it again', async t => {
+  for (const [kept, isService, code] of KEPT)
+    await t.test(kept ?? 'by need', async t => {
+      const { place, did, clock } = await setUp(t, { kept, isService })
+      clock.advance(250)
+      await until(async () => (await occupantOf(place))?.pid === process.pid, 'an answer')
+      t.same(did, [], 'it is still there')
+      rmSync(place.socket)
+      clock.advance(5000)
+      await until(() => did.length > 0, 'the end')
+      clock.advance(5000)
+      await settled()
+      t.same(did, [code], 'once')
+    })
+})
+
+t.test('one that a person started stays without its socket, and leaves its place to another', async t => {
+  const warned: string[] = []
+  const log = { ...silentLogger, warn: (_facts: object, words: string) => warned.push(words) }
+  const { place, did, clock } = await setUp(t, { kept: 'serve', log })
   rmSync(place.socket)
+  for (let looks = 0; looks < 2; looks++) {
+    clock.advance(5000)
+    await until(() => warned.length > 0, 'a word')
+    await settled()
+  }
+  t.same([did, warned.length], [[], 1], 'it says so once')
+  const other = createServer((_request, response) => response.end('{"pid":1,"version":"1.0.0"}'))
+  other.listen(place.socket)
+  t.teardown(() => other.close())
+  await once(other, 'listening')
   clock.advance(5000)
   await until(() => did.length > 0, 'the end')
-  clock.advance(5000)
-  await settled()
-  t.same(did, [0], 'once')
+  t.same(did, [0])
 })
