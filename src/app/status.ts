@@ -15,6 +15,7 @@ import type { ServerOptions } from '../peers/dial.js'
 import type { Server } from '../peers/server.js'
 import { failuresOf, type ServerState } from '../peers/server-state.js'
 import { lacksWorkspace } from '../peers/sharing.js'
+import type { Loss } from '../peers/supervisor.js'
 import type { Logins } from './credentials/logins.js'
 import { type Exposed, exposed } from './exposed.js'
 import { IDENTITY } from './identity.js'
@@ -52,8 +53,13 @@ export interface ServerStatus {
   readonly retryMs: number | undefined
   /** What it last wrote to stderr before it was lost, oldest line first. */
   readonly stderr: readonly string[] | undefined
-  /** Why it was last lost or not reached, and how long ago; it may work again by now. */
-  readonly lastError: { readonly message: string; readonly agoMs: number } | undefined
+  /**
+   * Why it was last lost or not reached, and how long ago; it may work again by now. `doctor` is the number
+   * of the problem, if it has one (docs/doctor.md).
+   */
+  readonly lastError:
+    | { readonly message: string; readonly agoMs: number; readonly doctor?: string }
+    | undefined
   /** The last error about it that a client read; `mcp-proxy why ID` says more. */
   readonly lastFault: { readonly id: string; readonly message: string; readonly at: string } | undefined
   /** What is odd about it although it may work. */
@@ -127,7 +133,7 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
     ...(trouble && { why: trouble.message }),
     ...(best === undefined && !context.router.hasWorkspace && lacksWorkspace(server.options, {}) && NOWHERE),
     stderr: loss?.why.lastWords,
-    lastError: loss && { message: loss.why.message, agoMs: Math.round(nowMs - loss.atMs) },
+    lastError: loss && lastErrorOf(loss, nowMs),
     lastFault: lastFaultOf(server, context),
     remarks: remarksOn(server, best, context),
   }
@@ -262,6 +268,12 @@ const lastLossOf = (connections: readonly Connection[]) =>
     .flatMap(({ lastLoss: loss }) => loss ?? [])
     .sort((one, other) => other.atMs - one.atMs)
     .at(0)
+
+const lastErrorOf = ({ why, atMs }: Loss, nowMs: number): ServerStatus['lastError'] => {
+  const doctor = why.data?.['doctor']
+  const error = { message: why.message, agoMs: Math.round(nowMs - atMs) }
+  return typeof doctor === 'string' ? { ...error, doctor } : error
+}
 
 /** Who may come in over HTTP. Holds no secrets. */
 interface AuthStatus {

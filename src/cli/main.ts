@@ -26,7 +26,7 @@ const run = async (argv: readonly string[]) => {
   if (first === '--get-yargs-completions') return { code: await completed(argv.slice(1)), isService: false }
   const all = first === undefined ? [] : [first, ...others]
   const words = first === 'help' ? [...others, '--help'] : all
-  const chosen = (await chooseService(words, command)) ?? (await chooseWithYargs(words, command))
+  const chosen = (await chooseSimply(words, command)) ?? (await chooseWithYargs(words, command))
   if (chosen === undefined) return { code: EXIT.ok, isService: false }
   if (chosen.isService) tuneHeap()
   return { code: await chosen.run(), isService: chosen.isService }
@@ -47,20 +47,24 @@ const chooseWithYargs = async (words: readonly string[], command: readonly strin
   return await readCommandLine(words, command)
 }
 
-/** yargs takes 13 MiB for as long as we run, and 40 ms to load: services with simple arguments do without. */
-const chooseService = async (
+/**
+ * yargs takes 13 MiB for as long as we run, and 60 ms to load and to lay out a help that nobody has asked for:
+ * services with simple arguments do without, and doctor, which programs ask often.
+ */
+const chooseSimply = async (
   [name = '', ...words]: readonly string[],
   command: readonly string[] | undefined,
 ): Promise<Chosen | undefined> => {
-  const load = SERVICES.get(name)
+  const load = SIMPLE.get(name)
   if (load === undefined) return undefined
   const verb = await load()
   if (command !== undefined && verb.takesCommand !== true) return undefined
   const args = parseSimple(verb, words)
-  return args && { isService: true, run: () => verb.run(args, command) }
+  return args && { isService: verb.isService === true, run: () => verb.run(args, command) }
 }
 
-const SERVICES = new Map<string, () => Promise<Verb>>([
+const SIMPLE = new Map<string, () => Promise<Verb>>([
+  ['doctor', async () => (await import('./verbs/doctor/doctor.js')).doctor],
   ['serve', async () => (await import('./verbs/serve.js')).serve],
   ['stdio', async () => (await import('./verbs/stdio.js')).stdio],
   ['bridge', async () => (await import('./verbs/bridge.js')).bridge],

@@ -6,13 +6,14 @@ import type { Verb } from '../../src/cli/verb.js'
 import { bridge } from '../../src/cli/verbs/bridge.js'
 import { call } from '../../src/cli/verbs/call.js'
 import { check } from '../../src/cli/verbs/check.js'
+import { doctor } from '../../src/cli/verbs/doctor/doctor.js'
 import { list } from '../../src/cli/verbs/list.js'
 import { serve } from '../../src/cli/verbs/serve.js'
 import { status } from '../../src/cli/verbs/status.js'
 import { stdio } from '../../src/cli/verbs/stdio.js'
 import { runs } from '../support/property.js'
 
-const VERBS: Readonly<Record<string, Verb>> = { bridge, call, check, list, serve, status, stdio }
+const VERBS: Readonly<Record<string, Verb>> = { bridge, call, check, doctor, list, serve, status, stdio }
 
 const verbOf = (name: string): Verb => {
   const verb = VERBS[name]

@@ -54,7 +54,7 @@ const WAYS: Readonly<
 > = {
   missing: {
     metric: ['mcp_proxy_server_starts_total', { result: 'unavailable' }],
-    status: /command not found/,
+    status: /command not found.*"doctor":"D030"/,
     why: /command not found/,
     page: ['not found', 'mcp-proxy doctor --server missing'],
   },

@@ -1,3 +1,5 @@
+import { homedir } from 'node:os'
+import { sep } from 'node:path'
 import { unblock } from '../../app/unblock.js'
 import { systemClock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
@@ -37,6 +39,10 @@ const written = (stream: NodeJS.WriteStream): Promise<void> =>
 
 /** Text of a server as one plain line. */
 export const oneLine = (text: string): string => plainText(text).replace(/\s+/g, ' ').trim()
+
+/** A path as people write it: below the home folder with `~`. Not for programs. */
+export const shortPath = (path: string, home = homedir()): string =>
+  home.length > 1 && path.startsWith(`${home}${sep}`) ? `~${path.slice(home.length)}` : path
 
 /** Such as "1 server" and "2 servers". */
 export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`

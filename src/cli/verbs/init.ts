@@ -22,7 +22,7 @@ import {
 import { lastingShim } from '../lasting.js'
 import { ask, choose, confirm, isInteractive } from '../output/ask.js'
 import { mark } from '../output/look.js'
-import { count, print, say } from '../output/output.js'
+import { count, print, say, shortPath } from '../output/output.js'
 import { ownScripts, setupFiles } from '../setup-files.js'
 import {
   CliError,
@@ -116,7 +116,7 @@ const planServers = async (
   const options = { ...SILENT, scripts: ownScripts() }
   const moved = await planImport(own, wanted, options)
   const names = [...moved.secrets.keys()]
-  const words = `Secrets  ${names.join(', ')} → ${own.secrets.path}`
+  const words = `Secrets  ${names.join(', ')} → ${shortPath(own.secrets.path)}`
   if (names.length > 0) say(words)
   const keepsSecrets = isAsking && names.length > 0 && !(await confirm('  move?'))
   const askSecret = async (name: string, server: string): Promise<string | undefined> =>
@@ -151,7 +151,8 @@ const writeServers = async ({ own }: Findings, plan: Plan): Promise<void> => {
   if (changes.length > 0) await writeOwnFile(files, own, changes, plan.secrets)
   else await writeEmptyFile(files, own)
   for (const { as, notes } of newIn(plan)) for (const note of new Set(notes)) say(`  ${as}: ${note}`)
-  const { path, bytes } = own.file.state
+  const { bytes } = own.file.state
+  const path = shortPath(own.file.state.path)
   const isKept = changes.length === 0 && bytes !== undefined
   say(
     `${mark(true)} ${count(changes.length, 'new server')}${isKept ? ` for ${path}` : `, written to ${path}`}`,
@@ -182,7 +183,7 @@ const chooseClients = async (
   isAsking: boolean,
 ): Promise<readonly PlannedInstall[]> => {
   const all = await planClients(clients, context, 'known')
-  for (const { path, lines } of all) for (const line of lines) say(`  ${path}  ${line}`)
+  for (const { path, lines } of all) for (const line of lines) say(`  ${shortPath(path)}  ${line}`)
   if (all.length === 0 || !isAsking) return all
   const question = 'put the proxy in place of their servers?'
   const items = await choose({ title: 'Clients', items: clients, labelOf: ({ label }) => label, question })

@@ -206,7 +206,8 @@ const lastErrorOf = ({ lastError, state, stderr, why }: ServerStatus): string =>
   if (lastError === undefined) return ''
   const line = stderr?.at(-1)
   const output = line === undefined ? '' : `; it last wrote: ${line}`
-  return `${spanText(lastError.agoMs)} ago: ${lastError.message}${output}`
+  const { agoMs, doctor, message } = lastError
+  return `${spanText(agoMs)} ago: ${doctor === undefined ? '' : `${doctor} `}${message}${output}`
 }
 
 /** Whether a list was cut; absent in older versions. */

@@ -73,7 +73,7 @@ export const CLIENTS: readonly Client[] = [
     project: ['.mcp.json'],
     stdio: typed,
     http: typedUrl,
-    reload: 'in Claude Code: /mcp',
+    reload: 'type /mcp in Claude Code',
   },
   {
     ...usual,

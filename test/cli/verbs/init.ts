@@ -77,6 +77,7 @@ t.test('init moves the servers of clients behind the proxy, starts them once, an
   t.match(done.err, /^✗ broken {2}D030: no-such-program-here of broken is not found; mend: install no-such/m)
   t.match(done.err, /^✓ Claude Code: 2 servers → 1 entry \(undo: mcp-proxy install claude-code --undo\)$/m)
   t.match(done.err, /^✓ Cursor: restart Cursor$/m)
+  t.match(done.err, /^✓ Claude Code: type \/mcp in Claude Code$/m)
   t.match(done.err, /^Cursor sends 40 tools at most, you have 52: it gets search \(find_tools\)$/m)
   t.notMatch(done.err, /Claude Code takes|D032/)
   const { version, started, clients } = JSON.parse(done.out)
