@@ -149,3 +149,62 @@ t.test('secrets that are kept in the configuration are for this user only', asyn
   t.ok(inConfiguration(home).length > 40)
   checkHidden(t, home, await runHere(t, 'remove', 'server0'))
 })
+
+t.test('doctor, check, list and status show none of the secrets that a configuration keeps', async t => {
+  const home = homeOf(t)
+  checkHidden(t, home, await runHere(t, 'import', '--secrets', 'keep'))
+  for (const words of [
+    'doctor --offline',
+    'check',
+    'status',
+    'why server3',
+    'disable server3',
+    'install zed',
+  ]) {
+    for (const more of [[], ['--json']]) checkHidden(t, home, await runHere(t, ...words.split(' '), ...more))
+  }
+  checkHidden(t, home, await runHere(t, 'doctor', '--offline', '--fix', '--yes'))
+  t.same(inConfiguration(home), [], 'doctor --fix has moved them')
+})
+
+/** What follows `add NAME`. */
+const ADDED: readonly ((key: string) => readonly string[])[] = [
+  key => ['--env', `API_TOKEN=${key}`, '--', 'no-such-program'],
+  key => ['--env', `URL=postgres://me:${key}@db.example/x`, '--', 'no-such-program'],
+  key => ['--env', `OPTIONS={"password":"${key}"}`, '--', 'no-such-program'],
+  key => ['--', 'no-such-program', '--token', key],
+  key => ['--', 'no-such-program', `--api-key=${key}`],
+  key => ['--', 'no-such-program', '--header', `Authorization: Bearer ${key}`],
+  key => ['https://srv.example/mcp', '--header', `Authorization: Bearer ${key}`],
+  key => ['https://srv.example/mcp', '--header', `X-Api-Key: ${key}`],
+  key => [`https://srv.example/mcp?token=${key}`],
+  key => [`https://me:${key}@srv.example/mcp`],
+]
+
+t.test('add shows no secret, and leaves none in the configuration', async t => {
+  const home = homeOf(t)
+  for (const [at, make] of ADDED.entries()) {
+    const [first = '', ...rest] = make(keyOf('', at))
+    const more = first.startsWith('https:') ? [first, ...rest] : ['--no-check', first, ...rest]
+    const words = first.startsWith('https:') ? [...more, '--no-check'] : more
+    const ran = await runHere(t, 'add', `added${at}`, ...words)
+    t.equal(ran.code, 0, `added${at}: ${ran.err.replaceAll(WORD, '')}`)
+    checkHidden(t, home, ran)
+  }
+  t.same(inConfiguration(home), [])
+})
+
+t.test('what a secret falls back to, and what an input is by default, are secrets too', async t => {
+  const home = homeOf(t)
+  const inputs = [{ type: 'promptString', id: 'k', password: true, default: keyOf('ghp_', 1) }]
+  const servers = {
+    a: program({ env: { API_TOKEN: `\${API_TOKEN:-${keyOf('sk-', 2)}}` } }),
+    b: program({ env: { API_TOKEN: '${input:k}' } }),
+  }
+  const file = join(home, 'vscode.json')
+  writeFileSync(file, JSON.stringify({ inputs, servers }), { mode: 0o600 })
+  checkHidden(t, home, await runHere(t, 'import', file, '--dry-run'))
+  checkHidden(t, home, await runHere(t, 'import', file, '--json'))
+  // Moved, it would win over a variable of that name, as it must not: it stays, in a file for this user only.
+  t.same(inConfiguration(home).length, 1)
+})
