@@ -48,8 +48,8 @@ const chooseWithYargs = async (words: readonly string[], command: readonly strin
 }
 
 /**
- * yargs takes 13 MiB for as long as we run, and 60 ms to load and to lay out a help that nobody has asked for:
- * services with simple arguments do without, and doctor, which programs ask often.
+ * yargs takes 13 MiB for as long as we run, and 60 ms to load and to lay out a help that nobody has asked
+ * for: services with simple arguments do without, and doctor, which programs ask often.
  */
 const chooseSimply = async (
   [name = '', ...words]: readonly string[],
