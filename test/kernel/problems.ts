@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { PROBLEMS, type ProblemRow } from '../../src/kernel/problem-table.js'
 import { problem } from '../../src/kernel/problems.js'
@@ -16,6 +16,22 @@ t.test('docs/doctor.md explains every problem, and no other', async t => {
     const text = sections[index]?.replace(/\s+/g, ' ') ?? ''
     t.ok(text.includes(`*${words[row.level ?? 'warn']}.* `), found[index] ?? '')
     t.equal(text.includes(`*Fix:* ${row.fix}.`), row.fix !== undefined, found[index] ?? '')
+  }
+})
+
+t.test('a number that is named anywhere, in the sources or in a page, is one of the table', async t => {
+  for (const folder of ['src', 'docs']) {
+    const url = new URL(`../../${folder}/`, import.meta.url)
+    const names = readdirSync(url, { recursive: true, encoding: 'utf8' })
+    for (const name of names.filter(each => /\.(?:tsx?|md)$/.test(each))) {
+      const text = readFileSync(new URL(name.replaceAll('\\', '/'), url), 'utf8')
+      const unknown = [...text.matchAll(/\bD0\d\d\b/g)].filter(([id]) => !Object.hasOwn(PROBLEMS, id))
+      t.same(
+        unknown.map(([id]) => id),
+        [],
+        name,
+      )
+    }
   }
 })
 
