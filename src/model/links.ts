@@ -157,10 +157,10 @@ export interface ClientHandler {
   /** Hears of a request that the uplink ends itself, such as `ping` and what introduces the client. */
   answering?(call: Call): void
   /**
-   * The scopes that calls of these tools need, for those of them that the caller may see and not call. Never
-   * rejects.
+   * The scopes that calls of tools with these params need, for those tools that the caller may see and not call.
+   * Never rejects.
    */
-  lackingScopes(viewer: Viewer, tools: readonly string[]): Promise<readonly string[]>
+  lackingScopes(viewer: Viewer, calls: readonly JsonText[]): Promise<readonly string[]>
   /** The `inputSchema` of a tool by its exposed name; undefined if it is not known (yet). */
   toolSchema(client: Client, exposed: string): JsonText | undefined
   /** The `Implementation` object of a server that is served as it is, once reached: who we say we are. */

@@ -218,9 +218,12 @@ export class Router implements ClientHandler, ConnectionListener {
     return tool && memberOf(tool.text, 'inputSchema')
   }
 
-  async lackingScopes(viewer: Viewer, tools: readonly string[]): Promise<readonly string[]> {
-    // What a call through one of ours needs is known when it is renamed.
-    const named = tools.filter(tool => !this.catalog.isReserved(tool))
+  async lackingScopes(viewer: Viewer, calls: readonly JsonText[]): Promise<readonly string[]> {
+    const { searchCalls } = this.#parts
+    const named = calls.flatMap(
+      params =>
+        (searchCalls === undefined ? textMember(params, 'name') : searchCalls.toolIn(viewer, params)) ?? [],
+    )
     const checks = named.map(async tool => {
       const { server, own } = await this.#parts.owners.named(viewer, 'tools', tool)
       return this.catalog.lackingScopes(viewer.caller, server.options, own)

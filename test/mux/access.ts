@@ -1,5 +1,6 @@
 import t from 'tap'
 import { accessOf } from '../../src/auth/resource-server/access-rules.js'
+import { textOf } from '../../src/kernel/json/text.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { viewerOf } from '../../src/model/links.js'
 import type { Revision } from '../../src/model/revision.js'
@@ -297,14 +298,22 @@ t.test('AU-24: the scopes that some of several calls lack are told together', as
     },
   })
   const client = world.newcomer({ principal: 'person bob', scopes: ['mcp', 'github'] })
-  const lacking = (...tools: readonly string[]) => world.router.lackingScopes(viewerOf(client), tools)
+  const lacking = (...tools: readonly string[]) =>
+    world.router.lackingScopes(
+      viewerOf(client),
+      tools.map(name => textOf({ name })),
+    )
   t.same(await lacking('gh__read', 'open__x', 'never__was'), [])
   t.same(await lacking('gh__delete_repo', 'gh__read', 'forge__delete_repo', 'gh__delete_repo'), [
     'github:admin',
     'forge:admin',
   ])
   const stranger = world.newcomer({ principal: 'person eve', scopes: ['mcp'] })
-  t.same(await world.router.lackingScopes(viewerOf(stranger), ['gh__delete_repo']), [], 'what is not there')
+  t.same(
+    await world.router.lackingScopes(viewerOf(stranger), [textOf({ name: 'gh__delete_repo' })]),
+    [],
+    'what is not there',
+  )
 })
 
 t.test('a server that is gone is named to those alone who saw it', async t => {

@@ -72,6 +72,16 @@ export class SearchCalls {
     return (catalog.choiceOf(viewer.client) ?? catalog.choice(viewer))?.mode === 'search'
   }
 
+  /** The tool that a call with these params would reach, also through one of ours. */
+  toolIn(viewer: Viewer, params: JsonText): string | undefined {
+    const name = textMember(params, 'name')
+    if (name === undefined || !isSearchTool(name) || !this.isFor(viewer)) return name
+    const args = memberOf(params, 'arguments')
+    return name === 'call_read_tool' || name === 'call_write_tool'
+      ? args && textMember(args, 'name')
+      : undefined
+  }
+
   /** Takes the call of a tool if it is one of ours; `goOn` is called once it is that of a server's tool. */
   take(call: Call, goOn: () => void): boolean {
     const name = call.named ?? (call.params && textMember(call.params, 'name'))

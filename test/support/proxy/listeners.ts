@@ -3,7 +3,7 @@ import { servePipe } from '../../../src/eras/listen/pipe-listener.js'
 import { createSseListener } from '../../../src/eras/listen/sse-listener.js'
 import type { Deferred } from '../../../src/kernel/async/deferred.js'
 import { LOCAL } from '../../../src/kernel/caller.js'
-import type { JsonText } from '../../../src/kernel/json/text.js'
+import { type JsonText, textMember } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { Call, Client, ClientHandler, Viewer, Welcome } from '../../../src/model/links.js'
 import type { Channel } from '../../../src/wire/channel.js'
@@ -78,8 +78,8 @@ export class FakeHandler implements ClientHandler {
     this.onCall?.(call)
   }
 
-  lackingScopes(_viewer: Viewer, tools: readonly string[]): Promise<readonly string[]> {
-    return Promise.resolve(tools.flatMap(tool => this.needed.get(tool) ?? []))
+  lackingScopes(_viewer: Viewer, calls: readonly JsonText[]): Promise<readonly string[]> {
+    return Promise.resolve(calls.flatMap(params => this.needed.get(textMember(params, 'name') ?? '') ?? []))
   }
 
   callerChanged(client: Client): void {

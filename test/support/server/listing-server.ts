@@ -24,19 +24,28 @@ const WELCOME = {
   serverInfo: { name: 'listing', version: '1' },
 }
 
+const ALL = {
+  ...WELCOME,
+  capabilities: { tools: {}, prompts: {}, resources: { subscribe: true }, completions: {} },
+}
+
+type Hears = (method: string, params: Readonly<Record<string, unknown>>) => void
+
 /**
  * Starts a server of 2025-11-25 in this process that has these lists, and answers each call with what `call`
- * resolves with. Resolves with its configuration.
+ * resolves with. Resolves with its configuration. `hears` is told of each request; such a server says that it
+ * can also complete, and be subscribed to.
  */
 export const startListing = async (
   t: Test,
   lists: Lists,
   call: (name: string) => object | Promise<object> = () => ({ content: [] }),
+  hears?: Hears,
 ): Promise<{ readonly url: string }> => {
   const answer = async (method: string, name: string): Promise<object> => {
     const list = METHODS[method]
     if (list !== undefined) return { result: { [list]: lists[list] ?? [] } }
-    if (method === 'initialize') return { result: WELCOME }
+    if (method === 'initialize') return { result: hears === undefined ? WELCOME : ALL }
     if (method === 'tools/call') return { result: await call(name) }
     return { error: { code: -32601, message: 'Method not found' } }
   }
@@ -51,6 +60,7 @@ export const startListing = async (
     })
     request.once('end', async () => {
       const { id, method, params } = JSON.parse(text)
+      hears?.(method, params)
       if (id === undefined) response.writeHead(202).end()
       else {
         const said = JSON.stringify({ jsonrpc: '2.0', id, ...(await answer(method, params?.name)) })

@@ -1,6 +1,6 @@
 import type { ByteAccount, Holding } from '../../../kernel/byte-account.js'
 import { Fault } from '../../../kernel/faults.js'
-import { type JsonText, textMember } from '../../../kernel/json/text.js'
+import type { JsonText } from '../../../kernel/json/text.js'
 import type { LegacyRevision } from '../../../model/revision.js'
 import { ownErrorText } from '../../../model/rpc-error.js'
 import type { ReplyStream } from '../../../rpc/host.js'
@@ -28,12 +28,12 @@ const isInitialize = (item: Classified): boolean =>
 export const isAnswered = (item: Classified): boolean =>
   item.is === 'message' ? item.message.kind === 'request' : item.is === 'batch' || !item.isResponse
 
-/** The names of the tools that the members of a batch call. */
-export const toolsCalledIn = (items: readonly Classified[]): readonly string[] =>
+/** The params of those members of a batch that call tools. */
+export const toolCallsIn = (items: readonly Classified[]): readonly JsonText[] =>
   items.flatMap(item => {
     if (item.is !== 'message' || item.message.kind !== 'request') return []
-    const { method, params, named } = item.message
-    return method === 'tools/call' ? (named ?? (params && textMember(params, 'name')) ?? []) : []
+    const { method, params } = item.message
+    return method === 'tools/call' ? (params ?? []) : []
   })
 
 /** A reply stream for messages that are not answered. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import type { Caller, Principal, RenewCaller } from '../../../kernel/caller.js'
 import type { Fault } from '../../../kernel/faults.js'
+import type { JsonText } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { LinkedList } from '../../../kernel/linked-list.js'
 import { insufficientScope } from '../../../model/access.js'
@@ -14,7 +15,7 @@ import { SessionQuota } from '../../../rpc/session-quota.js'
 import type { Classified } from '../../../wire/classify.js'
 import type { AcceptedTypes, HttpExchange } from '../../../wire/http.js'
 import type { Message } from '../../../wire/jsonrpc.js'
-import { batchError, isAnswered, runBatch, SILENT, toolsCalledIn } from './batch.js'
+import { batchError, isAnswered, runBatch, SILENT, toolCallsIn } from './batch.js'
 import { HttpSession, type HttpShared, REST_MS } from './http-session.js'
 import type { LiveStream } from './http-streams.js'
 import { ReplayTotal } from './replay.js'
@@ -165,21 +166,21 @@ export class LegacyHttpListener implements SessionHost {
       return
     }
     const { caller } = exchange.request
-    const tools = caller.scopes === undefined ? [] : toolsCalledIn(items)
-    if (tools.length === 0) this.#run(items, session, exchange)
-    else void this.#runIfAllowed(items, tools, session, exchange)
+    const calls = caller.scopes === undefined ? [] : toolCallsIn(items)
+    if (calls.length === 0) this.#run(items, session, exchange)
+    else void this.#runIfAllowed(items, calls, session, exchange)
   }
 
   /** An HTTP status cannot be for a part: a batch is refused as a whole if one of its calls needs more. */
   async #runIfAllowed(
     items: readonly Classified[],
-    tools: readonly string[],
+    calls: readonly JsonText[],
     session: HttpSession,
     exchange: HttpExchange,
   ): Promise<void> {
     const { caller } = exchange.request
     const { handler, challenge } = this.#options
-    const lacking = await handler.lackingScopes({ client: session.uplink, caller }, tools)
+    const lacking = await handler.lackingScopes({ client: session.uplink, caller }, calls)
     const why = lacking.length === 0 ? undefined : insufficientScope(lacking)
     if (refuseForScopes(exchange.responder, why, challenge)) return
     session.uplink.sentBy(caller)
