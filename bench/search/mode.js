@@ -1,0 +1,131 @@
+// What search mode costs against showing all tools: its list, calls through it, and what stands behind it.
+// Reports, and never fails; P10 are the limits.
+//   node bench/search/mode.js
+import { request, Agent } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import { cpuClock } from '../load/processes.js'
+import { endAll, OWN_STATE, start, writeTemporary } from '../programs.js'
+import { median, show } from '../report.js'
+
+const here = name => fileURLToPath(new URL(name, import.meta.url))
+const SERVER = here('../servers/stdio.js')
+const SERVERS = 10
+const BLOCKS = 12
+const CALLS = 300
+const LISTS = 60
+const LIMITS = { tokens: 700, call: 1.15, list: 1.2 }
+
+const agent = new Agent({ keepAlive: true })
+
+/** Posts a message to an endpoint; resolves with the response and its body. */
+const post = (url, session, message) =>
+  new Promise((resolve, reject) => {
+    const headers = {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      ...(session !== undefined && { 'mcp-session-id': session }),
+    }
+    const sent = request(url, { method: 'POST', headers, agent }, response => {
+      const chunks = []
+      response.on('data', chunk => chunks.push(chunk))
+      response.on('end', () => resolve({ headers: response.headers, text: Buffer.concat(chunks).toString() }))
+    })
+    sent.on('error', reject).end(JSON.stringify({ jsonrpc: '2.0', ...message }))
+  })
+
+const msOf = async act => {
+  const began = performance.now()
+  await act()
+  return performance.now() - began
+}
+
+const open = async (url, name) => {
+  const clientInfo = { name, version: '1' }
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
+  const { headers } = await post(url, undefined, { id: 0, method: 'initialize', params })
+  const session = headers['mcp-session-id']
+  await post(url, session, { method: 'notifications/initialized' })
+  return session
+}
+
+/** A proxy of ten servers, with so many tools in all. */
+const serve = tools => {
+  const entry = { command: process.execPath, args: [SERVER], env: { BENCH_TOOLS: String(tools / SERVERS) } }
+  const mcpServers = Object.fromEntries(Array.from({ length: SERVERS }, (_, at) => [`s${at}`, entry]))
+  const views = { search: { expose: 'search' }, auto: { expose: 'auto' }, direct: { expose: 'direct' } }
+  const file = writeTemporary({ mcpServers, views, knownServers: false })
+  const command = [process.execPath, here('../../bin/mcp-proxy.js'), 'serve', '--port', '0', '--config', file]
+  return start(command, line => /http:\/\/\S+\/mcp\b/.exec(line)?.[0], OWN_STATE)
+}
+
+const listOf = async (url, session) =>
+  JSON.parse(
+    (/^(?:data: )?(\{.*)$/m.exec((await post(url, session, { id: 1, method: 'tools/list' })).text) ?? [])[1],
+  ).result
+
+const verdict = (value, limit) => (value <= limit ? 'ok' : 'MISSED')
+
+const few = await serve(SERVERS)
+const many = await serve(10_000)
+const proxies = { few, many }
+
+for (const view of ['search', 'auto']) {
+  const times = { few: [], many: [] }
+  const cold = {}
+  for (let n = -1; n < LISTS; n += 1) {
+    for (const [name, { found }] of Object.entries(proxies)) {
+      const url = `${found}/${view}`
+      const session = await open(url, 'cursor')
+      const ms = await msOf(() => listOf(url, session))
+      if (n < 0) cold[name] = ms
+      else times[name].push(ms)
+    }
+  }
+  const [ten, all] = [median(times.few), median(times.many)]
+  console.log(
+    `first tools/list of a session, ${view}: 10 tools ${show(ten)} ms, 10,000 tools ${show(all)} ms, ratio ${show(all / ten)}` +
+      (view === 'search' ? `, limit ${LIMITS.list}: ${verdict(all / ten, LIMITS.list)}` : ''),
+  )
+  console.log(`  the very first of the proxy: ${show(cold.few)} and ${show(cold.many)} ms`)
+}
+
+const searching = await open(`${many.found}/search`, 'cursor')
+const { tools } = await listOf(`${many.found}/search`, searching)
+const tokens = Math.round(tools.reduce((sum, tool) => sum + JSON.stringify(tool).length, 0) / 4)
+console.log(
+  `list in search mode: ${tokens} tokens, limit ${LIMITS.tokens}: ${verdict(tokens, LIMITS.tokens)}`,
+)
+
+const named = { name: 's3__make', arguments: { tag: 't', size: 20, padding: 'x'.repeat(32) } }
+const ways = {
+  direct: { view: 'direct', params: named },
+  through: { view: 'search', params: { name: 'call_write_tool', arguments: named } },
+}
+for (const [label, { found, pid }] of [
+  ['10 tools', few],
+  ['10,000 tools', many],
+]) {
+  const times = { direct: [], through: [] }
+  const cpu = { direct: [], through: [] }
+  for (let block = -2; block < BLOCKS; block += 1) {
+    for (const [way, { view, params }] of Object.entries(ways)) {
+      const url = `${found}/${view}`
+      const session = await open(url, 'cursor')
+      const clock = cpuClock(pid)
+      const before = clock()
+      for (let n = 0; n < CALLS; n += 1) {
+        const ms = await msOf(() => post(url, session, { id: n + 10, method: 'tools/call', params }))
+        if (block >= 0) times[way].push(ms)
+      }
+      if (block >= 0) cpu[way].push(clock() - before)
+    }
+  }
+  const p50 = median(times.through) / median(times.direct)
+  const sum = values => values.reduce((all, value) => all + value, 0)
+  const used = sum(cpu.through) / sum(cpu.direct)
+  console.log(
+    `a call through search mode against a direct one, ${label}: p50 ${show(median(times.direct))} and ${show(median(times.through))} ms, ratio ${show(p50)}; CPU ratio ${show(used)}, limit ${LIMITS.call}: ${verdict(used, LIMITS.call)}`,
+  )
+}
+agent.destroy()
+await endAll()
