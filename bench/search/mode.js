@@ -1,7 +1,7 @@
 // What search mode costs against showing all tools: its list, calls through it, and what stands behind it.
 // Reports, and never fails; P10 are the limits.
 //   node bench/search/mode.js
-import { request, Agent } from 'node:http'
+import { Agent, request } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { cpuClock } from '../load/processes.js'
 import { endAll, OWN_STATE, start, writeTemporary } from '../programs.js'

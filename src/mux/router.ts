@@ -256,8 +256,9 @@ export class Router implements ClientHandler, ConnectionListener {
   }
 
   left(client: Client): void {
-    const { clients, subscriptions, logLevels, urlElicitations, signIns, pool } = this.#parts
+    const { clients, subscriptions, logLevels, urlElicitations, searchCalls, signIns, pool } = this.#parts
     clients.remove(client)
+    searchCalls?.forget(client)
     signIns.forget(client)
     subscriptions.forget(client)
     logLevels.forget(client)

@@ -12,7 +12,7 @@ import {
   withoutMember,
 } from '../../kernel/json/text.js'
 import { textBlock } from '../../model/content.js'
-import type { Viewer } from '../../model/links.js'
+import type { Client, Viewer } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
 
 const KEPT_MS = 10 * 60_000
@@ -69,6 +69,11 @@ export class LongResults {
     this.#timer?.cancel()
     this.#kept.clear()
     this.#bytes = 0
+  }
+
+  /** Forgets what a client has not read, and will not. */
+  forget({ id }: Client): void {
+    for (const [key, { client }] of this.#kept) if (client === id) this.#drop(key)
   }
 
   /** The outcome as its client gets it: one that is too long is cut at the end of a line. */

@@ -24,7 +24,7 @@ import {
   withMember,
   withoutMember,
 } from '../../kernel/json/text.js'
-import type { Call, Viewer } from '../../model/links.js'
+import type { Call, Client, Viewer } from '../../model/links.js'
 import { type Answer, failed, type Outcome } from '../../model/outcome.js'
 import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
 import { stillWanted } from '../calls/call-events.js'
@@ -64,6 +64,11 @@ export class SearchCalls {
 
   close(): void {
     this.#context.longResults.close()
+  }
+
+  /** A client is gone. */
+  forget(client: Client): void {
+    this.#context.longResults.forget(client)
   }
 
   /** Whether a client searches tools; one that was shown no list yet has that chosen now. */

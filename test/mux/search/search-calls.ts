@@ -398,6 +398,18 @@ t.test('long results are cut, and read on', async t => {
   t.match(await callOwn(client, 'read_result', { id }), { isError: true })
 })
 
+t.test('what a session did not read on goes with it', async t => {
+  const { world, client, gh } = await start({ resultsMax: 1000 })
+  const call = await through(client, 'gh__whoami')
+  gh.last('tools/call').answer({ content: [{ type: 'text', text: 'word\n'.repeat(500) }] })
+  await settled()
+  const [, id] = /id=(\w+)/.exec(JSON.stringify(call.ended)) ?? []
+  const other = await world.client()
+  t.match(await callOwn(other, 'read_result', { id }), { isError: false })
+  client.leave()
+  t.match(await callOwn(other, 'read_result', { id }), { isError: true })
+})
+
 t.test('in direct calls results are whole', async t => {
   const { client, gh } = await start({ resultsMax: 1000 })
   const call = client.call('tools/call', { name: 'gh__whoami' })
