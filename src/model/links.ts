@@ -157,8 +157,8 @@ export interface ClientHandler {
   /** Hears of a request that the uplink ends itself, such as `ping` and what introduces the client. */
   answering?(call: Call): void
   /**
-   * The scopes that calls of tools with these params need, for those tools that the caller may see and not call.
-   * Never rejects.
+   * The scopes that calls of tools with these params need, for those of them that the caller may see and not
+   * call. Never rejects.
    */
   lackingScopes(viewer: Viewer, calls: readonly JsonText[]): Promise<readonly string[]>
   /** The `inputSchema` of a tool by its exposed name; undefined if it is not known (yet). */
