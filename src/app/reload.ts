@@ -29,6 +29,8 @@ export interface ConfigStatus {
 interface ProblemCounts {
   readonly errors: number
   readonly warnings: number
+  /** The errors, of which each may cost a server, with their places; at most 20, absent if there are none. */
+  readonly wrong?: readonly string[]
 }
 
 export interface ReloaderOptions {
@@ -213,8 +215,10 @@ const digestOf = (text: string): string => createHash('sha256').update(text).dig
 const errorOf = ({ key, message }: Problem): string => `${key}\0${message}`
 
 const countsOf = (problems: readonly Problem[]): ProblemCounts => {
-  const errors = problems.filter(({ severity }) => severity === 'error').length
-  return { errors, warnings: problems.length - errors }
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  const counts = { errors: errors.length, warnings: problems.length - errors.length }
+  const wrong = errors.slice(0, PROBLEMS_MAX).map(formatProblem)
+  return wrong.length === 0 ? counts : { ...counts, wrong }
 }
 
 const errorsOf = (problems: readonly Problem[]): ReadonlySet<string> =>

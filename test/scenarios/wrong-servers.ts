@@ -1,6 +1,8 @@
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
 import { createProxy } from '../../src/app/proxy.js'
+import { shown } from '../../src/cli/verbs/status.js'
+import { formatProblem } from '../../src/config/file/problem.js'
 import { parseConfig } from '../../src/config/parse.js'
 import { troubles } from '../../src/ui/live/troubles.js'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
@@ -47,6 +49,8 @@ const WAYS: Readonly<
       /** Undefined for what is no server of the proxy, as it cannot be. */
       readonly status: RegExp | undefined
       readonly why: RegExp
+      /** What `mcp-proxy status` prints. */
+      readonly text: RegExp
       /** What the page calls it, and the command that it names. */
       readonly page: readonly [kind: string, command: string]
     }
@@ -57,60 +61,70 @@ const WAYS: Readonly<
     status: /command not found.*"doctor":"D030"/,
     why: /command not found/,
     page: ['not found', 'mcp-proxy doctor --server missing'],
+    text: /^missing .*command not found/m,
   },
   exits: {
     metric: ['mcp_proxy_server_starts_total', { result: 'disconnected' }],
     status: /exited with code 3/,
     why: /exited with code 3.*last wrote: out of cheese/,
     page: ['exited', 'mcp-proxy logs exits'],
+    text: /^exits .*exited with code 3; it last wrote: out of cheese/m,
   },
   hangs: {
     metric: ['mcp_proxy_server_state', { state: 'starting' }],
     status: /"hangs".*has not answered for/,
     why: /has not answered for/,
     page: ['hangs', 'mcp-proxy logs hangs'],
+    text: /^hangs: it has not answered for/m,
   },
   login: {
     metric: ['mcp_proxy_server_state', { state: 'needs-auth' }],
     status: /needs-auth.*needs a login/,
     why: /needs-login.*auth login login/,
     page: ['needs-auth', 'mcp-proxy auth login login'],
+    text: /^login +needs-auth .*needs a login/m,
   },
   gone: {
     metric: ['mcp_proxy_server_starts_total', { result: 'unavailable' }],
     status: /HTTP status 404 \(not found\)/,
     why: /HTTP status 404 \(not found\): check the path/,
     page: ['HTTP 404', 'mcp-proxy doctor --server gone'],
+    text: /^gone .*HTTP status 404/m,
   },
   noise: {
     metric: ['mcp_proxy_repairs_total', { kind: 'noise' }],
-    status: /"noise".*wrote 1 line to stdout that is no message/,
-    why: /wrote 1 line to stdout/,
+    status: /"noise".*wrote \d+ lines? to stdout that/,
+    why: /wrote \d+ lines? to stdout/,
     page: ['noise', 'mcp-proxy logs noise'],
+    text: /^noise: it wrote \d+ lines? to stdout/m,
   },
   slow: {
     metric: ['mcp_proxy_server_requests_in_flight', {}],
     status: /"slow".*has taken \d+ s for a call so far/,
     why: /has taken \d+ s for a call/,
     page: ['slow', 'mcp-proxy why slow'],
+    text: /^slow: it has taken \d+ s for a call/m,
   },
   flaps: {
     metric: ['mcp_proxy_server_losses_total', { reason: 'disconnected' }],
     status: /"flapping".*was lost 3 times/,
     why: /was lost 3 times/,
     page: ['flapping', 'mcp-proxy logs flaps'],
+    text: /^flaps: it was lost 3 times/m,
   },
   wrong: {
     metric: ['mcp_proxy_config_problems', { severity: 'error' }],
     status: undefined,
     why: /misconfigured.*found a number/,
     page: ['misconfigured', 'mcp-proxy check'],
+    text: /mcpServers\.wrong.*found a number/,
   },
   full: {
     metric: ['mcp_proxy_limit_hits_total', { limit: 'callsPerServer' }],
     status: /"limit".*limits\.callsPerServer 1 time/,
     why: /limits\.callsPerServer/,
     page: ['limit', 'mcp-proxy why full'],
+    text: /^full: it reached limits\.callsPerServer/m,
   },
 }
 
@@ -135,7 +149,8 @@ t.test(
     )
     if (config === undefined) throw new Error('bad configuration')
     const errors = problems.filter(({ severity }) => severity === 'error').length
-    const configStatus = () => ({ problems: { errors, warnings: 0 } }) as Loose
+    const configStatus = () =>
+      ({ problems: { errors, warnings: 0, wrong: problems.map(formatProblem) } }) as Loose
     const proxy = createProxy(config, { configProblems: () => problems, configStatus })
     t.teardown(() => proxy.close())
     const client = new RawClient((await proxy.listen({ port: 0 })).url)
@@ -163,7 +178,7 @@ t.test(
       const answer = await api.answer({ method: 'GET', path, query: new URLSearchParams(query) } as Loose)
       return (answer as Loose).value
     }
-    for (const [name, { metric, status, why, page }] of Object.entries(WAYS)) {
+    for (const [name, { metric, status, why, text, page }] of Object.entries(WAYS)) {
       const labels = name === 'wrong' || name === 'full' ? metric[1] : { ...metric[1], server: name }
       await until(async () => {
         const page = await pages?.page(undefined)
@@ -178,6 +193,7 @@ t.test(
         troubles(proxy.status(), await ask('/servers')).some(
           ({ about, kind, command }) => about === name && kind === page[0] && command === page[1],
         )
+      await until(() => text.test(shown(proxy.status())), `${name} as status prints it`)
       await until(isOnPage, `${name} on the page`)
       t.pass(name)
     }

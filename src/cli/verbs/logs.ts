@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net'
+import { createColors } from 'picocolors'
 import { print, say } from '../output/output.js'
+import { stdoutLook } from '../output/table.js'
 import { askRunning, followRunning, theRunning } from '../running.js'
 import { CliError, configOption, defineVerb, EXIT, textOption } from '../verb.js'
 
@@ -29,8 +31,9 @@ export const logs = defineVerb({
     const one = await theRunning(config)
     const show = linePrinter(json)
     if (!follow) {
-      for (const line of (await askRunning(one, `/v1/logs?${query.toString()}`)).split('\n'))
-        if (line !== '') show(line)
+      const lines = (await askRunning(one, `/v1/logs?${query.toString()}`)).split('\n').filter(Boolean)
+      lines.forEach(show)
+      if (lines.length === 0) say(`mcp-proxy: there are no such lines${aboutWords(server)}`)
       return EXIT.ok
     }
     query.set('follow', '')
@@ -41,11 +44,16 @@ export const logs = defineVerb({
   },
 })
 
+const aboutWords = (server: string | undefined): string =>
+  server === undefined ? '' : `; mcp-proxy why ${server} says whether there is such a server`
+
 /** Prints lines of a log: for programs as they are, else for people. */
-export const linePrinter =
-  (isJson: boolean) =>
-  (line: string): void =>
-    print(isJson ? line : readable(line))
+export const linePrinter = (isJson: boolean) => {
+  const { dim, yellow, red } = createColors(stdoutLook().hasColor)
+  const paint = (level: number, word: string): string =>
+    level >= 50 ? red(word) : level >= 40 ? yellow(word) : level < 30 ? dim(word) : word
+  return (line: string): void => print(isJson ? line : readable(line, paint))
+}
 
 /** Shows the lines that come on a stream, and resolves when it has ended. */
 export const showLines = (stream: Socket, show: (line: string) => void): Promise<void> => {
@@ -77,7 +85,7 @@ export const spanMs = (text: string): number => {
 const LEVEL_WORDS: Readonly<Record<number, string>> = { 20: 'debug', 30: 'info', 40: 'warn', 50: 'error' }
 
 /** A line of the log for people; what is no JSON stays as it is. */
-const readable = (line: string): string => {
+const readable = (line: string, paint: (level: number, word: string) => string): string => {
   let facts: Record<string, unknown>
   try {
     facts = JSON.parse(line) as Record<string, unknown>
@@ -85,9 +93,12 @@ const readable = (line: string): string => {
     return line
   }
   const { time, level, msg, server, stderr, ...rest } = facts
-  const at = new Date(Number(time)).toISOString().slice(11, 19)
+  const date = new Date(Number(time))
+  // Words of Node are no lines of ours, even if they are JSON.
+  if (Number.isNaN(date.getTime())) return line
+  const at = date.toISOString().slice(11, 19)
   const about = typeof server === 'string' ? `${server}: ` : ''
   const words = typeof stderr === 'string' ? stderr : String(msg)
   const more = Object.entries(rest).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`)
-  return `${at} ${(LEVEL_WORDS[Number(level)] ?? '').padEnd(5)} ${about}${words}${more.join('')}`
+  return `${at} ${paint(Number(level), (LEVEL_WORDS[Number(level)] ?? '').padEnd(5))} ${about}${words}${more.join('')}`
 }

@@ -130,7 +130,7 @@ export const shown = (found: ProxyStatus): string => {
   ]
   const table = tableText(HEADINGS, [...found.servers, ...leavingOf(found)].map(rowOf), stdoutLook())
   const top = [head.join(', '), ...configLines(found), ...authLines(found)].join('\n')
-  const lines = [exposedLines(found), principalLines(found), limitLines(found)]
+  const lines = [remarkLines(found), exposedLines(found), principalLines(found), limitLines(found)]
   return [top, table, ...lines.map(each => each.join('\n')).filter(Boolean)].join('\n\n')
 }
 
@@ -147,8 +147,16 @@ const configLines = ({ config }: ProxyStatus): readonly string[] => {
     return [line, `NOT RELOADED at ${last.at} (D014), the old one stays:`, ...problems]
   }
   const waiting = last?.needRestart ?? []
-  return waiting.length === 0 ? [line] : [line, `only after a restart (D015): ${waiting.join(', ')}`]
+  return [
+    line,
+    ...(waiting.length === 0 ? [] : [`only after a restart (D015): ${waiting.join(', ')}`]),
+    ...wrongIn(config),
+  ]
 }
+
+/** The errors of the file, each of which may have cost a server; absent in older versions. */
+const wrongIn = ({ problems }: Partial<NonNullable<ProxyStatus['config']>>): readonly string[] =>
+  problems?.wrong ?? []
 
 /** Who may come in over HTTP; absent in older versions. */
 const authLines = ({ auth }: Partial<ProxyStatus>): readonly string[] => {
@@ -161,6 +169,12 @@ const authLines = ({ auth }: Partial<ProxyStatus>): readonly string[] => {
   ]
   return [`auth: ${sources.join(', ') || 'nobody has a token'}; ${count(refused, 'refused credential')}`]
 }
+
+/** What is odd about servers although they may work; absent in older versions. */
+const remarkLines = ({ servers }: ProxyStatus): readonly string[] =>
+  servers.flatMap(({ name, remarks = [] }: Partial<ServerStatus>) =>
+    remarks.map(({ message }) => `${name}: it ${message}`),
+  )
 
 /** How clients are shown tools; absent in older versions. */
 const exposedLines = ({ exposed = [] }: Partial<ProxyStatus>): readonly string[] =>
@@ -202,8 +216,7 @@ const rowOf = (server: ServerStatus): string[] => [
 ]
 
 const lastErrorOf = ({ lastError, state, stderr, why }: ServerStatus): string => {
-  if (state === 'waiting') return why ?? ''
-  if (lastError === undefined) return ''
+  if (state === 'waiting' || lastError === undefined) return why ?? ''
   const line = stderr?.at(-1)
   const output = line === undefined ? '' : `; it last wrote: ${line}`
   const { agoMs, doctor, message } = lastError

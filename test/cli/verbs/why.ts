@@ -74,6 +74,7 @@ t.test('logs print what was said, about one server and of late, and go on as lin
   const lines = (await logs('dies', '--json', '--since', '10m')).out.trim().split('\n')
   t.ok(lines.map(line => JSON.parse(line).server).every(server => server === 'dies'))
   t.notMatch((await logs('--level', 'error')).out, /server is ready/)
+  t.match(await logs('nobody'), { code: 0, out: '', err: /no such lines; mcp-proxy why nobody/ })
   t.match(await logs('--since', 'soon'), { code: 2, err: /--since must be a time such as 10m, not "soon"/ })
   const following = startBin(t, ['logs', '-f', '--config', file])
   await following.line(/server is ready/)
