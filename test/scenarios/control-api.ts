@@ -64,6 +64,9 @@ t.test('a code lets a page in once, with a cookie that no script reads', async t
   t.equal((await enter(code)).status, 200)
   t.equal((await enter(code)).status, 401, 'a second time')
   t.equal((await send('status', { headers: page })).status, 200)
+  const twice = proxy.pageSessions().newCode()
+  const both = await Promise.all([enter(twice), enter(twice)])
+  t.same(both.map(({ status }) => status).sort(), [200, 401], 'two at once')
 })
 
 t.test('nobody else is let in on any path', async t => {

@@ -1,4 +1,5 @@
 import { copyFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
@@ -11,6 +12,7 @@ import { coverPage, createAxe, lacksBrowser, openBrowser, watchPage } from '../s
 import { RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
 import { rawServer, TINY, tiny } from '../support/proxy/start.js'
+import { listenFor } from '../support/server/plain-http-server.js'
 
 const MARKUP_SERVER = fileURLToPath(new URL('../fixtures/markup-server.mjs', import.meta.url))
 const TOOLS = 9_990
@@ -184,6 +186,32 @@ t.test('the page, in a browser', { skip: lacksBrowser, timeout: 300_000 }, async
     await page.locator('.body [role=row] >> nth=7').waitFor()
     const names = await page.locator('.body [role=row] a').allInnerTexts()
     for (const name of names) t.match(name, /^[\w-]{1,64}$/, 'a name is plain')
+  })
+
+  await t.test('a page of another port of this machine can neither read nor act', async t => {
+    const html = createServer((_, response) =>
+      response.setHeader('content-type', 'text/html').end('<p>other'),
+    )
+    const stranger = await context.newPage()
+    await stranger.goto(await listenFor(t, html))
+    const pid = serverOf(proxy, 'tiny')?.pids[0]
+    // It is of the same site, so that the browser sends the cookie along.
+    const tried = await stranger.evaluate(`Promise.all([
+      ['ui/'], ['api/v1/status'], ['api/v1/status', { headers: { 'x-mcp-proxy': '1' } }],
+      ['api/v1/events'], ['api/v1/config', { headers: { 'x-mcp-proxy': '1' } }],
+      ['api/v1/servers/tiny/restart', { method: 'POST', mode: 'no-cors', body: '{}' }],
+      ['api/v1/servers/tiny/restart', { method: 'POST', headers: { 'x-mcp-proxy': '1' }, body: '{}' }],
+      ['api/v1/login', { method: 'POST', body: '{}' }],
+    ].map(([path, options]) => fetch('${new URL('/', url).href}' + path, { credentials: 'include', ...options })
+      .then(response => response.text(), () => '')))`)
+    t.same(tried, Array(8).fill(''), 'it reads nothing')
+    t.equal(serverOf(proxy, 'tiny')?.pids[0], pid, 'and nothing was restarted')
+    await stranger.evaluate(`document.body.append(Object.assign(document.createElement('iframe'),
+      { src: '${new URL('/ui/', url).href}' }))`)
+    await stranger.locator('iframe').waitFor()
+    await until(() => stranger.frames().length === 2, 'the frame')
+    t.notMatch(stranger.frames()[1]?.url() ?? '', /\/ui\//, 'nor can it frame the page')
+    await stranger.close()
   })
 
   await t.test('a lost connection is said, and found again', async t => {
