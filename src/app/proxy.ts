@@ -271,8 +271,8 @@ class RunningProxy implements Proxy {
   async drain(wantedMs = this.#config.drainMs): Promise<void> {
     // A client that closed our stdin, and signals us as well, is not going to wait.
     const limitMs = this.#endpoints.some(({ isLeaving }) => isLeaving === true) ? 0 : wantedMs
-    if (limitMs > 0) await this.#cluster?.linger()
-    const calls = await this.#admission.shut(limitMs)
+    const leftMs = limitMs > 0 ? ((await this.#cluster?.leave(limitMs)) ?? limitMs) : 0
+    const calls = await this.#admission.shut(leftMs)
     if (calls > 0) this.#log.warn({ calls, limitMs }, 'some calls did not end in time')
   }
 

@@ -11,7 +11,7 @@ import { createEngineStore } from './engine/engine-store.js'
 import type { ClusterStore, Member, MemberFacts } from './engine/store.js'
 import { KeyRing } from './key-ring.js'
 import { MISDIRECTED } from './link/forwarding.js'
-import { digestOf, LinkSeal } from './link/link-seal.js'
+import { digestOf, LinkSeal, type Received } from './link/link-seal.js'
 import { PEER_PATH, PeerLinks } from './link/peer-links.js'
 import { Members } from './members.js'
 import { ClusterRelay } from './relay.js'
@@ -69,8 +69,8 @@ export class Cluster {
   readonly #links: PeerLinks
   readonly #relay: ClusterRelay
   readonly #seal: LinkSeal
-  /** What the bodies of admitted requests have to be. */
-  readonly #digests = new WeakMap<Caller, string>()
+  /** What was signed with admitted requests, by who sends them. */
+  readonly #received = new WeakMap<Caller, Received>()
   #adopted = 0
 
   constructor(options: ClusterOptions) {
@@ -134,7 +134,7 @@ export class Cluster {
     const received = this.#seal.receive(head)
     if (received === undefined) return 401
     if (received === 'other') return MISDIRECTED
-    this.#digests.set(received.caller, received.digest)
+    this.#received.set(received.caller, received)
     return received.caller
   }
 
@@ -142,7 +142,8 @@ export class Cluster {
   serve(face: RelayedFace | undefined): HttpHandler {
     return (request, responder) => {
       const { caller, path } = request
-      if (this.#digests.get(caller) !== digestOf(request.body)) {
+      const received = this.#received.get(caller)
+      if (received?.digest !== digestOf(request.body)) {
         responder.send(401, {})
         return
       }
@@ -150,15 +151,30 @@ export class Cluster {
         responder.send(200, { 'content-type': 'text/plain' }, this.#store.isUp ? 'up' : 'down')
         return
       }
-      const id = face?.sessionOf(request)
-      if (face === undefined || (id !== undefined && !face.has(id))) responder.send(MISDIRECTED, {})
-      else face.serve(request, responder)
+      if (face === undefined || !this.#serve(face, received.adopts, request, responder))
+        responder.send(MISDIRECTED, {})
     }
+  }
+
+  /** False for a session that is not here. */
+  #serve(face: RelayedFace, mayTake: boolean, ...exchange: Parameters<HttpHandler>): boolean {
+    const [request, responder] = exchange
+    const { serve } = face
+    const id = face.sessionOf(request)
+    if (id !== undefined && !face.has(id))
+      return mayTake && this.relay.session(id, { request, responder, serve })
+    serve(request, responder)
+    return true
   }
 
   /** Tells the others that this replica takes no new sessions any more. */
   async drain(): Promise<void> {
     await this.#members.drain()
+  }
+
+  /** Gives up what has nothing under way, for others to go on with; returns how much is left to wait for. */
+  async letGo(): Promise<number> {
+    return (await this.#sessions.letGo()) + this.#relay.underWay
   }
 
   /** Leaves: what is still here can be taken over at once. Never rejects. */

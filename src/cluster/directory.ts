@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../kernel/async/clock.js'
 import type { Caller } from '../kernel/caller.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Adopted, SessionDirectory, SessionHost, SessionRecord } from '../rpc/directory.js'
-import type { Claim, ClusterStore } from './engine/store.js'
+import { type Claim, type ClusterStore, NOBODY } from './engine/store.js'
 import type { KeyRing } from './key-ring.js'
 import type { Members } from './members.js'
 import { type SessionIds, type SessionName } from './sealed-id.js'
@@ -160,6 +160,18 @@ export class Directory implements SessionDirectory {
     log.info({ sessions: this.#own.size }, 'took over a session of a replica that is gone')
     onAdopted()
     return { is: 'here' }
+  }
+
+  /** Gives up what has nothing under way, so that others take it over at once; returns how many are left. */
+  async letGo(): Promise<number> {
+    const { store, ring } = this.#options
+    const free = [...this.#own].filter(([, { id }]) => this.#host?.letGo(id) === true)
+    for (const [sid] of free) this.#own.delete(sid)
+    await inBatches(free, async ([sid, { epoch, record }]) => {
+      const session = { owner: NOBODY, epoch: epoch + 1, sealed: sealRecord(ring, sid, record) }
+      await store.write(sid, session, this.#ttlMs).catch(() => undefined)
+    })
+    return this.#own.size
   }
 
   /** Lets go of what is another replica's by now, and writes again what the engine has lost. */

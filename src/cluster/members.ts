@@ -88,9 +88,19 @@ export class Members {
     return this.#options.clock.nowMs() - this.#heardMs
   }
 
-  /** Whether it may be judged who is dead. */
+  /** Whether what the dead left may be taken over: not before it is known who they are, nor at our end. */
   get mayClaim(): boolean {
-    return this.#options.clock.nowMs() >= this.#mayClaimMs
+    return !this.isLeaving && this.#options.clock.nowMs() >= this.#mayClaimMs
+  }
+
+  get isLeaving(): boolean {
+    return this.#state === 'draining'
+  }
+
+  /** Another replica that takes sessions; any of them. */
+  get anyOther(): Member | undefined {
+    const others = this.all.filter(({ id, state }) => id !== this.id && state === 'ready')
+    return others[Math.floor(Math.random() * others.length)]
   }
 
   /** Whether our lease holds: what is ours cannot be anybody else's. */

@@ -23,15 +23,20 @@ const HOPS_MAX = 4
 /** Sessions that are not where their id says. */
 const MOVED_MAX = 100_000
 
-type Reason = 'engine_unavailable' | 'peer_unreachable' | 'overloaded'
+type Reason = 'leaving' | 'engine_unavailable' | 'peer_unreachable' | 'overloaded'
 
 const WORDS: Readonly<Record<Reason, string>> = {
   engine_unavailable: 'The replica that has the session is gone, and no other can take it over at the moment',
+  leaving: 'The proxy is shutting down',
   peer_unreachable: 'The replica that has the session cannot be reached from here',
   overloaded: 'Too many requests wait for replicas that are gone',
 }
 
-type Verdict = Exclude<Whereabouts, { is: 'unsure' }> | { readonly is: 'late'; readonly reason: Reason }
+type Verdict =
+  | Exclude<Whereabouts, { is: 'unsure' }>
+  /** Nobody has it, and it should not be here: that one may take it over. */
+  | { readonly is: 'heir'; readonly owner: string }
+  | { readonly is: 'late'; readonly reason: Reason }
 
 export interface RelayOptions {
   readonly members: Members
@@ -75,6 +80,7 @@ export class ClusterRelay implements Relay {
   /** One search for each session, however many requests wait for it. */
   readonly #searches = new Map<string, Promise<Verdict>>()
   #held = 0
+  #underWay = 0
 
   constructor(options: RelayOptions) {
     this.#options = options
@@ -83,6 +89,11 @@ export class ClusterRelay implements Relay {
   /** Requests that wait until it is known who serves them. */
   get held(): number {
     return this.#held
+  }
+
+  /** Requests that wait for an answer of another replica; streams that stand open do not count. */
+  get underWay(): number {
+    return this.#underWay
   }
 
   get isSure(): boolean {
@@ -99,6 +110,16 @@ export class ClusterRelay implements Relay {
     return true
   }
 
+  begin(exchange: RelayedExchange): boolean {
+    const { members } = this.#options
+    if (!members.isLeaving) return false
+    const held = new HeldExchange(exchange)
+    const other = members.anyOther
+    if (other === undefined) this.#refuse(held, 'leaving')
+    else this.#forward(other, { held, id: other.id, name: undefined, hops: 1 }, false)
+    return true
+  }
+
   parked(requestState: string, exchange: RelayedExchange): boolean {
     const { members, waitsIn } = this.#options
     const owner = requestState === '' ? undefined : waitsIn(requestState)
@@ -108,30 +129,40 @@ export class ClusterRelay implements Relay {
     return true
   }
 
-  #to(owner: string, way: Way): void {
+  #to(owner: string, way: Way, adopts = false): void {
     const { members } = this.#options
     const member = owner === members.id ? undefined : members.find(owner)
     way.hops += 1
-    if (member === undefined || way.hops > HOPS_MAX) void this.#search(owner, way, undefined)
-    else this.#forward(member, way)
+    if (way.hops > HOPS_MAX) this.#refuse(way.held, 'engine_unavailable')
+    else if (member === undefined) void this.#search(owner, way, undefined)
+    else this.#forward(member, way, adopts)
   }
 
-  #forward(member: Member, way: Way): void {
+  #forward(member: Member, way: Way, adopts: boolean): void {
     const { links, bounds } = this.#options
     const { held } = way
     if (held.isGone) return
     let unwatch = (): void => undefined
+    const counts = held.request.method === 'POST' ? 1 : 0
     const forwarding = new Forwarding(held, bounds, {
-      unknown: () => void this.#search(member.id, way, 'unknown'),
+      unknown: () => {
+        // Whoever may take it over knows whether it is over.
+        if (adopts) held.serve()
+        else void this.#search(member.id, way, 'unknown')
+      },
       refused: () => void this.#search(member.id, way, 'refused'),
       lost: () => {
         this.counts.lost += 1
       },
-      over: () => unwatch(),
+      over: () => {
+        this.#underWay -= counts
+        unwatch()
+      },
     })
     unwatch = links.watch(member, forwarding)
     this.counts.forwarded += 1
-    forwarding.sentBy(links.send(member, held.request, forwarding))
+    this.#underWay += counts
+    forwarding.sentBy(links.send(member, { ...held.request, adopts }, forwarding))
   }
 
   /** Finds out where an exchange belongs that could not be served where it went. */
@@ -168,6 +199,9 @@ export class ClusterRelay implements Relay {
         if (name !== undefined) this.#remember(name.sid, verdict.owner)
         this.#to(verdict.owner, way)
         return
+      case 'heir':
+        this.#to(verdict.owner, way, true)
+        return
       case 'late':
         this.#refuse(held, verdict.reason)
     }
@@ -201,9 +235,16 @@ export class ClusterRelay implements Relay {
     if (isThere && why === 'refused') return undefined
     if (name === undefined) return isThere ? { is: 'at', owner } : { is: 'here' }
     const found = await directory.find(id, name, held.request.caller)
-    if (found.is === 'unsure') return undefined
+    if (found.is === 'unsure') return this.#heir()
     // It says itself that it has no such session.
     return found.is === 'at' && found.owner === owner && why === 'unknown' ? { is: 'over' } : found
+  }
+
+  /** Who may take over what nobody has while this replica ends; undefined otherwise. */
+  #heir(): Verdict | undefined {
+    const { members } = this.#options
+    const heir = members.isLeaving ? members.anyOther : undefined
+    return heir && { is: 'heir', owner: heir.id }
   }
 
   #refuse({ responder, isGone }: HeldExchange, reason: Reason): void {

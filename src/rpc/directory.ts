@@ -34,6 +34,8 @@ export interface Adopted {
 /** Where sessions live; as the directory knows it. */
 export interface SessionHost {
   restore(session: Adopted): void
+  /** Ends a session here so that another replica goes on with it; false while something is under way. */
+  letGo(id: string): boolean
   /** Ends a session that is another replica's by now; its client is not told that it is over. */
   drop(id: string): void
 }

@@ -14,6 +14,8 @@ export interface Relay {
   readonly isSure: boolean
   /** Takes a request of a session that is not here, or not for sure; false if there is no such session. */
   session(id: string, exchange: RelayedExchange): boolean
+  /** Takes a request that begins a session, if that should not be here; false otherwise. */
+  begin(exchange: RelayedExchange): boolean
   /** Takes a request that says by its state that its call waits in another replica; false if it does not. */
   parked(requestState: string, exchange: RelayedExchange): boolean
 }

@@ -6,6 +6,7 @@ import { lateModule } from '../late-module.js'
 import type { JoinContext, Joined } from './join.js'
 
 const INSTANCE_BYTES = 8
+const LET_GO_MS = 100
 
 const loaded = lateModule(() => import('./join.js'))
 
@@ -29,12 +30,20 @@ export class LateCluster {
     return this.#joined
   }
 
-  /** Says that this replica ends, and lets it serve until the load balancer has noticed. */
-  async linger(): Promise<void> {
-    if (this.#joined === undefined) return
-    await this.#joined.cluster.drain()
+  /**
+   * Says that this replica ends, serves until the load balancer has noticed, and gives up its sessions as
+   * soon as they have nothing under way, for `limitMs` at most. Returns how much of that is left.
+   */
+  async leave(limitMs: number): Promise<number> {
+    if (this.#joined === undefined) return limitMs
+    const { cluster } = this.#joined
     const { clock } = this.#context
-    await new Promise<void>(resolve => clock.after(this.#config.lingerMs, resolve))
+    const pause = (ms: number): Promise<void> => new Promise(resolve => clock.after(ms, resolve))
+    await cluster.drain()
+    await pause(this.#config.lingerMs)
+    const endMs = clock.nowMs() + limitMs
+    while ((await cluster.letGo()) > 0 && clock.nowMs() < endMs) await pause(LET_GO_MS)
+    return Math.max(0, endMs - clock.nowMs())
   }
 
   /** Undefined until it serves. */

@@ -27,6 +27,9 @@ export interface Beat {
   readonly generation: string
 }
 
+/** The owner of a session that was given up. */
+export const NOBODY = '-'
+
 /** Whose a session is, in which epoch, and what is known of it; only its owner changes it. */
 export interface StoredSession {
   readonly owner: string

@@ -33,12 +33,22 @@ interface Sent {
   readonly headers: HttpHeaders
 }
 
+/** Who sends a request, and its body. */
+export interface Sender {
+  readonly caller: Caller
+  readonly body: Buffer
+  /** Whether the other replica may take over the session first. */
+  readonly adopts?: boolean
+}
+
 /** Who sends a request, through which replica, and which body is its own. */
 export interface Received {
   readonly caller: Caller
   /** The instance that passed it on. */
   readonly edge: string
   readonly digest: string
+  /** Whether it may take over the session first. */
+  readonly adopts: boolean
 }
 
 interface Said {
@@ -52,6 +62,7 @@ interface Said {
   readonly e?: number
   readonly w?: string
   readonly v?: string
+  readonly a?: true
 }
 
 export const digestOf = (body: Buffer): string => createHash('sha256').update(body).digest('base64url')
@@ -76,7 +87,7 @@ export class LinkSeal {
   sign(
     to: string,
     { method, target, headers }: Sent,
-    { caller, body }: { readonly caller: Caller; readonly body: Buffer },
+    { caller, body, adopts = false }: Sender,
   ): Record<string, string> {
     const { principal, scopes, endsMs, workspace, view } = caller
     this.#last += 1
@@ -86,6 +97,7 @@ export class LinkSeal {
       ...(endsMs !== Number.POSITIVE_INFINITY && { e: endsMs }),
       ...(workspace !== undefined && { w: workspace }),
       ...(view !== undefined && { v: view }),
+      ...(adopts && { a: true }),
     }
     const passed: Record<string, string> = {}
     for (const name in headers) {
@@ -112,7 +124,7 @@ export class LinkSeal {
       workspace: said.w,
       view: said.v,
     }
-    return { caller, edge: said.from, digest: said.digest }
+    return { caller, edge: said.from, digest: said.digest, adopts: said.a === true }
   }
 
   #takes(from: string, n: number): boolean {

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { HttpClient, HttpRequest, OutboundExchange, ReplyListener } from '../../wire/http.js'
 import type { Member } from '../engine/store.js'
-import type { LinkSeal } from './link-seal.js'
+import type { LinkSeal, Sender } from './link-seal.js'
 
 /** Answers who is there, and whether it reaches the engine. */
 export const PEER_PATH = '/peer'
@@ -18,7 +18,8 @@ export interface PeerLinksOptions {
   readonly scheme: 'http' | 'https'
 }
 
-type Sent = Pick<HttpRequest, 'method' | 'path' | 'query' | 'headers' | 'body' | 'caller'>
+type Sent = Pick<HttpRequest, 'method' | 'path' | 'query' | 'headers' | 'body' | 'caller'> &
+  Pick<Sender, 'adopts'>
 
 /** What is under way at another replica. */
 export interface UnderWay {
@@ -49,11 +50,11 @@ export class PeerLinks {
   /** Sends a request to a replica; what comes of it is told to `listener`. */
   send(to: Member, request: Sent, listener: ReplyListener): OutboundExchange {
     const { http, seal, scheme } = this.#options
-    const { method, path, query, headers, body, caller } = request
+    const { method, path, query, headers, body, caller, adopts = false } = request
     const search = query.toString()
     const target = search === '' ? path : `${path}?${search}`
     const verb = method === 'GET' || method === 'DELETE' ? method : 'POST'
-    const signed = seal.sign(to.id, { method: verb, target, headers }, { caller, body })
+    const signed = seal.sign(to.id, { method: verb, target, headers }, { caller, body, adopts })
     const url = `${scheme}://${to.address}${target}`
     return http.send({ method: verb, url, headers: signed, ...(verb === 'POST' && { body }) }, listener)
   }

@@ -57,15 +57,12 @@ export const createHttpListener = (options: ListenerOptions): HttpListener => {
       else handle(listeners, { request, responder, accepts: acceptedTypes(request.headers) })
     }
   const serve = serving({ legacy, modern, bounds })
-  const parked =
-    relay &&
-    ((state: string, { request, responder }: HttpExchange) =>
-      relay.parked(state, { request, responder, serve }))
+  const elsewhere = relay && { relay, serve }
   return {
     handle:
-      relay === undefined
+      elsewhere === undefined
         ? serve
-        : relaying(relay, legacy, { ours: serving({ legacy, modern, bounds, parked }), serve }),
+        : relaying(elsewhere, legacy, serving({ legacy, modern, bounds, elsewhere })),
     relayed: serve,
     has: id => legacy.has(id),
     get sessions() {
@@ -89,23 +86,24 @@ export const createHttpListener = (options: ListenerOptions): HttpListener => {
 
 /** Before anything of a request is read: what goes to another replica is its business. */
 const relaying =
-  (
-    relay: Relay,
-    legacy: LegacyHttpListener,
-    { ours, serve }: { readonly ours: HttpHandler; readonly serve: HttpHandler },
-  ): HttpHandler =>
+  ({ relay, serve }: Elsewhere, legacy: LegacyHttpListener, ours: HttpHandler): HttpHandler =>
   (request, responder) => {
     const id = request.headers['mcp-session-id']
     const isHere = id === undefined || (relay.isSure && legacy.has(id))
     if (isHere || !relay.session(id, { request, responder, serve })) ours(request, responder)
   }
 
+/** The way to the other replicas, and how what belongs here after all is served. */
+interface Elsewhere {
+  readonly relay: Relay
+  readonly serve: HttpHandler
+}
+
 interface Listeners {
   readonly legacy: LegacyHttpListener
   readonly modern: ModernHttpListener
   readonly bounds: LimitCounters
-  /** Takes a request whose call waits in another replica; undefined where there is none. */
-  readonly parked?: ((state: string, exchange: HttpExchange) => boolean) | undefined
+  readonly elsewhere?: Elsewhere | undefined
 }
 
 const handle = (listeners: Listeners, exchange: HttpExchange): void => {
@@ -134,16 +132,17 @@ const passesGuards = ({ request: { headers }, responder, accepts }: HttpExchange
   return false
 }
 
-const post = ({ legacy, modern, bounds, parked }: Listeners, exchange: HttpExchange): void => {
+const post = ({ legacy, modern, bounds, elsewhere }: Listeners, exchange: HttpExchange): void => {
   const { request, responder } = exchange
   const verdict = eraOf(classifyWithin(request.body, bounds), request.headers)
   switch (verdict.is) {
     case 'modern':
-      if (parked === undefined || !parked(stateIn(verdict.message), exchange))
+      if (elsewhere === undefined || !isParkedIn(elsewhere, verdict.message, exchange))
         modern.message(verdict.message, exchange)
       return
     case 'initialize':
-      legacy.initialize(verdict.message, exchange)
+      if (elsewhere === undefined || !elsewhere.relay.begin({ ...exchange, serve: elsewhere.serve }))
+        legacy.initialize(verdict.message, exchange)
       return
     case 'legacy':
       legacy.message(verdict.message, exchange)
@@ -162,6 +161,8 @@ const post = ({ legacy, modern, bounds, parked }: Listeners, exchange: HttpExcha
   }
 }
 
-/** What a retry brings along, sealed (2026-07-28, basic/patterns/mrtr); empty for all other requests. */
-const stateIn = (message: Message): string =>
-  (message.kind === 'request' && message.params && textMember(message.params, 'requestState')) || ''
+/** Whether a retry went where its call waits, by what it brings along (2026-07-28, basic/patterns/mrtr). */
+const isParkedIn = ({ relay, serve }: Elsewhere, message: Message, exchange: HttpExchange): boolean => {
+  const state = message.kind === 'request' && message.params && textMember(message.params, 'requestState')
+  return typeof state === 'string' && relay.parked(state, { ...exchange, serve })
+}

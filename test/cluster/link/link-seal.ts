@@ -26,7 +26,14 @@ t.test('what a replica sends says who asks, and leaves credentials behind', asyn
     'mcp-session-id',
     'traceparent',
   ])
-  t.same(owner.receive({ ...sent, headers: signed }), { caller, edge: 'edge', digest: digestOf(body) })
+  t.same(owner.receive({ ...sent, headers: signed }), {
+    caller,
+    edge: 'edge',
+    digest: digestOf(body),
+    adopts: false,
+  })
+  const last = edge.sign('owner', sent, { caller, body, adopts: true })
+  t.match(owner.receive({ ...sent, headers: last }), { adopts: true })
 })
 
 t.test('what was changed on the way, made up, or meant for another is refused', async t => {

@@ -17,7 +17,6 @@ import type { AcceptedTypes, HttpExchange } from '../../../wire/http.js'
 import type { Message } from '../../../wire/jsonrpc.js'
 import { batchError, isAnswered, runBatch, SILENT, toolCallsIn } from './batch.js'
 import { HttpSession, type HttpShared, REST_MS } from './http-session.js'
-import type { LiveStream } from './http-streams.js'
 import { ReplayTotal } from './replay.js'
 import { sayAgain } from './session-state.js'
 
@@ -31,13 +30,14 @@ const TALKATIVE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 're
 export class LegacyHttpListener implements SessionHost {
   readonly #options: ListenerOptions
   readonly #sessions: HttpSessions
-  readonly #live = new LinkedList<LiveStream>()
+  readonly #shared: HttpShared
   readonly #bounds: LimitCounters
 
   constructor(options: ListenerOptions) {
     this.#options = options
     this.#bounds = options.bounds ?? new LimitCounters()
     this.#sessions = new HttpSessions(options.clock, this.#bounds, options.directory)
+    this.#shared = { live: new LinkedList(), kept: this.#sessions.kept }
     options.directory?.host(this)
   }
 
@@ -59,6 +59,10 @@ export class LegacyHttpListener implements SessionHost {
     if (session.uplink.isKnown) this.#add(session)
   }
 
+  letGo(id: string): boolean {
+    return this.#sessions.letGo(id)
+  }
+
   /** Lets go of a session that another replica has by now. */
   drop(id: string): void {
     this.#sessions.drop(id)
@@ -69,13 +73,9 @@ export class LegacyHttpListener implements SessionHost {
     if (session.state?.isKept === true) session.opened()
   }
 
-  get #shared(): HttpShared {
-    return { live: this.#live, kept: this.#sessions.kept }
-  }
-
   /** Writes a keep-alive comment to every open stream. */
   keepAlive(): void {
-    for (const stream of this.#live) stream.keepAlive()
+    for (const stream of this.#shared.live) stream.keepAlive()
   }
 
   /** Ends sessions that have been idle for too long; called periodically. */
@@ -346,7 +346,15 @@ export class HttpSessions {
     const session = this.#byId.get(id)
     if (session === undefined || !this.#byId.delete(id)) return
     this.#quota.left(session.uplink.principal)
+    session.moves()
     session.close('another replica has it now')
+  }
+
+  /** The same, unless a request is under way. */
+  letGo(id: string): boolean {
+    if (this.#byId.get(id)?.uplink.isBusy === true) return false
+    this.drop(id)
+    return true
   }
 
   /** Ends sessions that have been idle for too long. */

@@ -26,6 +26,9 @@ const QUEUE_MAX = 100
 const LOG_MESSAGE = 'notifications/message'
 /** How long a server request waits for a standalone stream. */
 const QUESTION_WAIT_MS = 10_000
+/** How long a client waits before it takes up a stream whose session has moved. */
+const RETRY_LEAST_MS = 500
+const RETRY_MORE_MS = 2500
 /** The first revision with priming events (basic/transports, "Sending Messages to the Server"). */
 const PRIMED_SINCE = '2025-11-25'
 
@@ -234,6 +237,12 @@ export class HttpSession implements Outlet {
       out.end()
     }
     return true
+  }
+
+  /** Has its client come back, but not all clients at once. */
+  moves(): void {
+    for (const stream of this.#streams.values())
+      stream.retryIn(RETRY_LEAST_MS + Math.random() * RETRY_MORE_MS)
   }
 
   close(reason: string): void {

@@ -106,6 +106,11 @@ export class EventStream implements LiveStream {
     this.#out?.write(SSE_COMMENT)
   }
 
+  /** Tells the client when to take it up again. */
+  retryIn(ms: number): void {
+    this.#out?.write(`retry: ${Math.round(ms)}\n\n`)
+  }
+
   #cutOff(out: HttpStream): void {
     const { queuedBytes } = out
     this.#context.bounds.hit('streamQueue')
