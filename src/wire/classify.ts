@@ -149,14 +149,16 @@ function messageOf(index: MessageIndex): Message | string {
 }
 
 function requestOf(index: MessageIndex): Message | string {
-  const { method, params, rawId, id } = index
+  const { method, params, named, rawId, id } = index
   if (method === undefined) return 'The member method must be a string'
   if (rawId !== undefined && id === undefined)
     return 'The member id must be a string or an integer of at most 4 KiB'
   // This protocol knows only named params, in all revisions.
   if (params !== undefined && kindOf(params) !== 'object') return 'The member params must be an object'
   if (index.repeatedParam !== undefined) return `The member params.${index.repeatedParam} is repeated`
-  return id === undefined ? { kind: 'notification', method, params } : { kind: 'request', id, method, params }
+  return id === undefined
+    ? { kind: 'notification', method, params }
+    : { kind: 'request', id, method, params, named }
 }
 
 function responseOf({ result, error, rawId, id }: MessageIndex): Message | string {

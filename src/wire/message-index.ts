@@ -11,6 +11,9 @@ const ROUTED_INSIDE: Readonly<Record<string, readonly string[]>> = {
   _meta: ['progressToken'],
   ref: ['type', 'name', 'uri'],
 }
+/** A bit for each of `ROUTED`, and the lowest for all other members. */
+const bitOf = (n: number): number => 1 << (n + 1)
+const NAMED = bitOf(ROUTED.indexOf('name')) | bitOf(ROUTED.indexOf('arguments'))
 /** These objects have few members; each is compared with all names. */
 const ROUTED_MAX = 10_000
 
@@ -37,6 +40,8 @@ export class MessageIndex {
   repeated: string | undefined
   /** The first member of `params` that comes twice, and that something is routed by. */
   repeatedParam: string | undefined
+  /** The `name` in `params`, if nothing but that and `arguments` stands there. */
+  named: string | undefined
   /** The first object with too many members. */
   overfull: string | undefined
   /** The id if there is exactly one and it is usable. */
@@ -97,13 +102,16 @@ export class MessageIndex {
       }
       const n = which(keys, at)
       const key = keys[n] ?? ''
-      const bit = n === -1 ? 0 : 1 << n
-      const inside = (seen & bit) === 0 ? ROUTED_INSIDE[key] : undefined
+      const bit = bitOf(n)
+      const isRepeated = n !== -1 && (seen & bit) !== 0
+      const inside = isRepeated ? undefined : ROUTED_INSIDE[key]
       if (inside !== undefined && at.isObject) this.#walkRouted(at, inside, key)
       else at.skip()
-      if ((seen & bit) !== 0) this.repeatedParam ??= keys === ROUTED ? key : `${name}.${key}`
+      if (isRepeated) this.repeatedParam ??= keys === ROUTED ? key : `${name}.${key}`
+      if (key === 'name' && keys === ROUTED) this.named = stringOf(at.value)
       seen |= bit
     }
+    if (keys === ROUTED && (seen & ~NAMED) !== 0) this.named = undefined
     outer.leave(at)
   }
 }

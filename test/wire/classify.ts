@@ -28,8 +28,24 @@ t.test('well-formed messages are taken apart', async t => {
     ['{"jsonrpc":"2.0","id":1,"method":"ping"}', { kind: 'request', id: '1', method: 'ping' }],
     [
       '{"params":{"name":"x"},"method":"tools/call","id":"1","jsonrpc":"2.0"}',
-      { kind: 'request', id: '"1"', method: 'tools/call', params: '{"name":"x"}' },
+      { kind: 'request', id: '"1"', method: 'tools/call', params: '{"name":"x"}', named: 'x' },
     ],
+    [
+      '{"method":"m","id":1,"jsonrpc":"2.0","params":{"arguments":{"_meta":1}, "n\\u0061me":"\\u0078"}}',
+      {
+        kind: 'request',
+        id: '1',
+        method: 'm',
+        params: '{"arguments":{"_meta":1}, "n\\u0061me":"\\u0078"}',
+        named: 'x',
+      },
+    ],
+    ...['{"name":"x","_meta":{}}', '{"ref":{"name":"x"}}', '{"name":"x","y":1}', '{"name":1}'].map(
+      (params): [string, object] => [
+        `{"jsonrpc":"2.0","id":1,"method":"m","params":${params}}`,
+        { kind: 'request', id: '1', method: 'm', params },
+      ],
+    ),
     [
       '{"method":"tools/call","params":{"name":"x"},"jsonrpc":"2.0","id":1}',
       { kind: 'request', id: '1', method: 'tools/call', params: '{"name":"x"}', named: 'x' },
