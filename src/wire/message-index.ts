@@ -1,4 +1,4 @@
-import { type JsonBudget, type JsonText, stringOf } from '../kernel/json/text.js'
+import { type JsonBudget, type JsonText, stringOf, textMember } from '../kernel/json/text.js'
 import { JsonWalk } from '../kernel/json/walk.js'
 import { isId } from './jsonrpc.js'
 
@@ -11,8 +11,9 @@ const ROUTED_INSIDE: Readonly<Record<string, readonly string[]>> = {
   _meta: ['progressToken'],
   ref: ['type', 'name', 'uri'],
 }
-/** A bit for each of `ROUTED`, and the lowest for all other members. */
-const bitOf = (n: number): number => 1 << (n + 1)
+/** A bit for each of these names, and one for all other members. */
+const OTHERS = 1
+const bitOf = (n: number): number => OTHERS << (n + 1)
 const NAMED = bitOf(ROUTED.indexOf('name')) | bitOf(ROUTED.indexOf('arguments'))
 /** These objects have few members; each is compared with all names. */
 const ROUTED_MAX = 10_000
@@ -40,8 +41,6 @@ export class MessageIndex {
   repeated: string | undefined
   /** The first member of `params` that comes twice, and that something is routed by. */
   repeatedParam: string | undefined
-  /** The `name` in `params`, if nothing but that and `arguments` stands there. */
-  named: string | undefined
   /** The first object with too many members. */
   overfull: string | undefined
   /** The id if there is exactly one and it is usable. */
@@ -49,6 +48,7 @@ export class MessageIndex {
   readonly end: number
   #hasVersion = false
   #isIdRepeated = false
+  #inParams = 0
 
   /** Validates and indexes the object at `from`. Throws as `readJson` does, but does not check UTF-8. */
   constructor(bytes: Buffer, from: number, budget: JsonBudget) {
@@ -62,6 +62,11 @@ export class MessageIndex {
     }
     this.end = at.end
     this.id = this.rawId !== undefined && !this.#isIdRepeated && isId(this.rawId) ? this.rawId : undefined
+  }
+
+  /** The `name` in `params`, if nothing but that and `arguments` stands there. */
+  get named(): string | undefined {
+    return this.params && (this.#inParams & ~NAMED) === 0 ? textMember(this.params, 'name') : undefined
   }
 
   /** Keeps a member; false if there is one already. */
@@ -103,15 +108,14 @@ export class MessageIndex {
       const n = which(keys, at)
       const key = keys[n] ?? ''
       const bit = bitOf(n)
-      const isRepeated = n !== -1 && (seen & bit) !== 0
+      const isRepeated = (seen & bit & ~OTHERS) !== 0
       const inside = isRepeated ? undefined : ROUTED_INSIDE[key]
       if (inside !== undefined && at.isObject) this.#walkRouted(at, inside, key)
       else at.skip()
       if (isRepeated) this.repeatedParam ??= keys === ROUTED ? key : `${name}.${key}`
-      if (key === 'name' && keys === ROUTED) this.named = stringOf(at.value)
       seen |= bit
     }
-    if (keys === ROUTED && (seen & ~NAMED) !== 0) this.named = undefined
+    if (keys === ROUTED) this.#inParams = seen
     outer.leave(at)
   }
 }

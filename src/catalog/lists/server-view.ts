@@ -1,5 +1,4 @@
 import type { Caller } from '../../kernel/caller.js'
-import { Interned } from '../../kernel/interned.js'
 import { type JsonText, memberOf, stringOf, withoutMember } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Meter, RepairKind } from '../../kernel/meter.js'
@@ -13,6 +12,7 @@ import { rewriteItem, type UriMap } from '../names/rewrite.js'
 import { exposedUri } from '../names/uris.js'
 import { repairItem } from '../repair/items.js'
 import type { View } from '../views/view.js'
+import { Interned } from './interned.js'
 import { bytesOf, digestOf, type Item, type Listed } from './listed.js'
 
 const KEYS = {

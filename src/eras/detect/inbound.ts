@@ -1,4 +1,3 @@
-import { remembered } from '../../kernel/json/remembered.js'
 import { at, type JsonText, kindOf, memberOf, repeatedKey, stringOf } from '../../kernel/json/text.js'
 import { ownErrorText } from '../../model/rpc-error.js'
 import type { Classified, Malformed } from '../../wire/classify.js'
@@ -15,6 +14,7 @@ import {
   type ModernRevision,
   SUPPORTED_LEGACY,
 } from '../protocol.js'
+import { remembered } from '../remembered.js'
 
 /** Names the version a request is written in (2026-07-28, basic, "Request Metadata"). */
 const VERSION_KEY = META.protocolVersion

@@ -7,7 +7,6 @@ import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Arrival } from '../../model/links.js'
 import { faultText, ownErrorText } from '../../model/rpc-error.js'
-import { PipeWriter } from '../../rpc/channel/writer.js'
 import { type ListenerOptions, REVOKED } from '../../rpc/host.js'
 import { type Channel, type ChannelListener, guarded } from '../../wire/channel.js'
 import { type Classified, classifyWithin } from '../../wire/classify.js'
@@ -18,6 +17,7 @@ import { eraOf, type ServedEras } from '../detect/inbound.js'
 import { batchError, runBatch } from '../legacy/client-side/batch.js'
 import { LegacyUplink } from '../legacy/client-side/uplink.js'
 import { ModernUplink } from '../modern/client-side/uplink.js'
+import { PipeWriter } from './pipe-writer.js'
 
 /** What serving a channel needs besides what every listener needs. */
 export interface PipeListenerOptions extends ListenerOptions {

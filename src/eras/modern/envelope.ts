@@ -1,5 +1,4 @@
 import { Fault } from '../../kernel/faults.js'
-import { remembered } from '../../kernel/json/remembered.js'
 import {
   at,
   isEmpty,
@@ -19,6 +18,7 @@ import { isLogLevel, type LogLevel } from '../../model/log-level.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../model/peer.js'
 import { decodeClientCapabilities, INFO_BYTES, TASKS_EXTENSION } from '../../rpc/capabilities.js'
 import { META, MODERN_REVISION } from '../protocol.js'
+import { remembered } from '../remembered.js'
 import { withoutReservedMeta } from './project/meta.js'
 
 /** What a request says about its sender (basic, "Per-request protocol fields"). */

@@ -8,11 +8,11 @@ import { type Answer, answerOf } from '../../../model/outcome.js'
 import type { LegacyRevision } from '../../../model/revision.js'
 import { PipeCaller } from '../../../rpc/channel/caller.js'
 import { type Conversation, type ConversationListener, outcomeOf } from '../../../rpc/channel/conversation.js'
-import { HeldEnd } from '../../../rpc/channel/held-end.js'
 import type { RemoteAddress } from '../../../rpc/http/reply.js'
 import type { Channel } from '../../../wire/channel.js'
 import type { HttpClient } from '../../../wire/http.js'
 import { mayBeOlder } from '../../detect/probe-verdict.js'
+import { HeldEnd } from '../../held-end.js'
 import {
   type ClientIntroduction,
   initializeParams,

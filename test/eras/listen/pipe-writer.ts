@@ -1,5 +1,5 @@
 import t from 'tap'
-import { PipeWriter } from '../../../src/rpc/channel/writer.js'
+import { PipeWriter } from '../../../src/eras/listen/pipe-writer.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { boundsOf } from '../../support/values.js'
 import { FarEnd } from '../../support/wire/channel-pair.js'

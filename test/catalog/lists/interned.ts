@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Interned } from '../../src/kernel/interned.js'
+import { Interned } from '../../../src/catalog/lists/interned.js'
 
 t.test('a value is made once for all who need it', async t => {
   const interned = new Interned<{ readonly n: number }>()

@@ -2,9 +2,9 @@ import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Arrival } from '../../model/links.js'
+import type { Outlet, ReplyStream } from '../../rpc/host.js'
 import type { Channel } from '../../wire/channel.js'
 import type { OutgoingMessage } from '../../wire/message-parts.js'
-import type { Outlet, ReplyStream } from '../host.js'
 
 /** How long a client needs to read what it was sent, longer for each notification, and at most. */
 const SETTLE_MS = 5

@@ -1,6 +1,6 @@
-import type { Fault } from '../../kernel/faults.js'
-import type { JsonText } from '../../kernel/json/text.js'
-import type { DownlinkListener, DownstreamCall, ServerRequest } from '../../model/links.js'
+import type { Fault } from '../kernel/faults.js'
+import type { JsonText } from '../kernel/json/text.js'
+import type { DownlinkListener, DownstreamCall, ServerRequest } from '../model/links.js'
 
 /** Passes on what a link says, but its end only once it is in use: another link may follow a failed try. */
 export class HeldEnd implements DownlinkListener {

@@ -1,4 +1,4 @@
-import { type JsonText, trust } from './cursor.js'
+import { type JsonText, trust } from '../kernel/json/cursor.js'
 
 /** How many texts are remembered, and of which sizes: shorter ones are read as fast as they are found. */
 const TEXTS = 16
