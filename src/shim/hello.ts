@@ -1,3 +1,4 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import { unguessableId } from '../kernel/ids.js'
 import { isObject } from '../kernel/object.js'
 
@@ -129,11 +130,8 @@ const textAt = (value: Record<string, unknown>, key: string): string | undefined
 
 type Side = 'client' | 'daemon'
 
-/** Where the rights of folders prove who is who, it is not loaded. */
-const crypto = () => process.getBuiltinModule('node:crypto')
-
 const proofOf = (token: Buffer, side: Side, nonce: string): string =>
-  crypto().createHmac('sha256', token).update(`${side}\0${nonce}`).digest('base64url')
+  createHmac('sha256', token).update(`${side}\0${nonce}`).digest('base64url')
 
 /** What a hello carries to prove that its sender knows the token. */
 export const newProof = (token: Buffer | undefined): Pick<Hello, 'nonce' | 'proof'> => {
@@ -155,7 +153,7 @@ export const isProven = (
   if (token === undefined) return true
   const expected = Buffer.from(proofOf(token, from, nonce))
   const found = Buffer.from(proof)
-  return nonce !== '' && found.length === expected.length && crypto().timingSafeEqual(found, expected)
+  return nonce !== '' && found.length === expected.length && timingSafeEqual(found, expected)
 }
 
 /** Whether release `one` is newer than release `other`; builds and pre-releases of a release are the same. */

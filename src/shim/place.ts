@@ -1,8 +1,8 @@
+import { createHash } from 'node:crypto'
 import { chmodSync, lstatSync, mkdirSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { Fault, systemCode } from '../kernel/faults.js'
-import { sha256 } from '../kernel/sha256.js'
 import { PIPE_FOLDER } from '../kernel/socket-path.js'
 
 /** Variables of a process. */
@@ -64,7 +64,10 @@ const isReadable = (folder: string): boolean => {
 
 /** The id of the proxy of a configuration file, which must exist. Throws what the file system throws. */
 export const placeId = (file: string, at: string): string =>
-  sha256(`${realpathSync(file)}\0${at}`).slice(0, 10)
+  createHash('sha256')
+    .update(`${realpathSync(file)}\0${at}`)
+    .digest('hex')
+    .slice(0, 10)
 
 /** `sun_path` holds 103 bytes on macOS, 107 on Linux. */
 const SOCKET_BYTES = 100
