@@ -36,6 +36,8 @@ export interface Client {
   /** Who sent its latest request: always this principal, but perhaps with another credential than before. */
   readonly caller: Caller
   readonly revision: Revision
+  /** What waits until it reads; undefined where each of its requests has a connection of its own. */
+  readonly queuedBytes?: number | undefined
   /** What carries it; undefined in this process. */
   readonly via?: Via | undefined
   readonly serverRequests: ServerRequestMode

@@ -31,6 +31,8 @@ export interface Outlet {
   notify(frame: Buffer, method: string): void
   /** Sends a question; `undeliverable` is called when no stream opened in time. */
   request(frame: Buffer, undeliverable: () => void): void
+  /** What waits until the client reads it. */
+  readonly queuedBytes: number
   /** The id of the next question to this client; unguessable where others could answer in its place. */
   nextRequestId(): number | string
 }

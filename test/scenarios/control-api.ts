@@ -123,7 +123,10 @@ t.test('the views show servers, tools, calls and clients, and nothing of content
     { method: 'tools/call', server: 'a', name: 'fail', outcome: 'tool_error' },
   ])
   t.same((await get(`calls?after=${calls.recent[1].n}`)).recent, [])
-  t.match((await get('clients')).clients, [{ name: 'raw', version: '1', transport: 'http', calls: 0 }])
+  t.match((await get('clients')).clients, [
+    { name: 'raw', version: '1', transport: 'http', calls: 0, queuedBytes: 0 },
+  ])
+  t.match(await post('call', { name: 'x'.repeat(70_000) }), { error: /may hold 65536 bytes/ })
   const { servers, overheadP99Ms, problems } = await get('servers')
   t.match(servers, [{ name: 'a', state: 'ready', inFlight: 0, remarks: [], p50Ms: Number, p99Ms: Number }])
   t.type(overheadP99Ms, 'number')

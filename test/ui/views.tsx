@@ -62,6 +62,7 @@ t.test('every view says what there is, and nothing of it is markup', async t => 
         transport: 'http',
         principal: 'local',
         calls: 1,
+        queuedBytes: 0,
         view: 'all',
         tools: { mode: 'search', why: '900 tools, and it takes 40' },
       },

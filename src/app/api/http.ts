@@ -7,6 +7,9 @@ const BEAT_MS = 15_000
 /** What waits for somebody who does not read; more ends the stream. */
 const UNREAD_BYTES = 4 * 1024 * 1024
 
+/** The statuses of what goes wrong before a request is understood; of all else 400. */
+export const FAULT_STATUSES: Partial<Record<Fault['code'], number>> = { internal: 500, 'too-large': 413 }
+
 /** Reads a whole body. Rejects with a Fault `too-large`. */
 export const bodyOf = async (request: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = []

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Fault } from '../../kernel/faults.js'
 import { isObject } from '../../kernel/object.js'
 import type { Api } from './api.js'
-import { apiRequest, bodyOf, sendAnswer, sendJson } from './http.js'
+import { apiRequest, bodyOf, FAULT_STATUSES, sendAnswer, sendJson } from './http.js'
 import { type PageSessions, setCookie } from './page-sessions.js'
 
 /** Who may come in. */
@@ -60,7 +60,7 @@ export const answerPort = async (
     else sendAnswer(response, answer)
   } catch (thrown) {
     const fault = Fault.from(thrown)
-    sendJson(response, fault.code === 'internal' ? 500 : 400, { error: fault.message })
+    sendJson(response, FAULT_STATUSES[fault.code] ?? 400, { error: fault.message })
   }
 }
 

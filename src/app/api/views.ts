@@ -117,6 +117,7 @@ export const clientsView = ({ router }: Inside) => {
     transport: client.via,
     principal: sanitizeLine(client.principal),
     calls: underWay.get(client) ?? 0,
+    queuedBytes: client.queuedBytes ?? 0,
     ...shownHow(exposedTo(router, client)),
   }))
   return { version: 1, clients }

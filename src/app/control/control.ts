@@ -22,7 +22,7 @@ import type { Place } from '../../shim/place.js'
 import { LineChannel } from '../../transport/line-channel.js'
 import { bindPath } from '../../transport/socket/bind.js'
 import type { Api } from '../api/api.js'
-import { apiRequest, bodyOf, sendAnswer, sendJson } from '../api/http.js'
+import { apiRequest, bodyOf, FAULT_STATUSES, sendAnswer, sendJson } from '../api/http.js'
 import type { VariableStatus } from '../environment/environment.js'
 import { IDENTITY } from '../identity.js'
 import { sendMetrics } from '../metrics/listener.js'
@@ -192,7 +192,7 @@ class ControlApi {
       else await this.#answerApi(request, response, body)
     } catch (thrown) {
       const { code, message } = Fault.from(thrown)
-      const status = thrown instanceof Fault ? (STATUSES[code] ?? 400) : 500
+      const status = thrown instanceof Fault ? (FAULT_STATUSES[code] ?? 400) : 500
       if (status === 500)
         this.#controlled.log.error({ err: thrown, path: pathname }, 'a request on the private socket failed')
       sendJson(response, status, { error: message })
@@ -329,8 +329,6 @@ class ControlApi {
     return { status: 503, no: 'busy', say: 'there are as many sessions as there may be', retryMs: 1000 }
   }
 }
-
-const STATUSES: Partial<Record<Fault['code'], number>> = { internal: 500, 'too-large': 413 }
 
 type StatedRefusal = Refusal & { readonly status: number }
 

@@ -54,6 +54,10 @@ export class PipeWriter implements ReplyStream, Outlet {
     this.#idPrefix = idPrefix
   }
 
+  get queuedBytes(): number {
+    return this.#channel.queuedBytes
+  }
+
   send(frame: Buffer, mayDrop = false): void {
     if (mayDrop && this.#isBehind()) return
     if (this.readsLate) {

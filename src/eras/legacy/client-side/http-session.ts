@@ -152,6 +152,11 @@ export class HttpSession implements Outlet {
     return { principal, view, ...this.state.said }
   }
 
+  get queuedBytes(): number {
+    const waiting = this.#waiting.reduce((sum, { frame }) => sum + frame.length, 0)
+    return [...this.#streams.values()].reduce((sum, { queuedBytes }) => sum + queuedBytes, waiting)
+  }
+
   /** Whether nobody is connected and nothing is in flight. */
   get isIdle(): boolean {
     return this.uplink.openCalls === 0 && this.#standalone?.isAttached !== true

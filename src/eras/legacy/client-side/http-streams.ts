@@ -102,6 +102,10 @@ export class EventStream implements LiveStream {
     return this.#isEnded
   }
 
+  get queuedBytes(): number {
+    return this.#out?.queuedBytes ?? 0
+  }
+
   keepAlive(): void {
     this.#out?.write(SSE_COMMENT)
   }

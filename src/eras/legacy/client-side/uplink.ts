@@ -86,6 +86,10 @@ export class LegacyUplink implements Client {
     return this.#outlet.id
   }
 
+  get queuedBytes(): number {
+    return this.#outlet.queuedBytes
+  }
+
   /** Requests in flight. */
   get openCalls(): number {
     return this.#calls.size

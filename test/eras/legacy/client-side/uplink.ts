@@ -34,6 +34,7 @@ const start = (bounds?: LimitCounters) => {
   const uplink = new LegacyUplink(
     LOCAL,
     {
+      queuedBytes: 0,
       notify: frame => heard.push(`ambient ${frame.toString()}`),
       request: (frame, then) => {
         heard.push(`ambient ${frame.toString()}`)
