@@ -11,7 +11,7 @@ const PURE = 'kernel wire model rpc eras peers catalog mux config setup doctor a
 /** What `npm test` runs. */
 const QUICK = ['architecture.ts', ...PURE]
 /** All tests but the official conformance suite. */
-export const EVERY = [...QUICK, 'transport', 'cli', 'matrix', 'scenarios', 'vectors', 'fuzz']
+export const EVERY = [...QUICK, 'transport', 'cluster', 'cli', 'matrix', 'scenarios', 'vectors', 'fuzz']
 const isTest = path => /\.tsx?$/.test(path) && !/^(support|fixtures|matrix\/flows|vectors\/play)\//.test(path)
 
 /** The test files at a path, relative to `test/`. */

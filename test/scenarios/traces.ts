@@ -68,7 +68,8 @@ t.test('one trace leads from each kind of client to each kind of server', async 
   }
   const all = { ...http, ...piped }
   const servers = Object.fromEntries(Object.entries(all).map(([name, { entry }]) => [name, entry]))
-  const { url, spansOf } = await start(t, servers)
+  // More than are traced in a second without it.
+  const { url, spansOf } = await start(t, servers, { perSecond: 1000 })
   const old = new RawClient(url)
   await old.initialize()
   const young = new RawClient(url)
