@@ -86,6 +86,7 @@ export class Cluster {
     const members = new Members({
       ...{ id, store: this.#store, clock, log, leaseMs: options.leaseMs, facts },
       onReturn: () => this.#sessions.check(),
+      onFenced: () => this.#sessions.release(),
       isLostForAll: others => this.#isLostForAll(others),
     })
     const ids = new SessionIds(ring)

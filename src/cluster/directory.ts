@@ -174,6 +174,11 @@ export class Directory implements SessionDirectory {
     return this.#own.size
   }
 
+  /** Sends the clients of all sessions elsewhere while nobody knows here whose those are. */
+  release(): void {
+    this.#host?.release()
+  }
+
   /** Lets go of what is another replica's by now, and writes again what the engine has lost. */
   async check(): Promise<void> {
     const { store, members, log } = this.#options

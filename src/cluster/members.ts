@@ -26,6 +26,8 @@ export interface MembersOptions {
    * have taken what was ours.
    */
   readonly onReturn: () => Promise<void>
+  /** Called while our lease is over, each time that the engine does not answer us. */
+  readonly onFenced: () => void
   /** Whether the others have lost the engine as well: then leases go on. */
   readonly isLostForAll: (others: readonly Member[]) => Promise<boolean>
 }
@@ -177,10 +179,11 @@ export class Members {
 
   /** Without the engine our lease goes on as long as nobody else could count it as over. */
   async #failed(beganMs: number): Promise<void> {
-    const { leaseMs, isLostForAll } = this.#options
+    const { leaseMs, isLostForAll, onFenced } = this.#options
     this.#hasFailed = true
     const others = this.all.filter(({ id }) => id !== this.id)
     if (others.length === 0 || (await isLostForAll(others))) this.#sureUntilMs = beganMs + leaseMs
+    if (!this.isSure) onFenced()
   }
 
   /** Returns whether the engine has lost its data since. */

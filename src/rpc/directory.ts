@@ -38,6 +38,8 @@ export interface SessionHost {
   letGo(id: string): boolean
   /** Ends a session that is another replica's by now; its client is not told that it is over. */
   drop(id: string): void
+  /** Ends all open streams with a `retry`: nobody knows whether the sessions are still here. */
+  release(): void
 }
 
 /** PORT. Tells all replicas which sessions are here. Absent where there is only one. */

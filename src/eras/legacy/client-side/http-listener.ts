@@ -68,6 +68,11 @@ export class LegacyHttpListener implements SessionHost {
     this.#sessions.drop(id)
   }
 
+  /** Ends the streams of all sessions, which stay. */
+  release(): void {
+    this.#sessions.release()
+  }
+
   #add(session: HttpSession): void {
     this.#sessions.add(session)
     if (session.state?.isKept === true) session.opened()
@@ -350,7 +355,11 @@ export class HttpSessions {
     session.close('another replica has it now')
   }
 
-  /** The same, unless a request is under way. */
+  release(): void {
+    for (const session of this.#byId.values()) session.release()
+  }
+
+  /** As `drop`, unless a request is under way. */
   letGo(id: string): boolean {
     if (this.#byId.get(id)?.uplink.isBusy === true) return false
     this.drop(id)

@@ -250,6 +250,12 @@ export class HttpSession implements Outlet {
       stream.retryIn(RETRY_LEAST_MS + Math.random() * RETRY_MORE_MS)
   }
 
+  /** Ends the open streams, which can be taken up again, here or elsewhere. */
+  release(): void {
+    this.moves()
+    for (const stream of this.#streams.values()) stream.release()
+  }
+
   close(reason: string): void {
     this.uplink.close(reason)
     for (const stream of this.#streams.values()) stream.end()
