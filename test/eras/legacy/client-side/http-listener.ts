@@ -1,6 +1,6 @@
 import t from 'tap'
-import { HttpSessions } from '../../../../src/eras/legacy/client-side/http-listener.js'
 import { HttpSession } from '../../../../src/eras/legacy/client-side/http-session.js'
+import { HttpSessions } from '../../../../src/eras/legacy/client-side/http-sessions.js'
 import { createHttpListener } from '../../../../src/eras/listen/http-listener.js'
 import { Deferred } from '../../../../src/kernel/async/deferred.js'
 import { LOCAL } from '../../../../src/kernel/caller.js'

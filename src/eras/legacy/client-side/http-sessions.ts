@@ -1,0 +1,143 @@
+import type { Clock } from '../../../kernel/async/clock.js'
+import type { Caller, Principal, RenewCaller } from '../../../kernel/caller.js'
+import type { Fault } from '../../../kernel/faults.js'
+import type { LimitCounters } from '../../../kernel/limit-counters.js'
+import type { SessionDirectory } from '../../../rpc/directory.js'
+import { REVOKED } from '../../../rpc/host.js'
+import { SessionQuota } from '../../../rpc/session-quota.js'
+import { type HttpSession, REST_MS } from './http-session.js'
+import { ReplayTotal } from './replay.js'
+
+/** While memory is short, each sweep ends this part of the abandoned sessions, and at least so many. */
+const SHED_PART = 8
+const SHED_LEAST = 100
+
+/** The sessions of one HTTP endpoint by their unguessable ids, each bound to its principal. */
+export class HttpSessions {
+  /** What all of them keep for replay. */
+  readonly kept: ReplayTotal
+  readonly #byId = new Map<string, HttpSession>()
+  readonly #quota: SessionQuota
+  readonly #bounds: LimitCounters
+  readonly #clock: Clock
+  readonly #directory: SessionDirectory | undefined
+
+  constructor(clock: Clock, bounds: LimitCounters, directory?: SessionDirectory) {
+    this.#clock = clock
+    this.#directory = directory
+    this.#bounds = bounds
+    this.#quota = new SessionQuota(bounds)
+    this.kept = new ReplayTotal(bounds)
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  has(id: string): boolean {
+    return this.#byId.has(id)
+  }
+
+  /** Finds a session by its id, unless it is another principal's, or of another view. */
+  find(id: string, caller: Caller): HttpSession | undefined {
+    const session = this.#byId.get(id)
+    if (session?.uplink.principal !== caller.principal) return undefined
+    if (session.uplink.view !== caller.view) return undefined
+    session.used(caller)
+    return session
+  }
+
+  /** Adds a session once its client has initialized. */
+  add(session: HttpSession): void {
+    this.#byId.set(session.id, session)
+    this.#quota.came(session.uplink.principal)
+  }
+
+  /**
+   * Makes room for one more session; returns a Fault if there is none. Only sessions of clients that seem
+   * gone are ended: SDK clients do not initialize again.
+   */
+  makeRoom(principal: Principal): Fault | undefined {
+    const limit = this.#quota.limitFor(principal)
+    if (limit !== undefined) this.#forgetOne(limit === 'sessions' ? undefined : principal)
+    return this.#quota.faultFor(principal)
+  }
+
+  #forgetOne(principal: Principal | undefined): void {
+    const nowMs = this.#clock.nowMs()
+    let oldest: HttpSession | undefined
+    for (const session of this.#byId.values()) {
+      if (principal !== undefined && session.uplink.principal !== principal) continue
+      if (!session.isAbandoned(nowMs)) continue
+      if (session.lastUsedMs < (oldest?.lastUsedMs ?? Number.POSITIVE_INFINITY)) oldest = session
+    }
+    if (oldest !== undefined) this.end(oldest, 'it made room for another')
+  }
+
+  /** Frees memory by ending the sessions that have been idle longest, a part of them each time. */
+  shed(): void {
+    const nowMs = this.#clock.nowMs()
+    const abandoned = [...this.#byId.values()]
+      .filter(session => session.isAbandoned(nowMs))
+      .sort((one, other) => one.lastUsedMs - other.lastUsedMs)
+    const count = Math.max(SHED_LEAST, abandoned.length / SHED_PART)
+    for (const session of abandoned.slice(0, count)) this.end(session, 'memory is short')
+  }
+
+  end(session: HttpSession, reason: string): void {
+    if (!this.#byId.delete(session.id)) return
+    this.#quota.left(session.uplink.principal)
+    this.#directory?.ended(session.id)
+    session.close(reason)
+  }
+
+  /** Ends a session here that goes on elsewhere. */
+  drop(id: string): void {
+    const session = this.#byId.get(id)
+    if (session === undefined || !this.#byId.delete(id)) return
+    this.#quota.left(session.uplink.principal)
+    session.moves()
+    session.close('another replica has it now')
+  }
+
+  release(): void {
+    for (const session of this.#byId.values()) session.release()
+  }
+
+  /** As `drop`, unless a request is under way. */
+  letGo(id: string): boolean {
+    if (this.#byId.get(id)?.uplink.isBusy === true) return false
+    this.drop(id)
+    return true
+  }
+
+  /** Ends sessions that have been idle for too long. */
+  sweep(): void {
+    const nowMs = this.#clock.nowMs()
+    for (const session of this.#byId.values()) {
+      session.expire()
+      // Idle time begins when the last stream is gone, not with the request that opened it.
+      if (!session.isIdle) session.lastUsedMs = nowMs
+      else if (session.lastUsedMs < nowMs - REST_MS) session.rest()
+      if (session.lastUsedMs < nowMs - this.#bounds.max.sessionIdle) {
+        this.end(session, 'it was idle for too long')
+      }
+    }
+  }
+
+  renewCallers(renew: RenewCaller): void {
+    for (const session of [...this.#byId.values()]) {
+      const caller = renew(session.uplink.caller)
+      if (caller === undefined) this.end(session, REVOKED)
+      else session.uplink.sentBy(caller)
+      session.releaseUnless(listening => renew(listening) !== undefined)
+    }
+  }
+
+  /** With several replicas the sessions go on: whoever is asked next takes them over. */
+  close(reason: string): void {
+    for (const session of [...this.#byId.values()])
+      if (this.#directory === undefined) this.end(session, reason)
+      else this.drop(session.id)
+  }
+}
