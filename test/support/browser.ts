@@ -32,7 +32,7 @@ export const openBrowser = async (t: Test): Promise<() => Promise<BrowserContext
 
 /** What a page complained about, such as what its policy forbids, and whom it asked. */
 export const watchPage = (page: Page) => {
-  const [complaints, origins] = [new Array<string>(), new Set<string>()]
+  const [complaints, origins] = [[] as string[], new Set<string>()]
   page.on('console', message => {
     if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
   })
