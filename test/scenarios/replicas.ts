@@ -27,13 +27,17 @@ const startReplicas = async (t: Test, more: object = {}): Promise<Replicas> => {
   const start = (): Promise<Daemon> =>
     startDaemon(t, { s: rawServer('canary-server') }, { cluster, knownServers: false, ...more })
   const all = await Promise.all([start(), start(), start()] as const)
+  t.teardown(async () => {
+    const alive = all.filter(({ child }) => child.exitCode === null && child.signalCode === null)
+    await Promise.all(alive.map(one => one.stop()))
+  })
   const balancer = await startBalancer(
     t,
     all.map(({ url }) => new URL(url)),
   )
   const status = async (daemon: Daemon): Promise<Loose> =>
     ((await (await fetch(new URL('/status', daemon.url))).json()) as Loose).cluster
-  await until(async () => (await status(all[0])).members.length === 3, 'three members')
+  for (const one of all) await until(async () => (await status(one)).members.length === 3, 'three members')
   return {
     ...{ all, redis, balancer, status },
     client: () => new RawClient(balancer.url),
