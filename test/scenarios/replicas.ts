@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { type Balancer, startBalancer } from '../support/balancer.js'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
-import { type Daemon, rawServer, startDaemon } from '../support/proxy/start.js'
+import { type Daemon, rawServer, runHere, startDaemon } from '../support/proxy/start.js'
 import { noRedis, type Redis, startRedis } from '../support/redis.js'
 
 interface Replicas {
@@ -70,6 +70,17 @@ t.test(
     // Beats have no HMGET; whoever looks for a session does.
     const looks = (stats: string): string | undefined => /cmdstat_hmget:calls=(\d+)/.exec(stats)?.[1]
     t.equal(looks(redis.ask('info', 'commandstats')), looks(before), 'the engine is not asked about calls')
+
+    await t.test('status --cluster shows them', async t => {
+      const [{ url }] = all
+      const { code, out } = await runHere(t, 'status', '--cluster', '--json', '--url', url)
+      const { cluster } = JSON.parse(out)
+      t.match([code, cluster.engine, cluster.members.length], [0, 'up', 3])
+      t.same(Object.keys(cluster.members[0]), ['id', 'address', 'state'])
+      const text = (await runHere(t, 'status', '--cluster', '--url', url)).out
+      t.match(text, /^engine up, this replica is ready, /)
+      t.match(text, /^[0-9a-f]{16} +127\.0\.0\.1:\d+ +ready +\S+ +this one *$/m)
+    })
 
     await t.test('a question is answered through another replica than it came by', async t => {
       const open = await asking(raw, balancer)

@@ -13,6 +13,7 @@ export const status = defineVerb({
     url: textOption('The address of the proxy, any of those that it prints when it starts'),
     config: configOption,
     env: { type: 'boolean', describe: 'Where each variable of the configuration comes from' },
+    cluster: { type: 'boolean', describe: 'The replicas that are one proxy with it, and their engine' },
     json: { type: 'boolean', describe: 'One JSON document' },
   },
   examples: [
@@ -23,6 +24,7 @@ export const status = defineVerb({
   async run(args) {
     if (args.env === true) return await showVariables(args)
     const found = args.url === undefined ? await askOwn(args.config) : await askUrl(statusUrl(args.url))
+    if (args.cluster === true) return showCluster(found, args.json === true)
     print(args.json === true ? JSON.stringify(jsonStatus(found), null, 2) : shown(found))
     return EXIT.ok
   },
@@ -104,6 +106,30 @@ const showVariables = async ({ url, config, json }: Asked): Promise<number> => {
 const variablesIn = (text: string): readonly VariableStatus[] => {
   const all = objectIn(text)?.['variables']
   return Array.isArray(all) ? (all as readonly VariableStatus[]) : []
+}
+
+// ── the other replicas ──
+
+/** Throws a CliError for a proxy that has no other replicas. */
+const showCluster = ({ cluster }: ProxyStatus, isJson: boolean): number => {
+  if (cluster === undefined) {
+    throw new CliError(EXIT.failure, 'that proxy is no replica of others', {
+      why: 'its configuration has no "cluster" (docs/cluster.md), or it does not run as serve',
+    })
+  }
+  const { engine, state, members, sessions, forwarded, adopted, held, lost } = cluster
+  const shownMembers = members.map(({ id, address, state: is }) => ({ id, address, state: is }))
+  if (isJson) print(JSON.stringify({ version: 1, cluster: { engine, members: shownMembers } }, null, 2))
+  else {
+    const head = [`engine ${engine}`, `this replica is ${state}`, count(sessions, 'session')]
+    const done = [`${count(forwarded, 'exchange')} passed on`, `${held} wait`, `${lost} lost`]
+    const row = ({ id, address, state: is, version, isSelf }: (typeof members)[number]): string[] => [
+      ...[id, address, is, version, isSelf ? 'this one' : ''],
+    ]
+    print([...head, ...done, `${count(adopted, 'session')} taken over`].join(', '))
+    print(tableText(['ID', 'ADDRESS', 'STATE', 'VERSION', ''], members.map(row), stdoutLook()))
+  }
+  return EXIT.ok
 }
 
 // ── for people ──

@@ -50,6 +50,11 @@ t.test('status shows how the running proxy is, and each of its servers, without 
   })
   t.match(found.servers[1].lastError, { message: 'exited with code 3' })
   t.same((await runHere(t, 'status', '--url', url)).code, 0)
+  t.match(await runHere(t, 'status', '--cluster'), {
+    code: 4,
+    out: '',
+    err: /no replica of others.*no "cluster"/s,
+  })
   t.notMatch(out + json.out, SECRET)
   await end(proxy)
   t.match(await runHere(t, 'status'), { code: 4, err: /no proxy of this user runs here/ })
