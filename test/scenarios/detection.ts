@@ -213,8 +213,9 @@ t.test('a server that is replaced by an older one completes the call that found 
   state.seen = []
   state.era = 'legacy'
   t.equal(await who(client), 'old')
-  // Its lists may be read at any time after that.
-  t.same(state.seen.slice(0, 6), [
+  // Its lists may be read at any time once it is introduced.
+  const calls = state.seen.filter(method => !method.endsWith('/list'))
+  t.same(calls.slice(0, 6), [
     'tools/call',
     'server/discover',
     'server/discover',
