@@ -4,6 +4,7 @@ import { auth } from './verbs/auth/auth.js'
 import { bridge } from './verbs/bridge.js'
 import { call } from './verbs/call.js'
 import { check } from './verbs/check.js'
+import { cluster } from './verbs/cluster/cluster.js'
 import { completion } from './verbs/completion.js'
 import { connect } from './verbs/connect.js'
 import { daemon } from './verbs/daemon/daemon.js'
@@ -28,7 +29,7 @@ export type Command = Verb | VerbGroup
 export const SECTIONS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
   ['Start', [init, importVerb, add, install, remove, enable, disable]],
   ['Run', [connect, serve, daemon, service, stdio, bridge, auth]],
-  ['Look', [status, why, logs, ui, list, call, doctor, check, completion]],
+  ['Look', [status, why, logs, ui, list, call, doctor, check, cluster, completion]],
 ]
 
 export const COMMANDS: readonly Command[] = SECTIONS.flatMap(([, commands]) => commands)

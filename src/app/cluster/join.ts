@@ -12,7 +12,7 @@ import { type HttpListener, listenHttp } from '../../transport/http/server.js'
 import { IDENTITY } from '../identity.js'
 
 /** The replica that listens next to us answers quickly, or is not there. */
-const CONNECT_MS = 1500
+export const CONNECT_MS = 1500
 
 export interface JoinContext {
   /** Of this instance: 8 random bytes in hexadecimal. */
@@ -87,7 +87,8 @@ const addressOf = ({ peer: { listen, advertise } }: ClusterConfig, { port }: Htt
   return hostPort({ host, port: advertise === undefined || advertise.port === 0 ? port : advertise.port })
 }
 
-const readTls = async (files: NonNullable<ClusterConfig['peer']['tls']>) => {
+/** What the files hold. Rejects with a Fault `unavailable`. */
+export const readTls = async (files: NonNullable<ClusterConfig['peer']['tls']>) => {
   const read = (path: string): Promise<string> =>
     readFile(path, 'utf8').catch((cause: unknown) => {
       throw new Fault('unavailable', `cluster.peer.tls: the file ${path} cannot be read`, { cause })

@@ -1,7 +1,7 @@
 import { Fault } from '../../kernel/faults.js'
 import { newGeneration } from '../sealed-id.js'
 import type { Engine } from './engine.js'
-import { BEAT, CLAIM, LEAVE, READ, REMOVE, WRITE } from './scripts.js'
+import { BEAT, CLAIM, LEAVE, LOOK, READ, REMOVE, WRITE } from './scripts.js'
 import type { Beat, ClusterStore, Member, MemberFacts, StoredSession } from './store.js'
 
 /** What the replicas have in common, in Redis or Valkey; names begin with `prefix`, in one slot. */
@@ -40,6 +40,10 @@ export const createEngineStore = (engine: Engine, prefix: string): ClusterStore 
     close: () => engine.close(),
   }
 }
+
+/** Who is there, as one sees who is none of them. Rejects as `Engine.run`. */
+export const readMembers = async (engine: Engine, prefix: string): Promise<readonly Member[]> =>
+  beatOf(await engine.run(LOOK, [`${prefix}:{m}:until`, `${prefix}:{m}:facts`], [])).members
 
 /** Texts of a reply; what is not there is undefined. */
 const textsOf = (said: unknown): readonly (string | undefined)[] => {

@@ -27,6 +27,8 @@ const lost = (why: string, cause?: unknown): Fault =>
 
 /** The connection to Redis or Valkey, which is opened again whenever it is lost. */
 export class Engine {
+  /** Resolves with the first connection; rejects with what it first failed for. */
+  readonly opened: Promise<void>
   readonly #client: ReturnType<typeof newClient>
   readonly #clock: Clock
   readonly #log: Logger
@@ -49,6 +51,10 @@ export class Engine {
       this.#isConnected = false
       this.#note(error)
     })
+    this.opened = new Promise((resolve, reject) => {
+      this.#client.once('ready', resolve).once('error', reject)
+    })
+    this.opened.catch(() => undefined)
     // It goes on trying by itself.
     this.#client.connect().catch(() => undefined)
   }
@@ -61,10 +67,10 @@ export class Engine {
   async run(script: Script, keys: readonly string[], args: readonly (string | Buffer)[]): Promise<unknown> {
     const rest = [String(keys.length), ...keys, ...args]
     try {
-      return await this.#send(['EVALSHA', script.sha, ...rest])
+      return await this.send(['EVALSHA', script.sha, ...rest])
     } catch (thrown) {
       if (!(thrown instanceof Error && thrown.message.startsWith('NOSCRIPT'))) throw thrown
-      return await this.#send(['EVAL', script.text, ...rest])
+      return await this.send(['EVAL', script.text, ...rest])
     }
   }
 
@@ -75,7 +81,8 @@ export class Engine {
     await Promise.resolve()
   }
 
-  async #send(args: readonly (string | Buffer)[]): Promise<unknown> {
+  /** Sends a command. Rejects with the words of the engine if it refuses, else with a Fault `unavailable`. */
+  async send(args: readonly (string | Buffer)[]): Promise<unknown> {
     if (!this.#isConnected) throw lost('cannot be reached')
     let waiting: Waiting | undefined
     const late = new Promise<never>((_, reject) => {

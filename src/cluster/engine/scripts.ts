@@ -18,6 +18,15 @@ local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 `
 
+/** Adds instance, end and facts of each of `all` to what is `said`. */
+const SAY_ALL = `
+for i = 1, #all, 2 do
+  said[#said + 1] = all[i]
+  said[#said + 1] = all[i + 1]
+  said[#said + 1] = redis.call('HGET', KEYS[2], all[i]) or ''
+end
+return said`
+
 /** How long the list of members is kept without anybody. */
 const MEMBERS_TTL = 3600_000
 
@@ -41,13 +50,15 @@ redis.call('SET', KEYS[3], ARGV[4], 'NX')
 local over = 1
 if before and tonumber(before) > now then over = 0 end
 local said = { tostring(over), string.format('%.0f', now), redis.call('GET', KEYS[3]) }
-local all = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
-for i = 1, #all, 2 do
-  said[#said + 1] = all[i]
-  said[#said + 1] = all[i + 1]
-  said[#said + 1] = redis.call('HGET', KEYS[2], all[i]) or ''
-end
-return said`,
+local all = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')${SAY_ALL}`,
+)
+
+/** Keys: ends of leases, facts. Returns as a beat does who is there, and changes nothing. */
+export const LOOK = script(
+  'look',
+  `${NOW}
+local said = { '0', string.format('%.0f', now), '' }
+local all = redis.call('ZRANGEBYSCORE', KEYS[1], now, '+inf', 'WITHSCORES')${SAY_ALL}`,
 )
 
 /** Keys: ends of leases, facts. Argument: instance. */

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
+import type { Fault } from '../../kernel/faults.js'
 import type { HttpClient, HttpRequest, OutboundExchange, ReplyListener } from '../../wire/http.js'
 import type { Member } from '../engine/store.js'
 import type { LinkSeal, Sender } from './link-seal.js'
@@ -72,12 +73,18 @@ export class PeerLinks {
   }
 
   /** Asks a replica for a sign of life; undefined if none comes in time. */
-  ask(to: Member): Promise<PeerWords | undefined> {
+  async ask(to: Member): Promise<PeerWords | undefined> {
+    const { status, engine } = await this.probe(to)
+    return status === 200 ? { engine } : undefined
+  }
+
+  /** The same with the HTTP status of the answer, which is 0 if none comes. */
+  probe(to: Member): Promise<PeerWords & { readonly status: number }> {
     return new Promise(resolve => {
       const chunks: Buffer[] = []
-      const end = (words?: PeerWords): void => {
+      const end = (fault?: Fault): void => {
         timer.cancel()
-        resolve(words)
+        resolve({ ...wordsOf(chunks), status: fault === undefined ? status : 0 })
       }
       const query = new URLSearchParams()
       const request = { method: 'GET', path: PEER_PATH, query, headers: {}, body: NOTHING, caller: NOBODY }
@@ -87,10 +94,11 @@ export class PeerLinks {
           status = code
         },
         data: chunk => chunks.push(chunk),
-        ended: fault => end(fault === undefined && status === 200 ? wordsOf(chunks) : undefined),
+        ended: end,
       })
       const timer = this.#options.clock.after(ANSWER_MS, () => {
         sent.abort()
+        status = 0
         end()
       })
     })

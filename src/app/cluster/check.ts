@@ -1,0 +1,17 @@
+import { type ClusterReport, checkCluster } from '../../cluster/check.js'
+import type { ClusterConfig } from '../../config/types.js'
+import { systemClock } from '../../kernel/async/clock.js'
+import { createHttpClient } from '../../transport/http/client.js'
+import { CONNECT_MS, readTls } from './join.js'
+
+export type { ClusterReport } from '../../cluster/check.js'
+
+/** Looks at what replicas of a configuration need, without being one. Rejects with a Fault `unavailable`. */
+export const checkConfigured = async ({ url, prefix, keys, peer }: ClusterConfig): Promise<ClusterReport> => {
+  const tls = peer.tls && (await readTls(peer.tls))
+  return await checkCluster({
+    ...{ url, prefix, keys, clock: systemClock, wallMs: Date.now },
+    http: createHttpClient({ connectTimeoutMs: CONNECT_MS, tls }),
+    scheme: tls === undefined ? 'http' : 'https',
+  })
+}
