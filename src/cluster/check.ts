@@ -6,7 +6,7 @@ import type { HttpClient } from '../wire/http.js'
 import { Engine } from './engine/engine.js'
 import { createEngineStore, readMembers } from './engine/engine-store.js'
 import type { Member } from './engine/store.js'
-import { type EngineFacts, engineFacts, engineFindings } from './engine/suitability.js'
+import { type ClusterFinding, type EngineFacts, engineFacts, engineFindings } from './engine/suitability.js'
 import { KeyRing } from './key-ring.js'
 import { MISDIRECTED } from './link/forwarding.js'
 import { LinkSeal } from './link/link-seal.js'
@@ -16,15 +16,6 @@ import { PeerLinks } from './link/peer-links.js'
 const REACH_MS = 3000
 const LEASE_MS = 1000
 const ID_BYTES = 8
-
-/** What is wrong, and what mends it; `note` is for what is fine only under conditions that nobody can see. */
-export interface ClusterFinding {
-  readonly level: 'error' | 'warn' | 'note'
-  /** The engine, or the address of a replica. */
-  readonly subject: string
-  readonly message: string
-  readonly mend: string
-}
 
 export interface ClusterReport {
   /** Undefined if it cannot be reached, or tells nothing. */

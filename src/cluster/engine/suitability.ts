@@ -1,9 +1,17 @@
-import type { ClusterFinding } from '../check.js'
 import type { Engine } from './engine.js'
 
 const TRIES = 5
 const SLOW_MS = 100
 const CLOCK_MS = 5000
+
+/** What is wrong, and what mends it; `note` is for what is fine only under conditions that nobody can see. */
+export interface ClusterFinding {
+  readonly level: 'error' | 'warn' | 'note'
+  /** The engine, or the address of a replica. */
+  readonly subject: string
+  readonly message: string
+  readonly mend: string
+}
 
 /** What the engine says of itself, and how far away it is. */
 export interface EngineFacts {
