@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { CoverageReport } from 'monocart-coverage-reports'
 import { EVERY, root } from './bundle.js'
 
-const MUST = { lines: 96, branches: 80 }
+const MUST = { lines: 95, branches: 78 }
 
 // Not `.tap/coverage`: tap would make a report of its own of what is there.
 const raw = join(root, '.tap', 'v8')
