@@ -2,7 +2,7 @@
 // source ran in them, in the processes of tests as in those that tests start; .tap/report/index.html shows
 // them. Exits with 1 when tests fail or less is covered than MUST says, in percent.
 import { spawnSync } from 'node:child_process'
-import { rm } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { CoverageReport } from 'monocart-coverage-reports'
@@ -18,6 +18,17 @@ const { status } = spawnSync(process.execPath, [join(root, 'test/run.js'), ...EV
   stdio: 'inherit',
   env: { ...process.env, NODE_V8_COVERAGE: raw },
 })
+
+// A process that a test kills while it writes its coverage leaves half a file, which the report cannot read.
+for (const name of await readdir(raw)) {
+  const path = join(raw, name)
+  try {
+    JSON.parse(await readFile(path, 'utf8'))
+  } catch {
+    console.error(`${name} is incomplete: its process was killed while it wrote it`)
+    await rm(path)
+  }
+}
 
 const built = ['.tap/bundles/', 'dist/', 'bin/connect.cjs'].map(path => pathToFileURL(join(root, path)).href)
 const report = new CoverageReport({
