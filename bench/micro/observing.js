@@ -85,7 +85,7 @@ const runner = watch => {
       const link = call.trace?.over(LINK, TO) ?? LINK
       link.call({ method: call.method, params: call.params }, SINK)
       call.trace?.answered(OUTCOME)
-      watch.meter?.served(call, 'a', { outcome: OUTCOME, ms: 1 })
+      watch.meter?.served(call, 'a', OUTCOME, 1)
       call.end(OUTCOME)
     },
   }

@@ -6,7 +6,7 @@ import { parseConfig } from '../../src/config/parse.js'
 import { RawClient } from '../support/client/raw-client.js'
 import { type ReadSample, readMetrics } from '../support/metrics.js'
 import { until } from '../support/processes.js'
-import { tiny } from '../support/proxy/start.js'
+import { rawServer, tiny } from '../support/proxy/start.js'
 
 const OPEN = 'application/openmetrics-text;version=1.0.0'
 
@@ -89,6 +89,42 @@ t.test('the requests add up, however they ended', async t => {
   t.equal(valueOf(found, 'mcp_proxy_items', { server: 'a', list: 'tools' }), 6)
   t.equal(valueOf(found, 'mcp_proxy_clients', { transport: 'http', mcp_protocol_version: '2025-11-25' }), 1)
   t.equal(valueOf(found, 'mcp_proxy_server_starts_total', { server: 'a', result: 'ok' }), 1)
+})
+
+t.test('so do those that were cancelled or took too long, and each of a batch', async t => {
+  const { url, read } = await setUp(t, { a: rawServer(), slow: { ...rawServer(), timeout: '300ms' } })
+  const client = new RawClient(url)
+  await client.initialize({}, '2025-03-26')
+  await client.call('late', 'slow__wait')
+  const waiting = client.call('gone', 'a__wait')
+  await read(all => valueOf(all, 'mcp_proxy_server_requests_in_flight', { server: 'a' }) === 1)
+  await client.post({ method: 'notifications/cancelled', params: { requestId: 'gone' } })
+  const one = (id: number, name: string) => ({
+    ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+    params: { name, arguments: { values: [] } },
+  })
+  await client.postText(JSON.stringify([one(1, 'a__echo'), one(2, 'a__progress'), one(3, 'a__nobody')]))
+  client.vanish()
+  await waiting.catch(() => undefined)
+  const count = 'mcp_server_operation_duration_seconds_count'
+  const calls = (all: ReadonlyMap<string, readonly ReadSample[]>) =>
+    Object.fromEntries(
+      (all.get(count) ?? [])
+        .filter(({ labels }) => labels['mcp_method_name'] === 'tools/call')
+        .map(({ labels, value }) => [
+          `${labels['error_type'] ?? ''} ${labels['rpc_response_status_code'] ?? ''}`.trim(),
+          value,
+        ]),
+    )
+  const found = await read(all => Object.values(calls(all)).reduce((sum, value) => sum + value, 0) === 5)
+  t.same(calls(found), { '': 2, '-32602': 1, cancelled: 1, 'timeout -32603': 1 })
+  const tools = (found.get('mcp_proxy_tool_calls_total') ?? []).map(({ labels }) => Object.values(labels))
+  t.same(tools.sort(), [
+    ['a', 'echo', 'ok'],
+    ['a', 'progress', 'ok'],
+    ['a', 'wait', 'cancelled'],
+    ['slow', 'wait', 'fault'],
+  ])
 })
 
 t.test('a server that never starts shows in its state and its starts', async t => {

@@ -87,7 +87,7 @@ export const eventStream = (inside: Inside, query: URLSearchParams): Stream => {
       }
       if (!hasCalls) return
       tell('calls', callsView(inside, last))
-      last = inside.router.meter?.history.recent.at(-1)?.n ?? last
+      last = inside.router.meter?.history.last ?? last
     }
     look()
     const timer = inside.clock.every(LOOK_MS, look)

@@ -147,9 +147,8 @@ export const callsView = ({ router, clock }: Inside, after = 0) => {
     ms: Math.round(nowMs - (call.beganMs ?? nowMs)),
   }))
   // Member by member: this is most of what a viewer costs, and copying the rest of an object is slow.
-  const recent = (history?.recent ?? [])
-    .filter(({ n }) => n > after)
-    .map(({ n, client, method, server, name, errorId, beganMs, ms, outcome }) => ({
+  const recent = (history?.recent(after) ?? []).map(
+    ({ n, client, method, server, name, errorId, beganMs, ms, outcome }) => ({
       n,
       client,
       method: clean(method),
@@ -159,7 +158,8 @@ export const callsView = ({ router, clock }: Inside, after = 0) => {
       outcome,
       at: new Date(atMs + beganMs).toISOString(),
       ms: Math.round(ms * 10) / 10,
-    }))
+    }),
+  )
   return { version: 1, underWay, recent }
 }
 

@@ -13,6 +13,8 @@ const NAME = 256
 const SLOT_MS = 10_000
 const SLOTS = 60
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+
 /** A call that is over, by what the proxy knows of it; nothing of its contents. */
 export interface PastCall {
   /** Counts calls that are over, from 1. */
@@ -108,13 +110,21 @@ export class Slots {
   }
 }
 
+interface ServerHistory {
+  readonly slots: Slots
+  readonly durations: Durations
+  /** By the server's own names of its tools. */
+  readonly tools: Map<string, Durations>
+}
+
 /** The calls that are under way and the last ones that are over, and how long those of each tool took. */
 export class CallHistory {
   /** By their numbers. */
   readonly #underWay = new HashTable<number, Call>()
-  readonly #recent: PastCall[] = []
-  readonly #tools = new Map<string, Durations>()
-  readonly #servers = new Map<string, { readonly slots: Slots; readonly durations: Durations }>()
+  /** Written over and over: what is made for each call, and kept, costs more than all that is counted. */
+  readonly #recent: Writable<PastCall>[] = []
+  readonly #servers = new Map<string, ServerHistory>()
+  #tools = 0
   #n = 0
   #begun = 0
 
@@ -126,50 +136,48 @@ export class CallHistory {
 
   over(call: Call, outcome: Outcome | undefined, ms: number, nowMs: number): void {
     if (call.number !== undefined) this.#underWay.take(call.number)
-    this.#n += 1
     const word = wordOf(outcome)
     const { client, servedBy, ownName, method } = call
+    const past = this.#next()
+    past.call = call.number
+    past.client = client.id
     // The call itself would keep what it was called with.
-    this.#recent[(this.#n - 1) % RECENT] = {
-      n: this.#n,
-      call: call.number,
-      client: client.id,
-      method: cut(method),
-      server: servedBy,
-      name: ownName && cut(ownName),
-      errorId: outcome?.kind === 'fault' ? outcome.errorId : undefined,
-      trace: traceIdOf(call),
-      beganMs: nowMs - ms,
-      ms,
-      outcome: word,
-    }
+    past.method = cut(method)
+    past.server = servedBy
+    past.name = ownName && cut(ownName)
+    past.errorId = outcome?.kind === 'fault' ? outcome.errorId : undefined
+    past.trace = traceIdOf(call)
+    past.beganMs = nowMs - ms
+    past.ms = ms
+    past.outcome = word
     if (servedBy === undefined) return
-    let server = this.#servers.get(servedBy)
-    if (server === undefined) {
-      server = { slots: new Slots(), durations: new Durations() }
-      this.#servers.set(servedBy, server)
-    }
+    const server = this.#serverOf(servedBy)
     const isError = word !== 'ok' && word !== 'input_required'
     server.slots.add(nowMs, ms, isError)
     server.durations.add(ms, nowMs, isError)
     if (method === 'tools/call' && ownName !== undefined)
-      this.#toolOf(servedBy, cut(ownName)).add(ms, nowMs, isError)
+      this.#toolOf(server, cut(ownName)).add(ms, nowMs, isError)
   }
 
   get underWay(): Iterable<Call> {
     return this.#underWay.values()
   }
 
-  /** Oldest first. */
-  get recent(): readonly PastCall[] {
-    const from = this.#n % RECENT
-    return this.#n <= RECENT
-      ? [...this.#recent]
-      : [...this.#recent.slice(from), ...this.#recent.slice(0, from)]
+  /** The number of the last call that is over. */
+  get last(): number {
+    return this.#n
+  }
+
+  /** Those that are over and kept, after the one with this number; oldest first. */
+  recent(after = 0): readonly PastCall[] {
+    const from = Math.max(after, this.#n - RECENT)
+    return Array.from({ length: Math.max(0, this.#n - from) }, (_, at) => ({
+      ...(this.#recent[(from + at) % RECENT] as PastCall),
+    }))
   }
 
   durationsOf(server: string, tool: string): Durations | undefined {
-    return this.#tools.get(`${server}\0${tool}`)
+    return this.#servers.get(server)?.tools.get(tool)
   }
 
   slotsOf(server: string): Slots | undefined {
@@ -183,29 +191,70 @@ export class CallHistory {
 
   /** Forgets servers that are not configured any more. */
   retain(servers: ReadonlySet<string>): void {
-    for (const name of this.#servers.keys()) if (!servers.has(name)) this.#servers.delete(name)
+    for (const [name, { tools }] of this.#servers) {
+      if (servers.has(name)) continue
+      this.#tools -= tools.size
+      this.#servers.delete(name)
+    }
   }
 
-  #toolOf(server: string, tool: string): Durations {
-    const key = `${server}\0${tool}`
-    const known = this.#tools.get(key)
+  #next(): Writable<PastCall> {
+    const at = this.#n % RECENT
+    const past = this.#recent[at] ?? blank()
+    this.#recent[at] = past
+    this.#n += 1
+    past.n = this.#n
+    return past
+  }
+
+  #serverOf(name: string): ServerHistory {
+    let known = this.#servers.get(name)
+    if (known === undefined) {
+      known = { slots: new Slots(), durations: new Durations(), tools: new Map() }
+      this.#servers.set(name, known)
+    }
+    return known
+  }
+
+  #toolOf({ tools }: ServerHistory, tool: string): Durations {
+    const known = tools.get(tool)
     if (known !== undefined) return known
-    if (this.#tools.size >= TOOLS) this.#forgetOldest()
+    if (this.#tools >= TOOLS) this.#forgetOldest()
     const made = new Durations()
-    this.#tools.set(key, made)
+    tools.set(tool, made)
+    this.#tools += 1
     return made
   }
 
   #forgetOldest(): void {
-    let [oldest, sinceMs] = ['', Number.POSITIVE_INFINITY]
-    for (const [key, { lastMs }] of this.#tools) {
-      if (lastMs >= sinceMs) continue
-      oldest = key
-      sinceMs = lastMs
+    let sinceMs = Number.POSITIVE_INFINITY
+    let [from, oldest] = [new Map<string, Durations>(), '']
+    for (const { tools } of this.#servers.values()) {
+      for (const [tool, { lastMs }] of tools) {
+        if (lastMs >= sinceMs) continue
+        sinceMs = lastMs
+        from = tools
+        oldest = tool
+      }
     }
-    this.#tools.delete(oldest)
+    from.delete(oldest)
+    this.#tools -= 1
   }
 }
+
+const blank = (): Writable<PastCall> => ({
+  n: 0,
+  call: undefined,
+  client: 0,
+  method: '',
+  server: undefined,
+  name: undefined,
+  errorId: undefined,
+  trace: undefined,
+  beganMs: 0,
+  ms: 0,
+  outcome: '',
+})
 
 const cut = (text: string): string => (text.length > NAME ? text.slice(0, NAME) : text)
 

@@ -15,18 +15,14 @@ const METHODS: ReadonlySet<string> = new Set([...ROUTES.keys(), 'initialize', 's
 
 const QUESTIONS: ReadonlySet<string> = new Set(['sampling/createMessage', 'elicitation/create', 'roots/list'])
 
+/** Of so many tools of a server the series are kept at hand: it may list others all the time. */
+const TOOLS = 10_000
+
 /** Why a call waited inside the proxy. */
 export type WaitReason = 'start' | 'turn' | 'parked' | 'asked'
 
 /** How a call of a tool ended. */
 export type ToolOutcome = 'ok' | 'tool_error' | 'error' | 'fault' | 'cancelled'
-
-/** What is known of a call that went to a server and is over, for those who look at calls one by one. */
-export interface Served {
-  /** Undefined if its client cancelled it. */
-  readonly outcome: Outcome | undefined
-  readonly ms: number
-}
 
 export interface CallMeterOptions {
   readonly meter: Meter
@@ -72,7 +68,7 @@ interface ToolSeries {
 
 interface ServerSeries {
   readonly operations: Map<string, Operations>
-  readonly tools: Map<string, Map<ToolOutcome, ToolSeries>>
+  readonly tools: Map<string, Partial<Record<ToolOutcome, ToolSeries>>>
   readonly sent: Counter
   readonly received: Counter
 }
@@ -129,8 +125,8 @@ export class CallMeter {
     series.seconds.add(ms / 1000)
   }
 
-  /** Counts a request to a server that is over; `call` is the client's. */
-  served(call: Call, server: string, { outcome, ms }: Served): void {
+  /** Counts a request to a server that is over; `call` is the client's, and there is no outcome if it was cancelled. */
+  served(call: Call, server: string, outcome: Outcome | undefined, ms: number): void {
     call.awayMs = (call.awayMs ?? 0) + ms
     const series = this.#serverOf(server)
     this.#requestsOf(series, server, call)
@@ -189,14 +185,15 @@ export class CallMeter {
 
   #operationsOf(method: string): Operations {
     this.#refresh()
+    const known = this.#methods.get(method)
+    if (known !== undefined) return known
     const name = METHODS.has(method) ? method : OTHER
-    let known = this.#methods.get(name)
-    if (known === undefined) {
-      const family = 'mcp_server_operation_duration_seconds'
-      known = new Operations('server', (type, code) => this.#meter.histogram(family, name, type, code))
-      this.#methods.set(name, known)
-    }
-    return known
+    const family = 'mcp_server_operation_duration_seconds'
+    const made =
+      this.#methods.get(name) ??
+      new Operations('server', (type, code) => this.#meter.histogram(family, name, type, code))
+    this.#methods.set(name, made)
+    return made
   }
 
   #requestsOf({ operations }: ServerSeries, server: string, call: Call): Operations {
@@ -238,21 +235,17 @@ export class CallMeter {
   /** Only what its server lists gets a series of its own: clients may write any name. */
   #toolOf(call: Call, server: string, own: string, outcome: ToolOutcome): ToolSeries {
     const { tools } = this.#serverOf(server)
-    const name = tools.has(own) || this.#isListed(call, server, own) ? own : OTHER
-    let outcomes = tools.get(name)
-    if (outcomes === undefined) {
-      outcomes = new Map()
-      tools.set(name, outcomes)
+    const known = tools.get(own)?.[outcome]
+    if (known !== undefined) return known
+    const isKept = tools.has(own) || (tools.size < TOOLS && this.#isListed(call, server, own))
+    const name = isKept ? own : OTHER
+    const outcomes = tools.get(name) ?? {}
+    tools.set(name, outcomes)
+    outcomes[outcome] ??= {
+      calls: this.#meter.counter('mcp_proxy_tool_calls', server, name, outcome),
+      seconds: this.#meter.counter('mcp_proxy_tool_call_seconds', server, name, outcome),
     }
-    let known = outcomes.get(outcome)
-    if (known === undefined) {
-      known = {
-        calls: this.#meter.counter('mcp_proxy_tool_calls', server, name, outcome),
-        seconds: this.#meter.counter('mcp_proxy_tool_call_seconds', server, name, outcome),
-      }
-      outcomes.set(outcome, known)
-    }
-    return known
+    return outcomes[outcome]
   }
 
   #isListed(call: Call, server: string, own: string): boolean {

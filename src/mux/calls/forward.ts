@@ -72,7 +72,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     this.meter = meter
     this.served = ({ routed: { request }, connection: { server }, sentMs }, outcome) => {
       request.trace?.answered(outcome)
-      meter?.served(request, server.name, { outcome, ms: this.nowMs() - sentMs })
+      meter?.served(request, server.name, outcome, this.nowMs() - sentMs)
     }
     this.asked = ({ routed: { request } }, sinceMs) => {
       request.trace?.waited('asked', sinceMs)

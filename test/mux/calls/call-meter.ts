@@ -14,9 +14,9 @@ const OK = resulted(textOf({}))
 const BAD: Outcome = { kind: 'result', result: textOf({}), isError: true }
 const error = (code: number): Outcome => ({ kind: 'error', error: textOf({ code, message: 'no' }) })
 
-const setUp = (options: { hasToolHistograms?: boolean } = {}) => {
+const setUp = ({ series = 2000, ...options }: { series?: number; hasToolHistograms?: boolean } = {}) => {
   const clock = new FakeClock()
-  const meter = new Metrics({ series: 2000, clock })
+  const meter = new Metrics({ series, clock })
   const listed = new Set(['echo'])
   const calls = new CallMeter({
     ...{ meter, clock, hasToolHistograms: false, ...options },
@@ -44,7 +44,7 @@ const setUp = (options: { hasToolHistograms?: boolean } = {}) => {
         ])
         .filter(([, value]) => value !== 0),
     )
-  return { clock, meter, calls, call, atServer, counts }
+  return { clock, meter, calls, call, atServer, counts, listed }
 }
 
 t.test(
@@ -66,7 +66,7 @@ t.test(
     for (const [outcome, server, client] of rows) {
       const { calls, atServer, counts } = setUp()
       const call = atServer()
-      calls.served(call, 'a', { outcome, ms: 1 })
+      calls.served(call, 'a', outcome, 1)
       calls.over(outcome, call)
       t.same(counts('mcp_server_operation_duration_seconds'), { [`tools/call ${server}`.trimEnd()]: 1 })
       t.same(counts('mcp_client_operation_duration_seconds'), { [`a tools/call ${client}`.trimEnd()]: 1 })
@@ -98,13 +98,22 @@ t.test('names that clients make up add no series', async t => {
   t.same(counts('mcp_proxy_tool_calls'), { 'a _OTHER ok': 100 })
 })
 
+t.test('a server that lists other tools all the time has us keep a bounded number of them', async t => {
+  const { calls, atServer, counts, listed } = setUp({ series: 100_000 })
+  for (let n = 0; n < 10_001; n++) {
+    listed.add(`t${n}`)
+    calls.over(OK, atServer(`t${n}`))
+  }
+  t.match(counts('mcp_proxy_tool_calls'), { 'a t9999 ok': 1, 'a _OTHER ok': 1 })
+})
+
 t.test('the overhead is what is left of a call without its server and its waits', async t => {
   const { clock, calls, atServer, meter } = setUp()
   const call = atServer()
   clock.advance(30)
   calls.held(call, 'start', 30)
   clock.advance(100)
-  calls.served(call, 'a', { outcome: OK, ms: 100 })
+  calls.served(call, 'a', OK, 100)
   clock.advance(2)
   calls.over(OK, call)
   const [overhead] = meter.samples('mcp_proxy_overhead_seconds')
@@ -115,7 +124,7 @@ t.test('the overhead is what is left of a call without its server and its waits'
 
 t.test('each tool has a histogram if that is asked for', async t => {
   const { calls, atServer, counts } = setUp({ hasToolHistograms: true })
-  for (const own of ['echo', 'echo', 'made-up']) calls.served(atServer(own), 'a', { outcome: OK, ms: 1 })
+  for (const own of ['echo', 'echo', 'made-up']) calls.served(atServer(own), 'a', OK, 1)
   t.same(counts('mcp_client_operation_duration_seconds'), {
     'a tools/call   echo': 2,
     'a tools/call   _OTHER': 1,
