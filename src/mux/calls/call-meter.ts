@@ -125,7 +125,7 @@ export class CallMeter {
     series.seconds.add(ms / 1000)
   }
 
-  /** Counts a request to a server that is over; `call` is the client's, and there is no outcome if it was cancelled. */
+  /** Counts a request to a server that is over, cancelled if it has no outcome; `call` is the client's. */
   served(call: Call, server: string, outcome: Outcome | undefined, ms: number): void {
     call.awayMs = (call.awayMs ?? 0) + ms
     const series = this.#serverOf(server)
