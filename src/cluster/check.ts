@@ -8,7 +8,7 @@ import { createEngineStore, readMembers } from './engine/engine-store.js'
 import type { Member } from './engine/store.js'
 import { type ClusterFinding, type EngineFacts, engineFacts, engineFindings } from './engine/suitability.js'
 import { KeyRing } from './key-ring.js'
-import { MISDIRECTED } from './link/forwarding.js'
+import { REPLACED, UNSIGNED } from './link/forwarding.js'
 import { LinkSeal } from './link/link-seal.js'
 import { PeerLinks } from './link/peer-links.js'
 
@@ -121,7 +121,13 @@ const tryScripts = async (
 ): Promise<undefined> => {
   const own = `${prefix}:{m}:check-${id}`
   const store = createEngineStore(engine, own)
-  const facts = { address: '', version: '', keys: [], state: 'draining', sinceMs: 0 } as const
+  const facts = {
+    address: '',
+    version: '',
+    keys: [],
+    state: 'draining',
+    sinceMs: Number.POSITIVE_INFINITY,
+  } as const
   try {
     await store.beat(id, facts, LEASE_MS)
     await store.write(id, { owner: id, epoch: 1, sealed: Buffer.alloc(1) }, LEASE_MS)
@@ -174,9 +180,9 @@ const linkTrouble = ({ status, engine }: Awaited<ReturnType<PeerLinks['probe']>>
         'it cannot be reached from here',
         'open the port of its "cluster.peer.listen", and let "cluster.peer.advertise" be what others reach',
       ]
-    case 401:
+    case UNSIGNED:
       return ['it refuses what is signed here', 'give all replicas the same "cluster.keys"']
-    case MISDIRECTED:
+    case REPLACED:
       return [
         'another process answers at its address',
         'give each replica an address of its own in "cluster.peer.advertise"',

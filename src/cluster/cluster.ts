@@ -10,7 +10,7 @@ import { Engine } from './engine/engine.js'
 import { createEngineStore } from './engine/engine-store.js'
 import type { ClusterStore, Member, MemberFacts } from './engine/store.js'
 import { KeyRing } from './key-ring.js'
-import { MISDIRECTED } from './link/forwarding.js'
+import { MISDIRECTED, REPLACED, UNSIGNED } from './link/forwarding.js'
 import { digestOf, LinkSeal, type Received } from './link/link-seal.js'
 import { PEER_PATH, PeerLinks } from './link/peer-links.js'
 import { Members } from './members.js'
@@ -126,15 +126,15 @@ export class Cluster {
   get #state(): ClusterStatus['state'] {
     const { state, isSure } = this.#members
     if (state !== 'ready') return state
-    if (this.#store.isUp) return 'ready'
-    return isSure ? 'degraded' : 'fenced'
+    if (!isSure) return 'fenced'
+    return this.#store.isUp ? 'ready' : 'degraded'
   }
 
   /** Whoever passes a request on to us; a status if nobody may. */
   admit(head: { method: string; target: string; headers: HttpHeaders }): Caller | number {
     const received = this.#seal.receive(head)
-    if (received === undefined) return 401
-    if (received === 'other') return MISDIRECTED
+    if (received === undefined) return UNSIGNED
+    if (received === 'other') return REPLACED
     this.#received.set(received.caller, received)
     return received.caller
   }
@@ -145,7 +145,7 @@ export class Cluster {
       const { caller, path } = request
       const received = this.#received.get(caller)
       if (received?.digest !== digestOf(request.body)) {
-        responder.send(401, {})
+        responder.send(UNSIGNED, {})
         return
       }
       if (path === PEER_PATH) {
@@ -164,6 +164,8 @@ export class Cluster {
     const id = face.sessionOf(request)
     if (id !== undefined && !face.has(id))
       return mayTake && this.relay.session(id, { request, responder, serve })
+    // Whose it is by now has to be found out first.
+    if (id !== undefined && !this.relay.isSure) return this.relay.session(id, { request, responder, serve })
     serve(request, responder)
     return true
   }

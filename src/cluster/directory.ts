@@ -1,16 +1,21 @@
 import type { Clock, Timer } from '../kernel/async/clock.js'
+import { within } from '../kernel/async/deadline.js'
 import type { Caller } from '../kernel/caller.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Adopted, SessionDirectory, SessionHost, SessionRecord } from '../rpc/directory.js'
-import { type Claim, type ClusterStore, NOBODY } from './engine/store.js'
+import { type ClusterStore, NOBODY } from './engine/store.js'
 import type { KeyRing } from './key-ring.js'
 import type { Members } from './members.js'
-import { type SessionIds, type SessionName } from './sealed-id.js'
+import { NO_GENERATION, type SessionIds, type SessionName } from './sealed-id.js'
 import { factsOf, openRecord, rebuiltRecord, sealRecord } from './session-records.js'
 
 /** What changes within this time is written once. */
 const SETTLE_MS = 250
 const UPKEEP_MS = 30_000
+/** How soon what could not be written is tried again. */
+const AGAIN_MS = 1000
+/** How long an answer to `initialize` waits until others could go on with its session. */
+const OPENED_MS = 100
 /** How long an id is known to be over without asking. */
 const OVER_MS = 10_000
 const OVER_MAX = 10_000
@@ -70,19 +75,20 @@ export class Directory implements SessionDirectory {
   }
 
   newId({ principal, revision, capabilities }: Parameters<SessionDirectory['newId']>[0]): string {
-    const { ids, members } = this.#options
+    const { ids, members, store } = this.#options
     const facts = factsOf(revision, capabilities)
-    return ids.make({
-      ...{ owner: members.id, generation: members.generation, nowMs: Date.now(), principal, facts },
-    })
+    // Nothing may ever be written of what begins without the engine: then its id alone has to do.
+    const generation = store.isUp ? members.generation : NO_GENERATION
+    return ids.make({ owner: members.id, generation, nowMs: Date.now(), principal, facts })
   }
 
-  opened(id: string, epoch: number, record: SessionRecord): void {
-    const sid = this.#options.ids.open(id)?.sid
+  async opened(id: string, epoch: number, record: SessionRecord): Promise<void> {
+    const { ids, clock } = this.#options
+    const sid = ids.open(id)?.sid
     if (sid === undefined) return
     const own: Own = { id, epoch, record, writtenMs: undefined }
     this.#own.set(sid, own)
-    void this.#write(sid, own)
+    await within(this.#write(sid, own), { clock, ms: OPENED_MS })
   }
 
   changed(id: string, record: SessionRecord): void {
@@ -90,10 +96,7 @@ export class Directory implements SessionDirectory {
     if (own === undefined) return
     own.record = record
     own.writtenMs = undefined
-    this.#settle ??= this.#options.clock.after(SETTLE_MS, () => {
-      this.#settle = undefined
-      void this.flush()
-    })
+    this.#flushIn(SETTLE_MS)
   }
 
   ended(id: string): void {
@@ -114,6 +117,15 @@ export class Directory implements SessionDirectory {
     return untilMs !== undefined && untilMs > this.#options.clock.nowMs()
   }
 
+  #flushIn(ms: number): void {
+    this.#settle ??= this.#options.clock.after(ms, () => {
+      this.#settle = undefined
+      // Without the engine each of them would wait in vain.
+      if (this.#options.store.isUp) void this.flush()
+      else this.#flushIn(AGAIN_MS)
+    })
+  }
+
   /** Writes what has changed; never rejects. */
   async flush(): Promise<void> {
     const due = [...this.#own].filter(([, { writtenMs }]) => writtenMs === undefined)
@@ -122,32 +134,41 @@ export class Directory implements SessionDirectory {
 
   /** Finds out where a session is, and takes it over if its owner is dead. Rejects with a Fault. */
   async find(id: string, name: SessionName, caller: Caller): Promise<Whereabouts> {
-    const { store, members } = this.#options
+    const { store, members, ring } = this.#options
     const { sid } = name
     if (this.#own.has(sid)) return { is: 'here' }
     if (this.isOver(sid)) return { is: 'over' }
     if (!members.mayClaim) return await this.#look(sid)
+    const kept = await store.read(sid)
+    if (kept === undefined) return await this.#rebuild(id, name, caller)
+    const record = openRecord(ring, sid, kept.sealed)
+    // Of a later version: a replica that knows it has to take it over.
+    if (record === undefined) return await this.#look(sid)
+    if (record.principal !== caller.principal || record.view !== caller.view) return { is: 'over' }
+    if (kept.owner !== members.id && members.find(kept.owner) !== undefined)
+      return { is: 'at', owner: kept.owner }
     const claim = await store.claim(sid, members.id, this.#ttlMs)
     if (claim.is === 'alive') return { is: 'at', owner: claim.owner }
-    const record = this.#recordOf(claim, name, caller)
-    if (record?.principal !== caller.principal || record.view !== caller.view) {
-      this.#remember(sid)
-      return { is: 'over' }
-    }
-    const epoch = claim.is === 'claimed' ? claim.epoch : 1
-    return await this.#adopt({ id, record, epoch, caller }, sid)
+    const last = claim.is === 'claimed' ? openRecord(ring, sid, claim.sealed) : undefined
+    if (claim.is === 'none' || last === undefined) return this.#isOverNow(sid)
+    return await this.#adopt({ id, record: last, epoch: claim.epoch, caller }, sid)
   }
 
-  /** What is known of a session without owner. If the engine lost its data, that is what its id says. */
-  #recordOf(
-    claim: Claim,
-    { sid, generation, facts }: SessionName,
-    caller: Caller,
-  ): SessionRecord | undefined {
-    const { ring, members } = this.#options
-    if (claim.is === 'claimed') return openRecord(ring, sid, claim.sealed)
+  /** Goes on with what the engine has lost by what its id says, unless it was ended. */
+  async #rebuild(id: string, name: SessionName, caller: Caller): Promise<Whereabouts> {
+    const { members } = this.#options
+    const { sid, generation, facts, owner } = name
+    // The one that had it would have written it again.
+    const isEnded = generation === members.generation || members.find(owner) !== undefined
+    if (isEnded) return this.#isOverNow(sid)
     const { principal, view } = caller
-    return generation === members.generation ? undefined : rebuiltRecord(facts, { principal, view })
+    const record = rebuiltRecord(facts, { principal, view })
+    return await this.#adopt({ id, record, epoch: 1, caller }, sid)
+  }
+
+  #isOverNow(sid: string): Whereabouts {
+    this.#remember(sid)
+    return { is: 'over' }
   }
 
   /** Goes on with it here; whoever writes it first does. */
@@ -217,8 +238,10 @@ export class Directory implements SessionDirectory {
     own.writtenMs = clock.nowMs()
     const session = { owner: members.id, epoch: own.epoch, sealed: sealRecord(ring, sid, own.record) }
     const isOurs = await store.write(sid, session, this.#ttlMs).catch(() => undefined)
-    if (isOurs === undefined) own.writtenMs = undefined
-    else if (!isOurs && this.#own.get(sid) === own) this.#drop(sid, own)
+    if (isOurs === undefined) {
+      own.writtenMs = undefined
+      this.#flushIn(AGAIN_MS)
+    } else if (!isOurs && this.#own.get(sid) === own) this.#drop(sid, own)
     else if (this.#over.has(sid)) await this.#remove(sid)
   }
 

@@ -12,6 +12,8 @@ const FRESH_MS = 250
 /** How long the start waits for the engine before it goes on without, and how often it tries meanwhile. */
 const JOIN_MS = 2000
 const JOIN_EVERY_MS = 100
+/** How soon an engine that failed is asked again. */
+const AGAIN_MS = 1000
 
 export interface MembersOptions {
   /** Of this instance. */
@@ -48,6 +50,7 @@ export class Members {
   #hasFailed = false
   /** After the engine was lost, the living are counted before anybody takes over from the dead. */
   #mayClaimMs = 0
+  #again: Timer | undefined
   #asking: Promise<void> | undefined
   #timer: Timer | undefined
   #isClosed = false
@@ -136,6 +139,7 @@ export class Members {
   abandon(): void {
     this.#isClosed = true
     this.#timer?.cancel()
+    this.#again?.cancel()
   }
 
   async #firstBeat(): Promise<boolean> {
@@ -160,6 +164,7 @@ export class Members {
     const { store, clock, leaseMs, facts, onReturn } = this.#options
     const beganMs = clock.nowMs()
     const isFirst = !this.hasHeard
+    const heardMs = this.#heardMs
     let beat: Beat
     try {
       const said = { ...facts, state: this.#state, sinceMs: this.#sinceMs }
@@ -168,9 +173,13 @@ export class Members {
       await this.#failed(beganMs)
       throw thrown
     }
-    const isNew = this.#heard(beat)
+    const isNew = this.#isNewGeneration(beat)
     this.#isUnchecked ||= (beat.wasOver && !isFirst) || isNew
-    if (this.#hasFailed && this.#isUnchecked) this.#mayClaimMs = clock.nowMs() + 2 * leaseMs
+    // So long that the leases of the living may be over, too.
+    const longMs = leaseMs - leaseMs / BEATS_PER_LEASE
+    const isLong = this.#hasFailed && !isFirst && clock.nowMs() - heardMs >= longMs
+    if (isNew || isLong) this.#mayClaimMs = clock.nowMs() + 2 * leaseMs
+    this.#heard(beat)
     this.#hasFailed = false
     if (this.#isUnchecked) await onReturn()
     this.#isUnchecked = false
@@ -179,23 +188,32 @@ export class Members {
 
   /** Without the engine our lease goes on as long as nobody else could count it as over. */
   async #failed(beganMs: number): Promise<void> {
-    const { leaseMs, isLostForAll, onFenced } = this.#options
+    const { leaseMs, isLostForAll, onFenced, clock } = this.#options
     this.#hasFailed = true
+    if (!this.#isClosed) {
+      this.#again?.cancel()
+      this.#again = clock.after(AGAIN_MS, () => void this.#beat().catch(() => undefined))
+    }
     const others = this.all.filter(({ id }) => id !== this.id)
     if (others.length === 0 || (await isLostForAll(others))) this.#sureUntilMs = beganMs + leaseMs
     if (!this.isSure) onFenced()
   }
 
-  /** Returns whether the engine has lost its data since. */
-  #heard({ members, nowMs, generation }: Beat): boolean {
-    this.#heardMs = this.#options.clock.nowMs()
-    this.#all = new Map(members.map(member => [member.id, member]))
-    if (this.#sinceMs === Number.POSITIVE_INFINITY) this.#sinceMs = nowMs
+  /** Whether the engine has lost its data. */
+  #isNewGeneration({ generation }: Beat): boolean {
     const isNew = generation !== this.#generation && this.#generation !== NO_GENERATION
     if (isNew) this.#options.log.warn({}, 'the engine of the cluster has lost its data')
+    return isNew
+  }
+
+  #heard({ members, nowMs, generation }: Beat): void {
+    this.#heardMs = this.#options.clock.nowMs()
+    // Those that lived before the engine was lost do so until they had the time to come again.
+    const before = this.#heardMs < this.#mayClaimMs ? this.#all : []
+    this.#all = new Map([...before, ...members.map(member => [member.id, member] as const)])
+    if (this.#sinceMs === Number.POSITIVE_INFINITY) this.#sinceMs = nowMs
     this.#generation = generation
     if (this.#state !== 'draining') this.#checkKeys()
-    return isNew
   }
 
   /** Whoever comes later must not seal what those before it cannot open. */

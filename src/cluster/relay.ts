@@ -210,12 +210,14 @@ export class ClusterRelay implements Relay {
   async #verdict(asked: Search): Promise<Verdict> {
     const { clock, members } = this.#options
     const beganMs = clock.nowMs()
-    const leaseMs = members.find(asked.owner)?.untilMs
+    let leaseMs: number | undefined
     for (;;) {
       const found = await this.#look(asked).catch(() => undefined)
       if (found !== undefined) return found
       const waitedMs = clock.nowMs() - beganMs
       const member = members.find(asked.owner)
+      // What it renewed before it was asked in vain says nothing.
+      if (members.ageMs < waitedMs) leaseMs ??= member?.untilMs
       const isAlive = member !== undefined && leaseMs !== undefined && member.untilMs > leaseMs
       if (asked.why === 'refused' && isAlive && waitedMs >= UNREACHABLE_MS) {
         return { is: 'late', reason: 'peer_unreachable' }
@@ -227,13 +229,14 @@ export class ClusterRelay implements Relay {
 
   /** Undefined while it is not known. Rejects with a Fault without the engine. */
   async #look({ owner, id, name, held, why }: Search): Promise<Verdict | undefined> {
-    const { members, directory } = this.#options
+    const { members, directory, links } = this.#options
     await members.refresh()
     if (!members.isSure) return undefined
+    const there = owner === members.id ? undefined : members.find(owner)
     // A lease that holds may be that of a process which is dead: until it is over, nobody knows.
-    const isThere = owner !== members.id && members.find(owner) !== undefined
-    if (isThere && why === 'refused') return undefined
-    if (name === undefined) return isThere ? { is: 'at', owner } : { is: 'here' }
+    if (there !== undefined && why === 'refused')
+      return (await links.ask(there)) === undefined ? undefined : { is: 'at', owner }
+    if (name === undefined) return there === undefined ? { is: 'here' } : { is: 'at', owner }
     const found = await directory.find(id, name, held.request.caller)
     if (found.is === 'unsure') return this.#heir()
     // It says itself that it has no such session.

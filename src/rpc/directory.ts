@@ -52,8 +52,8 @@ export interface SessionDirectory {
     readonly revision: LegacyRevision
     readonly capabilities: ClientCapabilities
   }): string
-  /** A session began here. */
-  opened(id: string, epoch: number, record: SessionRecord): void
+  /** A session began here. Resolves as soon as others could go on with it, and 100 ms later if they cannot. */
+  opened(id: string, epoch: number, record: SessionRecord): Promise<void>
   /** What another replica would need is not what it was. */
   changed(id: string, record: SessionRecord): void
   /** Its client, or a limit, ended it. */

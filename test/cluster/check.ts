@@ -92,7 +92,7 @@ t.test('with a real engine', { skip: noRedis }, async t => {
     const says = (status: number, engine?: string) =>
       messages({ keys: [key], http: answering(status, engine) })
     t.match(await says(0), [/cannot be reached from here/])
-    t.match(await says(421), [/another process/])
+    t.match(await says(410), [/another process/])
     t.match(await says(401), [/refuses what is signed/])
     t.match(await says(404), [/answers with HTTP 404/])
     t.match(await says(200, 'down'), [/does not reach the engine/])

@@ -57,6 +57,9 @@ export class SharedMemory {
   #beat(id: string, facts: MemberFacts, leaseMs: number): Beat {
     const nowMs = this.#clock.nowMs()
     const wasOver = !this.#isAlive(id)
+    const isStart = facts.sinceMs === Number.POSITIVE_INFINITY
+    for (const [other, lease] of this.#leases)
+      if (isStart && lease.facts.address === facts.address) this.#leases.delete(other)
     this.#leases.set(id, { facts, untilMs: nowMs + leaseMs })
     for (const other of [...this.#leases.keys()]) if (!this.#isAlive(other)) this.#leases.delete(other)
     const members = [...this.#leases].map(([each, lease]) => ({

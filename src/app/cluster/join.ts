@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { Cluster, type RelayedFace } from '../../cluster/cluster.js'
+import { STARTING } from '../../cluster/link/forwarding.js'
 import type { ClusterConfig } from '../../config/types.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
@@ -43,7 +44,7 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
   const authorize: GateOptions['authorize'] = request => {
     const { method = 'GET', url = '/', headers } = request
     const target = { method, target: url, headers: headers as Record<string, string | undefined> }
-    const admitted = here.cluster?.admit(target) ?? 503
+    const admitted = here.cluster?.admit(target) ?? STARTING
     return typeof admitted === 'number' ? errorDenial(admitted, 'Only replicas come in here') : admitted
   }
   const listener = await listenHttp({

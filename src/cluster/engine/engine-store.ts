@@ -9,13 +9,23 @@ export const createEngineStore = (engine: Engine, prefix: string): ClusterStore 
   const name = (rest: string): string => `${prefix}:{m}:${rest}`
   const [until, facts, generation] = [name('until'), name('facts'), name('gen')]
   const session = (sid: string): string => name(`s:${sid}`)
+  // One that is full, or no primary any more, answers, but is of no use.
+  let isRefusing = false
   return {
     get isUp() {
-      return engine.isUp
+      return engine.isUp && !isRefusing
     },
     async beat(id, said, leaseMs) {
-      const args = [id, JSON.stringify(said), String(leaseMs), newGeneration()]
-      return beatOf(await engine.run(BEAT, [until, facts, generation], args))
+      const replaced = said.sinceMs === Number.POSITIVE_INFINITY ? said.address : ''
+      const args = [id, JSON.stringify(said), String(leaseMs), newGeneration(), replaced]
+      try {
+        const beat = beatOf(await engine.run(BEAT, [until, facts, generation], args))
+        isRefusing = false
+        return beat
+      } catch (thrown) {
+        isRefusing = !(thrown instanceof Fault)
+        throw thrown
+      }
     },
     async leave(id) {
       await engine.run(LEAVE, [until, facts], [id])

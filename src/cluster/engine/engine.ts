@@ -10,6 +10,8 @@ const LONGEST_PAUSE_MS = 1000
 const QUEUE_MAX = 10_000
 /** So many answers in a row that were late mean that nobody is there. */
 const LATE_MAX = 2
+/** A connection that was silent for so long may be one of which only this end is left. */
+const RENEW_MS = 5000
 
 export interface EngineOptions {
   readonly url: string
@@ -29,34 +31,30 @@ const lost = (why: string, cause?: unknown): Fault =>
 export class Engine {
   /** Resolves with the first connection; rejects with what it first failed for. */
   readonly opened: Promise<void>
-  readonly #client: ReturnType<typeof newClient>
+  readonly #url: string
+  #client: Client
   readonly #clock: Clock
   readonly #log: Logger
   /** In the order in which their time is over, for which one timer is enough. */
   readonly #waiting = new Set<Waiting>()
   #timer: Timer | undefined
+  /** Whether there is a connection, be it one that cannot be used yet. */
+  #isOpen = false
   #isConnected = false
   #late = 0
+  /** When it was last heard of, or opened anew. */
+  #heardMs = 0
   #isLogged = false
 
   constructor({ url, clock, log }: EngineOptions) {
     this.#clock = clock
     this.#log = log
-    this.#client = newClient(url)
-    this.#client.on('ready', () => {
-      this.#isConnected = true
-      this.#late = 0
-    })
-    this.#client.on('error', (error: Error) => {
-      this.#isConnected = false
-      this.#note(error)
-    })
+    this.#url = url
+    this.#client = this.#connect()
     this.opened = new Promise((resolve, reject) => {
       this.#client.once('ready', resolve).once('error', reject)
     })
     this.opened.catch(() => undefined)
-    // It goes on trying by itself.
-    this.#client.connect().catch(() => undefined)
   }
 
   get isUp(): boolean {
@@ -83,6 +81,7 @@ export class Engine {
 
   /** Sends a command. Rejects with the words of the engine if it refuses, else with a Fault `unavailable`. */
   async send(args: readonly (string | Buffer)[]): Promise<unknown> {
+    this.#renewSilent()
     if (!this.#isConnected) throw lost('cannot be reached')
     let waiting: Waiting | undefined
     const late = new Promise<never>((_, reject) => {
@@ -93,6 +92,7 @@ export class Engine {
     try {
       const said = await Promise.race([this.#client.sendCommand([...args]), late])
       this.#late = 0
+      this.#heardMs = this.#clock.nowMs()
       if (this.#isLogged) this.#log.info({}, 'the engine of the cluster is back')
       this.#isLogged = false
       return said
@@ -120,6 +120,37 @@ export class Engine {
     }
   }
 
+  #connect(): Client {
+    const client = newClient(this.#url)
+    client.on('connect', () => {
+      this.#isOpen = true
+      this.#heardMs = this.#clock.nowMs()
+    })
+    client.on('ready', () => {
+      this.#isConnected = true
+      this.#late = 0
+    })
+    client.on('error', (error: Error) => {
+      if (client !== this.#client) return
+      this.#isConnected = false
+      this.#isOpen = false
+      this.#note(error)
+    })
+    // It goes on trying by itself.
+    client.connect().catch(() => undefined)
+    return client
+  }
+
+  /** Opens it anew if nothing comes over it: the other end may have lost it without a word. */
+  #renewSilent(): void {
+    if (this.isUp || !this.#isOpen || this.#clock.nowMs() < this.#heardMs + RENEW_MS) return
+    const before = this.#client
+    this.#isConnected = false
+    this.#isOpen = false
+    this.#client = this.#connect()
+    before.destroy()
+  }
+
   /** Says it once; how it goes on stands in the status. */
   #note(error: Error): void {
     if (!this.#isLogged) this.#log.error({ err: error }, 'the engine of the cluster was lost')
@@ -130,6 +161,8 @@ export class Engine {
 /** Whether the engine itself answered with an error. */
 const isReply = (thrown: unknown): thrown is Error =>
   thrown instanceof Error && /^(?:[A-Z]+ |ERR)/.test(thrown.message)
+
+type Client = ReturnType<typeof newClient>
 
 const newClient = (url: string) =>
   createClient({

@@ -32,7 +32,8 @@ const MEMBERS_TTL = 3600_000
 
 /**
  * Keys: ends of leases, facts, generation. Arguments: instance, facts, lease in ms, a generation if there is
- * none. Returns whether the lease was over, the time, the generation, then instance, end and facts of each.
+ * none, and the address of an instance that starts: whoever had that before is dead. Returns whether the lease
+ * was over, the time, the generation, then instance, end and facts of each.
  */
 export const BEAT = script(
   'beat',
@@ -41,6 +42,15 @@ local before = redis.call('ZSCORE', KEYS[1], ARGV[1])
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
   redis.call('ZREM', KEYS[1], id)
   redis.call('HDEL', KEYS[2], id)
+end
+if ARGV[5] ~= '' then
+  for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+    local isRead, facts = pcall(cjson.decode, redis.call('HGET', KEYS[2], id) or '')
+    if isRead and type(facts) == 'table' and facts.address == ARGV[5] and id ~= ARGV[1] then
+      redis.call('ZREM', KEYS[1], id)
+      redis.call('HDEL', KEYS[2], id)
+    end
+  end
 end
 redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1])
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])

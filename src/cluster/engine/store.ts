@@ -48,9 +48,12 @@ export type Claim =
  * `unavailable` if the engine does not answer in time; whether it was done is not known then.
  */
 export interface ClusterStore {
-  /** False once the engine was lost, or late twice in a row, until it answers again. */
+  /** False once the engine was lost, late twice in a row, or refused a beat, until it answers again. */
   readonly isUp: boolean
-  /** Renews the lease of an instance, and tells who else is there. */
+  /**
+   * Renews the lease of an instance, and tells who else is there. An instance that does not know yet when it
+   * came ends the lease of whoever had its address before.
+   */
   beat(id: string, facts: MemberFacts, leaseMs: number): Promise<Beat>
   /** Gives a lease up. */
   leave(id: string): Promise<void>

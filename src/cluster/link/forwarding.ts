@@ -8,8 +8,17 @@ import { messageEvent } from '../../wire/framing/sse-write.js'
 import type { HttpHeaders, HttpStream, OutboundExchange, ReplyListener } from '../../wire/http.js'
 import type { HeldExchange } from './held-exchange.js'
 
-/** The answer of a replica that has no such session, or is another one than was meant. */
+/** The answer of a replica that has no such session. */
 export const MISDIRECTED = 421
+/** The answer of a replica that has taken the place of the one that was meant. */
+export const REPLACED = 410
+/** The answer to what is not signed as it has to be. */
+export const UNSIGNED = 401
+/** The answer of a replica that is not there yet. */
+export const STARTING = 425
+
+/** Whoever answers so has looked at nothing, and is not the one that was meant. */
+const NOBODY_THERE: ReadonlySet<number> = new Set([REPLACED, UNSIGNED, STARTING])
 
 /** Headers that are between the two replicas alone. */
 const OF_THE_HOP: ReadonlySet<string> = new Set([
@@ -67,16 +76,17 @@ export class Forwarding implements ReplyListener {
   lost(): void {
     this.#end(() => {
       this.#link?.abort()
-      this.#answerLost()
+      this.#broken()
     })
   }
 
   head(status: number, headers: HttpHeaders): void {
     if (this.#isOver) return
-    if (status === MISDIRECTED) {
+    if (status === MISDIRECTED || NOBODY_THERE.has(status)) {
       this.#end(() => {
         this.#link?.discard()
-        this.#on.unknown()
+        if (status === MISDIRECTED) this.#on.unknown()
+        else this.#on.refused()
       })
       return
     }
@@ -106,7 +116,7 @@ export class Forwarding implements ReplyListener {
 
   ended(fault: Fault | undefined): void {
     if (fault?.code === 'unavailable') this.#end(() => this.#on.refused())
-    else if (fault !== undefined) this.#end(() => this.#answerLost())
+    else if (fault !== undefined) this.#end(() => this.#broken())
     else
       this.#end(() => {
         if (this.#out !== undefined) this.#out.end()
@@ -126,6 +136,12 @@ export class Forwarding implements ReplyListener {
     how()
     this.#body?.clear()
     this.#on.over()
+  }
+
+  /** It may have begun. What changes nothing if it is done twice can go elsewhere. */
+  #broken(): void {
+    if (this.#status === 0 && this.#held.request.method !== 'POST') this.#on.refused()
+    else this.#answerLost()
   }
 
   /** Tells the client that nobody knows how its request ended. */

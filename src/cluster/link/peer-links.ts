@@ -43,6 +43,8 @@ export interface PeerWords {
 export class PeerLinks {
   readonly #options: PeerLinksOptions
   readonly #peers = new Map<string, Peer>()
+  /** One question for all who want to know. */
+  readonly #asked = new Map<string, Promise<PeerWords | undefined>>()
 
   constructor(options: PeerLinksOptions) {
     this.#options = options
@@ -73,9 +75,14 @@ export class PeerLinks {
   }
 
   /** Asks a replica for a sign of life; undefined if none comes in time. */
-  async ask(to: Member): Promise<PeerWords | undefined> {
-    const { status, engine } = await this.probe(to)
-    return status === 200 ? { engine } : undefined
+  ask(to: Member): Promise<PeerWords | undefined> {
+    const asked =
+      this.#asked.get(to.id) ??
+      this.probe(to)
+        .then(({ status, engine }) => (status === 200 ? { engine } : undefined))
+        .finally(() => this.#asked.delete(to.id))
+    this.#asked.set(to.id, asked)
+    return asked
   }
 
   /** The same with the HTTP status of the answer, which is 0 if none comes. */

@@ -12,6 +12,7 @@ const FACTS: MemberFacts = {
   keys: ['k'],
   sinceMs: Number.POSITIVE_INFINITY,
 }
+const OTHER: MemberFacts = { ...FACTS, address: '127.0.0.1:2' }
 const LIFE_MS = 60_000
 const session = (owner: string, epoch: number, text = 'sealed') => ({
   owner,
@@ -56,7 +57,7 @@ for (const { name, skip, start } of KINDS) {
       const first = await store.beat('a', FACTS, 500)
       t.match(first, { wasOver: true, members: [{ id: 'a', address: '127.0.0.1:1', keys: ['k'] }] })
       t.equal((await store.beat('a', { ...FACTS, sinceMs: 7 }, 500)).wasOver, false)
-      const { members, generation } = await store.beat('b', FACTS, 1000)
+      const { members, generation } = await store.beat('b', OTHER, 1000)
       t.same(members.map(({ id, sinceMs }) => [id, sinceMs]).sort(), [
         ['a', 7],
         ['b', Number.POSITIVE_INFINITY],
@@ -75,6 +76,26 @@ for (const { name, skip, start } of KINDS) {
       )
     })
 
+    await t.test('who comes to the address of another takes its place', async t => {
+      const at = (address: string, sinceMs?: number) => ({
+        ...FACTS,
+        address,
+        sinceMs: sinceMs ?? Number.POSITIVE_INFINITY,
+      })
+      await store.beat('old', at('127.0.0.1:3'), 60_000)
+      await store.beat('elsewhere', at('127.0.0.1:4'), 60_000)
+      t.match(
+        (await store.beat('young', at('127.0.0.1:3', 7), 60_000)).members.length,
+        4,
+        'it was there before',
+      )
+      await store.write('left', session('old', 1), LIFE_MS)
+      const { members } = await store.beat('young', at('127.0.0.1:3'), 60_000)
+      t.same(members.map(({ id }) => id).sort(), ['b', 'elsewhere', 'young'])
+      t.match(await store.claim('left', 'young', LIFE_MS), { is: 'claimed', owner: 'young', epoch: 2 })
+      for (const id of ['elsewhere', 'young', 'b']) await store.leave(id)
+    })
+
     await t.test('only the owner of the highest epoch writes a session', async t => {
       t.equal(await store.write('s', session('a', 1), LIFE_MS), true)
       t.equal(await store.write('s', session('b', 1), LIFE_MS), false, 'another one in the same epoch')
@@ -89,7 +110,7 @@ for (const { name, skip, start } of KINDS) {
     })
 
     await t.test('a session is taken over from the dead alone, by one', async t => {
-      await store.beat('alive', FACTS, 1000)
+      await store.beat('alive', OTHER, 1000)
       await store.write('of-alive', session('alive', 1), LIFE_MS)
       t.same(await store.claim('of-alive', 'b', LIFE_MS), { is: 'alive', owner: 'alive' })
       await store.beat('b', FACTS, 5000)

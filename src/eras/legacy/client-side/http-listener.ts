@@ -1,3 +1,4 @@
+import { Deferred } from '../../../kernel/async/deferred.js'
 import type { RenewCaller } from '../../../kernel/caller.js'
 import type { JsonText } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
@@ -15,6 +16,7 @@ import type { Message } from '../../../wire/jsonrpc.js'
 import { batchError, isAnswered, runBatch, SILENT, toolCallsIn } from './batch.js'
 import { HttpSession, type HttpShared } from './http-session.js'
 import { HttpSessions } from './http-sessions.js'
+import { LateAnswer } from './late-answer.js'
 import { sayAgain } from './session-state.js'
 
 /** An `Mcp-Session-Id` or `Last-Event-ID` that is longer cannot be ours. */
@@ -53,7 +55,7 @@ export class LegacyHttpListener implements SessionHost {
     if (this.#sessions.has(id)) return
     const session = new HttpSession(caller, this.#shared, this.#options, adopted)
     sayAgain(session, record)
-    if (session.uplink.isKnown) this.#add(session)
+    if (session.uplink.isKnown) void this.#add(session)
   }
 
   letGo(id: string): boolean {
@@ -70,9 +72,9 @@ export class LegacyHttpListener implements SessionHost {
     this.#sessions.release()
   }
 
-  #add(session: HttpSession): void {
+  async #add(session: HttpSession): Promise<void> {
     this.#sessions.add(session)
-    if (session.state?.isKept === true) session.opened()
+    if (session.state?.isKept === true) await session.opened()
   }
 
   /** Writes a keep-alive comment to every open stream. */
@@ -119,14 +121,16 @@ export class LegacyHttpListener implements SessionHost {
     }
     const session = new HttpSession(caller, this.#shared, this.#options)
     session.state?.introduced(message.kind === 'request' ? message.params : undefined)
-    const post = session.post(responder, accepts.json ? 'json' : 'streams')
+    const opened = this.#options.directory && new Deferred<void>()
+    const answer = opened === undefined ? responder : new LateAnswer(responder, opened.promise)
+    const post = session.post(answer, accepts.json ? 'json' : 'streams')
     post.arrival = request
     if (message.kind === 'request') post.requestId = message.id
     session.uplink.receive(message, post)
     // A rejected `initialize` leaves no session; an accepted one counts before its answer is ready.
-    if (!session.uplink.isKnown) return
-    this.#add(session)
-    if (!accepts.json) post.startStream()
+    const isKnown = session.uplink.isKnown
+    if (isKnown && !accepts.json) post.startStream()
+    void (isKnown ? this.#add(session) : Promise.resolve()).then(() => opened?.resolve())
   }
 
   /** Takes any other message, in the session that it names. */

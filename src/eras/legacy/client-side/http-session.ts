@@ -140,9 +140,9 @@ export class HttpSession implements Outlet {
     return this.#headers
   }
 
-  /** Tells the other replicas that it is here. */
-  opened(): void {
-    this.#directory?.opened(this.id, this.#epoch, this.record())
+  /** Tells the other replicas that it is here; resolves once they could go on with it. */
+  async opened(): Promise<void> {
+    await this.#directory?.opened(this.id, this.#epoch, this.record())
   }
 
   /** What another replica would need to go on with it. */
