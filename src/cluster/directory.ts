@@ -145,13 +145,18 @@ export class Directory implements SessionDirectory {
     // Of a later version: a replica that knows it has to take it over.
     if (record === undefined) return await this.#look(sid)
     if (record.principal !== caller.principal || record.view !== caller.view) return { is: 'over' }
-    if (kept.owner !== members.id && members.find(kept.owner) !== undefined)
-      return { is: 'at', owner: kept.owner }
+    return await this.#claim({ id, sid, caller })
+  }
+
+  async #claim({ id, sid, caller }: Pick<Adopted, 'id' | 'caller'> & { sid: string }): Promise<Whereabouts> {
+    const { store, members, ring } = this.#options
     const claim = await store.claim(sid, members.id, this.#ttlMs)
     if (claim.is === 'alive') return { is: 'at', owner: claim.owner }
-    const last = claim.is === 'claimed' ? openRecord(ring, sid, claim.sealed) : undefined
-    if (claim.is === 'none' || last === undefined) return this.#isOverNow(sid)
-    return await this.#adopt({ id, record: last, epoch: claim.epoch, caller }, sid)
+    if (claim.is === 'none') return this.#isOverNow(sid)
+    const record = openRecord(ring, sid, claim.sealed)
+    return record === undefined
+      ? { is: 'unsure' }
+      : await this.#adopt({ id, record, epoch: claim.epoch, caller }, sid)
   }
 
   /** Goes on with what the engine has lost by what its id says, unless it was ended. */

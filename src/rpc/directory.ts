@@ -52,7 +52,7 @@ export interface SessionDirectory {
     readonly revision: LegacyRevision
     readonly capabilities: ClientCapabilities
   }): string
-  /** A session began here. Resolves as soon as others could go on with it, and 100 ms later if they cannot. */
+  /** A session began here. Resolves once others could go on with it, and after 100 ms in any case. */
   opened(id: string, epoch: number, record: SessionRecord): Promise<void>
   /** What another replica would need is not what it was. */
   changed(id: string, record: SessionRecord): void

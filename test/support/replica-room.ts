@@ -54,7 +54,7 @@ interface RoomOptions {
   readonly wrap?: (store: ClusterStore) => ClusterStore
 }
 
-/** Several replicas within this process, at the same fake clock, with everything between them in the test's hand. */
+/** Several replicas within this process, at one fake clock; all that is between them is in a test's hand. */
 export class ReplicaRoom {
   readonly clock = new FakeClock()
   readonly memory = new SharedMemory(this.clock)

@@ -32,8 +32,8 @@ const MEMBERS_TTL = 3600_000
 
 /**
  * Keys: ends of leases, facts, generation. Arguments: instance, facts, lease in ms, a generation if there is
- * none, and the address of an instance that starts: whoever had that before is dead. Returns whether the lease
- * was over, the time, the generation, then instance, end and facts of each.
+ * none, and the address of an instance that starts: whoever had that before is dead. Returns whether the
+ * lease was over, the time, the generation, then instance, end and facts of each.
  */
 export const BEAT = script(
   'beat',

@@ -38,7 +38,7 @@ export interface StoredSession {
 }
 
 /** What came of a claim: `alive` names who has it, and `claimed` is what we have now. */
-export type Claim =
+type Claim =
   | { readonly is: 'none' }
   | { readonly is: 'alive'; readonly owner: string }
   | ({ readonly is: 'claimed' } & StoredSession)

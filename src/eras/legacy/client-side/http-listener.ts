@@ -119,18 +119,23 @@ export class LegacyHttpListener implements SessionHost {
       refuseWith(responder, 503, { id, error: faultText(full) }, { 'retry-after': '5' })
       return
     }
-    const session = new HttpSession(caller, this.#shared, this.#options)
-    session.state?.introduced(message.kind === 'request' ? message.params : undefined)
     const opened = this.#options.directory && new Deferred<void>()
     const answer = opened === undefined ? responder : new LateAnswer(responder, opened.promise)
-    const post = session.post(answer, accepts.json ? 'json' : 'streams')
+    void this.#begin(message, { request, responder: answer, accepts }).then(() => opened?.resolve())
+  }
+
+  /** Resolves once the client may be told. */
+  async #begin(message: Message, { request, responder, accepts }: HttpExchange): Promise<void> {
+    const session = new HttpSession(request.caller, this.#shared, this.#options)
+    session.state?.introduced(message.kind === 'request' ? message.params : undefined)
+    const post = session.post(responder, accepts.json ? 'json' : 'streams')
     post.arrival = request
     if (message.kind === 'request') post.requestId = message.id
     session.uplink.receive(message, post)
     // A rejected `initialize` leaves no session; an accepted one counts before its answer is ready.
-    const isKnown = session.uplink.isKnown
-    if (isKnown && !accepts.json) post.startStream()
-    void (isKnown ? this.#add(session) : Promise.resolve()).then(() => opened?.resolve())
+    if (!session.uplink.isKnown) return
+    if (!accepts.json) post.startStream()
+    await this.#add(session)
   }
 
   /** Takes any other message, in the session that it names. */
