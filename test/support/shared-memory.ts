@@ -1,7 +1,9 @@
-import type { Beat, Claim, ClusterStore, MemberFacts, StoredSession } from '../../src/cluster/engine/store.js'
+import type { Beat, ClusterStore, MemberFacts, StoredSession } from '../../src/cluster/engine/store.js'
 import { newGeneration } from '../../src/cluster/sealed-id.js'
 import type { Clock } from '../../src/kernel/async/clock.js'
 import { Fault } from '../../src/kernel/faults.js'
+
+type Claim = Awaited<ReturnType<ClusterStore['claim']>>
 
 interface Lease {
   readonly facts: MemberFacts
