@@ -120,6 +120,8 @@ export interface Call extends Viewer {
   ownName?: string | undefined
   /** Set where calls are counted: its number, from 1, for logs. */
   number?: number | undefined
+  /** The same: where it stands among the calls under way. */
+  slot?: number | undefined
   /** The same: when it came. */
   beganMs?: number | undefined
   /** The same: when it was sent to a server. */

@@ -1,4 +1,3 @@
-import { HashTable } from '../../kernel/hash-table.js'
 import { traceIdOf } from '../../model/call-trace.js'
 import type { Call } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
@@ -119,8 +118,9 @@ interface ServerHistory {
 
 /** The calls that are under way and the last ones that are over, and how long those of each tool took. */
 export class CallHistory {
-  /** By their numbers. */
-  readonly #underWay = new HashTable<number, Call>()
+  /** Each in a slot of its own, which the next call takes over: nothing is made or looked up for a call. */
+  readonly #underWay: (Call | undefined)[] = []
+  readonly #free: number[] = []
   /** Written over and over: what is made for each call, and kept, costs more than all that is counted. */
   readonly #recent: Writable<PastCall>[] = []
   readonly #servers = new Map<string, ServerHistory>()
@@ -131,11 +131,12 @@ export class CallHistory {
   began(call: Call): void {
     this.#begun += 1
     call.number = this.#begun
-    this.#underWay.set(this.#begun, call)
+    call.slot = this.#free.pop() ?? this.#underWay.length
+    this.#underWay[call.slot] = call
   }
 
   over(call: Call, outcome: Outcome | undefined, ms: number, nowMs: number): void {
-    if (call.number !== undefined) this.#underWay.take(call.number)
+    this.#leave(call)
     const word = wordOf(outcome)
     const { client, servedBy, ownName, method } = call
     const past = this.#next()
@@ -159,8 +160,10 @@ export class CallHistory {
       this.#toolOf(server, cut(ownName)).add(ms, nowMs, isError)
   }
 
-  get underWay(): Iterable<Call> {
-    return this.#underWay.values()
+  /** In the order in which they came. */
+  get underWay(): readonly Call[] {
+    const calls = this.#underWay.filter(call => call !== undefined)
+    return calls.sort((a, b) => (a.number ?? 0) - (b.number ?? 0))
   }
 
   /** The number of the last call that is over. */
@@ -196,6 +199,14 @@ export class CallHistory {
       this.#tools -= tools.size
       this.#servers.delete(name)
     }
+  }
+
+  #leave(call: Call): void {
+    const { slot } = call
+    if (slot === undefined) return
+    call.slot = undefined
+    this.#underWay[slot] = undefined
+    this.#free.push(slot)
   }
 
   #next(): Writable<PastCall> {

@@ -34,6 +34,7 @@ export class InboundCall implements Call {
   onCancel: ((reason: CancelReason) => void) | undefined
   ownName: string | undefined
   number: number | undefined
+  slot: number | undefined
   beganMs: number | undefined
   sentMs: number | undefined
   awayMs: number | undefined

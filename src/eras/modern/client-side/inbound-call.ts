@@ -48,6 +48,7 @@ export class InboundCall implements Call {
   servedBy: string | undefined
   ownName: string | undefined
   number: number | undefined
+  slot: number | undefined
   beganMs: number | undefined
   sentMs: number | undefined
   awayMs: number | undefined
