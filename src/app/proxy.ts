@@ -134,7 +134,7 @@ class RunningProxy implements Proxy {
     if (options.stateDir !== undefined && config.knownServers) {
       this.#cache = new ServerCacheFiles({ stateDir: options.stateDir, configOf, clock, log })
     }
-    this.#cluster = lateCluster(config, { bounds, clock, log, router: () => this.#router })
+    this.#cluster = lateCluster(config, { bounds, clock, log, router: () => this.#router, logins })
     this.#router = this.#createRouter(options)
     this.#admission = new Admission(this.#router, clock, bounds, this.#watch())
     this.clientHandler = this.audit.wrap(metered(this.#admission.handler, this.#router.meter))

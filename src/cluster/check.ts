@@ -134,9 +134,13 @@ const tryScripts = async (
     await store.claim(id, id, LEASE_MS)
     await store.read(id)
     await store.remove(id, id)
+    await store.take(id, id, LEASE_MS)
+    await store.release(id, id)
+    await store.note(id, Buffer.alloc(1), LEASE_MS)
+    await store.news(0)
     await store.leave(id)
   } finally {
-    const names = ['gen', 'until', 'facts'].map(name => `${own}:{m}:${name}`)
+    const names = ['gen', 'until', 'facts', 'newest', 'notes'].map(name => `${own}:{m}:${name}`)
     // A refusal of a script says more than that of this.
     await engine.send(['DEL', ...names]).catch(() => undefined)
   }

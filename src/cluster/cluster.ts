@@ -14,6 +14,7 @@ import { MISDIRECTED, REPLACED, UNSIGNED } from './link/forwarding.js'
 import { digestOf, LinkSeal, type Received } from './link/link-seal.js'
 import { PEER_PATH, PeerLinks } from './link/peer-links.js'
 import { Members } from './members.js'
+import { Notes } from './notes.js'
 import { ClusterRelay } from './relay.js'
 import { SessionIds } from './sealed-id.js'
 
@@ -63,6 +64,7 @@ export interface ClusterStatus {
 export class Cluster {
   readonly relay: Relay
   readonly directory: SessionDirectory
+  readonly notes: Notes
   readonly #store: ClusterStore
   readonly #members: Members
   readonly #sessions: Directory
@@ -83,8 +85,13 @@ export class Cluster {
     const facts: Omit<MemberFacts, 'state' | 'sinceMs'> = {
       ...{ address: options.address, version: options.version, keys: ring.names },
     }
+    this.notes = new Notes({
+      ...{ id, store: this.#store, ring, clock },
+      isSettled: () => this.#members.isSettled,
+    })
     const members = new Members({
       ...{ id, store: this.#store, clock, log, leaseMs: options.leaseMs, facts },
+      onBeat: beat => this.notes.heard(beat),
       onReturn: () => this.#sessions.check(),
       onFenced: () => this.#sessions.release(),
       isLostForAll: others => this.#isLostForAll(others),

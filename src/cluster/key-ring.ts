@@ -13,9 +13,9 @@ const TAG_BYTES = 16
 const KEY_BYTES = 32
 
 /** What a key is for; what was made with a key for one thing is worth nothing for another. */
-type Purpose = 'session-id' | 'record' | 'link' | 'name'
+type Purpose = 'session-id' | 'record' | 'link' | 'name' | 'note'
 
-const PURPOSES: readonly Purpose[] = ['session-id', 'record', 'link', 'name']
+const PURPOSES: readonly Purpose[] = ['session-id', 'record', 'link', 'name', 'note']
 
 type Derived = Readonly<Record<Purpose, Buffer>>
 
@@ -36,6 +36,7 @@ export class KeyRing {
   readonly names: readonly string[]
   readonly #keys: readonly Derived[]
   readonly #first: Derived
+  readonly #lowest: Derived
 
   /** `keys` are 32 bytes in base64 each; throws a TypeError without any. */
   constructor(keys: readonly string[]) {
@@ -43,6 +44,7 @@ export class KeyRing {
     const [first] = this.#keys
     if (first === undefined) throw new TypeError('A cluster needs a key')
     this.#first = first
+    this.#lowest = this.#keys.reduce((low, key) => (Buffer.compare(key.name, low.name) < 0 ? key : low))
     this.names = this.#keys.map(({ name }) => name.toString('base64url').slice(0, 8))
   }
 
@@ -62,6 +64,11 @@ export class KeyRing {
       if (plain !== undefined) return plain
     }
     return undefined
+  }
+
+  /** A name that says nothing of `text`; the same in all replicas with these keys, whichever comes first. */
+  nameOf(text: string): string {
+    return createHmac('sha256', this.#lowest.note).update(text).digest('base64url').slice(0, 22)
   }
 
   sign(text: string): Buffer {

@@ -28,6 +28,8 @@ export interface MembersOptions {
    * have taken what was ours.
    */
   readonly onReturn: () => Promise<void>
+  /** Called with each answer of the engine. */
+  readonly onBeat: (beat: Beat) => void
   /** Called while our lease is over, each time that the engine does not answer us. */
   readonly onFenced: () => void
   /** Whether the others have lost the engine as well: then leases go on. */
@@ -95,7 +97,12 @@ export class Members {
 
   /** Whether what the dead left may be taken over: not before it is known who they are, nor at our end. */
   get mayClaim(): boolean {
-    return !this.isLeaving && this.#options.clock.nowMs() >= this.#mayClaimMs
+    return !this.isLeaving && this.isSettled
+  }
+
+  /** Whether the engine was there for long enough, so that the others had the time to tell it what they know. */
+  get isSettled(): boolean {
+    return this.#options.clock.nowMs() >= this.#mayClaimMs
   }
 
   get isLeaving(): boolean {
@@ -161,7 +168,7 @@ export class Members {
 
   async #ask(): Promise<void> {
     if (this.#isClosed) throw new Fault('unavailable', 'this replica has left the cluster')
-    const { store, clock, leaseMs, facts, onReturn } = this.#options
+    const { store, clock, leaseMs, facts, onReturn, onBeat } = this.#options
     const beganMs = clock.nowMs()
     const isFirst = !this.hasHeard
     const heardMs = this.#heardMs
@@ -184,6 +191,7 @@ export class Members {
     if (this.#isUnchecked) await onReturn()
     this.#isUnchecked = false
     this.#sureUntilMs = beganMs + leaseMs
+    onBeat(beat)
   }
 
   /** Without the engine our lease goes on as long as nobody else could count it as over. */

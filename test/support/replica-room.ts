@@ -183,6 +183,11 @@ const cutable = (store: ClusterStore, way: { readonly isCutOff: boolean }): Clus
     read: cut(store.read),
     claim: cut(store.claim),
     remove: cut(store.remove),
+    take: cut(store.take),
+    release: cut(store.release),
+    note: cut(store.note),
+    noted: cut(store.noted),
+    news: cut(store.news),
     close: () => store.close(),
   }
 }

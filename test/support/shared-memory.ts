@@ -15,11 +15,20 @@ interface Kept {
   readonly untilMs: number
 }
 
+interface Note {
+  readonly n: number
+  readonly sealed: Buffer
+  readonly untilMs: number
+}
+
 /** What several replicas within one process have in common, in place of an engine. */
 export class SharedMemory {
   readonly #clock: Clock
   readonly #leases = new Map<string, Lease>()
   readonly #sessions = new Map<string, Kept>()
+  readonly #locks = new Map<string, { readonly id: string; readonly untilMs: number }>()
+  readonly #notes = new Map<string, Note>()
+  #last = 0
   #generation = newGeneration()
   isUp = true
 
@@ -31,6 +40,9 @@ export class SharedMemory {
   clear(): void {
     this.#leases.clear()
     this.#sessions.clear()
+    this.#locks.clear()
+    this.#notes.clear()
+    this.#last = 0
     this.#generation = newGeneration()
   }
 
@@ -48,6 +60,18 @@ export class SharedMemory {
       write: (sid, session, ttlMs) => run(() => this.#write(sid, session, ttlMs)),
       read: sid => run(() => this.#read(sid)),
       claim: (sid, id, ttlMs) => run(() => this.#claim(sid, id, ttlMs)),
+      take: (lock, id, ttlMs) => run(() => this.#take(lock, id, ttlMs)),
+      release: (lock, id) =>
+        run(() => {
+          if (this.#locks.get(lock)?.id === id) this.#locks.delete(lock)
+        }),
+      note: (name, sealed, ttlMs) => run(() => this.#note(name, sealed, ttlMs)),
+      noted: name => run(() => this.#noted(name)),
+      news: after =>
+        run(() => {
+          const younger = [...this.#notes].filter(([, { n }]) => n > after)
+          return { version: younger.at(-1)?.[1].n ?? after, names: younger.map(([name]) => name) }
+        }),
       remove: (sid, owner) =>
         run(() => {
           if (this.#read(sid)?.owner === owner) this.#sessions.delete(sid)
@@ -69,7 +93,27 @@ export class SharedMemory {
       ...lease.facts,
       untilMs: lease.untilMs,
     }))
-    return { members, wasOver, nowMs, generation: this.#generation }
+    return { members, wasOver, nowMs, generation: this.#generation, news: this.#last }
+  }
+
+  #take(lock: string, id: string, ttlMs: number): boolean {
+    const nowMs = this.#clock.nowMs()
+    const held = this.#locks.get(lock)
+    if (held !== undefined && held.id !== id && held.untilMs > nowMs && this.#isAlive(held.id)) return false
+    this.#locks.set(lock, { id, untilMs: nowMs + ttlMs })
+    return true
+  }
+
+  #note(name: string, sealed: Buffer, ttlMs: number): void {
+    this.#last += 1
+    this.#notes.delete(name)
+    const untilMs = ttlMs === 0 ? Number.POSITIVE_INFINITY : this.#clock.nowMs() + ttlMs
+    this.#notes.set(name, { n: this.#last, sealed, untilMs })
+  }
+
+  #noted(name: string): Buffer | undefined {
+    const note = this.#notes.get(name)
+    return note !== undefined && note.untilMs > this.#clock.nowMs() ? note.sealed : undefined
   }
 
   #isAlive(id: string): boolean {

@@ -82,6 +82,10 @@ export class MemoryStore implements CredentialStore {
     this.record = undefined
   }
 
+  renewing<T>(record: CredentialRecord, work: () => Promise<T>): Promise<T> {
+    return this.locked(record, work)
+  }
+
   locked<T>(_record: CredentialRecord, work: () => T | Promise<T>): Promise<T> {
     const next = this.#last.then(() => {
       this.onLocked()

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { ClusterStatus } from '../../cluster/cluster.js'
 import type { ClusterConfig, ProxyConfig } from '../../config/types.js'
 import type { Router } from '../../mux/router.js'
+import type { Logins } from '../credentials/logins.js'
 import { lateModule } from '../late-module.js'
 import type { JoinContext, Joined } from './join.js'
 
@@ -10,15 +11,19 @@ const LET_GO_MS = 100
 
 const loaded = lateModule(() => import('./join.js'))
 
+interface LateContext extends Omit<JoinContext, 'instance'> {
+  readonly logins: Pick<Logins, 'share'>
+}
+
 /** This replica among the others, once it serves; nothing of that is loaded before. */
 export class LateCluster {
   /** By which the others, and states that clients carry, name this process. */
   readonly instance = randomBytes(INSTANCE_BYTES).toString('hex')
   readonly #config: ClusterConfig
-  readonly #context: Omit<JoinContext, 'instance'>
+  readonly #context: LateContext
   #joined: Joined | undefined
 
-  constructor(config: ClusterConfig, context: Omit<JoinContext, 'instance'>) {
+  constructor(config: ClusterConfig, context: LateContext) {
     this.#config = config
     this.#context = context
   }
@@ -27,6 +32,7 @@ export class LateCluster {
   async join(): Promise<Joined> {
     const { joinCluster } = await loaded()
     this.#joined = await joinCluster(this.#config, { ...this.#context, instance: this.instance })
+    await this.#context.logins.share(this.#joined.cluster.notes)
     return this.#joined
   }
 
@@ -58,7 +64,7 @@ export const lateCluster = (
   {
     router,
     ...context
-  }: Omit<JoinContext, 'instance' | 'waitsIn'> & {
+  }: Omit<LateContext, 'waitsIn'> & {
     readonly router: () => Pick<Router, 'waitsIn'>
   },
 ): LateCluster | undefined =>

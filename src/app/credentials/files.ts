@@ -10,6 +10,7 @@ import { findFile, writeDraftSync } from '../state/private-file.js'
 import { keychainKey } from './keychain.js'
 import { withLock } from './lock.js'
 import { openText, sealText, storeKey } from './seal.js'
+import type { OwnLogins, SharedLogins } from './shared-logins.js'
 
 const MAX_BYTES = 1024 * 1024
 const FILE = /^[\da-f]{16}-[\da-f]{32}\.json$/
@@ -38,10 +39,11 @@ export const openCredentials = async (
  * Keeps each credential in a file of its own that nobody else may read; its name says whose it is to those
  * who know. Nothing is lost by a kill: a record is there as it was, or as it was to be.
  */
-export class CredentialFiles implements CredentialStore {
+export class CredentialFiles implements CredentialStore, OwnLogins {
   readonly #folder: string
   readonly #log: Logger
   readonly #key: Buffer | undefined
+  #shared: Pick<SharedLogins, 'kept' | 'renewing'> | undefined
 
   constructor({ folder, key, log }: CredentialFilesOptions) {
     this.#folder = folder
@@ -65,12 +67,23 @@ export class CredentialFiles implements CredentialStore {
   }
 
   save(record: CredentialRecord): void {
+    const saved = { ...record, savedMs: Date.now() }
+    this.take(saved)
+    this.#shared?.kept(saved)
+  }
+
+  /** Has other replicas know what is kept from now on. */
+  share(shared: Pick<SharedLogins, 'kept' | 'renewing'>): void {
+    this.#shared = shared
+  }
+
+  take(record: CredentialRecord): void {
     const name = nameOf(record)
     const file = join(this.#folder, name)
     const { tokens, client, dpopKey, ...open } = record
     const secrets = { tokens, client, dpopKey }
     const sealed = this.#key && { sealed: sealText(JSON.stringify(secrets), this.#key, name) }
-    const bytes = JSON.stringify({ ...open, savedMs: Date.now(), ...(sealed ?? secrets) }, null, 2)
+    const bytes = JSON.stringify({ ...open, ...(sealed ?? secrets) }, null, 2)
     try {
       writeDraftSync(`${file}${DRAFT}`, `${bytes}\n`)
       takePlace(`${file}${DRAFT}`, file)
@@ -86,6 +99,11 @@ export class CredentialFiles implements CredentialStore {
     for (const other of this.#at(record)) if (nameOf(other) !== own) this.remove(other)
   }
 
+  renewing<T>(record: CredentialRecord, work: () => Promise<T>): Promise<T> {
+    const locked = (): Promise<T> => this.locked(record, work)
+    return this.#shared?.renewing(record, locked) ?? locked()
+  }
+
   remove(record: CredentialRecord): void {
     const file = join(this.#folder, nameOf(record))
     rmSync(`${file}${DRAFT}`, { force: true })
@@ -94,6 +112,10 @@ export class CredentialFiles implements CredentialStore {
 
   locked<T>(record: CredentialRecord, work: () => T | Promise<T>): Promise<T> {
     return withLock(join(this.#folder, `${nameOf(record)}.lock`), work)
+  }
+
+  nameOf(record: CredentialRecord): string {
+    return nameOf(record)
   }
 
   #at(place: CredentialPlace): CredentialRecord[] {

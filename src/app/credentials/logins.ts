@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { Credential } from '../../auth/client/credential.js'
 import type { CredentialRecord } from '../../auth/client/record.js'
 import type { OAuthSettings, TokenSourceContext } from '../../auth/client/settings.js'
+import type { Notes } from '../../cluster/notes.js'
 import type { ProxyConfig, ServerConfig } from '../../config/types.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { LOCAL } from '../../kernel/caller.js'
@@ -13,8 +14,10 @@ import { NEWEST_LEGACY } from '../../model/revision.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import { lateModule } from '../late-module.js'
 import { type CredentialFiles, credentialFolder, isFileOf, openCredentials } from './files.js'
+import type { SharedLogins } from './shared-logins.js'
 
 const tokenSource = lateModule(() => import('../../auth/client/token-source.js'))
+const sharedLogins = lateModule(() => import('./shared-logins.js'))
 const guardedFetch = lateModule(() => import('../../transport/http/guarded-fetch.js'))
 
 /** Whose the login is that all clients use. */
@@ -92,6 +95,7 @@ export class Logins {
   /** Ends the masking of what a credential holds. */
   readonly #unmasks = new Map<Credential, () => void>()
   #store: Promise<CredentialFiles> | undefined
+  #shared: SharedLogins | undefined
   #watcher: FSWatcher | undefined
 
   constructor(options: LoginsOptions) {
@@ -119,6 +123,13 @@ export class Logins {
     const { stateDir, store: kind, log } = this.#options
     this.#store ??= openCredentials(stateDir, { kind, log })
     return this.#store
+  }
+
+  /** Has them be those of all replicas. */
+  async share(notes: Notes): Promise<void> {
+    const [{ SharedLogins }, own] = await Promise.all([sharedLogins(), this.store()])
+    this.#shared = new SharedLogins({ notes, own, log: this.#options.log })
+    own.share(this.#shared)
   }
 
   /** Why a server cannot be asked; undefined if nothing is known against it. */
@@ -218,6 +229,7 @@ export class Logins {
     for (const [server, credential] of [...this.#credentials]) {
       const isMeant = file === null || isFileOf(file, credential.place)
       if (isMeant && credential.changed()) this.#options.onLogin(server)
+      if (isMeant) this.#shared?.noticed(credential.place)
     }
   }
 }

@@ -56,4 +56,6 @@ export interface CredentialStore {
   remove(record: CredentialRecord): void
   /** Runs `work` while no other process does, for the same record. */
   locked<T>(record: CredentialRecord, work: () => T | Promise<T>): Promise<T>
+  /** The same for work that uses up what is kept: of several replicas, too, one does so at a time. */
+  renewing<T>(record: CredentialRecord, work: () => Promise<T>): Promise<T>
 }

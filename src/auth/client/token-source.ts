@@ -28,7 +28,7 @@ export class TokenSource {
     const { settings, store } = this.#context
     // Not under the lock, which is held for one request.
     const fresh = await this.#rediscovered(record)
-    return await store.locked(record, async () => {
+    return await store.renewing(record, async () => {
       const now = store.read(record) ?? record
       if (now.tokens !== undefined && now.tokens.access !== stale) return now
       const renewable = { ...now, ...fresh }

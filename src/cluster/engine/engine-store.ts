@@ -1,13 +1,16 @@
 import { Fault } from '../../kernel/faults.js'
 import { newGeneration } from '../sealed-id.js'
 import type { Engine } from './engine.js'
-import { BEAT, CLAIM, LEAVE, LOOK, READ, REMOVE, WRITE } from './scripts.js'
+import { BEAT, CLAIM, LEAVE, LOOK, NEWS, NOTE, READ, RELEASE, REMOVE, TAKE, WRITE } from './scripts.js'
 import type { Beat, ClusterStore, Member, MemberFacts, StoredSession } from './store.js'
 
 /** What the replicas have in common, in Redis or Valkey; names begin with `prefix`, in one slot. */
 export const createEngineStore = (engine: Engine, prefix: string): ClusterStore => {
   const name = (rest: string): string => `${prefix}:{m}:${rest}`
   const [until, facts, generation] = [name('until'), name('facts'), name('gen')]
+  const [newest, notes] = [name('newest'), name('notes')]
+  const noteAt = (note: string): string => name(`n:${note}`)
+  const lockAt = (lock: string): string => name(`l:${lock}`)
   const session = (sid: string): string => name(`s:${sid}`)
   // One that is full, or no primary any more, answers, but is of no use.
   let isRefusing = false
@@ -19,7 +22,7 @@ export const createEngineStore = (engine: Engine, prefix: string): ClusterStore 
       const replaced = said.sinceMs === Number.POSITIVE_INFINITY ? said.address : ''
       const args = [id, JSON.stringify(said), String(leaseMs), newGeneration(), replaced]
       try {
-        const beat = beatOf(await engine.run(BEAT, [until, facts, generation], args))
+        const beat = beatOf(await engine.run(BEAT, [until, facts, generation, newest], args))
         isRefusing = false
         return beat
       } catch (thrown) {
@@ -44,6 +47,25 @@ export const createEngineStore = (engine: Engine, prefix: string): ClusterStore 
       if (claimed !== undefined) return { is: 'claimed', ...claimed }
       return owner === undefined ? { is: 'none' } : { is: 'alive', owner }
     },
+    async take(lock, id, ttlMs) {
+      return (await engine.run(TAKE, [lockAt(lock), until], [id, String(ttlMs)])) === 1
+    },
+    async release(lock, id) {
+      await engine.run(RELEASE, [lockAt(lock)], [id])
+    },
+    async note(note, sealed, ttlMs) {
+      const args = [note, sealed.toString('base64url'), String(ttlMs)]
+      await engine.run(NOTE, [noteAt(note), notes, newest], args)
+    },
+    async noted(note) {
+      const said = await engine.send(['GET', noteAt(note)])
+      return typeof said === 'string' ? Buffer.from(said, 'base64url') : undefined
+    },
+    async news(after) {
+      const said = textsOf(await engine.run(NEWS, [notes], [String(after)]))
+      const names = said.filter((_, at) => at % 2 === 0).flatMap(each => each ?? [])
+      return { version: names.length === 0 ? after : Number(said.at(-1)), names }
+    },
     async remove(sid, owner) {
       await engine.run(REMOVE, [session(sid)], [owner])
     },
@@ -67,13 +89,13 @@ const sessionOf = ([owner, epoch, sealed]: readonly (string | undefined)[]): Sto
     : { owner, epoch: Number(epoch), sealed: Buffer.from(sealed, 'base64url') }
 
 const beatOf = (said: unknown): Beat => {
-  const [wasOver, nowMs, generation = '', ...rest] = textsOf(said)
+  const [wasOver, nowMs, generation = '', news, ...rest] = textsOf(said)
   const members: Member[] = []
   for (let at = 0; at + 2 < rest.length; at += 3) {
     const member = memberOf(rest[at], rest[at + 1], rest[at + 2])
     if (member !== undefined) members.push(member)
   }
-  return { members, wasOver: wasOver === '1', nowMs: Number(nowMs), generation }
+  return { members, wasOver: wasOver === '1', nowMs: Number(nowMs), generation, news: Number(news) }
 }
 
 /** Undefined for facts that we cannot read: of a version that is not ours. */

@@ -31,9 +31,9 @@ return said`
 const MEMBERS_TTL = 3600_000
 
 /**
- * Keys: ends of leases, facts, generation. Arguments: instance, facts, lease in ms, a generation if there is
+ * Keys: ends of leases, facts, generation, number of the last note. Arguments: instance, facts, lease in ms, a generation if there is
  * none, and the address of an instance that starts: whoever had that before is dead. Returns whether the
- * lease was over, the time, the generation, then instance, end and facts of each.
+ * lease was over, the time, the generation, that number, then instance, end and facts of each.
  */
 export const BEAT = script(
   'beat',
@@ -60,6 +60,7 @@ redis.call('SET', KEYS[3], ARGV[4], 'NX')
 local over = 1
 if before and tonumber(before) > now then over = 0 end
 local said = { tostring(over), string.format('%.0f', now), redis.call('GET', KEYS[3]) }
+said[4] = redis.call('GET', KEYS[4]) or '0'
 local all = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')${SAY_ALL}`,
 )
 
@@ -67,7 +68,7 @@ local all = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')${SAY_ALL}`,
 export const LOOK = script(
   'look',
   `${NOW}
-local said = { '0', string.format('%.0f', now), '' }
+local said = { '0', string.format('%.0f', now), '', '0' }
 local all = redis.call('ZRANGEBYSCORE', KEYS[1], now, '+inf', 'WITHSCORES')${SAY_ALL}`,
 )
 
@@ -113,6 +114,46 @@ if kept[1] ~= ARGV[1] then
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return { ARGV[1], kept[2], kept[3] }`,
+)
+
+/** Keys: lock, ends of leases. Arguments: instance, life in ms. Returns 0 while a living one has it. */
+export const TAKE = script(
+  'take',
+  `${NOW}
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then
+  local ends = redis.call('ZSCORE', KEYS[2], holder)
+  if ends and tonumber(ends) > now then return 0 end
+end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`,
+)
+
+/** Key: lock. Argument: instance. */
+export const RELEASE = script(
+  'release',
+  `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return 1`,
+)
+
+/** So many notes are told to those who come late; older ones have to be asked for. */
+const NOTES_MAX = 10_000
+
+/** Keys: note, names of all, number of the last. Arguments: name, value, life in ms or 0. */
+export const NOTE = script(
+  'note',
+  `local n = redis.call('INCR', KEYS[3])
+if ARGV[3] == '0' then redis.call('SET', KEYS[1], ARGV[2])
+else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
+redis.call('ZADD', KEYS[2], n, ARGV[1])
+redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -${NOTES_MAX + 1})
+return 1`,
+)
+
+/** Key: names of all notes. Argument: a number. Returns up to 100 names after it, each with its own. */
+export const NEWS = script(
+  'news',
+  `return redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', 0, 100)`,
 )
 
 /** Key: session. Argument: owner. */

@@ -25,6 +25,14 @@ export interface Beat {
   readonly wasOver: boolean
   readonly nowMs: number
   readonly generation: string
+  /** The number of the last note. */
+  readonly news: number
+}
+
+/** Notes in the order in which they were last written; `version` is the number of the last of these. */
+export interface News {
+  readonly version: number
+  readonly names: readonly string[]
 }
 
 /** The owner of a session that was given up. */
@@ -62,6 +70,14 @@ export interface ClusterStore {
   read(sid: string): Promise<StoredSession | undefined>
   /** Takes a session over if the lease of its owner is over. */
   claim(sid: string, id: string, ttlMs: number): Promise<Claim>
+  /** Takes a lock, unless an instance whose lease holds has it; for `ttlMs` at most. */
+  take(lock: string, id: string, ttlMs: number): Promise<boolean>
+  release(lock: string, id: string): Promise<void>
+  /** Keeps a value that all should know, for ever if `ttlMs` is 0. */
+  note(name: string, sealed: Buffer, ttlMs: number): Promise<void>
+  noted(name: string): Promise<Buffer | undefined>
+  /** The names that were noted after a number: some of them, the oldest first. */
+  news(after: number): Promise<News>
   /** Forgets a session that is still its owner's. */
   remove(sid: string, owner: string): Promise<void>
   close(): Promise<void>

@@ -129,6 +129,33 @@ for (const { name, skip, start } of KINDS) {
       t.same(await store.claim('nobody', 'b', LIFE_MS), { is: 'none' })
     })
 
+    await t.test('a lock is for one at a time, and ends with the lease of whoever has it', async t => {
+      await store.beat('holder', { ...FACTS, address: '127.0.0.1:7' }, 400)
+      t.equal(await store.take('l', 'holder', LIFE_MS), true)
+      t.equal(await store.take('l', 'other', LIFE_MS), false)
+      await store.release('l', 'other')
+      t.equal(await store.take('l', 'other', LIFE_MS), false, 'only its holder gives it back')
+      await pass(450)
+      t.equal(await store.take('l', 'other', LIFE_MS), true)
+      await store.beat('other', { ...FACTS, address: '127.0.0.1:8' }, LIFE_MS)
+      await store.release('l', 'other')
+      t.equal(await store.take('l', 'third', 20), true)
+      await store.leave('other')
+    })
+
+    await t.test('what is noted is told in order, each name once', async t => {
+      t.same(await store.news(0), { version: 0, names: [] })
+      for (const [name, text] of ['a 1', 'b 1', 'a 2'].map(each => each.split(' ')) as [string, string][])
+        await store.note(name, Buffer.from(text), name === 'b' ? 30 : 0)
+      t.same(await store.news(0), { version: 3, names: ['b', 'a'] })
+      t.same(await store.news(2), { version: 3, names: ['a'] })
+      t.same(await store.news(3), { version: 3, names: [] })
+      t.equal((await store.beat('a', FACTS, 500)).news, 3)
+      t.same(await store.noted('a'), Buffer.from('2'))
+      await pass(50)
+      t.equal(await store.noted('b'), undefined, 'it was to be kept for a while only')
+    })
+
     await t.test('a session that nobody renews is forgotten', async t => {
       await store.write('short', session('a', 1), 20)
       await pass(40)

@@ -1,0 +1,159 @@
+import type { Clock } from '../kernel/async/clock.js'
+import { Fault } from '../kernel/faults.js'
+import type { Beat, ClusterStore } from './engine/store.js'
+import type { KeyRing } from './key-ring.js'
+
+/** Longer than anybody does what only one may do; it ends with the lease of whoever does it, too. */
+const HELD_MS = 45_000
+/** How long others wait for that, and how often they ask. */
+const WAIT_MS = 35_000
+const POLL_MS = 200
+/** How long a note is tried to be written again. */
+const AGAIN_FOR_MS = 10_000
+const AGAIN_MS = 500
+
+export interface NotesOptions {
+  /** Of this instance. */
+  readonly id: string
+  readonly store: ClusterStore
+  readonly ring: KeyRing
+  readonly clock: Clock
+  /** False for a while after the engine was lost: what was noted last may not be there yet. */
+  readonly isSettled: () => boolean
+}
+
+export interface NoteListener {
+  /** Somebody noted this; it may be this replica. */
+  heard(value: Buffer): void
+  /** All notes may be gone: what is known here should be noted again. */
+  lost(): void
+}
+
+/**
+ * What replicas tell each other beyond sessions, by kind and subject. The engine is told neither: names are
+ * HMACs, values are sealed. Others hear of it with their next beat.
+ */
+export class Notes {
+  readonly #options: NotesOptions
+  readonly #listeners = new Map<string, NoteListener>()
+  /** Who waits for their turn within this process, by name. */
+  readonly #turns = new Map<string, Promise<unknown>>()
+  #generation: string | undefined
+  #seen = 0
+  #reading: Promise<void> | undefined
+
+  constructor(options: NotesOptions) {
+    this.#options = options
+  }
+
+  /** One listener for each kind. */
+  on(kind: string, listener: NoteListener): void {
+    this.#listeners.set(kind, listener)
+    this.#generation = undefined
+  }
+
+  /** Takes what a beat says of them. */
+  heard({ news, generation }: Beat): void {
+    if (generation !== this.#generation) {
+      this.#generation = generation
+      this.#seen = 0
+      for (const listener of this.#listeners.values()) listener.lost()
+    }
+    if (news > this.#seen)
+      this.#reading ??= this.#read()
+        .catch(() => undefined)
+        .finally(() => {
+          this.#reading = undefined
+        })
+  }
+
+  /** Undefined if nothing was noted, or by somebody with other keys. Rejects with a Fault `unavailable`. */
+  async read(kind: string, subject: string): Promise<Buffer | undefined> {
+    const name = this.#nameOf(kind, subject)
+    const sealed = await this.#options.store.noted(name)
+    return sealed && this.#open(name, sealed)?.value
+  }
+
+  /** Tries for 10 s; rejects with a Fault `unavailable` then. `ttlMs`: 0 for as long as the engine keeps it. */
+  async write(kind: string, subject: string, { value, ttlMs = 0 }: Noted): Promise<void> {
+    const { store, ring, clock } = this.#options
+    const name = this.#nameOf(kind, subject)
+    const sealed = ring.seal('note', name, Buffer.concat([Buffer.from(`${kind}\n`), value]))
+    const endMs = clock.nowMs() + AGAIN_FOR_MS
+    for (;;) {
+      try {
+        await store.note(name, sealed, ttlMs)
+        return
+      } catch (thrown) {
+        if (clock.nowMs() >= endMs) throw Fault.from(thrown)
+        await this.#pause(AGAIN_MS)
+      }
+    }
+  }
+
+  /**
+   * Runs `work` while no other replica does for the same subject. Rejects with a Fault: `unavailable` without
+   * the engine, `timeout` if it is not our turn within 35 s.
+   */
+  async exclusively<T>(kind: string, subject: string, work: () => Promise<T>): Promise<T> {
+    const name = this.#nameOf(kind, subject)
+    const before = this.#turns.get(name) ?? Promise.resolve()
+    const turn = before.then(() => this.#held(name, work))
+    const over = turn.catch(() => undefined)
+    this.#turns.set(name, over)
+    try {
+      return await turn
+    } finally {
+      if (this.#turns.get(name) === over) this.#turns.delete(name)
+    }
+  }
+
+  async #held<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const { id, store, clock, isSettled } = this.#options
+    if (!isSettled()) throw new Fault('unavailable', 'the engine of the cluster is hardly back')
+    const endMs = clock.nowMs() + WAIT_MS
+    while (!(await store.take(name, id, HELD_MS))) {
+      if (clock.nowMs() >= endMs) throw new Fault('timeout', 'another replica is busy with this')
+      await this.#pause(POLL_MS)
+    }
+    try {
+      return await work()
+    } finally {
+      await store.release(name, id).catch(() => undefined)
+    }
+  }
+
+  async #read(): Promise<void> {
+    const { store } = this.#options
+    for (;;) {
+      const { version, names } = await store.news(this.#seen)
+      for (const name of names) {
+        const sealed = await store.noted(name)
+        const note = sealed && this.#open(name, sealed)
+        if (note !== undefined) this.#listeners.get(note.kind)?.heard(note.value)
+      }
+      this.#seen = version
+      if (names.length === 0) return
+    }
+  }
+
+  #open(name: string, sealed: Buffer): { readonly kind: string; readonly value: Buffer } | undefined {
+    const plain = this.#options.ring.open('note', name, sealed)
+    const end = plain?.indexOf('\n') ?? -1
+    if (plain === undefined || end < 0) return undefined
+    return { kind: plain.subarray(0, end).toString(), value: plain.subarray(end + 1) }
+  }
+
+  #nameOf(kind: string, subject: string): string {
+    return this.#options.ring.nameOf(`${kind} ${subject}`)
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise(resolve => this.#options.clock.after(ms, resolve))
+  }
+}
+
+interface Noted {
+  readonly value: Buffer
+  readonly ttlMs?: number
+}
