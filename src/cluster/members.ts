@@ -100,7 +100,7 @@ export class Members {
     return !this.isLeaving && this.isSettled
   }
 
-  /** Whether the engine was there for long enough, so that the others had the time to tell it what they know. */
+  /** Whether the engine was there for long enough: the others had the time to tell it what they know. */
   get isSettled(): boolean {
     return this.#options.clock.nowMs() >= this.#mayClaimMs
   }

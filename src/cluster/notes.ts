@@ -67,7 +67,7 @@ export class Notes {
         })
   }
 
-  /** Undefined if nothing was noted, or by somebody with other keys. Rejects with a Fault `unavailable`. */
+  /** Undefined if nothing was noted, or with other keys. Rejects with a Fault `unavailable`. */
   async read(kind: string, subject: string): Promise<Buffer | undefined> {
     const name = this.#nameOf(kind, subject)
     const sealed = await this.#options.store.noted(name)

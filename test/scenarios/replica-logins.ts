@@ -27,7 +27,9 @@ t.test('replicas renew the token of a login once for all of them', { skip }, asy
     all.push(await startDaemon(t, servers, { cluster, knownServers: false }))
   }
   process.env['XDG_STATE_HOME'] = STATE_HOME
-  t.teardown(() => Promise.all(all.map(one => one.child.exitCode === null && one.stop())))
+  t.teardown(async () => {
+    for (const one of all) if (one.child.exitCode === null && one.child.signalCode === null) await one.stop()
+  })
   const clients = await Promise.all(
     all.map(async ({ url }) => {
       const raw = new RawClient(url)

@@ -28,7 +28,7 @@ export interface SharedLoginsOptions {
 
 interface Shared {
   readonly record: CredentialRecord
-  /** Digests of access tokens that were replaced: whoever has one of them is behind, whatever its clock says. */
+  /** Digests of access tokens that were replaced: whoever has one is behind, whatever its clock says. */
   readonly replaced: readonly string[]
 }
 
@@ -54,7 +54,7 @@ export class SharedLogins {
     })
   }
 
-  /** Runs `work` while no other replica renews this login, and with what others know of it. Rejects with a Fault. */
+  /** Runs `work` with what others know of a login, while none of them renews it. Rejects with a Fault. */
   async renewing<T>(record: CredentialRecord, work: () => Promise<T>): Promise<T> {
     const { notes, own } = this.#options
     const name = own.nameOf(record)

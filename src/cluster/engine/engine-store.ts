@@ -8,9 +8,7 @@ import type { Beat, ClusterStore, Member, MemberFacts, StoredSession } from './s
 export const createEngineStore = (engine: Engine, prefix: string): ClusterStore => {
   const name = (rest: string): string => `${prefix}:{m}:${rest}`
   const [until, facts, generation] = [name('until'), name('facts'), name('gen')]
-  const [newest, notes] = [name('newest'), name('notes')]
-  const noteAt = (note: string): string => name(`n:${note}`)
-  const lockAt = (lock: string): string => name(`l:${lock}`)
+  const newest = name('newest')
   const session = (sid: string): string => name(`s:${sid}`)
   // One that is full, or no primary any more, answers, but is of no use.
   let isRefusing = false
@@ -47,6 +45,23 @@ export const createEngineStore = (engine: Engine, prefix: string): ClusterStore 
       if (claimed !== undefined) return { is: 'claimed', ...claimed }
       return owner === undefined ? { is: 'none' } : { is: 'alive', owner }
     },
+    async remove(sid, owner) {
+      await engine.run(REMOVE, [session(sid)], [owner])
+    },
+    close: () => engine.close(),
+    ...notesIn(engine, prefix),
+  }
+}
+
+const notesIn = (
+  engine: Engine,
+  prefix: string,
+): Pick<ClusterStore, 'take' | 'release' | 'note' | 'noted' | 'news'> => {
+  const name = (rest: string): string => `${prefix}:{m}:${rest}`
+  const [until, newest, notes] = [name('until'), name('newest'), name('notes')]
+  const noteAt = (note: string): string => name(`n:${note}`)
+  const lockAt = (lock: string): string => name(`l:${lock}`)
+  return {
     async take(lock, id, ttlMs) {
       return (await engine.run(TAKE, [lockAt(lock), until], [id, String(ttlMs)])) === 1
     },
@@ -66,10 +81,6 @@ export const createEngineStore = (engine: Engine, prefix: string): ClusterStore 
       const names = said.filter((_, at) => at % 2 === 0).flatMap(each => each ?? [])
       return { version: names.length === 0 ? after : Number(said.at(-1)), names }
     },
-    async remove(sid, owner) {
-      await engine.run(REMOVE, [session(sid)], [owner])
-    },
-    close: () => engine.close(),
   }
 }
 

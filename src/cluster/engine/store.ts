@@ -30,7 +30,7 @@ export interface Beat {
 }
 
 /** Notes in the order in which they were last written; `version` is the number of the last of these. */
-export interface News {
+interface News {
   readonly version: number
   readonly names: readonly string[]
 }

@@ -66,7 +66,7 @@ t.test('a token that ends is renewed once for all replicas, however many want it
     ['old', 'old', 'old'],
     'who has none takes that of the others',
   )
-  const got = Promise.all(Array.from({ length: 50 }, (_, n) => all[n % 3]?.renew('old')))
+  const got = Promise.all(Array.from({ length: 50 }, async (_, n) => await all[n % 3]?.renew('old')))
   await pass(2000)
   t.same([...new Set(await got)], ['after old'])
   t.same(redeemed, ['r old'])
