@@ -74,7 +74,7 @@ export class Notes {
     return sealed && this.#open(name, sealed)?.value
   }
 
-  /** Tries for 10 s; rejects with a Fault `unavailable` then. `ttlMs`: 0 for as long as the engine keeps it. */
+  /** Tries for 10 s; then rejects with a Fault `unavailable`. A `ttlMs` of 0 is for ever. */
   async write(kind: string, subject: string, { value, ttlMs = 0 }: Noted): Promise<void> {
     const { store, ring, clock } = this.#options
     const name = this.#nameOf(kind, subject)

@@ -31,8 +31,8 @@ return said`
 const MEMBERS_TTL = 3600_000
 
 /**
- * Keys: ends of leases, facts, generation, number of the last note. Arguments: instance, facts, lease in ms, a
- * generation if there is none, and the address of an instance that starts: whoever had that before is dead.
+ * Keys: ends of leases, facts, generation, number of the last note. Arguments: instance, facts, lease in ms,
+ * a generation if there is none, and the address of an instance that starts: whoever had it before is dead.
  * Returns whether the lease was over, the time, the generation, that number, then instance, end and facts of
  * each.
  */
