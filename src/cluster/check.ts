@@ -140,7 +140,7 @@ const tryScripts = async (
     await store.news(0)
     await store.leave(id)
   } finally {
-    const names = ['gen', 'until', 'facts', 'newest', 'notes'].map(name => `${own}:{m}:${name}`)
+    const names = ['gen', 'until', 'facts', 'newest', 'notes', `n:${id}`].map(name => `${own}:{m}:${name}`)
     // A refusal of a script says more than that of this.
     await engine.send(['DEL', ...names]).catch(() => undefined)
   }
