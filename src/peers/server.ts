@@ -76,7 +76,9 @@ export class Server {
     const mode = this.#only ?? client.serverRequests
     const shared = mode === 'returned' ? this.#shared : undefined
     if (shared !== undefined || this.#connections.size === 0) return shared
-    return this.#connections.get(shareOf(this.options.sharing, client).keys[mode])
+    const { keys } = shareOf(this.options.sharing, client)
+    const own = this.#connections.get(keys[mode])
+    return own ?? (this.#isOnePerFolder ? this.#connections.get(keys[otherMode(mode)]) : undefined)
   }
 
   /** The connection that `client` uses from now on, open or not. Throws once the server is closed. */
@@ -111,7 +113,7 @@ export class Server {
   profilesOf(client: Client): readonly [own: string, other: string] {
     const declared = shareOf(this.options.sharing, client).capabilities
     const mode = this.#only ?? client.serverRequests
-    return [profileOf(declared, mode), profileOf(declared, mode === 'pushed' ? 'returned' : 'pushed')]
+    return [profileOf(declared, mode), profileOf(declared, otherMode(mode))]
   }
 
   #met(connection: Connection): void {
@@ -139,8 +141,14 @@ export class Server {
   #suits({ serverRequests }: Connection, client: Client): boolean {
     return (
       serverRequests === client.serverRequests ||
+      this.#isOnePerFolder ||
       (this.#only !== undefined && this.#only !== client.serverRequests)
     )
+  }
+
+  /** Whether all clients in a folder meet in one process, whatever they speak and can be asked. */
+  get #isOnePerFolder(): boolean {
+    return this.options.sharing === 'workspace'
   }
 
   get #shared(): Connection | undefined {
@@ -273,3 +281,5 @@ export class Server {
     await connection?.close()
   }
 }
+
+const otherMode = (mode: ServerRequestMode): ServerRequestMode => (mode === 'pushed' ? 'returned' : 'pushed')

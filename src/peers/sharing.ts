@@ -42,10 +42,10 @@ const newShare = (
 ): Share => {
   if (sharing === 'principal') return share(keyOf(principal, capabilities), capabilities)
   if (sharing === 'session') return share(`session ${id}`, capabilities, workspace)
-  // Roots make no difference: for a client that has none we name the folder.
+  // What the first of them can be asked goes for the process: a question reaches only those who can answer.
   const declared = workspace === undefined ? capabilities : { ...capabilities, roots: { listChanged: true } }
   // A folder holds no NUL.
-  const own = share(`${keyOf(principal, declared)}\0${workspace ?? ''}`, declared, workspace)
+  const own = share(`${workspace ?? ''}\0${principal}`, declared, workspace)
   return { ...own, root: workspace }
 }
 

@@ -59,6 +59,23 @@ t.test('a server that keeps nothing about us is shared by all, whatever is confi
   }
 })
 
+t.test('in one folder clients of both eras meet in the first process that is there', async t => {
+  const { fake, server, ann, pass } = create('workspace', '2025-11-25', MODERN)
+  const bare = new FakeClient(nobody, { principal: 'ann', capabilities: CAN_NOTHING })
+  const modern = new FakeClient(nobody, { principal: 'ann', revision: MODERN })
+  const elsewhere = new FakeClient(nobody, { principal: 'ann' })
+  for (const client of [ann, bare, modern]) client.workspace = '/one'
+  elsewhere.workspace = '/two'
+  const connection = server.connectionFor(ann)
+  t.equal(server.connectionFor(modern), connection, 'also while it starts')
+  await connection.open()
+  await pass(1000)
+  for (const client of [ann, bare, modern]) t.equal(server.connectionFor(client), connection)
+  t.not(server.connectionFor(elsewhere), connection)
+  t.equal(fake.links.length, 1)
+  await server.close()
+})
+
 t.test('clients that came before it was known keep what they have as long as it lasts', async t => {
   const { fake, server, ann, bob, pass } = create('session')
   const [first, second] = [server.connectionFor(ann), server.connectionFor(bob)]

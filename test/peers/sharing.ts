@@ -51,6 +51,21 @@ t.test('sessions share with nobody; all share with all and can be asked nothing'
   t.same(shareOf('all', one).capabilities, NO_CAPABILITIES)
 })
 
+t.test('in one folder all clients of a principal share, whatever they can be asked', async t => {
+  const share = (principal: string, workspace: string | undefined, more: Partial<ClientCapabilities> = {}) => {
+    const one = client(principal, more)
+    one.workspace = workspace
+    return shareOf('workspace', one)
+  }
+  const first = share('ann', '/p', { sampling })
+  for (const more of [{}, ALL_ABILITIES, { roots: { listChanged: false } }])
+    t.equal(share('ann', '/p', more).key, first.key)
+  t.same(first.capabilities, { ...NO_CAPABILITIES, sampling, roots: { listChanged: true } })
+  t.equal(first.root, '/p')
+  const others = [share('bob', '/p'), share('ann', '/p/q'), share('ann/p', ''), share('', '/pann')]
+  t.equal(new Set([first, ...others].map(({ key }) => key)).size, 5)
+})
+
 t.test('what nobody uses yet is later used by whom it fits', async t => {
   t.same(nobodysShare('principal'), shareOf('principal', client('local')))
   t.same(nobodysShare('all'), shareOf('all', client('local')))

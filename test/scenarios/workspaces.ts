@@ -242,11 +242,12 @@ const inFolder = async (
   url: string,
   headers: Readonly<Record<string, string>>,
   roots?: readonly string[],
+  more: object = {},
 ): Promise<RawClient> => {
   const client = new RawClient(url)
   client.headers = headers
   client.onAsk = () => ({ roots: (roots ?? []).map(uri => ({ uri })) })
-  await client.initialize(roots === undefined ? {} : { roots: {} })
+  await client.initialize({ ...more, ...(roots !== undefined && { roots: {} }) })
   return client
 }
 
@@ -263,7 +264,7 @@ t.test('over HTTP the folder is in a header, or the first root', { skip: skipWit
     inFolder(daemon.url, { [header]: one }),
     inFolder(daemon.url, { [header]: uriOf(two) }, [uriOf(one)]),
     inFolder(daemon.url, {}, [uriOf(two)]),
-    inFolder(daemon.url, { [header]: one }),
+    inFolder(daemon.url, { [header]: one }, undefined, { elicitation: {}, sampling: {} }),
   ])
   const where = [one, two, two, one]
   for (let round = 0; round < 3; round++) {

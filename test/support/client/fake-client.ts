@@ -48,6 +48,7 @@ export class FakeClient implements Client {
   caller: Caller
   readonly revision: Revision
   readonly serverRequests: ServerRequestMode
+  workspace: string | undefined
   readonly capabilities: ClientCapabilities
   readonly info: JsonText
   readonly via: Via
