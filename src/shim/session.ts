@@ -41,6 +41,7 @@ const LEAVING_MS = 2000
 const QUESTIONS = 1000
 
 const LF = Buffer.from('\n')
+const JOINED_BYTES = 64 * 1024
 
 /**
  * Passes lines between the client on `input` and `output` and a daemon, and finds another daemon when that is
@@ -333,10 +334,7 @@ export class Session {
   #send(line: Buffer): boolean {
     const stream = this.#stream
     if (stream === undefined) return false
-    stream.cork()
-    stream.write(line)
-    stream.write(LF)
-    stream.uncork()
+    write(stream, line)
     if (stream.writableLength > QUEUE_BYTES) this.#options.input.pause()
     return true
   }
@@ -349,10 +347,19 @@ export class Session {
 
   #answer(line: Buffer): void {
     const { output } = this.#options
-    output.cork()
-    output.write(line)
-    output.write(LF)
-    output.uncork()
+    write(output, line)
     if (output.writableLength > QUEUE_BYTES) this.#stream?.pause()
   }
+}
+
+/** Writes a line at once: a short one is copied together with its end, which costs less than two pieces. */
+const write = (stream: Writable, line: Buffer): void => {
+  if (line.length <= JOINED_BYTES) {
+    stream.write(Buffer.concat([line, LF]))
+    return
+  }
+  stream.cork()
+  stream.write(line)
+  stream.write(LF)
+  stream.uncork()
 }

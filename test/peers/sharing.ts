@@ -52,7 +52,11 @@ t.test('sessions share with nobody; all share with all and can be asked nothing'
 })
 
 t.test('in one folder all clients of a principal share, whatever they can be asked', async t => {
-  const share = (principal: string, workspace: string | undefined, more: Partial<ClientCapabilities> = {}) => {
+  const share = (
+    principal: string,
+    workspace: string | undefined,
+    more: Partial<ClientCapabilities> = {},
+  ) => {
     const one = client(principal, more)
     one.workspace = workspace
     return shareOf('workspace', one)
