@@ -26,12 +26,13 @@ export const isBeforeModern = (version: string): boolean =>
 
 /** Whether a header lists a modern version, known or not. */
 export const claimsModern = (header: string | undefined): boolean =>
-  header !== undefined &&
-  !SUPPORTED_LEGACY.includes(header) &&
-  header
-    .split(',')
-    .map(one => one.trim())
-    .some(one => /^\d{4}-\d{2}-\d{2}$/.test(one) && one >= MODERN_REVISION)
+  header === MODERN_REVISION ||
+  (header !== undefined &&
+    !SUPPORTED_LEGACY.includes(header) &&
+    header
+      .split(',')
+      .map(one => one.trim())
+      .some(one => /^\d{4}-\d{2}-\d{2}$/.test(one) && one >= MODERN_REVISION))
 
 /** Error codes that 2026-07-28 defines, each with HTTP status 400 (basic, "Error Codes"). */
 export const MODERN_CODES = {

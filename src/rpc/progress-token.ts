@@ -1,6 +1,5 @@
 import { Output } from '../kernel/json/splice.js'
 import {
-  at,
   type JsonText,
   memberOf,
   oneLine,
@@ -49,8 +48,8 @@ export const withToken = (
   return withMember(params, '_meta', withoutMember(meta, 'progressToken'))
 }
 
-/** The legal progress token of a request's params: text or an integer (base, "Progress"). */
-export const tokenOf = (params: JsonText | undefined): JsonText | undefined => {
-  const token = params === undefined ? undefined : at(params, ...TOKEN_PATH)
+/** The legal progress token in the `_meta` of a request: text or an integer (base, "Progress"). */
+export const tokenIn = (meta: JsonText | undefined): JsonText | undefined => {
+  const token = meta && memberOf(meta, 'progressToken')
   return token !== undefined && isId(token) ? token : undefined
 }

@@ -120,7 +120,7 @@ function apart(message: Message, { params, result, error }: MessageIndex, cameBy
   const own = (text: JsonText | undefined): JsonText | undefined => text && ownText(text)
   switch (message.kind) {
     case 'request':
-      return { ...message, id: ownText(message.id), params: own(message.params) }
+      return { ...message, id: ownText(message.id), params: own(message.params), meta: own(message.meta) }
     case 'notification':
       return { ...message, params: own(message.params) }
     case 'result':
@@ -149,7 +149,7 @@ function messageOf(index: MessageIndex): Message | string {
 }
 
 function requestOf(index: MessageIndex): Message | string {
-  const { method, params, named, rawId, id } = index
+  const { method, params, named, meta, rawId, id } = index
   if (method === undefined) return 'The member method must be a string'
   if (rawId !== undefined && id === undefined)
     return 'The member id must be a string or an integer of at most 4 KiB'
@@ -158,7 +158,7 @@ function requestOf(index: MessageIndex): Message | string {
   if (index.repeatedParam !== undefined) return `The member params.${index.repeatedParam} is repeated`
   return id === undefined
     ? { kind: 'notification', method, params }
-    : { kind: 'request', id, method, params, named }
+    : { kind: 'request', id, method, params, named, meta }
 }
 
 function responseOf({ result, error, rawId, id }: MessageIndex): Message | string {

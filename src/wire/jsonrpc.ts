@@ -1,6 +1,6 @@
 import { decimalOf } from '../kernel/json/canonical.js'
 import { cut, trust } from '../kernel/json/cursor.js'
-import { type JsonText, kindOf, oneLine, smallInteger, stringOf } from '../kernel/json/text.js'
+import { type JsonText, kindOf, memberOf, oneLine, smallInteger, stringOf } from '../kernel/json/text.js'
 import { type MessageParts, type OutgoingMessage, whole } from './message-parts.js'
 
 /** One JSON-RPC 2.0 message of any revision; what it carries stays text, as it came. */
@@ -10,12 +10,21 @@ export type Message =
       readonly id: JsonText
       readonly method: string
       readonly params: JsonText | undefined
-      /** The `name` in its params, if nothing but that and `arguments` is known to stand there. */
+      /** The `name` in its params, if nothing but that, `arguments` and `_meta` is known to stand there. */
       readonly named?: string | undefined
+      /** The `_meta` in its params; without it and `named` nothing is known of that. */
+      readonly meta?: JsonText | undefined
     }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonText | undefined }
   | { readonly kind: 'result'; readonly id: JsonText; readonly result: JsonText }
   | { readonly kind: 'error'; readonly id: JsonText | undefined; readonly error: JsonText }
+
+/** The `_meta` in the params of a request or notification. */
+export const metaOf = (message: Message): JsonText | undefined => {
+  if (!('params' in message)) return undefined
+  if (message.kind === 'request' && (message.named ?? message.meta) !== undefined) return message.meta
+  return message.params && memberOf(message.params, '_meta')
+}
 
 const HEAD_WITH_ID = '{"jsonrpc":"2.0","id":'
 

@@ -1,4 +1,4 @@
-import { type JsonBudget, type JsonText, stringOf, textMember } from '../kernel/json/text.js'
+import { type JsonBudget, type JsonText, stringOf } from '../kernel/json/text.js'
 import { JsonWalk } from '../kernel/json/walk.js'
 import { isId } from './jsonrpc.js'
 
@@ -14,7 +14,8 @@ const ROUTED_INSIDE: Readonly<Record<string, readonly string[]>> = {
 /** A bit for each of these names, and one for all other members. */
 const OTHERS = 1
 const bitOf = (n: number): number => OTHERS << (n + 1)
-const NAMED = bitOf(ROUTED.indexOf('name')) | bitOf(ROUTED.indexOf('arguments'))
+const NAMED =
+  bitOf(ROUTED.indexOf('name')) | bitOf(ROUTED.indexOf('arguments')) | bitOf(ROUTED.indexOf('_meta'))
 /** These objects have few members; each is compared with all names. */
 const ROUTED_MAX = 10_000
 
@@ -49,6 +50,9 @@ export class MessageIndex {
   #hasVersion = false
   #isIdRepeated = false
   #inParams = 0
+  #name: JsonText | undefined
+  /** The `_meta` in `params`. */
+  meta: JsonText | undefined
 
   /** Validates and indexes the object at `from`. Throws as `readJson` does, but does not check UTF-8. */
   constructor(bytes: Buffer, from: number, budget: JsonBudget) {
@@ -64,9 +68,9 @@ export class MessageIndex {
     this.id = this.rawId !== undefined && !this.#isIdRepeated && isId(this.rawId) ? this.rawId : undefined
   }
 
-  /** The `name` in `params`, if nothing but that and `arguments` stands there. */
+  /** The `name` in `params`, if nothing but that, `arguments` and `_meta` stands there. */
   get named(): string | undefined {
-    return this.params && (this.#inParams & ~NAMED) === 0 ? textMember(this.params, 'name') : undefined
+    return (this.#inParams & ~NAMED) === 0 ? stringOf(this.#name) : undefined
   }
 
   /** Keeps a member; false if there is one already. */
@@ -112,10 +116,16 @@ export class MessageIndex {
       const inside = isRepeated ? undefined : ROUTED_INSIDE[key]
       if (inside !== undefined && at.isObject) this.#walkRouted(at, inside, key)
       else at.skip()
+      if (keys === ROUTED) this.#keep(key, bit, at)
       if (isRepeated) this.repeatedParam ??= keys === ROUTED ? key : `${name}.${key}`
       seen |= bit
     }
-    if (keys === ROUTED) this.#inParams = seen
     outer.leave(at)
+  }
+
+  #keep(key: string, bit: number, at: JsonWalk): void {
+    this.#inParams |= bit
+    if (key === 'name') this.#name ??= at.value
+    else if (key === '_meta') this.meta ??= at.value
   }
 }

@@ -59,7 +59,7 @@ function idFirst(bytes: Buffer, text: string): Message | undefined {
   if (method === undefined)
     return { kind: 'result', id, result: cut(trust(bytes), end - lengthOf(found[6]), end) }
   const params = cut(trust(bytes), end - lengthOf(found[3]), end)
-  return { kind: 'request', id, method, params, named: found[4] }
+  return { kind: 'request', id, method, params, named: found[4], meta: undefined }
 }
 
 function idLast(bytes: Buffer, text: string): Message | undefined {
@@ -73,7 +73,7 @@ function idLast(bytes: Buffer, text: string): Message | undefined {
   }
   const from = METHOD_AT + method.length + PARAMS_BEHIND
   const params = cut(trust(bytes), from, from + lengthOf(found[2]))
-  return { kind: 'request', id, method, params, named: found[3] }
+  return { kind: 'request', id, method, params, named: found[3], meta: undefined }
 }
 
 const lengthOf = (text: string | undefined): number => text?.length ?? 0

@@ -18,7 +18,13 @@ import { classify } from '../../src/wire/classify.js'
 import { LineSplitter } from '../../src/wire/framing/ndjson.js'
 import { SseReader } from '../../src/wire/framing/sse-read.js'
 import { sseEvent } from '../../src/wire/framing/sse-write.js'
-import { encodeError, encodeNotification, encodeResult, type Message } from '../../src/wire/jsonrpc.js'
+import {
+  encodeError,
+  encodeNotification,
+  encodeResult,
+  type Message,
+  metaOf,
+} from '../../src/wire/jsonrpc.js'
 import { keys, messages, mutated, values } from '../support/arbitraries.js'
 import { cutInto, holds, soon } from '../support/property.js'
 import { textOfChunk } from '../support/wire/fake-http.js'
@@ -238,13 +244,14 @@ void holds(
       if (classified.is === 'message') {
         const again = classify(encoded(classified.message))
         assert.deepEqual(plain(again), plain(classified))
-        if ('params' in classified.message) readEnvelope(classified.message.params)
+        if ('params' in classified.message) readEnvelope(metaOf(classified.message))
       }
       for (const speaks of ['both', 'legacy', 'modern'] as const) {
         const verdict = eraOf(classified, headers, speaks)
         if (classified.is === 'malformed') assert.equal(verdict, classified)
         if (speaks === 'legacy') assert.notEqual(verdict.is, 'modern')
-        if (verdict.is === 'modern') assert.equal(readEnvelope(verdict.message.params).is !== undefined, true)
+        if (verdict.is === 'modern')
+          assert.equal(readEnvelope(metaOf(verdict.message)).is !== undefined, true)
       }
     },
   ),

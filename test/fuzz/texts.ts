@@ -13,7 +13,7 @@ import {
   encodeHeaderValue,
   mirrorHeaders,
 } from '../../src/eras/modern/mirror-headers.js'
-import { at, readJson, stringOf, textOf } from '../../src/kernel/json/text.js'
+import { at, rawText, readJson, stringOf, textOf } from '../../src/kernel/json/text.js'
 import { mask, maskAddress } from '../../src/kernel/mask.js'
 import { plainText } from '../../src/kernel/plain-text.js'
 import { socketPathOf } from '../../src/kernel/socket-path.js'
@@ -198,14 +198,15 @@ void holds(
     (method, name, args, other) => {
       const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' }
       const params = textOf({ name, uri: name, arguments: args, _meta: meta })
+      const asked = { kind: 'request', id: rawText('1'), method, params } as const
       const headers = {
         'mcp-protocol-version': '2026-07-28',
         ...Object.fromEntries(
           Object.entries(mirrorHeaders(method, params)).map(([key, value]) => [key.toLowerCase(), value]),
         ),
       }
-      assert.equal(checkHeaders(headers, method, params), undefined)
-      const wrong = checkHeaders({ ...headers, 'mcp-method': other }, method, params)
+      assert.equal(checkHeaders(headers, asked), undefined)
+      const wrong = checkHeaders({ ...headers, 'mcp-method': other }, asked)
       if (other.trim() !== method) assert.notEqual(wrong, undefined)
       assert.equal(stringOf(at(params, 'name')), Buffer.from(name).toString())
     },

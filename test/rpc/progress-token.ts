@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type JsonText, rawText, readJson, withMember } from '../../src/kernel/json/text.js'
 import { Progress } from '../../src/model/progress.js'
-import { encodeProgress, tokenOf, withToken } from '../../src/rpc/progress-token.js'
+import { encodeProgress, tokenIn, withToken } from '../../src/rpc/progress-token.js'
 import { encodeNotification } from '../../src/wire/jsonrpc.js'
 import { objects, written } from '../support/arbitraries.js'
 
@@ -67,8 +67,8 @@ t.test('a request takes the token of its next hop along, and no other', async t 
 
 t.test('only text and integers are tokens', async t => {
   for (const token of ['1', '"a"', '1.0', '12345678901234567890'])
-    t.equal(text(tokenOf(rawText(`{"_meta":{"progressToken":${token}}}`))), token)
+    t.equal(text(tokenIn(rawText(`{"progressToken":${token}}`))), token)
   for (const token of ['1.5', 'null', 'true', '{}', '[]'])
-    t.equal(tokenOf(rawText(`{"_meta":{"progressToken":${token}}}`)), undefined)
-  t.equal(tokenOf(undefined), undefined)
+    t.equal(tokenIn(rawText(`{"progressToken":${token}}`)), undefined)
+  t.equal(tokenIn(undefined), undefined)
 })

@@ -40,7 +40,18 @@ t.test('well-formed messages are taken apart', async t => {
         named: 'x',
       },
     ],
-    ...['{"name":"x","_meta":{}}', '{"ref":{"name":"x"}}', '{"name":"x","y":1}', '{"name":1}'].map(
+    [
+      '{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"a": 1},"name":"x"}}',
+      {
+        kind: 'request',
+        id: '1',
+        method: 'm',
+        params: '{"_meta":{"a": 1},"name":"x"}',
+        named: 'x',
+        meta: '{"a": 1}',
+      },
+    ],
+    ...['{"x":1}', '{"ref":{"name":"x"}}', '{"name":"x","y":1}', '{"name":1}'].map(
       (params): [string, object] => [
         `{"jsonrpc":"2.0","id":1,"method":"m","params":${params}}`,
         { kind: 'request', id: '1', method: 'm', params },

@@ -29,7 +29,7 @@ const inBothOrders = (params: string): string[] => [
   `{"method":"notifications/progress","params":${params},"jsonrpc":"2.0"}`,
 ]
 
-const call = { kind: 'request', id: '7', method: 'tools/call', named: 'a' }
+const call = { kind: 'request', id: '7', method: 'tools/call', named: 'a', meta: undefined }
 
 t.test('short messages are recognized in both orders, and taken apart like all others', async t => {
   const rows: [text: string, message: object][] = [

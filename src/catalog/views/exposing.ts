@@ -73,13 +73,12 @@ export class Exposing {
     return choice
   }
 
-  /** Chooses once for a session, and else anew for another version of what there is. */
-  choose(client: Client, listed: () => Amount & { readonly version: string }): Choice {
+  /** Chooses once for a session, and else anew for another `version` of what there is. */
+  choose(client: Client, version: string, amount: Amount): Choice {
     const known = this.known(client)
-    const chosenFor = this.#chosen.get(client)?.version ?? ''
-    if (known !== undefined && (client.serverRequests === 'pushed' || chosenFor === '')) return known
-    const { version, ...amount } = listed()
-    if (known !== undefined && chosenFor === version) return known
+    const chosen = this.#chosen.get(client)
+    const isKept = client.serverRequests === 'pushed' || chosen?.version === '' || chosen?.version === version
+    if (known !== undefined && (chosen === undefined || isKept)) return known
     const rules = this.#rulesFor(client)
     const choice = choiceOf(rules, shownFor(rules, amount))
     this.#chosen.set(client, { choice, version })

@@ -1,8 +1,9 @@
-import { at, type JsonText, kindOf, memberOf, repeatedKey, stringOf } from '../../kernel/json/text.js'
+import { type JsonText, kindOf, memberOf } from '../../kernel/json/text.js'
 import { ownErrorText } from '../../model/rpc-error.js'
 import type { Classified, Malformed } from '../../wire/classify.js'
 import type { HttpHeaders } from '../../wire/http.js'
-import type { Message } from '../../wire/jsonrpc.js'
+import { type Message, metaOf } from '../../wire/jsonrpc.js'
+import { readClaim } from '../modern/envelope.js'
 import { headerMismatch } from '../modern/errors.js'
 import { checkVersionHeader } from '../modern/mirror-headers.js'
 import {
@@ -14,18 +15,10 @@ import {
   type ModernRevision,
   SUPPORTED_LEGACY,
 } from '../protocol.js'
-import { remembered } from '../remembered.js'
 
 /** Names the version a request is written in (2026-07-28, basic, "Request Metadata"). */
 const VERSION_KEY = META.protocolVersion
 const CAPABILITIES_KEY = META.clientCapabilities
-/** Keys that must not be repeated: a proxy and a server might each read a different one. */
-const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
-  VERSION_KEY,
-  CAPABILITIES_KEY,
-  META.clientInfo,
-  META.logLevel,
-])
 
 type RequestMessage = Extract<Message, { kind: 'request' }>
 type NotificationMessage = Extract<Message, { kind: 'notification' }>
@@ -96,31 +89,14 @@ interface InboundContext {
 }
 
 const eraOfMessage = (message: Message, context: InboundContext): InboundVerdict => {
-  const isBare = message.kind === 'request' && message.named !== undefined
-  const envelope = 'params' in message && !isBare ? envelopeOf(message.params) : undefined
-  const { isRepeated, claim } = envelope === undefined ? NO_CLAIM : readClaim(envelope)
+  const envelope = metaOf(message)
+  const { isRepeated, claim } = readClaim(envelope)
   if (isRepeated) return refused(message, ownErrorText(-32600, 'A member of params._meta is repeated'))
   if (claim !== undefined && (message.kind === 'request' || message.kind === 'notification')) {
     return eraOfClaim(message, claim, context)
   }
   return context.meansModern ? eraOfUnclaimed(message, envelope, context.speaks) : eraByMethod(message)
 }
-
-/** What `_meta` says about the version of its message. */
-interface Claim {
-  readonly isRepeated: boolean
-  readonly claim: string | undefined
-}
-
-const NO_CLAIM: Claim = { isRepeated: false, claim: undefined }
-
-const readClaim = remembered(
-  (meta): Claim => ({
-    isRepeated: repeatedKey(meta, ENVELOPE_KEYS) !== undefined,
-    claim: stringOf(memberOf(meta, VERSION_KEY)),
-  }),
-  (_claim, meta) => memberOf(meta, 'progressToken') === undefined,
-)
 
 const eraByMethod = (message: Message): InboundVerdict =>
   message.kind === 'request' && message.method === 'initialize'
@@ -167,20 +143,13 @@ const eraOfClaim = (
 }
 
 const eraOfBatch = (items: readonly Classified[], meansModern: boolean): InboundVerdict => {
-  const claims = items.some(
-    item => item.is === 'message' && 'params' in item.message && hasClaim(item.message.params),
-  )
+  const claims = items.some(item => item.is === 'message' && hasClaim(metaOf(item.message)))
   if (!claims && !meansModern) return { is: 'legacy-batch', items }
   const error = ownErrorText(-32600, `Batch not supported in ${MODERN_REVISIONS[0]}`)
   return { is: 'refused', id: undefined, status: 400, error }
 }
 
-const envelopeOf = (params: JsonText | undefined): JsonText | undefined => params && at(params, '_meta')
-
-const hasClaim = (params: JsonText | undefined): boolean => {
-  const envelope = envelopeOf(params)
-  return envelope !== undefined && stringOf(memberOf(envelope, VERSION_KEY)) !== undefined
-}
+const hasClaim = (envelope: JsonText | undefined): boolean => readClaim(envelope).claim !== undefined
 
 const missingKeys = (envelope: JsonText | undefined): string[] => {
   const capabilities = envelope && memberOf(envelope, CAPABILITIES_KEY)

@@ -1,22 +1,25 @@
 import { Fault } from '../../kernel/faults.js'
 import {
-  at,
   isEmpty,
   type JsonText,
   kindOf,
   memberOf,
+  membersOf,
   objectText,
   rawText,
   repeatedKey,
+  some,
   stringOf,
   textMember,
   textOf,
   withMember,
+  withMembers,
 } from '../../kernel/json/text.js'
 import type { Request } from '../../model/links.js'
 import { isLogLevel, type LogLevel } from '../../model/log-level.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../model/peer.js'
 import { decodeClientCapabilities, INFO_BYTES, TASKS_EXTENSION } from '../../rpc/capabilities.js'
+import { tokenIn } from '../../rpc/progress-token.js'
 import { META, MODERN_REVISION } from '../protocol.js'
 import { remembered } from '../remembered.js'
 import { withoutReservedMeta } from './project/meta.js'
@@ -30,6 +33,11 @@ export interface Envelope {
   readonly info: JsonText | undefined
   /** Undefined: no log messages at all. */
   readonly logLevel: LogLevel | undefined
+  readonly token: JsonText | undefined
+  /** Whether `_meta` holds nothing else. */
+  readonly isAll: boolean
+  /** Tells apart who is described in different words. */
+  readonly sender: string
 }
 
 /** The result of reading an envelope: itself, or why it is malformed. */
@@ -41,35 +49,55 @@ const REQUIRED = [META.protocolVersion, META.clientCapabilities]
 const KEYS: ReadonlySet<string> = new Set(Object.values(META))
 const EMPTY_OBJECT = rawText('{}')
 
-/** The version that a message claims to be written in. */
-export const claimedVersion = (params: JsonText | undefined): string | undefined =>
-  params && stringOf(at(params, '_meta', META.protocolVersion))
+/** What `_meta` says about the version of its message. */
+interface Claim {
+  /** A proxy and a server might each read a different one. */
+  readonly isRepeated: boolean
+  readonly claim: string | undefined
+}
 
-/** Reads the envelope of a modern request. The fault is `invalid-params` and names the keys at fault. */
-export const readEnvelope = (params: JsonText | undefined): EnvelopeCheck =>
-  readMeta((params && memberOf(params, '_meta')) ?? EMPTY_OBJECT)
+/** Clients repeat the same envelope in each request, unless it holds a progress token. */
+const rememberedMeta = <T>(read: (meta: JsonText) => T, isKept: (result: T) => boolean = () => true) =>
+  remembered(read, (result, meta) => isKept(result) && memberOf(meta, 'progressToken') === undefined)
+
+const claimIn = rememberedMeta(
+  (meta): Claim => ({
+    isRepeated: repeatedKey(meta, KEYS) !== undefined,
+    claim: textMember(meta, META.protocolVersion),
+  }),
+)
+
+/** Reads the version that a message claims to be written in, from its `_meta`. */
+export const readClaim = (meta: JsonText = EMPTY_OBJECT): Claim => claimIn(meta)
+
+/**
+ * Reads the envelope of a modern request, its `_meta`. The fault is `invalid-params` and names the keys at
+ * fault.
+ */
+export const readEnvelope = (meta: JsonText = EMPTY_OBJECT): EnvelopeCheck => readMeta(meta)
 
 const checkMeta = (meta: JsonText): EnvelopeCheck => {
   const problem = problemOf(meta)
   if (problem !== undefined) return { is: 'malformed', fault: new Fault('invalid-params', problem) }
   const declared = memberOf(meta, META.clientCapabilities) ?? EMPTY_OBJECT
+  const info = memberOf(meta, META.clientInfo)
   const level = textMember(meta, META.logLevel)
   return {
     is: 'fine',
     envelope: {
       capabilities: capabilitiesOf(declared),
       declared,
-      info: memberOf(meta, META.clientInfo),
+      info,
       logLevel: level !== undefined && isLogLevel(level) ? level : undefined,
+      token: tokenIn(meta),
+      isAll: !some(membersOf(meta), ({ key }) => !KEYS.has(key)),
+      // JSON contains no NUL, so that it is unambiguous.
+      sender: `${declared.toString('latin1')}\0${info?.toString('latin1') ?? ''}`,
     },
   }
 }
 
-/** Clients repeat the same envelope in each request, unless it holds a progress token. */
-const readMeta = remembered(
-  checkMeta,
-  (check, meta) => check.is === 'fine' && memberOf(meta, 'progressToken') === undefined,
-)
+const readMeta = rememberedMeta(checkMeta, check => check.is === 'fine')
 
 /**
  * This revision has no notification of changed roots (client/roots), and its servers get `elicitation: {}` as
@@ -144,19 +172,36 @@ interface EnvelopeFacts {
 export const withEnvelope = (params: JsonText | undefined, facts: EnvelopeFacts): JsonText => {
   const bare = withoutReservedMeta(params ?? EMPTY_OBJECT)
   const meta = memberOf(bare, '_meta')
+  const isObject = meta !== undefined && kindOf(meta) === 'object'
+  return withMember(bare, '_meta', isObject ? withMembers(meta, membersFor(facts)) : envelopeFor(facts))
+}
+
+const membersFor = (facts: EnvelopeFacts): (readonly [string, JsonText])[] => {
   const { version, capabilities, clientInfo, logLevel, followsTasks } = facts
-  const members: (readonly [string, JsonText])[] = [
+  return [
     [META.protocolVersion, textOf(version)],
     ...(clientInfo === undefined ? [] : [[META.clientInfo, clientInfo] as const]),
     [META.clientCapabilities, encodeClientCapabilities(capabilities, followsTasks)],
     ...(logLevel === undefined ? [] : [[META.logLevel, textOf(logLevel)] as const]),
   ]
-  const full =
-    meta !== undefined && kindOf(meta) === 'object'
-      ? members.reduce((text, [key, value]) => withMember(text, key, value), meta)
-      : objectText(members)
-  return withMember(bare, '_meta', full)
 }
+
+/** What was last said of these capabilities: writing it anew takes longer than all else about a call. */
+const lastFor = new WeakMap<ClientCapabilities, { readonly facts: EnvelopeFacts; readonly text: JsonText }>()
+
+const envelopeFor = (facts: EnvelopeFacts): JsonText => {
+  const last = lastFor.get(facts.capabilities)
+  if (last !== undefined && isSaid(last.facts, facts)) return last.text
+  const text = objectText(membersFor(facts))
+  lastFor.set(facts.capabilities, { facts, text })
+  return text
+}
+
+const isSaid = (one: EnvelopeFacts, other: EnvelopeFacts): boolean =>
+  one.version === other.version &&
+  one.clientInfo === other.clientInfo &&
+  one.logLevel === other.logLevel &&
+  one.followsTasks === other.followsTasks
 
 /** `ClientCapabilities` of an envelope: what the client supports, and what we do on its behalf. */
 const encodeClientCapabilities = (
@@ -180,15 +225,19 @@ const encodeClientCapabilities = (
 export const requestParams = (
   params: JsonText | undefined,
   identity: JsonText,
-  { requester, followsTasks }: Pick<Request, 'requester' | 'followsTasks'> = {},
-): JsonText =>
-  withEnvelope(params, {
+  { requester, followsTasks, isBare }: Pick<Request, 'requester' | 'followsTasks' | 'isBare'> = {},
+): JsonText => {
+  const facts = {
     version: MODERN_REVISION,
     capabilities: requester?.capabilities ?? NO_CAPABILITIES,
     clientInfo: identity,
     logLevel: requester?.logLevel,
     followsTasks,
-  })
+  }
+  return isBare === true && params !== undefined
+    ? withMember(params, '_meta', envelopeFor(facts))
+    : withEnvelope(params, facts)
+}
 
 /** Params of `server/discover` in a version of this era; `identity` is our `Implementation` object. */
 export const discoverParams = (version: string, identity: JsonText): JsonText =>

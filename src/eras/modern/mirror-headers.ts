@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { at, type JsonText, kindOf, memberOf, rawText, stringOf } from '../../kernel/json/text.js'
 import type { HttpHeaders } from '../../wire/http.js'
-import { claimedVersion } from './envelope.js'
+import { type Message, metaOf } from '../../wire/jsonrpc.js'
+import { readClaim } from './envelope.js'
 import { NAMED_BY } from './methods.js'
 import { paramHeadersOf } from './param-headers.js'
 
@@ -91,14 +92,13 @@ export const mirrorHeaders = (
  */
 export const checkHeaders = (
   headers: HttpHeaders,
-  method: string,
-  params: JsonText | undefined,
+  message: Message & { readonly kind: 'request' },
   exposedSchema?: JsonText,
 ): string | undefined =>
-  problemOfPlain(headers, VERSION, claimedVersion(params) ?? '') ??
-  problemOfPlain(headers, METHOD, method) ??
-  problemOfName(headers, method, params) ??
-  (exposedSchema && problemOfArguments(headers, params, exposedSchema))
+  problemOfPlain(headers, VERSION, readClaim(metaOf(message)).claim ?? '') ??
+  problemOfPlain(headers, METHOD, message.method) ??
+  problemOfName(headers, message) ??
+  (exposedSchema && problemOfArguments(headers, message.params, exposedSchema))
 
 /** Says how the version header contradicts an unsupported version in the body; a missing header is fine. */
 export const checkVersionHeader = (headers: HttpHeaders, claim: string): string | undefined =>
@@ -139,10 +139,9 @@ const problemOfCoded = (
 /** A missing name is left to the validation of params, whose error helps more. */
 const problemOfName = (
   headers: HttpHeaders,
-  method: string,
-  params: JsonText | undefined,
+  { method, params, named }: Message & { readonly kind: 'request' },
 ): string | undefined => {
-  const name = nameOf(method, params)
+  const name = NAMED_BY.get(method) === 'name' && named !== undefined ? named : nameOf(method, params)
   return name === undefined ? undefined : problemOfCoded(headers, NAME, name, said => said === name)
 }
 

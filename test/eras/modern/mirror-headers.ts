@@ -7,8 +7,22 @@ import {
   mirrorHeaders,
 } from '../../../src/eras/modern/mirror-headers.js'
 import { type JsonText, readJson } from '../../../src/kernel/json/text.js'
+import { classify } from '../../../src/wire/classify.js'
 import type { HttpHeaders } from '../../../src/wire/http.js'
+import { encodeRequest } from '../../../src/wire/jsonrpc.js'
 import { sdkOnHttp } from '../../support/client/sdk-client.js'
+
+/** What the headers of a request get wrong about its body. */
+const check = (
+  headers: HttpHeaders,
+  method: string,
+  params: JsonText | undefined,
+  schema?: JsonText,
+): string | undefined => {
+  const classified = classify(encodeRequest(1, method, params))
+  if (classified.is !== 'message' || classified.message.kind !== 'request') throw new Error('no request')
+  return checkHeaders(headers, classified.message, schema)
+}
 
 /** [value, header]: the examples of "Value Encoding", and the edges of its rules. */
 const ENCODED: [string, string][] = [
@@ -153,8 +167,7 @@ t.test('headers that say what the body says are believed', async t => {
       params(BAR),
     ],
   ]
-  for (const [what, headers, method, body] of CASES)
-    t.equal(checkHeaders(headers, method, body), undefined, what)
+  for (const [what, headers, method, body] of CASES) t.equal(check(headers, method, body), undefined, what)
 })
 
 t.test('the first header that differs from the body is named', async t => {
@@ -214,31 +227,28 @@ t.test('the first header that differs from the body is named', async t => {
     ],
   ]
   for (const [what, headers, message] of CASES) {
-    t.equal(checkHeaders(headers, 'tools/call', params(BAR)), worded(message), what)
+    t.equal(check(headers, 'tools/call', params(BAR)), worded(message), what)
   }
 })
 
 t.test('a name that is not ASCII has to be encoded, even if its bytes happen to say the same', async t => {
   t.equal(
-    checkHeaders({ ...CALL, 'mcp-name': 'é' }, 'tools/call', params('"name":"é"')),
+    check({ ...CALL, 'mcp-name': 'é' }, 'tools/call', params('"name":"é"')),
     'Header mismatch: Mcp-Name is neither plain ASCII nor canonical base64 of UTF-8',
   )
-  t.equal(
-    checkHeaders({ ...CALL, 'mcp-name': '=?base64?w6k=?=' }, 'tools/call', params('"name":"é"')),
-    undefined,
-  )
+  t.equal(check({ ...CALL, 'mcp-name': '=?base64?w6k=?=' }, 'tools/call', params('"name":"é"')), undefined)
 })
 
 t.test('a body that claims no version is not what the header says', async t => {
   t.equal(
-    checkHeaders(CALL, 'tools/call', json('{"name":"a__bar"}')),
+    check(CALL, 'tools/call', json('{"name":"a__bar"}')),
     "Header mismatch: MCP-Protocol-Version '2026-07-28' does not match body ''",
   )
-  t.equal(checkHeaders({}, 'tools/list', undefined), 'Missing required header MCP-Protocol-Version')
+  t.equal(check({}, 'tools/list', undefined), 'Missing required header MCP-Protocol-Version')
 })
 
 t.test('an error repeats only the beginning of a long header', async t => {
-  const message = checkHeaders({ ...CALL, 'mcp-name': 'x'.repeat(10_000) }, 'tools/call', params(BAR))
+  const message = check({ ...CALL, 'mcp-name': 'x'.repeat(10_000) }, 'tools/call', params(BAR))
   t.ok((message?.length ?? 1000) < 300)
 })
 
@@ -285,9 +295,9 @@ t.test('headers of parameters are required and compared where the body has a val
     for (const [name, value] of Object.entries(given)) headers[`mcp-param-${name}`] = value
     const body = params(`${BAR},"arguments":${args}`)
     const message = problem && worded(problem)
-    t.equal(checkHeaders(headers, 'tools/call', body, SCHEMA), message, `${args} ${JSON.stringify(given)}`)
+    t.equal(check(headers, 'tools/call', body, SCHEMA), message, `${args} ${JSON.stringify(given)}`)
   }
-  t.equal(checkHeaders(CALL, 'tools/call', params(BAR), SCHEMA), undefined, 'no arguments')
+  t.equal(check(CALL, 'tools/call', params(BAR), SCHEMA), undefined, 'no arguments')
 })
 
 t.test('a request to a modern server repeats its name and marked arguments in headers', async t => {
@@ -373,7 +383,7 @@ const TRICKY =
 t.test('what we send we would believe', async t => {
   const body = params(`${BAR},"arguments":${TRICKY}`)
   const headers = { ...VERSION, ...lower(mirrorHeaders('tools/call', body, SCHEMA)) }
-  t.equal(checkHeaders(headers, 'tools/call', body, SCHEMA), undefined)
+  t.equal(check(headers, 'tools/call', body, SCHEMA), undefined)
 })
 
 t.test('the official client sends the headers that we would send, and we believe them', async t => {
@@ -398,7 +408,7 @@ t.test('the official client sends the headers that we would send, and we believe
     ['server/discover', 'tools/list', 'tools/call', 'resources/read'],
   )
   for (const { method, params: body, headers } of sent) {
-    t.equal(checkHeaders(headers, method, body, json(schema)), undefined, method)
+    t.equal(check(headers, method, body, json(schema)), undefined, method)
     const theirs = Object.entries(headers).filter(([name]) => /^mcp-(?:method|name|param-.*)$/.test(name))
     t.same(lower(mirrorHeaders(method, body, json(schema))), Object.fromEntries(theirs), method)
   }

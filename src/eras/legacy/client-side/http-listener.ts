@@ -9,10 +9,10 @@ import { faultText } from '../../../model/rpc-error.js'
 import type { Adopted, SessionHost } from '../../../rpc/directory.js'
 import type { ListenerOptions } from '../../../rpc/host.js'
 import { refuse, refuseForScopes, refuseWith, statusOfFull } from '../../../rpc/http/errors.js'
-import { tokenOf } from '../../../rpc/progress-token.js'
+import { tokenIn } from '../../../rpc/progress-token.js'
 import type { Classified } from '../../../wire/classify.js'
 import type { AcceptedTypes, HttpExchange } from '../../../wire/http.js'
-import type { Message } from '../../../wire/jsonrpc.js'
+import { type Message, metaOf } from '../../../wire/jsonrpc.js'
 import { batchError, isAnswered, runBatch, SILENT, toolCallsIn } from './batch.js'
 import { HttpSession, type HttpShared } from './http-session.js'
 import { HttpSessions } from './http-sessions.js'
@@ -266,5 +266,5 @@ const isStreamed = (
   if (!TALKATIVE.has(message.method) || !takes.events) return false
   const { roots, sampling, elicitation } = session.uplink.capabilities
   const isInteractive = roots !== undefined || sampling !== undefined || elicitation !== undefined
-  return isInteractive || (message.named === undefined && tokenOf(message.params) !== undefined)
+  return isInteractive || tokenIn(metaOf(message)) !== undefined
 }

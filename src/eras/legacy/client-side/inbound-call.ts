@@ -7,8 +7,8 @@ import { type Answer, answerOf, type Outcome } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 import { isLegacyRevision, type LegacyRevision } from '../../../model/revision.js'
 import type { ReplyStream } from '../../../rpc/host.js'
-import { encodeProgress, tokenOf } from '../../../rpc/progress-token.js'
-import { encodeError, encodeNotification, frameResult, type Message } from '../../../wire/jsonrpc.js'
+import { encodeProgress, tokenIn } from '../../../rpc/progress-token.js'
+import { encodeError, encodeNotification, frameResult, type Message, metaOf } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { encodeEnd, encodeFault, projectError } from '../errors.js'
 import { projectOnce } from '../project/messages.js'
@@ -54,15 +54,16 @@ export class InboundCall implements Call {
     session: Session,
   ) {
     const { id, method, params, named } = request
+    const meta = metaOf(request)
     this.client = session
     this.caller = session.caller
     this.method = method
     this.params = params
-    this.named = named
+    this.named = meta === undefined ? named : undefined
     this.replies = replies
     this.id = id
     this.#key = key
-    this.#token = named === undefined ? tokenOf(params) : undefined
+    this.#token = tokenIn(meta)
     this.#session = session
     this.wantsProgress = this.#token !== undefined
   }

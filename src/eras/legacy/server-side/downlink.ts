@@ -1,5 +1,5 @@
 import { Fault } from '../../../kernel/faults.js'
-import { type JsonText, rawText, textMember, withMember } from '../../../kernel/json/text.js'
+import { type JsonText, memberOf, rawText, textMember, withMember } from '../../../kernel/json/text.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type {
   CallSink,
@@ -15,7 +15,7 @@ import type { ServerFacts } from '../../../model/peer.js'
 import { type LegacyRevision, NEWEST_LEGACY } from '../../../model/revision.js'
 import { bareFaultText, errorText, RPC_CODES } from '../../../model/rpc-error.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
-import { tokenOf } from '../../../rpc/progress-token.js'
+import { tokenIn } from '../../../rpc/progress-token.js'
 import { idKey } from '../../../wire/jsonrpc.js'
 import { cancelledKey, methodNotFound } from '../../protocol.js'
 import type { LegacyFacts } from '../initialize-params.js'
@@ -207,7 +207,7 @@ class PushedServerRequest implements ServerRequest {
     this.method = method
     this.params = params
     this.about = about
-    this.#token = tokenOf(params)
+    this.#token = tokenIn(params && memberOf(params, '_meta'))
     this.wantsProgress = this.#token !== undefined
     this.#replies = replies
   }

@@ -162,11 +162,7 @@ export class ModernClients {
   }
 }
 
-/** JSON contains no NUL, so that keys are unambiguous. */
-const keyOf = (
-  { principal, scopes, view = '', workspace = '' }: Caller,
-  { declared, info }: Envelope,
-): string => {
+const keyOf = ({ principal, scopes, view = '', workspace = '' }: Caller, { sender }: Envelope): string => {
   const who = scopes === undefined ? principal : `${principal}\0${JSON.stringify([...scopes].sort())}`
-  return [who, view, workspace, declared.toString('latin1'), info?.toString('latin1') ?? ''].join('\0')
+  return `${who}\0${view}\0${workspace}\0${sender}`
 }

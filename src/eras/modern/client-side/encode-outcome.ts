@@ -3,6 +3,7 @@ import {
   type JsonText,
   memberOf,
   objectText,
+  oneLine,
   rawText,
   textMember,
   textOf,
@@ -48,7 +49,9 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
   const { id, method } = asked
   switch (outcome.kind) {
     case 'result':
-      return resultText(outcome.result, outcome.hints, asked, identity)
+      return outcome.isPlain === true && method === 'tools/call'
+        ? plainText(outcome.result, id, identity)
+        : resultText(outcome.result, outcome.hints, asked, identity)
     case 'input':
       return mayNeedInput(method)
         ? { frame: encodeResult(id, encodeInput(outcome.result, identity)), status: OK }
@@ -83,6 +86,13 @@ const errorResponse = (id: JsonText, error: JsonText, stage: Stage): Response =>
 
 const encodeInput = (result: JsonText, identity: JsonText): JsonText =>
   stamped(result, { type: 'input_required', identity })
+
+/** As `resultText` for what holds none of the members that a result is given, without copying it. */
+const plainText = (result: JsonText, id: JsonText, identity: JsonText): Response => {
+  const { head, body } = frameResult(id, result)
+  const stamp = `,"resultType":"complete","_meta":{"${META.serverInfo}":${oneLine(identity).toString('latin1')}}}}`
+  return { frame: { head, body: body.subarray(0, -1), tail: stamp }, status: OK }
+}
 
 const resultText = (
   result: JsonText,

@@ -1,16 +1,14 @@
 import type { RenewCaller } from '../../../kernel/caller.js'
-import { at } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { type Link, LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { ListenerOptions, ScopeChallenge } from '../../../rpc/host.js'
 import { refuse, refuseForScopes } from '../../../rpc/http/errors.js'
-import { tokenOf } from '../../../rpc/progress-token.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
 import type { AcceptedTypes, HttpExchange, HttpResponder, HttpStream } from '../../../wire/http.js'
-import type { Message } from '../../../wire/jsonrpc.js'
+import { type Message, metaOf } from '../../../wire/jsonrpc.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
-import { META } from '../../protocol.js'
+import { readEnvelope } from '../envelope.js'
 import { LISTEN } from './encode-outcome.js'
 import type { Ending, Replies } from './inbound-call.js'
 import { ModernUplink, type RequestMessage } from './uplink.js'
@@ -67,13 +65,12 @@ export class ModernHttpListener {
 }
 
 /** A stream where notifications were asked for, as far as the client accepts it. */
-const formOf = ({ method, params }: RequestMessage, takes: AcceptedTypes): AnswerForm => {
+const formOf = (message: RequestMessage, takes: AcceptedTypes): AnswerForm => {
   if (!takes.events) return 'json'
   if (!takes.json) return 'stream'
-  const wantsMore =
-    method === LISTEN ||
-    tokenOf(params) !== undefined ||
-    (params !== undefined && at(params, '_meta', META.logLevel) !== undefined)
+  const check = readEnvelope(metaOf(message))
+  const said = check.is === 'fine' ? check.envelope : undefined
+  const wantsMore = message.method === LISTEN || said?.token !== undefined || said?.logLevel !== undefined
   return wantsMore ? 'stream' : 'json-first'
 }
 

@@ -7,7 +7,7 @@ import type { LogLevel } from '../../../model/log-level.js'
 import { failed, type Outcome, resulted } from '../../../model/outcome.js'
 import { Progress } from '../../../model/progress.js'
 import { statusOfFull } from '../../../rpc/http/errors.js'
-import { encodeProgress, tokenOf } from '../../../rpc/progress-token.js'
+import { encodeProgress } from '../../../rpc/progress-token.js'
 import { encodeNotification } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { LISTEN_NOTIFICATIONS } from '../methods.js'
@@ -27,7 +27,10 @@ const EMPTY = rawText('{}')
 export interface InboundRequest extends RequestFacts {
   readonly client: ModernClient
   readonly caller: Caller
+  readonly named?: string | undefined
   readonly logLevel: LogLevel | undefined
+  /** The progress token. */
+  readonly token?: JsonText | undefined
   readonly replies: Replies
   readonly arrival: Call['arrival']
   /** The `Implementation` object that results are signed with. */
@@ -42,6 +45,7 @@ export class InboundCall implements Call {
   readonly caller: Caller
   readonly method: string
   params: JsonText | undefined
+  named: string | undefined
   readonly wantsProgress: boolean
   readonly logLevel: LogLevel | undefined
   onCancel: ((reason: CancelReason) => void) | undefined
@@ -55,7 +59,6 @@ export class InboundCall implements Call {
   trace: CallTrace | undefined
   onOver: OnOver | undefined
   readonly #request: InboundRequest
-  readonly #token: JsonText | undefined
   #isOver = false
 
   constructor(request: InboundRequest) {
@@ -63,10 +66,10 @@ export class InboundCall implements Call {
     this.caller = request.caller
     this.method = request.method
     this.params = request.params
+    this.named = request.named
     this.logLevel = request.logLevel
     this.#request = request
-    this.#token = tokenOf(request.params)
-    this.wantsProgress = this.#token !== undefined
+    this.wantsProgress = request.token !== undefined
     this.client.openCalls += 1
   }
 
@@ -79,10 +82,11 @@ export class InboundCall implements Call {
   }
 
   progress(progress: Progress): void {
-    if (this.#isOver || this.#token === undefined) return
+    const { token } = this.#request
+    if (this.#isOver || token === undefined) return
     const params = projectMeta(progress.params)
     const known = params === progress.params ? progress : new Progress(params)
-    this.#request.replies.send(encodeProgress(known, this.#token), true)
+    this.#request.replies.send(encodeProgress(known, token), true)
   }
 
   notify(method: string, params: JsonText | undefined): void {

@@ -1,13 +1,13 @@
 import { type Caller, hasEnded, mayTheSame, type RenewCaller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
-import { type JsonText, textMember, textOf } from '../../../kernel/json/text.js'
+import { type JsonText, textMember, textOf, withoutMember } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { UNCACHED } from '../../../model/cache-hints.js'
 import type { Arrival } from '../../../model/links.js'
 import { type ListenerOptions, REVOKED } from '../../../rpc/host.js'
 import { statusOfFull } from '../../../rpc/http/errors.js'
-import type { Message } from '../../../wire/jsonrpc.js'
+import { type Message, metaOf } from '../../../wire/jsonrpc.js'
 import { cancelledKey } from '../../protocol.js'
 import { type Envelope, readEnvelope } from '../envelope.js'
 import { encodeFault, headerMismatch } from '../errors.js'
@@ -141,12 +141,12 @@ export class ModernUplink {
 
   /** Checks the envelope, the headers, the method, in this order. Throws a Fault. */
   #check(message: RequestMessage, context: RequestContext): Envelope | undefined {
-    const { method, params } = message
-    const check = readEnvelope(params)
+    const { method } = message
+    const check = readEnvelope(metaOf(message))
     if (check.is === 'malformed') throw check.fault
     const headers = context.arrival?.headers
     const schema = headers && this.#schemaOf(message, context.caller, check.envelope)
-    const mismatch = headers && checkHeaders(headers, method, params, schema)
+    const mismatch = headers && checkHeaders(headers, message, schema)
     if (mismatch !== undefined) {
       this.#refuse(message, context, headerMismatch(mismatch))
       return undefined
@@ -164,11 +164,15 @@ export class ModernUplink {
     envelope: Envelope,
   ): InboundCall {
     const { id, method, params } = message
+    // What describes the client is for this hop: most servers are sent the rest as it is.
+    const named = envelope.isAll ? message.named : undefined
     const client = this.#clientOf(caller, envelope)
     const call = new InboundCall({
       id,
       method,
-      params,
+      params: named === undefined ? params : params && withoutMember(params, '_meta'),
+      named,
+      token: envelope.token,
       declared: envelope.declared,
       client,
       caller,
@@ -204,8 +208,10 @@ export class ModernUplink {
   }
 
   /** The schema that the client may have read `x-mcp-header` annotations from. */
-  #schemaOf({ method, params }: RequestMessage, caller: Caller, envelope: Envelope): JsonText | undefined {
-    const name = method === 'tools/call' && params !== undefined ? textMember(params, 'name') : undefined
+  #schemaOf(message: RequestMessage, caller: Caller, envelope: Envelope): JsonText | undefined {
+    const { method, params, named } = message
+    if (method !== 'tools/call' || params === undefined) return undefined
+    const name = named ?? textMember(params, 'name')
     if (name === undefined) return undefined
     return this.#options.handler.toolSchema(this.#clientOf(caller, envelope), name)
   }

@@ -1,15 +1,19 @@
 import { Fault } from '../../../kernel/faults.js'
 import {
   elementsOf,
+  isEmpty,
   type JsonText,
   kindOf,
   memberOf,
+  membersOf,
   objectText,
   some,
   stringOf,
   textMember,
   textOf,
+  withoutMembers,
 } from '../../../kernel/json/text.js'
+import { plainKind } from '../../../model/content.js'
 import type {
   CallSink,
   CancelReason,
@@ -23,7 +27,7 @@ import type { Progress } from '../../../model/progress.js'
 import { errorCode, repairError } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { withToken } from '../../../rpc/progress-token.js'
-import { MODERN_CODES, MODERN_REVISION } from '../../protocol.js'
+import { META, MODERN_CODES, MODERN_REVISION } from '../../protocol.js'
 import { requestParams } from '../envelope.js'
 import { mayNeedInput } from '../methods.js'
 import { projectRequest } from '../project/messages.js'
@@ -79,11 +83,13 @@ export class OutboundCall implements CallSink, DownstreamCall {
 
   start(): void {
     const { conversation, identity } = this.#context
-    const { method, params, wantsProgress } = this.#request
+    const { method, params, isBare, wantsProgress } = this.#request
     this.id = conversation.nextId()
+    const known = isBare === true ? params : projectRequest(params)
+    const enveloped = requestParams(known, identity, this.#request)
     const token = wantsProgress ? textOf(this.id) : undefined
-    const enveloped = requestParams(projectRequest(params), identity, this.#request)
-    conversation.request(this.id, method, withToken(enveloped, token), this)
+    const whole = isBare === true && !wantsProgress ? enveloped : withToken(enveloped, token)
+    conversation.request(this.id, method, whole, this)
   }
 
   cancel(reason: CancelReason): void {
@@ -146,7 +152,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
   /** A server's outcome as the neutral model has it, readable by any client. */
   #decoded(outcome: Outcome): Outcome {
     const { server } = this.#context
-    const { method, followsTasks } = this.#request
+    const { method } = this.#request
     if (outcome.kind === 'error') {
       return { kind: 'error', error: repairError(outcome.error, server), revision: MODERN_REVISION, server }
     }
@@ -155,6 +161,12 @@ export class OutboundCall implements CallSink, DownstreamCall {
     if (kindOf(result) !== 'object') {
       return badAnswer(server, `Server ${server} answered ${method} with something that is no object`)
     }
+    return (method === 'tools/call' ? plainResult(result) : undefined) ?? this.#typed(result)
+  }
+
+  #typed(result: JsonText): Outcome {
+    const { server } = this.#context
+    const { method, followsTasks } = this.#request
     switch (readResultType(result)) {
       case 'complete':
       case 'absent':
@@ -220,6 +232,24 @@ export class OutboundCall implements CallSink, DownstreamCall {
     })
   }
 }
+
+/** A tool result that is nothing but texts, once what each hop says anew is taken from it. */
+const plainResult = (result: JsonText): Outcome | undefined => {
+  let [types, isStrange] = [0, false]
+  const bare = withoutMembers(result, at => {
+    const isType = at.keyIs('resultType')
+    if (isType) types += 1
+    if (isType) isStrange ||= !at.valueIs('"complete"')
+    else if (at.keyIs('_meta')) isStrange ||= !holdsOnlyServer(at.value)
+    else return false
+    return true
+  })
+  const kind = types > 1 || isStrange ? undefined : plainKind(bare)
+  return kind && { kind: 'result', result: bare, isPlain: true, isError: kind === 'error' }
+}
+
+const holdsOnlyServer = (meta: JsonText): boolean =>
+  kindOf(meta) === 'object' && !isEmpty(meta) && !some(membersOf(meta), ({ key }) => key !== META.serverInfo)
 
 interface PagePosition {
   readonly cursor: JsonText

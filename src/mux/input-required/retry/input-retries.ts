@@ -60,10 +60,10 @@ export class InputRetries {
 
   /** Reads what a request brings back, which for most is nothing. Throws a Fault for a foreign state. */
   read(call: Call): Retry | undefined {
-    const { params, client, method } = call
+    const { params, named, client, method } = call
     if (client.serverRequests !== 'returned' || params === undefined || !mayNeedInput(method))
       return undefined
-    if (!mayHold(params, ...QUOTED)) return undefined
+    if (named !== undefined || !mayHold(params, ...QUOTED)) return undefined
     const [responses, state] = KEYS.map(key => memberOf(params, key))
     if (responses === undefined && state === undefined) return undefined
     if (repeatedKey(params, KEY_SET) !== undefined) throw invalidState()

@@ -16,7 +16,7 @@ const envelope = (info?: object, capabilities: object = {}): Envelope => {
     'io.modelcontextprotocol/clientCapabilities': capabilities,
     ...(info !== undefined && { 'io.modelcontextprotocol/clientInfo': info }),
   }
-  const check = readEnvelope(textOf({ _meta }))
+  const check = readEnvelope(textOf(_meta))
   if (check.is !== 'fine') throw check.fault
   return check.envelope
 }

@@ -55,6 +55,15 @@ t.test('every result says that it is complete and who answered, and all else sta
     t.equal(encoded(result(before), asked(method)), `200 {"id":1,"result":${after}}`)
 })
 
+t.test('a result that is known to be texts alone says the same', async t => {
+  const texts = '{"content":[{"type":"text","text":"é"}],\n"isError":true }'
+  const written = encoded({ kind: 'result', result: rawText(texts), isPlain: true }, asked('tools/call'))
+  t.equal(
+    written,
+    `200 {"id":1,"result":${texts.replace('\n', ' ').slice(0, -1)},"resultType":"complete",${STAMP}}}`,
+  )
+})
+
 t.test('what no modern client knows is taken away or said otherwise', async t => {
   const before =
     '{"content":[{"type":"odd"}],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}'

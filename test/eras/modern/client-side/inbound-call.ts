@@ -22,7 +22,7 @@ const start = (
   const endings: Ending[] = []
   const cancels: (string | undefined)[] = []
   const text = textOf({ ...params, _meta: { ...ENVELOPE, ...meta } })
-  const check = readEnvelope(text)
+  const check = readEnvelope(textOf({ ...ENVELOPE, ...meta }))
   if (check.is !== 'fine') throw check.fault
   const { envelope } = check
   const client = new ModernClients(
@@ -40,6 +40,7 @@ const start = (
     client,
     caller: LOCAL,
     logLevel: envelope.logLevel,
+    token: envelope.token,
     arrival: undefined,
     identity: () => rawText('{"name":"proxy","version":"1"}'),
     replies: {

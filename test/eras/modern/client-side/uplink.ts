@@ -74,6 +74,19 @@ t.test('a request that names its version and what it can be asked is handed on a
   t.same(heard.frames[0]?.result?.['_meta'], { 'io.modelcontextprotocol/serverInfo': IDENTITY })
 })
 
+t.test('what describes the client goes no further, unless there is more beside it', async t => {
+  const { handler, send } = start()
+  const passed = (meta: object): [string | undefined, string | undefined] => {
+    send({ id: 1, method: 'tools/call', params: { name: 'x', _meta: meta, arguments: { a: 1 } } })
+    return [handler.last.params?.toString(), handler.last.named]
+  }
+  t.same(passed(ENVELOPE), ['{"name":"x","arguments":{"a":1}}', 'x'])
+  for (const more of [{ progressToken: 1 }, { traceparent: '00-a-b-01' }]) {
+    const meta = { ...ENVELOPE, ...more }
+    t.same(passed(meta), [`{"name":"x","_meta":${JSON.stringify(meta)},"arguments":{"a":1}}`, undefined])
+  }
+})
+
 t.test('the level of log messages goes with each request', async t => {
   const { handler, send } = start()
   send(modern(1, 'tools/call', { name: 'x' }, { 'io.modelcontextprotocol/logLevel': 'warning' }))

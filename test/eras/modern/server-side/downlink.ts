@@ -79,7 +79,7 @@ t.test('progress runs under a token of this hop, and only if it is wanted', asyn
   server.say({ method: 'notifications/progress', params: { progressToken: 2, progress: 0.5 } })
   server.say({ id: 1, result: { resultType: 'complete', content: [] } })
   server.say({ method: 'notifications/progress', params: { progressToken: 1, progress: 1 } })
-  t.same(wanted.ends, ['{"progressToken":1,"progress":0.5}', 'result {"resultType":"complete","content":[]}'])
+  t.same(wanted.ends, ['{"progressToken":1,"progress":0.5}', 'result {"content":[]}'])
   t.same(unwanted.ends, ['{"progressToken":2,"progress":0.5}'])
 })
 
@@ -134,6 +134,22 @@ t.test('a result is told by its kind', async t => {
       'result {"resultType":"complete","content":[],"n":1e400}',
     ],
     ['tools/call', '{"content":[]}', 'result {"content":[]}'],
+    // What each hop says anew is not passed on with texts.
+    [
+      'tools/call',
+      `{"resultType":"complete","_meta":{"${key('serverInfo')}":{}},"content":[{"type":"text","text":"a"}]}`,
+      'result {"content":[{"type":"text","text":"a"}]}',
+    ],
+    [
+      'tools/call',
+      '{"isError":true,"content":[],"resultType":"complete"}',
+      'result {"isError":true,"content":[]}',
+    ],
+    ...['{"a":1}', '{}', `{"${key('serverInfo')}":{},"a":1}`, '7'].map((meta): [string, string, string] => [
+      'tools/call',
+      `{"content":[],"resultType":"complete","_meta":${meta}}`,
+      `result {"content":[],"resultType":"complete","_meta":${meta}}`,
+    ]),
     [
       'tools/call',
       '{"resultType":"input_required","requestState":"s"}',

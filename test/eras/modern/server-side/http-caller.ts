@@ -148,7 +148,7 @@ t.test(
     t.equal(again.headers['Mcp-Param-Zone'], 'a')
     again.json({ result: { resultType: 'complete', content: [] } })
     await settled()
-    t.same(ends, ['result {"resultType":"complete","content":[]}'])
+    t.same(ends, ['result {"content":[]}'])
     t.same(heard, ['notifications/tools/list_changed'], 'others hear that the tool is another one')
   },
 )
