@@ -7,6 +7,8 @@ interface BenchTool {
   readonly title?: string
   readonly description: string
   readonly arguments: readonly string[]
+  /** The values that its arguments name to choose among. */
+  readonly choices?: readonly string[]
 }
 
 interface BenchServer {
@@ -91,11 +93,14 @@ export class SearchBenchmark {
 
 const indexOf = (tools: readonly BenchTool[], about: string): ToolIndex =>
   new ToolIndex(
-    tools.map(({ name, title, description, arguments: given }) => ({
+    tools.map(({ name, title, description, arguments: given, choices = [] }) => ({
       name,
       title,
       description,
-      schema: { properties: Object.fromEntries(given.map(argument => [argument, {}])) },
+      schema: {
+        enum: choices,
+        properties: Object.fromEntries(given.map(argument => [argument, {}])),
+      },
     })),
     about,
   )

@@ -1,3 +1,4 @@
+import { MORE_SAYINGS } from './more-sayings.js'
 import { SAYINGS } from './sayings.js'
 import { wordsOf } from './words.js'
 
@@ -174,7 +175,7 @@ const phrases = (): ReadonlyMap<string, readonly Phrase[]> => {
         group.flatMap(other => (other === words ? [] : other)),
         1,
       )
-  for (const [meant, said] of SAYINGS.split(';').map(line => line.split(':')))
+  for (const [meant, said] of `${SAYINGS};${MORE_SAYINGS}`.split(';').map(line => line.split(':')))
     for (const words of lists(said ?? '')) put(words, wordsOf(meant ?? ''), SAYING)
   const byFirst = new Map<string, Phrase[]>()
   for (const [key, kin] of all) {

@@ -21,10 +21,10 @@ const EVERYDAY = 0.6
 const NEIGHBOURS = { count: 3, share: 0.15 }
 /** How soon places stop to count when rankings are fused. */
 const FUSED_PLACES = 10
-/** How much the best place among several wordings counts, the next best, and so on. */
-const FUSED_SHARES = [1, 0.7, 0.4, 0.2, 0.1]
+/** How much the best place among several wordings counts, the next best, and so on: two count most. */
+const FUSED_SHARES = [1, 1, 0.8, 0.6, 0.4]
 /** The wording that a tool has every word of counts so much more than one that no tool has a word of. */
-const SURE = { more: 16, power: 6 }
+const SURE = { more: 100, power: 6 }
 /** The places of a ranking that can matter when several are fused. */
 const DEPTH = 50
 

@@ -24,6 +24,7 @@ const FIELDS = {
   sentence: { weight: 1.5, b: 0.6, usual: 9 },
   description: { weight: 0.5, b: 0.75, usual: 25 },
   arguments: { weight: 0.5, b: 0.75, usual: 8 },
+  choices: { weight: 0.5, b: 0.75, usual: 8 },
   explained: { weight: 0.25, b: 0.75, usual: 30 },
 } as const satisfies Record<string, Field>
 
@@ -31,6 +32,9 @@ const FIELDS = {
 const DEPTH = 3
 /** The most arguments of a tool that are read. */
 const ARGUMENTS_MAX = 100
+/** The most values to choose among that are read of an argument. */
+const CHOICES_MAX = 40
+const CHOICE_CHARS = 64
 /** The most characters of a text that are read: peers wrote it. */
 const TEXT_CHARS = 1500
 
@@ -88,6 +92,8 @@ const weightsOf = (tool: SearchedTool, server: readonly string[]): ReadonlyMap<s
   add(wordsOf(sentence), FIELDS.sentence)
   add(wordsOf(rest), FIELDS.description)
   add(wordsOf(args.names.join(' ')), FIELDS.arguments)
+  // What a tool for many things can do is often said by the values of its `action` alone.
+  add(wordsOf(args.choices.join(' ')), FIELDS.choices)
   add(wordsOf(args.texts.join(' ')), FIELDS.explained)
   return weights
 }
@@ -100,6 +106,7 @@ const sentencesOf = (text: string): readonly [first: string, rest: string] => {
 const argumentsOf = (schema: unknown) => {
   const names: string[] = []
   const texts: string[] = []
+  const choices: string[] = []
   let chars = 0
   const visit = (value: unknown, depth: number): void => {
     if (!isObject(value) || depth > DEPTH) return
@@ -114,9 +121,19 @@ const argumentsOf = (schema: unknown) => {
         texts.push(text.slice(0, TEXT_CHARS - chars))
         chars += text.length
       }
+      choices.push(...choicesOf(inner))
       visit(inner, depth + 1)
     }
   }
+  choices.push(...choicesOf(schema))
   visit(schema, 1)
-  return { names, texts }
+  return { names, texts, choices }
+}
+
+const choicesOf = (schema: unknown): readonly string[] => {
+  const values = isObject(schema) ? schema['enum'] : undefined
+  if (!Array.isArray(values)) return []
+  return values
+    .slice(0, CHOICES_MAX)
+    .flatMap((value: unknown) => (typeof value === 'string' ? value.slice(0, CHOICE_CHARS) : []))
 }

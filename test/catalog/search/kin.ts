@@ -5,9 +5,9 @@ import { wordsOf } from '../../../src/catalog/search/words.js'
 const kinOf = (text: string) => withKin(wordsOf(text))
 
 t.test('a word brings those that people use in its place', t => {
-  const kin = kinOf('delete repo')
+  const kin = kinOf('delete codebase')
   t.ok(kin.get('delet')?.has('remov'))
-  t.ok(kin.get('repo')?.has('repositori'))
+  t.ok(kin.get('codebas')?.has('repositori'))
   t.notOk(kin.get('delet')?.has('delet'))
   t.end()
 })

@@ -7,14 +7,15 @@ const heldOut = intents.filter(intent => intent.heldOut === true)
 
 // What is there is 0.02 better at most: a greater loss fails.
 const FLOORS = [
-  { asked: 'all', wording: 'model', withAlso: false, first: 0.94, five: 0.98 },
-  { asked: 'all', wording: 'model', withAlso: true, first: 0.94, five: 0.98 },
-  { asked: 'all', wording: 'plain', withAlso: false, first: 0.275, five: 0.555 },
-  { asked: 'all', wording: 'plain', withAlso: true, first: 0.745, five: 0.935 },
-  { asked: 'all', wording: 'short', withAlso: false, first: 0.435, five: 0.73 },
-  { asked: 'held out', wording: 'model', withAlso: false, first: 0.98, five: 0.98 },
-  { asked: 'held out', wording: 'plain', withAlso: false, first: 0.105, five: 0.35 },
-  { asked: 'held out', wording: 'plain', withAlso: true, first: 0.75, five: 0.94 },
+  { asked: 'all', wording: 'model', withAlso: false, first: 0.92, five: 0.975 },
+  { asked: 'all', wording: 'model', withAlso: true, first: 0.93, five: 0.98 },
+  { asked: 'all', wording: 'plain', withAlso: false, first: 0.21, five: 0.47 },
+  { asked: 'all', wording: 'plain', withAlso: true, first: 0.675, five: 0.905 },
+  { asked: 'all', wording: 'short', withAlso: false, first: 0.375, five: 0.67 },
+  { asked: 'held out', wording: 'model', withAlso: false, first: 0.94, five: 0.98 },
+  { asked: 'held out', wording: 'plain', withAlso: false, first: 0.04, five: 0.21 },
+  { asked: 'held out', wording: 'plain', withAlso: true, first: 0.635, five: 0.89 },
+  { asked: 'held out', wording: 'short', withAlso: false, first: 0.345, five: 0.645 },
 ] as const
 
 for (const { asked, wording, withAlso, first, five } of FLOORS) {
@@ -34,16 +35,13 @@ t.test('exact questions are answered no worse with other wordings, also those no
   t.end()
 })
 
-t.test(
-  'the benchmark has its questions, a third of them held out, and each names tools that are there',
-  t => {
-    t.ok(intents.length >= 160)
-    t.ok(heldOut.length >= intents.length / 3)
-    const known = new Set(benchmark.names)
-    t.strictSame(
-      intents.flatMap(({ tools }) => tools.filter(tool => !known.has(tool))),
-      [],
-    )
-    t.end()
-  },
-)
+t.test('the benchmark has its questions, many of them held out, and each names tools that are there', t => {
+  t.ok(intents.length >= 160)
+  t.ok(heldOut.length >= 120)
+  const known = new Set(benchmark.names)
+  t.strictSame(
+    intents.flatMap(({ tools }) => tools.filter(tool => !known.has(tool))),
+    [],
+  )
+  t.end()
+})

@@ -81,6 +81,15 @@ t.test('equals are in the order of their names, and no more are given than were 
   t.end()
 })
 
+t.test('what a tool for many things can do is found by the values of its arguments', t => {
+  const action = { enum: ['archive', 'rename', 7, null] }
+  const many = tool('repo_write', 'Write operations.', { properties: { action } })
+  const ask = ranking(['x', [many, tool('repo_read', 'Read operations.')]])
+  t.equal(ask('archive the repository')[0], 'x/repo_write')
+  t.strictSame(ask('archive'), ['x/repo_write'])
+  t.end()
+})
+
 t.test('arguments are read to their third depth, and a schema may be anything', t => {
   const nest = (depth: number): object =>
     depth === 0 ? {} : { properties: { [`level${'abcd'[depth]}`]: nest(depth - 1) } }

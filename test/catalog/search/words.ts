@@ -1,11 +1,15 @@
 import t from 'tap'
-import { stemOf, wordsOf } from '../../../src/catalog/search/words.js'
+import { stemOf } from '../../../src/catalog/search/stem.js'
+import { wordsOf } from '../../../src/catalog/search/words.js'
 
 t.test('names are split at capitals, signs and digits', t => {
   t.strictSame(wordsOf('getFileContents'), ['get', 'fil', 'content'])
   t.strictSame(wordsOf('list_pull-requests2'), ['list', 'pull', 'request', '2'])
   t.strictSame(wordsOf('HTTPServer'), ['http', 'server'])
   t.strictSame(wordsOf('openPRs'), ['open', 'pr'])
+  t.strictSame(wordsOf('my to-do list, e-mail'), ['todo', 'list', 'email'])
+  t.strictSame(wordsOf('convert-to-double'), ['convert', 'doubl'])
+  t.strictSame(wordsOf('größe to-dos'), ['größ', 'todo'])
   t.end()
 })
 
@@ -18,9 +22,21 @@ t.test('a word is found in each of its forms', t => {
     ['process', 'processes', 'processing'],
     ['stop', 'stopped', 'stopping'],
     ['add', 'added', 'adding'],
+    ['install', 'installs', 'installation'],
+    ['remove', 'removed', 'removal'],
+    ['deploy', 'deployment'],
+    ['similar', 'similarity'],
+    ['available', 'availability'],
+    ['automatic', 'automatically'],
+    ['perform', 'performance'],
+    ['organize', 'organise', 'organization', 'organisations', 'org'],
+    ['color', 'colour', 'colours'],
+    ['repository', 'repo', 'repos'],
+    ['documentation', 'document', 'docs'],
   ])
     t.equal(new Set(forms.map(stemOf)).size, 1, forms.join(' '))
-  for (const word of ['string', 'status', 'need', 'embed', 'action']) t.equal(stemOf(word), word)
+  for (const word of ['string', 'status', 'need', 'embed', 'action', 'comment', 'hour', 'element'])
+    t.equal(stemOf(word), word)
   t.end()
 })
 
