@@ -29,6 +29,8 @@ export type Answer =
   | {
       readonly kind: 'fault'
       readonly fault: Fault
+      /** What its client reads in place of the fault's message, where that must not be masked. */
+      readonly words?: string | undefined
       /** By which its client can ask why; set where it is encoded for one. */
       errorId?: string | undefined
     }

@@ -11,6 +11,7 @@ import {
   withAt,
   withMember,
 } from '../kernel/json/text.js'
+import { sanitizeLine } from '../kernel/mask.js'
 
 // Errors of servers are edited as text, so that what need not change stays as it came.
 
@@ -52,7 +53,8 @@ export const errorText = (code: number, message: string, data?: unknown): JsonTe
 
 /** An error of ours for a client: `data.errorId` is what `mcp-proxy why` explains. */
 export const ownErrorText = (code: number, message: string, data: object = {}): JsonText =>
-  errorText(code, message, { ...data, errorId: newErrorId(code, message) })
+  // Words and addresses of servers may stand in it, and what is kept of it is shown.
+  errorText(code, message, { ...data, errorId: newErrorId(code, sanitizeLine(message)) })
 
 /** Faults whose message ends in the id of the error: many clients show nothing else. */
 const NAMED: ReadonlySet<FaultCode> = new Set([
@@ -60,7 +62,7 @@ const NAMED: ReadonlySet<FaultCode> = new Set([
 ])
 
 /**
- * Encodes a fault under `code` for a client, with the id of the error. Faults that a retry may heal carry
+ * Encodes a fault under `code` for a client, in `words`, with the id of the error. Faults that a retry may heal carry
  * `data.reason` (the fault's own, else its code), which tells a server that is down from one that answered
  * with an error.
  */
@@ -68,8 +70,9 @@ export const faultText = (
   fault: Fault,
   code: number = RPC_CODES[fault.code],
   errorId: string = newErrorId(code, fault.message, fault.code),
+  words: string = fault.message,
 ): JsonText => {
-  const message = NAMED.has(fault.code) ? `${fault.message} (${errorId})` : fault.message
+  const message = NAMED.has(fault.code) ? `${words} (${errorId})` : words
   return errorText(code, message, { ...dataOf(fault), errorId })
 }
 

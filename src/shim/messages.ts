@@ -1,3 +1,4 @@
+import { newErrorId } from '../kernel/error-ids.js'
 import {
   type JsonText,
   memberOf,
@@ -40,9 +41,19 @@ const messagesIn = (found: Classified): readonly Message[] => {
 export const textIn = (object: JsonText | undefined, name: string): string | undefined =>
   object && stringOf(memberOf(object, name))
 
-/** The error that ends a request in place of a daemon that is not there. */
-export const lostError = (id: JsonText, message: string, data: object): Buffer =>
-  encodeError(id, textOf({ code: -32603, message, data }))
+const INTERNAL = -32603
+
+/**
+ * The error that ends a request in place of a daemon that is not there. Its id is of a run that no daemon
+ * knows, so `mcp-proxy why` says no more than that.
+ */
+export const lostError = (id: JsonText, message: string, data: object): Buffer => {
+  const errorId = newErrorId(INTERNAL, message)
+  return encodeError(
+    id,
+    textOf({ code: INTERNAL, message: `${message} (${errorId})`, data: { ...data, errorId } }),
+  )
+}
 
 /** Tells the client that a question is no longer asked. */
 export const withdrawal = (id: JsonText): Buffer =>

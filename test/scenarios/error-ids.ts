@@ -9,10 +9,12 @@ import { encodeFault as modernFault } from '../../src/eras/modern/errors.js'
 import { isErrorId } from '../../src/kernel/error-ids.js'
 import { Fault, type FaultCode } from '../../src/kernel/faults.js'
 import { valueOf } from '../../src/kernel/json/text.js'
+import { createPersonalToken, tokenHash } from '../../src/kernel/personal-token.js'
 import { RPC_CODES } from '../../src/model/rpc-error.js'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { hello, NEWEST } from '../support/era/codec.js'
 import { until } from '../support/processes.js'
+import { startAuthorized } from '../support/proxy/authorized.js'
 import { configFile, rawServer, runHere, startBin, tiny } from '../support/proxy/start.js'
 import { listenFor } from '../support/server/plain-http-server.js'
 
@@ -88,6 +90,32 @@ const overSocket = async ({ url }: Started, ...lines: readonly string[]): Promis
   })
 }
 
+/** What a client posts, and what is said to it on its stream of HTTP+SSE (2024-11-05). */
+const overSse = async ({ url }: Started, ...bodies: readonly string[]): Promise<Loose> => {
+  const abort = new AbortController()
+  const { body } = await fetch(new URL('/sse', url), {
+    headers: { accept: 'text/event-stream' },
+    signal: abort.signal,
+  })
+  let said = ''
+  try {
+    for await (const chunk of body ?? []) {
+      said += Buffer.from(chunk as Uint8Array).toString()
+      const endpoint = /^data: (\/.*)$/m.exec(said)?.[1]
+      while (endpoint !== undefined && bodies.length > 0) {
+        const [next, ...rest] = bodies
+        bodies = rest
+        await fetch(new URL(endpoint, url), { method: 'POST', headers: JSON_TYPES, body: next })
+      }
+      const error = /^data: (.*"error".*)$/m.exec(said)?.[1]
+      if (error !== undefined) return JSON.parse(error)
+    }
+    throw new Error('closed without an error')
+  } finally {
+    abort.abort()
+  }
+}
+
 const HELLO = JSON.stringify({ jsonrpc: '2.0', id: 'hello', method: 'initialize', params: hello(NEWEST) })
 const line = (method: string, more: object = {}) => JSON.stringify({ jsonrpc: '2.0', id: 1, method, ...more })
 
@@ -142,6 +170,13 @@ const ROWS: Readonly<Record<string, (started: Started) => Promise<Loose>>> = {
   'ws: a method that there is not': started => overSocket(started, HELLO, line('no/such')),
   'ws: a server that does not start': started =>
     overSocket(started, HELLO, line('tools/call', { params: { name: 'dead__echo' } })),
+  'sse: a method that there is not': started => overSse(started, HELLO, line('no/such')),
+  'sse: a tool that there is not': started =>
+    overSse(started, HELLO, line('tools/call', { params: { name: 'raw__nobody' } })),
+  'sse: a server that does not start': started =>
+    overSse(started, HELLO, line('tools/call', { params: { name: 'dead__echo' } })),
+  'sse: a session that there is not': ({ url }) =>
+    posted(new URL('/messages?sessionId=nobody', url).href, line('ping')),
 }
 
 t.test('each error of ours that a client reads has an id, by which why finds it', async t => {
@@ -193,4 +228,25 @@ t.test('stdio: what is refused has an id that the verb finds', async t => {
     })
   proxy.child.stdin?.end()
   await proxy.exited
+})
+
+t.test('an error about a login names its server and its call, and keeps no address to sign in at', async t => {
+  const started = await start(t)
+  const { error } = await called(started, 'login__echo')
+  t.match(error.message, /or open http.*\/oauth\/connect\/.{16}/, 'the client is told where')
+  const found = await started.why(error.data.errorId)
+  t.match(found, { server: 'login', own: 'login__echo', error: { fault: 'unauthorized', method: 'tools/call' } })
+  t.match(found.mend, 'mcp-proxy auth login login')
+  t.notMatch(JSON.stringify(found), /oauth\/connect\/\w/)
+})
+
+t.test('a credential that is refused is refused over HTTP alone, without an id', async t => {
+  const { initialize } = await startAuthorized(t, {
+    people: { alice: { tokens: [{ hash: `sha256:${tokenHash(createPersonalToken())}` }] } },
+  })
+  for (const token of [undefined, 'wrong', createPersonalToken()]) {
+    const { status, text } = await initialize(token)
+    t.match({ status, ...JSON.parse(text) }, { status: 401, error: String, error_description: String })
+    t.notMatch(text, /jsonrpc|errorId/)
+  }
 })

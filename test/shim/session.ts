@@ -10,7 +10,7 @@ interface Message {
   readonly method?: string
   readonly params?: { readonly [key: string]: unknown }
   readonly result?: object
-  readonly error?: { readonly message: string; readonly data: { readonly reason: string } }
+  readonly error?: { readonly message: string; readonly data: { readonly reason: string; readonly errorId?: string } }
 }
 
 /** One end of a stream of lines. */
@@ -293,7 +293,7 @@ t.test('without a daemon requests are refused after a while, and served again by
   const error = {
     code: -32603,
     message: /could not be started/,
-    data: { reason: 'proxy_lost', doctor: 'D041' },
+    data: { reason: 'proxy_lost', doctor: 'D041', errorId: /^[a-z0-9]{4}-[a-z0-9]+$/ },
   }
   t.match(heard.slice(1), [
     { id: 1, error },
@@ -303,6 +303,9 @@ t.test('without a daemon requests are refused after a while, and served again by
   send({ id: 3, method: 'ping' })
   await until(() => heard.length === 4, 'an error at once')
   t.match(heard[3], { id: 3, error })
+  const refused = heard.slice(1).map(message => [message.error?.data.errorId, message.error?.message])
+  for (const [id, message] of refused) t.match(message, `(${id})`, 'the message ends in its id')
+  t.equal(new Set(refused.map(([id]) => id)).size, 3, 'each has its own')
   await until(() => next.length > 0, 'another attempt')
   next.shift()?.(new Error('still nobody'))
   const second = daemon()

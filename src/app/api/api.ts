@@ -168,7 +168,7 @@ const contentOf = (answer: Answer): object => {
     case 'error':
       return { error: valueOf(answer.error) }
     case 'fault':
-      return { error: valueOf(faultText(answer.fault, undefined, answer.errorId)) }
+      return { error: valueOf(faultText(answer.fault, undefined, answer.errorId, answer.words)) }
   }
 }
 

@@ -58,7 +58,7 @@ const ofError = ({ router }: Inside, query: string): Why | undefined => {
   }
   const words = query.startsWith(`${RUN}-`)
     ? 'it is not among the last 1,000 errors of this run'
-    : `it is of another run: the errors of this one begin with ${RUN}-`
+    : `it is of another run, or of mcp-proxy connect, which answers while there is no proxy; those of this run begin with ${RUN}-`
   return { ...base, verdict: 'unknown', answered: false, causes: [{ verdict: 'unknown', words }] }
 }
 

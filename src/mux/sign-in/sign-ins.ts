@@ -3,13 +3,13 @@ import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { Deferred } from '../../kernel/async/deferred.js'
 import type { Principal } from '../../kernel/caller.js'
-import type { Fault } from '../../kernel/faults.js'
+import { Fault } from '../../kernel/faults.js'
 import { arrayText, objectText, textOf } from '../../kernel/json/text.js'
 import { textBlock } from '../../model/content.js'
 import type { Call, Client } from '../../model/links.js'
 import { type LoginReason, loginReasonOf } from '../../model/login.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
-import { ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
+import { ownErrorText } from '../../model/rpc-error.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import type { Server } from '../../peers/server.js'
 import { stillWanted } from '../calls/call-events.js'
@@ -122,7 +122,7 @@ export class SignIns {
     return link === undefined
       ? failed(fault)
       : // The address would be masked in a fault.
-        errorWith(`${fault.message}, or open ${link.url}`, fault)
+        { kind: 'fault', fault, words: `${fault.message}, or open ${link.url}` }
   }
 
   #serverOf(call: Call, { data }: Fault): Server | undefined {
@@ -156,8 +156,10 @@ export class SignIns {
     }
     if (method === 'tools/call')
       return noInput(method, `${what}, then ask again: ${url}   (${minutes} minutes)`, name)
-    const words = `Server ${name} needs a login: open ${url}`
-    return { kind: 'error', error: ownErrorText(RPC_CODES.internal, words, { server: name, reason, url }) }
+    const fault = new Fault('unauthorized', `Server ${name} needs a login`, {
+      data: { server: name, reason, url },
+    })
+    return { kind: 'fault', fault, words: `${fault.message}: open ${url}` }
   }
 
   #show(id: string, client?: Client): void {
@@ -168,11 +170,6 @@ export class SignIns {
     if (oldest !== undefined && this.#shown.size > SHOWN_MAX) this.#shown.delete(oldest)
   }
 }
-
-const errorWith = (words: string, { data }: Fault): Outcome => ({
-  kind: 'error',
-  error: ownErrorText(RPC_CODES.internal, words, data),
-})
 
 const noPage = ({ name }: Server): string =>
   `Server ${name} needs a login, and this proxy has no page for it here: run \`mcp-proxy auth login ${name}\``
