@@ -103,7 +103,7 @@ const overSse = async ({ url }: Started, ...bodies: readonly string[]): Promise<
       said += Buffer.from(chunk as Uint8Array).toString()
       const endpoint = /^data: (\/.*)$/m.exec(said)?.[1]
       while (endpoint !== undefined && bodies.length > 0) {
-        const [next, ...rest] = bodies
+        const [next = '', ...rest] = bodies
         bodies = rest
         await fetch(new URL(endpoint, url), { method: 'POST', headers: JSON_TYPES, body: next })
       }
