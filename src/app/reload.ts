@@ -24,6 +24,8 @@ export interface ConfigStatus {
   readonly lastReload: ReloadResult | undefined
   /** How many problems the file had when it was read last. */
   readonly problems: ProblemCounts
+  /** The servers that the file switches off; absent if there are none. */
+  readonly disabled?: readonly string[]
 }
 
 interface ProblemCounts {
@@ -57,6 +59,7 @@ export class Reloader {
   /** A digest of the text that was read last, or why there was none. */
   #seen: string | undefined
   #found: readonly Problem[]
+  #disabled: readonly string[]
   #generation = 1
   #loadedAt = now()
   #last: ReloadResult | undefined
@@ -69,6 +72,7 @@ export class Reloader {
     this.#options = options
     this.#knownErrors = errorsOf(options.loaded.problems)
     this.#found = options.loaded.problems
+    this.#disabled = switchedOff(options.loaded)
   }
 
   /** What was wrong with the file when it was read last. */
@@ -78,8 +82,14 @@ export class Reloader {
 
   get status(): ConfigStatus {
     const { file } = this.#options
-    const problems = countsOf(this.#found)
-    return { file, generation: this.#generation, loadedAt: this.#loadedAt, lastReload: this.#last, problems }
+    return {
+      file,
+      generation: this.#generation,
+      loadedAt: this.#loadedAt,
+      lastReload: this.#last,
+      problems: countsOf(this.#found),
+      ...(this.#disabled.length > 0 && { disabled: this.#disabled }),
+    }
   }
 
   /** Watches the file, and checks whether it has changed since it was read. */
@@ -160,6 +170,7 @@ export class Reloader {
     }
     const hasChanged = !isNothing(diff)
     const { needRestart } = diff
+    this.#disabled = switchedOff(loaded)
     if (isFirst && !hasChanged && needRestart.length === 0) return
     this.#knownErrors = errorsOf(loaded.problems)
     this.#last = { result: 'ok', at: now(), ...diff }
@@ -213,6 +224,9 @@ const digestOf = (text: string): string => createHash('sha256').update(text).dig
 
 /** An error without its place, since lines move. */
 const errorOf = ({ key, message }: Problem): string => `${key}\0${message}`
+
+const switchedOff = ({ disabled }: Loaded): readonly string[] =>
+  disabled.flatMap(({ name, why }) => (why === 'disabled' ? [name] : []))
 
 const countsOf = (problems: readonly Problem[]): ProblemCounts => {
   const errors = problems.filter(({ severity }) => severity === 'error')

@@ -103,7 +103,7 @@ t.test('each way in which a server can be wrong has its word and its command', a
     t.match(troubles(status(), servers([server(more)])), [{ about: 'github', kind, command }], kind)
   for (const fine of ['ready', 'idle', 'draining', 'starting'] as const)
     t.same(troubles(status(), servers([server({ state: fine })])), [], fine)
-  t.match(troubles(undefined, servers([{ name: "it's", state: 'disabled' }])), [
+  t.match(troubles(undefined, servers([{ name: "it's", state: 'disabled', where: 'here' }])), [
     { kind: 'disabled', command: String.raw`mcp-proxy enable 'it'\''s'` },
   ])
 })
@@ -148,7 +148,7 @@ t.test('only what matters is said aloud', async t => {
   const failed = state({ servers: servers([server({ state: 'failed' }), server({ name: 'new' })]) })
   t.equal(newsBetween(one, failed), 'github has failed')
   t.equal(
-    newsBetween(failed, state({ servers: servers([{ name: 'github', state: 'disabled' }]) })),
+    newsBetween(failed, state({ servers: servers([{ name: 'github', state: 'disabled', where: 'here' }]) })),
     'github is switched off',
   )
 })

@@ -80,7 +80,7 @@ t.test('every view says what there is, and nothing of it is markup', async t => 
         lastFault: { id: 'abcd-1', message: MARKUP, at: '' },
         stderr: [MARKUP],
       }),
-      { name: MARKUP, state: 'disabled' },
+      { name: MARKUP, state: 'disabled', where: 'here' },
     ]),
   }
   const rows: readonly (readonly [hash: string, says: RegExp])[] = [
@@ -185,7 +185,7 @@ t.test('a sparkline has a sentence, and a server its words', async t => {
   t.equal(sentenceOf(slots()), 'No calls in the last ten minutes')
   t.match(render(<Sparkline slots={slots(12, 2)} />), /role="img" aria-label="12 calls.*M117 24v-24/s)
   t.equal(
-    perMinute(allSlots(servers([server(), server({ name: 'b' }), { name: 'c', state: 'disabled' }]))),
+    perMinute(allSlots(servers([server(), server({ name: 'b' }), { name: 'c', state: 'disabled', where: 'here' }]))),
     6,
   )
   t.equal(listWords(server()), '3 tools, 1 resource')

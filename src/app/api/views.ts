@@ -36,7 +36,9 @@ export const serversView = (inside: Inside) => {
       slots: history?.slotsOf(status.name)?.read(nowMs) ?? [],
     }
   })
-  const disabled = [...inside.disabled()].map(name => ({ name, state: 'disabled' as const }))
+  const off = (names: Iterable<string>, where: 'file' | 'here') =>
+    [...names].map(name => ({ name, state: 'disabled' as const, where }))
+  const disabled = [...off(inside.disabled(), 'here'), ...off(inside.configStatus?.()?.disabled ?? [], 'file')]
   return {
     version: 1,
     slotMs: 10_000,

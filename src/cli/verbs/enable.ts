@@ -1,4 +1,5 @@
 import { print, say } from '../output/output.js'
+import { askRunning, chooseRunning } from '../running.js'
 import { configOption, defineVerb, EXIT, jsonOption } from '../verb.js'
 import { entryOf, openOwn } from './own-server.js'
 
@@ -21,11 +22,19 @@ const toggle = (isDisabled: boolean) => {
       const { own, files } = await openOwn(config)
       const { toggled, writeOwnFile } = await import('../../setup/own-file.js')
       const isWritten = await writeOwnFile(files, own, toggled(name, entryOf(own, name, verb), isDisabled))
+      // One that was switched off on the page only is on in the file.
+      if (!isDisabled && !isWritten) await enableRunning(own.file.state.path, name)
       if (json) print(JSON.stringify({ version: 1, name, disabled: isDisabled, changed: isWritten }))
       else say(`${name} is ${isWritten ? '' : 'already '}${verb}d`)
       return EXIT.ok
     },
   })
+}
+
+const enableRunning = async (file: string, name: string): Promise<void> => {
+  const { one } = await chooseRunning(file)
+  if (one === undefined) return
+  await askRunning(one, `/v1/servers/${encodeURIComponent(name)}/enable`, '{}').catch(() => undefined)
 }
 
 export const enable = toggle(false)

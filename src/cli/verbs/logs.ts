@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { createColors } from 'picocolors'
 import { print, say } from '../output/output.js'
 import { stdoutLook } from '../output/table.js'
@@ -37,12 +38,42 @@ export const logs = defineVerb({
       return EXIT.ok
     }
     query.set('follow', '')
-    const { stream } = await followRunning(one, `/v1/logs?${query.toString()}`)
-    await showLines(stream, show)
+    await followLog(async sinceMs => {
+      if (sinceMs !== undefined) query.set('since', String(sinceMs))
+      const { config: file = '' } = one
+      const now = sinceMs === undefined ? one : await theRunning(file)
+      return (await followRunning(now, `/v1/logs?${query.toString()}`)).stream
+    }, show)
     say('mcp-proxy: the proxy has ended')
     return EXIT.ok
   },
 })
+
+/** How long the next proxy may take to come. */
+const NEXT_MS = 10_000
+const POLL_MS = 250
+
+/**
+ * Shows the lines of a log as they come, and goes on with the next proxy if one comes soon after this one:
+ * daemons are started again by their clients. `open` gets the time from which on lines are new, but for the
+ * first time.
+ */
+export const followLog = async (
+  open: (sinceMs: number | undefined) => Promise<Socket>,
+  show: (line: string) => void,
+): Promise<void> => {
+  let stream: Socket | undefined = await open(undefined)
+  while (stream !== undefined) {
+    await showLines(stream, show)
+    const endedMs = Date.now()
+    stream = undefined
+    while (stream === undefined && Date.now() - endedMs < NEXT_MS) {
+      await delay(POLL_MS)
+      stream = await open(endedMs).catch(() => undefined)
+    }
+    if (stream !== undefined) say('mcp-proxy: the next proxy goes on')
+  }
+}
 
 const aboutWords = (server: string | undefined): string =>
   server === undefined ? '' : `; mcp-proxy why ${server} says whether there is such a server`
@@ -56,7 +87,7 @@ export const linePrinter = (isJson: boolean) => {
 }
 
 /** Shows the lines that come on a stream, and resolves when it has ended. */
-export const showLines = (stream: Socket, show: (line: string) => void): Promise<void> => {
+const showLines = (stream: Socket, show: (line: string) => void): Promise<void> => {
   let rest = ''
   stream.setEncoding('utf8')
   stream.on('data', (chunk: string) => {

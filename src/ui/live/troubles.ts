@@ -35,13 +35,16 @@ const REMARKS: Readonly<Record<ServerRemark['kind'], string>> = {
   limit: 'why',
 }
 
-const commandFor = (verb: string, name: string): string => `mcp-proxy ${verb} ${quoted(name)}`
+/** A command about a server. */
+export const commandFor = (verb: string, name: string): string => `mcp-proxy ${verb} ${quoted(name)}`
 
 /** What is wrong with a server; the worst first. */
 export const troublesOf = (server: AnyServer): readonly Trouble[] => {
   const { name } = server
   const about = { about: name, href: hrefOf('servers', name) }
   if (!isOn(server)) {
+    // Whoever wrote that into the file meant it.
+    if (server.where === 'file') return []
     const words = 'it is switched off until the file changes'
     return [{ ...about, level: 'odd', kind: 'disabled', words, command: commandFor('enable', name) }]
   }
@@ -52,7 +55,8 @@ export const troublesOf = (server: AnyServer): readonly Trouble[] => {
     }),
   )
   const absence = absenceOf(server)
-  return absence === undefined ? remarks : [{ ...about, level: 'bad', ...absence }, ...remarks]
+  if (absence === undefined) return remarks
+  return [{ ...about, level: 'bad', ...absence }, ...remarks.filter(({ kind }) => kind !== absence.kind)]
 }
 
 /** States in which a server can be called. */

@@ -32,7 +32,11 @@ export const age = (value: number): string => {
 export const many = (value: number, word: string): string =>
   `${count(value)} ${word}${value === 1 ? '' : 's'}`
 
+/** The time of a day; with the day, unless that is today. */
 export const clockTime = (iso: string): string => {
   const at = new Date(iso)
-  return Number.isNaN(at.getTime()) ? iso : at.toLocaleTimeString('en-GB')
+  if (Number.isNaN(at.getTime())) return iso
+  const time = at.toLocaleTimeString('en-GB')
+  if (at.toDateString() === new Date().toDateString()) return time
+  return `${at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })} ${time.slice(0, 5)}`
 }

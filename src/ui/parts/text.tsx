@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
+import { hrefOf, type ViewName } from '../live/route.js'
 import { bytes } from './format.js'
 
 const FIRST = 2000
@@ -39,6 +40,13 @@ export const Command = ({ text }: { readonly text: string }) => {
     </span>
   )
 }
+
+/** The way back from one thing to all of its kind. */
+export const Path = ({ view, title }: { readonly view: ViewName; readonly title: string }) => (
+  <p class="path">
+    <a href={hrefOf(view)}>{title}</a> ›
+  </p>
+)
 
 /** What is shown where there is nothing to show. */
 export const Empty = ({

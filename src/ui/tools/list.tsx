@@ -38,7 +38,7 @@ const COLUMNS: readonly Column<ToolRow>[] = [
         {!name.endsWith(own) && <span class="muted"> › {own.slice(0, SEARCHED)}</span>}
       </span>
     ),
-    width: 'minmax(5rem, 2.5fr)',
+    ...{ width: 'minmax(5rem, 2.5fr)', isWide: true },
   },
   {
     head: 'Description',

@@ -1,8 +1,8 @@
+import type { Why } from '../../app/api/why.js'
 import type { ToolView } from '../../app/api/views.js'
-import { hrefOf } from '../live/route.js'
 import { useLoad } from '../parts/load.js'
-import { LongText } from '../parts/text.js'
-import { WhyOf } from '../parts/why.js'
+import { LongText, Path } from '../parts/text.js'
+import { Verdict } from '../parts/why.js'
 import { asSchema, isRecord } from './drafts.js'
 import { TryForm } from './try-form.js'
 
@@ -21,17 +21,22 @@ export const hintsOf = (annotations: unknown): readonly string[] =>
     return [value ? yes : no]
   })
 
+/** Verdicts on a name that no tool is listed under. */
+const UNSEEN: readonly string[] = ['hidden', 'broken', 'unknown', 'cut-off', 'list-not-read']
+
 /** One tool: what became of its name, what it says of itself, and a form to try it. */
 export const Tool = ({ name }: { readonly name: string }) => {
-  const { value } = useLoad<ToolView>(`tools/${encodeURIComponent(name)}`)
+  const path = encodeURIComponent(name)
+  const { value: verdict, why } = useLoad<Why>(`why?q=${path}`)
+  // Nobody asks for what is not there: the browser would call that an error.
+  const isListed = verdict?.kind === 'tool' && verdict.own !== undefined && !UNSEEN.includes(verdict.verdict)
+  const { value } = useLoad<ToolView>(isListed ? `tools/${path}` : undefined)
   const tool = isRecord(value?.tool) ? value.tool : {}
   const { description, annotations, inputSchema } = tool
   const hints = hintsOf(annotations)
   return (
     <>
-      <p class="path">
-        <a href={hrefOf('tools')}>Tools</a> ›
-      </p>
+      <Path view="tools" title="Tools" />
       <h2 class="name">{name}</h2>
       {typeof description === 'string' && (
         <p class="prose">
@@ -41,7 +46,7 @@ export const Tool = ({ name }: { readonly name: string }) => {
       {hints.length > 0 && <p class="muted">The server says: {hints.join(', ')}.</p>}
       <section aria-labelledby="why">
         <h3 id="why">Why</h3>
-        <WhyOf query={name} />
+        {verdict === undefined ? <p class="muted">{why ?? '…'}</p> : <Verdict why={verdict} />}
       </section>
       {value !== undefined && (
         <section aria-labelledby="trying">

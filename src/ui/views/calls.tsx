@@ -17,13 +17,13 @@ const COLUMNS: readonly Column<PastCall>[] = [
         {name ?? method}
       </span>
     ),
-    width: 'minmax(8rem, 3fr)',
+    width: 'minmax(6rem, 3fr)',
   },
-  { head: 'Outcome', cell: ({ outcome }) => <Lamp word={outcome} />, width: 'minmax(7rem, 1fr)' },
-  { head: 'Took', cell: call => ms(call.ms), width: '5rem', isNumber: true },
+  { head: 'Outcome', cell: ({ outcome }) => <Lamp word={outcome} />, width: 'minmax(6.5rem, 1fr)' },
+  { head: 'Took', cell: call => ms(call.ms), width: '4.5rem', isNumber: true },
   { head: 'Method', cell: ({ method }) => method, width: 'minmax(0, 1fr)', isWide: true },
   { head: 'Client', cell: ({ client }) => client, width: '4rem', isNumber: true, isWide: true },
-  { head: 'At', cell: ({ at }) => clockTime(at), width: '5.5rem', isWide: true },
+  { head: 'At', cell: ({ at }) => clockTime(at), width: '6.5rem', isWide: true },
   {
     head: 'Error',
     cell: ({ errorId }) => (errorId === undefined ? '' : <a href={hrefOf('errors', errorId)}>{errorId}</a>),

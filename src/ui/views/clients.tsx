@@ -1,6 +1,7 @@
 import type { ClientsView } from '../../app/api/views.js'
 import { hrefOf } from '../live/route.js'
 import type { PageState } from '../live/state.js'
+import { bytes } from '../parts/format.js'
 import { type Column, Table } from '../parts/table.js'
 import { Command, Empty } from '../parts/text.js'
 
@@ -24,7 +25,7 @@ const COLUMNS: readonly Column<ClientRow>[] = [
         {name || `client ${id}`} <span class="muted">{version}</span>
       </span>
     ),
-    width: 'minmax(8rem, 2fr)',
+    width: 'minmax(7rem, 2fr)',
   },
   { head: 'Number', cell: ({ id }) => id, width: '4rem', isNumber: true, isWide: true },
   {
@@ -34,8 +35,13 @@ const COLUMNS: readonly Column<ClientRow>[] = [
   },
   { head: 'Revision', cell: ({ revision }) => revision, width: '6rem', isWide: true },
   { head: 'Principal', cell: ({ principal }) => principal, width: 'minmax(0, 0.6fr)', isWide: true },
-  { head: 'Tools', cell: toolsOf, width: 'minmax(6rem, 3fr)' },
-  { head: 'Under way', cell: ({ calls }) => (calls === 0 ? '–' : calls), width: '5.5rem', isNumber: true },
+  { head: 'Tools', cell: toolsOf, width: 'minmax(6rem, 3fr)', isWide: true },
+  {
+    head: 'Unread',
+    cell: ({ queuedBytes }) => (queuedBytes === 0 ? '–' : bytes(queuedBytes)),
+    ...{ width: '4.5rem', isNumber: true },
+  },
+  { head: 'Under way', cell: ({ calls }) => (calls === 0 ? '–' : calls), width: '5rem', isNumber: true },
 ]
 
 /** The clients, by what they say of themselves. */

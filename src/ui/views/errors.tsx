@@ -4,13 +4,13 @@ import type { KeptError, PageState } from '../live/state.js'
 import { type Fact, Facts } from '../parts/facts.js'
 import { clockTime, many, ms } from '../parts/format.js'
 import { type Column, Table } from '../parts/table.js'
-import { Command, Empty, LongText } from '../parts/text.js'
+import { Command, Empty, LongText, Path } from '../parts/text.js'
 import { WhyOf } from '../parts/why.js'
 import { Filter } from './filter.js'
 
 const COLUMNS: readonly Column<KeptError>[] = [
   { head: 'Id', cell: ({ id }) => id, width: '6.5rem' },
-  { head: 'At', cell: ({ at }) => clockTime(at), width: '5.5rem', isWide: true },
+  { head: 'At', cell: ({ at }) => clockTime(at), width: '6.5rem', isWide: true },
   { head: 'Server', cell: ({ server = '–' }) => server, width: 'minmax(4rem, 1fr)', isWide: true },
   {
     head: 'Called',
@@ -65,9 +65,7 @@ export const ErrorOf = ({ state, id }: { readonly state: PageState; readonly id:
   const error = state.errors?.find(one => one.id === id)
   return (
     <>
-      <p class="path">
-        <a href={hrefOf('errors')}>Errors</a> ›
-      </p>
+      <Path view="errors" title="Errors" />
       <h2 class="name">{id}</h2>
       {error !== undefined && (
         <>

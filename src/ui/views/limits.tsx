@@ -23,17 +23,17 @@ export const limitRows = ({ config, status, now, statusAt }: PageState): readonl
 }
 
 const COLUMNS: readonly Column<LimitRow>[] = [
-  { head: 'Limit', cell: ({ name }) => <span class="name">{name}</span>, width: 'minmax(8rem, 2fr)' },
+  { head: 'Limit', cell: ({ name }) => <span class="name">{name}</span>, width: 'minmax(7rem, 1.5fr)' },
   {
     head: 'At most',
     cell: ({ value }) => (typeof value === 'number' ? count(value) : value),
-    width: 'minmax(7rem, 1fr)',
+    width: 'minmax(5.5rem, 1fr)',
     isNumber: true,
   },
   {
     head: 'Reached',
     cell: ({ hits }) => (hits === 0 ? '–' : <Lamp word="odd" show={`${count(hits)} ×`} />),
-    width: '6rem',
+    width: '4.5rem',
     isNumber: true,
   },
   {

@@ -6,6 +6,8 @@ import { LongText } from '../parts/text.js'
 /** As many lines are read at first, and kept. */
 const FIRST = 200
 const KEPT = 500
+/** After so long a log that was lost is read again. */
+const RETRY_MS = 5000
 
 export interface LogLine {
   readonly key: string
@@ -49,24 +51,33 @@ export const Log = ({ server, last }: { readonly server: string; readonly last: 
   useEffect(() => {
     const abort = new AbortController()
     let [waiting, frame]: [LogLine[], number] = [[], 0]
+    let isAnew = false
+    let retry: ReturnType<typeof setTimeout> | undefined
     const flush = (): void => {
-      const fresh = waiting
-      ;[waiting, frame] = [[], 0]
-      setLines(before => [...before, ...fresh].slice(-KEPT))
+      const [fresh, wasAnew] = [waiting, isAnew]
+      ;[waiting, frame, isAnew] = [[], 0, false]
+      setLines(before => [...(wasAnew ? [] : before), ...fresh].slice(-KEPT))
     }
-    follow(
-      `logs?server=${encodeURIComponent(server)}&tail=${FIRST}`,
-      ({ data, id }) => {
-        waiting.push(logLine(id ?? '', data))
-        if (waiting.length > KEPT) waiting.shift()
-        if (frame === 0) frame = requestAnimationFrame(flush)
-      },
-      { signal: abort.signal },
-    )
-      .catch(() => undefined)
-      .finally(() => abort.signal.aborted || setOver(true))
+    // A proxy that was restarted tells its own log from the beginning.
+    const read = async (): Promise<void> => {
+      isAnew = true
+      await follow(
+        `logs?server=${encodeURIComponent(server)}&tail=${FIRST}`,
+        ({ data, id }) => {
+          waiting.push(logLine(id ?? '', data))
+          if (waiting.length > KEPT) waiting.shift()
+          if (frame === 0) frame = requestAnimationFrame(flush)
+        },
+        { signal: abort.signal },
+      ).catch(() => undefined)
+      if (abort.signal.aborted) return
+      setOver(true)
+      retry = setTimeout(() => void read(), RETRY_MS)
+    }
+    void read()
     return () => {
       abort.abort()
+      clearTimeout(retry)
       cancelAnimationFrame(frame)
     }
   }, [server])

@@ -1,13 +1,13 @@
 import { change } from '../live/api.js'
 import { hrefOf } from '../live/route.js'
 import { isOn, type PageState, type ServerView, stateMsOf } from '../live/state.js'
-import { troublesOf } from '../live/troubles.js'
+import { commandFor, troublesOf } from '../live/troubles.js'
 import { Action } from '../parts/dialog.js'
 import { type Fact, Facts } from '../parts/facts.js'
 import { age, bytes, count, many, ms } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
 import { Sparkline } from '../parts/sparkline.js'
-import { Empty } from '../parts/text.js'
+import { Command, Empty, Path } from '../parts/text.js'
 import { WhyOf } from '../parts/why.js'
 import { Log } from './log.js'
 import { TroubleList } from './trouble-list.js'
@@ -63,16 +63,17 @@ export const Server = ({ state, name }: { readonly state: PageState; readonly na
   if (state.servers === undefined) return <p class="muted">Reading …</p>
   if (server === undefined)
     return (
-      <Empty title={`No server is called ${name}`}>
-        <WhyOf query={name} />
-      </Empty>
+      <>
+        <Path view="servers" title="Servers" />
+        <Empty title={`No server is called ${name}`}>
+          <WhyOf query={name} />
+        </Empty>
+      </>
     )
   const isRunning = isOn(server)
   return (
     <>
-      <p class="path">
-        <a href={hrefOf('servers')}>Servers</a> ›
-      </p>
+      <Path view="servers" title="Servers" />
       <div class="head-row">
         <h2 class="name">{name}</h2>
         {isRunning && (
@@ -90,10 +91,17 @@ export const Server = ({ state, name }: { readonly state: PageState; readonly na
             act={post(name, 'disable')}
           />
         ) : (
-          <Action label="Enable" act={post(name, 'enable')} />
+          server.where === 'here' && <Action label="Enable" act={post(name, 'enable')} />
         )}
       </div>
-      <TroubleList all={troublesOf(server)} isOwn />
+      {!isRunning && server.where === 'file' ? (
+        <>
+          <WhyOf query={name} />
+          <Command text={commandFor('enable', name)} />
+        </>
+      ) : (
+        <TroubleList all={troublesOf(server)} isOwn />
+      )}
       {isRunning && (
         <section aria-labelledby="facts">
           <h3 id="facts">Facts</h3>

@@ -6,9 +6,14 @@ import { configFile, runHere, startBin, tiny } from '../../support/proxy/start.j
 
 const DIES = { command: process.execPath, args: ['-e', "console.error('out of luck'); process.exit(3)"] }
 
-const start = async (t: Test) => {
-  const servers = { one: { ...tiny(), tools: { deny: ['fa*'] } }, dies: DIES }
-  const file = configFile(t, servers, { startupWait: '60s' })
+const start = async (
+  t: Test,
+  file = configFile(
+    t,
+    { one: { ...tiny(), tools: { deny: ['fa*'] } }, dies: DIES },
+    { startupWait: '60s' },
+  ),
+) => {
   const proxy = startBin(t, ['serve', '--config', file, '--port', '0'])
   const url = (await proxy.line(/listening/)).split(' ').at(-1) ?? ''
   const client = new RawClient(url)
@@ -79,7 +84,13 @@ t.test('logs print what was said, about one server and of late, and go on as lin
   const following = startBin(t, ['logs', '-f', '--config', file])
   await following.line(/server is ready/)
   proxy.child.kill('SIGTERM')
-  t.equal(await following.exited, 0)
+  await proxy.exited
+  const { proxy: next, client } = await start(t, file)
+  await client.call(1, 'one__echo')
+  await until(() => following.out.match(/server is ready/g)?.length === 2, 'the lines of the next proxy')
+  t.match(following.err, /the next proxy goes on/)
+  next.child.kill('SIGTERM')
+  t.equal(await following.exited, 0, 'nobody came any more')
   t.match(following.err, /the proxy has ended/)
   t.match(await logs(), { code: 4, err: /no proxy of this user runs here/ })
 })

@@ -7,7 +7,7 @@ import { isNobody } from '../../../shim/place.js'
 import { print, say } from '../../output/output.js'
 import { stdoutLook, tableText } from '../../output/table.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, textOption } from '../../verb.js'
-import { linePrinter, showLines, spanMs } from '../logs.js'
+import { followLog, linePrinter, spanMs } from '../logs.js'
 import { jsonStatus, parseStatus, shown, spanText } from '../status.js'
 import { daemonPlace, wedged } from './place.js'
 
@@ -120,11 +120,13 @@ export const logs = defineVerb({
     const show = linePrinter(json)
     for (const line of writtenLines(place.log)) if (isWanted(line, filter)) show(line)
     if (!isFollowed) return EXIT.ok
-    const query = new URLSearchParams({ follow: '', since: String(Date.now()) })
+    const query = new URLSearchParams({ follow: '' })
     if (server !== undefined) query.set('server', server)
     if (level !== undefined) query.set('level', level)
-    const { stream } = await follow(asking(place), `/v1/logs?${query.toString()}`)
-    await showLines(stream, show)
+    await followLog(async (sinceMs = Date.now()) => {
+      query.set('since', String(sinceMs))
+      return (await follow(asking(place), `/v1/logs?${query.toString()}`)).stream
+    }, show)
     say('mcp-proxy: the daemon has ended')
     return EXIT.ok
   },
