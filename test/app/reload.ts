@@ -98,6 +98,17 @@ t.test('a good file is applied, and counted if it changed something', async t =>
   t.equal(bench.onReloaded.length, 2)
 })
 
+t.test('what the file switches off is told, as long as it does', async t => {
+  const bench = await Bench.on(t, { ...ONE, off: { command: 'x', disabled: true } })
+  t.same(bench.reloader.status.disabled, ['off'])
+  bench.write(TWO)
+  await bench.reload()
+  t.equal(bench.reloader.status.disabled, undefined)
+  bench.write({ ...TWO, gone: { command: 'x', enabled: false }, wrong: { command: 5 } })
+  await bench.reload()
+  t.equal(bench.reloader.status.disabled, undefined, 'a file that is refused switches nothing off')
+})
+
 t.test(
   'the first look says nothing if nothing has happened since the start, else it is a reload',
   async t => {

@@ -1,10 +1,14 @@
+import { readFile } from 'node:fs/promises'
+import { request } from 'node:http'
 import t, { type Test } from 'tap'
 import { KeptLines } from '../../src/app/control/kept-lines.js'
 import { createLogger } from '../../src/app/logger.js'
 import { createProxy } from '../../src/app/proxy.js'
 import { parseConfig } from '../../src/config/parse.js'
+import { createPersonalToken, tokenHash } from '../../src/kernel/personal-token.js'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
+import { startAuthorized } from '../support/proxy/authorized.js'
 import { rawServer, tiny } from '../support/proxy/start.js'
 
 const setUp = async (t: Test, mcpServers: object, more: object = {}) => {
@@ -69,39 +73,101 @@ t.test('a code lets a page in once, with a cookie that no script reads', async t
   t.same(both.map(({ status }) => status).sort(), [200, 401], 'two at once')
 })
 
-t.test('nobody else is let in on any path', async t => {
-  const { send, origin, page } = await setUp(t, { a: tiny() })
-  const other = 'http://127.0.0.1:9'
-  const gets = [
-    'status',
-    'servers',
-    'tools',
-    'clients',
-    'calls',
-    'config',
-    'errors',
-    'why?q=a',
-    'events',
-    'logs',
+const GETS = [
+  ...['status', 'servers', 'tools', 'tools/a__echo', 'clients', 'calls', 'config', 'errors', 'why?q=a'],
+  ...['events', 'logs'],
+]
+const POSTS = ['servers/a/restart', 'servers/a/disable', 'servers/a/enable', 'call', 'reload', 'login']
+
+t.test('the routes of these tests are all that there are', async t => {
+  const source = await readFile('src/app/api/api.ts', 'utf8')
+  const routes = [...source.matchAll(/'(GET|POST) \/([\w/*]+)'/g)].map(
+    ([, method, path]) => `${method} ${path}`,
+  )
+  const known = [
+    ...GETS.map(path => `GET ${path.replace('a__echo', '*').replace(/\?.*/, '')}`),
+    ...POSTS.map(path => `POST ${path.replace('/a/', '/*/')}`),
   ]
-  for (const path of gets) {
-    t.equal((await send(path)).status, 403, `${path} without anything`)
-    t.equal((await send(path, { headers: { 'x-mcp-proxy': '1' } })).status, 401, `${path} without a cookie`)
-    const forged = { ...page, cookie: `${page.cookie}x` }
-    t.equal((await send(path, { headers: forged })).status, 401, `${path} with another cookie`)
-    const foreign = await send(path, { headers: { ...page, origin: other } })
-    t.equal(foreign.status, 403, `${path} from another port`)
-    t.equal(foreign.headers.get('access-control-allow-origin'), null)
-  }
-  for (const path of ['servers/a/restart', 'servers/a/disable', 'servers/a/enable', 'call', 'reload']) {
-    t.equal((await send(path, { method: 'POST', headers: page })).status, 403, `${path} without an origin`)
-    const bare = { cookie: page.cookie, origin }
-    t.equal((await send(path, { method: 'POST', headers: bare })).status, 403, `${path} without the header`)
+  t.ok(routes.length > 10)
+  for (const route of routes) t.ok(known.includes(route), route)
+})
+
+t.test('nobody else is let in on any path, and nothing happens', async t => {
+  const { proxy, send, origin, page } = await setUp(t, { a: { ...tiny(), start: 'eager' } })
+  const pid = () => proxy.status().servers.find(({ name }) => name === 'a')?.pids[0]
+  await until(() => proxy.status().servers[0]?.state === 'ready', 'the server')
+  const before = pid()
+  const other = 'http://127.0.0.1:9'
+  const foreignHost = (path: string, method: string): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const headers = { ...page, origin: 'http://evil.example', host: 'evil.example' }
+      request(`${origin}/api/v1/${path}`, { method, headers }, response => {
+        response.resume()
+        resolve(response.statusCode ?? 0)
+      })
+        .on('error', reject)
+        .end()
+    })
+  for (const [method, path] of [
+    ...GETS.map(path => ['GET', path] as const),
+    ...POSTS.map(path => ['POST', path] as const),
+  ]) {
+    const isPost = method === 'POST'
+    const status = async (headers: Record<string, string>): Promise<number> => {
+      const abort = new AbortController()
+      const response = await send(path, { method, headers, signal: abort.signal })
+      t.equal(response.headers.get('access-control-allow-origin'), null)
+      abort.abort()
+      return response.status
+    }
+    const own = isPost ? { origin } : {}
+    t.equal(await status({}), 403, `${path} without anything`)
+    t.equal(await status({ 'x-mcp-proxy': '1', ...own }), 401, `${path} without a cookie`)
+    t.equal(await status({ cookie: page.cookie, ...own }), 403, `${path} without the header`)
+    t.equal(await status({ ...page, origin: other }), 403, `${path} from another port`)
+    t.equal(await status({ ...page, origin: 'null' }), 403, `${path} from nowhere`)
+    if (isPost) t.equal(await status(page), 403, `${path} without an origin`)
+    t.equal(await foreignHost(path, method), 403, `${path} under another name`)
+    if (path === 'login') continue
+    for (const cookie of [`${page.cookie}x`, page.cookie.replace('=1', '=2'), 'mcp_proxy=', 'mcp_proxy=9.x'])
+      t.equal(await status({ ...page, ...own, cookie }), 401, `${path} with another cookie`)
   }
   const preflight = { origin: other, 'access-control-request-method': 'POST' }
   const asked = await send('call', { method: 'OPTIONS', headers: preflight })
   t.equal(asked.headers.get('access-control-allow-origin'), null)
   t.equal((await send('nowhere', { headers: page })).status, 404)
+  t.equal(pid(), before, 'the server runs as before')
+})
+
+t.test('with auth a token with the scope mcp:admin does what a cookie does, and no other token', async t => {
+  const [admin, other] = [createPersonalToken(), createPersonalToken()]
+  const tokens = (token: string) => [{ hash: `sha256:${tokenHash(token)}` }]
+  const people = {
+    root: { tokens: tokens(admin), scopes: ['mcp', 'mcp:admin'] },
+    bob: { tokens: tokens(other) },
+  }
+  const { ask, origin } = await startAuthorized(
+    t,
+    { people, publicUrl: 'https://p.test' },
+    { more: { mcpServers: { a: tiny() } } },
+  )
+  const marked = { 'x-mcp-proxy': '1' }
+  const bearer = (token: string) => ({ ...marked, authorization: `Bearer ${token}` })
+  // As it comes through a reverse proxy on this machine: from anywhere.
+  const away = { host: 'p.test', origin: 'https://p.test' }
+  for (const from of [{ origin }, away]) {
+    t.equal((await ask('/api/v1/status', { headers: { ...marked, ...from } })).status, 401)
+    t.equal((await ask('/api/v1/status', { headers: { ...bearer(other), ...from } })).status, 401)
+    t.equal((await ask('/api/v1/status', { headers: { ...bearer('wrong'), ...from } })).status, 401)
+    const got = await ask('/api/v1/servers', { headers: { ...bearer(admin), ...from } })
+    t.match(JSON.parse(got.text), { version: 1, servers: [{ name: 'a' }] })
+    const post = { method: 'POST', body: JSON.stringify({ name: 'a__echo', arguments: { text: 'hello' } }) }
+    const called = await ask('/api/v1/call', { ...post, headers: { ...bearer(admin), ...from } })
+    t.match(called.text, /"result":.*hello/)
+    t.equal((await ask('/api/v1/call', { ...post, headers: { ...bearer(other), ...from } })).status, 401)
+  }
+  const stranger = { ...bearer(admin), origin: 'http://127.0.0.1:9' }
+  t.equal((await ask('/api/v1/status', { headers: stranger })).status, 403, 'a page of another port')
 })
 
 t.test('the views show servers, tools, calls and clients, and nothing of contents', async t => {

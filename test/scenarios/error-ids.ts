@@ -230,15 +230,22 @@ t.test('stdio: what is refused has an id that the verb finds', async t => {
   await proxy.exited
 })
 
-t.test('an error about a login names its server and its call, and keeps no address to sign in at', async t => {
-  const started = await start(t)
-  const { error } = await called(started, 'login__echo')
-  t.match(error.message, /or open http.*\/oauth\/connect\/.{16}/, 'the client is told where')
-  const found = await started.why(error.data.errorId)
-  t.match(found, { server: 'login', own: 'login__echo', error: { fault: 'unauthorized', method: 'tools/call' } })
-  t.match(found.mend, 'mcp-proxy auth login login')
-  t.notMatch(JSON.stringify(found), /oauth\/connect\/\w/)
-})
+t.test(
+  'an error about a login names its server and its call, and keeps no address to sign in at',
+  async t => {
+    const started = await start(t)
+    const { error } = await called(started, 'login__echo')
+    t.match(error.message, /or open http.*\/oauth\/connect\/.{16}/, 'the client is told where')
+    const found = await started.why(error.data.errorId)
+    t.match(found, {
+      server: 'login',
+      own: 'login__echo',
+      error: { fault: 'unauthorized', method: 'tools/call' },
+    })
+    t.match(found.mend, 'mcp-proxy auth login login')
+    t.notMatch(JSON.stringify(found), /oauth\/connect\/\w/)
+  },
+)
 
 t.test('a credential that is refused is refused over HTTP alone, without an id', async t => {
   const { initialize } = await startAuthorized(t, {

@@ -26,6 +26,7 @@ const startProxy = async (t: Test) => {
     dead: { ...tiny('--die'), start: 'eager' },
     hostile: { command: process.execPath, args: [MARKUP_SERVER, String(TOOLS)], start: 'eager' },
     tiny: { ...tiny(), start: 'eager' },
+    off: { ...tiny(), disabled: true },
   }
   const text = JSON.stringify({ mcpServers, limits: { body: '1MiB' }, startupWait: '60s' })
   const { config, problems } = parseConfig(text, 'test.json', process.env)
@@ -35,7 +36,12 @@ const startProxy = async (t: Test) => {
     ...{ level: 'info', isTerminal: false, sink: { write: () => undefined } },
     keep: sink => lines.over(sink),
   })
-  const proxy = createProxy(config, { listWaitMs: 60_000, lines, log, configProblems: () => problems })
+  const configStatus = () => ({
+    ...{ file: 'test.json', generation: 1, loadedAt: new Date().toISOString(), lastReload: undefined },
+    ...{ problems: { errors: 0, warnings: 0 }, disabled: ['off'] },
+  })
+  const options = { listWaitMs: 60_000, lines, log, configProblems: () => problems, configStatus }
+  const proxy = createProxy(config, options)
   t.teardown(() => proxy.close())
   const { url } = await proxy.listen({ port: 0 })
   return { proxy, url, script, at: (code: string) => new URL(`/ui/#${code}`, url).href }
@@ -61,15 +67,23 @@ const VIEWS: readonly (readonly [view: string, shows: string])[] = [
   ['', '.troubles'],
   ['servers', '.table'],
   ['servers/hostile', '.log'],
+  ['servers/dead', '.troubles'],
+  ['servers/nobody', '.why'],
   ['tools', '.table'],
   ['tools/hostile__markup', '.try'],
   ['tools?nothing such', '.why'],
   ['calls', '.filter'],
   ['clients', '.table, .empty'],
+  ['tools/nobody', '.why'],
   ['errors', '.filter'],
+  ['errors/zzzz-1', '.why'],
   ['limits', '.table'],
   ['configuration', 'pre'],
 ]
+
+/** The heads of columns that are not whole in sight. */
+const CUT_CELLS = `[...document.querySelectorAll('.table .head .cell')].filter(cell =>
+  cell.getBoundingClientRect().right > cell.closest('.table').getBoundingClientRect().right).map(cell => cell.textContent)`
 
 /** Whether a peer got more into the document than text. */
 const hasMarkup = (page: Page) =>
@@ -141,6 +155,7 @@ t.test('the page, in a browser', { skip: lacksBrowser, timeout: 300_000 }, async
     await page.locator('#filter').waitFor()
     await page.keyboard.press('/')
     await page.keyboard.type('raw__ec')
+    await page.getByRole('link', { name: 'raw__echo' }).waitFor()
     await tabTo(page, '.body a')
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Call', exact: true }).waitFor()
@@ -232,6 +247,8 @@ t.test('the page, in a browser', { skip: lacksBrowser, timeout: 300_000 }, async
     const axe = await createAxe(page)
     const looks = [
       { colorScheme: 'light', width: 1280 },
+      { colorScheme: 'light', width: 320 },
+      { colorScheme: 'dark', width: 1280 },
       { colorScheme: 'dark', width: 320 },
     ] as const
     for (const { colorScheme, width } of looks) {
@@ -243,6 +260,7 @@ t.test('the page, in a browser', { skip: lacksBrowser, timeout: 300_000 }, async
         t.same(await axe(), [], `${view}, ${colorScheme}, ${width}`)
         const over = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
         t.ok(Number(over) <= 0, `${view} is ${over} too wide`)
+        t.same(await page.evaluate(CUT_CELLS), [], `no cell of ${view} is beyond its table, ${width}`)
         t.equal(await hasMarkup(page), false, `${view} has nobody else's markup`)
       }
     }

@@ -10,7 +10,10 @@ interface Message {
   readonly method?: string
   readonly params?: { readonly [key: string]: unknown }
   readonly result?: object
-  readonly error?: { readonly message: string; readonly data: { readonly reason: string; readonly errorId?: string } }
+  readonly error?: {
+    readonly message: string
+    readonly data: { readonly reason: string; readonly errorId?: string }
+  }
 }
 
 /** One end of a stream of lines. */

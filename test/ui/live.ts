@@ -106,6 +106,13 @@ t.test('each way in which a server can be wrong has its word and its command', a
   t.match(troubles(undefined, servers([{ name: "it's", state: 'disabled', where: 'here' }])), [
     { kind: 'disabled', command: String.raw`mcp-proxy enable 'it'\''s'` },
   ])
+  t.same(troubles(undefined, servers([{ name: 'a', state: 'disabled', where: 'file' }])), [], 'it is meant')
+  const hangs = server({
+    ...{ state: 'failed', failures: 2, why: 'No answer to initialize within 60 s' },
+    remarks: [{ kind: 'hangs', message: 'has not answered for 65 s since its start', agoMs: 1 }],
+  })
+  t.match(troubles(status(), servers([hangs])), [{ level: 'bad', kind: 'hangs' }], 'the same is said once')
+  t.equal(troubles(status(), servers([hangs])).length, 1)
 })
 
 t.test('what is wrong with the file and with the proxy stands above what is merely odd', async t => {

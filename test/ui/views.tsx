@@ -185,7 +185,9 @@ t.test('a sparkline has a sentence, and a server its words', async t => {
   t.equal(sentenceOf(slots()), 'No calls in the last ten minutes')
   t.match(render(<Sparkline slots={slots(12, 2)} />), /role="img" aria-label="12 calls.*M117 24v-24/s)
   t.equal(
-    perMinute(allSlots(servers([server(), server({ name: 'b' }), { name: 'c', state: 'disabled', where: 'here' }]))),
+    perMinute(
+      allSlots(servers([server(), server({ name: 'b' }), { name: 'c', state: 'disabled', where: 'here' }])),
+    ),
     6,
   )
   t.equal(listWords(server()), '3 tools, 1 resource')
@@ -223,6 +225,25 @@ t.test('a line of the log is what the program wrote, or what the proxy says of i
   })
   t.match(logLine('1', '{"level":20,"time":"x","msg":"m"}'), { level: 'debug', time: '', text: 'm' })
   t.match(logLine('1', 'no JSON'), { level: 'info', text: 'no JSON' })
+})
+
+t.test('a server that is switched off says where, and how it is switched on', async t => {
+  const off = (where: 'file' | 'here') =>
+    shown('#/servers/a', { servers: servers([{ name: 'a', state: 'disabled', where }]) })
+  t.match(off('here'), />Enable</)
+  t.match(off('here'), /it is switched off until the file changes/)
+  t.notMatch(off('file'), />Enable</, 'that would last until the file is read again')
+  t.match(off('file'), /mcp-proxy enable a/)
+  t.match(
+    shown('#/servers', { servers: servers([{ name: 'a', state: 'disabled', where: 'file' }]) }),
+    'disabled',
+  )
+})
+
+t.test('a time of another day has its day', async t => {
+  t.match(clockTime(new Date().toISOString()), /^\d\d:\d\d:\d\d$/)
+  t.match(clockTime('2020-02-03T12:00:00Z'), /^\d Feb \d\d:\d\d$/)
+  t.equal(clockTime('never'), 'never')
 })
 
 t.test('keys open views, and are left alone while somebody types', async t => {

@@ -7,7 +7,7 @@ import { type PageSessions, setCookie } from './page-sessions.js'
 
 /** Who may come in. */
 export interface Entry {
-  /** Whether a program of this machine asks. */
+  /** Whether a program of this machine asks, on loopback. */
   readonly isFromHere: (request: IncomingMessage) => boolean
   /** Whether the request has a token that allows all this; undefined where nobody has tokens. */
   readonly hasToken: ((request: IncomingMessage) => Promise<boolean>) | undefined
@@ -78,7 +78,10 @@ interface Refusal {
 export const refusalFor = (request: IncomingMessage, { isFromHere, hasToken }: Entry): Refusal | undefined =>
   isFromHere(request) || hasToken !== undefined
     ? undefined
-    : { status: 403, error: 'this is for programs of the same machine, or for those with a token' }
+    : {
+        status: 403,
+        error: 'this is for programs on the loopback address, or with "auth" for those with a token',
+      }
 
 const refusalOf = (request: IncomingMessage, own: string, entry: Entry): Refusal | undefined => {
   const { origin, 'x-mcp-proxy': marked } = request.headers

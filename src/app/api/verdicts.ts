@@ -86,7 +86,9 @@ export const stateCauses = (status: ServerStatus): readonly Cause[] => {
   const causes = (verdict === 'shown' ? [] : [RESTING[state] ?? [], ...more].flat()).map(
     (words): Cause => ({ verdict: verdict === 'shown' ? 'remark' : verdict, words }),
   )
-  const fault = lastFault && { words: `its last error was ${lastFault.id}: ${lastFault.message.replaceAll('\n', ' ')}` }
+  const fault = lastFault && {
+    words: `its last error was ${lastFault.id}: ${lastFault.message.replaceAll('\n', ' ')}`,
+  }
   return [
     ...causes,
     ...remarks.map(({ message }): Cause => ({ verdict: 'remark', words: `it ${message}` })),

@@ -38,7 +38,10 @@ export const serversView = (inside: Inside) => {
   })
   const off = (names: Iterable<string>, where: 'file' | 'here') =>
     [...names].map(name => ({ name, state: 'disabled' as const, where }))
-  const disabled = [...off(inside.disabled(), 'here'), ...off(inside.configStatus?.()?.disabled ?? [], 'file')]
+  const disabled = [
+    ...off(inside.disabled(), 'here'),
+    ...off(inside.configStatus?.()?.disabled ?? [], 'file'),
+  ]
   return {
     version: 1,
     slotMs: 10_000,

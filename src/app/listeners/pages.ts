@@ -81,7 +81,7 @@ export const createPages = (context: PagesContext): NodeHandler => {
     const [path = '', query = ''] = (request.url ?? '').split(/\?(.*)/s)
     const entry = {
       isFromHere: ({ socket }: IncomingMessage) =>
-        isFromHere(socket) && server?.isThroughProxy(request) !== true,
+        isFromLoopback(socket) && server?.isThroughProxy(request) !== true,
       hasToken:
         server && (async (asked: IncomingMessage) => (await server.refuseStatus(asked)) === undefined),
     }
@@ -133,7 +133,10 @@ interface Peer {
   readonly localAddress?: string | undefined
 }
 
+/** Whether a peer connects from loopback. */
+const isFromLoopback = ({ remoteAddress = '' }: Peer): boolean =>
+  /^(::1$|(::ffff:)?127\.)/.test(remoteAddress)
+
 /** Whether a peer connects from loopback, or from the very address it connects to. */
-export const isFromHere = ({ remoteAddress, localAddress }: Peer): boolean =>
-  remoteAddress !== undefined &&
-  (remoteAddress === localAddress || /^(::1$|(::ffff:)?127\.)/.test(remoteAddress))
+export const isFromHere = (peer: Peer): boolean =>
+  isFromLoopback(peer) || (peer.remoteAddress !== undefined && peer.remoteAddress === peer.localAddress)

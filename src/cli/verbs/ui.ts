@@ -20,6 +20,12 @@ export const ui = defineVerb({
     const one = await theRunning(config)
     if (one.url === undefined)
       throw new CliError(EXIT.failure, `${runningName(one)} listens on no port: set "listen", or use serve`)
+    const { status } = await fetch(new URL('/ui/', one.url))
+    if (status === 403)
+      throw new CliError(EXIT.failure, `the page of ${runningName(one)} is on loopback only`, {
+        why: 'it listens where other machines reach it, and there is no "auth"',
+        mend: 'mcp-proxy serve --host 127.0.0.1',
+      })
     const { code } = JSON.parse(await askRunning(one, '/v1/ui', '{}')) as { code: string }
     const page = new URL(`/ui/#${code}`, one.url)
     print(json ? JSON.stringify({ version: 1, url: page.href }) : page.href)

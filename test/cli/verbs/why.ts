@@ -8,11 +8,7 @@ const DIES = { command: process.execPath, args: ['-e', "console.error('out of lu
 
 const start = async (
   t: Test,
-  file = configFile(
-    t,
-    { one: { ...tiny(), tools: { deny: ['fa*'] } }, dies: DIES },
-    { startupWait: '60s' },
-  ),
+  file = configFile(t, { one: { ...tiny(), tools: { deny: ['fa*'] } }, dies: DIES }, { startupWait: '60s' }),
 ) => {
   const proxy = startBin(t, ['serve', '--config', file, '--port', '0'])
   const url = (await proxy.line(/listening/)).split(' ').at(-1) ?? ''
