@@ -62,9 +62,9 @@ const NAMED: ReadonlySet<FaultCode> = new Set([
 ])
 
 /**
- * Encodes a fault under `code` for a client, in `words`, with the id of the error. Faults that a retry may heal carry
- * `data.reason` (the fault's own, else its code), which tells a server that is down from one that answered
- * with an error.
+ * Encodes a fault under `code` for a client, in `words`, with the id of the error. Faults that a retry may
+ * heal carry `data.reason` (the fault's own, else its code), which tells a server that is down from one that
+ * answered with an error.
  */
 export const faultText = (
   fault: Fault,

@@ -5,7 +5,8 @@ import { type AnyServer, isOn, type ServerView } from './state.js'
 
 /** Something that is wrong, and the command that mends it or says more. */
 export interface Trouble {
-  readonly level: 'bad' | 'odd'
+  /** What is `meant` is told of its server alone. */
+  readonly level: 'bad' | 'odd' | 'meant'
   /** The server it is about; else a part of the proxy. */
   readonly about: string
   /** What it is, in a word or two. */
@@ -35,8 +36,9 @@ const REMARKS: Readonly<Record<ServerRemark['kind'], string>> = {
   limit: 'why',
 }
 
-/** A command about a server. */
-export const commandFor = (verb: string, name: string): string => `mcp-proxy ${verb} ${quoted(name)}`
+const commandFor = (verb: string, name: string): string => `mcp-proxy ${verb} ${quoted(name)}`
+
+const UNTIL = 'it is switched off until the file changes'
 
 /** What is wrong with a server; the worst first. */
 export const troublesOf = (server: AnyServer): readonly Trouble[] => {
@@ -44,9 +46,9 @@ export const troublesOf = (server: AnyServer): readonly Trouble[] => {
   const about = { about: name, href: hrefOf('servers', name) }
   if (!isOn(server)) {
     // Whoever wrote that into the file meant it.
-    if (server.where === 'file') return []
-    const words = 'it is switched off until the file changes'
-    return [{ ...about, level: 'odd', kind: 'disabled', words, command: commandFor('enable', name) }]
+    const [level, words] =
+      server.where === 'file' ? (['meant', 'the file says so'] as const) : (['odd', UNTIL] as const)
+    return [{ ...about, level, kind: 'disabled', words, command: commandFor('enable', name) }]
   }
   const remarks = server.remarks.map(
     ({ kind, message }): Trouble => ({

@@ -22,15 +22,21 @@ export const hintsOf = (annotations: unknown): readonly string[] =>
   })
 
 /** Verdicts on a name that no tool is listed under. */
-const UNSEEN: readonly string[] = ['hidden', 'broken', 'unknown', 'cut-off', 'list-not-read']
+const UNSEEN = /hidden|broken|unknown|cut-off|list-not-read/
 
-/** One tool: what became of its name, what it says of itself, and a form to try it. */
-export const Tool = ({ name }: { readonly name: string }) => {
+/** What became of a name, and the tool if one is listed under it. */
+const useTool = (name: string) => {
   const path = encodeURIComponent(name)
   const { value: verdict, why } = useLoad<Why>(`why?q=${path}`)
   // Nobody asks for what is not there: the browser would call that an error.
-  const isListed = verdict?.kind === 'tool' && verdict.own !== undefined && !UNSEEN.includes(verdict.verdict)
+  const isListed = verdict?.kind === 'tool' && verdict.own !== undefined && !UNSEEN.test(verdict.verdict)
   const { value } = useLoad<ToolView>(isListed ? `tools/${path}` : undefined)
+  return { verdict, why, value }
+}
+
+/** One tool: what became of its name, what it says of itself, and a form to try it. */
+export const Tool = ({ name }: { readonly name: string }) => {
+  const { verdict, why, value } = useTool(name)
   const tool = isRecord(value?.tool) ? value.tool : {}
   const { description, annotations, inputSchema } = tool
   const hints = hintsOf(annotations)

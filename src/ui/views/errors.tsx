@@ -4,7 +4,7 @@ import type { KeptError, PageState } from '../live/state.js'
 import { type Fact, Facts } from '../parts/facts.js'
 import { clockTime, many, ms } from '../parts/format.js'
 import { type Column, Table } from '../parts/table.js'
-import { Command, Empty, LongText, Path } from '../parts/text.js'
+import { Empty, LongText, Path } from '../parts/text.js'
 import { WhyOf } from '../parts/why.js'
 import { Filter } from './filter.js'
 
@@ -85,9 +85,6 @@ export const ErrorOf = ({ state, id }: { readonly state: PageState; readonly id:
       )}
       <h3>Why</h3>
       <WhyOf query={id} />
-      <p>
-        <Command text={`mcp-proxy why ${id}`} />
-      </p>
     </>
   )
 }

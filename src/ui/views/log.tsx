@@ -44,8 +44,8 @@ export const logLine = (key: string, data: string): LogLine => {
   }
 }
 
-/** The last lines about a server, and those that follow. `last` is shown where nothing is kept. */
-export const Log = ({ server, last }: { readonly server: string; readonly last: readonly string[] }) => {
+/** The lines of the log about a server as they come, and whether there are no more for now. */
+const useLines = (server: string) => {
   const [lines, setLines] = useState<readonly LogLine[]>([])
   const [isOver, setOver] = useState(false)
   useEffect(() => {
@@ -81,6 +81,12 @@ export const Log = ({ server, last }: { readonly server: string; readonly last: 
       cancelAnimationFrame(frame)
     }
   }, [server])
+  return { lines, isOver }
+}
+
+/** The last lines about a server, and those that follow. `last` is shown where nothing is kept. */
+export const Log = ({ server, last }: { readonly server: string; readonly last: readonly string[] }) => {
+  const { lines, isOver } = useLines(server)
   const box = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
   // Who reads at the end stays there; who has scrolled up is left alone.

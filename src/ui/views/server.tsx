@@ -1,13 +1,13 @@
 import { change } from '../live/api.js'
 import { hrefOf } from '../live/route.js'
-import { isOn, type PageState, type ServerView, stateMsOf } from '../live/state.js'
-import { commandFor, troublesOf } from '../live/troubles.js'
+import { type AnyServer, isOn, type PageState, type ServerView, stateMsOf } from '../live/state.js'
+import { troublesOf } from '../live/troubles.js'
 import { Action } from '../parts/dialog.js'
 import { type Fact, Facts } from '../parts/facts.js'
 import { age, bytes, count, many, ms } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
 import { Sparkline } from '../parts/sparkline.js'
-import { Command, Empty, Path } from '../parts/text.js'
+import { Empty, Path } from '../parts/text.js'
 import { WhyOf } from '../parts/why.js'
 import { Log } from './log.js'
 import { TroubleList } from './trouble-list.js'
@@ -57,6 +57,28 @@ const factsOf = (server: ServerView, state: PageState): readonly Fact[] => {
 
 const post = (name: string, what: string) => () => change(`servers/${encodeURIComponent(name)}/${what}`)
 
+/** What can be done about a server here; what its file says is for its file. */
+const Actions = ({ server }: { readonly server: AnyServer }) => {
+  const { name } = server
+  if (!isOn(server))
+    return server.where === 'here' ? <Action label="Enable" act={post(name, 'enable')} /> : null
+  return (
+    <>
+      <Action
+        id="restart"
+        label="Restart"
+        question={`Restart ${name}? Its connections end, and calls under way at it fail.`}
+        act={post(name, 'restart')}
+      />
+      <Action
+        label="Disable"
+        question={`Switch ${name} off until the file changes or the proxy ends? Clients lose its tools.`}
+        act={post(name, 'disable')}
+      />
+    </>
+  )
+}
+
 /** One server: how it is, what it last said, and what can be done. */
 export const Server = ({ state, name }: { readonly state: PageState; readonly name: string }) => {
   const server = state.servers?.servers.find(one => one.name === name)
@@ -76,32 +98,9 @@ export const Server = ({ state, name }: { readonly state: PageState; readonly na
       <Path view="servers" title="Servers" />
       <div class="head-row">
         <h2 class="name">{name}</h2>
-        {isRunning && (
-          <Action
-            id="restart"
-            label="Restart"
-            question={`Restart ${name}? Its connections end, and calls under way at it fail.`}
-            act={post(name, 'restart')}
-          />
-        )}
-        {isRunning ? (
-          <Action
-            label="Disable"
-            question={`Switch ${name} off until the file changes or the proxy ends? Clients lose its tools.`}
-            act={post(name, 'disable')}
-          />
-        ) : (
-          server.where === 'here' && <Action label="Enable" act={post(name, 'enable')} />
-        )}
+        <Actions server={server} />
       </div>
-      {!isRunning && server.where === 'file' ? (
-        <>
-          <WhyOf query={name} />
-          <Command text={commandFor('enable', name)} />
-        </>
-      ) : (
-        <TroubleList all={troublesOf(server)} isOwn />
-      )}
+      <TroubleList all={troublesOf(server)} isOwn />
       {isRunning && (
         <section aria-labelledby="facts">
           <h3 id="facts">Facts</h3>
