@@ -99,7 +99,7 @@ t.test('every view says what there is, and nothing of it is markup', async t => 
     ['#/clients', /http.*2025-11-25.*search.*900 tools, and it takes 40/s],
     ['#/errors', /1 error of the last 1,000/],
     ['#/errors?nothing', /No error fits/],
-    ['#/errors/abcd-1', /mcp-proxy why abcd-1/],
+    ['#/errors/abcd-1', /abcd-1<\/h2>.*-32603.*What the server had written/s],
     ['#/limits', /Memory pressure.*16,777,216/s],
     ['#/configuration', /\/etc\/mcp\.json:4:2.*without secrets/s],
   ]
