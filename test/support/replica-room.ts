@@ -19,7 +19,7 @@ const STEP_MS = 250
 const JSON_POST = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 const HELLO = {
   protocolVersion: '2025-11-25',
-  capabilities: { elicitation: {} },
+  capabilities: { elicitation: {}, roots: {} },
   clientInfo: { name: 'c', version: '1' },
 }
 
@@ -62,6 +62,8 @@ export class ReplicaRoom {
   readonly replicas: Replica[] = []
   /** Replicas that do not reach each other, as `FROM TO`. */
   readonly cuts = new Set<string>()
+  /** How many turns each exchange between replicas takes. */
+  turnsOfLink: () => number = () => 0
   readonly #exchanges = new Set<LinkExchange>()
   #last = 0
 
@@ -138,7 +140,7 @@ export class ReplicaRoom {
     const exchange = new LinkExchange(from, url.host, listener)
     this.#exchanges.add(exchange)
     exchange.whenOver(() => this.#exchanges.delete(exchange))
-    queueMicrotask(() => {
+    const arrive = (): void => {
       const to = this.replicas.find(({ address }) => address === url.host)
       const isFromDead = this.replicas.every(({ address }) => address !== from)
       if (to === undefined || isFromDead || this.cuts.has(`${from} ${url.host}`)) {
@@ -156,7 +158,13 @@ export class ReplicaRoom {
         }
         to.cluster.serve(faceOf(to.listener))(seen, exchange.responder)
       }
-    })
+    }
+    void (async () => {
+      await Promise.resolve()
+      for (let left = this.turnsOfLink(); left > 0; left -= 1)
+        await new Promise(resolve => setImmediate(resolve))
+      arrive()
+    })()
     return exchange
   }
 }

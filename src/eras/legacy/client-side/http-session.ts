@@ -9,6 +9,7 @@ import { type Adopted, OVER, replicaLost } from '../../../rpc/directory.js'
 import type { ListenerOptions, Outlet } from '../../../rpc/host.js'
 import { messageEvent, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder } from '../../../wire/http.js'
+import { EarlyCancels } from './early-cancels.js'
 import {
   EventStream,
   type LiveStream,
@@ -93,7 +94,7 @@ export class HttpSession implements Outlet {
     this.#bounds = options.bounds ?? new LimitCounters()
     this.lastUsedMs = options.clock.nowMs()
     this.#listening = caller
-    this.uplink = new LegacyUplink(caller, this, options)
+    this.uplink = new LegacyUplink(caller, this, options, directory && new EarlyCancels(options.clock))
     this.#holding = this.#bounds.unread.open(() => {
       for (const waiting of this.#wait([])) waiting.undeliverable()
     })

@@ -15,6 +15,7 @@ import { cancelledKey } from '../../protocol.js'
 import { encodeFault } from '../errors.js'
 import { readInitialize, writeInitialize } from '../initialize-params.js'
 import { projectServerRequest } from '../project/server-request.js'
+import type { EarlyCancels } from './early-cancels.js'
 import { InboundCall } from './inbound-call.js'
 import { PendingServerRequests } from './pending-server-requests.js'
 
@@ -51,6 +52,7 @@ export class LegacyUplink implements Client {
   readonly #calls = new HashTable<string, InboundCall>()
   readonly #serverRequests: PendingServerRequests
   readonly #bounds: LimitCounters
+  readonly #early: EarlyCancels | undefined
   #state: 'new' | 'initializing' | 'open' | 'closed' = 'new'
   #caller: Caller
   #hasInputEnded = false
@@ -58,7 +60,8 @@ export class LegacyUplink implements Client {
   #waiting: Waiting[] = []
   #introduction: InboundCall | undefined
 
-  constructor(caller: Caller, outlet: Outlet, options: UplinkOptions) {
+  /** `early` where messages of the client come over several replicas. */
+  constructor(caller: Caller, outlet: Outlet, options: UplinkOptions, early?: EarlyCancels) {
     this.principal = caller.principal
     this.workspace = caller.workspace
     this.#caller = caller
@@ -68,6 +71,7 @@ export class LegacyUplink implements Client {
     this.#options = options
     this.#bounds = options.bounds ?? new LimitCounters()
     this.#serverRequests = new PendingServerRequests(outlet, this.#bounds)
+    this.#early = early
   }
 
   get caller(): Caller {
@@ -237,7 +241,9 @@ export class LegacyUplink implements Client {
     }
     const call = new InboundCall(message, key, replies, this)
     this.#calls.set(key, call)
-    this.#options.handler.call(call)
+    const early = this.#early?.take(key)
+    if (early === undefined) this.#options.handler.call(call)
+    else call.cancel(early.reason)
   }
 
   #initialize(message: Message & { kind: 'request' }, replies: ReplyStream): void {
@@ -305,12 +311,14 @@ export class LegacyUplink implements Client {
 
   #cancelled(params: JsonText | undefined): void {
     const { log } = this.#options
-    const call = this.#calls.get(cancelledKey(params) ?? '')
+    const key = cancelledKey(params) ?? ''
+    const call = this.#calls.get(key)
+    const reason = params && textMember(params, 'reason')
     if (call === undefined) {
+      this.#early?.note(key, reason)
       log.debug({ client: this.id }, 'ignoring a cancellation of a request that is not in flight')
       return
     }
-    const reason = params && textMember(params, 'reason')
     log.debug({ client: this.id, method: call.method, reason }, 'the client cancelled a request')
     call.cancel(reason)
   }
