@@ -15,7 +15,7 @@ import { digestOf, LinkSeal, type Received } from './link/link-seal.js'
 import { PEER_PATH, PeerLinks } from './link/peer-links.js'
 import { Members } from './members.js'
 import { Notes } from './notes.js'
-import { ClusterRelay } from './relay.js'
+import { ClusterRelay, type Reason } from './relay.js'
 import { SessionIds } from './sealed-id.js'
 
 export interface ClusterOptions {
@@ -55,9 +55,18 @@ export interface ClusterStatus {
   })[]
   readonly sessions: number
   readonly adopted: number
+  readonly handedOver: number
   readonly forwarded: number
+  readonly unknown: number
+  readonly refused: number
   readonly lost: number
   readonly held: number
+  /** Answers with 503, by their reason. */
+  readonly late: Readonly<Record<Reason, number>>
+  /** How often the lease of this replica was over. */
+  readonly fenced: number
+  /** How old it is, in milliseconds; undefined before the engine first answered. */
+  readonly leaseAgeMs: number | undefined
 }
 
 /** This replica among the others. */
@@ -126,7 +135,8 @@ export class Cluster {
     return {
       ...{ engine: this.#store.isUp ? 'up' : 'down', state: this.#state, members },
       ...{ sessions: this.#sessions.size, adopted: this.#adopted, held },
-      ...{ forwarded: counts.forwarded, lost: counts.lost },
+      ...{ ...counts, handedOver: this.#sessions.handedOver, fenced: this.#members.fenced },
+      leaseAgeMs: this.#members.hasHeard ? this.#members.ageMs : undefined,
     }
   }
 

@@ -59,6 +59,8 @@ export class Directory implements SessionDirectory {
   readonly #unremoved = new Set<string>()
   readonly #upkeep: Timer
   #settle: Timer | undefined
+  /** Sessions that were given up for others to go on with. */
+  handedOver = 0
   #host: SessionHost | undefined
 
   constructor(options: DirectoryOptions) {
@@ -193,6 +195,7 @@ export class Directory implements SessionDirectory {
     const { store, ring } = this.#options
     const free = [...this.#own].filter(([, { id }]) => this.#host?.letGo(id) === true)
     for (const [sid] of free) this.#own.delete(sid)
+    this.handedOver += free.length
     await inBatches(free, async ([sid, { epoch, record }]) => {
       const session = { owner: NOBODY, epoch: epoch + 1, sealed: sealRecord(ring, sid, record) }
       await store.write(sid, session, this.#ttlMs).catch(() => undefined)

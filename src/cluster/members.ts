@@ -53,6 +53,8 @@ export class Members {
   /** After the engine was lost, the living are counted before anybody takes over from the dead. */
   #mayClaimMs = 0
   #again: Timer | undefined
+  /** How often our lease was over, so that others could have taken what was ours. */
+  fenced = 0
   #asking: Promise<void> | undefined
   #timer: Timer | undefined
   #isClosed = false
@@ -180,12 +182,7 @@ export class Members {
       await this.#failed(beganMs)
       throw thrown
     }
-    const isNew = this.#isNewGeneration(beat)
-    this.#isUnchecked ||= (beat.wasOver && !isFirst) || isNew
-    // So long that the leases of the living may be over, too.
-    const longMs = leaseMs - leaseMs / BEATS_PER_LEASE
-    const isLong = this.#hasFailed && !isFirst && clock.nowMs() - heardMs >= longMs
-    if (isNew || isLong) this.#mayClaimMs = clock.nowMs() + 2 * leaseMs
+    this.#judge(beat, isFirst, heardMs)
     this.#heard(beat)
     this.#hasFailed = false
     if (this.#isUnchecked) await onReturn()
@@ -205,6 +202,19 @@ export class Members {
     const others = this.all.filter(({ id }) => id !== this.id)
     if (others.length === 0 || (await isLostForAll(others))) this.#sureUntilMs = beganMs + leaseMs
     if (!this.isSure) onFenced()
+  }
+
+  /** What it means for us and the others how long the engine was away. */
+  #judge(beat: Beat, isFirst: boolean, heardMs: number): void {
+    const { clock, leaseMs } = this.#options
+    const isNew = this.#isNewGeneration(beat)
+    const wasOver = beat.wasOver && !isFirst
+    if (wasOver) this.fenced += 1
+    this.#isUnchecked ||= wasOver || isNew
+    // So long that the leases of the living may be over, too.
+    const longMs = leaseMs - leaseMs / BEATS_PER_LEASE
+    const isLong = this.#hasFailed && !isFirst && clock.nowMs() - heardMs >= longMs
+    if (isNew || isLong) this.#mayClaimMs = clock.nowMs() + 2 * leaseMs
   }
 
   /** Whether the engine has lost its data. */

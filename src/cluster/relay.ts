@@ -23,7 +23,7 @@ const HOPS_MAX = 4
 /** Sessions that are not where their id says. */
 const MOVED_MAX = 100_000
 
-type Reason = 'leaving' | 'engine_unavailable' | 'peer_unreachable' | 'overloaded'
+export type Reason = 'leaving' | 'engine_unavailable' | 'peer_unreachable' | 'overloaded'
 
 const WORDS: Readonly<Record<Reason, string>> = {
   engine_unavailable: 'The replica that has the session is gone, and no other can take it over at the moment',
@@ -52,9 +52,12 @@ export interface RelayOptions {
 /** What was done so far, for the metrics. */
 export interface RelayCounts {
   forwarded: number
+  /** Went to a replica that has no such session, or did not get there. */
+  unknown: number
+  refused: number
   lost: number
-  held: number
-  late: number
+  /** Were answered with 503. */
+  readonly late: Record<Reason, number>
 }
 
 interface Way {
@@ -74,7 +77,10 @@ interface Search extends Omit<Way, 'hops'> {
 
 /** Passes each exchange on to the replica that has its session, and takes over what the dead leave. */
 export class ClusterRelay implements Relay {
-  readonly counts: RelayCounts = { forwarded: 0, lost: 0, held: 0, late: 0 }
+  readonly counts: RelayCounts = {
+    ...{ forwarded: 0, unknown: 0, refused: 0, lost: 0 },
+    late: { engine_unavailable: 0, leaving: 0, peer_unreachable: 0, overloaded: 0 },
+  }
   readonly #options: RelayOptions
   #moved = new Map<string, string>()
   /** One search for each session, however many requests wait for it. */
@@ -146,11 +152,15 @@ export class ClusterRelay implements Relay {
     const counts = held.request.method === 'POST' ? 1 : 0
     const forwarding = new Forwarding(held, bounds, {
       unknown: () => {
+        this.counts.unknown += 1
         // Whoever may take it over knows whether it is over.
         if (adopts) held.serve()
         else void this.#search(member.id, way, 'unknown')
       },
-      refused: () => void this.#search(member.id, way, 'refused'),
+      refused: () => {
+        this.counts.refused += 1
+        void this.#search(member.id, way, 'refused')
+      },
       lost: () => {
         this.counts.lost += 1
       },
@@ -173,7 +183,6 @@ export class ClusterRelay implements Relay {
       return
     }
     this.#held += 1
-    this.counts.held += 1
     const patience = this.#options.clock.after(QUIET_MS, () => held.waits())
     let search = this.#searches.get(id)
     if (search === undefined) {
@@ -252,7 +261,7 @@ export class ClusterRelay implements Relay {
 
   #refuse({ responder, isGone }: HeldExchange, reason: Reason): void {
     if (isGone) return
-    this.counts.late += 1
+    this.counts.late[reason] += 1
     const error = ownErrorText(RPC_CODES.unavailable, WORDS[reason], { reason })
     refuseWith(responder, 503, { id: undefined, error }, { 'retry-after': '5' })
   }

@@ -14,6 +14,10 @@ export type GaugeName =
   | 'mcp_proxy_items'
   | 'mcp_proxy_list_bytes'
   | 'mcp_proxy_items_left_out'
+  | 'mcp_proxy_cluster_members'
+  | 'mcp_proxy_cluster_engine_up'
+  | 'mcp_proxy_cluster_lease_age_seconds'
+  | 'mcp_proxy_cluster_held'
   | 'mcp_proxy_ready'
   | 'mcp_proxy_memory_pressure'
   | 'mcp_proxy_config_last_reload_success'
@@ -29,7 +33,16 @@ export type GaugeName =
   | 'nodejs_eventloop_utilization_ratio'
 
 /** Counters that something else counts already. */
-export type ReadCounterName = 'mcp_proxy_limit_hits' | 'mcp_proxy_series_overflow' | 'process_cpu_seconds'
+export type ReadCounterName =
+  | 'mcp_proxy_limit_hits'
+  | 'mcp_proxy_series_overflow'
+  | 'mcp_proxy_cluster_forwards'
+  | 'mcp_proxy_cluster_unavailable'
+  | 'mcp_proxy_cluster_adoptions'
+  | 'mcp_proxy_cluster_handovers'
+  | 'mcp_proxy_cluster_fenced'
+  | 'mcp_proxy_cluster_calls_lost'
+  | 'process_cpu_seconds'
 
 export type FamilyName = CounterName | HistogramName | GaugeName | ReadCounterName | 'mcp_proxy_build'
 
@@ -119,6 +132,19 @@ export const FAMILIES: Readonly<Record<FamilyName, FamilyInfo>> = {
   mcp_proxy_questions: counter('Questions of servers to clients, by how they ended.', 'method', 'result'),
   mcp_proxy_limit_hits: counter('How often a limit was reached.', 'limit'),
   mcp_proxy_refused: counter('Requests that were refused before anybody looked at them.', 'reason'),
+  mcp_proxy_cluster_members: gauge('Replicas that are one proxy with this one, and itself.', 'state'),
+  mcp_proxy_cluster_engine_up: gauge('1 while the engine of the replicas answers this one.'),
+  mcp_proxy_cluster_lease_age_seconds: gauge('Time since the engine last renewed the lease of this replica.'),
+  mcp_proxy_cluster_held: gauge('Requests that wait until it is known which replica serves them.'),
+  mcp_proxy_cluster_forwards: counter(
+    'Exchanges that were passed on: lost if nobody knows how they ended, unknown and refused if they went on elsewhere.',
+    'result',
+  ),
+  mcp_proxy_cluster_unavailable: counter('Requests that waited for a replica in vain.', 'reason'),
+  mcp_proxy_cluster_adoptions: counter('Sessions that were taken over.'),
+  mcp_proxy_cluster_handovers: counter('Sessions that were given up for others to go on with.'),
+  mcp_proxy_cluster_fenced: counter('How often the lease of this replica was over.'),
+  mcp_proxy_cluster_calls_lost: counter('Exchanges whose replica died before they ended.'),
   mcp_proxy_ready: gauge('1 while new clients are served.'),
   mcp_proxy_memory_pressure: gauge('How short memory is, from 0 to 4.'),
   mcp_proxy_config_last_reload_success: gauge('1 if the configuration in force is what was read last.'),

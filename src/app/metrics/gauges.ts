@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
+import type { ClusterStatus } from '../../cluster/cluster.js'
 import { LIMIT_NAMES } from '../../kernel/limits.js'
 import { LIST_NAMES } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
@@ -35,6 +36,7 @@ export const readGauges = (context: GaugeContext): Gauges => {
     mcp_proxy_clients: clients(context),
     mcp_proxy_queue_bytes: queues(context),
     ...servers(context, status.servers),
+    ...(status.cluster && replicas(status.cluster)),
     mcp_proxy_limit_hits: LIMIT_NAMES.map(limit => ({
       labels: [limit],
       value: status.limits[limit]?.hits ?? 0,
@@ -101,6 +103,28 @@ const servers = (
       mcp_proxy_server_resident_bytes: each(({ status }) => sum(status.pids.map(processBytes))),
     }),
     ...lists(context, all),
+  }
+}
+
+const MEMBER_STATES = ['ready', 'draining', 'keys'] as const
+
+const replicas = (cluster: ClusterStatus): Partial<Record<Read, readonly Sample[]>> => {
+  const { members, leaseAgeMs, forwarded, lost, unknown, refused } = cluster
+  const results = { answered: forwarded - lost - unknown - refused, lost, unknown, refused }
+  const by = (values: Readonly<Record<string, number>>): readonly Sample[] =>
+    Object.entries(values).map(([label, value]) => ({ labels: [label], value: Math.max(0, value) }))
+  const inState = (state: string): number => members.filter(each => each.state === state).length
+  return {
+    mcp_proxy_cluster_members: by(Object.fromEntries(MEMBER_STATES.map(each => [each, inState(each)]))),
+    mcp_proxy_cluster_engine_up: one(flag(cluster.engine === 'up')),
+    ...(leaseAgeMs !== undefined && { mcp_proxy_cluster_lease_age_seconds: one(leaseAgeMs / 1000) }),
+    mcp_proxy_cluster_held: one(cluster.held),
+    mcp_proxy_cluster_forwards: by(results),
+    mcp_proxy_cluster_unavailable: by(cluster.late),
+    mcp_proxy_cluster_adoptions: one(cluster.adopted),
+    mcp_proxy_cluster_handovers: one(cluster.handedOver),
+    mcp_proxy_cluster_fenced: one(cluster.fenced),
+    mcp_proxy_cluster_calls_lost: one(lost),
   }
 }
 

@@ -117,7 +117,7 @@ const showCluster = ({ cluster }: ProxyStatus, isJson: boolean): number => {
       why: 'its configuration has no "cluster" (docs/cluster.md), or it does not run as serve',
     })
   }
-  const { engine, state, members, sessions, forwarded, adopted, held, lost } = cluster
+  const { engine, state, members, sessions, forwarded, adopted, held, lost, fenced, late } = cluster
   const shownMembers = members.map(({ id, address, state: is }) => ({ id, address, state: is }))
   if (isJson) print(JSON.stringify({ version: 1, cluster: { engine, members: shownMembers } }, null, 2))
   else {
@@ -127,6 +127,12 @@ const showCluster = ({ cluster }: ProxyStatus, isJson: boolean): number => {
       ...[id, address, is, version, isSelf ? 'this one' : ''],
     ]
     print([...head, ...done, `${count(adopted, 'session')} taken over`].join(', '))
+    const reasons = Object.entries(late).filter(([, times]) => times > 0)
+    const odd = [
+      ...(fenced > 0 ? [`the lease of this replica was over ${count(fenced, 'time')}`] : []),
+      ...reasons.map(([reason, times]) => `503 with ${reason}: ${times}`),
+    ]
+    if (odd.length > 0) print(odd.join(', '))
     print(tableText(['ID', 'ADDRESS', 'STATE', 'VERSION', ''], members.map(row), stdoutLook()))
   }
   return EXIT.ok
