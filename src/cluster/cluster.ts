@@ -180,9 +180,10 @@ export class Cluster {
     const { serve } = face
     const id = face.sessionOf(request)
     if (id !== undefined && !face.has(id))
-      return mayTake && this.relay.session(id, { request, responder, serve })
+      return mayTake && this.#relay.session(id, { request, responder, serve }, true)
     // Whose it is by now has to be found out first.
-    if (id !== undefined && !this.relay.isSure) return this.relay.session(id, { request, responder, serve })
+    if (id !== undefined && !this.relay.isSure)
+      return this.#relay.session(id, { request, responder, serve }, true)
     serve(request, responder)
     return true
   }

@@ -65,6 +65,7 @@ interface Way {
   readonly id: string
   /** Undefined for a call that waits elsewhere, and belongs to no session. */
   readonly name: SessionName | undefined
+  readonly isRelayed?: boolean | undefined
   hops: number
 }
 
@@ -106,13 +107,14 @@ export class ClusterRelay implements Relay {
     return this.#options.members.isSure
   }
 
-  session(id: string, exchange: RelayedExchange): boolean {
+  /** `isRelayed`: another replica passed it on, and would have it back from whoever is asked. */
+  session(id: string, exchange: RelayedExchange, isRelayed = false): boolean {
     const { ids, directory, members } = this.#options
     const name = ids.open(id)
     if (name?.principalTag !== principalTag(exchange.request.caller.principal)) return false
     if (directory.isOver(name.sid)) return false
     const owner = directory.has(name.sid) ? members.id : (this.#moved.get(name.sid) ?? name.owner)
-    this.#to(owner, { held: new HeldExchange(exchange), id, name, hops: 0 })
+    this.#to(owner, { held: new HeldExchange(exchange), id, name, isRelayed, hops: 0 })
     return true
   }
 
@@ -186,7 +188,9 @@ export class ClusterRelay implements Relay {
     const patience = this.#options.clock.after(QUIET_MS, () => held.waits())
     let search = this.#searches.get(id)
     if (search === undefined) {
-      search = this.#verdict({ owner, id, name, held, why }).finally(() => this.#searches.delete(id))
+      search = this.#verdict({ owner, id, name, held, isRelayed: way.isRelayed, why }).finally(() =>
+        this.#searches.delete(id),
+      )
       this.#searches.set(id, search)
     }
     const verdict = await search
@@ -209,7 +213,8 @@ export class ClusterRelay implements Relay {
         this.#to(verdict.owner, way)
         return
       case 'heir':
-        this.#to(verdict.owner, way, true)
+        if (way.isRelayed === true) this.#refuse(held, 'engine_unavailable')
+        else this.#to(verdict.owner, way, true)
         return
       case 'late':
         this.#refuse(held, verdict.reason)
@@ -221,7 +226,7 @@ export class ClusterRelay implements Relay {
     const beganMs = clock.nowMs()
     let leaseMs: number | undefined
     for (;;) {
-      const found = await this.#look(asked).catch(() => undefined)
+      const found = await this.#look(asked).catch(() => this.#fencedHeir(asked))
       if (found !== undefined) return found
       const waitedMs = clock.nowMs() - beganMs
       const member = members.find(asked.owner)
@@ -250,6 +255,14 @@ export class ClusterRelay implements Relay {
     if (found.is === 'unsure') return this.#heir()
     // It says itself that it has no such session.
     return found.is === 'at' && found.owner === owner && why === 'unknown' ? { is: 'over' } : found
+  }
+
+  /** Who knows more while this replica alone has lost the engine, and what was here may be elsewhere. */
+  async #fencedHeir({ name, isRelayed }: Search): Promise<Verdict | undefined> {
+    const { members, links } = this.#options
+    const other = members.isSure || isRelayed === true || name === undefined ? undefined : members.anyOther
+    if (other === undefined || (await links.ask(other))?.engine !== 'up') return undefined
+    return { is: 'heir', owner: other.id }
   }
 
   /** Who may take over what nobody has while this replica ends; undefined otherwise. */
