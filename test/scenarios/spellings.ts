@@ -1,22 +1,40 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { aliasOf, exposedName } from '../../src/catalog/names/names.js'
 import { createPersonalToken, tokenHash } from '../../src/kernel/personal-token.js'
 import { hello } from '../support/era/codec.js'
 import { holds, runs } from '../support/property.js'
 import { JSON_HEADERS, startAuthorized } from '../support/proxy/authorized.js'
+import { FakeIssuer } from '../support/server/fake-issuer.js'
 import { startListing } from '../support/server/listing-server.js'
 
 // Nothing that a view, a server's own rules or a scope hides is reached over HTTP, however it is spelt.
 
-const TOKENS = { alice: createPersonalToken(), bob: createPersonalToken() }
-const SCOPES = { alice: ['mcp'], bob: ['mcp', 'github', 'vip'] }
-const AUTH = {
-  people: Object.fromEntries(
-    (['alice', 'bob'] as const).map(name => [
-      name,
-      { tokens: [{ hash: `sha256:${tokenHash(TOKENS[name])}` }], scopes: SCOPES[name] },
-    ]),
-  ),
+/** The address of the whole proxy, for which tokens of an issuer are. */
+const PUBLIC = 'https://p.test'
+const SCOPES = {
+  alice: ['mcp'],
+  bob: ['mcp', 'github', 'vip'],
+  // Those whose tokens an issuer signs.
+  carol: ['mcp'],
+  dave: ['mcp', 'github'],
+}
+type Person = keyof typeof SCOPES
+const PEOPLE = ['alice', 'bob', 'carol', 'dave'] as const satisfies readonly Person[]
+
+/** A credential for each, and the `auth` that lets them in. */
+const credentials = async (t: Test) => {
+  const issuer = await FakeIssuer.start(t)
+  const signed = (sub: 'carol' | 'dave'): Promise<string> =>
+    issuer.sign(PUBLIC, { claims: { sub, scope: SCOPES[sub].join(' ') } })
+  const [alice, bob] = [createPersonalToken(), createPersonalToken()]
+  const person = (name: Person, token: string) => ({
+    tokens: [{ hash: `sha256:${tokenHash(token)}` }],
+    scopes: SCOPES[name],
+  })
+  const people = { alice: person('alice', alice), bob: person('bob', bob) }
+  const auth = { publicUrl: PUBLIC, people, issuers: [{ issuer: issuer.issuer }] }
+  return { auth, tokens: { alice, bob, carol: await signed('carol'), dave: await signed('dave') } }
 }
 
 const LONG = `read_${'a_rather_long_name_of_a_tool_'.repeat(3)}`
@@ -51,7 +69,6 @@ const VIEWS = {
   vip: { scopes: ['vip'] },
 }
 type ViewName = '' | keyof typeof VIEWS
-type Person = keyof typeof TOKENS
 
 interface Heard {
   readonly server: ServerName
@@ -60,7 +77,7 @@ interface Heard {
 }
 
 const isAllowed = (person: Person, view: ViewName, { server, method, params }: Heard): boolean => {
-  if (server === 'gh' && person === 'alice') return false
+  if (server === 'gh' && !SCOPES[person].includes('github')) return false
   const hides = view === 'web' || view === 'search'
   if (hides && server === 'my_box') return false
   if (method !== 'tools/call') return !hides
@@ -88,13 +105,14 @@ const start = async (t: Test) => {
     mcpServers[server] = { ...entry, ...RULES, ...(server === 'gh' && ACCESS.gh) }
   }
   const options = { more: { mcpServers, views: VIEWS }, listWaitMs: 10_000 }
-  const { ask } = await startAuthorized(t, AUTH, options)
+  const { auth, tokens } = await credentials(t)
+  const { ask } = await startAuthorized(t, auth, options)
   const post = (path: string, person: Person, body: string, session?: string) =>
     ask(path, {
       method: 'POST',
       headers: {
         ...JSON_HEADERS,
-        authorization: `Bearer ${TOKENS[person]}`,
+        authorization: `Bearer ${tokens[person]}`,
         ...(session !== undefined && { 'mcp-session-id': session }),
       },
       body,
@@ -158,7 +176,10 @@ const spelt = (names: readonly string[]): fc.Arbitrary<string> =>
     .map(([name, changes]) => changes.reduce((text, change) => change(text), name))
 
 // With the names that clients see of long ones: 39 characters and a hash (`catalog/names`).
-const shownLong = ['gh__', 'open__', 'my_box__'].map(prefix => `${prefix}${LONG}`)
+const shownLong = SERVERS.flatMap(server => [
+  `${server}__${LONG}`,
+  exposedName(aliasOf(server, undefined), LONG),
+])
 const tools = SERVERS.flatMap(server =>
   ['get', 'put', 'admin_all', 'secret', 'old', 'fresh'].map(own => `${server}__${own}`),
 )
@@ -225,6 +246,13 @@ t.test('what is not hidden is reached, and what is hidden is not', async t => {
   t.equal(await reaches('alice', 'all', through?.('gh__get') ?? ''), 0)
   t.equal(await reaches('bob', 'all', through?.('gh__get') ?? ''), 1)
   t.equal(await reaches('bob', 'all', through?.('gh__admin_all') ?? ''), 0)
+  t.equal(await reaches('carol', 'all', through?.('gh__get') ?? ''), 0, 'nor with a token of an issuer')
+  t.equal(await reaches('dave', 'all', through?.('gh__get') ?? ''), 1)
+  const long = exposedName('open', LONG)
+  t.equal(long.length, 46)
+  t.equal(await reaches('alice', 'all', through?.(long) ?? ''), 1, 'by the name that clients see')
+  t.equal(await reaches('alice', 'web', direct?.(long) ?? ''), 0)
+  t.equal(await reaches('alice', 'search', through?.(long) ?? ''), 0)
   for (const way of OTHER_WAYS.slice(0, 2)) {
     t.equal(await reaches('bob', '', way('my.box+memo://two')), 1)
     t.equal(await reaches('bob', 'search', way('my.box+memo://two')), 0)
@@ -299,7 +327,7 @@ void t.test('no spelling reaches what is hidden', async t => {
     t,
     'whoever asks, in whatever view, by whatever way',
     fc.asyncProperty(
-      fc.constantFrom<Person>('alice', 'bob'),
+      fc.constantFrom<Person>(...PEOPLE),
       fc.constantFrom<ViewName>('', 'web', 'search', 'all'),
       questions,
       fc.boolean(),
