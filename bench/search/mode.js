@@ -4,7 +4,7 @@
 import { Agent, request } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { cpuClock } from '../load/processes.js'
-import { endAll, OWN_STATE, start, writeTemporary } from '../programs.js'
+import { endAll, freshFolder, start, writeTemporary } from '../programs.js'
 import { median, show } from '../report.js'
 
 const here = name => fileURLToPath(new URL(name, import.meta.url))
@@ -13,6 +13,8 @@ const SERVERS = 10
 const BLOCKS = 12
 const CALLS = 300
 const LISTS = 60
+/** Proxies whose very first list is measured. */
+const FRESH = 7
 const LIMITS = { tokens: 700, call: 1.15, list: 1.2 }
 
 const agent = new Agent({ keepAlive: true })
@@ -48,14 +50,15 @@ const open = async (url, name) => {
   return session
 }
 
-/** A proxy of ten servers, with so many tools in all. */
-const serve = tools => {
+/** Starts proxies of ten servers, with so many tools in all, that share what they know of them. */
+const proxyOf = tools => {
   const entry = { command: process.execPath, args: [SERVER], env: { BENCH_TOOLS: String(tools / SERVERS) } }
   const mcpServers = Object.fromEntries(Array.from({ length: SERVERS }, (_, at) => [`s${at}`, entry]))
   const views = { search: { expose: 'search' }, auto: { expose: 'auto' }, direct: { expose: 'direct' } }
-  const file = writeTemporary({ mcpServers, views, knownServers: false })
+  const file = writeTemporary({ mcpServers, views })
   const command = [process.execPath, here('../../bin/mcp-proxy.js'), 'serve', '--port', '0', '--config', file]
-  return start(command, line => /http:\/\/\S+\/mcp\b/.exec(line)?.[0], OWN_STATE)
+  return (state = freshFolder()) =>
+    start(command, line => /http:\/\/\S+\/mcp\b/.exec(line)?.[0], { XDG_STATE_HOME: state })
 }
 
 const listOf = async (url, session) =>
@@ -65,20 +68,62 @@ const listOf = async (url, session) =>
 
 const verdict = (value, limit) => (value <= limit ? 'ok' : 'MISSED')
 
-const few = await serve(SERVERS)
-const many = await serve(10_000)
+/** How long a proxy that was just started takes for its first session, and for the list that it shows it. */
+const firstOf = async program => {
+  const url = `${program.found}/search`
+  let session
+  const openMs = await msOf(async () => {
+    session = await open(url, 'cursor')
+  })
+  const listMs = await msOf(() => listOf(url, session))
+  return { openMs, listMs }
+}
+
+const starts = { few: proxyOf(SERVERS), many: proxyOf(10_000) }
+const states = { few: freshFolder(), many: freshFolder() }
+for (const isKnown of [false, true]) {
+  const times = { few: [], many: [] }
+  for (let n = 0; n < FRESH; n += 1) {
+    for (const [name, begin] of Object.entries(starts)) {
+      const program = await begin(isKnown ? states[name] : freshFolder())
+      times[name].push(await firstOf(program))
+      await program.end()
+    }
+  }
+  const [few, many] = Object.values(times).map(all => ({
+    openMs: median(all.map(({ openMs }) => openMs)),
+    listMs: median(all.map(({ listMs }) => listMs)),
+  }))
+  const ratio = many.listMs / few.listMs
+  console.log(
+    `very first tools/list, servers ${isKnown ? 'known' : 'never met'}: 10 tools ${show(few.listMs)} ms, ` +
+      `10,000 tools ${show(many.listMs)} ms, ratio ${show(ratio)}, limit ${LIMITS.list}: ${verdict(ratio, LIMITS.list)}; ` +
+      `before it initialize ${show(few.openMs)} and ${show(many.openMs)} ms`,
+  )
+  // What the next proxies know, servers have said to one that stays until all is written.
+  if (!isKnown) {
+    for (const [name, begin] of Object.entries(starts)) {
+      const program = await begin(states[name])
+      const session = await open(`${program.found}/direct`, 'cursor')
+      await listOf(`${program.found}/direct`, session)
+      await new Promise(resolve => setTimeout(resolve, 1000))
+      await program.end()
+    }
+  }
+}
+
+const few = await starts.few()
+const many = await starts.many()
 const proxies = { few, many }
 
 for (const view of ['search', 'auto']) {
   const times = { few: [], many: [] }
-  const cold = {}
   for (let n = -1; n < LISTS; n += 1) {
     for (const [name, { found }] of Object.entries(proxies)) {
       const url = `${found}/${view}`
       const session = await open(url, 'cursor')
       const ms = await msOf(() => listOf(url, session))
-      if (n < 0) cold[name] = ms
-      else times[name].push(ms)
+      if (n >= 0) times[name].push(ms)
     }
   }
   const [ten, all] = [median(times.few), median(times.many)]
@@ -86,7 +131,6 @@ for (const view of ['search', 'auto']) {
     `first tools/list of a session, ${view}: 10 tools ${show(ten)} ms, 10,000 tools ${show(all)} ms, ratio ${show(all / ten)}` +
       (view === 'search' ? `, limit ${LIMITS.list}: ${verdict(all / ten, LIMITS.list)}` : ''),
   )
-  console.log(`  the very first of the proxy: ${show(cold.few)} and ${show(cold.many)} ms`)
 }
 
 const searching = await open(`${many.found}/search`, 'cursor')

@@ -9,7 +9,7 @@ import type { Server } from '../peers/server.js'
 import { joinInstructions, type Offer } from './capabilities.js'
 import { ClientViews, type ListOptions, type Page } from './lists/client-views.js'
 import { AWAY_MS, ConnectionLists, type Reading } from './lists/connection-lists.js'
-import { digestOf, type Item, type Listed } from './lists/listed.js'
+import { type Item, type Listed, looksSame } from './lists/listed.js'
 import type { Merged } from './lists/merge.js'
 import { ProfileCache, type ServerCache } from './lists/profile-cache.js'
 import type { ServerView } from './lists/server-view.js'
@@ -37,7 +37,6 @@ export interface CatalogChange extends Pick<CatalogOptions, 'pageSize' | 'startu
   readonly successors: ReadonlyMap<Server, Server>
 }
 
-const EMPTY_DIGEST = digestOf([])
 const NONE: readonly string[] = []
 const NO_SERVERS: ReadonlyMap<Server, ServerView> = new Map()
 
@@ -303,7 +302,7 @@ export class Catalog {
       const next = this.#cache.on(view, connection)?.lists
       const isOther = (list: ListName): boolean => {
         const known = this.#lists.of(connection, list)?.known
-        return known !== undefined && known.listed.digest !== (next?.[list]?.digest ?? EMPTY_DIGEST)
+        return known !== undefined && !looksSame(next?.[list], known.listed)
       }
       this.#announce(LIST_NAMES.filter(isOther), false)
     }
@@ -325,7 +324,7 @@ export class Catalog {
     if (view === undefined) return
     const shown = before ?? this.#cache.on(view, connection)?.lists[list]
     const now = this.#lists.of(connection, list)?.known?.listed
-    if ((shown?.digest ?? EMPTY_DIGEST) !== now?.digest) this.#announce([list], shown === undefined)
+    if (!looksSame(shown, now)) this.#announce([list], shown === undefined)
   }
 
   /** Some clients see something else in these lists. */

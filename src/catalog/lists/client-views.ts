@@ -195,12 +195,12 @@ export class ClientViews {
   choose(viewer: Viewer): Choice | undefined {
     const { exposing } = this.#context
     if (exposing === undefined) return undefined
-    const known = exposing.known(viewer.client)
-    if (known !== undefined && viewer.client.serverRequests === 'pushed') return known
-    const list = this.mergedList(viewer, 'tools')
-    const tokens = (): number =>
-      [...list.merged.byExposed.values()].reduce((sum, { text }) => sum + tokensOfTool(text), 0)
-    return exposing.choose(viewer.client, list.version, { tools: list.size, tokens })
+    return exposing.choose(viewer.client, () => {
+      const list = this.mergedList(viewer, 'tools')
+      const tokens = (): number =>
+        [...list.merged.byExposed.values()].reduce((sum, { text }) => sum + tokensOfTool(text), 0)
+      return { version: list.version, tools: list.size, tokens }
+    })
   }
 
   /** See `Catalog.readOnce`. */
@@ -252,13 +252,14 @@ export class ClientViews {
 
   /** A list as a client is given it: the merged one, or what it searches that with. */
   shownList(viewer: Viewer, list: ListName): ShownList {
-    const merged = this.mergedList(viewer, list)
     const choice = list === 'tools' ? this.#context.exposing?.known(viewer.client) : undefined
-    if (choice === undefined || isPlain(choice)) return merged
+    if (choice === undefined || isPlain(choice)) return this.mergedList(viewer, list)
     const seen = this.#of(viewer)
     if (seen.shown?.by !== choice) {
       const servers = [...seen.servers.keys()].map(({ name }) => name)
-      const key = JSON.stringify([choice.mode, choice.loadsByNeed, choice.pins?.id, servers, merged.version])
+      // Without pins no list of a server is looked at.
+      const merged = choice.pins === undefined ? undefined : this.mergedList(viewer, list)
+      const key = JSON.stringify([choice.mode, choice.loadsByNeed, choice.pins?.id, servers, merged?.version])
       seen.shown = { by: choice, list: this.#shown.get(key, () => showTools(choice, merged, servers)) }
     }
     return seen.shown.list

@@ -35,3 +35,41 @@ export const bytesOf = (texts: readonly JsonText[]): number =>
 
 export const isSame = (before: readonly JsonText[], after: readonly JsonText[]): boolean =>
   before.length === after.length && before.every((item, index) => after[index]?.equals(item) === true)
+
+/**
+ * A list that is shown by `show` once somebody looks at it: clients who search tools are given their list, and
+ * servers are met, without that.
+ */
+export const listedOf = (raw: readonly JsonText[], show: () => Pick<Listed, 'items' | 'leftOut'>): Listed => {
+  let shown: ReturnType<typeof show> | undefined
+  let digest: string | undefined
+  const made = () => {
+    shown ??= show()
+    return shown
+  }
+  return {
+    raw,
+    get items() {
+      return made().items
+    },
+    get leftOut() {
+      return made().leftOut
+    },
+    get digest() {
+      digest ??= digestOf(made().items.map(({ text }) => text))
+      return digest
+    },
+    // Shown items are about as long as those that were sent.
+    bytes: 2 * bytesOf(raw),
+  }
+}
+
+const EMPTY_DIGEST = digestOf([])
+
+/** Whether clients see the same of two lists; undefined is none. */
+export const looksSame = (one: Listed | undefined, other: Listed | undefined): boolean => {
+  if (one === other) return true
+  // Of the first list that is known nothing need be shown to tell.
+  if (one === undefined && other !== undefined && other.raw.length > 0) return false
+  return (one?.digest ?? EMPTY_DIGEST) === (other?.digest ?? EMPTY_DIGEST)
+}

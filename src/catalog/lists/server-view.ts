@@ -13,7 +13,7 @@ import { exposedUri } from '../names/uris.js'
 import { repairItem } from '../repair/items.js'
 import type { View } from '../views/view.js'
 import { Interned } from './interned.js'
-import { bytesOf, digestOf, type Item, type Listed } from './listed.js'
+import { digestOf, type Item, type Listed, listedOf } from './listed.js'
 
 const KEYS = {
   tools: 'name',
@@ -79,11 +79,7 @@ export class ServerView {
 
   /** A list as clients see it; the same reference for the same list. */
   show(list: ListName, raw: readonly JsonText[]): Listed {
-    return this.#shown.get(`${list} ${digestOf(raw)}`, () => {
-      const { items, leftOut } = this.#items(list, raw)
-      const shown = items.map(({ text }) => text)
-      return { raw, items, leftOut, digest: digestOf(shown), bytes: bytesOf(raw) + bytesOf(shown) }
-    })
+    return this.#shown.get(`${list} ${digestOf(raw)}`, () => listedOf(raw, () => this.#items(list, raw)))
   }
 
   #items(list: ListName, raw: readonly JsonText[]): Pick<Listed, 'items' | 'leftOut'> {

@@ -21,20 +21,26 @@ interface Reach {
 export const isPlain = ({ mode, pins, loadsByNeed }: Choice): boolean =>
   mode === 'direct' && (pins === undefined || !loadsByNeed)
 
-/** What a client lists of all there is: with the pins marked, or only those and what searches the others. */
-export const showTools = (choice: Choice, reach: Reach, servers: readonly string[]): ShownList => {
-  const { mode, pins } = choice
+/**
+ * What a client lists of all there is: with the pins marked, or only those and what searches the others.
+ * `reach`: what the client can call, if there are pins.
+ */
+export const showTools = (
+  { mode, pins, loadsByNeed }: Choice,
+  reach: Reach | undefined,
+  servers: readonly string[],
+): ShownList => {
   if (mode === 'direct') {
     const parts = (): Paged['parts'] =>
-      reach.merged.parts.map(part => ({
+      (reach?.merged.parts ?? []).map(part => ({
         ...part,
         items: part.items.map(item => (pins?.has(item.exposed) === true ? alwaysLoaded(item) : item)),
       }))
-    return listOf(digestOf([reach.version, pins?.id ?? '']), parts)
+    return listOf(digestOf([reach?.version ?? '', pins?.id ?? '']), parts)
   }
   const own = searchTools(servers)
-  // Without pins no list of a server is looked at.
-  const pinned = pins === undefined ? [] : pinnedIn(reach.merged, pins, choice.loadsByNeed)
+  const pinned =
+    pins === undefined || reach === undefined ? [] : pinnedIn(reach.merged, pins, loadsByNeed)
   const parts = [{ index: 0, alias: '', items: own }, ...pinned]
   const texts = parts.flatMap(({ items }) => items.map(({ text }) => text))
   return listOf(digestOf(texts), () => parts)

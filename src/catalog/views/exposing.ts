@@ -73,12 +73,13 @@ export class Exposing {
     return choice
   }
 
-  /** Chooses once for a session, and else anew for another `version` of what there is. */
-  choose(client: Client, version: string, amount: Amount): Choice {
+  /** Chooses once for a session, and else anew for another version of what there is. */
+  choose(client: Client, listed: () => Amount & { readonly version: string }): Choice {
     const known = this.known(client)
-    const chosen = this.#chosen.get(client)
-    const isKept = client.serverRequests === 'pushed' || chosen?.version === '' || chosen?.version === version
-    if (known !== undefined && (chosen === undefined || isKept)) return known
+    const chosenFor = this.#chosen.get(client)?.version ?? ''
+    if (known !== undefined && (client.serverRequests === 'pushed' || chosenFor === '')) return known
+    const { version, ...amount } = listed()
+    if (known !== undefined && chosenFor === version) return known
     const rules = this.#rulesFor(client)
     const choice = choiceOf(rules, shownFor(rules, amount))
     this.#chosen.set(client, { choice, version })

@@ -10,7 +10,9 @@ const ROUTER = {} as Router
 const exposing = (more: Partial<ExposingOptions> = {}): Exposing =>
   new Exposing({ expose: {}, views: [], clients: [], ...more }, ({ view = 'default' }) => view)
 
-const amount = (tools: number, tokens = 1): Amount => ({ tools, tokens: () => tokens })
+const amount =
+  (tools: number, tokens = 1, version = 'v'): (() => Amount & { readonly version: string }) =>
+  () => ({ version, tools, tokens: () => tokens })
 
 /** client, tools, tokens → how it is shown them, and why */
 const ROWS: readonly (readonly [string, number, number, 'direct' | 'search', string])[] = [
@@ -28,7 +30,7 @@ const ROWS: readonly (readonly [string, number, number, 'direct' | 'search', str
 t.test('a client is shown as many tools as it takes, and else searches them', async t => {
   for (const [name, tools, tokens, mode, why] of ROWS) {
     const client = new FakeClient(ROUTER, { name })
-    t.match(exposing().choose(client, 'v', amount(tools, tokens)), { mode, why }, name)
+    t.match(exposing().choose(client, amount(tools, tokens)), { mode, why }, name)
   }
 })
 
@@ -40,9 +42,9 @@ t.test(
       [128, 'direct'],
       [129, 'search'],
     ] as const)
-      t.equal(auto.choose(new FakeClient(ROUTER, { name: 'x' }), 'v', amount(tools)).mode, mode)
+      t.equal(auto.choose(new FakeClient(ROUTER, { name: 'x' }), amount(tools)).mode, mode)
     const limited = exposing({ clients: [{ name: 'x', maxTools: 7, expose: undefined }] })
-    t.equal(limited.choose(new FakeClient(ROUTER, { name: 'x' }), 'v', amount(8)).mode, 'search')
+    t.equal(limited.choose(new FakeClient(ROUTER, { name: 'x' }), amount(8)).mode, 'search')
   },
 )
 
@@ -56,7 +58,7 @@ t.test('what the configuration says of the client comes first, then of its view,
     ],
   })
   const said = (about: ConstructorParameters<typeof FakeClient>[1], tools = 1) => {
-    const { mode, why, pins } = rules.choose(new FakeClient(ROUTER, about), 'v', amount(tools, 6))
+    const { mode, why, pins } = rules.choose(new FakeClient(ROUTER, about), amount(tools, 6))
     return [mode, why, ['a', 'b'].filter(name => pins?.has(name)), pins?.max]
   }
   const SAID = 'the configuration says so'
@@ -74,12 +76,12 @@ t.test('a session keeps what was chosen, whatever a reload says', async t => {
   rules.reload({ expose: { mode: 'auto' }, views: [], clients: [] })
   t.equal(rules.known(client)?.mode, 'search')
   t.equal(rules.known(other), undefined)
-  t.equal(rules.choose(other, 'v', amount(1)).mode, 'direct')
-  t.equal(rules.choose(other, 'w', amount(1000)).mode, 'direct')
+  t.equal(rules.choose(other, amount(1)).mode, 'direct')
+  t.equal(rules.choose(other, amount(1000, 1, 'w')).mode, 'direct')
   const returned = new FakeClient(ROUTER, { revision: '2026-07-28' })
-  t.equal(rules.choose(returned, 'v', amount(1)).mode, 'direct')
-  t.equal(rules.choose(returned, 'v', amount(1000)).mode, 'direct', 'nothing has changed')
-  t.equal(rules.choose(returned, 'w', amount(1000)).mode, 'search')
+  t.equal(rules.choose(returned, amount(1)).mode, 'direct')
+  t.equal(rules.choose(returned, amount(1000)).mode, 'direct', 'nothing has changed')
+  t.equal(rules.choose(returned, amount(1000, 1, 'w')).mode, 'search')
   const own = { ...new FakeClient(ROUTER), via: undefined } as unknown as FakeClient
-  t.equal(rules.choose(own, 'v', amount(1000)).mode, 'direct', 'what runs in this process is shown all')
+  t.equal(rules.choose(own, amount(1000)).mode, 'direct', 'what runs in this process is shown all')
 })

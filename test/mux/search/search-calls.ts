@@ -3,6 +3,7 @@ import t from 'tap'
 import { Views } from '../../../src/catalog/views/views.js'
 import type { ExposingOptions } from '../../../src/kernel/expose-rules.js'
 import { textOf } from '../../../src/kernel/json/text.js'
+import { silentLogger } from '../../../src/kernel/logger.js'
 import { tokensOfTool } from '../../../src/kernel/tool-cost.js'
 import type { FakeCall, FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
@@ -78,6 +79,23 @@ t.test('a client in search mode lists five tools, whatever servers do', async t 
   t.same(gh.got('tools/list'), [], 'no server is asked for that')
   t.match(JSON.stringify(await client.get('tools/list')), /tools of the connected servers: gh, mail\. Say/)
   t.same(await (await world.client()).list('tools/list'), OWN)
+})
+
+t.test('what servers list is not looked at before somebody searches it', async t => {
+  const noted: unknown[] = []
+  const log = { ...silentLogger, warn: (...words: unknown[]) => void noted.push(words) }
+  const world = new World(
+    { mail: { tools: [...(MAIL.tools ?? []), tool('send_mail')] } },
+    { exposing: SEARCH, log },
+  )
+  const client = await world.client()
+  t.same(await client.list('tools/list'), OWN)
+  await world.pass(500, 10)
+  t.equal(world.server('mail').got('tools/list').length, 1, 'it was read')
+  t.same(await client.list('tools/list'), OWN)
+  t.same(noted, [])
+  t.match(await callOwn(client, 'find_tools', { query: 'send mail' }), { text: /^1 of 1 tools/ })
+  t.match(JSON.stringify(noted), /its name is repeated/)
 })
 
 t.test('however many servers there are, the list stays within 700 tokens', async t => {
