@@ -39,8 +39,7 @@ export const showTools = (
     return listOf(digestOf([reach?.version ?? '', pins?.id ?? '']), parts)
   }
   const own = searchTools(servers)
-  const pinned =
-    pins === undefined || reach === undefined ? [] : pinnedIn(reach.merged, pins, loadsByNeed)
+  const pinned = pins === undefined || reach === undefined ? [] : pinnedIn(reach.merged, pins, loadsByNeed)
   const parts = [{ index: 0, alias: '', items: own }, ...pinned]
   const texts = parts.flatMap(({ items }) => items.map(({ text }) => text))
   return listOf(digestOf(texts), () => parts)
