@@ -37,8 +37,8 @@ export const isSame = (before: readonly JsonText[], after: readonly JsonText[]):
   before.length === after.length && before.every((item, index) => after[index]?.equals(item) === true)
 
 /**
- * A list that is shown by `show` once somebody looks at it: clients who search tools are given their list, and
- * servers are met, without that.
+ * A list that is shown by `show` once somebody looks at it: servers are met, and clients who search tools
+ * are given their list, without that.
  */
 export const listedOf = (raw: readonly JsonText[], show: () => Pick<Listed, 'items' | 'leftOut'>): Listed => {
   let shown: ReturnType<typeof show> | undefined
