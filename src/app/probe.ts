@@ -96,12 +96,13 @@ const probeOne = async (
   try {
     const { instructions = '' } = await client.welcome
     const first = look()
-    const tools = await readTools(client)
+    // One that is not there by now would have its lists waited for as long again.
+    const tools = first?.state === 'ready' ? await readTools(client) : []
     return {
       server: server.name,
       transport: server.transport.kind,
       ms: Math.round(performance.now() - startedMs),
-      ...whatCame(first, look()),
+      ...whatCame(first, look(), timeoutMs),
       noise: heard.noise,
       repairs: heard.repairs,
       instructionBytes: Buffer.byteLength(instructions),
@@ -131,12 +132,17 @@ const plainly = (server: ServerConfig, timeoutMs: number): ServerConfig => {
   }
 }
 
+const UNREAD = 'its list of tools cannot be read: no answer in time, or an error'
+
 /** A server that is being tried again may have forgotten why. */
-const whatCame = (first: ServerStatus | undefined, last: ServerStatus | undefined) => {
+const whatCame = (first: ServerStatus | undefined, last: ServerStatus | undefined, timeoutMs: number) => {
   const state = stateOf(last)
+  const isUnread = last?.items !== undefined && last.tokens === undefined
+  if (state === 'ready' && isUnread) return { state: 'failed', why: UNREAD, lastWords: [] }
   if (state === 'ready') return { state, why: undefined, lastWords: [] }
   const lastWords = last?.stderr ?? first?.stderr ?? []
-  return { state, why: last?.why ?? first?.why ?? last?.lastError?.message, lastWords }
+  const late = `no answer within ${timeoutMs / 1000} s`
+  return { state, why: last?.why ?? first?.why ?? last?.lastError?.message ?? late, lastWords }
 }
 
 const stateOf = (status: ServerStatus | undefined): string => {

@@ -5,6 +5,7 @@ import type { ProxyConfig, ServerConfig, WaitingServer } from '../config/types.j
 import type { Clock } from '../kernel/async/clock.js'
 import type { Hits, LimitCounters, Pressure } from '../kernel/limit-counters.js'
 import type { LimitName } from '../kernel/limits.js'
+import type { ProblemId } from '../kernel/problem-table.js'
 import { tokensOfTool } from '../kernel/tool-cost.js'
 import type { ListName } from '../model/listing.js'
 import { type LoginReason, loginReasonOf } from '../model/login.js'
@@ -13,6 +14,7 @@ import type { Router } from '../mux/router.js'
 import type { Connection } from '../peers/connection.js'
 import type { ServerOptions } from '../peers/dial.js'
 import type { Server } from '../peers/server.js'
+import { problemOf } from '../peers/problem-of.js'
 import { failuresOf, type ServerState } from '../peers/server-state.js'
 import { lacksWorkspace } from '../peers/sharing.js'
 import type { Loss } from '../peers/supervisor.js'
@@ -49,16 +51,17 @@ export interface ServerStatus {
   /** Consecutive failures up to now. */
   readonly failures: number
   readonly why: string | undefined
+  /** The number of what keeps it away (docs/doctor.md). */
+  readonly doctor?: ProblemId | undefined
   /** Milliseconds until the next attempt, while it is not reachable. */
   readonly retryMs: number | undefined
   /** What it last wrote to stderr before it was lost, oldest line first. */
   readonly stderr: readonly string[] | undefined
   /**
-   * Why it was last lost or not reached, and how long ago; it may work again by now. `doctor` is the number
-   * of the problem, if it has one (docs/doctor.md).
+   * Why it was last lost or not reached, how long ago, and the number of that; it may work again by now.
    */
   readonly lastError:
-    | { readonly message: string; readonly agoMs: number; readonly doctor?: string }
+    | { readonly message: string; readonly agoMs: number; readonly doctor: ProblemId }
     | undefined
   /** The last error about it that a client read; `mcp-proxy why ID` says more. */
   readonly lastFault: { readonly id: string; readonly message: string; readonly at: string } | undefined
@@ -129,11 +132,11 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
     // What one of them sees says nothing of the others.
     ...(isPerPrincipal ? UNTOLD : { items: facts && items, tokens: tokensOf(listed('tools')) }),
     truncated,
-    ...absence(best, nowMs),
-    ...(trouble && { why: trouble.message }),
+    ...absence(best, server.options, nowMs),
+    ...(trouble && { why: trouble.message, doctor: 'D036' }),
     ...(best === undefined && !context.router.hasWorkspace && lacksWorkspace(server.options, {}) && NOWHERE),
     stderr: loss?.why.lastWords,
-    lastError: loss && lastErrorOf(loss, nowMs),
+    lastError: loss && lastErrorOf(loss, server.options, nowMs),
     lastFault: lastFaultOf(server, context),
     remarks: remarksOn(server, best, context),
   }
@@ -159,11 +162,13 @@ const waitingStatus = ({ name, transport, lacks }: WaitingServer): ServerStatus 
   name,
   alias: aliasOf(name, undefined),
   transport,
+  doctor: 'D020',
   why: `D020: not set: ${lacks.join(', ')}; set it in envFile, or start a client that has it`,
 })
 
 const NOWHERE = {
   state: 'waiting',
+  doctor: 'D033',
   why: 'D033: no client works in a folder that is known; open a folder in one, or use connect --workspace',
 } as const
 
@@ -191,10 +196,12 @@ const stateOf = (best: Connection | undefined, nowMs: number, login: LoginReason
   return { state: login ?? state.at, stateMs: Math.round(nowMs - sinceMs), failures: failuresOf(state) }
 }
 
-const absence = (best: Connection | undefined, nowMs: number) => {
+const absence = (best: Connection | undefined, server: ServerOptions, nowMs: number) => {
   const state = best?.state
   if (state === undefined || !('why' in state)) return { why: undefined, retryMs: undefined }
-  return { why: state.why.message, retryMs: Math.max(0, Math.round(state.untilMs - nowMs)) }
+  const { why, untilMs } = state
+  const retryMs = Math.max(0, Math.round(untilMs - nowMs))
+  return { why: why.message, doctor: problemOf(server, why), retryMs }
 }
 
 const lastFaultOf = ({ name }: Server, { router }: StatusContext): ServerStatus['lastFault'] => {
@@ -224,11 +231,11 @@ const remarksOn = (
         {
           kind,
           agoMs,
-          message: `wrote ${counted(count, 'line')} to stdout that ${count === 1 ? 'is no message' : 'are no messages'}`,
+          message: `wrote ${counted(count, 'line')} to stdout that ${count === 1 ? 'is no message' : 'are no messages'} (D034)`,
         },
       ]
     if (kind !== 'lost')
-      return [{ kind: 'limit', agoMs, message: `reached limits.${kind} ${counted(count, 'time')}` }]
+      return [{ kind: 'limit', agoMs, message: `reached limits.${kind} ${counted(count, 'time')} (D080)` }]
     const recent = times.filter(atMs => nowMs - atMs <= RECENT_MS).length
     if (recent < LOSSES) return []
     return [{ kind: 'flapping', agoMs, message: `was lost ${count} times, and came back` }]
@@ -269,11 +276,15 @@ const lastLossOf = (connections: readonly Connection[]) =>
     .sort((one, other) => other.atMs - one.atMs)
     .at(0)
 
-const lastErrorOf = ({ why, atMs }: Loss, nowMs: number): ServerStatus['lastError'] => {
-  const doctor = why.data?.['doctor']
-  const error = { message: why.message, agoMs: Math.round(nowMs - atMs) }
-  return typeof doctor === 'string' ? { ...error, doctor } : error
-}
+const lastErrorOf = (
+  { why, atMs }: Loss,
+  server: ServerOptions,
+  nowMs: number,
+): ServerStatus['lastError'] => ({
+  message: why.message,
+  agoMs: Math.round(nowMs - atMs),
+  doctor: problemOf(server, why),
+})
 
 /** Who may come in over HTTP. Holds no secrets. */
 interface AuthStatus {

@@ -32,12 +32,13 @@ const linesOf = (thrown: unknown): Lines => {
     return { code: EXIT.failure, what, why: 'nothing was written to it', mend }
   }
   if (!(thrown instanceof Fault)) return { code: EXIT.negative, what: inspect(thrown), why: 'this is a bug' }
-  const { server } = thrown.data ?? {}
+  const { server, doctor } = thrown.data ?? {}
   const mend =
     thrown.code === 'unauthorized' && typeof server === 'string'
       ? `mcp-proxy auth login ${server}`
       : undefined
-  const what = thrown.code === 'internal' ? inspect(thrown) : thrown.message
+  const said = thrown.code === 'internal' ? inspect(thrown) : thrown.message
+  const what = typeof doctor === 'string' ? `${doctor}: ${said}` : said
   return { code: EXIT.failure, what, mend }
 }
 

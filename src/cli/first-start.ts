@@ -65,12 +65,13 @@ export const problemWords = ({ id, message, why, mend }: Problem): string =>
   `${id}: ${message}${why === undefined ? '' : ` (${oneLine(why)})`}; mend: ${mend}`
 
 const troubleOf = (
-  { name: server, state, why = 'no answer in time' }: ServerStatus,
+  { name: server, doctor, transport, why = 'no answer in time' }: ServerStatus,
   config?: ServerConfig,
 ) => {
-  if (state === 'needs-auth') return problem('D036', { server })
-  if (config?.transport.kind !== 'stdio') return problem('D035', { server }, { why })
-  const { command } = config.transport
-  if (!/not found|ENOENT/.test(why)) return problem('D031', { server }, { why })
-  return problem('D030', { server, command }, { mend: howToGet(command, platform) })
+  if (doctor === 'D036') return problem('D036', { server })
+  if (config?.transport.kind === 'stdio' && doctor === 'D030') {
+    const { command } = config.transport
+    return problem('D030', { server, command }, { mend: howToGet(command, platform) })
+  }
+  return problem(transport === 'stdio' ? 'D031' : 'D035', { server }, { why })
 }

@@ -1,4 +1,5 @@
 import type { Limits } from '../kernel/limits.js'
+import type { ProblemId } from '../kernel/problem-table.js'
 
 /**
  * How a connection to a server is shared between clients: one per principal, one per principal and folder,
@@ -496,7 +497,7 @@ export interface ProxyConfig {
 /** Something in a file that is wrong (error) or suspicious (warning); never holds an expanded value. */
 export interface Problem {
   /** As in `Words`. */
-  readonly id?: string
+  readonly id?: ProblemId
   readonly severity: 'error' | 'warning'
   readonly file: string
   /** From 1; 0 when the problem is the file and not a place in it. */

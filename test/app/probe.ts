@@ -53,5 +53,23 @@ t.test('a server that says nothing takes no longer than was asked for', async t 
   const { config } = parseConfig(JSON.stringify({ mcpServers: { silent } }), 'mcp.json', process.env)
   if (config === undefined) throw new Error('bad configuration')
   const [probe] = await probeServers(config, config.servers, 100)
-  t.match(probe, { server: 'silent', state: 'failed', why: /^No answer to initialize within/ })
+  t.match(probe, { server: 'silent', state: 'failed', why: /^no answer (?:to initialize )?within/i })
+})
+
+t.test('a server that introduces itself and lists nothing is told', async t => {
+  const script = `require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
+    const { id, method } = JSON.parse(line)
+    const serverInfo = { name: 'x', version: '1' }
+    const result = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo }
+    if (method === 'initialize') console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
+  })`
+  const mcpServers = { shy: { command: process.execPath, args: ['-e', script] } }
+  const { config } = parseConfig(JSON.stringify({ mcpServers }), 'mcp.json', process.env)
+  if (config === undefined) throw new Error('bad configuration')
+  const servers = config.servers.map(server => ({
+    ...server,
+    timeouts: { ...server.timeouts, probeMs: 100, listMs: 100 },
+  }))
+  const [probe] = await probeServers(config, servers, 20_000)
+  t.match(probe, { server: 'shy', state: 'failed', why: /^its list of tools cannot be read/ })
 })

@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { isWindows } from '../support/processes.js'
-import { type Ran, runHere, setEnv } from '../support/proxy/start.js'
+import { isWindows, skipWithout, until } from '../support/processes.js'
+import { type Ran, runHere, STATE_HOME, setEnv } from '../support/proxy/start.js'
 
 const WORD = 'pLanted0000Secret'
 const PEM = `-----BEGIN PRIVATE KEY-----\n${WORD}\n-----END PRIVATE KEY-----`
@@ -166,6 +166,64 @@ t.test('doctor, check, list and status show none of the secrets that a configura
   checkHidden(t, home, await runHere(t, 'doctor', '--offline', '--fix', '--yes'))
   t.same(inConfiguration(home), [], 'doctor --fix has moved them')
 })
+
+/** All shapes in two servers: a program that tells what it knows, and an address that nobody has. */
+const talkers = (): object => {
+  const all = SHAPES.map((make, n) => make(n) as Readonly<Record<string, object>>)
+  const merged = (key: string): object => Object.assign({}, ...all.map(entry => entry[key]))
+  const words = all.flatMap(({ args }) => (args ?? []) as readonly string[])
+  const tell = 'console.error(...process.argv, ...Object.entries(process.env).flat()); process.exit(3)'
+  const addresses = all.flatMap(({ url: each, serverUrl = each }) =>
+    serverUrl === undefined ? [] : [serverUrl],
+  )
+  const remotes = addresses.map((each, n) => [
+    `remote${n}`,
+    {
+      url: String(each).replace('https:', 'http:').replace('srv.example', '127.0.0.1:9'),
+      headers: merged('headers'),
+    },
+  ])
+  return {
+    talker: {
+      command: process.execPath,
+      args: ['-e', tell, '--', ...words],
+      env: merged('env'),
+      start: 'eager',
+    },
+    ...Object.fromEntries(remotes),
+  }
+}
+
+t.test(
+  'what a daemon keeps of servers that tell all they know has no secret',
+  { skip: skipWithout.signals },
+  async t => {
+    const home = homeOf(t)
+    const folder = join(home, '.config', 'mcp-proxy')
+    mkdirSync(folder, { recursive: true })
+    const file = join(folder, 'mcp.json')
+    writeFileSync(file, JSON.stringify({ mcpServers: talkers() }), { mode: 0o600 })
+    t.teardown(async () => void (await runHere(t, 'daemon', 'stop', '--config', file)))
+    t.equal((await runHere(t, 'daemon', 'start', '--keep', '--config', file)).code, 0)
+    const said = async () => (await runHere(t, 'logs', 'talker')).out
+    checkHidden(t, home, await runHere(t, 'list'))
+    t.match((await runHere(t, 'call', 'talker__x')).code, 4)
+    await until(async () => /exited with code 3/.test(await said()), 'the log')
+    t.match(await said(), /SESSION_COOKIE \*\*\*/, 'it told all')
+    for (const words of [
+      'logs',
+      'logs talker',
+      'daemon logs',
+      'daemon status',
+      'status',
+      'status --env',
+      'why talker',
+    ])
+      for (const more of [[], ['--json']])
+        checkHidden(t, home, await runHere(t, ...words.split(' '), ...more))
+    checkHidden(t, STATE_HOME, { code: 0, out: '', err: '' })
+  },
+)
 
 /** What follows `add NAME`. */
 const ADDED: readonly ((key: string) => readonly string[])[] = [

@@ -433,13 +433,13 @@ const BAD_SERVERS: Record<string, string[]> = {
   '{ "command": "x", "args": ["${NOPE}", "${TOKEN}"] }': [
     at(
       51,
-      'error: mcpServers.a.args.0: the variable NOPE is not set. Set it in the environment of the proxy, or write ${NOPE:-default}.',
+      'error: mcpServers.a.args.0: the variable NOPE is not set. Set it in the environment of the proxy, or write ${NOPE:-default}. (D020)',
     ),
   ],
   '{ "command": "x", "args": ["${pathSeparator}"] }': [
     at(
       51,
-      'error: mcpServers.a.args.0: the variable pathSeparator is not set. Only an editor knows it: write the path itself.',
+      'error: mcpServers.a.args.0: the variable pathSeparator is not set. Only an editor knows it: write the path itself. (D020)',
     ),
   ],
   '{ "command": "x", "args": ["${input:token}"] }': [

@@ -1,3 +1,4 @@
+import type { ProblemId } from '../../kernel/problem-table.js'
 import type { KeptError } from '../../mux/calls/fault-log.js'
 import type { ServerStatus } from '../status.js'
 import type { Inside } from './inside.js'
@@ -40,6 +41,8 @@ export interface Cause {
   readonly verdict: Verdict
   /** For people; masked. */
   readonly words: string
+  /** The number of the problem, if it has one (docs/doctor.md). */
+  readonly doctor?: ProblemId | undefined
   readonly pattern?: string | undefined
   readonly file?: string | undefined
   readonly line?: number | undefined
@@ -64,6 +67,21 @@ export interface Why {
   readonly error?: KeptError | undefined
 }
 
+/** What has the same number wherever it is found. */
+const NUMBERS: Readonly<Partial<Record<Verdict, ProblemId>>> = {
+  broken: 'D061',
+  repaired: 'D061',
+  shortened: 'D060',
+  prefixed: 'D062',
+  'cut-off': 'D080',
+}
+
+/** Gives each cause the number of its problem. */
+export const numbered = (why: Why): Why => ({
+  ...why,
+  causes: why.causes.map(cause => ({ ...cause, doctor: cause.doctor ?? NUMBERS[cause.verdict] })),
+})
+
 /** Whether a call of such a server would reach it. */
 export const isAnswered = ({ state }: ServerStatus): boolean =>
   state === 'ready' || state === 'idle' || state === 'starting' || state === 'draining'
@@ -78,14 +96,19 @@ export const reachOf = (inside: Inside, server: string): Pick<Why, 'answered' | 
 
 /** What there is to say of a server; nothing of one that is simply ready. */
 export const stateCauses = (status: ServerStatus): readonly Cause[] => {
-  const { state, why, stderr, retryMs, remarks, lastFault } = status
+  const { state, why, doctor, stderr, retryMs, failures, remarks, lastFault } = status
   const said = (stderr ?? []).slice(-5).map(line => `it last wrote: ${line}`)
-  const next = retryMs === undefined ? [] : [`it is tried again in ${Math.ceil(retryMs / 1000)} s`]
-  const more = [...(why === undefined ? [] : [why]), ...next, ...said]
   const verdict = STATES[state] ?? 'needs-login'
-  const causes = (verdict === 'shown' ? [] : [RESTING[state] ?? [], ...more].flat()).map(
-    (words): Cause => ({ verdict: verdict === 'shown' ? 'remark' : verdict, words }),
-  )
+  const cause = (words: string, number?: ProblemId): Cause => ({ verdict, words, doctor: number })
+  const next = retryMs === undefined ? [] : [`it is tried again in ${Math.ceil(retryMs / 1000)} s`]
+  const gaveUp = state === 'failed' ? [cause(`it was given up after ${failures} failures`, 'D039')] : []
+  const more = [
+    ...(why === undefined ? [] : [cause(why, doctor)]),
+    ...gaveUp,
+    ...[...next, ...said].map(words => cause(words)),
+  ]
+  const resting = RESTING[state]
+  const causes = verdict === 'shown' ? [] : [...(resting === undefined ? [] : [cause(resting)]), ...more]
   const fault = lastFault && {
     words: `its last error was ${lastFault.id}: ${lastFault.message.replaceAll('\n', ' ')}`,
   }

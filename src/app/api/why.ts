@@ -16,7 +16,7 @@ import type { Inside } from './inside.js'
 import { mendFor } from './mends.js'
 import { inServer, placed } from './places.js'
 import { ambiguous, ofOnlyServer, ofUri, rawsOf } from './uri-routes.js'
-import { type Cause, isAnswered, reachOf, stateCauses, type Verdict, type Why } from './verdicts.js'
+import { type Cause, isAnswered, numbered, reachOf, stateCauses, type Verdict, type Why } from './verdicts.js'
 import { mergedItems } from './views.js'
 
 export type { Cause, Why } from './verdicts.js'
@@ -34,15 +34,15 @@ export const explain = (inside: Inside, query: string, revision?: string): Why =
   if (revision !== undefined && revision !== MODERN && !isLegacyRevision(revision))
     throw new Fault('invalid-params', `there is no revision ${sanitizeLine(revision, 64)}`)
   const asked = query.slice(0, QUERY_BYTES)
-  return (
+  return numbered(
     (isErrorId(asked) ? ofError(inside, asked) : undefined) ??
-    ofServer(inside, asked) ??
-    ofItem(inside, asked, revision) ??
-    ofUri(inside, asked) ??
-    ofPrefix(inside, asked) ??
-    ofAbsent(inside, asked) ??
-    ofOnlyServer(inside, asked) ??
-    unknown(inside, asked)
+      ofServer(inside, asked) ??
+      ofItem(inside, asked, revision) ??
+      ofUri(inside, asked) ??
+      ofPrefix(inside, asked) ??
+      ofAbsent(inside, asked) ??
+      ofOnlyServer(inside, asked) ??
+      unknown(inside, asked),
   )
 }
 
@@ -79,8 +79,8 @@ const ofServer = (inside: Inside, query: string): Why | undefined => {
   const off = switchedOffAt(inside, query)
   if (off !== undefined) return { ...base, verdict: 'disabled', answered: false, causes: [off] }
   if (problems.length === 0) return undefined
-  const causes = problems.map(({ message, mend, file, line, column }): Cause => {
-    return { verdict: 'misconfigured', words: `${message}. ${mend}`, file, line, column }
+  const causes = problems.map(({ id: doctor = 'D011', message, mend, file, line, column }): Cause => {
+    return { verdict: 'misconfigured', words: `${message}. ${mend}`, doctor, file, line, column }
   })
   return { ...base, verdict: 'misconfigured', answered: false, causes }
 }

@@ -46,7 +46,8 @@ const documentOf = (
 ): string => {
   const servers = config?.servers.map(({ name }) => name) ?? []
   const found = checks.map(({ id, level, subject, message, mend }) => ({ id, level, subject, message, mend }))
-  const value = { version: 1, ok: errors === 0, servers, disabled, problems, checks: found }
+  const numbered = problems.map(({ id = 'D011', ...rest }) => ({ id, ...rest }))
+  const value = { version: 1, ok: errors === 0, servers, disabled, problems: numbered, checks: found }
   return mask(JSON.stringify(value, null, 2))
 }
 
@@ -77,7 +78,7 @@ const WINDOWS_RIGHTS =
   'On Windows, files have the rights of their folder: keep those with secrets in your profile'
 
 /** What `doctor` says of the configuration beside what is wrong in the file itself. */
-const FURTHER = ['D012', 'D013', 'D016']
+const FURTHER = ['D012', 'D013', 'D014', 'D015', 'D016']
 
 const findings = async (config: string | undefined): Promise<readonly Finding[]> => {
   const [{ examine, gatherOnce, worstFirst }, { sourcesOf }] = await Promise.all([

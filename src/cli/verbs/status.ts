@@ -252,7 +252,7 @@ const lastErrorOf = ({ lastError, state, stderr, why }: ServerStatus): string =>
   const line = stderr?.at(-1)
   const output = line === undefined ? '' : `; it last wrote: ${line}`
   const { agoMs, doctor, message } = lastError
-  return `${spanText(agoMs)} ago: ${doctor === undefined ? '' : `${doctor} `}${message}${output}`
+  return `${spanText(agoMs)} ago: ${doctor === undefined ? '' : `${doctor}: `}${message}${output}`
 }
 
 /** Whether a list was cut; absent in older versions. */

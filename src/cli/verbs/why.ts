@@ -90,12 +90,16 @@ const shown = (found: Why): string => {
   const rows = [
     ...(server !== undefined && kind !== 'server' ? [row('server', server)] : []),
     ...(own === undefined ? [] : [row(kind === 'error' ? 'called' : 'own name', own)]),
-    ...causes.map(cause => row(cause.verdict, `${cause.words}${placeOf(cause)}`)),
+    ...causes.map(cause => row(cause.verdict, `${numberOf(cause)}${cause.words}${placeOf(cause)}`)),
     ...(error === undefined ? [] : errorRows(error)),
     ...(mend === undefined ? [] : [row('mend', mend)]),
   ]
   return [headOf(found), ...rows].join('\n')
 }
+
+/** The words may begin with it. */
+const numberOf = ({ doctor, words }: Cause): string =>
+  doctor === undefined || words.startsWith(doctor) ? '' : `${doctor}: `
 
 const placeOf = ({ file, line, column }: Cause): string =>
   file === undefined || line === undefined ? '' : ` (${file}:${line}:${column ?? 1})`

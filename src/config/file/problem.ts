@@ -44,9 +44,10 @@ export function createReport(file: string, locate: (offset: number) => Spot): Re
 const printable = (text: string): string =>
   text.replace(/[\p{Cc}\u2028\u2029]/gu, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** One line for a person: `file:line:column: error: mcpServers.github.url: message. mend`. */
+/** One line for a person: `file:line:column: error: mcpServers.github.url: message. mend`, with its number if that is not D011. */
 export function formatProblem(problem: Problem): string {
-  const { file, line, column, severity, key, message, mend } = problem
+  const { id, file, line, column, severity, key, message, mend } = problem
+  const number = id === undefined ? '' : ` (${id})`
   const place = line === 0 ? file : `${file}:${line}:${column}`
-  return printable(`${place}: ${severity}: ${key === '' ? '' : `${key}: `}${message}. ${mend}`)
+  return printable(`${place}: ${severity}: ${key === '' ? '' : `${key}: `}${message}. ${mend}${number}`)
 }

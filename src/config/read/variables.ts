@@ -153,7 +153,8 @@ export const expandedPath = (item: Item, context: ReadContext): string => {
 const EDITOR_NAMES = [...WORKSPACE_NAMES, 'pathSeparator']
 
 const waitWords = (name: string): Words => ({
-  message: `the variable ${name} is not set, and the server waits for it (D020)`,
+  id: 'D020',
+  message: `the variable ${name} is not set, and the server waits for it`,
   mend: `Set it in the file of variables ("envFile"), or start a client that has it in its environment.`,
 })
 

@@ -32,22 +32,25 @@ interface Block {
 const TOKEN =
   /"""(?:[^\\]|\\[\s\S])*?"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\r\n]|\\.)*"|'[^'\r\n]*'|#[^\r\n]*|[[\]{}]/g
 
-const headersIn = (text: string): readonly number[] => {
+/** Where headers begin, and the lines that are only a comment: one in a text of many lines is none. */
+const marksIn = (text: string) => {
   const found: number[] = []
+  const comments = new Set<number>()
   let depth = 0
   for (const { 0: token, index } of text.matchAll(TOKEN)) {
+    if (token.startsWith('#')) comments.add(lineStart(text, index))
     if (index < (found.at(-1) === undefined ? 0 : lineEnd(text, found.at(-1) ?? 0))) continue
     const isFirst = text.slice(lineStart(text, index), index).trim() === ''
     if (token === '[' && depth === 0 && isFirst) found.push(index)
     else if (token === '[' || token === '{') depth += 1
     else if (token === ']' || token === '}') depth -= 1
   }
-  return found
+  return { headers: found, comments }
 }
 
 const blocksIn = (text: string): readonly Block[] => {
-  const headers = headersIn(text)
-  const starts = headers.map(header => aboveComments(text, lineStart(text, header)))
+  const { headers, comments } = marksIn(text)
+  const starts = headers.map(header => aboveComments(text, lineStart(text, header), comments))
   return headers.map((header, index) => ({
     path: pathOf(text.slice(header, lineEnd(text, header))),
     start: starts[index] ?? header,
@@ -56,10 +59,11 @@ const blocksIn = (text: string): readonly Block[] => {
   }))
 }
 
-const aboveComments = (text: string, start: number): number => {
+const aboveComments = (text: string, start: number, comments: ReadonlySet<number>): number => {
   if (start === 0) return 0
   const above = lineStart(text, start - 1)
-  return /^[ \t]*#/.test(text.slice(above, start)) ? aboveComments(text, above) : start
+  const isComment = comments.has(above) && /^[ \t]*#/.test(text.slice(above, start))
+  return isComment ? aboveComments(text, above, comments) : start
 }
 
 const pathOf = (header: string): readonly string[] => {

@@ -119,7 +119,9 @@ const columnOf = (text: string, offset: number): number => offset - lineStart(te
 const endOf = (text: string, item: Item): number => {
   const last = item !== undefined && 'key' in item ? (item.value ?? item.key) : item
   const end = last?.range?.[1] ?? 0
-  return end > 0 && text[end - 1] === '\n' ? end : nextLine(text, end)
+  // Behind a comment of its own lines, a value ends with the white space before what follows it.
+  const start = lineStart(text, end)
+  return end > 0 && text.slice(start, end).trim() === '' ? start : nextLine(text, end)
 }
 
 /** Takes an item with its lines; a collection that becomes empty says so, for it would be null otherwise. */

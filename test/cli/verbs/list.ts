@@ -8,7 +8,7 @@ t.test('list shows what clients see, and why a server is not there', async t => 
   t.equal(code, 0)
   t.match(
     out,
-    /^Servers \(2\)\nNAME +STATE +REVISION +WHY\none +ready +2025-11-25\ntwo +failed +- +exited with code 3\n/,
+    /^Servers \(2\)\nNAME +STATE +REVISION +WHY\none +ready +2025-11-25\ntwo +failed +- +D031: exited with code 3\n/,
   )
   t.match(out, /^Tools \(6\)\nNAME +DESCRIPTION\none__echo +Says its arguments as they came\n/m)
   t.match(out, /^Prompts \(1\)\nNAME +DESCRIPTION\none__greet +A greeting\n/m)

@@ -38,7 +38,7 @@ t.test('status shows how the running proxy is, and each of its servers, without 
   t.match(out, /^mcp-proxy \S+, pid \d+, ready, up \d+[smh], 1 session, 0 calls under way, \d+ MiB$/m)
   t.match(out, /^NAME +STATE +SINCE +TRANSPORT +REVISION +PID +TOOLS +CLIENTS +FAILURES +LAST ERROR$/m)
   t.match(out, /^one +ready +\d+[sm] +stdio +2025-11-25 +\d+ +6 +1 +0$/m)
-  t.match(out, /^dies +(backoff|starting) .* \d+[sm] ago: exited with code 3; it last wrote: \*\*\*$/m)
+  t.match(out, /^dies +(backoff|starting) .* \d+[sm] ago: D031: exited with code 3; it last wrote: \*\*\*$/m)
   const json = await runHere(t, 'status', '--json', '--config', file)
   const found = JSON.parse(json.out)
   t.match(found, { name: 'mcp-proxy', pid: proxy.child.pid, state: 'ready', sessions: 1, calls: 0 })

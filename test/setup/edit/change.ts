@@ -78,6 +78,12 @@ const TOML: typeof JSONC = [
     'a = """\n[x]\n"""\r\n\r\n# of db\r\n[mcpServers.db]\r\ncommand = "x"\r\n[mcpServers.db.env]\r\nK = \'[y]\'\r\n[mcpServers.us]\ncommand = "NODE"\nargs = ["CONNECT"]\n\r\n# of tui\r\n[tui]\r\nl = [\r\n[1],\r\n]',
     '',
   ],
+  [
+    'what looks like a comment above a header, and is the end of a text',
+    '[tui]\nx = ["""\n# no"""]\n[mcpServers.db]\ncommand = "x"\n',
+    '[tui]\nx = ["""\n# no"""]\n[mcpServers.db]\ncommand = "x"\n[mcpServers.us]\ncommand = "NODE"\nargs = ["CONNECT"]\n',
+    '[tui]\nx = ["""\n# no"""]\n[mcpServers.us]\ncommand = "NODE"\nargs = ["CONNECT"]\n',
+  ],
 ]
 
 const YAML: typeof JSONC = [
@@ -104,6 +110,12 @@ const YAML: typeof JSONC = [
     'mcpServers:\nb: 2\n',
     'mcpServers:\n  us:\n    name: us\n    command: NODE\n    args: [CONNECT]\nb: 2\n',
     '',
+  ],
+  [
+    'a comment of its own below the last value',
+    'mcpServers:\n  db:\n    env:\n      A: x\n      # tail\nb: 2\n',
+    'mcpServers:\n  db:\n    env:\n      A: x\n      # tail\n  us:\n    name: us\n    command: NODE\n    args: [CONNECT]\nb: 2\n',
+    'mcpServers:\n  us:\n    name: us\n    command: NODE\n    args: [CONNECT]\nb: 2\n',
   ],
   [
     'only comments',
