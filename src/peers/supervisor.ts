@@ -118,11 +118,7 @@ interface Place {
 }
 
 /** Says why a server cannot be asked, and when it may be (`data.retryAfterMs`), if that is known. */
-const unavailableFault = (
-  server: ServerOptions,
-  { state, wasThere, nowMs }: Place,
-  why: Fault,
-): Fault => {
+const unavailableFault = (server: ServerOptions, { state, wasThere, nowMs }: Place, why: Fault): Fault => {
   const { name, restart } = server
   // What it wrote while it served may be about other clients.
   const lastWords = failuresOf(state) > 0 ? (why.lastWords ?? []) : []

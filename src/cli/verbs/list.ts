@@ -74,7 +74,11 @@ const readAll = async ({ client }: Session): Promise<Found> => {
 const stateOf = ({ state }: ServerStatus): string =>
   state === 'ready' || state.startsWith('needs-') || state === 'auth-unreachable' ? state : 'failed'
 
-const reasonOf = ({ state, why = 'no answer in time', doctor = 'D031' }: ServerStatus): string | undefined => {
+const reasonOf = ({
+  state,
+  why = 'no answer in time',
+  doctor = 'D031',
+}: ServerStatus): string | undefined => {
   if (state === 'ready') return undefined
   return why.startsWith(doctor) ? why : `${doctor}: ${why}`
 }
