@@ -57,11 +57,9 @@ export interface ServerStatus {
   readonly retryMs: number | undefined
   /** What it last wrote to stderr before it was lost, oldest line first. */
   readonly stderr: readonly string[] | undefined
-  /**
-   * Why it was last lost or not reached, how long ago, and the number of that; it may work again by now.
-   */
+  /** Why it was last lost or not reached, how long ago, and the number of that; it may work again by now. */
   readonly lastError:
-    | { readonly message: string; readonly agoMs: number; readonly doctor: ProblemId }
+    | { readonly message: string; readonly agoMs: number; readonly doctor?: ProblemId }
     | undefined
   /** The last error about it that a client read; `mcp-proxy why ID` says more. */
   readonly lastFault: { readonly id: string; readonly message: string; readonly at: string } | undefined
