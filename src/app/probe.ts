@@ -132,17 +132,21 @@ const plainly = (server: ServerConfig, timeoutMs: number): ServerConfig => {
   }
 }
 
-const UNREAD = 'its list of tools cannot be read: no answer in time, or an error'
+const isUnread = (status: ServerStatus | undefined): boolean =>
+  status?.items !== undefined && status.tokens === undefined
+
+const UNREAD = {
+  state: 'failed',
+  why: 'its list of tools cannot be read: no answer in time, or an error',
+} as const
 
 /** A server that is being tried again may have forgotten why. */
 const whatCame = (first: ServerStatus | undefined, last: ServerStatus | undefined, timeoutMs: number) => {
   const state = stateOf(last)
-  const isUnread = last?.items !== undefined && last.tokens === undefined
-  if (state === 'ready' && isUnread) return { state: 'failed', why: UNREAD, lastWords: [] }
-  if (state === 'ready') return { state, why: undefined, lastWords: [] }
+  if (state === 'ready') return { ...(isUnread(last) ? UNREAD : { state, why: undefined }), lastWords: [] }
   const lastWords = last?.stderr ?? first?.stderr ?? []
-  const late = `no answer within ${timeoutMs / 1000} s`
-  return { state, why: last?.why ?? first?.why ?? last?.lastError?.message ?? late, lastWords }
+  const [why] = [last?.why, first?.why, last?.lastError?.message].filter(words => words !== undefined)
+  return { state, why: why ?? `no answer within ${timeoutMs / 1000} s`, lastWords }
 }
 
 const stateOf = (status: ServerStatus | undefined): string => {

@@ -44,7 +44,10 @@ export function createReport(file: string, locate: (offset: number) => Spot): Re
 const printable = (text: string): string =>
   text.replace(/[\p{Cc}\u2028\u2029]/gu, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** One line for a person: `file:line:column: error: mcpServers.github.url: message. mend`, with its number if that is not D011. */
+/**
+ * One line for a person: `file:line:column: error: mcpServers.github.url: message. mend`, with its number if
+ * that is not D011.
+ */
 export function formatProblem(problem: Problem): string {
   const { id, file, line, column, severity, key, message, mend } = problem
   const number = id === undefined ? '' : ` (${id})`

@@ -32,24 +32,30 @@ interface Block {
 const TOKEN =
   /"""(?:[^\\]|\\[\s\S])*?"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\r\n]|\\.)*"|'[^'\r\n]*'|#[^\r\n]*|[[\]{}]/g
 
-/** Where headers begin, and the lines that are only a comment: one in a text of many lines is none. */
-const marksIn = (text: string) => {
+const headersIn = (text: string): readonly number[] => {
   const found: number[] = []
-  const comments = new Set<number>()
   let depth = 0
   for (const { 0: token, index } of text.matchAll(TOKEN)) {
-    if (token.startsWith('#')) comments.add(lineStart(text, index))
     if (index < (found.at(-1) === undefined ? 0 : lineEnd(text, found.at(-1) ?? 0))) continue
     const isFirst = text.slice(lineStart(text, index), index).trim() === ''
     if (token === '[' && depth === 0 && isFirst) found.push(index)
     else if (token === '[' || token === '{') depth += 1
     else if (token === ']' || token === '}') depth -= 1
   }
-  return { headers: found, comments }
+  return found
 }
 
+/** Where the lines with comments begin: a line of a text may look like one. */
+const commentLines = (text: string): ReadonlySet<number> =>
+  new Set(
+    [...text.matchAll(TOKEN)].flatMap(({ 0: token, index }) =>
+      token.startsWith('#') ? [lineStart(text, index)] : [],
+    ),
+  )
+
 const blocksIn = (text: string): readonly Block[] => {
-  const { headers, comments } = marksIn(text)
+  const headers = headersIn(text)
+  const comments = commentLines(text)
   const starts = headers.map(header => aboveComments(text, lineStart(text, header), comments))
   return headers.map((header, index) => ({
     path: pathOf(text.slice(header, lineEnd(text, header))),
