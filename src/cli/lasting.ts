@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process'
-import { join } from 'node:path'
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { IDENTITY } from '../app/identity.js'
 import { packageFile } from '../kernel/package-file.js'
@@ -26,12 +28,49 @@ export const lastingShim = async (
 ): Promise<string> => {
   if (!isInNpxCache(own)) return own
   if (!isAgreed && !isInteractive()) throw fromCache()
-  if (!isAgreed && !(await confirm(`Install it for good, so that clients find it (${INSTALL})?`)))
+  const at = placeFor((await npm(['prefix', '-g'])).trim())
+  const shown = ['npm i -g', ...at, 'mcp-proxy-daemon'].join(' ')
+  if (!isAgreed && !(await confirm(`Install it for good, so that clients find it (${shown})?`)))
     throw fromCache()
-  say(`npm i -g mcp-proxy-daemon@${IDENTITY.version}`)
-  await npm(['i', '-g', '--no-audit', '--no-fund', `mcp-proxy-daemon@${IDENTITY.version}`])
-  const root = (await npm(['root', '-g'])).trim()
+  const what = askedOf(own)
+  say(['npm i -g', ...at, what].join(' '))
+  await npm(['i', '-g', ...at, '--no-audit', '--no-fund', what])
+  const root = (await npm(['root', '-g', ...at])).trim()
   return join(root, 'mcp-proxy-daemon', 'bin', 'connect.cjs')
+}
+
+/** A Node of the system keeps its packages where only root may write; everybody has a folder of their own. */
+const placeFor = (prefix: string): readonly string[] => {
+  const folder = join(prefix, 'lib', 'node_modules')
+  if (process.platform === 'win32' || isWritable(existsSync(folder) ? folder : prefix)) return []
+  return ['--prefix', join(homedir(), '.local')]
+}
+
+const isWritable = (folder: string): boolean => {
+  try {
+    accessSync(folder, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What npx notes beside what it keeps. */
+interface Kept {
+  readonly dependencies: Readonly<Record<string, string>>
+}
+
+/** What npx was asked for, where that was a file; else this version. */
+const askedOf = (own: string): string => {
+  const cache = own.slice(0, own.lastIndexOf('node_modules'))
+  try {
+    const { dependencies } = JSON.parse(readFileSync(join(cache, 'package.json'), 'utf8')) as Kept
+    const [, file] = /^file:(.*)$/.exec(dependencies['mcp-proxy-daemon'] ?? '') ?? []
+    if (file !== undefined) return resolve(cache, file)
+  } catch {
+    // Another npm keeps it elsewhere.
+  }
+  return `mcp-proxy-daemon@${IDENTITY.version}`
 }
 
 /** Runs npm; resolves with what it writes to stdout, and rejects with a CliError if it fails. */
