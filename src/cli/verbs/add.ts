@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { isAbsolute, join } from 'node:path'
+import { homedir } from 'node:os'
+import { dirname, isAbsolute, join } from 'node:path'
 import { readAddress } from '../../config/read/transport.js'
 import type { Described } from '../../setup/add/server-json.js'
 import type { Entry } from '../../setup/import/normalise.js'
@@ -192,7 +193,10 @@ const checked = async (
       import('../../config/read/secrets.js'),
       import('../../kernel/json/text.js'),
     ])
-  const text = JSON.stringify({ mcpServers: { [name]: { ...entry, prefix: false } }, knownServers: false })
+  // The folder of the file, in which programs run, is not there before the first server is.
+  const folder = existsSync(dirname(own.file.state.path)) ? {} : { cwd: homedir() }
+  const tried = { ...folder, ...entry, prefix: false }
+  const text = JSON.stringify({ mcpServers: { [name]: tried }, knownServers: false })
   const env = { ...process.env, ...Object.fromEntries(given) }
   const { config, problems } = parseConfig(text, own.file.state.path, env)
   const [problem] = problems.filter(({ severity }) => severity === 'error')

@@ -69,7 +69,7 @@ export const importVerb = defineVerb({
     const own = await openOwnFile(files, configTarget(args.config), thisMachine())
     const { sources, problems } = await readSources(args)
     const isAsking =
-      isInteractive() && [args.yes, args.dryRun].every(flag => flag !== true) && args.file !== '-'
+      isInteractive() && [args.yes, args.dryRun].every(flag => flag !== true) && fileOf(args) !== '-'
     const plan = await planImport(own, sources, {
       keepsSecrets: args.secrets === 'keep',
       only: args.only,
@@ -95,6 +95,9 @@ export const importVerb = defineVerb({
 
 const NOTHING = 'nothing was written'
 
+/** yargs makes no word of a lone dash. */
+const fileOf = ({ file }: Args): string | undefined => (file === '' ? '-' : file)
+
 /** Reads what the command line names. Throws a CliError for a client that nobody knows. */
 const readSources = async (args: Args): Promise<Sources> => {
   const [{ files }, { readClients, readGiven, readPasted }, { CLIENTS }] = await Promise.all([
@@ -103,7 +106,8 @@ const readSources = async (args: Args): Promise<Sources> => {
     import('../../setup/clients/clients.js'),
   ])
   const { disk } = files
-  const given = [...(args.file === undefined ? [] : [args.file]), ...(args.from ?? [])]
+  const file = fileOf(args)
+  const given = [...(file === undefined ? [] : [file]), ...(args.from ?? [])]
   const named = given.filter(word => CLIENTS.some(({ id }) => id === word))
   const others = given.filter(word => !named.includes(word))
   for (const word of others) {

@@ -36,6 +36,14 @@ t.test('add starts a command once, shows its tools, and moves its secrets', asyn
   })
 })
 
+t.test('the first server is added where there is no folder for the file yet', async t => {
+  const config = join(t.testdir(), 'not', 'there', 'mcp.json')
+  const words = ['add', 'tiny', '--config', config, '--', process.execPath, TINY]
+  t.match(await runHere(t, ...words), { code: 0, err: /tiny: \d+ tools?, written to / })
+  const { mcpServers } = JSON.parse(readFileSync(config, 'utf8'))
+  t.same(mcpServers, { tiny: { command: process.execPath, args: [TINY] } })
+})
+
 t.test('what does not start is not written, unless it is not to be started', async t => {
   const { config, read } = fileOf(t)
   const dead = ['add', 'dead', '--config', config, '--', process.execPath, '-e', 'process.exit(3)']

@@ -1,7 +1,8 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { runHere, setEnv } from '../../support/proxy/start.js'
+import { BIN, runHere, setEnv } from '../../support/proxy/start.js'
 
 const SECRET = 'planted-secret-1'
 
@@ -18,6 +19,14 @@ const homeOf = (t: Test) => {
   const config = join(home, '.config', 'mcp-proxy', 'mcp.json')
   return { home, config, read: () => JSON.parse(readFileSync(config, 'utf8')).mcpServers }
 }
+
+t.test('what is pasted is imported', async t => {
+  const { read } = homeOf(t)
+  const input = '"gh": { "command": "npx", "args": ["-y", "gh"] }'
+  const { status } = spawnSync(process.execPath, [BIN, 'import', '-'], { input, env: process.env })
+  t.equal(status, 0)
+  t.same(read(), { gh: { command: 'npx', args: ['-y', 'gh'] } })
+})
 
 t.test('import shows what it would write, then writes it where all verbs look for it', async t => {
   const { config, read } = homeOf(t)
