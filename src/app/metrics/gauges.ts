@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
+import type { Listed } from '../../catalog/lists/listed.js'
 import type { ClusterStatus } from '../../cluster/cluster.js'
 import { LIMIT_NAMES } from '../../kernel/limits.js'
 import { LIST_NAMES } from '../../model/listing.js'
@@ -8,7 +9,7 @@ import type { ServerState } from '../../peers/server-state.js'
 import { IDENTITY } from '../identity.js'
 import { processBytes } from '../processes/process-bytes.js'
 import { proxyStatus, type ServerStatus, type StatusContext } from '../status.js'
-import type { FamilyName, GaugeName, ReadCounterName } from './families.js'
+import type { GaugeName, ReadCounterName } from './families.js'
 import { labelValue, type Sample } from './registry.js'
 
 export interface GaugeContext extends StatusContext {
@@ -18,8 +19,8 @@ export interface GaugeContext extends StatusContext {
 
 type Read = GaugeName | ReadCounterName | 'mcp_proxy_build'
 
-/** The samples of each family that is read when somebody asks. */
-export type Gauges = ReadonlyMap<FamilyName, readonly Sample[]>
+/** The samples of some families that are read when somebody asks. */
+type Gauges = Partial<Record<Read, readonly Sample[]>>
 
 const STATES = ['idle', 'starting', 'ready', 'draining', 'backoff', 'failed', 'needs-auth'] as const
 const LIST_REASONS = ['filter', 'broken', 'twice'] as const
@@ -28,14 +29,16 @@ const one = (value: number): readonly Sample[] => [{ labels: [], value }]
 
 const flag = (is: boolean): number => (is ? 1 : 0)
 
-/** Reads everything that is not counted, where `/status` reads it. */
-export const readGauges = (context: GaugeContext): Gauges => {
+/**
+ * Reads everything that is not counted, where `/status` reads it, piece by piece, so that others can have
+ * their turn in between.
+ */
+export function* readGauges(context: GaugeContext): Iterable<Gauges> {
   const status = proxyStatus(context)
-  const all: Partial<Record<Read, readonly Sample[]>> = {
+  yield {
     mcp_proxy_requests_in_flight: one(status.calls),
     mcp_proxy_clients: clients(context),
     mcp_proxy_queue_bytes: queues(context),
-    ...servers(context, status.servers),
     ...(status.cluster && replicas(status.cluster)),
     mcp_proxy_limit_hits: LIMIT_NAMES.map(limit => ({
       labels: [limit],
@@ -45,9 +48,9 @@ export const readGauges = (context: GaugeContext): Gauges => {
     mcp_proxy_memory_pressure: one(status.pressure),
     ...configuration(status.config),
     mcp_proxy_build: [{ labels: [IDENTITY.version, process.version], value: 1 }],
-    ...ofProcess(context.lagMs()),
   }
-  return new Map(Object.entries(all) as [FamilyName, readonly Sample[]][])
+  yield* servers(context, status.servers)
+  yield ofProcess(context.lagMs())
 }
 
 /** Lines of servers that were left out, because they are no messages: dropping them mends what they say. */
@@ -76,10 +79,7 @@ const queues = ({ bounds }: GaugeContext): readonly Sample[] => [
   { labels: ['replay'], value: bounds.queues.replay },
 ]
 
-const servers = (
-  context: GaugeContext,
-  statuses: readonly ServerStatus[],
-): Partial<Record<Read, readonly Sample[]>> => {
+function* servers(context: GaugeContext, statuses: readonly ServerStatus[]): Iterable<Gauges> {
   const { router } = context
   const all = router.pool.servers.flatMap(server => {
     const status = statuses.find(({ name }) => name === server.name)
@@ -87,7 +87,7 @@ const servers = (
   })
   const each = (read: (one: (typeof all)[number]) => number): readonly Sample[] =>
     all.map(found => ({ labels: [found.label], value: read(found) }))
-  return {
+  yield {
     mcp_proxy_server_requests_in_flight: each(({ server }) =>
       sum([...server.connections].map(({ underWay }) => underWay)),
     ),
@@ -99,16 +99,30 @@ const servers = (
     ),
     mcp_proxy_server_connections: each(({ status }) => status.connections),
     mcp_proxy_server_processes: each(({ status }) => status.pids.length),
-    ...(process.platform === 'linux' && {
-      mcp_proxy_server_resident_bytes: each(({ status }) => sum(status.pids.map(processBytes))),
-    }),
-    ...lists(context, all),
   }
+  yield lists(context, all)
+  if (process.platform !== 'linux') return
+  // Each is a file of the system.
+  const resident: Sample[] = []
+  for (const { label, status } of all) {
+    resident.push({ labels: [label], value: sum(status.pids.map(processBytes)) })
+    yield { mcp_proxy_server_resident_bytes: resident }
+  }
+}
+
+/** Added up once for a list. */
+const sizes = new WeakMap<Listed, number>()
+
+const bytesOf = (listed: Listed | undefined): number => {
+  if (listed === undefined) return 0
+  const bytes = sizes.get(listed) ?? sum(listed.items.map(({ text }) => text.length))
+  sizes.set(listed, bytes)
+  return bytes
 }
 
 const MEMBER_STATES = ['ready', 'draining', 'keys'] as const
 
-const replicas = (cluster: ClusterStatus): Partial<Record<Read, readonly Sample[]>> => {
+const replicas = (cluster: ClusterStatus): Gauges => {
   const { members, leaseAgeMs, forwarded, lost, unknown, refused } = cluster
   const results = { answered: forwarded - lost - unknown - refused, lost, unknown, refused }
   const by = (values: Readonly<Record<string, number>>): readonly Sample[] =>
@@ -131,7 +145,7 @@ const replicas = (cluster: ClusterStatus): Partial<Record<Read, readonly Sample[
 const lists = (
   { router }: GaugeContext,
   all: readonly { readonly server: Server; readonly status: ServerStatus; readonly label: string }[],
-): Partial<Record<Read, readonly Sample[]>> => {
+): Gauges => {
   const found = all.flatMap(({ server, status, label }) => {
     const { listed } = router.catalog.summary(server, [...server.connections])
     return LIST_NAMES.map(list => ({ label, list, status, listed: listed(list) }))
@@ -143,7 +157,7 @@ const lists = (
     })),
     mcp_proxy_list_bytes: found.map(({ label, list, listed }) => ({
       labels: [label, list],
-      value: sum((listed?.items ?? []).map(({ text }) => text.length)),
+      value: bytesOf(listed),
     })),
     mcp_proxy_items_left_out: found.flatMap(({ label, list, listed, status }) => [
       ...LIST_REASONS.map(reason => ({
@@ -159,9 +173,7 @@ const lists = (
 const stateOf = ({ state }: ServerStatus): ServerState['at'] =>
   STATES.find(known => known === state) ?? 'needs-auth'
 
-const configuration = (
-  config: ReturnType<typeof proxyStatus>['config'],
-): Partial<Record<Read, readonly Sample[]>> => ({
+const configuration = (config: ReturnType<typeof proxyStatus>['config']): Gauges => ({
   mcp_proxy_config_last_reload_success: one(flag(config?.lastReload?.result !== 'refused')),
   mcp_proxy_config_last_reload_timestamp_seconds: one(
     (config === undefined ? performance.timeOrigin : Date.parse(config.loadedAt)) / 1000,
@@ -174,7 +186,7 @@ const configuration = (
 
 let before: ReturnType<typeof performance.eventLoopUtilization> | undefined
 
-const ofProcess = (lagMs: number): Partial<Record<Read, readonly Sample[]>> => {
+const ofProcess = (lagMs: number): Gauges => {
   const { user, system } = process.cpuUsage()
   const memory = trying(() => process.memoryUsage())
   const now = performance.eventLoopUtilization()
@@ -194,7 +206,7 @@ const ofProcess = (lagMs: number): Partial<Record<Read, readonly Sample[]>> => {
   }
 }
 
-const descriptors = (): Partial<Record<Read, readonly Sample[]>> => {
+const descriptors = (): Gauges => {
   const open = trying(() => readdirSync('/proc/self/fd').length - 1)
   const limits = trying(() => readFileSync('/proc/self/limits', 'latin1')) ?? ''
   const most = /^Max open files\s+(\d+)/m.exec(limits)?.[1]

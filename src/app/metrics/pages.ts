@@ -60,19 +60,32 @@ export const createMetricsPages = (metrics: Metrics, context: GaugeContext): Met
 }
 
 const write = async (metrics: Metrics, context: GaugeContext, format: Format): Promise<Buffer> => {
-  const gauges = readGauges(context)
+  const makeWay = turns()
+  const gauges: Partial<Record<FamilyName, readonly Sample[]>> = {}
+  for (const piece of readGauges(context)) {
+    Object.assign(gauges, piece)
+    await makeWay()
+  }
   const samplesOf = (name: FamilyName): readonly Sample[] => {
     if (name === 'mcp_proxy_series_overflow') return metrics.overflows
     if (name === 'mcp_proxy_repairs') return [...metrics.samples(name), ...noiseOf(context)]
-    return gauges.get(name) ?? metrics.samples(name)
+    return gauges[name] ?? metrics.samples(name)
   }
   const pieces: string[] = []
-  let sinceMs = performance.now()
   for (const piece of encodeMetrics(FAMILY_NAMES, samplesOf, format)) {
     pieces.push(piece)
-    if (performance.now() - sinceMs < SLICE_MS) continue
-    await turn()
-    sinceMs = performance.now()
+    await makeWay()
   }
   return Buffer.from(pieces.join(''))
+}
+
+/** Lets others have their turn once the last one is long enough ago. */
+const turns = (): (() => Promise<void> | undefined) => {
+  let sinceMs = performance.now()
+  return () => {
+    if (performance.now() - sinceMs < SLICE_MS) return undefined
+    return turn().then(() => {
+      sinceMs = performance.now()
+    })
+  }
 }
