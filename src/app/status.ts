@@ -334,12 +334,21 @@ export interface ProxyStatus {
   readonly cluster?: ClusterStatus | undefined
 }
 
+const configuredStatus = (server: Server, context: StatusContext): ServerStatus | undefined => {
+  const config = context.configOf(server.options)
+  return config && serverStatus(server, config, context)
+}
+
+/** One server as `proxyStatus` shows it, without a look at others; undefined if none has this name. */
+export const statusOfServer = (context: StatusContext, wanted: string): ServerStatus | undefined => {
+  const server = context.router.pool.servers.find(({ name }) => name === wanted)
+  const waiting = context.config().waiting.find(({ name }) => name === wanted)
+  return (server && configuredStatus(server, context)) ?? (waiting && waitingStatus(waiting))
+}
+
 export const proxyStatus = (context: StatusContext): ProxyStatus => {
-  const { bounds, clock, configOf, admission, router, startedMs } = context
-  const statusOf = (server: Server): ServerStatus[] => {
-    const config = configOf(server.options)
-    return config === undefined ? [] : [serverStatus(server, config, context)]
-  }
+  const { bounds, clock, admission, router, startedMs } = context
+  const statusOf = (server: Server) => configuredStatus(server, context) ?? []
   return {
     name: IDENTITY.name,
     version: IDENTITY.version,

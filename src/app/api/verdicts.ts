@@ -1,6 +1,6 @@
 import type { ProblemId } from '../../kernel/problem-table.js'
 import type { KeptError } from '../../mux/calls/fault-log.js'
-import type { ServerStatus } from '../status.js'
+import { type ServerStatus, statusOfServer } from '../status.js'
 import type { Inside } from './inside.js'
 
 /** Why something is as it is; a closed list. */
@@ -88,7 +88,7 @@ export const isAnswered = ({ state }: ServerStatus): boolean =>
 
 /** Whether a request that goes to a server would be answered, and if not, why. */
 export const reachOf = (inside: Inside, server: string): Pick<Why, 'answered' | 'causes'> => {
-  const status = inside.status().servers.find(({ name }) => name === server)
+  const status = statusOfServer(inside, server)
   if (status === undefined) return { answered: false, causes: [] }
   const causes = stateCauses(status).filter(({ verdict }) => verdict !== 'remark')
   return { answered: isAnswered(status), causes }

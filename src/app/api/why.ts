@@ -12,6 +12,7 @@ import { sanitizeLine } from '../../kernel/mask.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { isLegacyRevision } from '../../model/revision.js'
 import { exposed } from '../exposed.js'
+import { statusOfServer } from '../status.js'
 import type { Inside } from './inside.js'
 import { mendFor } from './mends.js'
 import { inServer, placed } from './places.js'
@@ -66,7 +67,7 @@ const ofError = ({ router }: Inside, query: string): Why | undefined => {
 
 const ofServer = (inside: Inside, query: string): Why | undefined => {
   const base = { version: 1, query, kind: 'server', server: query } as const
-  const status = inside.status().servers.find(({ name }) => name === query)
+  const status = statusOfServer(inside, query)
   if (status !== undefined) {
     const causes = stateCauses(status)
     const [first] = causes
@@ -311,7 +312,8 @@ const ofAbsent = (inside: Inside, query: string): Why | undefined => {
 
 const suggestion = (inside: Inside, query: string): string => {
   const known = mergedItems(inside, 'tools').map(({ exposed }) => exposed)
-  const near = suggest(query, [...known, ...inside.status().servers.map(({ name }) => name)])
+  const servers = [...inside.router.pool.servers, ...inside.config().waiting].map(({ name }) => name)
+  const near = suggest(query, [...known, ...servers])
   return near === undefined ? '' : `; did you mean ${near}?`
 }
 
