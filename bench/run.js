@@ -20,6 +20,7 @@ import { measureGrowth, tellLinearity } from './growth.js'
 import { LoadProcess } from './load-process.js'
 import { measure } from './measure.js'
 import { isWanted, jsonFile, withPeers } from './options.js'
+import { measurePairs } from './pairs.js'
 import { kindOf, Processes, WARM_UP } from './participant.js'
 import { describePeers, installPeers } from './peers.js'
 import { endAll } from './programs.js'
@@ -79,6 +80,7 @@ async function main(load) {
   if (isWanted('start')) await attempt('start', () => measureStart(context))
   if (isWanted('memory')) await attempt('memory', () => measureMemory(context))
   if (isWanted('shim')) await attempt('shim', () => measureShim(context))
+  await attempt('observability', () => measurePairs(context))
   if (isWanted('observability: memory', true))
     await attempt('observability: memory', () => measureWatchedMemory(context))
   if (isWanted('flat', true)) await attempt('flat', () => measureFlatness(context))

@@ -3,7 +3,6 @@ import { fileURLToPath } from 'node:url'
 import { CREDENTIALS, startIssuer } from './credentials.js'
 import { PEERS } from './peers.js'
 import { start, writeTemporary } from './programs.js'
-import { watched } from './watching.js'
 
 const here = name => fileURLToPath(new URL(name, import.meta.url))
 const NODE = process.execPath
@@ -72,7 +71,6 @@ const floor = {
   // What `auth` costs is told by the same proxy without it.
   auth: () => authorized('none'),
   'auth at a server': () => signedIn(false),
-  observability: ({ apart }) => watched(apart, false),
   'across eras': ({ client }) => ours.http({ server: client === undefined ? undefined : 'modern' }),
   crowd: () => listening('http', [NODE, here('floor/http.js'), ...SERVER]),
   http: kind => listening('http', [NODE, here('floor/http.js'), ...serverOf(kind)]),
@@ -125,7 +123,6 @@ const ours = {
   stdio: async kind => stdioTarget([...OURS, 'bridge', '--to', 'stdio', await remoteUrl()], stateIn(kind)),
   auth: ({ credential }) => authorized(credential),
   'auth at a server': () => signedIn(true),
-  observability: ({ apart }) => watched(apart, true),
   many: kind => serving(configuration(kind.servers, kind.tools), kind),
   'many remote': async ({ servers }) =>
     serving(configurationOf((await remoteUrls(servers)).map(url => ({ url })))),

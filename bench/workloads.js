@@ -179,18 +179,6 @@ const login = calls(
   { warmUpTool: 's0__make', isFull: true },
 )
 
-/** What it costs to be looked at, against the same proxy without. */
-const watching = [
-  ['metrics', { cpu: 1.02 }],
-  ['viewer', { cpu: 1.03 }],
-  ['traces, not sampled', { cpu: 1.02 }],
-  ['traces, one in ten sampled', undefined],
-].map(([apart, limits]) => {
-  const load = { ...MANY, tool: 's0__make' }
-  const rest = { warmUpTool: 's0__make', apart, isFull: true }
-  return calls(`${apart}: 200 B, 64 in flight`, 'observability', load, limits, limits, rest)
-})
-
 export const WORKLOADS = [
   ...each('http', { isMain: true }),
   ...crowd,
@@ -207,7 +195,6 @@ export const WORKLOADS = [
   ...many(50, 10, FULL),
   ...credentials,
   login,
-  ...watching,
 ]
 
 const crowdOf = sessions =>

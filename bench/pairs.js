@@ -1,0 +1,61 @@
+// What it costs to be looked at: the same proxy with and without, side by side. They take turns in slices so
+// short that whatever else the machine does meets both, and the median of many such rounds is told.
+import { isWanted, slices } from './options.js'
+import { median, show, spreadOf } from './report.js'
+import { ROWS, WATCHED_WORK, watched } from './watching.js'
+
+const SLICE_MS = 50
+const ROUNDS = 100
+const WARM_MS = 700
+const WARM_ROUNDS = 6
+const IN_FLIGHT = 64
+const SESSIONS = 8
+
+/** Each order as often as the other: who comes later finds a warmer machine. */
+const ORDERS = [
+  ['without', 'with', 'with', 'without'],
+  ['with', 'without', 'without', 'with'],
+]
+
+/** The ratios of CPU per call of one pair of processes, round by round. */
+async function roundsOf(row, load) {
+  const run = async (side, forMs) => {
+    const { calls, cpuUs } = await load.tell('run', {
+      ...{ name: `${row} ${side}`, inFlight: IN_FLIGHT, work: WATCHED_WORK },
+      ...{ forMs, maxCalls: Number.MAX_SAFE_INTEGER },
+    })
+    return { calls, us: calls * cpuUs }
+  }
+  const targets = { with: await watched(row, true), without: await watched(row, false) }
+  for (const side of ORDERS[0].slice(0, 2))
+    await load.tell('open', { name: `${row} ${side}`, target: targets[side], sessions: SESSIONS })
+  for (let n = 0; n < WARM_ROUNDS; n += 1) for (const side of Object.keys(targets)) await run(side, WARM_MS)
+  const ratios = []
+  for (let n = 0; n < ROUNDS; n += 1) {
+    const sums = { with: { calls: 0, us: 0 }, without: { calls: 0, us: 0 } }
+    for (const side of ORDERS[n % 2]) {
+      const { calls, us } = await run(side, SLICE_MS)
+      sums[side].calls += calls
+      sums[side].us += us
+    }
+    ratios.push(sums.with.us / sums.with.calls / (sums.without.us / sums.without.calls))
+  }
+  for (const side of Object.keys(targets)) {
+    await load.tell('close', { name: `${row} ${side}` })
+    await targets[side].end()
+  }
+  return ratios
+}
+
+/** Measures each row with as many pairs of processes as there are slices, and tells the median of theirs. */
+export async function measurePairs({ load, say, report }) {
+  for (const row of Object.keys(ROWS).filter(name => isWanted(`observability: ${name}`, true))) {
+    const pairs = []
+    for (let n = 0; n < slices; n += 1) pairs.push(median(await roundsOf(row, load)))
+    const { median: middle, least, most } = spreadOf(pairs)
+    const { limit } = ROWS[row]
+    const target = limit === undefined ? '' : `   ≤ ${limit} ${middle <= limit ? '✓' : '✗'}`
+    say(`observability: CPU per call with ${row}: ${show(middle)} (${show(least)}–${show(most)})${target}`)
+    report.figures[`${row}: CPU per call`] = { unit: 'ratio', pairs, limit }
+  }
+}
