@@ -20,8 +20,8 @@ const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504])
 const TRIES = 5
 const BACKOFF = { firstMs: 1000, maxMs: 30_000 }
 const RETRY_AFTER_MOST_MS = 60_000
-/** At the end of the proxy. */
-const END_MS = 2000
+/** At the end of the proxy, which is to be over within two seconds whatever a collector does. */
+const END_MS = 1500
 /** The most that is read of an answer. */
 const ANSWER_BYTES = 64 * 1024
 

@@ -133,7 +133,7 @@ t.test('a collector that does not answer costs a few tries and no more than the 
   await until(() => counts.dropped === 96, 'the first ones to be given up')
   const closed = exporter.close()
   await until(() => clock.pending > 0, 'the limit')
-  clock.advance(2000)
+  clock.advance(1500)
   await closed
   t.same(counts, { sent: 0, dropped: 100 })
   exporter.add(SPAN)
