@@ -1,5 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
+import v8 from 'node:v8'
 import t from 'tap'
 import { COMMANDS, isGroup, nameOf } from '../../src/cli/all-verbs.js'
 import { growthPercent } from '../../src/cli/main.js'
@@ -229,4 +231,22 @@ t.test('the room between two collections is the same for every small heap, and a
   for (const mib of [4, 8, 20, 50]) t.ok(Math.abs(roomOf(mib * MIB) - 64 * MIB) < MIB, `${mib} MiB`)
   t.equal(roomOf(300 * MIB), 300 * MIB)
   t.end()
+})
+
+t.test('what calls leave behind is not allocated among the old, in services alone', async t => {
+  const told = t.capture(v8, 'setFlagsFromString', () => undefined)
+  syncBuiltinESMExports()
+  t.teardown(() => {
+    told.restore()
+    syncBuiltinESMExports()
+  })
+  const flagsOf = async (...argv: string[]): Promise<unknown[]> => {
+    await runHere(t, ...argv)
+    return told().flatMap(({ args }) => args)
+  }
+  t.same(await flagsOf('check', '--config', '/nowhere.json'), [])
+  t.match(await flagsOf('serve', '--config', '/nowhere.json'), [
+    '--no-allocation-site-pretenuring',
+    /^--heap-growing-percent=\d+$/,
+  ])
 })
