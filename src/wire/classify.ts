@@ -1,4 +1,4 @@
-import { JsonCursor } from '../kernel/json/cursor.js'
+import { JsonCursor, trust } from '../kernel/json/cursor.js'
 import { OPEN_ARRAY, OPEN_OBJECT } from '../kernel/json/scan.js'
 import {
   checkEnd,
@@ -117,17 +117,10 @@ const SPARE_BYTES = 16 * 1024
 function apart(message: Message, { params, result, error }: MessageIndex, cameBytes: number): Message {
   const body = params ?? result ?? error
   if (cameBytes <= SPARE_BYTES || 2 * (body?.length ?? 0) >= cameBytes) return message
-  const own = (text: JsonText | undefined): JsonText | undefined => text && ownText(text)
-  switch (message.kind) {
-    case 'request':
-      return { ...message, id: ownText(message.id), params: own(message.params), meta: own(message.meta) }
-    case 'notification':
-      return { ...message, params: own(message.params) }
-    case 'result':
-      return { ...message, id: ownText(message.id), result: ownText(message.result) }
-    case 'error':
-      return { ...message, id: own(message.id), error: ownText(message.error) }
-  }
+  const own: Message = { ...message }
+  for (const [name, part] of Object.entries<unknown>(own))
+    if (Buffer.isBuffer(part)) Object.assign(own, { [name]: ownText(trust(part)) })
+  return own
 }
 
 const invalid = (why: string): Malformed => ({

@@ -1,7 +1,6 @@
 import { editMember } from '../../kernel/json/edit.js'
 import {
   arrayText,
-  countUpTo,
   elementsOf,
   type JsonText,
   kindOf,
@@ -186,13 +185,15 @@ export const hasMoreParts = (method: string, result: JsonText, most: number): bo
   if (result.length <= most) return false
   const parts = memberOf(result, PARTS.get(method) ?? '')
   if (parts === undefined) return false
-  let count = countUpTo(most, parts)
-  // A message may hold several blocks, though none should.
-  for (const message of count <= most && method === 'prompts/get' ? elementsOf(parts) : []) {
-    count += countUpTo(most, memberOf(message, 'content') ?? message)
-    if (count > most) break
+  let count = 0
+  const isOneTooMany = (): boolean => {
+    count += 1
+    return count > most
   }
-  return count > most
+  if (some(elementsOf(parts), isOneTooMany)) return true
+  // A message may hold several blocks, though none should.
+  const blocksOf = (message: JsonText) => elementsOf(memberOf(message, 'content') ?? message)
+  return method === 'prompts/get' && some(elementsOf(parts), one => some(blocksOf(one), isOneTooMany))
 }
 
 /** Repairs the messages of a prompt, splitting those with an array of blocks, which no revision allows. */

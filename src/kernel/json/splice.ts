@@ -11,6 +11,7 @@ interface Edit {
 const NOTHING = Buffer.alloc(0)
 const NO_EDIT: Edit = { start: 0, end: 0, put: NOTHING }
 const COMMA_TEXT = Buffer.from(',')
+const SPACE = 0x20
 /** Up to this size a loop copies faster than a native call, which needs a view of the range; measured. */
 const SMALL_COPY_BYTES = 48
 
@@ -185,7 +186,7 @@ type Members = readonly (readonly [key: string, value: JsonText])[]
 export function withMembers(object: JsonText, members: Members): JsonText {
   if (object[0] !== OPEN_OBJECT) throw new TypeError('JSON text is not an object: it cannot have members')
   const missing = new Map(members)
-  const edits = hasNone(object, members) ? [] : replacements(object, missing)
+  const edits = replacements(object, missing)
   if (missing.size > 0) edits.push(addition(object, [...missing]))
   return edits.length === 0 ? object : applyEdits(object, edits)
 }
@@ -204,19 +205,10 @@ function replacements(object: JsonText, wanted: Map<string, JsonText>): Edit[] {
   return edits
 }
 
-/** Whether none of these members can be there; native searches are faster than a walk in short texts. */
-const hasNone = (object: JsonText, members: Members): boolean =>
-  object.length <= SEARCHED_BYTES &&
-  members.every(([key]) => /^\w+$/.test(key) && !object.includes(`"${key}"`)) &&
-  !object.includes(ESCAPE)
-
-const SEARCHED_BYTES = 64 * 1024
-
-const ESCAPE = Buffer.from('\\u00')
-
 function addition(object: JsonText, members: Members): Edit {
   let start = object.length - 1
-  while (isSpace(object[start - 1])) start -= 1
+  // Outside of strings JSON has no control characters but white space.
+  while ((object[start - 1] ?? 0) <= SPACE) start -= 1
   const isEmpty = start === 1
   const parts = members.flatMap(([key, value], index) => [
     keyText(isEmpty && index === 0 ? '' : ',', key),
@@ -224,9 +216,6 @@ function addition(object: JsonText, members: Members): Edit {
   ])
   return { start, end: start, put: concat(parts) }
 }
-
-const isSpace = (byte: number | undefined): boolean =>
-  byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 /** Removes the members that pass a test, each with one comma; the same reference if there are none. */
 export function withoutMembers(object: JsonText, test: (at: JsonCursor) => boolean): JsonText {

@@ -113,14 +113,6 @@ export function some<T>(items: Iterable<T>, test: (item: T) => boolean): boolean
   return false
 }
 
-/** How many elements an array has, counted up to one more than `most`. */
-export function countUpTo(most: number, array: JsonText): number {
-  const at = new JsonCursor(array, OPEN_ARRAY)
-  let count = 0
-  while (count <= most && at.next()) count++
-  return count
-}
-
 export function isEmpty(value: JsonText): boolean {
   if (value[0] !== OPEN_OBJECT && value[0] !== OPEN_ARRAY) return true
   const last = value[skipSpace(value, 1)]
@@ -139,9 +131,8 @@ export const textMember = (object: JsonText, name: string): string | undefined =
 
 /** A number member of an object, with the losses of JSON.parse, if it is there and is a number. */
 export function numberMember(object: JsonText, name: string): number | undefined {
-  const at = new JsonCursor(object, OPEN_OBJECT)
-  while (at.next()) if (at.keyIs(name)) return numberAt(object, at.valueStart, at.end)
-  return undefined
+  const value = memberOf(object, name)
+  return value && numberAt(value, 0, value.length)
 }
 
 /** The same of the value from `start` to `end` in a text. */

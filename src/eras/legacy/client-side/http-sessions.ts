@@ -4,7 +4,7 @@ import type { Fault } from '../../../kernel/faults.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { SessionDirectory } from '../../../rpc/directory.js'
 import { REVOKED } from '../../../rpc/host.js'
-import { SessionQuota } from '../../../rpc/session-quota.js'
+import { SessionQuota } from './session-quota.js'
 import { type HttpSession, REST_MS } from './http-session.js'
 import { ReplayTotal } from './replay.js'
 

@@ -1,6 +1,6 @@
-import type { Principal } from '../kernel/caller.js'
-import type { Fault } from '../kernel/faults.js'
-import type { LimitCounters } from '../kernel/limit-counters.js'
+import type { Principal } from '../../../kernel/caller.js'
+import type { Fault } from '../../../kernel/faults.js'
+import type { LimitCounters } from '../../../kernel/limit-counters.js'
 
 /** Counts the sessions of one listener, and says whether there is room for another. */
 export class SessionQuota {
