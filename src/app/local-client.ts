@@ -2,15 +2,17 @@ import { LOCAL } from '../kernel/caller.js'
 import { newErrorId } from '../kernel/error-ids.js'
 import { Fault } from '../kernel/faults.js'
 import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json/text.js'
-import type {
-  Call,
-  CancelReason,
-  Client,
-  ClientHandler,
-  OnOver,
-  ProjectedRequest,
-  ServerRequest,
-  Welcome,
+import {
+  type Call,
+  type CancelReason,
+  type Client,
+  type ClientHandler,
+  endOf,
+  type OnFault,
+  type OnOver,
+  type ProjectedRequest,
+  type ServerRequest,
+  type Welcome,
 } from '../model/links.js'
 import { LISTS, type ListName } from '../model/listing.js'
 import { type Answer, answerOf, failed, type Outcome, type Reply } from '../model/outcome.js'
@@ -127,6 +129,7 @@ class LocalCall implements Call {
   sentMs: number | undefined
   awayMs: number | undefined
   onOver: OnOver | undefined
+  onFault: OnFault | undefined
   #settle: Reply | undefined
 
   constructor(client: LocalClient, method: string, params: JsonText | undefined, settle: Reply) {
@@ -145,9 +148,10 @@ class LocalCall implements Call {
     if (this.#settle !== undefined) this.client.notify(method, params)
   }
 
-  end(outcome: Outcome): void {
+  end(ended: Outcome): void {
     const settle = this.#settle
     if (settle === undefined) return
+    const outcome = endOf(this, ended)
     this.#settle = undefined
     if (outcome.kind === 'fault') {
       const { code, message } = outcome.fault

@@ -90,6 +90,13 @@ export interface Arrival {
 /** Hears how a call ended; told the call too, so that one function can watch all of them. */
 export type OnOver = (outcome: Outcome | undefined, call: Call) => void
 
+/** Makes the end of a call of a fault. */
+export type OnFault = (fault: Fault, call: Call) => Outcome
+
+/** How a call ends by what it was ended with. */
+export const endOf = (call: Call, outcome: Outcome): Outcome =>
+  outcome.kind === 'fault' ? (call.onFault?.(outcome.fault, call) ?? outcome) : outcome
+
 /** One request of a client that the mux must end exactly once. Implemented in `eras/`. */
 export interface Call extends Viewer {
   readonly method: string
@@ -130,6 +137,8 @@ export interface Call extends Viewer {
   awayMs?: number | undefined
   /** Set where the call is traced. */
   trace?: CallTrace | undefined
+  /** Says how the call ends in place of a fault; one function for all calls, as it is for each. */
+  onFault?: OnFault | undefined
   /** Called once when the call is over; without an outcome if nobody waited for one any more. */
   onOver?: OnOver | undefined
 }

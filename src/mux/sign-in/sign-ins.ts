@@ -72,9 +72,8 @@ export class SignIns {
 
   /** Has a call that ends for want of a login end with the way to it. */
   watch(call: Call): void {
-    if (this.#context.pages?.isOpen !== true) return
-    const end = call.end.bind(call)
-    call.end = outcome => end(outcome.kind === 'fault' ? this.#answer(call, outcome.fault) : outcome)
+    // A literal assigned to a call would be allocated in V8's old space, and keep the call for long.
+    if (this.#context.pages?.isOpen === true) call.onFault = this.#answer
   }
 
   /** Answers a call of the tool with which people sign in. */
@@ -113,7 +112,7 @@ export class SignIns {
     for (const { clients } of this.#shown.values()) clients.delete(client)
   }
 
-  #answer(call: Call, fault: Fault): Outcome {
+  readonly #answer = (fault: Fault, call: Call): Outcome => {
     const reason = loginReasonOf(fault)
     const server = PERSON_CAN_HELP.has(reason) ? this.#serverOf(call, fault) : undefined
     if (server === undefined) return failed(fault)

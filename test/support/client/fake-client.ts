@@ -3,15 +3,17 @@ import { projectServerRequest } from '../../../src/eras/legacy/project/server-re
 import { type Caller, unprovenCaller } from '../../../src/kernel/caller.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf, valueOf } from '../../../src/kernel/json/text.js'
-import type {
-  Call,
-  CancelReason,
-  Client,
-  OnOver,
-  ProjectedRequest,
-  ServerRequest,
-  ServerRequestMode,
-  Via,
+import {
+  type Call,
+  type CancelReason,
+  type Client,
+  endOf,
+  type OnFault,
+  type OnOver,
+  type ProjectedRequest,
+  type ServerRequest,
+  type ServerRequestMode,
+  type Via,
 } from '../../../src/model/links.js'
 import type { LogLevel } from '../../../src/model/log-level.js'
 import { failed, type Outcome } from '../../../src/model/outcome.js'
@@ -172,6 +174,7 @@ export class FakeCall implements Call {
   isCancelled = false
   onCancel: ((reason: CancelReason) => void) | undefined
   onOver: OnOver | undefined
+  onFault: OnFault | undefined
 
   constructor(
     client: FakeClient,
@@ -207,8 +210,9 @@ export class FakeCall implements Call {
     else this.told.push([method, parsed(params)])
   }
 
-  end(outcome: Outcome): void {
+  end(ended: Outcome): void {
     if (this.isCancelled) return
+    const outcome = endOf(this, ended)
     this.ends.push(outcome)
     if (this.ends.length === 1) this.onOver?.(outcome, this)
   }

@@ -2,7 +2,14 @@ import type { Caller } from '../../../kernel/caller.js'
 import type { Fault } from '../../../kernel/faults.js'
 import { type JsonText, textMember } from '../../../kernel/json/text.js'
 import type { CallTrace } from '../../../model/call-trace.js'
-import type { Call, CancelReason, Client, OnOver } from '../../../model/links.js'
+import {
+  type Call,
+  type CancelReason,
+  type Client,
+  endOf,
+  type OnFault,
+  type OnOver,
+} from '../../../model/links.js'
 import { type Answer, answerOf, type Outcome } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 import { isLegacyRevision, type LegacyRevision } from '../../../model/revision.js'
@@ -40,6 +47,7 @@ export class InboundCall implements Call {
   awayMs: number | undefined
   trace: CallTrace | undefined
   onOver: OnOver | undefined
+  onFault: OnFault | undefined
   readonly id: JsonText
   readonly #key: string | undefined
   readonly #token: JsonText | undefined
@@ -86,8 +94,9 @@ export class InboundCall implements Call {
     if (!this.#over) this.replies.send(encodeNotification(method, params), method === 'notifications/message')
   }
 
-  end(outcome: Outcome): void {
+  end(ended: Outcome): void {
     if (this.#over) return
+    const outcome = endOf(this, ended)
     this.#over = true
     if (this.#key !== undefined) this.#session.forget(this.#key)
     const answer = answerOf(outcome)

@@ -2,7 +2,7 @@ import type { Caller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, objectText, rawText } from '../../../kernel/json/text.js'
 import type { CallTrace } from '../../../model/call-trace.js'
-import type { Call, CancelReason, OnOver } from '../../../model/links.js'
+import { type Call, type CancelReason, endOf, type OnFault, type OnOver } from '../../../model/links.js'
 import type { LogLevel } from '../../../model/log-level.js'
 import { failed, type Outcome, resulted } from '../../../model/outcome.js'
 import { Progress } from '../../../model/progress.js'
@@ -58,6 +58,7 @@ export class InboundCall implements Call {
   awayMs: number | undefined
   trace: CallTrace | undefined
   onOver: OnOver | undefined
+  onFault: OnFault | undefined
   readonly #request: InboundRequest
   #isOver = false
 
@@ -98,8 +99,9 @@ export class InboundCall implements Call {
     }
   }
 
-  end(outcome: Outcome): void {
+  end(ended: Outcome): void {
     if (this.#isOver) return
+    const outcome = endOf(this, ended)
     this.#close()
     this.#answer(outcome)
     this.onOver?.(outcome, this)
