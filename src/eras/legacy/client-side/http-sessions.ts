@@ -4,9 +4,9 @@ import type { Fault } from '../../../kernel/faults.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { SessionDirectory } from '../../../rpc/directory.js'
 import { REVOKED } from '../../../rpc/host.js'
-import { SessionQuota } from './session-quota.js'
 import { type HttpSession, REST_MS } from './http-session.js'
 import { ReplayTotal } from './replay.js'
+import { SessionQuota } from './session-quota.js'
 
 /** While memory is short, each sweep ends this part of the abandoned sessions, and at least so many. */
 const SHED_PART = 8
