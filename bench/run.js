@@ -4,7 +4,8 @@
 //   npm run bench -- --full       everything, with peers
 //   npm run bench -- --only TEXT  what has TEXT in its name, such as "http: 200 B", "start", "memory",
 //                                 "auth", "shim", "flat", "growth", "stdio start", "first list",
-//                                 "idle sessions", "in turn", "across eras", "sdk" or "observability";
+//                                 "idle sessions", "in turn", "across eras", "sdk", "observability" or
+//                                 "cluster" (needs redis-server);
 //                                 more than once
 //   --peers   with proxies from npm; --slices N; --slice-ms N; --json FILE
 import { existsSync, writeFileSync } from 'node:fs'

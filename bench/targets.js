@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { CREDENTIALS, startIssuer } from './credentials.js'
 import { PEERS } from './peers.js'
 import { start, writeTemporary } from './programs.js'
+import { replicas } from './replicas.js'
 
 const here = name => fileURLToPath(new URL(name, import.meta.url))
 const NODE = process.execPath
@@ -72,6 +73,7 @@ const floor = {
   auth: () => authorized('none'),
   'auth at a server': () => signedIn(false),
   'across eras': ({ client }) => ours.http({ server: client === undefined ? undefined : 'modern' }),
+  cluster: () => serving(configuration(1, 1)),
   crowd: () => listening('http', [NODE, here('floor/http.js'), ...SERVER]),
   http: kind => listening('http', [NODE, here('floor/http.js'), ...serverOf(kind)]),
   sse: () => listening('sse', [NODE, here('floor/sse.js'), ...SERVER]),
@@ -119,6 +121,8 @@ const ours = {
   sse: bridge('sse'),
   ws: bridge('ws'),
   'across eras': ({ client }) => ours.http({ server: client === undefined ? 'modern' : undefined }),
+  cluster: ({ apart }) =>
+    replicas(apart === 'owner' ? 1 : 2, cluster => serving(configuration(1, 1, cluster))),
   crowd: () => serving(configuration(1, 1, { limits: ROOM })),
   stdio: async kind => stdioTarget([...OURS, 'bridge', '--to', 'stdio', await remoteUrl()], stateIn(kind)),
   auth: ({ credential }) => authorized(credential),

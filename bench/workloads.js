@@ -179,6 +179,20 @@ const login = calls(
   { warmUpTool: 's0__make', isFull: true },
 )
 
+/** What replicas cost, against one process without a cluster: where the session is, and where it is not. */
+const cluster = [
+  ['owner', '200 B, 64 in flight', MANY, { cpu: 1.02 }],
+  ['forwarded', '200 B, one at a time', {}, { cpu: 3.2 }],
+  ['forwarded', '200 B, 64 in flight', MANY, { cpu: 3.2 }],
+  ['forwarded', '100 notices, then the answer', { notices: 100 }, { cpu: 2 }],
+  ['forwarded', '1 MiB results', { size: MIB }, { cpu: 1.6 }],
+  ['forwarded', '8 MiB results', { size: 8 * MIB }, { cpu: 1.6 }],
+].map(([apart, name, load, limits]) => {
+  const tool = 's0__make'
+  const rest = { warmUpTool: tool, apart, isFull: true }
+  return calls(`${apart}: ${name}`, 'cluster', { ...load, tool }, limits, limits, rest)
+})
+
 export const WORKLOADS = [
   ...each('http', { isMain: true }),
   ...crowd,
@@ -195,6 +209,7 @@ export const WORKLOADS = [
   ...many(50, 10, FULL),
   ...credentials,
   login,
+  ...cluster,
 ]
 
 const crowdOf = sessions =>

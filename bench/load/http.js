@@ -43,6 +43,7 @@ const FAREWELL_MS = 1000
 /** Streamable HTTP, in the revisions with sessions. */
 export class HttpCarrier {
   #url
+  #next
   #wires
   #head
   #sessionId
@@ -50,8 +51,10 @@ export class HttpCarrier {
   #ended = nothing
   #credential
 
-  constructor(url, token) {
-    this.#url = new URL(url)
+  /** Its session begins at `first`, if that is another address of the same proxy. */
+  constructor(url, token, first = url) {
+    this.#url = new URL(first)
+    this.#next = new URL(url)
     this.#credential = token === undefined ? '' : `authorization: Bearer ${token}\r\n`
     this.#wires = new Wires(this.#url)
     this.#makeHead()
@@ -68,7 +71,8 @@ export class HttpCarrier {
   }
 
   exchange(id, pieces, start, onHead = nothing) {
-    const wire = this.#wires.take()
+    const wires = this.#wires
+    const wire = wires.take()
     let code
     wire.exchange(`${start}${lengthOf(pieces)}\r\n\r\n`, pieces, {
       head: (status, head) => {
@@ -77,7 +81,7 @@ export class HttpCarrier {
       },
       message: bytes => this.#received(bytes, id),
       end: () => {
-        this.#wires.give(wire)
+        wires.give(wire)
         if (id !== undefined) this.#ended(id, code === undefined ? 'no connection' : `HTTP ${code}`)
       },
     })
@@ -111,6 +115,8 @@ export class HttpCarrier {
 
   #session(head) {
     this.#sessionId = /\r\nmcp-session-id: *(\S+)/i.exec(head)?.[1]
+    this.#url = this.#next
+    this.#wires = new Wires(this.#url)
     this.#makeHead()
   }
 

@@ -10,7 +10,7 @@ import { FAULTS, noFaults, Session } from './session.js'
 const FAILURE_LIMIT = 200
 
 const CARRIERS = {
-  http: target => new HttpCarrier(target.url, target.token),
+  http: target => new HttpCarrier(target.url, target.token, target.first),
   stateless: target => new StatelessCarrier(target.url),
   sse: target => new SseCarrier(target.url),
   ws: target => new WsCarrier(target.url),

@@ -67,11 +67,11 @@ const cpuUsOf = pid => {
 }
 
 /**
- * A clock of the CPU time in microseconds that all threads of a proxy have used; made before what is measured
+ * A clock of the CPU time in microseconds that all threads of a proxy, or of several, have used; made before what is measured
  * begins.
  */
 export const cpuClock = pid => {
-  const pids = programsOf(pid)
+  const pids = [pid].flat().flatMap(programsOf)
   return () => {
     try {
       return sumOf(pids, cpuUsOf)
@@ -83,4 +83,4 @@ export const cpuClock = pid => {
 
 /** Memory of a proxy that is in RAM, in KiB. */
 export const residentKiB = pid =>
-  sumOf(programsOf(pid), one => Number(/VmRSS:\s+(\d+)/.exec(read(one, 'status'))?.[1]))
+  sumOf([pid].flat().flatMap(programsOf), one => Number(/VmRSS:\s+(\d+)/.exec(read(one, 'status'))?.[1]))
