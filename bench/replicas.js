@@ -17,7 +17,7 @@ const engineUrl = () => {
 
 /** What a replica's configuration says of the others. */
 const clusterIn = async () => ({
-  cluster: { url: await engineUrl(), keys: [KEY], peer: { listen: '127.0.0.1:0' } },
+  cluster: { url: await engineUrl(), keys: [KEY], peer: { listen: '127.0.0.1:0' }, linger: '0s' },
 })
 
 /** Its clients begin at the first replica, and go on at the last: with two, all that they say is passed on. */

@@ -88,7 +88,7 @@ export class Daemon {
   write(config) {
     const marked = Object.entries(config.mcpServers).map(([name, entry]) => [
       name,
-      'command' in entry ? { ...entry, env: { [MARK]: this.#mark } } : entry,
+      'command' in entry ? { ...entry, env: { ...entry.env, [MARK]: this.#mark } } : entry,
     ])
     writeFileSync(`${this.#file}~`, JSON.stringify({ ...config, mcpServers: Object.fromEntries(marked) }))
     renameSync(`${this.#file}~`, this.#file)
@@ -115,6 +115,10 @@ export class Daemon {
       }
     }
     throw new Error('the proxy does not answer')
+  }
+
+  signal(name) {
+    this.#child.kill(name)
   }
 
   /** Ends it in order; its exit code, and how many of its descendants still run 5 s later. */

@@ -1,0 +1,190 @@
+#!/usr/bin/env node
+// `node test/soak/replicas.js [--minutes 2] [--sessions 50] [--rate 100] [--every 20] [--how kill,restart,freeze,engine,empty]`:
+// three replicas behind a balancer that goes round, under calls, questions and progress, while one after the
+// other is killed, stopped in order, or frozen, or the engine is. Says what became of all calls, and exits with
+// 1 if one ran twice, was answered wrongly or lost, or a session ended. Needs Linux, redis-server, and
+// `npm run build` before.
+import { spawn, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, request as send } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { Daemon } from './daemon.js'
+import { Outcomes, ReplicatedClient } from './replicated-client.js'
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '2' },
+    sessions: { type: 'string', default: '50' },
+    rate: { type: 'string', default: '100' },
+    every: { type: 'string', default: '20' },
+    how: { type: 'string', default: 'kill' },
+    port: { type: 'string', default: '16379' },
+  },
+})
+const [minutes, sessions, rate, every] = ['minutes', 'sessions', 'rate', 'every'].map(key => Number(values[key]))
+const hows = values.how.split(',')
+const PORT = values.port
+
+const folder = mkdtempSync(join(tmpdir(), 'mcp-soak-'))
+const counted = join(folder, 'calls')
+writeFileSync(counted, '')
+
+let redis
+const startRedis = () => {
+  redis = spawn('redis-server', ['--port', PORT, '--bind', '127.0.0.1', '--save', ''], { stdio: 'ignore' })
+}
+const ask = (...command) => spawnSync('redis-cli', ['-p', PORT, ...command]).stdout.toString()
+startRedis()
+while (!ask('ping').startsWith('PONG')) await delay(50)
+
+const SERVER = {
+  command: process.execPath,
+  args: [fileURLToPath(new URL('counting-server.mjs', import.meta.url))],
+  env: { COUNT_FILE: counted },
+}
+const CONFIG = {
+  // Of a question nobody could tell whose it is, if the server had calls of several sessions.
+  mcpServers: { all: SERVER, own: { ...SERVER, sharing: 'session' } },
+  cluster: { url: `redis://127.0.0.1:${PORT}`, keys: [randomBytes(32).toString('base64')], peer: { listen: '127.0.0.1:0' } },
+  limits: { sessionsPerPrincipal: 10_000 },
+}
+const startReplica = async () => {
+  const daemon = new Daemon()
+  await daemon.start(CONFIG)
+  return daemon
+}
+
+/** Those that get requests: of the ready ones, each in turn. */
+let replicas = await Promise.all([startReplica(), startReplica(), startReplica()])
+let targets = replicas
+const probe = setInterval(async () => {
+  const now = await Promise.all(
+    replicas.map(async one => {
+      const response = await fetch(new URL('/readyz', one.url), { signal: AbortSignal.timeout(1000) }).catch(() => undefined)
+      await response?.body?.cancel()
+      return response?.status === 200
+    }),
+  )
+  targets = replicas.filter((_, at) => now[at])
+}, 500)
+
+let turn = 0
+const pass = (request, response, body, left) => {
+  turn += 1
+  const to = targets[turn % targets.length]
+  if (to === undefined || left === 0) return response.writeHead(503).end()
+  const url = new URL(to.url)
+  const up = send(new URL(request.url, url), {
+    method: request.method,
+    headers: { ...request.headers, host: url.host },
+    agent: false,
+  })
+  up.on('response', reply => {
+    response.writeHead(reply.statusCode, reply.headers)
+    response.flushHeaders()
+    reply.pipe(response)
+    reply.on('error', () => response.destroy())
+  })
+  up.on('error', error => {
+    if (error.code === 'ECONNREFUSED') pass(request, response, body, left - 1)
+    else if (!response.headersSent) response.writeHead(502).end()
+    else response.destroy()
+  })
+  response.on('close', () => up.destroy())
+  up.end(body)
+}
+const balancer = createServer((request, response) => {
+  const chunks = []
+  request.on('data', chunk => chunks.push(chunk))
+  request.on('end', () => pass(request, response, Buffer.concat(chunks), 5))
+})
+await new Promise(resolve => balancer.listen(0, '127.0.0.1', resolve))
+const url = `http://127.0.0.1:${balancer.address().port}/mcp`
+
+const clusterOf = async daemon => (await daemon.status()).cluster
+for (const one of replicas) while ((await clusterOf(one)).members.length !== 3) await delay(100)
+
+const outcomes = new Outcomes()
+const clients = Array.from({ length: sessions }, (_, n) => new ReplicatedClient(url, `c${n}`, outcomes))
+await Promise.all(clients.map(client => client.open()))
+console.log(`${sessions} sessions are open`)
+
+const HOW = {
+  async kill(at) {
+    replicas[at].signal('SIGKILL')
+    replicas[at] = await startReplica()
+  },
+  async restart(at) {
+    const old = replicas[at]
+    const young = await startReplica()
+    replicas.push(young)
+    await old.stop()
+    replicas = replicas.filter(one => one !== old)
+  },
+  async freeze(at) {
+    replicas[at].signal('SIGSTOP')
+    await delay(15_000)
+    replicas[at].signal('SIGCONT')
+  },
+  async engine() {
+    redis.kill('SIGSTOP')
+    await delay(15_000)
+    redis.kill('SIGCONT')
+  },
+  async empty() {
+    redis.kill('SIGKILL')
+    await delay(3000)
+    startRedis()
+  },
+}
+
+const endMs = performance.now() + minutes * 60_000
+const isOver = () => performance.now() > endMs
+const TOOLS = ['all__run', 'all__run', 'all__slow', 'own__run', 'own__ask']
+const worker = async client => {
+  while (!isOver()) {
+    await client.call(TOOLS[Math.floor(Math.random() * TOOLS.length)])
+    await delay(Math.random() * 2000 * (sessions / rate))
+  }
+}
+const wreak = async () => {
+  for (let n = 0; ; n += 1) {
+    await delay(every * 1000)
+    if (isOver()) return
+    const how = hows[n % hows.length]
+    console.log(`${how}; so far ${tell()}`)
+    await HOW[how](n % replicas.length)
+  }
+}
+const tell = () => {
+  const { right, honest, cut, retried, longestMs, wrong } = outcomes
+  const bad = [...wrong].map(([kind, { count, first }]) => `${count} × ${kind} (${first})`)
+  return `${right} right, ${honest} replica_lost, ${cut} cut, ${retried} retries, longest ${Math.round(longestMs)} ms; ${bad.join('; ') || 'nothing bad'}`
+}
+const quiet = ask('info', 'commandstats')
+const evals = said => Number(/cmdstat_evalsha:calls=(\d+)/.exec(said)?.[1] ?? 0)
+const wreaking = wreak()
+await Promise.all(clients.map(worker))
+await wreaking
+
+const problems = [...outcomes.wrong].map(([kind, { count, first }]) => `${count} × ${kind}: ${first}`)
+const runs = new Map()
+for (const tag of readFileSync(counted, 'utf8').split('\n')) if (tag !== '') runs.set(tag, (runs.get(tag) ?? 0) + 1)
+const twice = [...runs].filter(([, count]) => count > 1)
+if (twice.length > 0) problems.push(`${twice.length} calls ran twice, such as ${twice[0][0]}`)
+console.log(`at the end ${tell()}; ${runs.size} runs; EVALSHA ${evals(ask('info', 'commandstats')) - evals(quiet)}`)
+for (const one of replicas) console.log(JSON.stringify(await clusterOf(one).then(({ members, ...rest }) => rest)))
+clearInterval(probe)
+for (const client of clients) client.leave()
+balancer.closeAllConnections()
+balancer.close()
+for (const one of replicas) one.signal('SIGKILL')
+redis.kill('SIGKILL')
+if (process.env.LOGS) for (const one of replicas) console.log(one.log)
+console.log(problems.length === 0 ? 'verdict: steady' : `verdict: NOT steady\n${problems.join('\n')}`)
+process.exit(problems.length === 0 ? 0 : 1)

@@ -1,0 +1,193 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+const LOST_MS = 25_000
+const RETRY_MS = 200
+const CAPABILITIES = { elicitation: {} }
+
+/** What became of all calls. Of those that failed, `honest` were told that nobody knows, `cut` were cut off. */
+export class Outcomes {
+  right = 0
+  honest = 0
+  cut = 0
+  retried = 0
+  longestMs = 0
+  /** What must not be, the first of each kind in words. */
+  wrong = new Map()
+
+  bad(kind, words) {
+    const known = this.wrong.get(kind) ?? { count: 0, first: words }
+    known.count += 1
+    this.wrong.set(kind, known)
+  }
+}
+
+let last = 0
+const nextTag = name => {
+  last += 1
+  return `${name}-${last}`
+}
+
+const eventsOf = async function* (response) {
+  let rest = ''
+  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+    const parts = (rest + chunk).split('\n\n')
+    rest = parts.pop()
+    for (const part of parts) {
+      const id = /^id: ?(.*)$/m.exec(part)?.[1]
+      const data = /^data: ?(.*)$/m.exec(part)?.[1]
+      yield { id, message: data === undefined || data === '' ? undefined : JSON.parse(data) }
+    }
+  }
+}
+
+/** A client with a session, which goes on under the same id whatever happens to replicas. */
+export class ReplicatedClient {
+  #url
+  #name
+  #outcomes
+  #session
+  #gone = new AbortController()
+
+  constructor(url, name, outcomes) {
+    this.#url = url
+    this.#name = name
+    this.#outcomes = outcomes
+  }
+
+  async open() {
+    const clientInfo = { name: this.#name, version: '1' }
+    const params = { protocolVersion: '2025-11-25', capabilities: CAPABILITIES, clientInfo }
+    for (;;) {
+      const response = await this.#post({ id: 'hello', method: 'initialize', params }).catch(() => undefined)
+      await response?.text()
+      this.#session = response?.headers.get('mcp-session-id') ?? undefined
+      if (this.#session !== undefined) break
+      await delay(RETRY_MS)
+    }
+    await this.#tell({ method: 'notifications/initialized' })
+  }
+
+  leave() {
+    this.#gone.abort()
+  }
+
+  /** Calls a tool once; until it began, again and again. */
+  async call(tool) {
+    const tag = nextTag(this.#name)
+    const beganMs = performance.now()
+    const params = { name: tool, arguments: { tag }, _meta: { progressToken: tag } }
+    const end = await this.#attempt({ id: tag, method: 'tools/call', params }, beganMs)
+    const tookMs = performance.now() - beganMs
+    this.#outcomes.longestMs = Math.max(this.#outcomes.longestMs, tookMs)
+    if (end === 'right') this.#outcomes.right += 1
+    else if (end === 'honest') this.#outcomes.honest += 1
+    else if (end === 'cut') this.#outcomes.cut += 1
+    else this.#outcomes.bad(end.kind, `${tag}: ${end.words}`)
+  }
+
+  async #attempt(request, beganMs) {
+    while (performance.now() - beganMs < LOST_MS) {
+      let response
+      try {
+        response = await this.#post(request)
+      } catch (error) {
+        return this.#gone.signal.aborted || error.name !== 'TimeoutError' ? 'cut' : { kind: 'hung', words: request.id }
+      }
+      // Of a balancer whose connection to a replica was lost.
+      if (response.status === 502) return 'cut'
+      if (response.status === 503) {
+        await response.body?.cancel()
+        this.#outcomes.retried += 1
+        await delay(RETRY_MS)
+        continue
+      }
+      if (response.status !== 200)
+        return { kind: `HTTP ${response.status}`, words: (await response.text()).slice(0, 200) }
+      return await this.#read(request, response, { last: 0, id: undefined })
+    }
+    return { kind: 'never served', words: request.id }
+  }
+
+  async #read(request, response, seen) {
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
+    try {
+      if (!isStream) return verdict(request, await response.json())
+      for await (const { id, message } of eventsOf(response)) {
+        if (id !== undefined) seen.id = id
+        if (message === undefined) continue
+        if (message.method === 'notifications/progress') this.#progressed(message, request, seen)
+        else if (message.method === 'elicitation/create') this.#asked(message, request)
+        else if (message.method === undefined) return verdict(request, message)
+      }
+    } catch (error) {
+      if (error.name === 'TimeoutError') return { kind: 'hung', words: `${request.id} in its stream` }
+    }
+    return seen.id === undefined || this.#gone.signal.aborted ? 'cut' : await this.#resume(request, seen)
+  }
+
+  /** Takes up a stream that broke off, as SDK clients do. */
+  async #resume(request, seen) {
+    for (let tries = 0; tries < 20; tries += 1) {
+      await delay(RETRY_MS)
+      const headers = {
+        accept: 'text/event-stream',
+        'mcp-session-id': this.#session,
+        'last-event-id': seen.id,
+      }
+      const response = await fetch(this.#url, { headers, signal: AbortSignal.timeout(LOST_MS) }).catch(() => undefined)
+      if (response?.status === 200) return await this.#read(request, response, seen)
+      await response?.body?.cancel()
+      if (response?.status === 404) return { kind: 'HTTP 404', words: `resuming ${request.id}` }
+      if (response?.status === 400 || response?.status === 204) return 'cut'
+    }
+    return { kind: 'not resumed', words: request.id }
+  }
+
+  #progressed({ params }, { id }, seen) {
+    const { progressToken, progress } = params
+    if (progressToken !== id) this.#outcomes.bad('progress of another call', `${progressToken} at ${id}`)
+    else if (progress !== seen.last + 1)
+      this.#outcomes.bad('progress out of order', `${progress} after ${seen.last} at ${id}`)
+    seen.last = progress
+  }
+
+  #asked({ id, params }, request) {
+    if (params.message !== request.id) {
+      this.#outcomes.bad("another one's question", `${params.message} at ${request.id}`)
+      return
+    }
+    this.#tell({ id, result: { action: 'accept', content: { a: request.id } } })
+  }
+
+  /** Says something until it was taken. */
+  async #tell(message) {
+    for (let tries = 0; tries < 40; tries += 1) {
+      const response = await this.#post(message).catch(() => undefined)
+      await response?.body?.cancel()
+      if (response !== undefined && response.status < 500) return
+      await delay(RETRY_MS)
+    }
+  }
+
+  #post(message) {
+    return fetch(this.#url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...(this.#session !== undefined && { 'mcp-session-id': this.#session }),
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+      signal: AbortSignal.any([AbortSignal.timeout(LOST_MS), this.#gone.signal]),
+    })
+  }
+}
+
+const verdict = ({ id, params }, message) => {
+  if (message.id !== id) return { kind: 'an answer to another call', words: `${message.id} at ${id}` }
+  const { reason } = message.error?.data ?? {}
+  if (reason === 'replica_lost') return 'honest'
+  const said = message.result?.content?.[0]?.text
+  if (said === params.arguments.tag) return 'right'
+  return { kind: message.error === undefined ? 'wrong answer' : `error ${reason ?? message.error.code}`, words: JSON.stringify(message).slice(0, 300) }
+}
