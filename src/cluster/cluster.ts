@@ -180,7 +180,8 @@ export class Cluster {
     const { serve } = face
     const id = face.sessionOf(request)
     if (id !== undefined && !face.has(id))
-      return mayTake && this.#relay.session(id, { request, responder, serve }, true)
+      // It may be ours in a moment.
+      return (mayTake || this.#relay.seeks(id)) && this.#relay.session(id, { request, responder, serve }, true)
     // Whose it is by now has to be found out first.
     if (id !== undefined && !this.relay.isSure)
       return this.#relay.session(id, { request, responder, serve }, true)

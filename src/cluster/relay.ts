@@ -107,6 +107,11 @@ export class ClusterRelay implements Relay {
     return this.#options.members.isSure
   }
 
+  /** Whether it is being found out who has a session; that may become this replica. */
+  seeks(id: string): boolean {
+    return this.#searches.has(id)
+  }
+
   /** `isRelayed`: another replica passed it on, and would have it back from whoever is asked. */
   session(id: string, exchange: RelayedExchange, isRelayed = false): boolean {
     const { ids, directory, members } = this.#options
@@ -253,8 +258,9 @@ export class ClusterRelay implements Relay {
     if (name === undefined) return there === undefined ? { is: 'here' } : { is: 'at', owner }
     const found = await directory.find(id, name, held.request.caller)
     if (found.is === 'unsure') return this.#heir()
-    // It says itself that it has no such session.
-    return found.is === 'at' && found.owner === owner && why === 'unknown' ? { is: 'over' } : found
+    if (found.is !== 'at' || found.owner !== owner || why !== 'unknown') return found
+    // It says itself that it has no such session; as it ends it may have given it up a moment ago.
+    return there?.state === 'draining' ? undefined : { is: 'over' }
   }
 
   /** Who knows more while this replica alone has lost the engine, and what was here may be elsewhere. */

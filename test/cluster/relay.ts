@@ -214,6 +214,63 @@ t.test('a replica that ends gives its sessions up, and passes new ones on', asyn
   t.match(later.body, RESULT)
 })
 
+t.test('a session is not over while the replica that gives it up has not told the engine yet', async t => {
+  const room = new ReplicaRoom()
+  let tell = (): void => undefined
+  const a = await room.start({
+    wrap: store => ({
+      ...store,
+      isUp: true,
+      async write(sid, session, ttlMs) {
+        if (session.epoch > 1) await new Promise<void>(resolve => (tell = resolve))
+        return await store.write(sid, session, ttlMs)
+      },
+    }),
+  })
+  const b = await room.start()
+  await room.pass(LEASE_MS / 3)
+  const session = await a.begin()
+  await a.cluster.drain()
+  await room.pass(1000)
+  const letGo = a.cluster.letGo()
+  const [early, elsewhere] = [a.ask(session, 1), b.ask(session, 2)]
+  await room.pass(1000)
+  t.same([early.status, elsewhere.status], [0, 0], 'they wait')
+  tell()
+  await letGo
+  await room.pass(500)
+  for (const answer of [early, elsewhere]) t.match([answer.status, answer.body], [200, RESULT])
+})
+
+t.test('a session is not over while a replica takes it over', async t => {
+  const room = new ReplicaRoom()
+  const a = await room.start()
+  let tell = (): void => undefined
+  const b = await room.start({
+    wrap: store => ({
+      ...store,
+      isUp: true,
+      async claim(...asked) {
+        const claim = await store.claim(...asked)
+        await new Promise<void>(resolve => (tell = resolve))
+        return claim
+      },
+    }),
+  })
+  const c = await room.start()
+  await room.pass(LEASE_MS / 3)
+  const session = await a.begin()
+  await room.kill(a)
+  const first = b.ask(session, 1)
+  await room.pass(LEASE_MS + 500)
+  const elsewhere = c.ask(session, 2)
+  await room.pass(1000)
+  t.same([first.status, elsewhere.status], [0, 0], 'they wait')
+  tell()
+  await room.pass(500)
+  for (const answer of [first, elsewhere]) t.match([answer.status, answer.body], [200, RESULT])
+})
+
 t.test('that an owner renewed its lease just before it died does not make it alive', async t => {
   const room = new ReplicaRoom()
   const a = await room.start()
