@@ -1,5 +1,5 @@
-// What several replicas cost: the same proxy with a cluster at the replica that has the session, and at two of
-// which one passes everything on to the other; against one process without a cluster. Needs redis-server.
+// What several replicas cost, against one process without a cluster: at the replica that has the session, and
+// at two of which one passes everything on to the other. Needs redis-server.
 import { randomBytes } from 'node:crypto'
 import { freePort, start } from './programs.js'
 
@@ -20,7 +20,7 @@ const clusterIn = async () => ({
   cluster: { url: await engineUrl(), keys: [KEY], peer: { listen: '127.0.0.1:0' }, linger: '0s' },
 })
 
-/** Its clients begin at the first replica, and go on at the last: with two, all that they say is passed on. */
+/** Its clients begin at the first replica and go on at the last: with two, all they say is passed on. */
 export const replicas = async (count, serve) => {
   const cluster = await clusterIn()
   const all = []

@@ -8,7 +8,7 @@ import { replicas } from './replicas.js'
 const here = name => fileURLToPath(new URL(name, import.meta.url))
 const NODE = process.execPath
 const SERVER = [NODE, here('servers/stdio.js')]
-const OURS = [NODE, ...(process.env.PROF ? ['--cpu-prof', '--cpu-prof-dir=/tmp/prof'] : []), here('../bin/mcp-proxy.js')]
+const OURS = [NODE, here('../bin/mcp-proxy.js')]
 
 /** The server of a workload: without `server` one of the revisions with a handshake. */
 const serverOf = ({ server }) => (server === undefined ? SERVER : [...SERVER, server])

@@ -67,8 +67,8 @@ const cpuUsOf = pid => {
 }
 
 /**
- * A clock of the CPU time in microseconds that all threads of a proxy, or of several, have used; made before what is measured
- * begins.
+ * A clock of the CPU time in microseconds that all threads of a proxy, or of several, have used; made before
+ * what is measured begins.
  */
 export const cpuClock = pid => {
   const pids = [pid].flat().flatMap(programsOf)

@@ -14,7 +14,10 @@ const ask = tag =>
   new Promise(resolve => {
     const id = `ask-${tag}`
     asked.set(id, resolve)
-    const params = { message: tag, requestedSchema: { type: 'object', properties: { a: { type: 'string' } } } }
+    const params = {
+      message: tag,
+      requestedSchema: { type: 'object', properties: { a: { type: 'string' } } },
+    }
     send({ id, method: 'elicitation/create', params })
   })
 
@@ -36,7 +39,11 @@ const TOOLS = {
 
 const answer = async ({ id, method, params }) => {
   if (method === 'initialize')
-    return { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'count', version: '1' } }
+    return {
+      protocolVersion: params.protocolVersion,
+      capabilities: { tools: {} },
+      serverInfo: { name: 'count', version: '1' },
+    }
   if (method === 'tools/list')
     return { tools: Object.keys(TOOLS).map(name => ({ name, inputSchema: { type: 'object' } })) }
   if (method !== 'tools/call') return {}
@@ -47,6 +54,5 @@ const answer = async ({ id, method, params }) => {
 for await (const line of createInterface({ input: process.stdin })) {
   const message = JSON.parse(line)
   if (message.method === undefined) asked.get(message.id)?.(message)
-  else if (message.id !== undefined)
-    answer(message).then(result => send({ id: message.id, result }))
+  else if (message.id !== undefined) answer(message).then(result => send({ id: message.id, result }))
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// `node test/soak/replicas.js [--minutes 2] [--sessions 50] [--rate 100] [--every 20] [--how kill,restart,freeze,engine,empty]`:
-// three replicas behind a balancer that goes round, under calls, questions and progress, while one after the
-// other is killed, stopped in order, or frozen, or the engine is. Says what became of all calls, and exits with
-// 1 if one ran twice, was answered wrongly or lost, or a session ended. Needs Linux, redis-server, and
-// `npm run build` before.
+// `npm run soak:replicas -- [--minutes 2] [--sessions 50] [--rate 100] [--every 20] [--how kill,restart]`:
+// three replicas behind a balancer that goes round, under calls, questions and progress; one after the other
+// is killed, stopped in order (`restart`) or frozen (`freeze`), or the engine is frozen (`engine`) or loses its
+// data (`empty`). Says what became of all calls, and exits with 1 if one ran twice, was lost or got a wrong
+// answer, or a session ended. Needs Linux, redis-server, and `npm run build` before.
 import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
@@ -26,7 +26,9 @@ const { values } = parseArgs({
     port: { type: 'string', default: '16379' },
   },
 })
-const [minutes, sessions, rate, every] = ['minutes', 'sessions', 'rate', 'every'].map(key => Number(values[key]))
+const [minutes, sessions, rate, every] = ['minutes', 'sessions', 'rate', 'every'].map(key =>
+  Number(values[key]),
+)
 const hows = values.how.split(',')
 const PORT = values.port
 
@@ -50,7 +52,11 @@ const SERVER = {
 const CONFIG = {
   // Of a question nobody could tell whose it is, if the server had calls of several sessions.
   mcpServers: { all: SERVER, own: { ...SERVER, sharing: 'session' } },
-  cluster: { url: `redis://127.0.0.1:${PORT}`, keys: [randomBytes(32).toString('base64')], peer: { listen: '127.0.0.1:0' } },
+  cluster: {
+    url: `redis://127.0.0.1:${PORT}`,
+    keys: [randomBytes(32).toString('base64')],
+    peer: { listen: '127.0.0.1:0' },
+  },
   limits: { sessionsPerPrincipal: 10_000 },
 }
 const startReplica = async () => {
@@ -65,7 +71,9 @@ let targets = replicas
 const probe = setInterval(async () => {
   const now = await Promise.all(
     replicas.map(async one => {
-      const response = await fetch(new URL('/readyz', one.url), { signal: AbortSignal.timeout(1000) }).catch(() => undefined)
+      const response = await fetch(new URL('/readyz', one.url), { signal: AbortSignal.timeout(1000) }).catch(
+        () => undefined,
+      )
       await response?.body?.cancel()
       return response?.status === 200
     }),
@@ -174,11 +182,15 @@ await wreaking
 
 const problems = [...outcomes.wrong].map(([kind, { count, first }]) => `${count} × ${kind}: ${first}`)
 const runs = new Map()
-for (const tag of readFileSync(counted, 'utf8').split('\n')) if (tag !== '') runs.set(tag, (runs.get(tag) ?? 0) + 1)
+for (const tag of readFileSync(counted, 'utf8').split('\n'))
+  if (tag !== '') runs.set(tag, (runs.get(tag) ?? 0) + 1)
 const twice = [...runs].filter(([, count]) => count > 1)
 if (twice.length > 0) problems.push(`${twice.length} calls ran twice, such as ${twice[0][0]}`)
-console.log(`at the end ${tell()}; ${runs.size} runs; EVALSHA ${evals(ask('info', 'commandstats')) - evals(quiet)}`)
-for (const one of replicas) console.log(JSON.stringify(await clusterOf(one).then(({ members, ...rest }) => rest)))
+console.log(
+  `at the end ${tell()}; ${runs.size} runs; EVALSHA ${evals(ask('info', 'commandstats')) - evals(quiet)}`,
+)
+for (const one of replicas)
+  console.log(JSON.stringify(await clusterOf(one).then(({ members, ...rest }) => rest)))
 clearInterval(probe)
 for (const client of clients) client.leave()
 balancer.closeAllConnections()

@@ -4,7 +4,7 @@ const LOST_MS = 25_000
 const RETRY_MS = 200
 const CAPABILITIES = { elicitation: {} }
 
-/** What became of all calls. Of those that failed, `honest` were told that nobody knows, `cut` were cut off. */
+/** What became of all calls: of those that failed, `honest` were told `replica_lost`, `cut` were cut off. */
 export class Outcomes {
   right = 0
   honest = 0
@@ -91,7 +91,9 @@ export class ReplicatedClient {
       try {
         response = await this.#post(request)
       } catch (error) {
-        return this.#gone.signal.aborted || error.name !== 'TimeoutError' ? 'cut' : { kind: 'hung', words: request.id }
+        return this.#gone.signal.aborted || error.name !== 'TimeoutError'
+          ? 'cut'
+          : { kind: 'hung', words: request.id }
       }
       // Of a balancer whose connection to a replica was lost.
       if (response.status === 502) return 'cut'
@@ -134,7 +136,9 @@ export class ReplicatedClient {
         'mcp-session-id': this.#session,
         'last-event-id': seen.id,
       }
-      const response = await fetch(this.#url, { headers, signal: AbortSignal.timeout(LOST_MS) }).catch(() => undefined)
+      const response = await fetch(this.#url, { headers, signal: AbortSignal.timeout(LOST_MS) }).catch(
+        () => undefined,
+      )
       if (response?.status === 200) return await this.#read(request, response, seen)
       await response?.body?.cancel()
       if (response?.status === 404) return { kind: 'HTTP 404', words: `resuming ${request.id}` }
@@ -189,5 +193,8 @@ const verdict = ({ id, params }, message) => {
   if (reason === 'replica_lost') return 'honest'
   const said = message.result?.content?.[0]?.text
   if (said === params.arguments.tag) return 'right'
-  return { kind: message.error === undefined ? 'wrong answer' : `error ${reason ?? message.error.code}`, words: JSON.stringify(message).slice(0, 300) }
+  return {
+    kind: message.error === undefined ? 'wrong answer' : `error ${reason ?? message.error.code}`,
+    words: JSON.stringify(message).slice(0, 300),
+  }
 }
