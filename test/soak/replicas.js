@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // `npm run soak:replicas -- [--minutes 2] [--sessions 50] [--rate 100] [--every 20] [--how kill,restart]`:
-// three replicas behind a balancer that goes round, under calls, questions and progress; one after the other
+// three replicas behind a balancer that goes round, under calls, questions and progress. One after the other
 // is killed, stopped in order (`restart`) or frozen (`freeze`), or the engine is frozen (`engine`) or loses its
 // data (`empty`). Says what became of all calls, and exits with 1 if one ran twice, was lost or got a wrong
 // answer, or a session ended. Needs Linux, redis-server, and `npm run build` before.
@@ -157,7 +157,7 @@ const TOOLS = ['all__run', 'all__run', 'all__slow', 'own__run', 'own__ask']
 const worker = async client => {
   while (!isOver()) {
     await client.call(TOOLS[Math.floor(Math.random() * TOOLS.length)])
-    await delay(Math.random() * 2000 * (sessions / rate))
+    await delay(Math.random() * 4000 * (sessions / rate))
   }
 }
 const wreak = async () => {
@@ -177,7 +177,8 @@ const tell = () => {
 const quiet = ask('info', 'commandstats')
 const evals = said => Number(/cmdstat_evalsha:calls=(\d+)/.exec(said)?.[1] ?? 0)
 const wreaking = wreak()
-await Promise.all(clients.map(worker))
+// Two requests of one session are under way at two replicas.
+await Promise.all([...clients, ...clients].map(worker))
 await wreaking
 
 const problems = [...outcomes.wrong].map(([kind, { count, first }]) => `${count} × ${kind}: ${first}`)
