@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // `npm run soak:replicas -- [--minutes 2] [--sessions 50] [--rate 100] [--every 20] [--how kill,restart]`:
-// three replicas behind a balancer that goes round, under calls, questions and progress. One after the other
-// is killed, stopped in order (`restart`) or frozen (`freeze`), or the engine is frozen (`engine`) or loses its
-// data (`empty`). Says what became of all calls, and exits with 1 if one ran twice, was lost or got a wrong
+// three replicas behind a balancer that goes round, under calls, questions and progress. One is killed,
+// stopped in order (`restart`) or frozen (`freeze`), or the engine is frozen (`engine`) or loses its data
+// (`empty`), in turn. Says what became of all calls; exits with 1 if one ran twice, was lost or got a wrong
 // answer, or a session ended. Needs Linux, redis-server, and `npm run build` before.
 import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

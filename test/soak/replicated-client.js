@@ -118,7 +118,7 @@ export class ReplicatedClient {
         if (id !== undefined) seen.id = id
         if (message === undefined) continue
         if (message.method === 'notifications/progress') this.#progressed(message, request, seen)
-        else if (message.method === 'elicitation/create') this.#asked(message, request)
+        else if (message.method === 'elicitation/create') this.#asked(message)
         else if (message.method === undefined) return verdict(request, message)
       }
     } catch (error) {
@@ -155,12 +155,11 @@ export class ReplicatedClient {
     seen.last = progress
   }
 
-  #asked({ id, params }, request) {
-    if (params.message !== request.id) {
-      this.#outcomes.bad("another one's question", `${params.message} at ${request.id}`)
-      return
-    }
-    this.#tell({ id, result: { action: 'accept', content: { a: request.id } } })
+  /** It may come with any request of its session. */
+  #asked({ id, params }) {
+    const isOurs = params.message.startsWith(`${this.#name}-`)
+    if (!isOurs) this.#outcomes.bad("another one's question", `${params.message} at ${this.#name}`)
+    else this.#tell({ id, result: { action: 'accept', content: { a: params.message } } })
   }
 
   /** Says something until it was taken. */
