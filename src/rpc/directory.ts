@@ -1,5 +1,5 @@
 import type { Caller, Principal } from '../kernel/caller.js'
-import { Fault } from '../kernel/faults.js'
+import { Fault, type FaultData } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
 import type { ClientCapabilities } from '../model/peer.js'
 import type { LegacyRevision } from '../model/revision.js'
@@ -63,13 +63,16 @@ export interface SessionDirectory {
 /** The id of an event after which nothing comes, whoever is asked. */
 export const OVER = 'over'
 
+/** What is said of a request whose replica died or was replaced while it ran. */
+export const REPLICA_LOST: FaultData = { reason: 'replica_lost', mayHaveRun: true }
+
 /** The answer to a request whose replica died: nobody knows whether it ran. */
 export const replicaLost = (id: JsonText): Buffer =>
   encodeError(
     id,
     faultText(
       new Fault('disconnected', 'The replica of the proxy that ran this request is gone: it may have run', {
-        data: { reason: 'replica_lost', mayHaveRun: true },
+        data: REPLICA_LOST,
       }),
     ),
   )

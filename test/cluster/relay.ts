@@ -1,4 +1,6 @@
 import t from 'tap'
+import { KeyRing } from '../../src/cluster/key-ring.js'
+import { SessionIds } from '../../src/cluster/sealed-id.js'
 import { LEASE_MS, ReplicaRoom } from '../support/replica-room.js'
 
 const RESULT = /"result":\{"tools":\[\]\}/
@@ -142,6 +144,19 @@ t.test('a replica that was frozen serves nothing before it knows what is still i
   await room.pass(0)
   t.match(later.body, RESULT)
   t.equal(a.handler.calls.length, 0, 'it passes on what it had')
+})
+
+t.test('what is under way for a session that another replica has by now ends as lost', async t => {
+  const room = new ReplicaRoom()
+  const [a, b] = await room.three()
+  const session = await a.begin()
+  const call = a.ask(session, 'c', { method: 'tools/call' })
+  const sid = new SessionIds(new KeyRing(room.keys)).open(session)?.sid ?? ''
+  await room.memory.store().write(sid, { owner: b.id, epoch: 2, sealed: Buffer.alloc(0) }, 60_000)
+  a.ask(session, 1, { method: 'logging/setLevel' })
+  await room.pass(500)
+  t.equal(a.listener.has(session), false)
+  t.match(call.body, /"id":"c".*"reason":"replica_lost","mayHaveRun":true/s)
 })
 
 t.test('a retry goes where its call waits, and is served here if nobody is there', async t => {

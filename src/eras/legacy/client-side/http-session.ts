@@ -1,7 +1,7 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import type { Holding } from '../../../kernel/byte-account.js'
 import { type Caller, hasEnded } from '../../../kernel/caller.js'
-import { Fault } from '../../../kernel/faults.js'
+import { Fault, type FaultData } from '../../../kernel/faults.js'
 import { unguessableId } from '../../../kernel/ids.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { LinkedList } from '../../../kernel/linked-list.js'
@@ -257,8 +257,8 @@ export class HttpSession implements Outlet {
     for (const stream of this.#streams.values()) stream.release()
   }
 
-  close(reason: string): void {
-    this.uplink.close(reason)
+  close(reason: string, data?: FaultData): void {
+    this.uplink.close(reason, data)
     for (const stream of this.#streams.values()) stream.end()
     this.context.replay.clear()
     this.#streams.clear()

@@ -2,7 +2,7 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import type { Caller, Principal, RenewCaller } from '../../../kernel/caller.js'
 import type { Fault } from '../../../kernel/faults.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
-import type { SessionDirectory } from '../../../rpc/directory.js'
+import { REPLICA_LOST, type SessionDirectory } from '../../../rpc/directory.js'
 import { REVOKED } from '../../../rpc/host.js'
 import { type HttpSession, REST_MS } from './http-session.js'
 import { ReplayTotal } from './replay.js'
@@ -97,7 +97,7 @@ export class HttpSessions {
     if (session === undefined || !this.#byId.delete(id)) return
     this.#quota.left(session.uplink.principal)
     session.moves()
-    session.close('another replica has it now')
+    session.close('another replica has it now', REPLICA_LOST)
   }
 
   release(): void {

@@ -1,6 +1,6 @@
 import type { Holding } from '../../../kernel/byte-account.js'
 import { type Caller, mayTheSame, type Principal } from '../../../kernel/caller.js'
-import { Fault } from '../../../kernel/faults.js'
+import { Fault, type FaultData } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
 import { unguessableId } from '../../../kernel/ids.js'
 import { type JsonText, rawText, textMember } from '../../../kernel/json/text.js'
@@ -183,14 +183,15 @@ export class LegacyUplink implements Client {
   }
 
   /**
-   * Ends the session: cancels its calls, and answers them with an error so that no client has to time out.
+   * Ends the session: cancels its calls, and answers them with an error, of which `data` says more, so that no
+   * client has to time out.
    */
-  close(reason: string): void {
+  close(reason: string, data?: FaultData): void {
     if (this.#state === 'closed') return
     const wasKnown = this.isKnown
     this.#state = 'closed'
     this.#serverRequests.close(gone())
-    const why = new Fault('disconnected', `The session is over: ${reason}`)
+    const why = new Fault('disconnected', `The session is over: ${reason}`, data && { data })
     for (const call of this.#calls.values()) call.abandon(reason, why)
     this.#calls.clear()
     this.#introduction?.abandon(reason, why)
