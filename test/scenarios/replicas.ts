@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { type Balancer, startBalancer } from '../support/balancer.js'
+import { type Balancer, startRoundRobin } from '../fixtures/round-robin.mjs'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
 import { type Daemon, rawServer, runHere, startDaemon } from '../support/proxy/start.js'
@@ -31,10 +31,8 @@ const startReplicas = async (t: Test, more: object = {}): Promise<Replicas> => {
     const alive = all.filter(({ child }) => child.exitCode === null && child.signalCode === null)
     await Promise.all(alive.map(one => one.stop()))
   })
-  const balancer = await startBalancer(
-    t,
-    all.map(({ url }) => new URL(url)),
-  )
+  const balancer = await startRoundRobin(all.map(({ url }) => new URL(url)))
+  t.teardown(() => balancer.close())
   const status = async (daemon: Daemon): Promise<Loose> =>
     ((await (await fetch(new URL('/status', daemon.url))).json()) as Loose).cluster
   for (const one of all) await until(async () => (await status(one)).members.length === 3, 'three members')

@@ -7,12 +7,12 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer, request as send } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { startRoundRobin } from '../fixtures/round-robin.mjs'
 import { Daemon } from './daemon.js'
 import { Outcomes, ReplicatedClient } from './replicated-client.js'
 
@@ -67,7 +67,8 @@ const startReplica = async () => {
 
 /** Those that get requests: of the ready ones, each in turn. */
 let replicas = await Promise.all([startReplica(), startReplica(), startReplica()])
-let targets = replicas
+const addresses = () => replicas.map(({ url }) => new URL(url))
+const balancer = await startRoundRobin(addresses())
 const probe = setInterval(async () => {
   const now = await Promise.all(
     replicas.map(async one => {
@@ -78,47 +79,17 @@ const probe = setInterval(async () => {
       return response?.status === 200
     }),
   )
-  targets = replicas.filter((_, at) => now[at])
+  balancer.targets = addresses().filter((_, at) => now[at])
 }, 500)
-
-let turn = 0
-const pass = (request, response, body, left) => {
-  turn += 1
-  const to = targets[turn % targets.length]
-  if (to === undefined || left === 0) return response.writeHead(503).end()
-  const url = new URL(to.url)
-  const up = send(new URL(request.url, url), {
-    method: request.method,
-    headers: { ...request.headers, host: url.host },
-    agent: false,
-  })
-  up.on('response', reply => {
-    response.writeHead(reply.statusCode, reply.headers)
-    response.flushHeaders()
-    reply.pipe(response)
-    reply.on('error', () => response.destroy())
-  })
-  up.on('error', error => {
-    if (error.code === 'ECONNREFUSED') pass(request, response, body, left - 1)
-    else if (!response.headersSent) response.writeHead(502).end()
-    else response.destroy()
-  })
-  response.on('close', () => up.destroy())
-  up.end(body)
-}
-const balancer = createServer((request, response) => {
-  const chunks = []
-  request.on('data', chunk => chunks.push(chunk))
-  request.on('end', () => pass(request, response, Buffer.concat(chunks), 5))
-})
-await new Promise(resolve => balancer.listen(0, '127.0.0.1', resolve))
-const url = `http://127.0.0.1:${balancer.address().port}/mcp`
 
 const clusterOf = async daemon => (await daemon.status()).cluster
 for (const one of replicas) while ((await clusterOf(one)).members.length !== 3) await delay(100)
 
 const outcomes = new Outcomes()
-const clients = Array.from({ length: sessions }, (_, n) => new ReplicatedClient(url, `c${n}`, outcomes))
+const clients = Array.from(
+  { length: sessions },
+  (_, n) => new ReplicatedClient(balancer.url, `c${n}`, outcomes),
+)
 await Promise.all(clients.map(client => client.open()))
 console.log(`${sessions} sessions are open`)
 
@@ -194,7 +165,6 @@ for (const one of replicas)
   console.log(JSON.stringify(await clusterOf(one).then(({ members, ...rest }) => rest)))
 clearInterval(probe)
 for (const client of clients) client.leave()
-balancer.closeAllConnections()
 balancer.close()
 for (const one of replicas) one.signal('SIGKILL')
 redis.kill('SIGKILL')
