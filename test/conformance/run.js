@@ -2,7 +2,7 @@
 // of it, on stdio and over HTTP; then on the proxy as a client. What a fixture of the era passes directly
 // must pass through the proxy, whichever era the fixture behind it is of, or if it is of both, except what
 // EXPECTED names with a reason. Usage: npm run conformance [-- words that the names of runs must have]
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -32,7 +32,9 @@ const WAYS = {
   directly: fixture => [() => [fixture, 'http']],
   'through us, on stdio': fixture => [() => bridge('--', process.execPath, fixture, 'stdio')],
   'through us, over HTTP': fixture => [() => [fixture, 'http'], url => bridge(url)],
+  'through replicas': fixture => [() => [join(here, 'replicas.mjs'), fixture]],
 }
+const hasRedis = spawnSync('redis-server', ['--version']).status === 0
 
 const serverRuns = [
   // What a fixture can do by itself comes first: it is measured by that, or by what the one of the era can
@@ -41,6 +43,7 @@ const serverRuns = [
     [own, ...Object.keys(FIXTURES).filter(era => era !== own)].flatMap(era =>
       Object.keys(WAYS)
         .filter(way => era === own || era === 'dual' || way !== 'directly')
+        .filter(way => way !== 'through replicas' || (hasRedis && era === own))
         .map(way => ({ revision, era, way, selection: ['--requirements', revision] })),
     ),
   ),

@@ -92,7 +92,10 @@ export class RequestStates {
     return state
   }
 
-  /** The process in which a call waits; undefined if it waits nowhere, or the state is not ours. */
+  /**
+   * The process in which a call waits, or runs the program that a state is for; undefined if that does not
+   * matter, or the state is not ours.
+   */
   waitsIn(text: string): string | undefined {
     const state = this.#sealer.open(text)
     return state !== undefined && 'replica' in state ? state.replica : undefined

@@ -56,6 +56,8 @@ interface PreFacts {
 interface RelayFacts {
   readonly kind: 'relay'
   readonly inner: JsonText | undefined
+  /** Of a program, which may have made its state for itself alone. */
+  readonly replica?: string
 }
 
 /** URL elicitations that the user was sent to before the call is made again. */
@@ -185,7 +187,10 @@ const membersOfKind = (state: StateFacts): readonly (readonly [string, JsonText]
     case 'pre':
       return membersOfPark(state)
     case 'relay':
-      return state.inner === undefined ? [] : [['s', state.inner]]
+      return [
+        ...(state.inner === undefined ? [] : [['s', state.inner] as const]),
+        ...(state.replica === undefined ? [] : [['i', textOf(state.replica)] as const]),
+      ]
     case 'url':
       return [['e', textOf(state.elicitations)]]
     case 'sign-in':
@@ -229,8 +234,10 @@ const factsOf = (text: JsonText): StateFacts | undefined => {
       const park = parkOf(text)
       return park && { kind, ...park }
     }
-    case 'relay':
-      return { kind, inner: memberOf(text, 's') }
+    case 'relay': {
+      const replica = textMember(text, 'i')
+      return { kind, inner: memberOf(text, 's'), ...(replica !== undefined && { replica }) }
+    }
     case 'url':
       return { kind, elicitations: stringsOf(listOf(text, 'e')) }
     case 'sign-in':

@@ -38,7 +38,7 @@ export interface Relaying {
 export const relayedInput = (
   result: JsonText,
   call: Call,
-  server: Pick<ServerOptions, 'name' | 'alias'>,
+  server: Pick<ServerOptions, 'name' | 'alias' | 'isProcess'>,
   { states, isShared }: Relaying,
 ): JsonText => {
   const fault = faultOf(result, call)
@@ -48,7 +48,8 @@ export const relayedInput = (
     })
   }
   const inner = memberOf(result, 'requestState')
-  const state = states.seal(call, server.alias, { kind: 'relay', inner }, STATE_MS)
+  const facts = { kind: 'relay', inner, ...(server.isProcess && { replica: states.replica }) } as const
+  const state = states.seal(call, server.alias, facts, STATE_MS)
   const asked = isShared
     ? editMember(result, 'inputRequests', requests => mapMembers(requests, (_, entry) => bareEntry(entry)))
     : result

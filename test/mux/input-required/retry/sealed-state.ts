@@ -29,6 +29,7 @@ const STATES: readonly SealedState[] = [
   { kind: 'pre', ...BINDING, parkId: 'p', replica: 'r1' },
   { kind: 'relay', ...BINDING, inner: rawText('"S\\u00e9é\\ud800"') },
   { kind: 'relay', ...BINDING, inner: undefined },
+  { kind: 'relay', ...BINDING, inner: rawText('"s"'), replica: 'r-1' },
   { kind: 'url', ...BINDING, elicitations: ['e1', 'e2'] },
 ]
 const [PARK] = STATES as [SealedState]

@@ -128,3 +128,15 @@ t.test('the state says which server and request it belongs to, to us alone', asy
   t.match(state, { kind: 'relay', server: 'a', method: 'tools/call' })
   t.notMatch(JSON.stringify(state), /local/, 'not even we read who it was')
 })
+
+t.test('the state of a program says where that runs: another may not know it', async t => {
+  for (const isProcess of [true, false]) {
+    const { world, server, client } = await withReturned({ revision: '2026-07-28', options: { isProcess } })
+    const one = call(client)
+    server.last('tools/call').returns({ k: ROOTS }, 'S1')
+    const { requestState } = wishOf(one)
+    t.equal(world.router.waitsIn(requestState) !== undefined, isProcess)
+    again(one)
+    t.match(server.last('tools/call').params, { requestState: 'S1' })
+  }
+})
