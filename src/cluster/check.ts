@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type Clock } from '../kernel/async/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
 import { within } from '../kernel/async/deadline.js'
 import { silentLogger } from '../kernel/logger.js'
 import type { HttpClient } from '../wire/http.js'

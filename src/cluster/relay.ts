@@ -247,8 +247,9 @@ export class ClusterRelay implements Relay {
   }
 
   /** Undefined while it is not known. Rejects with a Fault without the engine. */
-  async #look({ owner, id, name, held, why }: Search): Promise<Verdict | undefined> {
-    const { members, directory, links } = this.#options
+  async #look(search: Search): Promise<Verdict | undefined> {
+    const { members, links } = this.#options
+    const { owner, name, why } = search
     await members.refresh()
     if (!members.isSure) return undefined
     const there = owner === members.id ? undefined : members.find(owner)
@@ -256,7 +257,16 @@ export class ClusterRelay implements Relay {
     if (there !== undefined && why === 'refused')
       return (await links.ask(there)) === undefined ? undefined : { is: 'at', owner }
     if (name === undefined) return there === undefined ? { is: 'here' } : { is: 'at', owner }
-    const found = await directory.find(id, name, held.request.caller)
+    return await this.#lookIn(name, search, there)
+  }
+
+  /** The same for a session, by what the directory says. */
+  async #lookIn(
+    name: SessionName,
+    { owner, id, held, why }: Search,
+    there: Member | undefined,
+  ): Promise<Verdict | undefined> {
+    const found = await this.#options.directory.find(id, name, held.request.caller)
     if (found.is === 'unsure') return this.#heir()
     if (found.is !== 'at' || found.owner !== owner || why !== 'unknown') return found
     // It says itself that it has no such session; as it ends it may have given it up a moment ago.

@@ -28,11 +28,13 @@ const redis = spawn('redis-server', ['--port', port, '--bind', '127.0.0.1', '--s
 })
 const folder = mkdtempSync(join(tmpdir(), 'mcp-proxy-replicas-'))
 const children = [redis]
-process.stdin.resume().once('end', () => {
+const end = () => {
   for (const child of children) child.kill('SIGKILL')
   rmSync(folder, { recursive: true, force: true })
   process.exit(0)
-})
+}
+process.stdin.resume().once('end', end)
+process.once('SIGTERM', end)
 
 while (!spawnSync('redis-cli', ['-p', port, 'ping']).stdout.toString().startsWith('PONG')) await delay(50)
 

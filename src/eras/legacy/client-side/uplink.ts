@@ -183,8 +183,8 @@ export class LegacyUplink implements Client {
   }
 
   /**
-   * Ends the session: cancels its calls, and answers them with an error, of which `data` says more, so that no
-   * client has to time out.
+   * Ends the session: cancels its calls, and answers them with an error, with `data`, so that no client has
+   * to time out.
    */
   close(reason: string, data?: FaultData): void {
     if (this.#state === 'closed') return

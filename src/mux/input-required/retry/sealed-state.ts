@@ -187,10 +187,7 @@ const membersOfKind = (state: StateFacts): readonly (readonly [string, JsonText]
     case 'pre':
       return membersOfPark(state)
     case 'relay':
-      return [
-        ...(state.inner === undefined ? [] : [['s', state.inner] as const]),
-        ...(state.replica === undefined ? [] : [['i', textOf(state.replica)] as const]),
-      ]
+      return membersOfRelay(state)
     case 'url':
       return [['e', textOf(state.elicitations)]]
     case 'sign-in':
@@ -199,6 +196,11 @@ const membersOfKind = (state: StateFacts): readonly (readonly [string, JsonText]
       return []
   }
 }
+
+const membersOfRelay = ({ inner, replica }: RelayFacts): readonly (readonly [string, JsonText])[] => [
+  ...(inner === undefined ? [] : [['s', inner] as const]),
+  ...(replica === undefined ? [] : [['i', textOf(replica)] as const]),
+]
 
 const membersOfPark = (state: ParkFacts | PreFacts): readonly (readonly [string, JsonText])[] => [
   ['id', textOf(state.parkId)],
@@ -234,10 +236,8 @@ const factsOf = (text: JsonText): StateFacts | undefined => {
       const park = parkOf(text)
       return park && { kind, ...park }
     }
-    case 'relay': {
-      const replica = textMember(text, 'i')
-      return { kind, inner: memberOf(text, 's'), ...(replica !== undefined && { replica }) }
-    }
+    case 'relay':
+      return relayOf(text)
     case 'url':
       return { kind, elicitations: stringsOf(listOf(text, 'e')) }
     case 'sign-in':
@@ -267,6 +267,11 @@ const spanOf = (text: string | undefined): SpanContext | undefined => {
 
 /** Wall clock; the past if absent. */
 const expiryOf = (text: JsonText): number => (numberOf(memberOf(text, 'x')) ?? 0) * 1000
+
+const relayOf = (text: JsonText): RelayFacts => {
+  const replica = textMember(text, 'i')
+  return { kind: 'relay', inner: memberOf(text, 's'), ...(replica !== undefined && { replica }) }
+}
 
 const parkOf = (text: JsonText): Pick<ParkFacts, 'parkId' | 'replica'> | undefined => {
   const [parkId, replica] = ['id', 'i'].map(key => textMember(text, key))
