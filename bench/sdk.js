@@ -5,7 +5,7 @@ import { slices } from './options.js'
 import { Processes } from './participant.js'
 import { faultLines, median, show } from './report.js'
 
-const VERSIONS = ['1.32', '2.4']
+const VERSIONS = ['1.32', '2.4', '2.4 of 2026-07-28']
 const FRONTS = ['http', 'sse', 'stdio']
 const NAMES = ['floor', 'ours']
 const CALLS = 100

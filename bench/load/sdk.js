@@ -3,6 +3,14 @@ import { FAULTS, noFaults } from './session.js'
 
 const NOTHING = { name: 'bench', version: '1' }
 
+const SDK_2 = {
+  client: async () => (await import('@modelcontextprotocol/client')).Client,
+  http: async () => (await import('@modelcontextprotocol/client')).StreamableHTTPClientTransport,
+  sse: async () => (await import('@modelcontextprotocol/client')).SSEClientTransport,
+  stdio: async () => (await import('@modelcontextprotocol/client/stdio')).StdioClientTransport,
+  call: (client, params, options) => client.callTool(params, options),
+}
+
 const VERSIONS = {
   1.32: {
     client: async () => (await import('@modelcontextprotocol/sdk/client/index.js')).Client,
@@ -12,13 +20,9 @@ const VERSIONS = {
     stdio: async () => (await import('@modelcontextprotocol/sdk/client/stdio.js')).StdioClientTransport,
     call: (client, params, options) => client.callTool(params, undefined, options),
   },
-  2.4: {
-    client: async () => (await import('@modelcontextprotocol/client')).Client,
-    http: async () => (await import('@modelcontextprotocol/client')).StreamableHTTPClientTransport,
-    sse: async () => (await import('@modelcontextprotocol/client')).SSEClientTransport,
-    stdio: async () => (await import('@modelcontextprotocol/client/stdio')).StdioClientTransport,
-    call: (client, params, options) => client.callTool(params, options),
-  },
+  2.4: SDK_2,
+  // In front of the floor it finds a server with a handshake.
+  '2.4 of 2026-07-28': { ...SDK_2, options: { versionNegotiation: { mode: 'auto' } } },
 }
 
 const transportOf = async (sdk, { transport, url, command, env }) => {
@@ -35,7 +39,7 @@ const transportOf = async (sdk, { transport, url, command, env }) => {
 export async function sdkClient(version, target) {
   const sdk = VERSIONS[version]
   const Client = await sdk.client()
-  const client = new Client(NOTHING)
+  const client = new Client(NOTHING, sdk.options)
   await client.connect(await transportOf(sdk, target))
   const one = async (tag, notices, faults) => {
     let heard = 0

@@ -139,6 +139,7 @@ export class PipeListener implements ChannelListener {
     if (hasEnded(caller) && this.#isRefused(classified)) return
     this.#legacy.sentBy(caller)
     this.#writer.readsLate ||= isOfSdk(bytes)
+    this.#writer.canPing = this.#legacy.isKnown && !this.isLeaving
     this.#serve(eraOf(classified, undefined, this.#speaks), caller)
   }
 
@@ -197,6 +198,7 @@ export class PipeListener implements ChannelListener {
       void this.close('the client closed its input')
     }
     this.#legacy.inputEnded()
+    this.#writer.canPing = false
     this.#leaving = this.#clock.every(LOOK_MS, look)
     look()
   }
@@ -213,8 +215,10 @@ export class PipeListener implements ChannelListener {
     } else if (message.method === 'notifications/cancelled') this.#modern.cancel(message.params)
   }
 
-  /** A notification needs no claim in either era: the request it cancels tells which it belongs to. */
+  /** What needs no claim in either era: what it answers or cancels tells where it belongs. */
   #unclaimed(message: Message): void {
+    const isAnswer = message.kind === 'result' || message.kind === 'error'
+    if (isAnswer && message.id !== undefined && this.#writer.answered(message.id)) return
     const isCancel = message.kind === 'notification' && message.method === 'notifications/cancelled'
     if (!isCancel || !this.#modern.cancel(message.params)) this.#legacy.receive(message, this.#writer)
   }

@@ -1,12 +1,16 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Fault } from '../../kernel/faults.js'
+import { type JsonText, textOf } from '../../kernel/json/text.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Arrival } from '../../model/links.js'
 import type { Outlet, ReplyStream } from '../../rpc/host.js'
 import type { Channel } from '../../wire/channel.js'
+import { encodeRequest, idKey } from '../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../wire/message-parts.js'
 
-/** How long a client needs to read what it was sent, longer for each notification, and at most. */
+/** How long a client may take to answer a ping that follows what it was sent. */
+const PING_MS = 1000
+/** How long one that is not pinged needs to read that: longer for each notification, and at most. */
 const SETTLE_MS = 5
 const SETTLE_EACH_MS = 0.2
 const SETTLE_MOST_MS = 100
@@ -15,6 +19,8 @@ const SETTLE_MOST_MS = 100
 interface Due {
   readonly frames: readonly OutgoingMessage[]
   readonly timer: Timer
+  /** The key of the ping whose answer it waits for, if the client can be asked. */
+  readonly ping: string | undefined
 }
 
 export interface WriterOptions {
@@ -31,9 +37,12 @@ export class PipeWriter implements ReplyStream, Outlet {
   readonly arrival: Omit<Arrival, 'headers'> | undefined
   /**
    * Whether the client handles notifications a moment later than answers, and drops progress that came in the
-   * same read as the answer. Answers to such a client wait until it has probably read what was sent before.
+   * same read as the answer. Answers to such a client wait until it has read what was sent before: it is
+   * pinged behind that, and where that cannot be, it has probably read it after a while.
    */
   readsLate = false
+  /** Whether the client can be asked: its revision has requests of servers, and its input is open. */
+  canPing = false
   readonly #channel: Channel
   readonly #clock: Clock
   readonly #cutOff: () => void
@@ -43,6 +52,12 @@ export class PipeWriter implements ReplyStream, Outlet {
   #requests = 0
   /** When the client has probably read what was said about requests under way. */
   #settledAtMs = Number.NEGATIVE_INFINITY
+  /** The key of the last ping. */
+  #ping = ''
+  /** Whether nothing was said about requests since then. */
+  #isLastWord = false
+  /** Whether the client has answered the last of its pings, in time or late. */
+  #answersPings = true
 
   /** `cutOff` is called when the client is too far behind. */
   constructor(channel: Channel, { clock, bounds, idPrefix, arrival }: WriterOptions, cutOff: () => void) {
@@ -61,6 +76,7 @@ export class PipeWriter implements ReplyStream, Outlet {
   send(frame: Buffer, mayDrop = false): void {
     if (mayDrop && this.#isBehind()) return
     if (this.readsLate) {
+      this.#isLastWord = false
       const nowMs = this.#clock.nowMs()
       const readMs = Math.max(this.#settledAtMs + SETTLE_EACH_MS, nowMs + SETTLE_MS)
       this.#settledAtMs = Math.min(readMs, nowMs + SETTLE_MOST_MS)
@@ -75,14 +91,31 @@ export class PipeWriter implements ReplyStream, Outlet {
   ): void {
     const frames = [frame, behind].filter(one => one !== undefined)
     if (frames.length === 0) return
-    const waitMs = this.readsLate ? this.#settledAtMs - this.#clock.nowMs() : 0
-    if (waitMs <= 0) {
+    const settleMs = this.readsLate ? this.#settledAtMs - this.#clock.nowMs() : 0
+    if (settleMs <= 0) {
       for (const one of frames) this.write(one)
       return
     }
-    const timer = this.#clock.after(waitMs, () => this.#flush(due))
-    const due: Due = { frames, timer }
+    if (this.canPing && !this.#isLastWord) this.#sendPing()
+    const ping = this.#isLastWord ? this.#ping : undefined
+    const waitMs = ping !== undefined && this.#answersPings ? PING_MS : settleMs
+    const timer = this.#clock.after(waitMs, () => {
+      this.#answersPings &&= ping === undefined
+      this.#flush(due)
+    })
+    const due: Due = { frames, timer, ping }
     this.#due.add(due)
+  }
+
+  /** Takes an answer of the client: whether it was asked here, by a ping. */
+  answered(id: JsonText): boolean {
+    const key = idKey(id)
+    const due = [...this.#due].filter(({ ping }) => ping === key)
+    if (due.length === 0 && key !== this.#ping) return false
+    this.#answersPings = true
+    if (key === this.#ping && this.#isLastWord) this.#settledAtMs = Number.NEGATIVE_INFINITY
+    for (const one of due) this.#flush(one)
+    return true
   }
 
   write(frame: OutgoingMessage): void {
@@ -108,6 +141,13 @@ export class PipeWriter implements ReplyStream, Outlet {
   /** Sends what still waits, because the channel is about to be closed. */
   flush(): void {
     for (const due of [...this.#due]) this.#flush(due)
+  }
+
+  #sendPing(): void {
+    const id = this.nextRequestId()
+    this.#ping = idKey(textOf(id))
+    this.#isLastWord = true
+    this.write(encodeRequest(id, 'ping', undefined))
   }
 
   #isBehind(): boolean {

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { PipeWriter } from '../../../src/eras/listen/pipe-writer.js'
+import { rawText } from '../../../src/kernel/json/text.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { boundsOf } from '../../support/values.js'
 import { FarEnd } from '../../support/wire/channel-pair.js'
@@ -51,6 +52,64 @@ t.test('the more was said, the longer an answer waits, but not for ever', async 
     t.same(client.lines, ['"answer"'])
     clock.advance(100)
   }
+})
+
+/** The method and id of each ping that the client was sent, and the words of all else. */
+const taken = (client: FarEnd) =>
+  client.lines.splice(0).map(line => {
+    const value = JSON.parse(line) as string | { id: number; method: string }
+    return typeof value === 'string' ? value : `${value.method} ${value.id}`
+  })
+
+t.test('a client that can be asked gets its answer as soon as it has answered a ping', async t => {
+  const { client, clock, writer, say } = start()
+  writer.readsLate = true
+  writer.canPing = true
+  writer.send(say('progress'))
+  writer.end(say('one'))
+  writer.end(say('two'))
+  t.same(taken(client), ['progress', 'ping 1'], 'one ping stands for all that was said before it')
+  clock.advance(900)
+  t.notOk(writer.answered(rawText('7')), 'answers to others go on')
+  t.ok(writer.answered(rawText('1')))
+  t.same(taken(client), ['one', 'two'])
+  writer.end(say('three'))
+  t.same(taken(client), ['three'], 'nothing was said since then')
+  t.equal(clock.pending, 0)
+})
+
+t.test('each answer waits for the ping behind its own progress', async t => {
+  const { client, writer, say } = start()
+  writer.readsLate = true
+  writer.canPing = true
+  writer.send(say('progress'))
+  writer.end(say('one'))
+  writer.send(say('more'))
+  t.ok(writer.answered(rawText('1')))
+  t.same(taken(client), ['progress', 'ping 1', 'more', 'one'])
+  writer.end(say('two'))
+  t.same(taken(client), ['ping 2'])
+  t.ok(writer.answered(rawText('2')))
+  t.same(taken(client), ['two'])
+})
+
+t.test('a client that answers no pings waits long for one answer only, until it answers again', async t => {
+  const { client, clock, writer, say } = start()
+  writer.readsLate = true
+  writer.canPing = true
+  const waited = (answer: string) => {
+    writer.send(say('progress'))
+    writer.end(say(answer))
+    t.notMatch(taken(client), [answer])
+    let ms = 0
+    for (; client.lines.length === 0; ms += 5) clock.advance(5)
+    t.same(taken(client), [answer])
+    return ms
+  }
+  t.equal(waited('one'), 1000)
+  t.equal(waited('two'), 5)
+  t.ok(writer.answered(rawText('2')), 'late')
+  t.equal(waited('three'), 1000)
 })
 
 t.test('without an answer nothing goes out', async t => {
