@@ -181,7 +181,9 @@ export class Cluster {
     const id = face.sessionOf(request)
     if (id !== undefined && !face.has(id))
       // It may be ours in a moment.
-      return (mayTake || this.#relay.seeks(id)) && this.#relay.session(id, { request, responder, serve }, true)
+      return (
+        (mayTake || this.#relay.seeks(id)) && this.#relay.session(id, { request, responder, serve }, true)
+      )
     // Whose it is by now has to be found out first.
     if (id !== undefined && !this.relay.isSure)
       return this.#relay.session(id, { request, responder, serve }, true)

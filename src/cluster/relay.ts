@@ -107,9 +107,9 @@ export class ClusterRelay implements Relay {
     return this.#options.members.isSure
   }
 
-  /** Whether it is being found out who has a session; that may become this replica. */
+  /** Whether it is being found out who has a session, which may become this replica. */
   seeks(id: string): boolean {
-    return this.#searches.has(id)
+    return this.#searches.has(id) && !this.#options.members.isLeaving
   }
 
   /** `isRelayed`: another replica passed it on, and would have it back from whoever is asked. */
