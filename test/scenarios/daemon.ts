@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { placeId, preparePlace, thisPlace } from '../../src/shim/place.js'
 import { ShimClient } from '../support/client/shim-client.js'
@@ -258,6 +258,27 @@ t.test('the private socket is a small HTTP API for its user', async t => {
   await until(() => !isRunning(body.pid), 'the end')
   t.match(await client.call('w__wait', { note: 1 }), { note: 1 }, 'whoever is left starts it again')
   await client.leave()
+})
+
+const canBeOthers = process.getuid?.() !== 0 && 'only root can be another user'
+
+t.test('the private socket is closed to other users', { skip: canBeOthers }, async t => {
+  const file = configured(t)
+  t.match(await runHere(t, 'daemon', 'start', '--config', file), { code: 0 })
+  const { socket } = placeFor(file)
+  t.equal(statSync(socket).mode & 0o777, 0o600)
+  t.equal(statSync(dirname(socket)).mode & 0o777, 0o700)
+  // What is left to try where somebody has opened the folders.
+  const folders = [dirname(socket), dirname(dirname(socket))]
+  for (const folder of folders) chmodSync(folder, 0o711)
+  const code = `require('net').connect(process.argv[1]).on('connect', () => process.exit(0))
+    .on('error', error => { console.log(error.code); process.exit(1) })`
+  const as = (id: number) => spawnSync(process.execPath, ['-e', code, socket], { uid: id, gid: id })
+  t.match(as(0).status, 0, 'its own user')
+  const other = as(65_534)
+  t.match([other.status, String(other.stdout)], [1, /EACCES/])
+  for (const folder of folders) chmodSync(folder, 0o700)
+  t.match(await runHere(t, 'daemon', 'stop', '--config', file), { code: 0 })
 })
 
 t.test('daemon starts, tells of itself, restarts and stops', async t => {

@@ -2,10 +2,12 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
+import { isNamedPipe } from '../../kernel/socket-path.js'
 import { thisPlace } from '../../shim/place.js'
 import { endRecorded, findRecorded, hasRunSince, MARK_VARIABLE } from '../../transport/process/orphans.js'
 import { type ProcessRow, type ProcessTable, processTable } from '../../transport/process/process-table.js'
 import { processExists, processTree } from '../../transport/process/process-tree.js'
+import { removeStale } from '../../transport/socket/bind.js'
 import {
   Instance,
   type InstanceOptions,
@@ -60,14 +62,20 @@ export const endOrphans = async (options: OrphanOptions): Promise<void> => {
         } else {
           await endLeftBy(record, options)
           await removeWithDrafts(recordFolder(folder), `${record.mark}.json`)
-          // The socket of a configuration belongs to whoever serves that now.
-          if (record.socket?.endsWith(`${record.mark}.sock`) === true) await removePrivate(record.socket)
+          await removeSocket(record)
         }
       }),
     )
   } catch (thrown) {
     log.debug({ err: thrown }, 'cannot look for servers that earlier proxies left behind')
   }
+}
+
+/** The socket of a configuration may be that of whoever serves it now. */
+const removeSocket = async ({ mark, socket }: InstanceRecord): Promise<void> => {
+  if (socket === undefined || isNamedPipe(socket)) return
+  if (socket.endsWith(`${mark}.sock`)) await removePrivate(socket)
+  else await removeStale(socket).catch(() => undefined)
 }
 
 /** Removes a record with its drafts, which a proxy leaves that is killed while it writes. */

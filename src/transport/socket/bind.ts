@@ -41,8 +41,8 @@ function isAlive(path: string): Promise<boolean> {
   })
 }
 
-/** Removes a socket file that a dead process left behind; throws for anything else in the way. */
-async function removeStale(path: string): Promise<void> {
+/** Removes a socket file that a dead process left behind; rejects for anything else in the way. */
+export async function removeStale(path: string): Promise<void> {
   const directory = statSync(dirname(path), { throwIfNoEntry: false })
   if (directory?.isDirectory() !== true) {
     throw new Fault('unavailable', `cannot listen on ${path}: its directory does not exist`)

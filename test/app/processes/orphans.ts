@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { endOrphans, isAlive } from '../../../src/app/processes/orphans.js'
@@ -83,6 +84,36 @@ t.test('what a proxy was writing when it was killed is removed with its record',
   await around.sweep()
   t.same(around.left(), [])
 })
+
+t.test(
+  'the socket of a proxy that was killed is removed, unless somebody answers there',
+  { skip: skipWithout.unixSockets },
+  async t => {
+    const [dead = '', replaced = '', none = ''] = marks
+    const around = await setUp(t)
+    const folder = mkdtempSync(join(tmpdir(), 'mcp-orphans-'))
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+    const listen = async (socket: string) => {
+      const code = `require('net').createServer().listen(${JSON.stringify(socket)}, () => console.log(1))`
+      const child = spawn(process.execPath, ['-e', code], { stdio: ['ignore', 'pipe', 'ignore'] })
+      t.teardown(() => child.kill('SIGKILL'))
+      await once(child.stdout, 'data')
+      return child
+    }
+    const [stale, live] = [join(folder, 'stale.sock'), join(folder, 'live.sock')]
+    const killed = await listen(stale)
+    await listen(live)
+    killed.kill('SIGKILL')
+    await once(killed, 'exit')
+    const gone = { pid: 2 ** 22 + 1, born: 'then', children: [] }
+    around.write(dead, { ...gone, socket: stale })
+    around.write(replaced, { ...gone, socket: live })
+    around.write(none, { ...gone, socket: join(folder, 'none.sock') })
+    await around.sweep()
+    t.same(readdirSync(folder), ['live.sock'])
+    t.same(around.left(), [])
+  },
+)
 
 t.test('a proxy that runs within the servers of a dead one does not end itself', { skip }, async t => {
   const [mark = ''] = marks
