@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { Ajv } from 'ajv'
 import standalone from 'ajv/dist/standalone/index.js'
 import { build } from 'esbuild'
+import { joinFiles } from './join-files.js'
 import { lateParts } from './late-parts.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -32,11 +33,13 @@ const writeSchema = async () => {
   const { jsonSchemaText, createCheckedSchemas, createKeys } = await import(module)
   await rm(module)
   await writeFile(new URL('../config/mcp-proxy.schema.json', import.meta.url), jsonSchemaText())
-  const keys = `export const KEYS = ${JSON.stringify(createKeys())}`
+  // Beside the code, which is long: a bridge reads no file, but judges keys of its own.
+  const keys = new URL('../src/config/schema/keys.generated.js', import.meta.url)
+  await writeFile(keys, `export const KEYS = ${JSON.stringify(createKeys())}\n`)
   await build({
     ...common,
     packages: 'bundle',
-    stdin: { contents: `${validatorCode(createCheckedSchemas())}\n${keys}\n`, resolveDir: root },
+    stdin: { contents: validatorCode(createCheckedSchemas()), resolveDir: root },
     outfile: 'src/config/schema/validate.generated.js',
   })
 }
@@ -76,9 +79,8 @@ const validatorCode = schemas => {
 /**
  * Removes the files of an earlier build that this one does not write: they are named after what they hold.
  */
-const removeOthers = async outputs => {
+const removeOthers = async written => {
   const folder = new URL('../dist/', import.meta.url)
-  const written = Object.keys(outputs)
   for (const name of await readdir(folder, { recursive: true })) {
     const path = `dist/${name.replaceAll('\\', '/')}`
     const isWritten = written.some(output => output === path || output.startsWith(`${path}/`))
@@ -106,8 +108,20 @@ const writePage = async () => {
   const here = import.meta.url
   for (const name of copied)
     await copyFile(new URL(`../src/ui/${name}`, here), new URL(`../dist/ui/${name}`, here))
-  return { ...metafile.outputs, ...Object.fromEntries(copied.map(name => [`dist/ui/${name}`, true])) }
+  return [...Object.keys(metafile.outputs), ...copied.map(name => `dist/ui/${name}`)]
 }
+
+const SERVING = ['part:serve', 'src/app/logger.ts', 'part:small', 'src/app/proxy.ts', 'src/app/dialer.ts']
+const OTHERS = [
+  'part:small',
+  'part:verbs',
+  'part:config',
+  'part:doctor',
+  'part:setup',
+  'src/cli/command-line.ts',
+]
+/** What is loaded together: by every verb, by those that serve and some others, and by those that serve. */
+const TOGETHER = [[['src/cli/main.ts']], [SERVING, OTHERS], [SERVING]]
 
 await writeSchema()
 const { metafile } = await build({
@@ -129,7 +143,8 @@ const { metafile } = await build({
   minify: true,
   metafile: true,
 })
-await removeOthers({ ...metafile.outputs, ...(await writePage()) })
+const files = await joinFiles(metafile.outputs, TOGETHER, { ...common, ...mapped, minify: true })
+await removeOthers([...files, ...(await writePage())])
 // The shim starts in half the time as one CommonJS file, which Node loads without its loader of modules.
 await build({
   ...common,

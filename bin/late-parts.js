@@ -22,7 +22,7 @@ const PARTS = Object.entries({
   logins: /^(app\/(connect|credentials)|auth\/client)\//,
   http: /^(app\/(listeners\/http|auth\/resource-server)|transport\/socket)\b/,
   watching: /^app\/(metrics|api)\//,
-  fetch: /^transport\/http\//,
+  fetch: /^transport\/http\/(?!guarded-fetch)/,
 })
 
 const partOf = module => PARTS.find(([, modules]) => modules.test(module))?.[0]

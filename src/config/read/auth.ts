@@ -5,9 +5,9 @@ import { DEFAULTS } from '../defaults.js'
 import type { Words } from '../file/problem.js'
 import { valueOf } from '../file/syntax.js'
 import { bareRecord, type Item, itemAt } from '../file/tree.js'
+import { KEYS } from '../schema/keys.generated.js'
 import { isRemark } from '../schema/keys.js'
 import { suggest } from '../schema/suggest.js'
-import { KEYS } from '../schema/validate.generated.js'
 import { type AuthValues, validateAuth } from '../schema/validate.js'
 import type {
   AuthConfig,

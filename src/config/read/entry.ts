@@ -1,8 +1,8 @@
 import type { Report, Words } from '../file/problem.js'
 import { valueOf } from '../file/syntax.js'
 import { type Item, itemAt, kindOf, members } from '../file/tree.js'
+import { KEYS } from '../schema/keys.generated.js'
 import { FOREIGN_SERVER_KEYS, NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
-import { KEYS } from '../schema/validate.generated.js'
 import { type Misfit, type ServerValues, validateServer } from '../schema/validate.js'
 import type { Environment, Variable } from '../types.js'
 

@@ -1,6 +1,6 @@
 import { type Item, kindOf, members } from '../file/tree.js'
+import { KEYS } from '../schema/keys.generated.js'
 import { FOREIGN_ROOT_KEYS, warnUnknown } from '../schema/keys.js'
-import { KEYS } from '../schema/validate.generated.js'
 import type { ReadContext } from './entry.js'
 
 /** The servers of a file, and the settings beside them. */

@@ -1,7 +1,7 @@
 import { DEFAULTS } from '../defaults.js'
 import type { Report } from '../file/problem.js'
 import { bareRecord, type Item, itemAt, kindOf, members } from '../file/tree.js'
-import { KEYS } from '../schema/validate.generated.js'
+import { KEYS } from '../schema/keys.generated.js'
 import type {
   Era,
   ProtocolVersion,

@@ -1,5 +1,5 @@
 import { sep } from 'node:path'
-import { KEYS } from '../../config/schema/validate.generated.js'
+import { KEYS } from '../../config/schema/keys.generated.js'
 import { isObject } from '../../kernel/object.js'
 import type { Json } from '../edit/change.js'
 import type { Members } from './containers.js'

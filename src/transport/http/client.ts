@@ -1,4 +1,6 @@
-import { Agent, type Dispatcher, errors } from 'undici'
+import type { Dispatcher } from 'undici'
+import errors from 'undici/lib/core/errors.js'
+import Agent from 'undici/lib/dispatcher/agent.js'
 import type {
   HttpClient,
   HttpHeaders,

@@ -1,4 +1,4 @@
-import { errors } from 'undici'
+import errors from 'undici/lib/core/errors.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
 
 const CONNECT_FAILURES: Readonly<Record<string, string>> = {

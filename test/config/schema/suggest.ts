@@ -1,6 +1,6 @@
 import t from 'tap'
+import { KEYS } from '../../../src/config/schema/keys.generated.js'
 import { editDistance, suggest } from '../../../src/config/schema/suggest.js'
-import { KEYS } from '../../../src/config/schema/validate.generated.js'
 
 t.test('a near miss of a key is recognised', async t => {
   const table: Record<string, string> = {
