@@ -50,6 +50,12 @@ export interface ProxyOptions extends PublicOptions {
   readonly reread?: () => (() => void) | undefined
 }
 
+/** What a server speaks, and the newest revisions that clients may speak with us. */
+export interface Spoken {
+  readonly revision: string
+  readonly offered: readonly string[]
+}
+
 /** What serves clients in one way, as far as whoever ends it or makes room needs to know. */
 export interface Endpoint {
   readonly isLeaving?: boolean
@@ -108,6 +114,8 @@ export interface Proxy extends PublicProxy {
   readonly api: () => Promise<Api>
   /** Who lets pages in on the port. */
   readonly pageSessions: () => PageSessions
+  /** Starts the server of a bridge, though no client needs it yet. Undefined if that cannot be reached. */
+  startOnly(): Promise<Spoken | undefined>
   /** The processes that run for it. */
   readonly children: Children
   /** The audit log; does nothing if none is configured. */

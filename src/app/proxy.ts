@@ -24,7 +24,7 @@ import { watchMemory } from './memory-pressure.js'
 import type { MetricsEndpoint } from './metrics/listener.js'
 import type { Metrics } from './metrics/registry.js'
 import { Children } from './processes/children.js'
-import type { Endpoint, Proxy, ProxyOptions } from './proxy-contract.js'
+import type { Endpoint, Proxy, ProxyOptions, Spoken } from './proxy-contract.js'
 import { SecretMasks } from './secret-masks.js'
 import { ServerRegistry } from './server-registry.js'
 import { ServerSwitches } from './server-switches.js'
@@ -39,6 +39,7 @@ import {
   latePages,
   metered,
   restartServer,
+  startOnly,
   type Tracing,
 } from './watching.js'
 import { workspaceOfRoots } from './workspace.js'
@@ -188,6 +189,10 @@ class RunningProxy implements Proxy {
     const { listenMetrics } = await import('./metrics/listener.js')
     const endpoint = await listenMetrics(config, this.metrics, this.#log)
     return endpoint && this.#add(endpoint)
+  }
+
+  startOnly(): Promise<Spoken | undefined> {
+    return startOnly(this.#router, () => this.status())
   }
 
   status(): ProxyStatus {

@@ -3,6 +3,7 @@ import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import type { ClientHandler } from '../model/links.js'
+import { NEWEST_LEGACY, type Revision } from '../model/revision.js'
 import type { Tracer } from '../model/tracer.js'
 import type { CallMeter } from '../mux/calls/call-meter.js'
 import type { Router } from '../mux/router.js'
@@ -14,7 +15,9 @@ import { lateModule } from './late-module.js'
 import type { GaugeContext } from './metrics/gauges.js'
 import type { MetricsPages } from './metrics/pages.js'
 import { Metrics } from './metrics/registry.js'
+import type { Spoken } from './proxy-contract.js'
 import { keptKey } from './state/state-key.js'
+import type { ProxyStatus } from './status.js'
 import { LateTracer } from './tracing/late-tracer.js'
 
 // How one looks into a running proxy: what counts while it runs, and what is loaded once somebody asks.
@@ -86,6 +89,16 @@ export const lateApi = (inside: () => Inside): (() => Promise<Api>) =>
     () => import('./api/api.js'),
     ({ createApi }) => createApi(inside()),
   )
+
+/** Starts the only server, though no client needs it yet, and says what it speaks, if it can be reached. */
+export const startOnly = async ({ pool }: Router, status: () => ProxyStatus): Promise<Spoken | undefined> => {
+  await Promise.allSettled(pool.servers.map(server => server.start()))
+  const revision = status().servers[0]?.revision
+  return revision === undefined ? undefined : { revision, offered: OFFERED }
+}
+
+/** What it is offered as: to clients with sessions the newest that has them, and what came after. */
+const OFFERED: readonly Revision[] = [NEWEST_LEGACY, '2026-07-28']
 
 /** Ends the connections of a server and starts it again. Rejects with a Fault. */
 export const restartServer = async ({ pool }: Router, name: string): Promise<void> => {

@@ -53,7 +53,8 @@ interface Snippets {
 
 /** Serves until a signal comes. Prints the addresses to stdout, and snippets for clients to stderr. */
 export const serveNetwork = async (served: Served, { name, more, first }: Snippets): Promise<number> => {
-  const { http, socket } = served.config.listen
+  const { config, verb } = served
+  const { http, socket } = config.listen
   const { proxy, shutdown, settle, open } = await start(served)
   try {
     // Clients that wait for the daemon come first.
@@ -67,12 +68,20 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
       say(`\n${[addressSnippets(name, addresses), more ?? ''].filter(text => text !== '').join('\n\n')}\n`)
     }
     settle(httpFront?.localUrl)
+    if (verb === 'bridge') void tellRevision(proxy, addresses[0]?.url)
   } catch (thrown) {
     shutdown.end(EXIT.failure)
     await shutdown.ended
     throw thrown
   }
   return await shutdown.ended
+}
+
+/** Says what a bridged server speaks; who cannot be reached stands in the log. */
+const tellRevision = async (proxy: Proxy, url = ''): Promise<void> => {
+  const spoken = await proxy.startOnly()
+  if (spoken !== undefined)
+    say(`${url}   speaks ${spoken.revision}, offered as ${spoken.offered.join(' and ')}`)
 }
 
 /**

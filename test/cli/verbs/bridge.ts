@@ -4,7 +4,7 @@ import t from 'tap'
 import { bridgedName, commandTransport, type UrlFlags, urlTransport } from '../../../src/cli/verbs/bridged.js'
 import { socketUrlOf } from '../../../src/kernel/socket-path.js'
 import { RawClient } from '../../support/client/raw-client.js'
-import { codeOnSignal, skipWithout, socketFile, tracedImports } from '../../support/processes.js'
+import { codeOnSignal, skipWithout, socketFile, tracedImports, until } from '../../support/processes.js'
 import { INITIALIZE, type Running, startBin, TINY } from '../../support/proxy/start.js'
 
 const AWKWARD = ['--config', 'x', '--help', '--', '--port=1', '', 'a b', "it's", '$HOME', '"q"', '-']
@@ -90,6 +90,8 @@ t.test('any transport reaches any other, the one of 2024 as well', async t => {
   const between = startBin(t, ['bridge', '--from', 'sse', sse, '--to', 'http', '--port', '0'])
   const http = await urlOf(between, /./)
   t.match(http, /\/mcp$/)
+  const spoken = /^http:\S+\/mcp {3}speaks 20\d\d-\d\d-\d\d, offered as 2025-11-25 and 2026-07-28$/m
+  await until(() => spoken.test(between.err), 'what the server speaks, without a client')
   for (const url of [ws, local, sse, http]) {
     const client = startBin(t, ['bridge', url, '--to', 'stdio'])
     client.send(INITIALIZE)
