@@ -58,7 +58,7 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
   const { proxy, shutdown, settle, open } = await start(served)
   try {
     // Clients that wait for the daemon come first.
-    await open()
+    const control = await open()
     await proxy.listenMetrics()
     const httpFront = http ? await proxy.listen() : undefined
     const socketFront = socket === undefined ? undefined : await proxy.listenSocket(socket)
@@ -67,7 +67,7 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
       print(listeningLines(addresses))
       say(`\n${[addressSnippets(name, addresses), more ?? ''].filter(text => text !== '').join('\n\n')}\n`)
     }
-    settle(httpFront?.localUrl)
+    settle(httpFront?.localUrl, control)
     if (verb === 'bridge') void tellRevision(proxy, addresses[0]?.url)
   } catch (thrown) {
     shutdown.end(EXIT.failure)
@@ -93,7 +93,7 @@ export const serveStdio = async (served: Served, hint: string): Promise<number> 
   void proxy.serveStdio(served.view, served.workspace).gone.then(() => shutdown.end(EXIT.ok))
   // Not on the way of the first answer, and no reason to leave a client without its servers.
   proxy.listenMetrics().catch((thrown: unknown) => say(`mcp-proxy: ${Fault.from(thrown).message}`))
-  void open().then(() => settle(undefined))
+  void open().then(control => settle(undefined, control))
   return await shutdown.ended
 }
 
@@ -128,37 +128,40 @@ const start = async (served: Served) => {
   const isTerminal = process.stderr.isTTY
   const log = await createLogger({ level, isTerminal, sink: seat?.sink, keep: sink => lines.over(sink) })
   const proxy: Proxy = createProxy(config, {
-    log,
+    ...{ log, lines },
     ...proxyOptions(served),
     stateDir: stateDir(process.env),
     configStatus: () => reloader?.status,
     configProblems: () => reloader?.problems ?? [],
-    lines,
     reread: () => followed?.reload,
   })
   const reloader =
     source && reload && new reload.Reloader(reloading(proxy, log, { ...served, source }, reload))
   const followed = reloader && (await follow(reloader, proxy, environment))
   let instance: Promise<Instance | undefined> | undefined
-  let control: Control | undefined
+  let opening: Promise<Control | undefined> | undefined
   const close = async (): Promise<void> => {
     reloader?.close()
+    // Neither a socket nor a record must be left, though a client leaves at once, or servers end slowly.
+    const control = await opening?.catch(() => undefined)
+    if (seat === undefined) await control?.close()
     await proxy.close()
     await (await instance)?.close()
     // Whoever waits for our place takes it at once.
-    await control?.close()
+    if (seat !== undefined) await control?.close()
   }
   const drain = (): Promise<void> => {
     reloader?.close()
     return proxy.drain()
   }
   /** Opens the private socket. */
-  const open = async (): Promise<void> => {
+  const open = (): Promise<Control | undefined> => {
     const parts = { seat, proxy, config, lines, log, ...followed, file: source?.file }
-    control = await openPlace({ ...parts, end: code => shutdown.end(code) })
+    opening = openPlace({ ...parts, end: code => shutdown.end(code) })
+    return opening
   }
   /** Call once clients are served. */
-  const settle = (url: string | undefined): void => {
+  const settle = (url: string | undefined, control: Control | undefined): void => {
     reloader?.start()
     const { socket, token } = control?.place ?? {}
     const facts = { verb, url, config: source?.file, socket, token }

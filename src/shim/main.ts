@@ -113,7 +113,9 @@ const withoutDaemon = async (
   const workspace = workspaceIn(given.workspace)
   const view = given.view === undefined ? [] : ['--view', given.view]
   const folder = workspace === undefined ? [] : ['--workspace', workspace]
-  return await run(['stdio', '--config', config, ...view, ...folder])
+  // On our stderr nobody expects a log.
+  const level = given.verbose === true ? [] : ['--log-level', 'error']
+  return await run(['stdio', '--config', config, ...view, ...folder, ...level])
 }
 
 /** A stream that never blocks, where there is one: a client that does not read must not stop us. */

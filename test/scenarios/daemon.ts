@@ -74,8 +74,11 @@ t.test('where nothing can be written a client is served in its own process', asy
   const client = new ShimClient(t, file, { env })
   t.match(await client.initialize(), { result: { serverInfo: { name: 'mcp-proxy' } } })
   t.match(await client.call('w__wait', { note: 'here' }), { note: 'here' })
-  t.match(client.running.err, /^mcp-proxy: D041: the daemon cannot be started: .*serving in this process/)
   t.equal(await client.leave(), 0)
+  t.match(
+    client.running.err,
+    /^mcp-proxy: D041: the daemon cannot be started: .*serving in this process.*\n$/,
+  )
   const strict = new ShimClient(t, file, { env, args: ['--no-fallback'] })
   t.equal(await strict.running.exited, 4)
   t.match(strict.running.err, /^mcp-proxy: D041/)
