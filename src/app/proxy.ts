@@ -202,11 +202,8 @@ class RunningProxy implements Proxy {
   #statusContext(): StatusContext {
     const { endpoints, config } = { endpoints: this.#endpoints, config: () => this.#config }
     return {
-      router: this.#router,
-      admission: this.#admission,
-      children: this.children,
-      configOf: this.#servers.configOf,
-      logins: this.#logins,
+      ...{ router: this.#router, admission: this.#admission, children: this.children },
+      ...{ configOf: this.#servers.configOf, logins: this.#logins },
       bounds: this.bounds,
       clock: this.#clock,
       startedMs: this.#startedMs,
