@@ -60,7 +60,7 @@ export async function joinFiles(outputs, groups, common) {
       outfile: file,
       allowOverwrite: true,
       write: false,
-      plugins: [linking(outputs, joined, file, leading)],
+      plugins: [linking(joined, file, leading)],
     })
     return result.outputFiles
   }
@@ -94,7 +94,7 @@ const exportsOf = (outputs, members) =>
     .join('\n')
 
 /** A plugin that has imports of what was joined lead to the file that it was joined into. */
-const linking = (outputs, joined, current, leading) => ({
+const linking = (joined, current, leading) => ({
   name: 'linking',
   setup({ onLoad, onResolve }) {
     onResolve({ filter: /^\.\.?\// }, ({ path, resolveDir, kind, namespace }) => {

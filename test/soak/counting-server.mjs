@@ -37,7 +37,7 @@ const TOOLS = {
   },
 }
 
-const answer = async ({ id, method, params }) => {
+const answer = async ({ method, params }) => {
   if (method === 'initialize')
     return {
       protocolVersion: params.protocolVersion,
@@ -48,7 +48,7 @@ const answer = async ({ id, method, params }) => {
     return { tools: Object.keys(TOOLS).map(name => ({ name, inputSchema: { type: 'object' } })) }
   if (method !== 'tools/call') return {}
   appendFileSync(FILE, `${params.arguments.tag}\n`)
-  return text(await TOOLS[params.name](params.arguments, params._meta?.progressToken, id))
+  return text(await TOOLS[params.name](params.arguments, params._meta?.progressToken))
 }
 
 for await (const line of createInterface({ input: process.stdin })) {

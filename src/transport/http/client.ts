@@ -1,6 +1,4 @@
 import type { Dispatcher } from 'undici'
-import errors from 'undici/lib/core/errors.js'
-import Agent from 'undici/lib/dispatcher/agent.js'
 import type {
   HttpClient,
   HttpHeaders,
@@ -9,6 +7,7 @@ import type {
   ReplyListener,
 } from '../../wire/http.js'
 import { transferFault } from './faults.js'
+import { Agent, errors } from './undici-parts.js'
 
 /** Times of an HTTP client; 0 for no limit. */
 export interface HttpClientOptions {

@@ -1,5 +1,5 @@
-import errors from 'undici/lib/core/errors.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
+import { errors } from './undici-parts.js'
 
 const CONNECT_FAILURES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',

@@ -1,0 +1,9 @@
+// undici as a whole takes three times as long to load: it brings fetch, WebSockets, caches and mocks.
+import type * as undici from 'undici'
+// @ts-expect-error: files of its own have no types.
+import errorsOfUndici from 'undici/lib/core/errors.js'
+// @ts-expect-error: the same.
+import AgentOfUndici from 'undici/lib/dispatcher/agent.js'
+
+export const Agent = AgentOfUndici as typeof undici.Agent
+export const errors = errorsOfUndici as typeof undici.errors
