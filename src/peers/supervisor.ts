@@ -3,7 +3,6 @@ import type { Clock, Timer } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { loginReasonOf } from '../model/login.js'
 import type { ServerOptions } from './dial.js'
-import { problemOf } from './problem-of.js'
 import { failuresOf, IDLE, nextState, type ServerEvent, type ServerState } from './server-state.js'
 
 /** How soon after a failed attempt a call may make the next one in a crash loop. */
@@ -118,8 +117,11 @@ interface Place {
 }
 
 /** Says why a server cannot be asked, and when it may be (`data.retryAfterMs`), if that is known. */
-const unavailableFault = (server: ServerOptions, { state, wasThere, nowMs }: Place, why: Fault): Fault => {
-  const { name, restart } = server
+const unavailableFault = (
+  { name, restart }: ServerOptions,
+  { state, wasThere, nowMs }: Place,
+  why: Fault,
+): Fault => {
   // What it wrote while it served may be about other clients.
   const lastWords = failuresOf(state) > 0 ? (why.lastWords ?? []) : []
   const retryAfterMs = wasThere || state.at !== 'backoff' ? retryAfter(state, nowMs) : undefined
@@ -133,7 +135,6 @@ const unavailableFault = (server: ServerOptions, { state, wasThere, nowMs }: Pla
         ...why.data,
         ...reasonOf(state),
         server: name,
-        doctor: problemOf(server, why),
         ...(retryAfterMs !== undefined && { retryAfterMs }),
         ...(lastWords.length > 0 && { stderr: lastWords }),
       },
