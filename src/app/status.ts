@@ -3,6 +3,7 @@ import { aliasOf } from '../catalog/names/names.js'
 import type { ClusterStatus } from '../cluster/cluster.js'
 import type { ProxyConfig, ServerConfig, WaitingServer } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
+import type { Fault } from '../kernel/faults.js'
 import type { Hits, LimitCounters, Pressure } from '../kernel/limit-counters.js'
 import type { LimitName } from '../kernel/limits.js'
 import type { ProblemId } from '../kernel/problem-table.js'
@@ -13,7 +14,6 @@ import type { Admission } from '../mux/calls/admission.js'
 import type { Router } from '../mux/router.js'
 import type { Connection } from '../peers/connection.js'
 import type { ServerOptions } from '../peers/dial.js'
-import { problemOf } from '../peers/problem-of.js'
 import type { Server } from '../peers/server.js'
 import { failuresOf, type ServerState } from '../peers/server-state.js'
 import { lacksWorkspace } from '../peers/sharing.js'
@@ -200,6 +200,14 @@ const absence = (best: Connection | undefined, server: ServerOptions, nowMs: num
   const { why, untilMs } = state
   const retryMs = Math.max(0, Math.round(untilMs - nowMs))
   return { why: why.message, doctor: problemOf(server, why), retryMs }
+}
+
+/** The number of what keeps a server from being asked, as docs/doctor.md has it; a fault may know its own. */
+const problemOf = ({ isProcess }: Pick<ServerOptions, 'isProcess'>, why: Fault): ProblemId => {
+  const known = why.data?.['doctor']
+  if (typeof known === 'string') return known as ProblemId
+  if (loginReasonOf(why) !== undefined) return 'D036'
+  return isProcess ? 'D031' : 'D035'
 }
 
 const lastFaultOf = ({ name }: Server, { router }: StatusContext): ServerStatus['lastFault'] => {

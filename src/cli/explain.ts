@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { Fault } from '../kernel/faults.js'
 import { SetupError } from '../setup/setup-error.js'
-import { say } from './output/output.js'
+import { numbered, say } from './output/output.js'
 import { CliError, EXIT } from './verb.js'
 
 interface Lines {
@@ -38,7 +38,7 @@ const linesOf = (thrown: unknown): Lines => {
       ? `mcp-proxy auth login ${server}`
       : undefined
   const said = thrown.code === 'internal' ? inspect(thrown) : thrown.message
-  const what = typeof doctor === 'string' ? `${doctor}: ${said}` : said
+  const what = numbered(said, typeof doctor === 'string' ? doctor : undefined)
   return { code: EXIT.failure, what, mend }
 }
 

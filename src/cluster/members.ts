@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../kernel/async/clock.js'
+import { type Clock, pause, type Timer } from '../kernel/async/clock.js'
 import { within } from '../kernel/async/deadline.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
@@ -155,7 +155,7 @@ export class Members {
     const { clock } = this.#options
     await this.#beat().catch(() => undefined)
     while (!this.#isClosed && !this.hasHeard) {
-      await new Promise<void>(resolve => clock.after(JOIN_EVERY_MS, resolve))
+      await pause(clock, JOIN_EVERY_MS)
       await this.#beat().catch(() => undefined)
     }
     return true

@@ -1,4 +1,4 @@
-import type { Clock } from '../kernel/async/clock.js'
+import { type Clock, pause } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Beat, ClusterStore } from './engine/store.js'
 import type { KeyRing } from './key-ring.js'
@@ -86,7 +86,7 @@ export class Notes {
         return
       } catch (thrown) {
         if (clock.nowMs() >= endMs) throw Fault.from(thrown)
-        await this.#pause(AGAIN_MS)
+        await pause(clock, AGAIN_MS)
       }
     }
   }
@@ -114,7 +114,7 @@ export class Notes {
     const endMs = clock.nowMs() + WAIT_MS
     while (!(await store.take(name, id, HELD_MS))) {
       if (clock.nowMs() >= endMs) throw new Fault('timeout', 'another replica is busy with this')
-      await this.#pause(POLL_MS)
+      await pause(clock, POLL_MS)
     }
     try {
       return await work()
@@ -146,10 +146,6 @@ export class Notes {
 
   #nameOf(kind: string, subject: string): string {
     return this.#options.ring.nameOf(`${kind} ${subject}`)
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise(resolve => this.#options.clock.after(ms, resolve))
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../kernel/async/clock.js'
+import { type Clock, pause } from '../kernel/async/clock.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import { ownErrorText, RPC_CODES } from '../model/rpc-error.js'
 import { refuseWith } from '../rpc/http/errors.js'
@@ -242,7 +242,7 @@ export class ClusterRelay implements Relay {
         return { is: 'late', reason: 'peer_unreachable' }
       }
       if (waitedMs >= HOLD_MS) return { is: 'late', reason: 'engine_unavailable' }
-      await new Promise<void>(resolve => clock.after(LOOK_EVERY_MS, resolve))
+      await pause(clock, LOOK_EVERY_MS)
     }
   }
 

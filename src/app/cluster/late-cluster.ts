@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ClusterStatus } from '../../cluster/cluster.js'
 import type { ClusterConfig, ProxyConfig } from '../../config/types.js'
+import { pause } from '../../kernel/async/clock.js'
 import type { Router } from '../../mux/router.js'
 import type { Logins } from '../credentials/logins.js'
 import { lateModule } from '../late-module.js'
@@ -44,11 +45,10 @@ export class LateCluster {
     if (this.#joined === undefined) return limitMs
     const { cluster } = this.#joined
     const { clock } = this.#context
-    const pause = (ms: number): Promise<void> => new Promise(resolve => clock.after(ms, resolve))
     await cluster.drain()
-    await pause(this.#config.lingerMs)
+    await pause(clock, this.#config.lingerMs)
     const endMs = clock.nowMs() + limitMs
-    while ((await cluster.letGo()) > 0 && clock.nowMs() < endMs) await pause(LET_GO_MS)
+    while ((await cluster.letGo()) > 0 && clock.nowMs() < endMs) await pause(clock, LET_GO_MS)
     return Math.max(0, endMs - clock.nowMs())
   }
 

@@ -44,5 +44,9 @@ export const oneLine = (text: string): string => plainText(text).replace(/\s+/g,
 export const shortPath = (path: string, home = homedir()): string =>
   home.length > 1 && path.startsWith(`${home}${sep}`) ? `~${path.slice(home.length)}` : path
 
+/** Words about a problem behind its number (docs/doctor.md), if it has one; they may begin with it. */
+export const numbered = (words: string, number: string | undefined): string =>
+  number === undefined || words.startsWith(number) ? words : `${number}: ${words}`
+
 /** Such as "1 server" and "2 servers". */
 export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`

@@ -4,7 +4,7 @@ import { arrayText, type JsonText, memberOf, objectText, stringOf, textOf } from
 import { readConfiguration } from '../configuration.js'
 import { inProcess, type Session } from '../in-process.js'
 import { loginFault, loginOption, withLogins } from '../logins.js'
-import { print } from '../output/output.js'
+import { numbered, print } from '../output/output.js'
 import { type Look, stdoutLook, tableText } from '../output/table.js'
 import { configOption, defineVerb, EXIT, logLevelOption } from '../verb.js'
 
@@ -74,14 +74,8 @@ const readAll = async ({ client }: Session): Promise<Found> => {
 const stateOf = ({ state }: ServerStatus): string =>
   state === 'ready' || state.startsWith('needs-') || state === 'auth-unreachable' ? state : 'failed'
 
-const reasonOf = ({
-  state,
-  why = 'no answer in time',
-  doctor = 'D031',
-}: ServerStatus): string | undefined => {
-  if (state === 'ready') return undefined
-  return why.startsWith(doctor) ? why : `${doctor}: ${why}`
-}
+const reasonOf = ({ state, why, doctor = 'D031' }: ServerStatus): string | undefined =>
+  state === 'ready' ? undefined : numbered(why ?? 'no answer in time', doctor)
 
 const documentText = (servers: readonly ServerStatus[], found: Found): JsonText =>
   objectText([

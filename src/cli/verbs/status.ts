@@ -1,7 +1,7 @@
 import type { VariableStatus } from '../../app/environment/environment.js'
 import type { ProxyStatus, ServerStatus } from '../../app/status.js'
 import { isObject, objectIn } from '../../kernel/object.js'
-import { count, print } from '../output/output.js'
+import { count, numbered, print } from '../output/output.js'
 import { stdoutLook, tableText } from '../output/table.js'
 import { askRunning, runningName, theRunning } from '../running.js'
 import { CliError, configOption, defineVerb, EXIT, textOption } from '../verb.js'
@@ -252,7 +252,7 @@ const lastErrorOf = ({ lastError, state, stderr, why }: ServerStatus): string =>
   const line = stderr?.at(-1)
   const output = line === undefined ? '' : `; it last wrote: ${line}`
   const { agoMs, doctor, message } = lastError
-  return `${spanText(agoMs)} ago: ${doctor === undefined ? '' : `${doctor}: `}${message}${output}`
+  return `${spanText(agoMs)} ago: ${numbered(message, doctor)}${output}`
 }
 
 /** Whether a list was cut; absent in older versions. */

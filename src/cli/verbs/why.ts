@@ -1,6 +1,6 @@
 import type { Cause, Why } from '../../app/api/why.js'
 import { configFile, loadFile } from '../configuration.js'
-import { print } from '../output/output.js'
+import { numbered, print } from '../output/output.js'
 import { askRunning, chooseRunning } from '../running.js'
 import { CliError, configOption, defineVerb, EXIT, textOption } from '../verb.js'
 
@@ -90,16 +90,12 @@ const shown = (found: Why): string => {
   const rows = [
     ...(server !== undefined && kind !== 'server' ? [row('server', server)] : []),
     ...(own === undefined ? [] : [row(kind === 'error' ? 'called' : 'own name', own)]),
-    ...causes.map(cause => row(cause.verdict, `${numberOf(cause)}${cause.words}${placeOf(cause)}`)),
+    ...causes.map(cause => row(cause.verdict, `${numbered(cause.words, cause.doctor)}${placeOf(cause)}`)),
     ...(error === undefined ? [] : errorRows(error)),
     ...(mend === undefined ? [] : [row('mend', mend)]),
   ]
   return [headOf(found), ...rows].join('\n')
 }
-
-/** The words may begin with it. */
-const numberOf = ({ doctor, words }: Cause): string =>
-  doctor === undefined || words.startsWith(doctor) ? '' : `${doctor}: `
 
 const placeOf = ({ file, line, column }: Cause): string =>
   file === undefined || line === undefined ? '' : ` (${file}:${line}:${column ?? 1})`

@@ -13,6 +13,10 @@ export interface Clock {
   every(periodMs: number, work: () => void): Timer
 }
 
+/** Resolves after so many milliseconds. */
+export const pause = (clock: Pick<Clock, 'after'>, ms: number): Promise<void> =>
+  new Promise(resolve => clock.after(ms, resolve))
+
 const timer = (cancel: () => void): Timer => ({ cancel, [Symbol.dispose]: cancel })
 
 const LONGEST_MS = 2 ** 31 - 1
