@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { IDENTITY } from '../app/identity.js'
 import { packageFile } from '../kernel/package-file.js'
+import { mayWrite } from '../setup/files/disk.js'
 import { isInNpxCache } from '../setup/install/programs.js'
 import { confirm, isInteractive } from './output/ask.js'
 import { say } from './output/output.js'
@@ -42,17 +43,8 @@ export const lastingShim = async (
 /** A Node of the system keeps its packages where only root may write; everybody has a folder of their own. */
 const placeFor = (prefix: string): readonly string[] => {
   const folder = join(prefix, 'lib', 'node_modules')
-  if (process.platform === 'win32' || isWritable(existsSync(folder) ? folder : prefix)) return []
+  if (process.platform === 'win32' || mayWrite(existsSync(folder) ? folder : prefix)) return []
   return ['--prefix', join(homedir(), '.local')]
-}
-
-const isWritable = (folder: string): boolean => {
-  try {
-    accessSync(folder, constants.W_OK)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** What npx notes beside what it keeps. */

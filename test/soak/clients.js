@@ -75,26 +75,26 @@ class Open {
   }
 }
 
-/** Events of a response as messages. */
-async function* messagesOf(response) {
+/** Events of a response. */
+export async function* eventsOf(response) {
   let rest = ''
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
     const parts = (rest + chunk).split('\n\n')
     rest = parts.pop() ?? ''
     for (const part of parts) {
       const lines = part.split('\n')
-      const event = lines
-        .find(line => line.startsWith('event:'))
-        ?.slice(6)
-        .trim()
-      const data = lines
-        .filter(line => line.startsWith('data:'))
-        .map(line => line.slice(5).trim())
-        .join('\n')
-      if (event === 'endpoint') yield { endpoint: data }
-      else if (data !== '') yield JSON.parse(data)
+      const fields = name =>
+        lines.filter(line => line.startsWith(`${name}:`)).map(line => line.slice(name.length + 1).trim())
+      yield { id: fields('id')[0], event: fields('event')[0], data: fields('data').join('\n') }
     }
   }
+}
+
+/** Events of a response as messages. */
+async function* messagesOf(response) {
+  for await (const { event, data } of eventsOf(response))
+    if (event === 'endpoint') yield { endpoint: data }
+    else if (data !== '') yield JSON.parse(data)
 }
 
 const POST_HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }

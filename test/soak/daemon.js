@@ -121,6 +121,12 @@ export class Daemon {
     this.#child.kill(name)
   }
 
+  /** Ends it at once, as a power cut does, and what it keeps on disk with it. */
+  kill() {
+    this.signal('SIGKILL')
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
   /** Ends it in order; its exit code, and how many of its descendants still run 5 s later. */
   async stop() {
     this.#child.kill('SIGTERM')

@@ -4,16 +4,15 @@
 // stopped in order (`restart`) or frozen (`freeze`), or the engine is frozen (`engine`) or loses its data
 // (`empty`), in turn. Says what became of all calls; exits with 1 if one ran twice, was lost or got a wrong
 // answer, or a session ended. Needs Linux, redis-server, and `npm run build` before.
-import { spawn, spawnSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { startRedis } from '../fixtures/redis.mjs'
 import { startRoundRobin } from '../fixtures/round-robin.mjs'
-import { Daemon } from './daemon.js'
+import { clusterOf, replicaConfig, startReplica, startReplicas } from './replica-set.js'
 import { Outcomes, ReplicatedClient } from './replicated-client.js'
 
 const { values } = parseArgs({
@@ -23,50 +22,29 @@ const { values } = parseArgs({
     rate: { type: 'string', default: '100' },
     every: { type: 'string', default: '20' },
     how: { type: 'string', default: 'kill' },
-    port: { type: 'string', default: '16379' },
   },
 })
 const [minutes, sessions, rate, every] = ['minutes', 'sessions', 'rate', 'every'].map(key =>
   Number(values[key]),
 )
 const hows = values.how.split(',')
-const PORT = values.port
 
 const folder = mkdtempSync(join(tmpdir(), 'mcp-soak-'))
 const counted = join(folder, 'calls')
 writeFileSync(counted, '')
 
-let redis
-const startRedis = () => {
-  redis = spawn('redis-server', ['--port', PORT, '--bind', '127.0.0.1', '--save', ''], { stdio: 'ignore' })
-}
-const ask = (...command) => spawnSync('redis-cli', ['-p', PORT, ...command]).stdout.toString()
-startRedis()
-while (!ask('ping').startsWith('PONG')) await delay(50)
+const redis = await startRedis()
 
 const SERVER = {
   command: process.execPath,
   args: [fileURLToPath(new URL('counting-server.mjs', import.meta.url))],
   env: { COUNT_FILE: counted },
 }
-const CONFIG = {
-  // Of a question nobody could tell whose it is, if the server had calls of several sessions.
-  mcpServers: { all: SERVER, own: { ...SERVER, sharing: 'session' } },
-  cluster: {
-    url: `redis://127.0.0.1:${PORT}`,
-    keys: [randomBytes(32).toString('base64')],
-    peer: { listen: '127.0.0.1:0' },
-  },
-  limits: { sessionsPerPrincipal: 10_000 },
-}
-const startReplica = async () => {
-  const daemon = new Daemon()
-  await daemon.start(CONFIG)
-  return daemon
-}
+// Of a question nobody could tell whose it is, if the server had calls of several sessions.
+const CONFIG = replicaConfig(redis, { all: SERVER, own: { ...SERVER, sharing: 'session' } })
 
 /** Those that get requests: of the ready ones, each in turn. */
-let replicas = await Promise.all([startReplica(), startReplica(), startReplica()])
+let replicas = await startReplicas(3, CONFIG)
 const addresses = () => replicas.map(({ url }) => new URL(url))
 const balancer = await startRoundRobin(addresses())
 const probe = setInterval(async () => {
@@ -82,9 +60,6 @@ const probe = setInterval(async () => {
   balancer.targets = addresses().filter((_, at) => now[at])
 }, 500)
 
-const clusterOf = async daemon => (await daemon.status()).cluster
-for (const one of replicas) while ((await clusterOf(one)).members.length !== 3) await delay(100)
-
 const outcomes = new Outcomes()
 const clients = Array.from(
   { length: sessions },
@@ -96,11 +71,11 @@ console.log(`${sessions} sessions are open`)
 const HOW = {
   async kill(at) {
     replicas[at].signal('SIGKILL')
-    replicas[at] = await startReplica()
+    replicas[at] = await startReplica(CONFIG)
   },
   async restart(at) {
     const old = replicas[at]
-    const young = await startReplica()
+    const young = await startReplica(CONFIG)
     replicas.push(young)
     await old.stop()
     replicas = replicas.filter(one => one !== old)
@@ -111,14 +86,14 @@ const HOW = {
     replicas[at].signal('SIGCONT')
   },
   async engine() {
-    redis.kill('SIGSTOP')
+    redis.child.kill('SIGSTOP')
     await delay(15_000)
-    redis.kill('SIGCONT')
+    redis.child.kill('SIGCONT')
   },
   async empty() {
-    redis.kill('SIGKILL')
+    redis.child.kill('SIGKILL')
     await delay(3000)
-    startRedis()
+    await redis.restart()
   },
 }
 
@@ -145,7 +120,7 @@ const tell = () => {
   const bad = [...wrong].map(([kind, { count, first }]) => `${count} × ${kind} (${first})`)
   return `${right} right, ${honest} replica_lost, ${cut} cut, ${retried} retries, longest ${Math.round(longestMs)} ms; ${bad.join('; ') || 'nothing bad'}`
 }
-const quiet = ask('info', 'commandstats')
+const quiet = redis.ask('info', 'commandstats')
 const evals = said => Number(/cmdstat_evalsha:calls=(\d+)/.exec(said)?.[1] ?? 0)
 const wreaking = wreak()
 // Two requests of one session are under way at two replicas.
@@ -159,15 +134,15 @@ for (const tag of readFileSync(counted, 'utf8').split('\n'))
 const twice = [...runs].filter(([, count]) => count > 1)
 if (twice.length > 0) problems.push(`${twice.length} calls ran twice, such as ${twice[0][0]}`)
 console.log(
-  `at the end ${tell()}; ${runs.size} runs; EVALSHA ${evals(ask('info', 'commandstats')) - evals(quiet)}`,
+  `at the end ${tell()}; ${runs.size} runs; EVALSHA ${evals(redis.ask('info', 'commandstats')) - evals(quiet)}`,
 )
 for (const one of replicas)
   console.log(JSON.stringify(await clusterOf(one).then(({ members, ...rest }) => rest)))
 clearInterval(probe)
 for (const client of clients) client.leave()
 balancer.close()
-for (const one of replicas) one.signal('SIGKILL')
-redis.kill('SIGKILL')
+for (const one of replicas) one.kill()
+redis.child.kill('SIGKILL')
 if (process.env.LOGS) for (const one of replicas) console.log(one.log)
 console.log(problems.length === 0 ? 'verdict: steady' : `verdict: NOT steady\n${problems.join('\n')}`)
 process.exit(problems.length === 0 ? 0 : 1)

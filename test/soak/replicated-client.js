@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { eventsOf } from './clients.js'
 
 const LOST_MS = 25_000
 const RETRY_MS = 200
@@ -25,19 +26,6 @@ let last = 0
 const nextTag = name => {
   last += 1
   return `${name}-${last}`
-}
-
-const eventsOf = async function* (response) {
-  let rest = ''
-  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-    const parts = (rest + chunk).split('\n\n')
-    rest = parts.pop()
-    for (const part of parts) {
-      const id = /^id: ?(.*)$/m.exec(part)?.[1]
-      const data = /^data: ?(.*)$/m.exec(part)?.[1]
-      yield { id, message: data === undefined || data === '' ? undefined : JSON.parse(data) }
-    }
-  }
 }
 
 /** A client with a session, which goes on under the same id whatever happens to replicas. */
@@ -114,9 +102,10 @@ export class ReplicatedClient {
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
     try {
       if (!isStream) return verdict(request, await response.json())
-      for await (const { id, message } of eventsOf(response)) {
+      for await (const { id, data } of eventsOf(response)) {
         if (id !== undefined) seen.id = id
-        if (message === undefined) continue
+        if (data === '') continue
+        const message = JSON.parse(data)
         if (message.method === 'notifications/progress') this.#progressed(message, request, seen)
         else if (message.method === 'elicitation/create') this.#asked(message)
         else if (message.method === undefined) return verdict(request, message)

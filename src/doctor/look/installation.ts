@@ -1,6 +1,7 @@
-import { accessSync, constants, existsSync, lstatSync, readFileSync, realpathSync, statfsSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, realpathSync, statfsSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { isObject } from '../../kernel/object.js'
+import { mayWrite } from '../../setup/files/disk.js'
 import type { InstallationFacts, NamesakeFacts, StateFacts } from '../facts.js'
 
 /** Where this program is, and runs. */
@@ -98,15 +99,6 @@ const readState = (path: string, uid: number | undefined): StateFacts => {
 
 const nearest = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : nearest(dirname(path))
-
-const mayWrite = (path: string): boolean => {
-  try {
-    accessSync(path, constants.W_OK)
-    return true
-  } catch {
-    return false
-  }
-}
 
 const freeAt = (path: string): number | undefined => {
   try {

@@ -1,3 +1,4 @@
+import { accessSync, constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { mkdir, open, readdir, readFile, readlink, rename, rm, stat } from 'node:fs/promises'
 
@@ -16,3 +17,13 @@ export interface Disk {
 }
 
 export const systemDisk: Disk = { mkdir, open, readdir, readFile, readlink, rename, rm, stat }
+
+/** Whether this user may write a file, or in a folder, that is there. */
+export const mayWrite = (path: string): boolean => {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
