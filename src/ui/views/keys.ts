@@ -34,10 +34,13 @@ export const actionOf = (key: string, route: Route, isTyping: boolean): KeyActio
   return view === undefined ? ACTIONS[key] : { open: hrefOf(view.name) }
 }
 
-/** Applies the keys of the page, except to what is typed, and to dialogs. */
+/**
+ * Applies the keys of the page, except to what is typed, and to open dialogs: one that has just closed
+ * keeps the focus until the browser draws again.
+ */
 export const onKey = (event: KeyboardEvent, route: Route): void => {
   const target = event.target as Element
-  if (event.ctrlKey || event.altKey || event.metaKey || target.closest('dialog') !== null) return
+  if (event.ctrlKey || event.altKey || event.metaKey || target.closest('dialog[open]') !== null) return
   const action = actionOf(event.key, route, target.matches('input, textarea, select'))
   if (action === undefined) return
   event.preventDefault()

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { hrefOf, type Route, VIEWS } from '../live/route.js'
 import type { PageState } from '../live/state.js'
 import { troubles } from '../live/troubles.js'
@@ -104,13 +104,16 @@ const Header = ({ state, route }: { readonly state: PageState; readonly route: R
   )
 }
 
-/** What is in front; the focus goes there when another view is opened, to be read from its beginning. */
+/**
+ * What is in front; the focus goes there when another view is opened, to be read from its beginning, and
+ * before a key can have moved it on.
+ */
 const Main = ({ state, route }: { readonly state: PageState; readonly route: Route }) => {
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)
   const { view, item } = route
   const title = VIEWS.find(({ name }) => name === view)?.title ?? ''
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${item ?? title} · mcp-proxy`
     if (!isFirst.current) {
       main.current?.focus({ preventScroll: true })
