@@ -74,7 +74,8 @@ export class InFlightCall implements CallSink {
   /** When it was sent. */
   sentMs = 0
   readonly #context: InFlightCallContext
-  #serverRequests: Set<ServerRequest> | undefined
+  /** With each, the calls that it may belong to where that is not known. */
+  #serverRequests: Map<ServerRequest, readonly InFlightCall[]> | undefined
   #askedAtMs = 0
   #down: CallHandle | undefined
   #isOver = false
@@ -137,11 +138,14 @@ export class InFlightCall implements CallSink {
     }
   }
 
-  /** Notes a server request that belongs to this call: silence does not count while a user answers. */
-  serverRequested(request: ServerRequest): void {
-    this.#serverRequests ??= new Set()
+  /**
+   * Notes a server request that belongs to this call: silence does not count while a user answers. It ends
+   * with the call, unless another of the `possible` ones is still in flight.
+   */
+  serverRequested(request: ServerRequest, possible: readonly InFlightCall[] = []): void {
+    this.#serverRequests ??= new Map()
     if (this.#serverRequests.size === 0) this.#askedAtMs = this.#context.nowMs()
-    this.#serverRequests.add(request)
+    this.#serverRequests.set(request, possible)
   }
 
   answered(request: ServerRequest): void {
@@ -230,10 +234,15 @@ export class InFlightCall implements CallSink {
     this.call.end(presented)
   }
 
-  /** Ends the server requests of a call that is over. */
+  /** Ends the server requests of a call that is over, or hands them on. */
   #endQuestions(): void {
     if (this.#serverRequests === undefined) return
-    for (const request of this.#serverRequests) {
+    for (const [request, possible] of this.#serverRequests) {
+      const owner = possible.findLast(call => call.isRunning)
+      if (owner !== undefined) {
+        owner.serverRequested(request, possible)
+        continue
+      }
       request.onWithdrawn?.('the request that it belongs to is over')
       request.answer(failed(new Fault('cancelled', 'The request that this question belongs to is over')))
     }

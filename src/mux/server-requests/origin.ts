@@ -14,7 +14,8 @@ export interface Evidence<C, L extends Candidate> {
 }
 
 export type Origin<C, L> =
-  | { readonly is: 'call'; readonly call: L }
+  /** `possible` are all the calls that it may belong to where that is not known. */
+  | { readonly is: 'call'; readonly call: L; readonly possible: readonly L[] }
   | { readonly is: 'client'; readonly client: C }
   | { readonly is: 'ambiguous' }
   | { readonly is: 'none' }
@@ -30,13 +31,13 @@ export const originOf = <C extends { readonly serverRequests: ServerRequestMode 
   running,
   onlyClient,
 }: Evidence<C, L>): Origin<C, L> => {
-  if (about !== undefined && about !== 'another') return { is: 'call', call: about }
+  if (about !== undefined && about !== 'another') return { is: 'call', call: about, possible: [] }
   const awake = running.filter(({ isWaiting }) => !isWaiting)
   const possible = awake.length > 0 ? awake : running
   const latest = about === undefined ? possible.at(-1) : undefined
   if (latest !== undefined) {
     const isOnes = possible.every(({ party }) => party === latest.party)
-    return isOnes ? { is: 'call', call: latest } : { is: 'ambiguous' }
+    return isOnes ? { is: 'call', call: latest, possible } : { is: 'ambiguous' }
   }
   return onlyClient?.serverRequests === 'pushed' ? { is: 'client', client: onlyClient } : { is: 'none' }
 }

@@ -51,9 +51,13 @@ export type OnAsked = (question: {
   readonly client: Client
 }) => (answer: Answer | undefined) => void
 
+type CallOrigin = Origin<Client, InFlightCall> & { readonly is: 'call' }
+
 interface Passage {
   readonly client: Client
   readonly inFlight: InFlightCall | undefined
+  /** The calls that the request may belong to, where that is not known. */
+  readonly possible?: readonly InFlightCall[]
   readonly isRepaired: boolean
 }
 
@@ -107,7 +111,7 @@ export class ServerRequests {
     }
     switch (origin.is) {
       case 'call':
-        this.#askIn(origin.call, request)
+        this.#askIn(origin, request)
         return
       case 'client':
         this.#askOutside(connection, request, origin.client)
@@ -125,18 +129,19 @@ export class ServerRequests {
   #askOutside(connection: Connection, request: ServerRequest, client: Client): void {
     if (!this.#context.catalog.sees(viewerOf(client), connection.server))
       this.#refuse(connection, request, NOBODY)
-    else if (canBeAsked(request, client.capabilities)) this.#push(connection, request, client, undefined)
+    else if (canBeAsked(request, client.capabilities))
+      this.#push(connection, request, { client, inFlight: undefined, isRepaired: true })
     else request.answer(failed(incapable(request)))
   }
 
   /** A client with returned requests gets them in the results of only a few methods. */
-  #askIn(inFlight: InFlightCall, request: ServerRequest): void {
+  #askIn({ call: inFlight, possible }: CallOrigin, request: ServerRequest): void {
     const { connection, call } = inFlight
     const isReturned = call.client.serverRequests === 'returned'
     if (isReturned && !mayNeedInput(call.method)) this.#refuse(connection, request, NOBODY)
     else if (!canBeAsked(request, call.client.capabilities)) request.answer(failed(incapable(request)))
     else if (isReturned) this.#pass(connection, request, { client: call.client, inFlight, isRepaired: true })
-    else this.#push(connection, request, call.client, inFlight)
+    else this.#push(connection, request, { client: call.client, inFlight, possible, isRepaired: true })
   }
 
   /** Collects what is known about the origin of a request; its task counts where its stream says nothing. */
@@ -197,22 +202,17 @@ export class ServerRequests {
     this.#pass(connection, request, { client: call.client, inFlight, isRepaired: false })
   }
 
-  #push(
-    connection: Connection,
-    request: ServerRequest,
-    client: Client,
-    inFlight: InFlightCall | undefined,
-  ): void {
+  #push(connection: Connection, request: ServerRequest, passage: Passage): void {
     const id = request.params && textMember(request.params, 'elicitationId')
-    if (id !== undefined) this.#context.urlElicitations.shown(connection, client, id)
-    this.#pass(connection, request, { client, inFlight, isRepaired: true })
+    if (id !== undefined) this.#context.urlElicitations.shown(connection, passage.client, id)
+    this.#pass(connection, request, passage)
   }
 
   #pass(connection: Connection, request: ServerRequest, passage: Passage): void {
-    const { client, inFlight } = passage
+    const { client, inFlight, possible } = passage
     const passed = this.#passed(connection, request, passage)
     if (client.serverRequests === 'pushed') {
-      inFlight?.serverRequested(passed)
+      inFlight?.serverRequested(passed, possible)
       client.ask(passed, inFlight?.call)
     } else if (inFlight?.parked?.ask(passed, inFlight) !== true) passed.answer(failed(incapable(passed)))
   }
@@ -231,7 +231,7 @@ export class ServerRequests {
   #passed(
     connection: Connection,
     request: ServerRequest,
-    { client, inFlight, isRepaired }: Passage,
+    { client, inFlight, possible = [], isRepaired }: Passage,
   ): PassedRequest {
     this.#open.set(connection, (this.#open.get(connection) ?? 0) + 1)
     let limit: Timer | undefined
@@ -246,6 +246,7 @@ export class ServerRequests {
       answered?.(outcome)
       this.#closeOne(connection)
       inFlight?.answered(passed)
+      for (const call of possible) call.answered(passed)
       observer?.(outcome)
     }
     const passed = new PassedRequest(request, { params: this.#paramsFor(request), isRepaired, over })

@@ -82,6 +82,25 @@ t.test('of several calls of one client the latest is taken', async t => {
   t.equal(clients[0]?.asked[0]?.during, latest)
 })
 
+t.test('a question that may belong to any of several calls ends with the last of them', async t => {
+  for (const isAnswered of [true, false]) {
+    const { world, server, clients } = await withTool()
+    const calls = [call(clients[0]), call(clients[0])]
+    const question = server.link.ask('sampling/createMessage', SAMPLING)
+    const later = call(clients[0])
+    const [asked] = clients[0]?.asked ?? []
+    t.equal(asked?.during, calls[1])
+    server.got('tools/call')[1]?.answer({ content: [] })
+    t.equal(calls[1]?.ends.length, 1)
+    t.same(question.outcomes, [], 'the call that it was put down to was perhaps not the one that asks')
+    if (isAnswered) asked?.ask.answer({ kind: 'error', error: textOf({ code: -1, message: 'No' }) })
+    calls[0]?.cancel()
+    t.match(question.answered, { code: isAnswered ? -1 : -32603 })
+    t.same(later.ends, [])
+    t.match(world.router.load, { serverRequests: 0 })
+  }
+})
+
 t.test('clients that say the same about themselves may be two people: neither gets the question', async t => {
   for (const method of ['tools/call', 'completion/complete']) {
     const { server, client } = await withReturned({ capabilities: { completions: true } })
