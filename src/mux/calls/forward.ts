@@ -63,6 +63,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   readonly preparation: Preparation
   readonly meter: CallMeter | undefined
   readonly served: InFlightCallContext['served']
+  readonly servedMs: InFlightCallContext['servedMs']
   readonly asked: InFlightCallContext['asked']
   readonly #context: ForwarderContext
 
@@ -70,10 +71,11 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     const { meter } = context
     this.#context = context
     this.meter = meter
-    this.served = ({ routed: { request }, connection: { server }, sentMs }, outcome) => {
+    this.served = ({ routed: { request }, connection: { server }, sentMs, servedMs }, outcome) => {
       request.trace?.answered(outcome)
-      meter?.served(request, server.name, outcome, this.nowMs() - sentMs)
+      meter?.served(request, server.name, outcome, servedMs - sentMs)
     }
+    this.servedMs = meter === undefined ? () => 0 : () => this.nowMs()
     this.asked = ({ routed: { request } }, sinceMs) => {
       request.trace?.waited('asked', sinceMs)
       meter?.waited('asked', this.nowMs() - sinceMs)

@@ -51,6 +51,8 @@ export interface RoutedCall {
 
 export interface InFlightCallContext {
   nowMs(): number
+  /** The same where somebody counts how long servers take. */
+  servedMs(): number
   /** Sends the request to the server; may throw what the link throws. */
   run(call: InFlightCall): CallHandle
   firstCalled(call: InFlightCall): void
@@ -73,6 +75,8 @@ export class InFlightCall implements CallSink {
   place: Link<InFlightCall> | undefined
   /** When it was sent. */
   sentMs = 0
+  /** When its server was done with it, where somebody counts that: presenting a result is our time. */
+  servedMs = 0
   readonly #context: InFlightCallContext
   /** With each, the calls that it may belong to where that is not known. */
   #serverRequests: Map<ServerRequest, readonly InFlightCall[]> | undefined
@@ -194,7 +198,7 @@ export class InFlightCall implements CallSink {
       return
     }
     routed.earlier = { fault: outcome.fault, link: this.link, hasAnswers: routed.isRetry }
-    this.#isOver = true
+    this.#end()
     this.#context.served(this, outcome)
     this.#context.again(this)
   }
@@ -214,7 +218,7 @@ export class InFlightCall implements CallSink {
 
   #cancelled(reason: CancelReason): void {
     if (this.#isOver) return
-    this.#isOver = true
+    this.#end()
     this.#context.served(this, undefined)
     this.#context.forget(this)
     // Before its requests are answered: the server must not take those answers for real ones and go on.
@@ -224,7 +228,7 @@ export class InFlightCall implements CallSink {
 
   #finish(outcome: Outcome): void {
     if (this.#isOver) return
-    this.#isOver = true
+    this.#end()
     if (outcome.kind !== 'fault') this.connection.served()
     this.#context.forget(this)
     this.#endQuestions()
@@ -232,6 +236,11 @@ export class InFlightCall implements CallSink {
     // Only what is presented tells whether a tool says that it failed.
     this.#context.served(this, outcome.kind === 'result' ? presented : outcome)
     this.call.end(presented)
+  }
+
+  #end(): void {
+    this.#isOver = true
+    this.servedMs = this.#context.servedMs()
   }
 
   /** Ends the server requests of a call that is over, or hands them on. */

@@ -1,11 +1,14 @@
 import t from 'tap'
+import { Metrics } from '../../../src/app/metrics/registry.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { rawText } from '../../../src/kernel/json/text.js'
 import { resulted } from '../../../src/model/outcome.js'
+import type { CounterName } from '../../../src/kernel/meter.js'
+import type { Counter } from '../../../src/kernel/series.js'
 import type { Revision } from '../../../src/model/revision.js'
 import { faultText } from '../../../src/model/rpc-error.js'
 import type { FakeClient } from '../../support/client/fake-client.js'
-import { settled } from '../../support/fake-clock.js'
+import { FakeClock, settled } from '../../support/fake-clock.js'
 import { again, World } from '../../support/proxy/router.js'
 import { tool } from '../../support/values.js'
 
@@ -373,4 +376,24 @@ t.test('when the proxy stops, every call gets an answer', async t => {
   t.match([running.ended, starting.ended], [{ code: -32603 }, { code: -32603 }])
   t.equal(world.clock.pending, 0, 'and no timer is left')
   t.match(await client.get('tools/call', { name: 'a__x' }), { code: -32603 })
+})
+
+t.test('the time of a server ends with its answer: what is made of that is ours', async t => {
+  const clock = new FakeClock()
+  class SlowToMend extends Metrics {
+    override counter(family: CounterName, ...values: readonly string[]): Counter {
+      if (family === 'mcp_proxy_repairs') clock.advance(50)
+      return super.counter(family, ...values)
+    }
+  }
+  const meter = new SlowToMend({ series: 2000, clock })
+  const world = new World({ a: { tools: [tool('x')] } }, { clock, meter })
+  const client = await world.client()
+  await client.get('tools/list')
+  const call = client.call('tools/call', { name: 'a__x' })
+  clock.advance(200)
+  world.server('a').last('tools/call').answer({})
+  t.same(call.ended, { result: { content: [] } })
+  const [asked] = meter.samples('mcp_client_operation_duration_seconds')
+  t.match(asked, { value: { sum: 0.2 } })
 })

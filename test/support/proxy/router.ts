@@ -39,6 +39,7 @@ export interface WorldOptions {
   readonly exposing?: Partial<ExposingOptions>
   readonly views?: Views
   readonly resultsMax?: number
+  readonly meter?: RouterOptions['meter']
 }
 
 /** Ports of a router over scripted servers. */
@@ -83,6 +84,7 @@ export class World {
       clock: this.clock,
       log: options.log ?? silentLogger,
       bounds: options.bounds,
+      meter: options.meter,
       pageSize: options.pageSize ?? 100,
       clientViews: options.views,
       exposing:
