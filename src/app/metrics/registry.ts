@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
-import { sanitizeLine } from '../../kernel/mask.js'
+import { mask, sanitizeLine } from '../../kernel/mask.js'
 import type { CounterName, HistogramName, Meter, RepairKind } from '../../kernel/meter.js'
 import { Counter, Histogram } from '../../kernel/series.js'
 import { FAMILIES, type FamilyName } from './families.js'
@@ -25,6 +26,7 @@ const HISTOGRAM_PART = 5
 /** The share of all series that one counter may have: a server may list thousands of tools. */
 const FAMILY_PART = 4
 const LABEL_BYTES = 128
+const HASH_CHARS = 8
 const PLAIN_LABEL = /^[\w ./:+-]{0,64}$/
 
 const CLOSED: readonly (readonly [CounterName, ...string[]])[] = [
@@ -186,6 +188,17 @@ const familyOf = <N, T>(families: Map<N, Map<string, T>>, name: N): Map<string, 
 
 const keyOf = (labels: readonly string[]): string => labels.join('\0')
 
-/** A value as it may be shown: names of servers and of their tools may be anything, lone surrogates too. */
-export const labelValue = (text: string): string =>
-  PLAIN_LABEL.test(text) ? text : Buffer.from(sanitizeLine(text, LABEL_BYTES)).toString()
+/**
+ * A value as it may be shown: names of servers and of their tools may be anything, lone surrogates too. One
+ * that cannot be shown as it is ends in a hash, so that no two servers have the same series.
+ */
+export const labelValue = (text: string): string => {
+  if (PLAIN_LABEL.test(text)) return text
+  const shown = wellFormed(sanitizeLine(text, LABEL_BYTES))
+  if (shown === text) return text
+  const hash = createHash('sha256').update(Buffer.from(mask(text), 'utf16le')).digest('hex')
+  const start = wellFormed(sanitizeLine(text, LABEL_BYTES - HASH_CHARS - 1))
+  return `${start}~${hash.slice(0, HASH_CHARS)}`
+}
+
+const wellFormed = (text: string): string => Buffer.from(text).toString()

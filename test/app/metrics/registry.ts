@@ -96,3 +96,15 @@ t.test('a server that comes back in time keeps its numbers', async t => {
   metrics.close()
   t.equal(clock.pending, 0)
 })
+
+t.test('names that are shown alike, because they are long or no text, have series of their own', async t => {
+  const { metrics, servers } = setUp()
+  const names = [...['1', '2'].map(end => 'x'.repeat(200) + end), 'a\ud800', 'a\udfff', 'é', 'b']
+  for (const name of names) metrics.counter('mcp_proxy_server_starts', name, 'ok').add()
+  const shown = servers('mcp_proxy_server_starts')
+  t.equal(new Set(shown).size, names.length)
+  t.ok(shown.every(name => Buffer.byteLength(name ?? '') <= 128))
+  t.same(shown.slice(-2), ['é', 'b'], 'what can be shown is shown as it is')
+  metrics.counter('mcp_proxy_server_starts', names[0] ?? '', 'ok').add()
+  t.equal(metrics.samples('mcp_proxy_server_starts').length, names.length)
+})
