@@ -1,9 +1,10 @@
 import { readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
+import { objectIn } from '../../kernel/object.js'
 import { isNamedPipe } from '../../kernel/socket-path.js'
-import { thisPlace } from '../../shim/place.js'
+import { placeOf, thisPlace } from '../../shim/place.js'
 import { endRecorded, findRecorded, hasRunSince, MARK_VARIABLE } from '../../transport/process/orphans.js'
 import { type ProcessRow, type ProcessTable, processTable } from '../../transport/process/process-table.js'
 import { processExists, processTree } from '../../transport/process/process-tree.js'
@@ -15,7 +16,7 @@ import {
   readRecords,
   recordFolder,
 } from '../state/instance.js'
-import { removePrivate } from '../state/private-file.js'
+import { readPrivate, removePrivate } from '../state/private-file.js'
 import { stateDir } from '../state/state-key.js'
 
 /** @internal */
@@ -28,6 +29,7 @@ export interface OrphanOptions {
 
 /** How long the record of a proxy that we cannot see is kept after its last change. */
 const STALE_MS = 30 * 24 * 3_600_000
+const FACTS_BYTES = 64 * 1024
 
 /** Whether the proxy of a record still runs. If processes cannot be listed, its id decides. @internal */
 export const isAlive = (record: InstanceRecord, rows: readonly ProcessRow[]): boolean =>
@@ -62,7 +64,7 @@ export const endOrphans = async (options: OrphanOptions): Promise<void> => {
         } else {
           await endLeftBy(record, options)
           await removeWithDrafts(recordFolder(folder), `${record.mark}.json`)
-          await removeSocket(record)
+          await removePlace(record)
         }
       }),
     )
@@ -71,11 +73,16 @@ export const endOrphans = async (options: OrphanOptions): Promise<void> => {
   }
 }
 
-/** The socket of a configuration may be that of whoever serves it now. */
-const removeSocket = async ({ mark, socket }: InstanceRecord): Promise<void> => {
-  if (socket === undefined || isNamedPipe(socket)) return
+/** The socket of a configuration may be that of whoever serves it now, and so may what it says of itself. */
+const removePlace = async ({ mark, pid, socket }: InstanceRecord): Promise<void> => {
+  if (socket === undefined) return
   if (socket.endsWith(`${mark}.sock`)) await removePrivate(socket)
-  else await removeStale(socket).catch(() => undefined)
+  else if (!isNamedPipe(socket)) await removeStale(socket).catch(() => undefined)
+  const id = /[^/\\]*?(?=(?:\.sock)?$)/.exec(socket)?.[0] ?? ''
+  for (const facts of new Set([join(dirname(socket), `${id}.json`), placeOf(id, process.env).facts])) {
+    if (objectIn(readPrivate(facts, FACTS_BYTES)?.toString() ?? '')?.['pid'] === pid)
+      await removePrivate(facts)
+  }
 }
 
 /** Removes a record with its drafts, which a proxy leaves that is killed while it writes. */

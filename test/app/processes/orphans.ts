@@ -86,7 +86,7 @@ t.test('what a proxy was writing when it was killed is removed with its record',
 })
 
 t.test(
-  'the socket of a proxy that was killed is removed, unless somebody answers there',
+  'the socket of a proxy that was killed goes with what it said of itself, unless somebody answers there',
   { skip: skipWithout.unixSockets },
   async t => {
     const [dead = '', replaced = '', none = ''] = marks
@@ -106,11 +106,15 @@ t.test(
     killed.kill('SIGKILL')
     await once(killed, 'exit')
     const gone = { pid: 2 ** 22 + 1, born: 'then', children: [] }
+    const say = (name: string, pid: number) => writeFileSync(join(folder, name), JSON.stringify({ pid }))
+    say('stale.json', gone.pid)
+    say('live.json', process.pid)
+    say('none.json', gone.pid)
     around.write(dead, { ...gone, socket: stale })
     around.write(replaced, { ...gone, socket: live })
     around.write(none, { ...gone, socket: join(folder, 'none.sock') })
     await around.sweep()
-    t.same(readdirSync(folder), ['live.sock'])
+    t.same(readdirSync(folder).sort(), ['live.json', 'live.sock'])
     t.same(around.left(), [])
   },
 )
