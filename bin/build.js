@@ -111,7 +111,8 @@ const writePage = async () => {
   return [...Object.keys(metafile.outputs), ...copied.map(name => `dist/ui/${name}`)]
 }
 
-const SERVING = ['part:serve', 'src/app/logger.ts', 'part:small', 'src/app/proxy.ts', 'src/app/dialer.ts']
+const ASKING = ['part:telling', 'part:asking']
+const SERVING = ['part:asking', 'part:serve', 'src/app/logger.ts', 'part:small', 'src/app/proxy.ts', 'src/app/dialer.ts']
 const OTHERS = [
   'part:small',
   'part:verbs',
@@ -120,8 +121,11 @@ const OTHERS = [
   'part:setup',
   'src/cli/command-line.ts',
 ]
-/** What is loaded together: by every verb, by those that serve and some others, and by those that serve. */
-const TOGETHER = [[['src/cli/main.ts']], [SERVING, OTHERS], [SERVING]]
+/**
+ * What is loaded together: by every verb, by those that ask a proxy and those that serve, by those that serve
+ * and some others, and by those that serve.
+ */
+const TOGETHER = [[['src/cli/main.ts']], [ASKING, SERVING], [SERVING, OTHERS], [SERVING]]
 
 await writeSchema()
 const { metafile } = await build({

@@ -12,11 +12,13 @@ const IMPORT = /import\('(\.[^']+)'\)/g
  * because it loads a package that its neighbours do without, or is loaded in another order.
  */
 const PARTS = Object.entries({
+  asking: /^(shim\/ask|app\/(control\/seat|processes\/orphans))\b/,
   small:
     /^(kernel|shim|config\/(read|schema)|app\/(control|environment|processes|state\/state-key|server-registry|local-client|shutdown|show-page))\b/,
   config: /^(config|app\/reload)\b/,
   setup: /^setup\/(?!edit\/(jsonc|toml|yaml)|add\/bundle|import\/plan)/,
   doctor: /^(doctor|cli\/verbs\/doctor\/(?!probes))/,
+  telling: /^cli\/verbs\/(why|status|logs)\./,
   serve: /^cli\/verbs\/(serve|stdio|bridge)\./,
   verbs: /^cli\/(?!command-line|verbs\/doctor)/,
   logins: /^(app\/(connect|credentials)|auth\/client)\//,

@@ -68,6 +68,9 @@ const SIMPLE = new Map<string, () => Promise<Verb>>([
   ['serve', async () => (await import('./verbs/serve.js')).serve],
   ['stdio', async () => (await import('./verbs/stdio.js')).stdio],
   ['bridge', async () => (await import('./verbs/bridge.js')).bridge],
+  ['why', async () => (await import('./verbs/why.js')).why],
+  ['status', async () => (await import('./verbs/status.js')).status],
+  ['logs', async () => (await import('./verbs/logs.js')).logs],
 ])
 
 /** Says what went wrong; the words that name a command lead to its help. */

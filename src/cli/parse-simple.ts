@@ -47,7 +47,7 @@ const BOOLEANS = new Set<string | undefined>(['true', 'false'])
 const readFlag = (flags: Flags, word: string, next: string | undefined): Flag | undefined => {
   const [, name = '', joined] = /^--([a-z-]+)(?:=(.*))?$/s.exec(word) ?? []
   const options = Object.hasOwn(flags, name) ? flags[name] : undefined
-  if (options === undefined) return undefined
+  if (options === undefined || options.alias !== undefined) return undefined
   const isJoined = joined !== undefined
   if (options.type === 'boolean') {
     if (isJoined || BOOLEANS.has(next)) return undefined

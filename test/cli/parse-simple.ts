@@ -8,12 +8,15 @@ import { call } from '../../src/cli/verbs/call.js'
 import { check } from '../../src/cli/verbs/check.js'
 import { doctor } from '../../src/cli/verbs/doctor/doctor.js'
 import { list } from '../../src/cli/verbs/list.js'
+import { logs } from '../../src/cli/verbs/logs.js'
 import { serve } from '../../src/cli/verbs/serve.js'
 import { status } from '../../src/cli/verbs/status.js'
 import { stdio } from '../../src/cli/verbs/stdio.js'
+import { why } from '../../src/cli/verbs/why.js'
 import { runs } from '../support/property.js'
 
-const VERBS: Readonly<Record<string, Verb>> = { bridge, call, check, doctor, list, serve, status, stdio }
+const SERVICES = { bridge, serve, stdio }
+const VERBS: Readonly<Record<string, Verb>> = { ...SERVICES, call, check, doctor, list, logs, status, why }
 
 const verbOf = (name: string): Verb => {
   const verb = VERBS[name]
@@ -52,6 +55,8 @@ const PLAIN: readonly (readonly [verb: string, words: string])[] = [
   ['call', 'true'],
   ['call', '12 1e3=0x10 null --args {"a":1}'],
   ['status', '--url http://127.0.0.1:1/mcp'],
+  ['why', 'a__search --for 2025-06-18 --json'],
+  ['logs', '--level warn --since 10m'],
 ]
 
 t.test('what programs write on the command line needs no parser, and means the same as with it', async t => {
@@ -87,6 +92,9 @@ const ODD: readonly (readonly [verb: string, words: readonly string[]])[] = [
   ['call', []],
   ['call', ['--json']],
   ['call', ['tool', '-x=1']],
+  ['why', []],
+  ['logs', ['-f']],
+  ['logs', ['--follow']],
 ]
 
 t.test('whatever may mean something else is left to the parser', async t => {

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { RawClient } from '../../support/client/raw-client.js'
-import { until } from '../../support/processes.js'
+import { tracedImports, until } from '../../support/processes.js'
 import { configFile, runHere, startBin, tiny } from '../../support/proxy/start.js'
 
 const DIES = { command: process.execPath, args: ['-e', "console.error('out of luck'); process.exit(3)"] }
@@ -55,6 +55,18 @@ t.test('why says of a tool, a server and an error how it is, with code 1 if it i
     child.kill('SIGTERM')
     await exited
   }
+})
+
+t.test('who asks a running proxy loads nothing that serves, reads the configuration or parses flags', async t => {
+  const { proxy, file } = await start(t, configFile(t, { one: tiny() }, { startupWait: '60s' }))
+  for (const words of [['why', 'one'], ['status'], ['logs']]) {
+    const { nodeArgs, env, read } = tracedImports(t)
+    const asked = startBin(t, [...words, '--config', file], { nodeArgs, env })
+    t.equal(await asked.exited, 0)
+    t.same(read(), ['picocolors'], words[0])
+  }
+  proxy.child.kill('SIGTERM')
+  await proxy.exited
 })
 
 t.test('why goes by the configuration where no proxy runs, and starts nothing', async t => {
