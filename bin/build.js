@@ -112,7 +112,14 @@ const writePage = async () => {
 }
 
 const ASKING = ['part:telling', 'part:asking']
-const SERVING = ['part:asking', 'part:serve', 'src/app/logger.ts', 'part:small', 'src/app/proxy.ts', 'src/app/dialer.ts']
+const SERVING = [
+  'part:asking',
+  'part:serve',
+  'src/app/logger.ts',
+  'part:small',
+  'src/app/proxy.ts',
+  'src/app/dialer.ts',
+]
 const OTHERS = [
   'part:small',
   'part:verbs',

@@ -196,7 +196,9 @@ export const labelValue = (text: string): string => {
   if (PLAIN_LABEL.test(text)) return text
   const shown = wellFormed(sanitizeLine(text, LABEL_BYTES))
   if (shown === text) return text
-  const hash = createHash('sha256').update(Buffer.from(mask(text), 'utf16le')).digest('hex')
+  const hash = createHash('sha256')
+    .update(Buffer.from(mask(text), 'utf16le'))
+    .digest('hex')
   const start = wellFormed(sanitizeLine(text, LABEL_BYTES - HASH_CHARS - 1))
   return `${start}~${hash.slice(0, HASH_CHARS)}`
 }

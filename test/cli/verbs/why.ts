@@ -57,17 +57,20 @@ t.test('why says of a tool, a server and an error how it is, with code 1 if it i
   }
 })
 
-t.test('who asks a running proxy loads nothing that serves, reads the configuration or parses flags', async t => {
-  const { proxy, file } = await start(t, configFile(t, { one: tiny() }, { startupWait: '60s' }))
-  for (const words of [['why', 'one'], ['status'], ['logs']]) {
-    const { nodeArgs, env, read } = tracedImports(t)
-    const asked = startBin(t, [...words, '--config', file], { nodeArgs, env })
-    t.equal(await asked.exited, 0)
-    t.same(read(), ['picocolors'], words[0])
-  }
-  proxy.child.kill('SIGTERM')
-  await proxy.exited
-})
+t.test(
+  'who asks a running proxy loads nothing that serves, reads the configuration or parses flags',
+  async t => {
+    const { proxy, file } = await start(t, configFile(t, { one: tiny() }, { startupWait: '60s' }))
+    for (const words of [['why', 'one'], ['status'], ['logs']]) {
+      const { nodeArgs, env, read } = tracedImports(t)
+      const asked = startBin(t, [...words, '--config', file], { nodeArgs, env })
+      t.equal(await asked.exited, 0)
+      t.same(read(), ['picocolors'], words.join(' '))
+    }
+    proxy.child.kill('SIGTERM')
+    await proxy.exited
+  },
+)
 
 t.test('why goes by the configuration where no proxy runs, and starts nothing', async t => {
   const file = configFile(t, { one: { ...tiny(), tools: { deny: ['fa*'] } } })

@@ -52,6 +52,7 @@ const running = () => {
     forget: () => deeds.push('forgotten'),
     present: (_, outcome) => outcome,
     served: () => undefined,
+    servedMs: () => parking.clock.nowMs(),
     asked: () => undefined,
   })
   live.start()
