@@ -44,10 +44,16 @@ interface Flag {
 
 const BOOLEANS = new Set<string | undefined>(['true', 'false'])
 
+/** Those of a flag with one name. */
+const optionsOf = (flags: Flags, name: string): Flags[string] | undefined => {
+  const found = Object.hasOwn(flags, name) ? flags[name] : undefined
+  return found?.alias === undefined ? found : undefined
+}
+
 const readFlag = (flags: Flags, word: string, next: string | undefined): Flag | undefined => {
   const [, name = '', joined] = /^--([a-z-]+)(?:=(.*))?$/s.exec(word) ?? []
-  const options = Object.hasOwn(flags, name) ? flags[name] : undefined
-  if (options === undefined || options.alias !== undefined) return undefined
+  const options = optionsOf(flags, name)
+  if (options === undefined) return undefined
   const isJoined = joined !== undefined
   if (options.type === 'boolean') {
     if (isJoined || BOOLEANS.has(next)) return undefined
