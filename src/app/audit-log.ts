@@ -56,14 +56,19 @@ interface AuditContext {
   readonly clock: Clock
   readonly log: Logger
   readonly meter?: Meter | undefined
+  /** The name of this process among the replicas; undefined if it is alone. */
+  readonly replica?: string | undefined
 }
 
 /** Opens the configured audit log. Throws a Fault `unavailable` if its file cannot be written to. */
-export const openAudit = (config: AuditConfig | undefined, { clock, log, meter }: AuditContext): AuditLog => {
+export const openAudit = (config: AuditConfig | undefined, context: AuditContext): AuditLog => {
   if (config === undefined) return NO_AUDIT
+  const { clock, log, meter, replica } = context
   const { to, withArguments } = config
   const sink = to === 'stderr' ? stderrSink() : new AuditFile(to.file, { clock, log, meter })
-  const audit = new Audit({ write: line => sink.write(line), clock, now: () => new Date(), withArguments })
+  const audit = new Audit({
+    ...{ write: line => sink.write(line), clock, now: () => new Date(), withArguments, replica },
+  })
   const rate = new LineRateLimiter(clock)
   return {
     wrap: handler => audit.wrap(handler),

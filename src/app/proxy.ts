@@ -1,4 +1,3 @@
-import { accessOf } from '../auth/resource-server/access-rules.js'
 import { Exposing } from '../catalog/views/exposing.js'
 import { Views } from '../catalog/views/views.js'
 import { type ConfigDiff, changesOf, configInForce, diffConfigs, isNothing } from '../config/diff.js'
@@ -26,9 +25,9 @@ import type { Metrics } from './metrics/registry.js'
 import { Children } from './processes/children.js'
 import type { Endpoint, Proxy, ProxyOptions, Spoken } from './proxy-contract.js'
 import { SecretMasks } from './secret-masks.js'
-import { ServerRegistry } from './server-registry.js'
+import { type ServerRegistry, serverRegistry } from './server-registry.js'
 import { ServerSwitches } from './server-switches.js'
-import { ServerCacheFiles } from './state/server-cache.js'
+import { type ServerCacheFiles, serverCacheFiles } from './state/server-cache.js'
 import { sealerOf, stateDir } from './state/state-key.js'
 import { type ProxyStatus, proxyStatus, type StatusContext } from './status.js'
 import {
@@ -107,16 +106,12 @@ class RunningProxy implements Proxy {
     this.#masks.add(config)
     this.views = new Views(config)
     this.#exposing = new Exposing(config, client => this.views.nameFor(client))
-    this.#servers = new ServerRegistry(
-      config.servers,
-      config.auth === undefined ? undefined : access => accessOf(access, log),
-    )
+    this.#servers = serverRegistry(config, log)
     const bounds = new LimitCounters({ limits: config.limits, clock, log })
     this.bounds = bounds
     this.#metrics = createMetrics(config, clock, log)
     this.metrics = latePages(this.#metrics, () => ({ ...this.#statusContext(), lagMs: () => this.#lagMs }))
     this.#tracing = createTracing(config, options.tracer, { clock, log, meter: this.#metrics })
-    this.audit = openAudit(config.audit, { clock, log, meter: this.#metrics })
     const { configOf } = this.#servers
     const state = options.stateDir ?? stateDir(process.env)
     const logins = new Logins({
@@ -132,10 +127,11 @@ class RunningProxy implements Proxy {
     const makeRoom = (): Promise<boolean> => this.#router.pool.makeRoom()
     const parts = { clock, log, children: this.children, bounds, makeRoom, logins }
     this.#dialer = new Dialer(configOf, { ...parts, programEnv: options.programEnv ?? (() => process.env) })
-    if (options.stateDir !== undefined && config.knownServers) {
-      this.#cache = new ServerCacheFiles({ stateDir: options.stateDir, configOf, clock, log })
-    }
-    this.#cluster = lateCluster(config, { bounds, clock, log, router: () => this.#router, logins })
+    this.#cache = serverCacheFiles(config, { stateDir: options.stateDir, configOf, clock, log })
+    const late = { config: () => this.#config, router: () => this.#router, logins }
+    this.#cluster = lateCluster(config, { ...late, bounds, clock, log, meter: this.#metrics })
+    const { instance: replica } = this.#cluster ?? {}
+    this.audit = openAudit(config.audit, { clock, log, meter: this.#metrics, replica })
     this.#router = this.#createRouter(options)
     this.#admission = new Admission(this.#router, clock, bounds, this.#watch())
     this.clientHandler = this.audit.wrap(metered(this.#admission.handler, this.#router.meter))

@@ -1,13 +1,19 @@
+import { accessOf } from '../auth/resource-server/access-rules.js'
 import type { Exposure } from '../catalog/exposure.js'
 import { aliasOf } from '../catalog/names/names.js'
-import type { ServerAccess, ServerConfig } from '../config/types.js'
+import type { ProxyConfig, ServerAccess, ServerConfig } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
+import type { Logger } from '../kernel/logger.js'
 import type { Access } from '../model/access.js'
 import type { ServerOptions } from '../peers/dial.js'
 import { namesWorkspace } from './workspace.js'
 
 /** Judges callers by the access of a server; undefined where it lets in everybody. */
 export type AccessOf = (config: ServerAccess) => Access | undefined
+
+/** Those of a configuration. Throws a Fault as `checkServable` does. */
+export const serverRegistry = ({ servers, auth }: ProxyConfig, log: Logger): ServerRegistry =>
+  new ServerRegistry(servers, auth && (access => accessOf(access, log)))
 
 /** The configured servers, and the options that stand for each of them while it is served. */
 export class ServerRegistry {

@@ -34,6 +34,8 @@ export interface CheckOptions {
   readonly http: HttpClient
   readonly scheme: 'http' | 'https'
   readonly clock: Clock
+  /** Of the configuration at hand. */
+  readonly digest: string
   /** The time of day, in milliseconds. */
   readonly wallMs: () => number
 }
@@ -51,7 +53,8 @@ export const checkCluster = async (options: CheckOptions): Promise<ClusterReport
     const facts = await engineFacts(engine, options.wallMs).catch(refusal)
     const scripts = await tryScripts(engine, { prefix, id }).catch(refusal)
     const members = await readMembers(engine, prefix).catch(() => [])
-    const peers = await Promise.all(members.map(member => checkPeer(member, links, ring)))
+    const digest = ring.nameOf(`configuration ${options.digest}`)
+    const peers = await Promise.all(members.map(member => checkPeer(member, { links, ring, digest })))
     const findings = [
       ...('level' in facts ? [facts] : engineFindings(facts)),
       ...(scripts === undefined ? [] : [scripts]),
@@ -148,11 +151,23 @@ const tryScripts = async (
 
 // ── the other replicas ──
 
-const checkPeer = async (member: Member, links: PeerLinks, ring: KeyRing) => {
+interface Own {
+  readonly links: PeerLinks
+  readonly ring: KeyRing
+  readonly digest: string
+}
+
+const checkPeer = async (member: Member, { links, ring, digest }: Own) => {
   const probed = await links.probe(member)
-  const findings = [...keyTrouble(member, ring), linkTrouble(probed)]
+  const errors = [...keyTrouble(member, ring), linkTrouble(probed)]
     .filter(each => each !== undefined)
     .map(([message, mend]) => ({ level: 'error' as const, subject: member.address, message, mend }))
+  const isOther = member.digest !== undefined && member.digest !== digest
+  const other: ClusterFinding = {
+    ...{ level: 'warn', subject: member.address, message: 'it has another configuration than this file' },
+    mend: 'start all replicas with the same; while they are replaced one by one this is as it should be',
+  }
+  const findings = [...errors, ...(isOther ? [other] : [])]
   return { member, findings, link: probed.status === 200 ? ('up' as const) : ('down' as const) }
 }
 

@@ -2,6 +2,7 @@ import type { Clock } from '../kernel/async/clock.js'
 import type { Caller } from '../kernel/caller.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
+import type { Meter } from '../kernel/meter.js'
 import type { SessionDirectory } from '../rpc/directory.js'
 import type { HttpClient, HttpHandler, HttpHeaders, HttpRequest } from '../wire/http.js'
 import type { Relay } from '../wire/relay.js'
@@ -15,7 +16,7 @@ import { digestOf, LinkSeal, type Received } from './link/link-seal.js'
 import { PEER_PATH, PeerLinks } from './link/peer-links.js'
 import { Members } from './members.js'
 import { Notes } from './notes.js'
-import { ClusterRelay, type Reason } from './relay.js'
+import { ClusterRelay, type UnavailableReason } from './relay.js'
 import { SessionIds } from './sealed-id.js'
 
 export interface ClusterOptions {
@@ -29,11 +30,16 @@ export interface ClusterOptions {
   /** Where the others reach this replica. */
   readonly address: string
   readonly version: string
+  /** Says of the configuration in force whether it is that of others. */
+  readonly digest: () => string
+  /** The version of the link; that of this program if absent. */
+  readonly speaks?: number | undefined
   readonly http: HttpClient
   readonly scheme: 'http' | 'https'
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
+  readonly meter?: Meter | undefined
   /** The instance in which the call of a sealed state waits; undefined if it waits nowhere. */
   readonly waitsIn: (requestState: string) => string | undefined
 }
@@ -54,15 +60,16 @@ export interface ClusterStatus {
     readonly isSelf: boolean
   })[]
   readonly sessions: number
-  readonly adopted: number
-  readonly handedOver: number
+  /** By what came of them; those of `raced` are another replica's. */
+  readonly adoptions: Directory['adoptions']
+  readonly handovers: Directory['handovers']
   readonly forwarded: number
   readonly unknown: number
   readonly refused: number
   readonly lost: number
   readonly held: number
   /** Answers with 503, by their reason. */
-  readonly late: Readonly<Record<Reason, number>>
+  readonly late: Readonly<Record<UnavailableReason, number>>
   /** How often the lease of this replica was over. */
   readonly fenced: number
   /** How old it is, in milliseconds; undefined before the engine first answered. */
@@ -82,16 +89,17 @@ export class Cluster {
   readonly #seal: LinkSeal
   /** What was signed with admitted requests, by who sends them. */
   readonly #received = new WeakMap<Caller, Received>()
-  #adopted = 0
 
   constructor(options: ClusterOptions) {
-    const { id, engine, keys, clock, log, bounds } = options
+    const { id, engine, keys, clock, log, bounds, meter, digest } = options
     const ring = new KeyRing(keys)
     this.#store =
-      'url' in engine ? createEngineStore(new Engine({ ...engine, clock, log }), engine.prefix) : engine
-    this.#seal = new LinkSeal(ring, id)
+      'url' in engine
+        ? createEngineStore(new Engine({ ...engine, clock, log, meter }), engine.prefix)
+        : engine
+    this.#seal = new LinkSeal(ring, id, options.speaks)
     this.#links = new PeerLinks({ http: options.http, seal: this.#seal, clock, scheme: options.scheme })
-    const facts: Omit<MemberFacts, 'state' | 'sinceMs'> = {
+    const facts: Omit<MemberFacts, 'state' | 'sinceMs' | 'digest'> = {
       ...{ address: options.address, version: options.version, keys: ring.names },
     }
     this.notes = new Notes({
@@ -100,6 +108,7 @@ export class Cluster {
     })
     const members = new Members({
       ...{ id, store: this.#store, clock, log, leaseMs: options.leaseMs, facts },
+      digest: () => ring.nameOf(`configuration ${digest()}`),
       onBeat: beat => this.notes.heard(beat),
       onReturn: () => this.#sessions.check(),
       onFenced: () => this.#sessions.release(),
@@ -110,12 +119,9 @@ export class Cluster {
     this.#sessions = new Directory({
       ...{ store: this.#store, members, ids, ring, clock, log },
       idleMs: () => bounds.max.sessionIdle,
-      onAdopted: () => {
-        this.#adopted += 1
-      },
     })
     this.#relay = new ClusterRelay({
-      ...{ members, directory: this.#sessions, links: this.#links, ids, bounds, clock },
+      ...{ members, directory: this.#sessions, links: this.#links, ids, bounds, clock, meter },
       waitsIn: options.waitsIn,
     })
     this.relay = this.#relay
@@ -134,8 +140,8 @@ export class Cluster {
     }))
     return {
       ...{ engine: this.#store.isUp ? 'up' : 'down', state: this.#state, members },
-      ...{ sessions: this.#sessions.size, adopted: this.#adopted, held },
-      ...{ ...counts, handedOver: this.#sessions.handedOver, fenced: this.#members.fenced },
+      ...{ sessions: this.#sessions.size, held, ...counts, fenced: this.#members.fenced },
+      ...{ adoptions: this.#sessions.adoptions, handovers: this.#sessions.handovers },
       leaseAgeMs: this.#members.hasHeard ? this.#members.ageMs : undefined,
     }
   }
@@ -169,24 +175,24 @@ export class Cluster {
         responder.send(200, { 'content-type': 'text/plain' }, this.#store.isUp ? 'up' : 'down')
         return
       }
-      if (face === undefined || !this.#serve(face, received.adopts, request, responder))
+      if (face === undefined || !this.#serve(face, received, request, responder))
         responder.send(MISDIRECTED, {})
     }
   }
 
   /** False for a session that is not here. */
-  #serve(face: RelayedFace, mayTake: boolean, ...exchange: Parameters<HttpHandler>): boolean {
+  #serve(face: RelayedFace, from: Received, ...exchange: Parameters<HttpHandler>): boolean {
     const [request, responder] = exchange
     const { serve } = face
     const id = face.sessionOf(request)
     if (id !== undefined && !face.has(id))
       // It may be ours in a moment.
       return (
-        (mayTake || this.#relay.seeks(id)) && this.#relay.session(id, { request, responder, serve }, true)
+        (from.adopts || this.#relay.seeks(id)) && this.#relay.session(id, { request, responder, serve }, from)
       )
     // Whose it is by now has to be found out first.
     if (id !== undefined && !this.relay.isSure)
-      return this.#relay.session(id, { request, responder, serve }, true)
+      return this.#relay.session(id, { request, responder, serve }, from)
     serve(request, responder)
     return true
   }

@@ -31,7 +31,6 @@ export interface DirectoryOptions {
   readonly log: Logger
   /** How long a session may be idle. */
   readonly idleMs: () => number
-  readonly onAdopted: () => void
 }
 
 interface Own {
@@ -59,8 +58,10 @@ export class Directory implements SessionDirectory {
   readonly #unremoved = new Set<string>()
   readonly #upkeep: Timer
   #settle: Timer | undefined
-  /** Sessions that were given up for others to go on with. */
-  handedOver = 0
+  /** Sessions taken over by their record, or by their id alone, and those that another replica got. */
+  readonly adoptions = { record: 0, rebuilt: 0, raced: 0 }
+  /** Sessions given up for others to go on with, and those of which the engine was not told that. */
+  readonly handovers = { given: 0, failed: 0 }
   #host: SessionHost | undefined
 
   constructor(options: DirectoryOptions) {
@@ -158,7 +159,7 @@ export class Directory implements SessionDirectory {
     const record = openRecord(ring, sid, claim.sealed)
     return record === undefined
       ? { is: 'unsure' }
-      : await this.#adopt({ id, record, epoch: claim.epoch, caller }, sid)
+      : await this.#adopt({ id, record, epoch: claim.epoch, caller }, sid, 'record')
   }
 
   /** Goes on with what the engine has lost by what its id says, unless it was ended. */
@@ -170,7 +171,7 @@ export class Directory implements SessionDirectory {
     if (isEnded) return this.#isOverNow(sid)
     const { principal, view } = caller
     const record = rebuiltRecord(facts, { principal, view })
-    return await this.#adopt({ id, record, epoch: 1, caller }, sid)
+    return await this.#adopt({ id, record, epoch: 1, caller }, sid, 'rebuilt')
   }
 
   #isOverNow(sid: string): Whereabouts {
@@ -179,14 +180,17 @@ export class Directory implements SessionDirectory {
   }
 
   /** Goes on with it here; whoever writes it first does. */
-  async #adopt(adopted: Adopted, sid: string): Promise<Whereabouts> {
-    const { store, members, ring, log, onAdopted } = this.#options
+  async #adopt(adopted: Adopted, sid: string, by: 'record' | 'rebuilt'): Promise<Whereabouts> {
+    const { store, members, ring, log } = this.#options
     const { epoch, record } = adopted
     const session = { owner: members.id, epoch, sealed: sealRecord(ring, sid, record) }
-    if (!(await store.write(sid, session, this.#ttlMs))) return await this.#look(sid)
+    if (!(await store.write(sid, session, this.#ttlMs))) {
+      this.adoptions.raced += 1
+      return await this.#look(sid)
+    }
     this.#host?.restore(adopted)
     log.info({ sessions: this.#own.size }, 'took over a session of a replica that is gone')
-    onAdopted()
+    this.adoptions[by] += 1
     return { is: 'here' }
   }
 
@@ -195,10 +199,10 @@ export class Directory implements SessionDirectory {
     const { store, ring } = this.#options
     const free = [...this.#own].filter(([, { id }]) => this.#host?.letGo(id) === true)
     for (const [sid] of free) this.#own.delete(sid)
-    this.handedOver += free.length
     await inBatches(free, async ([sid, { epoch, record }]) => {
       const session = { owner: NOBODY, epoch: epoch + 1, sealed: sealRecord(ring, sid, record) }
-      await store.write(sid, session, this.#ttlMs).catch(() => undefined)
+      const isTold = await store.write(sid, session, this.#ttlMs).catch(() => false)
+      this.handovers[isTold ? 'given' : 'failed'] += 1
     })
     return this.#own.size
   }

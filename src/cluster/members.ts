@@ -14,6 +14,8 @@ const JOIN_MS = 2000
 const JOIN_EVERY_MS = 100
 /** How soon an engine that failed is asked again. */
 const AGAIN_MS = 1000
+/** How long replicas may have different configurations before that is said. */
+const DIFFERS_MS = 10 * 60_000
 
 export interface MembersOptions {
   /** Of this instance. */
@@ -23,6 +25,8 @@ export interface MembersOptions {
   readonly log: Logger
   readonly leaseMs: number
   readonly facts: Pick<MemberFacts, 'address' | 'version' | 'keys'>
+  /** Of the configuration in force. */
+  readonly digest: () => string
   /**
    * Called before our lease counts again after it was over, or after the engine lost its data: others may
    * have taken what was ours.
@@ -57,6 +61,9 @@ export class Members {
   fenced = 0
   #asking: Promise<void> | undefined
   #timer: Timer | undefined
+  /** Since when another replica has another configuration. */
+  #differsSinceMs: number | undefined
+  #isDifferenceLogged = false
   #isClosed = false
 
   constructor(options: MembersOptions) {
@@ -170,13 +177,13 @@ export class Members {
 
   async #ask(): Promise<void> {
     if (this.#isClosed) throw new Fault('unavailable', 'this replica has left the cluster')
-    const { store, clock, leaseMs, facts, onReturn, onBeat } = this.#options
+    const { store, clock, leaseMs, facts, digest, onReturn, onBeat } = this.#options
     const beganMs = clock.nowMs()
     const isFirst = !this.hasHeard
     const heardMs = this.#heardMs
     let beat: Beat
     try {
-      const said = { ...facts, state: this.#state, sinceMs: this.#sinceMs }
+      const said = { ...facts, digest: digest(), state: this.#state, sinceMs: this.#sinceMs }
       beat = await store.beat(this.id, said, leaseMs)
     } catch (thrown) {
       await this.#failed(beganMs)
@@ -232,6 +239,23 @@ export class Members {
     if (this.#sinceMs === Number.POSITIVE_INFINITY) this.#sinceMs = nowMs
     this.#generation = generation
     if (this.#state !== 'draining') this.#checkKeys()
+    this.#checkDigests()
+  }
+
+  /** While replicas are replaced one by one, two configurations are nothing special. */
+  #checkDigests(): void {
+    const { log, clock, digest } = this.#options
+    const own = digest()
+    const other = this.all.find(each => each.digest !== undefined && each.digest !== own)
+    if (other === undefined) {
+      this.#differsSinceMs = undefined
+      this.#isDifferenceLogged = false
+      return
+    }
+    this.#differsSinceMs ??= clock.nowMs()
+    if (this.#isDifferenceLogged || clock.nowMs() - this.#differsSinceMs < DIFFERS_MS) return
+    this.#isDifferenceLogged = true
+    log.warn({ replica: other.address }, 'a replica has had another configuration for ten minutes')
   }
 
   /** Whoever comes later must not seal what those before it cannot open. */

@@ -1,12 +1,15 @@
 import { type Clock, pause } from '../kernel/async/clock.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
+import type { Meter } from '../kernel/meter.js'
+import type { Histogram } from '../kernel/series.js'
 import { ownErrorText, RPC_CODES } from '../model/rpc-error.js'
 import { refuseWith } from '../rpc/http/errors.js'
 import type { Relay, RelayedExchange } from '../wire/relay.js'
 import type { Directory, Whereabouts } from './directory.js'
 import type { Member } from './engine/store.js'
-import { Forwarding } from './link/forwarding.js'
+import { Forwarding, UNSURE } from './link/forwarding.js'
 import { HeldExchange } from './link/held-exchange.js'
+import type { Received } from './link/link-seal.js'
 import type { PeerLinks } from './link/peer-links.js'
 import type { Members } from './members.js'
 import { principalTag, type SessionIds, type SessionName } from './sealed-id.js'
@@ -23,9 +26,10 @@ const HOPS_MAX = 4
 /** Sessions that are not where their id says. */
 const MOVED_MAX = 100_000
 
-export type Reason = 'leaving' | 'engine_unavailable' | 'peer_unreachable' | 'overloaded'
+/** Why a request that needs another replica is answered with 503. */
+export type UnavailableReason = 'leaving' | 'engine_unavailable' | 'peer_unreachable' | 'overloaded'
 
-const WORDS: Readonly<Record<Reason, string>> = {
+const WORDS: Readonly<Record<UnavailableReason, string>> = {
   engine_unavailable: 'The replica that has the session is gone, and no other can take it over at the moment',
   leaving: 'The proxy is shutting down',
   peer_unreachable: 'The replica that has the session cannot be reached from here',
@@ -36,7 +40,7 @@ type Verdict =
   | Exclude<Whereabouts, { is: 'unsure' }>
   /** Nobody has it, and it should not be here: that one may take it over. */
   | { readonly is: 'heir'; readonly owner: string }
-  | { readonly is: 'late'; readonly reason: Reason }
+  | { readonly is: 'late'; readonly reason: UnavailableReason }
 
 export interface RelayOptions {
   readonly members: Members
@@ -45,6 +49,7 @@ export interface RelayOptions {
   readonly ids: SessionIds
   readonly bounds: LimitCounters
   readonly clock: Clock
+  readonly meter?: Meter | undefined
   /** The instance in which the call of a sealed state waits; undefined if it waits nowhere. */
   readonly waitsIn: (requestState: string) => string | undefined
 }
@@ -57,23 +62,26 @@ export interface RelayCounts {
   refused: number
   lost: number
   /** Were answered with 503. */
-  readonly late: Record<Reason, number>
+  readonly late: Record<UnavailableReason, number>
 }
+
+/** What came of asking a replica; undefined if nobody was asked. `unsure`: it cannot tell what is its own. */
+type Why = 'unknown' | 'refused' | 'unsure' | undefined
 
 interface Way {
   readonly held: HeldExchange
   readonly id: string
   /** Undefined for a call that waits elsewhere, and belongs to no session. */
   readonly name: SessionName | undefined
-  readonly isRelayed?: boolean | undefined
+  /** What came with it, if another replica passed it on. */
+  readonly from?: Received | undefined
   hops: number
 }
 
 interface Search extends Omit<Way, 'hops'> {
   /** Where it went, or would go. */
   readonly owner: string
-  /** What came of that; undefined if nobody was asked. */
-  readonly why: 'unknown' | 'refused' | undefined
+  readonly why: Why
 }
 
 /** Passes each exchange on to the replica that has its session, and takes over what the dead leave. */
@@ -86,11 +94,13 @@ export class ClusterRelay implements Relay {
   #moved = new Map<string, string>()
   /** One search for each session, however many requests wait for it. */
   readonly #searches = new Map<string, Promise<Verdict>>()
+  readonly #seconds: Histogram | undefined
   #held = 0
   #underWay = 0
 
   constructor(options: RelayOptions) {
     this.#options = options
+    this.#seconds = options.meter?.histogram('mcp_proxy_cluster_forward_seconds')
   }
 
   /** Requests that wait until it is known who serves them. */
@@ -112,14 +122,14 @@ export class ClusterRelay implements Relay {
     return this.#searches.has(id) && !this.#options.members.isLeaving
   }
 
-  /** `isRelayed`: another replica passed it on, and would have it back from whoever is asked. */
-  session(id: string, exchange: RelayedExchange, isRelayed = false): boolean {
+  /** `from`: another replica passed it on, and would have it back from whoever is asked. */
+  session(id: string, exchange: RelayedExchange, from?: Received): boolean {
     const { ids, directory, members } = this.#options
     const name = ids.open(id)
     if (name?.principalTag !== principalTag(exchange.request.caller.principal)) return false
     if (directory.isOver(name.sid)) return false
     const owner = directory.has(name.sid) ? members.id : (this.#moved.get(name.sid) ?? name.owner)
-    this.#to(owner, { held: new HeldExchange(exchange), id, name, isRelayed, hops: 0 })
+    this.#to(owner, { held: new HeldExchange(exchange), id, name, from, hops: 0 })
     return true
   }
 
@@ -152,8 +162,9 @@ export class ClusterRelay implements Relay {
   }
 
   #forward(member: Member, way: Way, adopts: boolean): void {
-    const { links, bounds } = this.#options
+    const { links, bounds, clock } = this.#options
     const { held } = way
+    const beganMs = clock.nowMs()
     if (held.isGone) return
     let unwatch = (): void => undefined
     const counts = held.request.method === 'POST' ? 1 : 0
@@ -168,11 +179,16 @@ export class ClusterRelay implements Relay {
         this.counts.refused += 1
         void this.#search(member.id, way, 'refused')
       },
+      unsure: () => {
+        this.counts.refused += 1
+        void this.#search(member.id, way, 'unsure')
+      },
       lost: () => {
         this.counts.lost += 1
       },
       over: () => {
         this.#underWay -= counts
+        if (counts > 0) this.#seconds?.observe((clock.nowMs() - beganMs) / 1000)
         unwatch()
       },
     })
@@ -183,7 +199,7 @@ export class ClusterRelay implements Relay {
   }
 
   /** Finds out where an exchange belongs that could not be served where it went. */
-  async #search(owner: string, way: Way, why: 'unknown' | 'refused' | undefined): Promise<void> {
+  async #search(owner: string, way: Way, why: Why): Promise<void> {
     const { held, id, name } = way
     if (this.#held >= HELD_MAX) {
       this.#refuse(held, 'overloaded')
@@ -193,7 +209,7 @@ export class ClusterRelay implements Relay {
     const patience = this.#options.clock.after(QUIET_MS, () => held.waits())
     let search = this.#searches.get(id)
     if (search === undefined) {
-      search = this.#verdict({ owner, id, name, held, isRelayed: way.isRelayed, why }).finally(() =>
+      search = this.#verdict({ owner, id, name, held, from: way.from, why }).finally(() =>
         this.#searches.delete(id),
       )
       this.#searches.set(id, search)
@@ -205,7 +221,7 @@ export class ClusterRelay implements Relay {
   }
 
   #follow(verdict: Verdict, way: Way): void {
-    const { held, name } = way
+    const { held, name, from } = way
     if (held.isGone) return
     switch (verdict.is) {
       case 'here':
@@ -218,7 +234,9 @@ export class ClusterRelay implements Relay {
         this.#to(verdict.owner, way)
         return
       case 'heir':
-        if (way.isRelayed === true) this.#refuse(held, 'engine_unavailable')
+        // Whoever passed it on reaches the engine, or finds somebody else who does.
+        if (from !== undefined && from.speaks >= 2) held.responder.send(UNSURE, {})
+        else if (from !== undefined) this.#refuse(held, 'engine_unavailable')
         else this.#to(verdict.owner, way, true)
         return
       case 'late':
@@ -268,15 +286,17 @@ export class ClusterRelay implements Relay {
   ): Promise<Verdict | undefined> {
     const found = await this.#options.directory.find(id, name, held.request.caller)
     if (found.is === 'unsure') return this.#heir()
-    if (found.is !== 'at' || found.owner !== owner || why !== 'unknown') return found
+    if (found.is !== 'at' || found.owner !== owner || why === undefined || why === 'refused') return found
+    // Its lease is as good as over.
+    if (why === 'unsure') return undefined
     // It says itself that it has no such session; as it ends it may have given it up a moment ago.
     return there?.state === 'draining' ? undefined : { is: 'over' }
   }
 
   /** Who knows more while this replica alone has lost the engine, and what was here may be elsewhere. */
-  async #fencedHeir({ name, isRelayed }: Search): Promise<Verdict | undefined> {
+  async #fencedHeir({ name }: Search): Promise<Verdict | undefined> {
     const { members, links } = this.#options
-    const other = members.isSure || isRelayed === true || name === undefined ? undefined : members.anyOther
+    const other = members.isSure || name === undefined ? undefined : members.anyOther
     if (other === undefined || (await links.ask(other))?.engine !== 'up') return undefined
     return { is: 'heir', owner: other.id }
   }
@@ -288,7 +308,7 @@ export class ClusterRelay implements Relay {
     return heir && { is: 'heir', owner: heir.id }
   }
 
-  #refuse({ responder, isGone }: HeldExchange, reason: Reason): void {
+  #refuse({ responder, isGone }: HeldExchange, reason: UnavailableReason): void {
     if (isGone) return
     this.counts.late[reason] += 1
     const error = ownErrorText(RPC_CODES.unavailable, WORDS[reason], { reason })

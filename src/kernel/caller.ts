@@ -15,6 +15,8 @@ export interface Caller {
   readonly workspace?: string | undefined
   /** The name of the view that its way in asks for; one that exists. */
   readonly view?: string | undefined
+  /** The replica that it came by; undefined if that is this one. */
+  readonly edge?: string | undefined
   /** The folder that it was started in, and works in if it knows no better. */
   readonly cwd?: string | undefined
 }

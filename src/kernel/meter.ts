@@ -23,6 +23,8 @@ export type HistogramName =
   | 'mcp_proxy_overhead_seconds'
   | 'mcp_proxy_wait_seconds'
   | 'mcp_proxy_server_start_seconds'
+  | 'mcp_proxy_cluster_engine_seconds'
+  | 'mcp_proxy_cluster_forward_seconds'
 
 /** Why the port refused a request, or a call was not taken on. */
 export type RefusalReason = 'host' | 'origin' | 'auth' | 'malformed' | 'draining' | 'memory'

@@ -27,7 +27,7 @@ const answering = (status: number, engine = 'up'): HttpClient => ({
 })
 
 const options = (url: string, more: Partial<CheckOptions> = {}): CheckOptions => ({
-  ...{ url, prefix: 'mp', keys: [newKey()], http: answering(200), scheme: 'https' },
+  ...{ url, prefix: 'mp', keys: [newKey()], http: answering(200), scheme: 'https', digest: '' },
   ...{ clock: systemClock, wallMs: Date.now, ...more },
 })
 
@@ -87,6 +87,11 @@ t.test('with a real engine', { skip: noRedis }, async t => {
     t.match((await checkCluster(options(redis.url, { keys: [key] }))).members, [
       { id: '0'.repeat(16), address: '127.0.0.1:7', state: 'ready', link: 'up' },
     ])
+    const digest = new KeyRing([key]).nameOf('configuration a')
+    await store.beat('0'.repeat(16), { ...facts, digest, state: 'ready', sinceMs: 0 }, 60_000)
+    t.same(await messages({ keys: [key], digest: 'a' }), [])
+    t.match(await messages({ keys: [key], digest: 'b' }), [/127\.0\.0\.1:7: it has another configuration/])
+    await store.beat('0'.repeat(16), { ...facts, state: 'ready', sinceMs: 0 }, 60_000)
     t.match(await messages({ keys: [other, key] }), [/127\.0\.0\.1:7: it lacks the first of "cluster\.keys"/])
     t.match(await messages({ keys: [other] }), [/lacks the first/, /seals with a key that is not/])
     const says = (status: number, engine?: string) =>
@@ -114,6 +119,10 @@ t.test('with a real engine', { skip: noRedis }, async t => {
       ok: true,
       members: [{ state: 'ready', link: 'up' }],
       findings: [],
+    })
+    const others = configFile(t, { ...servers, more: rawServer('more') }, { cluster, knownServers: false })
+    t.match(await runHere(t, 'cluster', 'check', '--config', others), {
+      ...{ code: 0, out: /^warning 127\S+: it has another configuration than this file; /m },
     })
     const wrong = configFile(t, servers, { cluster: { ...cluster, keys: [newKey()] } })
     const found = await runHere(t, 'cluster', 'check', '--config', wrong)

@@ -13,7 +13,10 @@ const everywhere = async (room: ReplicaRoom, session: string): Promise<readonly 
 }
 
 const adopted = ({ replicas }: ReplicaRoom): number =>
-  replicas.reduce((sum, { cluster }) => sum + cluster.status().adopted, 0)
+  replicas.reduce(
+    (sum, { cluster }) => sum + cluster.status().adoptions.record + cluster.status().adoptions.rebuilt,
+    0,
+  )
 
 t.test('without the engine everything goes on, and nobody takes over from the living', async t => {
   const room = new ReplicaRoom()

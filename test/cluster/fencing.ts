@@ -8,6 +8,7 @@ import { silentLogger } from '../../src/kernel/logger.js'
 import type { HttpClient } from '../../src/wire/http.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
 import { FakeHandler } from '../support/proxy/listeners.js'
+import { ReplicaRoom } from '../support/replica-room.js'
 import { SharedMemory } from '../support/shared-memory.js'
 import { boundsOf, IDENTITY } from '../support/values.js'
 import { FakeResponder, httpRequest } from '../support/wire/fake-http.js'
@@ -45,6 +46,7 @@ const start = async (peer: { engine: 'up' | 'down' }) => {
     ...{ id: 'a'.repeat(16), engine, keys: [randomBytes(32).toString('base64')], leaseMs: LEASE_MS },
     ...{ address: '127.0.0.1:1', version: '1', http, scheme: 'http', bounds, clock, log: silentLogger },
     waitsIn: () => undefined,
+    digest: () => '',
   })
   const sinceMs = Number.POSITIVE_INFINITY
   const other = { address: '127.0.0.1:2', version: '1', keys: [], state: 'ready', sinceMs } as const
@@ -104,4 +106,40 @@ t.test('streams stay open while all replicas have lost the engine', async t => {
   await letLeaseEnd()
   t.equal(cluster.status().state, 'degraded')
   t.equal(stream.isEnded, false)
+})
+
+for (const speaks of [1, 2])
+  t.test(`what reaches a replica as it is fenced goes elsewhere, from one of link ${speaks}`, async t => {
+    const room = new ReplicaRoom()
+    const edge = await room.start({ speaks })
+    await room.pass(1000)
+    const owner = await room.start()
+    const session = await owner.begin()
+    await room.pass(LEASE_MS)
+    owner.isCutOff = true
+    // The edge has heard of it since, and it has not heard anything for as long as its lease.
+    while (owner.listener.sessions === 1 && owner.cluster.status().state !== 'fenced') await room.pass(250)
+    t.equal(edge.cluster.status().members.length, 2, 'the edge counts it still')
+    const answer = edge.ask(session, 7)
+    await room.pass(1000)
+    if (speaks === 1) t.match(answer.body, /engine_unavailable/, 'one that knows no better is told in time')
+    else t.match(answer.body, /"tools":\[\]/, 'it is taken over')
+  })
+
+t.test('that configurations differ is said once, after ten minutes', async t => {
+  const room = new ReplicaRoom()
+  const lines: string[] = []
+  const say = (_: object, text: string): void => void lines.push(text)
+  const log = { ...silentLogger, warn: say }
+  await room.start({ digest: 'one', log })
+  await room.start({ digest: 'one' })
+  await room.pass(11 * 60_000)
+  t.same(lines, [])
+  await room.start({ digest: 'two' })
+  await room.pass(9 * 60_000)
+  t.same(lines, [], 'replicas are replaced one by one')
+  await room.pass(2 * 60_000)
+  t.same(lines, ['a replica has had another configuration for ten minutes'])
+  await room.pass(2 * 60_000)
+  t.equal(lines.length, 1)
 })

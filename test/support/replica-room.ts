@@ -5,7 +5,7 @@ import { createHttpListener, type HttpListener } from '../../src/eras/listen/htt
 import { type Caller, LOCAL } from '../../src/kernel/caller.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { textOf } from '../../src/kernel/json/text.js'
-import { silentLogger } from '../../src/kernel/logger.js'
+import { type Logger, silentLogger } from '../../src/kernel/logger.js'
 import type { HttpClient, HttpRequest, OutboundRequest, ReplyListener } from '../../src/wire/http.js'
 import { FakeClock, settled } from './fake-clock.js'
 import { FakeHandler } from './proxy/listeners.js'
@@ -51,6 +51,11 @@ interface Asked {
 interface RoomOptions {
   readonly keys?: readonly string[]
   readonly address?: string
+  /** The version of the link that it speaks. */
+  readonly speaks?: number
+  /** Of its configuration. */
+  readonly digest?: string
+  readonly log?: Logger
   readonly wrap?: (store: ClusterStore) => ClusterStore
 }
 
@@ -67,7 +72,9 @@ export class ReplicaRoom {
   readonly #exchanges = new Set<LinkExchange>()
   #last = 0
 
-  async start({ keys = this.keys, address, wrap = store => store }: RoomOptions = {}): Promise<Replica> {
+  async start(options: RoomOptions = {}): Promise<Replica> {
+    const { keys = this.keys, address, wrap = store => store, digest = '' } = options
+    const { log = silentLogger, speaks } = options
     const { clock } = this
     this.#last += 1
     const id = this.#last.toString(16).padStart(16, '0')
@@ -75,7 +82,8 @@ export class ReplicaRoom {
     const way = { isCutOff: false, isSilent: false }
     const bounds = boundsOf({}, clock)
     const cluster = new Cluster({
-      ...{ id, address: at, keys, bounds, clock, scheme: 'http', version: '1', log: silentLogger },
+      ...{ id, address: at, keys, bounds, clock, scheme: 'http', version: '1', log, speaks },
+      digest: () => digest,
       engine: wrap(cutable(this.memory.store(), way)),
       leaseMs: LEASE_MS,
       http: this.#linkOf(at),

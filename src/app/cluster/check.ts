@@ -1,5 +1,6 @@
 import { type ClusterReport, checkCluster } from '../../cluster/check.js'
-import type { ClusterConfig } from '../../config/types.js'
+import { configDigest } from '../../config/digest.js'
+import type { ClusterConfig, ProxyConfig } from '../../config/types.js'
 import { systemClock } from '../../kernel/async/clock.js'
 import { createHttpClient } from '../../transport/http/client.js'
 import { CONNECT_MS, readTls } from './join.js'
@@ -7,10 +8,13 @@ import { CONNECT_MS, readTls } from './join.js'
 export type { ClusterReport } from '../../cluster/check.js'
 
 /** Looks at what replicas of a configuration need, without being one. Rejects with a Fault `unavailable`. */
-export const checkConfigured = async ({ url, prefix, keys, peer }: ClusterConfig): Promise<ClusterReport> => {
+export const checkConfigured = async (
+  { url, prefix, keys, peer }: ClusterConfig,
+  config: ProxyConfig,
+): Promise<ClusterReport> => {
   const tls = peer.tls && (await readTls(peer.tls))
   return await checkCluster({
-    ...{ url, prefix, keys, clock: systemClock, wallMs: Date.now },
+    ...{ url, prefix, keys, clock: systemClock, wallMs: Date.now, digest: configDigest(config) },
     http: createHttpClient({ connectTimeoutMs: CONNECT_MS, tls }),
     scheme: tls === undefined ? 'http' : 'https',
   })

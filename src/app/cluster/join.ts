@@ -6,6 +6,7 @@ import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
+import type { Meter } from '../../kernel/meter.js'
 import { createHttpClient } from '../../transport/http/client.js'
 import type { GateOptions } from '../../transport/http/gate.js'
 import { errorDenial } from '../../transport/http/responder.js'
@@ -21,6 +22,9 @@ export interface JoinContext {
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
+  readonly meter: Meter | undefined
+  /** Of the configuration in force. */
+  readonly digest: () => string
   /** The instance in which the call of a sealed state waits; undefined if it waits nowhere. */
   readonly waitsIn: (requestState: string) => string | undefined
 }
@@ -35,7 +39,7 @@ export interface Joined {
 
 /** Opens the port for the other replicas, and joins them. Rejects with a Fault `unavailable`. */
 export const joinCluster = async (config: ClusterConfig, context: JoinContext): Promise<Joined> => {
-  const { bounds, clock, log, instance, waitsIn } = context
+  const { bounds, clock, log, meter, digest, instance, waitsIn } = context
   const { listen, advertise } = config.peer
   const tls = config.peer.tls && (await readTls(config.peer.tls))
   // Whoever comes before we are there is turned away.
@@ -63,7 +67,7 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
     address: addressOf(config, listener),
     http: createHttpClient({ connectTimeoutMs: CONNECT_MS, tls }),
     scheme: tls === undefined ? 'http' : 'https',
-    ...{ bounds, clock, log, waitsIn },
+    ...{ bounds, clock, log, meter, digest, waitsIn },
   })
   here.cluster = cluster
   await cluster.join()

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { ClusterStatus } from '../../cluster/cluster.js'
+import { configDigest } from '../../config/digest.js'
 import type { ClusterConfig, ProxyConfig } from '../../config/types.js'
 import { pause } from '../../kernel/async/clock.js'
 import type { Router } from '../../mux/router.js'
@@ -12,7 +13,9 @@ const LET_GO_MS = 100
 
 const loaded = lateModule(() => import('./join.js'))
 
-interface LateContext extends Omit<JoinContext, 'instance'> {
+interface LateContext extends Omit<JoinContext, 'instance' | 'digest'> {
+  /** The configuration in force. */
+  readonly config: () => ProxyConfig
   readonly logins: Pick<Logins, 'share'>
 }
 
@@ -23,6 +26,7 @@ export class LateCluster {
   readonly #config: ClusterConfig
   readonly #context: LateContext
   #joined: Joined | undefined
+  #digested: { readonly config: ProxyConfig; readonly digest: string } | undefined
 
   constructor(config: ClusterConfig, context: LateContext) {
     this.#config = config
@@ -32,7 +36,10 @@ export class LateCluster {
   /** Rejects with a Fault `unavailable`. */
   async join(): Promise<Joined> {
     const { joinCluster } = await loaded()
-    this.#joined = await joinCluster(this.#config, { ...this.#context, instance: this.instance })
+    this.#joined = await joinCluster(this.#config, {
+      ...this.#context,
+      ...{ instance: this.instance, digest: () => this.#digest() },
+    })
     await this.#context.logins.share(this.#joined.cluster.notes)
     return this.#joined
   }
@@ -50,6 +57,13 @@ export class LateCluster {
     const endMs = clock.nowMs() + limitMs
     while ((await cluster.letGo()) > 0 && clock.nowMs() < endMs) await pause(clock, LET_GO_MS)
     return Math.max(0, endMs - clock.nowMs())
+  }
+
+  /** Once for each configuration, as it is asked for with every beat. */
+  #digest(): string {
+    const config = this.#context.config()
+    if (this.#digested?.config !== config) this.#digested = { config, digest: configDigest(config) }
+    return this.#digested.digest
   }
 
   /** Undefined until it serves. */

@@ -134,6 +134,15 @@ export const FAMILIES: Readonly<Record<FamilyName, FamilyInfo>> = {
   mcp_proxy_refused: counter('Requests that were refused before anybody looked at them.', 'reason'),
   mcp_proxy_cluster_members: gauge('Replicas that are one proxy with this one, and itself.', 'state'),
   mcp_proxy_cluster_engine_up: gauge('1 while the engine of the replicas answers this one.'),
+  mcp_proxy_cluster_engine_seconds: histogram(
+    OVERHEADS,
+    'Operations of the engine that the replicas share, answered or not.',
+    'op',
+  ),
+  mcp_proxy_cluster_forward_seconds: histogram(
+    DURATIONS,
+    'POST requests that were passed on to another replica, until their answer was over.',
+  ),
   mcp_proxy_cluster_lease_age_seconds: gauge('Time since the engine last renewed the lease of this replica.'),
   mcp_proxy_cluster_held: gauge('Requests that wait until it is known which replica serves them.'),
   mcp_proxy_cluster_forwards: counter(
@@ -141,8 +150,14 @@ export const FAMILIES: Readonly<Record<FamilyName, FamilyInfo>> = {
     'result',
   ),
   mcp_proxy_cluster_unavailable: counter('Requests that waited for a replica in vain.', 'reason'),
-  mcp_proxy_cluster_adoptions: counter('Sessions that were taken over.'),
-  mcp_proxy_cluster_handovers: counter('Sessions that were given up for others to go on with.'),
+  mcp_proxy_cluster_adoptions: counter(
+    'Sessions that were taken over, by their record or by their id alone, and those that another one got (raced).',
+    'result',
+  ),
+  mcp_proxy_cluster_handovers: counter(
+    'Sessions that were given up for others to go on with; failed if the engine was not told.',
+    'result',
+  ),
   mcp_proxy_cluster_fenced: counter('How often the lease of this replica was over.'),
   mcp_proxy_cluster_calls_lost: counter('Exchanges whose replica died before they ended.'),
   mcp_proxy_ready: gauge('1 while new clients are served.'),

@@ -135,8 +135,8 @@ const replicas = (cluster: ClusterStatus): Gauges => {
     mcp_proxy_cluster_held: one(cluster.held),
     mcp_proxy_cluster_forwards: by(results),
     mcp_proxy_cluster_unavailable: by(cluster.late),
-    mcp_proxy_cluster_adoptions: one(cluster.adopted),
-    mcp_proxy_cluster_handovers: one(cluster.handedOver),
+    mcp_proxy_cluster_adoptions: by(cluster.adoptions),
+    mcp_proxy_cluster_handovers: by(cluster.handovers),
     mcp_proxy_cluster_fenced: one(cluster.fenced),
     mcp_proxy_cluster_calls_lost: one(lost),
   }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { CachedServer, ServerCache } from '../../catalog/lists/profile-cache.js'
-import type { ServerConfig, ServerTransport } from '../../config/types.js'
+import type { ProxyConfig, ServerConfig, ServerTransport } from '../../config/types.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Principal } from '../../kernel/caller.js'
 import type { Logger } from '../../kernel/logger.js'
@@ -128,6 +128,13 @@ export class ServerCacheFiles implements ServerCache {
     }
   }
 }
+
+/** Undefined where nothing is kept. */
+export const serverCacheFiles = (
+  { knownServers }: Pick<ProxyConfig, 'knownServers'>,
+  { stateDir, ...context }: Omit<ServerCacheContext, 'stateDir'> & { readonly stateDir: string | undefined },
+): ServerCacheFiles | undefined =>
+  stateDir !== undefined && knownServers ? new ServerCacheFiles({ stateDir, ...context }) : undefined
 
 const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('base64')
 

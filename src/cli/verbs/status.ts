@@ -117,7 +117,7 @@ const showCluster = ({ cluster }: ProxyStatus, isJson: boolean): number => {
       why: 'its configuration has no "cluster" (docs/cluster.md), or it does not run as serve',
     })
   }
-  const { engine, state, members, sessions, forwarded, adopted, held, lost, fenced, late } = cluster
+  const { engine, state, members, sessions, forwarded, adoptions, held, lost, fenced, late } = cluster
   const shownMembers = members.map(({ id, address, state: is }) => ({ id, address, state: is }))
   if (isJson) print(JSON.stringify({ version: 1, cluster: { engine, members: shownMembers } }, null, 2))
   else {
@@ -126,7 +126,9 @@ const showCluster = ({ cluster }: ProxyStatus, isJson: boolean): number => {
     const row = ({ id, address, state: is, version, isSelf }: (typeof members)[number]): string[] => [
       ...[id, address, is, version, isSelf ? 'this one' : ''],
     ]
-    print([...head, ...done, `${count(adopted, 'session')} taken over`].join(', '))
+    print(
+      [...head, ...done, `${count(adoptions.record + adoptions.rebuilt, 'session')} taken over`].join(', '),
+    )
     const reasons = Object.entries(late).filter(([, times]) => times > 0)
     const odd = [
       ...(fenced > 0 ? [`the lease of this replica was over ${count(fenced, 'time')}`] : []),

@@ -112,11 +112,11 @@ const beatOf = (said: unknown): Beat => {
 /** Undefined for facts that we cannot read: of a version that is not ours. */
 const memberOf = (id = '', untilMs = '', text = ''): Member | undefined => {
   try {
-    const { address, state, version, keys, sinceMs } = JSON.parse(text) as Partial<MemberFacts>
+    const { address, state, version, keys, digest, sinceMs } = JSON.parse(text) as Partial<MemberFacts>
     if (address === undefined || state === undefined || version === undefined || !Array.isArray(keys))
       return undefined
     const since = typeof sinceMs === 'number' ? sinceMs : Number.POSITIVE_INFINITY
-    return { id, untilMs: Number(untilMs), address, state, version, keys, sinceMs: since }
+    return { id, untilMs: Number(untilMs), address, state, version, keys, digest, sinceMs: since }
   } catch {
     return undefined
   }

@@ -2,6 +2,8 @@ import { createClient } from '@redis/client'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
+import type { Meter } from '../../kernel/meter.js'
+import type { Histogram } from '../../kernel/series.js'
 import type { Script } from './scripts.js'
 
 const LIMIT_MS = 500
@@ -17,6 +19,7 @@ export interface EngineOptions {
   readonly url: string
   readonly clock: Clock
   readonly log: Logger
+  readonly meter?: Meter | undefined
 }
 
 interface Waiting {
@@ -35,6 +38,8 @@ export class Engine {
   #client: Client
   readonly #clock: Clock
   readonly #log: Logger
+  readonly #meter: Meter | undefined
+  readonly #seconds = new Map<string, Histogram>()
   /** In the order in which their time is over, for which one timer is enough. */
   readonly #waiting = new Set<Waiting>()
   #timer: Timer | undefined
@@ -46,9 +51,10 @@ export class Engine {
   #heardMs = 0
   #isLogged = false
 
-  constructor({ url, clock, log }: EngineOptions) {
+  constructor({ url, clock, log, meter }: EngineOptions) {
     this.#clock = clock
     this.#log = log
+    this.#meter = meter
     this.#url = url
     this.#client = this.#connect()
     this.opened = new Promise((resolve, reject) => {
@@ -65,10 +71,10 @@ export class Engine {
   async run(script: Script, keys: readonly string[], args: readonly (string | Buffer)[]): Promise<unknown> {
     const rest = [String(keys.length), ...keys, ...args]
     try {
-      return await this.send(['EVALSHA', script.sha, ...rest])
+      return await this.send(['EVALSHA', script.sha, ...rest], script.name)
     } catch (thrown) {
       if (!(thrown instanceof Error && thrown.message.startsWith('NOSCRIPT'))) throw thrown
-      return await this.send(['EVAL', script.text, ...rest])
+      return await this.send(['EVAL', script.text, ...rest], script.name)
     }
   }
 
@@ -79,13 +85,17 @@ export class Engine {
     await Promise.resolve()
   }
 
-  /** Sends a command. Rejects with the words of the engine if it refuses, else with a Fault `unavailable`. */
-  async send(args: readonly (string | Buffer)[]): Promise<unknown> {
+  /**
+   * Sends a command, which is counted as `op`. Rejects with the words of the engine if it refuses, else with
+   * a Fault `unavailable`.
+   */
+  async send(args: readonly (string | Buffer)[], op = String(args[0]).toLowerCase()): Promise<unknown> {
     this.#renewSilent()
     if (!this.#isConnected) throw lost('cannot be reached')
+    const beganMs = this.#clock.nowMs()
     let waiting: Waiting | undefined
     const late = new Promise<never>((_, reject) => {
-      waiting = { dueMs: this.#clock.nowMs() + LIMIT_MS, reject }
+      waiting = { dueMs: beganMs + LIMIT_MS, reject }
       this.#waiting.add(waiting)
       this.#timer ??= this.#clock.after(LIMIT_MS, this.#onLate)
     })
@@ -101,6 +111,7 @@ export class Engine {
       throw lost('was lost', thrown)
     } finally {
       if (waiting !== undefined) this.#waiting.delete(waiting)
+      this.#took(op, this.#clock.nowMs() - beganMs)
     }
   }
 
@@ -118,6 +129,13 @@ export class Engine {
       if (!this.isUp) this.#note(why)
       waiting.reject(why)
     }
+  }
+
+  #took(op: string, ms: number): void {
+    if (this.#meter === undefined) return
+    const seconds = this.#seconds.get(op) ?? this.#meter.histogram('mcp_proxy_cluster_engine_seconds', op)
+    this.#seconds.set(op, seconds)
+    seconds.observe(ms / 1000)
   }
 
   #connect(): Client {

@@ -7,6 +7,8 @@ export interface MemberFacts {
   readonly version: string
   /** The names of its keys; it seals with the first. */
   readonly keys: readonly string[]
+  /** Of its configuration, which the engine learns nothing of; undefined if it does not say. */
+  readonly digest?: string | undefined
   /** When it came, by the clock of the engine; `Infinity` until it knows. */
   readonly sinceMs: number
 }

@@ -17,6 +17,9 @@ export const UNSIGNED = 401
 /** The answer of a replica that is not there yet. */
 export const STARTING = 425
 
+/** The answer of a replica that cannot tell whose a session is, to one that speaks `LINK` 2. */
+export const UNSURE = 409
+
 /** Whoever answers so has looked at nothing, and is not the one that was meant. */
 const NOBODY_THERE: ReadonlySet<number> = new Set([REPLACED, UNSIGNED, STARTING])
 
@@ -39,6 +42,8 @@ export interface ForwardingEvents {
   unknown(): void
   /** It did not begin: nobody is there. */
   refused(): void
+  /** It did not begin: whose the session is has to be found out elsewhere. */
+  unsure(): void
   /** Nobody knows how it ended. */
   lost(): void
   /** It is over, in one way or another. */
@@ -82,10 +87,11 @@ export class Forwarding implements ReplyListener {
 
   head(status: number, headers: HttpHeaders): void {
     if (this.#isOver) return
-    if (status === MISDIRECTED || NOBODY_THERE.has(status)) {
+    if (status === MISDIRECTED || status === UNSURE || NOBODY_THERE.has(status)) {
       this.#end(() => {
         this.#link?.discard()
         if (status === MISDIRECTED) this.#on.unknown()
+        else if (status === UNSURE) this.#on.unsure()
         else this.#on.refused()
       })
       return

@@ -25,6 +25,12 @@ const WINDOW = 65_536
 /** Replicas whose requests are remembered; the one that was silent longest is forgotten first. */
 const SENDERS_MAX = 1024
 
+/**
+ * The version of what replicas say to each other. Each says its own with all that it sends, and is answered
+ * in that of the older one: 1 knows no `UNSURE`.
+ */
+export const LINK = 2
+
 /** What is sent, as far as it is signed. */
 interface Sent {
   readonly method: string
@@ -44,11 +50,11 @@ export interface Sender {
 /** Who sends a request, through which replica, and which body is its own. */
 export interface Received {
   readonly caller: Caller
-  /** The instance that passed it on. */
-  readonly edge: string
   readonly digest: string
   /** Whether it may take over the session first. */
   readonly adopts: boolean
+  /** The version of the link in which both understand each other. */
+  readonly speaks: number
 }
 
 interface Said {
@@ -63,6 +69,8 @@ interface Said {
   readonly w?: string
   readonly v?: string
   readonly a?: true
+  /** `LINK` of the sender; absent for 1. */
+  readonly l?: number
 }
 
 export const digestOf = (body: Buffer): string => createHash('sha256').update(body).digest('base64url')
@@ -75,12 +83,14 @@ export const digestOf = (body: Buffer): string => createHash('sha256').update(bo
 export class LinkSeal {
   readonly #ring: KeyRing
   readonly #id: string
+  readonly #speaks: number
   readonly #taken = new Map<string, TakenNumbers>()
   #last = 0
 
-  constructor(ring: KeyRing, id: string) {
+  constructor(ring: KeyRing, id: string, speaks = LINK) {
     this.#ring = ring
     this.#id = id
+    this.#speaks = speaks
   }
 
   /** The headers with which a request goes to an instance. */
@@ -98,6 +108,7 @@ export class LinkSeal {
       ...(workspace !== undefined && { w: workspace }),
       ...(view !== undefined && { v: view }),
       ...(adopts && { a: true }),
+      ...(this.#speaks > 1 && { l: this.#speaks }),
     }
     const passed: Record<string, string> = {}
     for (const name in headers) {
@@ -123,8 +134,10 @@ export class LinkSeal {
       endsMs: said.e ?? Number.POSITIVE_INFINITY,
       workspace: said.w,
       view: said.v,
+      edge: said.from,
     }
-    return { caller, edge: said.from, digest: said.digest, adopts: said.a === true }
+    const speaks = Math.min(said.l ?? 1, this.#speaks)
+    return { caller, digest: said.digest, adopts: said.a === true, speaks }
   }
 
   #takes(from: string, n: number): boolean {

@@ -71,10 +71,16 @@ const readUrl = (item: Item, context: ReadContext): string | undefined => {
   const text = expandedWhole(String(item.node.value), item, context).trim()
   if (context.report.errors > errors) return undefined
   if (/^rediss?:$/.test(URL.canParse(text) ? new URL(text).protocol : '')) return text
-  context.report.error(item, {
-    message: 'this is not the address of a Redis or Valkey',
-    mend: 'Write "redis://HOST:PORT", or "rediss://HOST:PORT" with TLS.',
-  })
+  if (/^redis\+\w+:/.test(text))
+    context.report.error(item, {
+      message: 'Redis Cluster and Sentinel are not supported',
+      mend: 'Write the "redis://HOST:PORT" of one primary, or an address that always leads to it.',
+    })
+  else
+    context.report.error(item, {
+      message: 'this is not the address of a Redis or Valkey',
+      mend: 'Write "redis://HOST:PORT", or "rediss://HOST:PORT" with TLS.',
+    })
   return undefined
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../kernel/async/clock.js'
+import type { Caller } from '../../kernel/caller.js'
 import { first, type JsonText, memberOf, membersOf, textMember } from '../../kernel/json/text.js'
 import { maskJson, sanitizeLine } from '../../kernel/mask.js'
 import { traceIdOf } from '../../model/call-trace.js'
@@ -18,6 +19,8 @@ export interface AuditOptions {
   readonly now: () => Date
   /** Whether the arguments of tools and prompts are written too: they may hold anything. */
   readonly withArguments: boolean
+  /** The name of this process among the replicas; undefined if it is alone. */
+  readonly replica?: string | undefined
 }
 
 type Facts = Readonly<Record<string, unknown>>
@@ -52,6 +55,7 @@ export class Audit {
             ...whoIs(client),
             ...introduced(client),
             revision: client.revision,
+            ...this.#wayOf(client.caller),
           })
         }
         return behind.welcome(client)
@@ -97,6 +101,7 @@ export class Audit {
         name: name && sanitizeLine(name, NAME_BYTES),
         answers: answersIn(call.params),
         server: call.servedBy,
+        ...this.#wayOf(call.caller),
         ...endOf(outcome, 'cancelled'),
         errorId: outcome?.kind === 'fault' ? outcome.errorId : undefined,
         trace_id: traceIdOf(call),
@@ -107,6 +112,12 @@ export class Audit {
       const args = this.#options.withArguments && call.params && memberOf(call.params, 'arguments')
       this.#options.write(args ? `${line.slice(0, -1)},${argumentsIn(args)}}` : line)
     })
+  }
+
+  /** The replica that a request came by, and the one that has its session. */
+  #wayOf(caller: Caller): Facts | undefined {
+    const { replica } = this.#options
+    return replica === undefined ? undefined : { edge: caller.edge ?? replica, owner: replica }
   }
 
   #line(about: string, time: Date, facts: Facts): string {

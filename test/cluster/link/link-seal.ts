@@ -27,13 +27,22 @@ t.test('what a replica sends says who asks, and leaves credentials behind', asyn
     'traceparent',
   ])
   t.same(owner.receive({ ...sent, headers: signed }), {
-    caller,
-    edge: 'edge',
+    caller: { ...caller, edge: 'edge' },
     digest: digestOf(body),
     adopts: false,
+    speaks: 2,
   })
   const last = edge.sign('owner', sent, { caller, body, adopts: true })
   t.match(owner.receive({ ...sent, headers: last }), { adopts: true })
+  for (const [mine, other] of [
+    [1, 2],
+    [2, 1],
+    [3, 2],
+  ]) {
+    const headers = new LinkSeal(ring, 'younger', mine).sign('owner', sent, { caller, body })
+    const { speaks } = new LinkSeal(ring, 'owner', other).receive({ ...sent, headers }) as { speaks: number }
+    t.equal(speaks, Math.min(mine ?? 0, other ?? 0), 'the older one decides')
+  }
 })
 
 t.test('what was changed on the way, made up, or meant for another is refused', async t => {

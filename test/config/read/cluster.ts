@@ -48,6 +48,8 @@ t.test('a mistake in it makes the file unusable, and says where it is', async t 
   const rows: readonly (readonly [unknown, string])[] = [
     [true, 'cluster: expected an object, found true'],
     [{ ...FINE, url: 'http://redis' }, 'cluster.url: this is not the address of a Redis or Valkey'],
+    [{ ...FINE, url: 'redis+cluster://a,b' }, 'cluster.url: Redis Cluster and Sentinel are not supported'],
+    [{ ...FINE, url: 'redis+sentinel://a,b/n' }, 'cluster.url: Redis Cluster and Sentinel are not supported'],
     [{ ...FINE, keys: ['short'] }, 'cluster.keys.0: this is not a key of 32 bytes'],
     [{ ...FINE, keys: [] }, 'cluster.keys: the replicas need a key in common'],
     [{ ...FINE, keys: ['${NONE}'] }, 'cluster.keys.0: the variable NONE is not set'],

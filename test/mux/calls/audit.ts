@@ -1,4 +1,5 @@
 import t from 'tap'
+import { LOCAL } from '../../../src/kernel/caller.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import { addSecrets } from '../../../src/kernel/mask.js'
@@ -14,7 +15,7 @@ const CLIENT: Partial<Client> = {
   info: rawText('{"name":"raw","version":"1"}'),
 }
 
-const setUp = (withArguments = false) => {
+const setUp = (withArguments = false, replica?: string) => {
   const clock = new FakeClock()
   const lines: string[] = []
   const behind = new FakeHandler()
@@ -23,6 +24,7 @@ const setUp = (withArguments = false) => {
     clock,
     now: () => new Date(0),
     withArguments,
+    replica,
   })
   const handler = audit.wrap(behind)
   const call = (method: string, params?: object | string, client: Partial<Client> = CLIENT) => {
@@ -217,4 +219,13 @@ t.test('answers that come with a request stand in its line', async t => {
   const inputResponses = { a: { action: 'accept' }, b: { role: 'assistant' } }
   call('tools/call', { name: 'x', inputResponses }).end(resulted(rawText('{}')))
   t.match(last(), { audit: 'call', answers: ['accept', 'ok'] })
+})
+
+t.test('of several replicas it says which one a call reached, and which one served it', async t => {
+  const { call, last } = setUp(false, 'owner')
+  for (const edge of [undefined, 'edge']) {
+    const one = call('ping', undefined, { ...CLIENT, caller: { ...LOCAL, edge } })
+    one.end(resulted(rawText('{}')))
+    t.match(last(), { edge: edge ?? 'owner', owner: 'owner' })
+  }
 })

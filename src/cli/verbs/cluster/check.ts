@@ -16,14 +16,15 @@ export const check = defineVerb({
     ['mcp-proxy cluster check --json | jq .findings', 'For programs'],
   ],
   async run({ config, json = false }) {
-    const { cluster, ...rest } = await readConfiguration(config)
+    const whole = await readConfiguration(config)
+    const { cluster } = whole
     if (cluster === undefined)
       throw new CliError(EXIT.configuration, `${configFile(config)} has no "cluster"`, {
         why: 'without it each proxy stands alone (docs/cluster.md)',
       })
-    addSecrets(secretsOf({ cluster, ...rest }))
+    addSecrets(secretsOf(whole))
     const { checkConfigured } = await import('../../../app/cluster/check.js')
-    const report = await checkConfigured(cluster)
+    const report = await checkConfigured(cluster, whole)
     const errors = report.findings.filter(({ level }) => level === 'error').length
     if (json) print(mask(JSON.stringify({ version: 1, ok: errors === 0, ...report }, null, 2)))
     else show(report, errors)

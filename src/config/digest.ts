@@ -1,0 +1,13 @@
+import { createHash } from 'node:crypto'
+import type { ProxyConfig } from './types.js'
+
+/**
+ * Equal for configurations that make the same proxy, wherever that listens and whatever it logs. Of secrets,
+ * too: it may be shown only where it was made unreadable. Pure.
+ */
+export const configDigest = (config: ProxyConfig): string => {
+  const { auth, views, clients, expose, resultsMax, pageSize, limits } = config
+  const servers = config.servers.map(server => ({ ...server, written: undefined }))
+  const same = { servers, auth, views, clients, expose, resultsMax, pageSize, limits }
+  return createHash('sha256').update(JSON.stringify(same)).digest('base64url')
+}
