@@ -29,7 +29,7 @@ const SENDERS_MAX = 1024
  * The version of what replicas say to each other. Each says its own with all that it sends, and is answered
  * in that of the older one: 1 knows no `UNSURE`.
  */
-export const LINK = 2
+const LINK = 2
 
 /** What is sent, as far as it is signed. */
 interface Sent {
