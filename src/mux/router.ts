@@ -17,7 +17,7 @@ import type { Connection, ConnectionListener } from '../peers/connection.js'
 import type { ServerOptions } from '../peers/dial.js'
 import { compose, type RouterOptions, type RouterParts } from './compose.js'
 import { type RouterChange, reconfigure } from './reconfigure.js'
-import { type NamedBy, ROUTES } from './routes.js'
+import { askedName, type NamedBy, ROUTES } from './routes.js'
 
 export interface Load {
   readonly clients: number
@@ -165,9 +165,16 @@ export class Router implements ClientHandler, ConnectionListener {
 
   #route(call: Call): void {
     this.#parts.signIns.watch(call)
+    const { clients } = this.#parts
     const route = ROUTES.get(call.method)
-    if (route === undefined || !this.#parts.clients.mayUse(call, route)) {
-      call.end(failed(new Fault('unknown-method', `Method not found: ${call.method.slice(0, 128)}`)))
+    if (route === undefined || !clients.hasMethod(call.client, route)) {
+      call.end(failed(noMethod(call)))
+      return
+    }
+    if (!clients.mayUse(call, route)) {
+      // What a view leaves out is unknown in it, also where nothing of its kind is left.
+      const asked = this.catalog.viewFor(call.client) && askedName(call)
+      call.end(failed(asked === undefined ? noMethod(call) : unknown(asked)))
       return
     }
     switch (route.way) {
@@ -335,3 +342,8 @@ export class Router implements ClientHandler, ConnectionListener {
     }
   }
 }
+
+const noMethod = ({ method }: Call): Fault =>
+  new Fault('unknown-method', `Method not found: ${method.slice(0, 128)}`)
+
+const unknown = (asked: string): Fault => new Fault('invalid-params', `Unknown: ${asked.slice(0, 128)}`)

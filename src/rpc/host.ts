@@ -1,4 +1,5 @@
 import type { Clock } from '../kernel/async/clock.js'
+import type { Caller } from '../kernel/caller.js'
 import type { Fault } from '../kernel/faults.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
@@ -44,8 +45,11 @@ interface HttpRefusal {
   readonly body: string
 }
 
-/** Tells a client which scopes its request needs (RFC 6750 §3.1, `insufficient_scope`). */
-export type ScopeChallenge = (scopes: readonly string[]) => HttpRefusal | undefined
+/** Tells a caller which scopes its request needs where it came in (RFC 6750 §3.1, `insufficient_scope`). */
+export type ScopeChallenge = (scopes: readonly string[], caller: Caller) => HttpRefusal | undefined
+
+/** The same for one caller. */
+export type OwnChallenge = (scopes: readonly string[]) => HttpRefusal | undefined
 
 /** Why what was opened with a credential ends when that is taken back. */
 export const REVOKED = 'its credential is no longer good'

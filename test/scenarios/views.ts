@@ -70,9 +70,37 @@ t.test('a client of a view sees its part of all there is, and nothing else exist
   }
   t.equal((await web.request('prompts/get', { name: 'fig__greet' })).last.message.error?.code, -32602)
   const uri = 'memo+gh://one'
-  t.ok((await web.request('resources/read', { uri })).last.message.error)
-  t.ok((await web.request('resources/subscribe', { uri })).last.message.error)
+  for (const method of ['resources/read', 'resources/subscribe', 'resources/unsubscribe'])
+    t.equal((await web.request(method, { uri })).last.message.error?.code, -32602, method)
+  const ref = { type: 'ref/resource', uri }
+  const asked = await web.request('completion/complete', { ref, argument: { name: 'a', value: '' } })
+  t.equal(asked.last.message.error?.code, -32602)
 })
+
+t.test(
+  'what a view leaves out is unknown in it, not its method, also if nothing of its kind is left',
+  async t => {
+    const { url } = await start(t)
+    const reading = await join(`${url}/readonly`)
+    const prompt = await reading.request('prompts/get', { name: 'gh__greet' })
+    t.equal(prompt.last.message.error?.code, -32602)
+    const ref = { type: 'ref/prompt', name: 'gh__greet' }
+    const asked = await reading.request('completion/complete', { ref, argument: { name: 'a', value: '' } })
+    t.equal(asked.last.message.error?.code, -32602)
+    const body = modern(1, 'resources/read', { uri: 'memo+gh://one' })
+    const answer = await fetch(`${url}/web`, {
+      method: 'POST',
+      headers: {
+        accept: 'application/json, text/event-stream',
+        'content-type': 'application/json',
+        ...mirrored(body),
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', ...body }),
+    })
+    t.match(await answer.text(), /"code":-32602/)
+    t.equal((await reading.request('tools/nothing')).last.message.error?.code, -32601)
+  },
+)
 
 t.test('a view can go by annotations, names of servers and names of tools', async t => {
   const { url } = await start(t)

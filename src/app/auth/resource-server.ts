@@ -3,6 +3,7 @@ import type { RequestHandler } from 'express'
 import type { Refusal } from '../../auth/resource-server/challenge.js'
 import { AccessGate } from '../../auth/resource-server/gate.js'
 import { ProtectedResource } from '../../auth/resource-server/protected-resource.js'
+import { View } from '../../catalog/views/view.js'
 import type { AuthConfig, ProxyConfig } from '../../config/types.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { type Caller, LOCAL } from '../../kernel/caller.js'
@@ -71,7 +72,7 @@ export const createResourceServer = async (
   const resource = new ProtectedResource({
     origin,
     issuers: [...(auth.embedded === undefined ? [] : [origin]), ...auth.issuers.map(({ issuer }) => issuer)],
-    scopes: () => scopesOf(config(), auth),
+    scopes: view => scopesOf(config(), auth, view),
     views: () => viewsOf(config()),
   })
   const authServer = await createOwnServer(origin, { ...context, auth: rules, paths: () => resource.paths })
@@ -161,7 +162,14 @@ const viewsOf = ({ views }: ProxyConfig): readonly string[] => [
   ...new Set(['default', ...views.map(({ name }) => name)]),
 ]
 
-/** The base scope, and those without which servers are not there. */
-const scopesOf = ({ servers }: ProxyConfig, { baseScope }: AuthConfig): readonly string[] => [
-  ...new Set([baseScope, ...servers.flatMap(({ access }) => access.see)]),
-]
+/** The base scope, and those without which a view, and servers in it, are not there. */
+const scopesOf = (
+  { servers, views }: ProxyConfig,
+  { baseScope }: AuthConfig,
+  name = 'default',
+): readonly string[] => {
+  const rules = views.find(view => view.name === name)
+  const view = rules && new View(rules)
+  const shown = servers.filter(server => view?.hasServer(server) !== false)
+  return [...new Set([baseScope, ...(rules?.scopes ?? []), ...shown.flatMap(({ access }) => access.see)])]
+}

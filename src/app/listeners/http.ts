@@ -83,8 +83,8 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
   const { onRefused, bounds, refused, log, clock } = context
   const joined = await context.join?.()
   const { entry, principalAt, opened, resourceServer } = createCallers(listen, context)
-  const { http, sse, ws } = createListeners(listen, { ...context, joined }, scopes =>
-    resourceServer()?.insufficientScope(MCP_PATH, scopes),
+  const { http, sse, ws } = createListeners(listen, { ...context, joined }, (scopes, { view }) =>
+    resourceServer()?.insufficientScope(view === undefined ? MCP_PATH : `${MCP_PATH}/${view}`, scopes),
   )
   const { links } = context.connect
   let origin = ''

@@ -187,7 +187,7 @@ export class AccessGate {
     const { resource } = this.#options
     const metadata = resource.metadataUrl(path)
     // Without an authorization server there is nobody to ask for scopes.
-    const scopes = metadata === undefined ? [] : resource.scopes
+    const scopes = metadata === undefined ? [] : resource.scopesAt(path)
     return refuse(status, { scopes, metadata, ...words })
   }
 }

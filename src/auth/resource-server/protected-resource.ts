@@ -12,8 +12,8 @@ export interface ProtectedResourceOptions {
   readonly origin: string
   /** The issuers whose tokens are accepted. */
   readonly issuers: readonly string[]
-  /** The scopes with which most can be done; they may change at any time. */
-  readonly scopes: () => readonly string[]
+  /** The scopes with which most can be done, of a view or of all there is; they may change at any time. */
+  readonly scopes: (view: string | undefined) => readonly string[]
   /** The names of the views, each of which is another endpoint. */
   readonly views: () => readonly string[]
 }
@@ -26,8 +26,9 @@ export class ProtectedResource {
     this.#options = options
   }
 
-  get scopes(): readonly string[] {
-    return this.#options.scopes()
+  /** What the endpoint at a path is of most use with. */
+  scopesAt(path: string): readonly string[] {
+    return this.#options.scopes(this.#place(path).view)
   }
 
   /**
@@ -61,14 +62,14 @@ export class ProtectedResource {
 
   /** The text of the metadata at a path of ours (RFC 9728 §3.1); undefined if there is none. */
   document(path: string): string | undefined {
-    const { origin, issuers, scopes } = this.#options
+    const { origin, issuers } = this.#options
     if (!path.startsWith(METADATA)) return undefined
     const endpoint = path === METADATA ? '/mcp' : path.slice(METADATA.length)
     if (issuers.length === 0 || !this.paths.includes(endpoint)) return undefined
     return JSON.stringify({
       resource: origin + endpoint,
       authorization_servers: issuers,
-      scopes_supported: scopes(),
+      scopes_supported: this.scopesAt(endpoint),
       bearer_methods_supported: ['header'],
       resource_name: 'mcp-proxy',
     })

@@ -79,14 +79,17 @@ export class ClientRegistry {
     for (const list of LIST_NAMES) record.knows(list)
   }
 
-  /** Whether a client may use a method; registers a sessionless client with its first request. */
-  mayUse(viewer: Viewer, { needs, serverRequests }: Route): boolean {
-    const { client } = viewer
+  /** Whether there is such a method for a client; registers a sessionless client with its first request. */
+  hasMethod(client: Client, { serverRequests }: Route): boolean {
     if (serverRequests !== undefined && serverRequests !== client.serverRequests) return false
     if (client.serverRequests === 'returned') this.add(client)
-    const announced = this.#byClient.get(client)?.announced
-    if (client.serverRequests === 'pushed' && announced === undefined) return false
-    if (needs === undefined || announced?.[needs]) return true
+    return client.serverRequests === 'returned' || this.#byClient.get(client)?.announced !== undefined
+  }
+
+  /** Whether what a method of a client needs was announced to it, or is there now. */
+  mayUse(viewer: Viewer, { needs }: Route): boolean {
+    const { client } = viewer
+    if (needs === undefined || this.#byClient.get(client)?.announced?.[needs]) return true
     const { capabilities, isComplete } = this.#catalog.offer(viewer)
     // A server that has not been reached yet may have it, so it is asked; sessions were told when they came.
     return (!isComplete && client.serverRequests === 'returned') || Boolean(capabilities[needs])

@@ -3,7 +3,7 @@ import type { JsonText } from '../../kernel/json/text.js'
 import { ownErrorText } from '../../model/rpc-error.js'
 import type { HttpResponder } from '../../wire/http.js'
 import { encodeError } from '../../wire/jsonrpc.js'
-import type { ScopeChallenge } from '../host.js'
+import type { OwnChallenge } from '../host.js'
 
 interface RefusalDetails {
   readonly code?: number
@@ -34,7 +34,7 @@ export const statusOfFull = (
 export const refuseForScopes = (
   responder: HttpResponder,
   why: Fault | undefined,
-  challenge: ScopeChallenge | undefined,
+  challenge: OwnChallenge | undefined,
   headers?: Readonly<Record<string, string>>,
 ): boolean => {
   const scope = why?.code === 'forbidden' ? why.data?.['scope'] : undefined

@@ -1,12 +1,15 @@
 import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { hello, mirrored, modern } from '../../support/era/codec.js'
 import { until } from '../../support/processes.js'
-import { type Authorized, startAuthorized } from '../../support/proxy/authorized.js'
+import { type Authorized, JSON_HEADERS, startAuthorized } from '../../support/proxy/authorized.js'
+import { tiny } from '../../support/proxy/start.js'
 import { FakeIssuer, json } from '../../support/server/fake-issuer.js'
 
 const PUBLIC = 'https://p.test'
 const MCP = `${PUBLIC}/mcp`
 const JWKS = '/jwks'
+const METADATA = '/.well-known/oauth-protected-resource'
 
 interface Rig extends Authorized {
   readonly issuer: FakeIssuer
@@ -302,4 +305,79 @@ t.test('AU-29: other kinds of keys', async t => {
   t.match(await initialize(`${part({ alg: 'RS256', kid: 'weak' })}.${part({ iss: issuer.issuer })}.x`), {
     status: 401,
   })
+})
+
+const AT_VIEWS = {
+  mcpServers: {
+    gh: { ...tiny(), access: { see: ['github'], call: { echo: ['github:write'] } } },
+    fig: { ...tiny(), access: { see: ['figma'] } },
+  },
+  views: { web: { servers: ['gh'], scopes: ['web'] } },
+}
+
+t.test(
+  'AU-12, AU-20, AU-30: each view is an endpoint of its own, with its own tokens and scopes',
+  async t => {
+    const { ask, issuer } = await start(t, {}, {}, AT_VIEWS)
+    const initialize = async (path: string, aud: string) => {
+      const headers = {
+        ...JSON_HEADERS,
+        authorization: `Bearer ${await issuer.sign(aud, { claims: { scope: 'mcp web' } })}`,
+      }
+      const body = JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'initialize',
+        params: hello('2025-11-25'),
+      })
+      return await ask(path, { method: 'POST', headers, body })
+    }
+    const refused = await initialize('/mcp/web', MCP)
+    t.equal(refused.status, 401, 'for the endpoint of everybody')
+    const challenge = String(refused.headers['www-authenticate'])
+    t.match(challenge, `resource_metadata="${PUBLIC}/.well-known/oauth-protected-resource/mcp/web"`)
+    t.match(challenge, 'scope="mcp web github"')
+    for (const [path, aud] of [
+      ['/mcp/web', `${MCP}/web`],
+      ['/mcp/web', `${PUBLIC}/ws/web`],
+      ['/mcp/web', PUBLIC],
+      ['/mcp', PUBLIC],
+    ] as const)
+      t.match(await initialize(path, aud), { status: 200 }, `${aud} at ${path}`)
+    const documents = [`${METADATA}/mcp/web`, `${METADATA}/mcp`].map(async path => {
+      const { resource, scopes_supported } = JSON.parse((await ask(path)).text)
+      return [resource, scopes_supported]
+    })
+    t.strictSame(await Promise.all(documents), [
+      [`${MCP}/web`, ['mcp', 'web', 'github']],
+      [MCP, ['mcp', 'github', 'figma']],
+    ])
+  },
+)
+
+t.test('AU-23: whoever lacks a scope in a view is led to a token for that view', async t => {
+  const { ask, issuer } = await start(t, {}, {}, AT_VIEWS)
+  const token = await issuer.sign(`${MCP}/web`, { claims: { scope: 'mcp web github' } })
+  const post = (body: object, more: object = {}) =>
+    ask('/mcp/web', {
+      method: 'POST',
+      headers: { ...JSON_HEADERS, authorization: `Bearer ${token}`, ...more },
+      body: JSON.stringify(body),
+    })
+  const params = hello('2025-03-26')
+  const greeting = await post({ jsonrpc: '2.0', id: 0, method: 'initialize', params })
+  const session = { 'mcp-session-id': String(greeting.headers['mcp-session-id']) }
+  await post({ jsonrpc: '2.0', method: 'notifications/initialized' }, session)
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'gh__echo', arguments: {} } }
+  const modernCall = modern(2, 'tools/call', call.params)
+  for (const [body, headers] of [
+    [call, session],
+    [[call, { ...call, id: 2 }], session],
+    [{ jsonrpc: '2.0', ...modernCall }, mirrored(modernCall)],
+  ] as const) {
+    const refused = await post(body, headers)
+    t.equal(refused.status, 403)
+    const challenge = String(refused.headers['www-authenticate'])
+    t.match(challenge, `resource_metadata="${PUBLIC}${METADATA}/mcp/web", scope="github:write"`)
+  }
 })

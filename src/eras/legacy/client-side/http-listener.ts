@@ -193,7 +193,7 @@ export class LegacyHttpListener implements SessionHost {
     const { handler, challenge } = this.#options
     const lacking = await handler.lackingScopes({ client: session.uplink, caller }, calls)
     const why = lacking.length === 0 ? undefined : insufficientScope(lacking)
-    if (refuseForScopes(exchange.responder, why, challenge)) return
+    if (refuseForScopes(exchange.responder, why, scopes => challenge?.(scopes, caller))) return
     session.uplink.sentBy(caller)
     this.#run(items, session, exchange)
   }

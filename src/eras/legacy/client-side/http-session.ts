@@ -103,7 +103,7 @@ export class HttpSession implements Outlet {
       bounds: this.#bounds,
       clock: options.clock,
       log: options.log,
-      challenge: options.challenge,
+      challenge: scopes => options.challenge?.(scopes, this.#listening),
       isPrimed: () => this.uplink.revision >= PRIMED_SINCE,
       live,
     }

@@ -5,7 +5,7 @@ import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Link, LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { Arrival } from '../../../model/links.js'
-import type { ReplyStream, ScopeChallenge } from '../../../rpc/host.js'
+import type { OwnChallenge, ReplyStream } from '../../../rpc/host.js'
 import { refuseForScopes, statusOfFull } from '../../../rpc/http/errors.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder, HttpStream } from '../../../wire/http.js'
@@ -23,7 +23,7 @@ export interface StreamContext {
   readonly clock: Clock
   readonly log: Logger
   readonly bounds: LimitCounters
-  readonly challenge: ScopeChallenge | undefined
+  readonly challenge: OwnChallenge | undefined
   /**
    * Whether streams begin with a priming event, whose empty data breaks SDK clients older than 2025-11-25.
    */

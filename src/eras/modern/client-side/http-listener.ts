@@ -1,8 +1,8 @@
-import type { RenewCaller } from '../../../kernel/caller.js'
+import type { Caller, RenewCaller } from '../../../kernel/caller.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { type Link, LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
-import type { ListenerOptions, ScopeChallenge } from '../../../rpc/host.js'
+import type { ListenerOptions, OwnChallenge, ScopeChallenge } from '../../../rpc/host.js'
 import { refuse, refuseForScopes } from '../../../rpc/http/errors.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
 import type { AcceptedTypes, HttpExchange, HttpResponder, HttpStream } from '../../../wire/http.js'
@@ -58,7 +58,7 @@ export class ModernHttpListener {
     }
     this.#exchanges += 1
     const key = String(this.#exchanges)
-    const replies = new HttpAnswer(responder, form, this.#answers)
+    const replies = new HttpAnswer(responder, form, this.#answers, caller)
     this.#uplink.receive(message, { caller, replies, key, arrival: request })
     responder.onGone(() => this.#uplink.find(key)?.cancel('the client closed the stream'))
   }
@@ -102,16 +102,18 @@ export class HttpAnswer implements Replies {
   readonly #responder: HttpResponder
   readonly #form: AnswerForm
   readonly #context: AnswerContext
+  readonly #caller: Caller
   readonly #link: Link<HttpAnswer>
   #out: HttpStream | undefined
   /** Whether the client has waited since the last keep-alive. */
   #hasWaited = false
   #isOver = false
 
-  constructor(responder: HttpResponder, form: AnswerForm, context: AnswerContext) {
+  constructor(responder: HttpResponder, form: AnswerForm, context: AnswerContext, caller: Caller) {
     this.#responder = responder
     this.#form = form
     this.#context = context
+    this.#caller = caller
     this.#link = context.open.add(this)
     responder.onGone(() => this.#close())
   }
@@ -125,7 +127,8 @@ export class HttpAnswer implements Replies {
 
   end(frame: OutgoingMessage | undefined, { status, headers, why }: Ending): void {
     if (this.#isOver) return
-    if (this.#out === undefined && refuseForScopes(this.#responder, why, this.#context.challenge)) {
+    const challenge: OwnChallenge = scopes => this.#context.challenge?.(scopes, this.#caller)
+    if (this.#out === undefined && refuseForScopes(this.#responder, why, challenge)) {
       this.#close()
       return
     }

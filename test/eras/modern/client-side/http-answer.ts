@@ -1,5 +1,6 @@
 import t from 'tap'
 import { HttpAnswer } from '../../../../src/eras/modern/client-side/http-listener.js'
+import { LOCAL } from '../../../../src/kernel/caller.js'
 import { LinkedList } from '../../../../src/kernel/linked-list.js'
 import { boundsOf } from '../../../support/values.js'
 import { recordedLog } from '../../../support/wire/channel-pair.js'
@@ -17,7 +18,7 @@ const start = (form: 'json' | 'json-first' | 'stream') => {
     responder,
     open,
     lines,
-    answer: new HttpAnswer(responder, form, { log, open, bounds: boundsOf(), challenge: undefined }),
+    answer: new HttpAnswer(responder, form, { log, open, bounds: boundsOf(), challenge: undefined }, LOCAL),
   }
 }
 
