@@ -69,8 +69,8 @@ const listOf = async (url, session) =>
 const verdict = (value, limit) => (value <= limit ? 'ok' : 'MISSED')
 
 /** How long a proxy that was just started takes for its first session, and for the list that it shows it. */
-const firstOf = async program => {
-  const url = `${program.found}/search`
+const firstOf = async (program, view) => {
+  const url = `${program.found}/${view}`
   let session
   const openMs = await msOf(async () => {
     session = await open(url, 'cursor')
@@ -81,12 +81,16 @@ const firstOf = async program => {
 
 const starts = { few: proxyOf(SERVERS), many: proxyOf(10_000) }
 const states = { few: freshFolder(), many: freshFolder() }
-for (const isKnown of [false, true]) {
+for (const [view, isKnown] of [
+  ['search', false],
+  ['search', true],
+  ['auto', true],
+]) {
   const times = { few: [], many: [] }
   for (let n = 0; n < FRESH; n += 1) {
     for (const [name, begin] of Object.entries(starts)) {
       const program = await begin(isKnown ? states[name] : freshFolder())
-      times[name].push(await firstOf(program))
+      times[name].push(await firstOf(program, view))
       await program.end()
     }
   }
@@ -96,7 +100,7 @@ for (const isKnown of [false, true]) {
   }))
   const ratio = many.listMs / few.listMs
   console.log(
-    `very first tools/list, servers ${isKnown ? 'known' : 'never met'}: 10 tools ${show(few.listMs)} ms, ` +
+    `very first tools/list, ${view}, servers ${isKnown ? 'known' : 'never met'}: 10 tools ${show(few.listMs)} ms, ` +
       `10,000 tools ${show(many.listMs)} ms, ratio ${show(ratio)}, limit ${LIMITS.list}: ${verdict(ratio, LIMITS.list)}; ` +
       `before it initialize ${show(few.openMs)} and ${show(many.openMs)} ms`,
   )

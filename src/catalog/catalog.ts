@@ -133,7 +133,7 @@ export class Catalog {
 
   /** Equal for lists that look the same to their client. */
   version(viewer: Viewer, list: ListName): string {
-    return this.#clientViews.shownList(viewer, list).version
+    return this.#clientViews.version(viewer, list)
   }
 
   /** Whether the name of a tool is ours, and no server's tool is shown under it. */

@@ -53,6 +53,8 @@ export const UNCHANGED: Exposure = {
 
 /** A server's tool rules, compiled. */
 export interface ToolFilter {
+  /** Whether it lets every tool through. */
+  readonly isOpen: boolean
   /** Whether a tool of this name (the server's own) is exposed and may be called. */
   isAllowed(name: string): boolean
   renamed(name: string): string
@@ -65,6 +67,7 @@ export const createToolFilter = (rules: ToolRules): ToolFilter => {
   const renames = new Map(Object.entries(rules.rename))
   const overrides = new Map(Object.entries(rules.override))
   return {
+    isOpen: rules.allow === undefined && rules.deny.length === 0,
     isAllowed: name => isListed(name) && !isDenied(name),
     renamed: name => renames.get(name) ?? name,
     overridden: (name, tool) => {

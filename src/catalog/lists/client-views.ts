@@ -20,8 +20,8 @@ import type { Choice, Exposing } from '../views/exposing.js'
 import type { View } from '../views/view.js'
 import type { ConnectionLists, ListState } from './connection-lists.js'
 import { Interned } from './interned.js'
-import { digestOf, type Listed } from './listed.js'
-import { type Merged, MergedList, mergeParts, type Part } from './merge.js'
+import type { Listed } from './listed.js'
+import { MergedList, mergeKey, partsOf } from './merge.js'
 import { cutPage } from './page.js'
 import { type CachedProfile, offers, type ProfileCache } from './profile-cache.js'
 import type { ServerView } from './server-view.js'
@@ -199,7 +199,7 @@ export class ClientViews {
       const list = this.mergedList(viewer, 'tools')
       const tokens = (): number =>
         [...list.merged.byExposed.values()].reduce((sum, { text }) => sum + tokensOfTool(text), 0)
-      return { version: list.version, tools: list.size, tokens }
+      return { version: list.key, tools: list.size, tokens }
     })
   }
 
@@ -250,6 +250,13 @@ export class ClientViews {
     return merged
   }
 
+  /** See `Catalog.version`. What a client is shown that has chosen nothing yet is not looked at. */
+  version(viewer: Viewer, list: ListName): string {
+    const { exposing } = this.#context
+    const isOpen = list === 'tools' && exposing !== undefined && exposing.known(viewer.client) === undefined
+    return isOpen ? this.mergedList(viewer, list).key : this.shownList(viewer, list).version
+  }
+
   /** A list as a client is given it: the merged one, or what it searches that with. */
   shownList(viewer: Viewer, list: ListName): ShownList {
     const choice = list === 'tools' ? this.#context.exposing?.known(viewer.client) : undefined
@@ -266,29 +273,14 @@ export class ClientViews {
   }
 
   #merge(client: Client, { servers, view: ofClient }: ClientView, list: ListName): MergedList {
-    const { log } = this.#context
-    const isReserved = this.#isReserved(list)
-    const parts: Part[] = []
-    const digests: string[] = []
-    let key: string = list
-    if (ofClient !== undefined) {
-      key += ` of ${ofClient.id}`
-      digests.push(`view ${ofClient.id}`)
-    }
-    for (const [server, view] of servers) {
-      const listed = this.listed(server, client, list) ?? this.#inPlace(server, list)
-      parts.push({ index: server.index, alias: server.options.alias, items: listed?.items ?? [] })
-      key += ` ${view.id} ${server.index} ${listed?.digest}`
-      // A name without prefix is free only where it does not begin with the alias of a server.
-      if (!view.exposure.prefix) digests.push(...[...servers.keys()].map(({ options }) => options.alias))
-      if (listed !== undefined && listed.items.length > 0) digests.push(listed.digest)
-    }
-    const merge = (): Merged => {
-      const merged = mergeParts(list, parts, log, isReserved)
-      return ofClient === undefined ? merged : ofClient.filter(list, merged)
-    }
-    const size = ofClient === undefined ? parts.reduce((sum, { items }) => sum + items.length, 0) : undefined
-    return this.#merged.get(key, () => new MergedList(digestOf(digests), merge, size))
+    const sources = [...servers].map(([server, view]) => ({
+      server,
+      view,
+      listed: this.listed(server, client, list) ?? this.#inPlace(server, list),
+    }))
+    const key = mergeKey(list, sources, ofClient)
+    const how = { view: ofClient, log: this.#context.log, isReserved: this.#isReserved(list) }
+    return this.#merged.get(key, () => new MergedList(key, partsOf(list, sources, how)))
   }
 
   #isReserved(list: ListName): ((name: string) => boolean) | undefined {

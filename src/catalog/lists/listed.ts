@@ -15,6 +15,10 @@ export interface Item {
 
 /** One list of one server, as sent and as shown; connections on which it is the same share it. */
 export interface Listed {
+  /** Equal for lists of one server that were sent the same. */
+  readonly key: string
+  /** The most items that are shown; told without looking at them where nothing is filtered. */
+  readonly most: number
   readonly raw: readonly JsonText[]
   readonly items: readonly Item[]
   /** How many items of the server clients do not see, and why. */
@@ -40,7 +44,10 @@ export const isSame = (before: readonly JsonText[], after: readonly JsonText[]):
  * A list that is shown by `show` once somebody looks at it: servers are met, and clients who search tools
  * are given their list, without that.
  */
-export const listedOf = (raw: readonly JsonText[], show: () => Pick<Listed, 'items' | 'leftOut'>): Listed => {
+export const listedOf = (
+  { key, raw, isFiltered }: Pick<Listed, 'key' | 'raw'> & { readonly isFiltered: boolean },
+  show: () => Pick<Listed, 'items' | 'leftOut'>,
+): Listed => {
   let shown: ReturnType<typeof show> | undefined
   let digest: string | undefined
   const made = () => {
@@ -48,7 +55,11 @@ export const listedOf = (raw: readonly JsonText[], show: () => Pick<Listed, 'ite
     return shown
   }
   return {
+    key,
     raw,
+    get most() {
+      return isFiltered ? made().items.length : raw.length
+    },
     get items() {
       return made().items
     },

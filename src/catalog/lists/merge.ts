@@ -1,8 +1,9 @@
 import type { Logger } from '../../kernel/logger.js'
 import type { ListName } from '../../model/listing.js'
+import type { Server } from '../../peers/server.js'
 import { exposedName } from '../names/names.js'
 import { rewriteItem } from '../names/rewrite.js'
-import type { Item } from './listed.js'
+import { digestOf, type Item, type Listed } from './listed.js'
 import type { Paged } from './page.js'
 
 /** One server's part of a merged list; `index` is the place of the server. */
@@ -17,27 +18,45 @@ export interface Merged extends Paged {
   readonly byExposed: ReadonlyMap<string, Item>
 }
 
+/** A list of more items is too long for any client, whatever is left of it. */
+const EXACT_MAX = 500
+
+/** What a merged list is made of, once somebody looks at it. */
+interface MergedParts {
+  readonly version: () => string
+  readonly merge: () => Merged
+  /** The most items there are; undefined if only merging tells. */
+  readonly most: () => number | undefined
+}
+
 /** A list over all servers, shared by all clients who see the same of each. */
 export class MergedList {
-  /** Equal for lists that look the same. */
-  readonly version: string
-  readonly #merge: () => Merged
-  readonly #size: number | undefined
+  /** Equal for lists that are made of the same. */
+  readonly key: string
+  readonly #parts: MergedParts
+  #version: string | undefined
   #merged: Merged | undefined
 
-  /** `size`: how many items there are, if that is known without merging. */
-  constructor(version: string, merge: () => Merged, size: number | undefined) {
-    this.version = version
-    this.#merge = merge
-    this.#size = size
+  /** None of its parts is looked at before somebody asks for more than its key. */
+  constructor(key: string, parts: MergedParts) {
+    this.key = key
+    this.#parts = parts
   }
 
+  /** Equal for lists that look the same. */
+  get version(): string {
+    this.#version ??= this.#parts.version()
+    return this.#version
+  }
+
+  /** How many items there are; if there are very many, at most so many. */
   get size(): number {
-    return this.#size ?? this.merged.byExposed.size
+    const most = this.#parts.most()
+    return most !== undefined && most > EXACT_MAX ? most : this.merged.byExposed.size
   }
 
   get merged(): Merged {
-    this.#merged ??= this.#merge()
+    this.#merged ??= this.#parts.merge()
     return this.#merged
   }
 
@@ -45,6 +64,62 @@ export class MergedList {
     return this.merged
   }
 }
+
+/** What a merged list is made of: the list of one server, as far as it is known. */
+interface Source {
+  readonly server: Server
+  /** How clients see it (`ServerView`). */
+  readonly view: { readonly id: number; readonly exposure: { readonly prefix: boolean } }
+  readonly listed: Listed | undefined
+}
+
+/** A view (`View`), as far as lists are concerned. */
+interface ViewFilter {
+  readonly id: number
+  readonly hasAllTools: boolean
+  filter(list: ListName, merged: Merged): Merged
+}
+
+/** What becomes of them, beside being merged. */
+interface Merging {
+  readonly view: ViewFilter | undefined
+  readonly log: Logger
+  readonly isReserved: ((name: string) => boolean) | undefined
+}
+
+/** The key of a list that is merged of these, for clients of a view. */
+export const mergeKey = (list: ListName, sources: readonly Source[], view: ViewFilter | undefined): string =>
+  [
+    `${list} ${view?.id}`,
+    ...sources.map(({ server, view, listed }) => `${view.id} ${server.index} ${listed?.key}`),
+  ].join(', ')
+
+export const partsOf = (
+  list: ListName,
+  sources: readonly Source[],
+  { view, log, isReserved }: Merging,
+): MergedParts => ({
+  version() {
+    const aliases = sources.map(({ server: { options } }) => options.alias)
+    const digests = sources.flatMap(({ view: { exposure }, listed }) => [
+      // A name without prefix is free only where it does not begin with the alias of a server.
+      ...(exposure.prefix ? [] : aliases),
+      ...(listed === undefined || listed.items.length === 0 ? [] : [listed.digest]),
+    ])
+    return digestOf([...(view === undefined ? [] : [`view ${view.id}`]), ...digests])
+  },
+  merge() {
+    const parts = sources.map(({ server: { index, options }, listed }): Part => {
+      return { index, alias: options.alias, items: listed?.items ?? [] }
+    })
+    const merged = mergeParts(list, parts, log, isReserved)
+    return view === undefined ? merged : view.filter(list, merged)
+  },
+  most: () =>
+    view?.hasAllTools === false
+      ? undefined
+      : sources.reduce((sum, { listed }) => sum + (listed?.most ?? 0), 0),
+})
 
 /**
  * Merges parts. A name that is taken or reserved, or begins with the alias of another server, gets its own

@@ -79,7 +79,9 @@ export class ServerView {
 
   /** A list as clients see it; the same reference for the same list. */
   show(list: ListName, raw: readonly JsonText[]): Listed {
-    return this.#shown.get(`${list} ${digestOf(raw)}`, () => listedOf(raw, () => this.#items(list, raw)))
+    const key = `${list} ${digestOf(raw)}`
+    const isFiltered = list === 'tools' && !this.tools.isOpen
+    return this.#shown.get(key, () => listedOf({ key, raw, isFiltered }, () => this.#items(list, raw)))
   }
 
   #items(list: ListName, raw: readonly JsonText[]): Pick<Listed, 'items' | 'leftOut'> {

@@ -26,11 +26,14 @@ export const signInTool = (server: Server): Listed => {
     annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: true },
   })
   const item = { server, own: OWN, exposed, text, hasOutputSchema: false, isOurs: true }
+  const digest = digestOf([text])
   return {
+    key: digest,
+    most: 1,
     raw: [],
     leftOut: { filter: 0, broken: 0, twice: 0 },
     items: [item],
-    digest: digestOf([text]),
+    digest,
     bytes: bytesOf([text]),
   }
 }

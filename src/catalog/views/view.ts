@@ -64,6 +64,12 @@ export class View {
     return scopes === undefined || this.rules.scopes.every(scope => scopes.has(scope))
   }
 
+  /** Whether it has every tool of its servers. */
+  get hasAllTools(): boolean {
+    const { allow, deny } = this.rules.tools
+    return allow === undefined && deny.length === 0 && this.#annotations.length === 0
+  }
+
   hasServer({ name, tags }: Tagged): boolean {
     const { servers, tags: wanted } = this.rules
     if (servers === undefined && wanted === undefined) return true
@@ -83,7 +89,7 @@ export class View {
   /** The part of a merged list of its servers that its clients see. */
   filter(list: ListName, merged: Merged): Merged {
     if (!this.hasList(list)) return { parts: [], byExposed: new Map(), pages: new Map() }
-    if (list !== 'tools') return merged
+    if (list !== 'tools' || this.hasAllTools) return merged
     const parts = merged.parts.map(part => this.#part(part))
     const byExposed = new Map(parts.flatMap(({ items }) => items.map(item => [item.exposed, item] as const)))
     return { parts, byExposed, pages: new Map() }

@@ -81,22 +81,27 @@ t.test('a client in search mode lists five tools, whatever servers do', async t 
   t.same(await (await world.client()).list('tools/list'), OWN)
 })
 
-t.test('what servers list is not looked at before somebody searches it', async t => {
-  const noted: unknown[] = []
-  const log = { ...silentLogger, warn: (...words: unknown[]) => void noted.push(words) }
-  const world = new World(
-    { mail: { tools: [...(MAIL.tools ?? []), tool('send_mail')] } },
-    { exposing: SEARCH, log },
-  )
-  const client = await world.client()
-  t.same(await client.list('tools/list'), OWN)
-  await world.pass(500, 10)
-  t.equal(world.server('mail').got('tools/list').length, 1, 'it was read')
-  t.same(await client.list('tools/list'), OWN)
-  t.same(noted, [])
-  t.match(await callOwn(client, 'find_tools', { query: 'send mail' }), { text: /^1 of 1 tools/ })
-  t.match(JSON.stringify(noted), /its name is repeated/)
-})
+/** More than any client takes. */
+const VERY_MANY = Array.from({ length: 600 }, (_, at) => tool(`tool${at}`))
+
+for (const mode of ['search', 'auto'] as const) {
+  t.test(`what servers list is not looked at before somebody searches it (${mode})`, async t => {
+    const noted: unknown[] = []
+    const log = { ...silentLogger, warn: (...words: unknown[]) => void noted.push(words) }
+    const world = new World(
+      { mail: { tools: [...(MAIL.tools ?? []), tool('send_mail'), ...VERY_MANY] } },
+      { exposing: { expose: { mode } }, log },
+    )
+    const client = await world.client()
+    t.same(await client.list('tools/list'), OWN)
+    await world.pass(500, 10)
+    t.equal(world.server('mail').got('tools/list').length, 1, 'it was read')
+    t.same(await client.list('tools/list'), OWN)
+    t.same(noted, [])
+    t.match(await callOwn(client, 'find_tools', { query: 'send mail' }), { text: /^5 of 601 tools/ })
+    t.match(JSON.stringify(noted), /its name is repeated/)
+  })
+}
 
 t.test('however many servers there are, the list stays within 700 tokens', async t => {
   const names = Array.from({ length: 300 }, (_, at) => `some-rather-long-name-of-a-server-${at}`)
