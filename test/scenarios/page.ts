@@ -139,7 +139,7 @@ t.test('the page, in a browser', { skip: lacksBrowser, timeout: 300_000 }, async
 
   await t.test('keys alone lead everywhere', async t => {
     await page.keyboard.press('2')
-    await see(page, 'hostile')
+    await page.locator('main[aria-label="Servers"]').getByText('hostile').first().waitFor()
     await tabTo(page, '.body a')
     await page.keyboard.press('ArrowDown')
     await page.waitForFunction("document.activeElement.textContent === 'mortal'")
@@ -158,7 +158,7 @@ t.test('the page, in a browser', { skip: lacksBrowser, timeout: 300_000 }, async
     `)
     await page.waitForURL(/#\/servers$/)
     await page.keyboard.press('3')
-    await page.locator('#filter').waitFor()
+    await page.locator('main[aria-label="Tools"] #filter').waitFor()
     await page.keyboard.press('/')
     await page.keyboard.type('raw__ec')
     await page.getByRole('link', { name: 'raw__echo' }).waitFor()
