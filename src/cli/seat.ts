@@ -88,12 +88,25 @@ interface Opening {
 
 /** Opens the private socket of a proxy. Rejects only where that is the only way in. */
 export const openPlace = async (opening: Opening): Promise<Control | undefined> => {
-  const { seat, proxy, config, file, log, end } = opening
+  const { seat, proxy, config, log, end } = opening
+  try {
+    const control = await openSocket(opening)
+    if (seat !== undefined && seat.kept === undefined) await endWhenIdle(proxy, config.daemon.idleMs, end)
+    return control
+  } catch (thrown) {
+    if (seat?.isDaemon === true) throw thrown
+    log.warn({ err: thrown }, 'no private socket: this proxy cannot be asked or controlled')
+    return undefined
+  }
+}
+
+/** Who is served sees that the start is over: the lock is gone before the first client can connect. */
+const openSocket = async (opening: Opening): Promise<Control> => {
+  const { seat, proxy, file } = opening
   try {
     const { openControl } = await import('../app/control/control.js')
-    const place = seat?.place ?? ownPlace(proxy)
     const { isService, kept } = seat ?? { isService: false, kept: 'serve' }
-    const control = await openControl(place, {
+    return await openControl(seat?.place ?? ownPlace(proxy), {
       ...opening,
       file: seat && file,
       sessions: proxy.sessions,
@@ -109,12 +122,6 @@ export const openPlace = async (opening: Opening): Promise<Control | undefined> 
       kept,
       isService,
     })
-    if (kept === undefined) await endWhenIdle(proxy, config.daemon.idleMs, end)
-    return control
-  } catch (thrown) {
-    if (seat?.isDaemon === true) throw thrown
-    log.warn({ err: thrown }, 'no private socket: this proxy cannot be asked or controlled')
-    return undefined
   } finally {
     seat?.lock.release()
   }

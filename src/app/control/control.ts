@@ -95,10 +95,14 @@ export const openControl = async (place: Place, controlled: Controlled): Promise
   const api = new ControlApi(controlled, token, () => ownFiles.look())
   server.on('request', (request, response) => void api.answer(request, response))
   server.on('upgrade', (request, socket, head) => api.upgrade(request, socket, head))
-  const stop = await bindPath(server, place.socket)
-  server.on('error', thrown => controlled.log.error({ err: thrown }, 'the private socket reported an error'))
   const { file } = controlled
+  // Before the socket: once clients are served nothing of the start is left to do.
   const forget = file === undefined ? undefined : await keepFacts(place, file)
+  const stop = await bindPath(server, place.socket).catch((thrown: unknown) => {
+    forget?.()
+    throw thrown
+  })
+  server.on('error', thrown => controlled.log.error({ err: thrown }, 'the private socket reported an error'))
   const watch = watchPlace(place, {
     ...controlled,
     // Whoever is served in another way too, or was started by a person, does without.
