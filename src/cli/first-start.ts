@@ -1,7 +1,7 @@
 import { platform } from 'node:process'
 import type { ServerStatus } from '../app/status.js'
 import type { ProxyConfig, ServerConfig } from '../config/types.js'
-import { howToGet, SLOW_MS } from '../doctor/checks/servers.js'
+import { howToGet } from '../doctor/checks/servers.js'
 import { Fault } from '../kernel/faults.js'
 import { mask } from '../kernel/mask.js'
 import { type Problem, problem } from '../kernel/problems.js'
@@ -15,6 +15,8 @@ export interface Started {
   /** Undefined if it did not start. */
   readonly tools: number | undefined
   readonly ms: number | undefined
+  /** One that waits has not failed: a client brings what it needs. */
+  readonly state: 'ready' | 'waiting' | 'failed'
   /** With its number, and without secrets. */
   readonly problem: string | undefined
 }
@@ -23,18 +25,16 @@ export interface Started {
 export const startOnce = async (config: ProxyConfig): Promise<readonly Started[]> => {
   const beganMs = performance.now()
   let found: readonly Started[] = []
-  await inProcess(config, { level: 'silent' }, async session => {
+  await inProcess(config, { level: 'silent', isRemembered: true }, async session => {
     // Where no server answers there is no list; each says why for itself.
     await session.client.list('tools').catch(expectFault)
     const spentMs = performance.now() - beganMs
     found = session.status().map(status => resultOf(status, config.servers, spentMs))
     return { code: 0, show: () => undefined }
   })
-  for (const { name, tools, ms = 0, problem: words } of found) {
+  for (const { name, tools, ms = 0, state, problem: words } of found) {
     const good = `${count(tools ?? 0, 'tool')}, ${(ms / 1000).toFixed(1)} s`
-    say(`${mark(words === undefined)} ${name}  ${words ?? good}`)
-    if (ms >= SLOW_MS)
-      say(`  ${problemWords(problem('D032', { server: name, seconds: Math.round(ms / 1000) }))}`)
+    say(`${state === 'waiting' ? '!' : mark(words === undefined)} ${name}  ${words ?? good}`)
   }
   return found
 }
@@ -50,14 +50,16 @@ const resultOf = (status: ServerStatus, servers: readonly ServerConfig[], spentM
       name,
       tools: items?.tools ?? 0,
       ms: Math.max(0, Math.round(spentMs - stateMs)),
+      state,
       problem: undefined,
     }
   }
+  if (state === 'waiting') return { name, tools: undefined, ms: undefined, state, problem: status.why }
   const trouble = troubleOf(
     status,
     servers.find(each => each.name === name),
   )
-  return { name, tools: undefined, ms: undefined, problem: mask(problemWords(trouble)) }
+  return { name, tools: undefined, ms: undefined, state: 'failed', problem: mask(problemWords(trouble)) }
 }
 
 /** A problem as one line. */

@@ -11,6 +11,12 @@ export interface Session {
   readonly status: () => readonly ServerStatus[]
 }
 
+interface InProcessOptions {
+  readonly level: LogLevel
+  /** Whether the next proxy shows what the servers list now before it has reached them. */
+  readonly isRemembered?: boolean
+}
+
 interface Finding {
   readonly code: number
   /** Prints it; not called if a signal ended the work. */
@@ -30,7 +36,7 @@ const QUIET_MS = 500
  */
 export const inProcess = async (
   config: ProxyConfig,
-  options: LocalClientOptions & { readonly level: LogLevel },
+  options: LocalClientOptions & InProcessOptions,
   work: (session: Session) => Promise<Finding>,
 ): Promise<number> => {
   const [{ createProxy }, { createLogger }, { LocalClient }, { createShutdown, SIGNAL_CODES }] =
@@ -44,7 +50,8 @@ export const inProcess = async (
   const startupWaitMs = Math.max(...config.servers.map(({ timeouts }) => timeouts.connectMs))
   const listMs = Math.max(...config.servers.map(({ timeouts }) => timeouts.listMs))
   const patient: ProxyConfig = { ...config, startupWaitMs, pageSize: PAGE_SIZE }
-  const proxy = createProxy(patient, { log, listWaitMs: listMs })
+  const memory = options.isRemembered === true ? await ownMemory() : {}
+  const proxy = createProxy(patient, { log, listWaitMs: listMs, ...memory })
   let isOver = false
   const close = (): Promise<void> => {
     isOver = true
@@ -71,6 +78,11 @@ export const inProcess = async (
   starts.stop()
   if (failure !== undefined && code === EXIT.failure) throw failure.thrown
   return code
+}
+
+const ownMemory = async (): Promise<{ readonly stateDir: string }> => {
+  const { stateDir } = await import('../app/state/state-key.js')
+  return { stateDir: stateDir(process.env) }
 }
 
 /** Watches them start, shows on a terminal which are slow, and remembers why one that is retried failed. */

@@ -196,7 +196,7 @@ const checked = async (
   // The folder of the file, in which programs run, is not there before the first server is.
   const folder = existsSync(dirname(own.file.state.path)) ? {} : { cwd: homedir() }
   const tried = { ...folder, ...entry, prefix: false }
-  const text = JSON.stringify({ mcpServers: { [name]: tried }, knownServers: false })
+  const text = JSON.stringify({ mcpServers: { [name]: tried } })
   const env = { ...process.env, ...Object.fromEntries(given) }
   const { config, problems } = parseConfig(text, own.file.state.path, env)
   const [problem] = problems.filter(({ severity }) => severity === 'error')
@@ -206,7 +206,7 @@ const checked = async (
   addSecrets(secretsOf(config))
   let tools: string[] | undefined
   let why: string | undefined
-  const code = await inProcess(config, { level: 'silent' }, async session => {
+  const code = await inProcess(config, { level: 'silent', isRemembered: true }, async session => {
     const [server] = session.status()
     why = server?.why
     if (server?.state === 'ready') {

@@ -80,7 +80,7 @@ export const lookAtDocker = (
 const LAST_LINES = 5
 const LOGINS = new Set(['needs-auth', 'needs-client', 'auth-unreachable', 'insufficient-scope'])
 /** A start that takes longer may be too long for some clients. */
-export const SLOW_MS = 8000
+const SLOW_MS = 8000
 
 const isRemote = ({ transport }: Probe): boolean => transport !== 'stdio'
 const isRefused = ({ state, address }: Probe): boolean =>

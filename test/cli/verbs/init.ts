@@ -116,6 +116,17 @@ t.test('init takes what it is told to, and begins with nothing where there is no
   })
 })
 
+t.test('what needs a folder waits, and clients see at once what started before', async t => {
+  const { home, config } = homeOf(t)
+  const work = { ...tiny(), cwd: '${workspaceFolder}' }
+  mkdirSync(join(config, '..'), { recursive: true })
+  writeFileSync(config, JSON.stringify({ mcpServers: { work, slow: tiny('--slow', '300') } }))
+  const { err } = await runHere(t, 'init', '--yes', '--from', 'kiro', '--install', 'kiro')
+  t.match(err, /^! work {2}D033: no client works in a folder that is known; open a folder in one/m)
+  t.match(err, /^✓ slow {2}6 tools/m)
+  t.equal(readdirSync(join(home, 'state', 'mcp-proxy', 'known')).length, 1)
+})
+
 /** Types keys into the program on a terminal, all at once, and resolves with what it showed. */
 const typed = async (t: Test, keys: string) => {
   const command = [process.execPath, BIN, 'init'].map(word => `'${word}'`).join(' ')
