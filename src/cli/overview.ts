@@ -48,15 +48,18 @@ const beginning = async (): Promise<number> => {
   const found = await findServers(undefined)
   const parts = foundParts(found)
   const names = found.plan.servers.filter(({ entry }) => entry !== undefined)
+  const isBare = parts.length === 0
   print(
-    parts.length === 0
+    isBare
       ? 'mcp-proxy is not set up yet, and no client on this machine has servers.'
       : `mcp-proxy is not set up yet. Found: ${parts.join(', ')}, ${names.length} different.`,
   )
   // What npx runs is on nobody's PATH.
   const isCached = isInNpxCache(fileURLToPath(packageFile('package.json')))
   const program = isCached ? 'npx mcp-proxy-daemon' : 'mcp-proxy'
-  say(`\nNext:\n  ${program} init   puts one proxy in place of them; shows everything before it is written`)
+  const about = isBare ? 'writes a configuration to begin with' : 'puts one proxy in place of them'
+  say(`\nNext:\n  ${program} init   ${about}; shows everything before it is written`)
+  if (isBare) say(`  ${program} add NAME -- COMMAND   starts a server once, and adds it`)
   return EXIT.ok
 }
 

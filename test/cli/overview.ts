@@ -19,7 +19,7 @@ t.test('on a machine without anything the first thing to do is named', async t =
   const { code, out, err } = await captured(t, overview)
   t.equal(code, 0)
   t.match(out, /^mcp-proxy is not set up yet, and no client on this machine has servers\.$/m)
-  t.match(err, /Next:\n {2}mcp-proxy init /)
+  t.match(err, /Next:\n {2}mcp-proxy init {3}writes a configuration.*\n {2}mcp-proxy add NAME -- COMMAND /)
 })
 
 t.test('mcp-proxy alone says how things are, with a daemon and without, and what comes next', async t => {
