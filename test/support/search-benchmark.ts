@@ -51,10 +51,7 @@ export class SearchBenchmark {
     this.#servers = read('tools.json') as readonly BenchServer[]
     this.intents = read('questions.json') as readonly Intent[]
     this.names = this.#servers.flatMap(({ name, tools }) => tools.map(tool => `${name}/${tool.name}`))
-    this.#ranking = new ToolRanking(
-      this.#servers.map(({ name, tools }) => indexOf(tools, name)),
-      tool => this.names[tool] ?? '',
-    )
+    this.#ranking = new ToolRanking(indexesOf(this.#servers), tool => this.names[tool] ?? '')
   }
 
   recall(asked: readonly Intent[], wording: Wording, withAlso: boolean): Recall {
@@ -69,17 +66,14 @@ export class SearchBenchmark {
     return { first: share(place => place === 0), five: share(place => place >= 0) }
   }
 
-  /** Indexes of so many tools, by 40 servers: the tools there are, again and again. */
-  indexes(count: number): readonly ToolIndex[] {
+  /** Lists of so many tools, by 40 servers: the tools there are, again and again. */
+  lists(count: number): readonly BenchServer[] {
     return Array.from({ length: 40 }, (_, server) => {
       const tools = Array.from({ length: count / 40 }, (_, at) => {
         const { tools } = this.#servers[at % this.#servers.length] ?? { tools: [] }
         return tools[at % tools.length]
       })
-      return indexOf(
-        tools.flatMap(tool => tool ?? []),
-        `server${server}`,
-      )
+      return { name: `server${server}`, tools: tools.flatMap(tool => tool ?? []) }
     })
   }
 
@@ -90,6 +84,9 @@ export class SearchBenchmark {
       ranking.find({ query: plain, also: withAlso ? also : [], limit: 5 })
   }
 }
+
+export const indexesOf = (lists: readonly BenchServer[]): readonly ToolIndex[] =>
+  lists.map(({ name, tools }) => indexOf(tools, name))
 
 const indexOf = (tools: readonly BenchTool[], about: string): ToolIndex =>
   new ToolIndex(

@@ -47,55 +47,102 @@ interface Posting {
 /** The words of one server's tools. Made once for a list; what other servers have does not matter to it. */
 export class ToolIndex {
   readonly size: number
-  readonly #postings: ReadonlyMap<string, Posting>
+  readonly #places: ReadonlyMap<string, number>
+  /** Where the tools of each word begin in what follows, and end before those of the next. */
+  readonly #begins: Uint32Array
+  readonly #tools: Uint32Array
+  readonly #weights: Float32Array
 
   /** `about`: words for the server as a whole, such as its name and tags. */
   constructor(tools: readonly SearchedTool[], about: string) {
     this.size = tools.length
-    const found = new Map<string, [tools: number[], weights: number[]]>()
+    const found = new FoundWords()
     const server = wordsOf(about)
-    for (const [at, tool] of tools.entries()) {
-      for (const [word, weight] of weightsOf(tool, server)) {
-        const posting = found.get(word)
-        if (posting === undefined) found.set(word, [[at], [weight]])
-        else {
-          posting[0].push(at)
-          posting[1].push(weight)
-        }
-      }
+    for (const tool of tools) found.add(fieldsOf(tool, server))
+    this.#places = found.places
+    this.#begins = new Uint32Array(found.places.size + 1)
+    this.#tools = new Uint32Array(found.all.length)
+    this.#weights = new Float32Array(found.all.length)
+    // Two arrays for all words: most stand in so few tools that two for each would be mostly overhead.
+    for (const place of found.all) this.#begins[place + 1] = (this.#begins[place + 1] ?? 0) + 1
+    for (let place = 1; place < this.#begins.length; place++)
+      this.#begins[place] = (this.#begins[place] ?? 0) + (this.#begins[place - 1] ?? 0)
+    const next = this.#begins.slice()
+    for (const [at, place] of found.all.entries()) {
+      const to = next[place] ?? 0
+      this.#tools[to] = found.tools[at] ?? 0
+      this.#weights[to] = found.weights[at] ?? 0
+      next[place] = to + 1
     }
-    this.#postings = new Map(
-      [...found].map(([word, [at, weights]]) => [
-        word,
-        { tools: Uint32Array.from(at), weights: Float32Array.from(weights) },
-      ]),
-    )
   }
 
   /** Where a word, as `wordsOf` gives it, stands. */
   posting(word: string): Posting | undefined {
-    return this.#postings.get(word)
+    const place = this.#places.get(word)
+    if (place === undefined) return undefined
+    const [begin, end] = [this.#begins[place], this.#begins[place + 1]]
+    return { tools: this.#tools.subarray(begin, end), weights: this.#weights.subarray(begin, end) }
   }
 }
 
-const weightsOf = (tool: SearchedTool, server: readonly string[]): ReadonlyMap<string, number> => {
-  const weights = new Map<string, number>()
-  const add = (words: readonly string[], { weight, b, usual }: Field): void => {
-    const share = weight / (1 - b + (b * words.length) / usual)
-    for (const word of words) weights.set(word, (weights.get(word) ?? 0) + share)
+/** What was found of words, tool by tool. */
+class FoundWords {
+  readonly places = new Map<string, number>()
+  /** The place of the word, the number of the tool, and how much it counts there: of each that was found. */
+  readonly all: number[] = []
+  readonly tools: number[] = []
+  readonly weights: number[] = []
+  /** By the place of a word, where it was found last. */
+  readonly #last: number[] = []
+  #count = 0
+
+  /** Adds the fields of the next tool. */
+  add(fields: readonly Found[]): void {
+    const first = this.all.length
+    for (const {
+      words,
+      field: { weight, b, usual },
+    } of fields) {
+      const share = weight / (1 - b + (b * words.length) / usual)
+      for (const word of words) {
+        let place = this.places.get(word)
+        if (place === undefined) {
+          place = this.places.size
+          this.places.set(word, place)
+          this.#last.push(-1)
+        }
+        const last = this.#last[place] ?? -1
+        if (last >= first) this.weights[last] = (this.weights[last] ?? 0) + share
+        else {
+          this.#last[place] = this.all.push(place) - 1
+          this.tools.push(this.#count)
+          this.weights.push(share)
+        }
+      }
+    }
+    this.#count += 1
   }
+}
+
+interface Found {
+  readonly words: readonly string[]
+  readonly field: Field
+}
+
+const fieldsOf = (tool: SearchedTool, server: readonly string[]): readonly Found[] => {
   const [sentence, rest] = sentencesOf((tool.description ?? '').slice(0, TEXT_CHARS))
   const args = argumentsOf(tool.schema)
-  add(wordsOf(tool.name.slice(0, TEXT_CHARS)), FIELDS.name)
-  add(wordsOf((tool.title ?? '').slice(0, TEXT_CHARS)), FIELDS.title)
-  add(server, FIELDS.server)
-  add(wordsOf(sentence), FIELDS.sentence)
-  add(wordsOf(rest), FIELDS.description)
-  add(wordsOf(args.names.join(' ')), FIELDS.arguments)
-  // What a tool for many things can do is often said by the values of its `action` alone.
-  add(wordsOf(args.choices.join(' ')), FIELDS.choices)
-  add(wordsOf(args.texts.join(' ')), FIELDS.explained)
-  return weights
+  return [
+    { words: wordsOf(tool.name.slice(0, TEXT_CHARS)), field: FIELDS.name },
+    { words: wordsOf((tool.title ?? '').slice(0, TEXT_CHARS)), field: FIELDS.title },
+    { words: server, field: FIELDS.server },
+    { words: wordsOf(sentence), field: FIELDS.sentence },
+    { words: wordsOf(rest), field: FIELDS.description },
+    { words: wordsOf(args.names.join(' ')), field: FIELDS.arguments },
+    // What a tool for many things can do is often said by the values of its `action` alone.
+    { words: wordsOf(args.choices.join(' ')), field: FIELDS.choices },
+    { words: wordsOf(args.texts.join(' ')), field: FIELDS.explained },
+  ]
 }
 
 const sentencesOf = (text: string): readonly [first: string, rest: string] => {
