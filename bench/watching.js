@@ -22,7 +22,7 @@ export const ROWS = {
   metrics: { with: {}, without: { metrics: false }, limit: 1.02 },
   viewer: { with: {}, without: {}, hasViewer: true, limit: 1.03 },
   'traces, not sampled': { with: { tracing: { ratio: 0 } }, without: {}, limit: 1.02 },
-  'traces, one in ten sampled': { with: { tracing: { ratio: 0.1, perSecond: 100_000 } }, without: {} },
+  'traces, one in ten sampled': { with: { tracing: { ratio: 0.1, perSecond: 10_000 } }, without: {} },
 }
 
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms))

@@ -16,6 +16,15 @@ const clock = {
   after: () => ({ cancel() {} }),
   every: () => ({ cancel() {} }),
 }
+/** Each time a second later, so that every call may be traced. */
+let lateMs = 0
+const hurried = {
+  ...clock,
+  nowMs: () => {
+    lateMs += 1000
+    return lateMs
+  },
+}
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 const client = { id: 1, via: 'http', revision: '2025-11-25', sessionId: 'x', serverRequests: 'pushed' }
 const caller = { principal: 'local' }
@@ -69,11 +78,11 @@ const newMeter = () =>
 const newTracer = ratio =>
   tracers.createTracer({
     settings: {
-      ...{ ratio, isParentBased: true, propagates: true, perSecond: Number.POSITIVE_INFINITY },
+      ...{ ratio, isParentBased: true, propagates: true, perSecond: 1 },
       ...{ keepsErrors: false, keepsSlowMs: Number.POSITIVE_INFINITY, hasContent: false },
       ...{ headers: {}, tls: {}, resource: {}, baggage: new Set(), queue: 0, batch: 512, delayMs: 5000 },
     },
-    clock,
+    clock: hurried,
     log: silent,
     meter: undefined,
   })

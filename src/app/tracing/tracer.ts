@@ -35,6 +35,7 @@ export interface SendingTracer extends Tracer {
 export const createTracer = (options: TracerOptions): SendingTracer => new OtlpTracer(options)
 
 const SAMPLED = 1
+const SECOND_MS = 1000
 interface Parent extends SpanContext {
   readonly state: string | undefined
 }
@@ -51,8 +52,9 @@ class OtlpTracer implements SendingTracer {
   readonly #ids = new RandomIds()
   readonly #forgetSecrets: () => void
   readonly #keepsSome: boolean
-  #second = 0
-  #inSecond = 0
+  /** When the last traces were begun, as many as there may be in a second; the oldest is at `#at`. */
+  readonly #lastMs: number[] = []
+  #at = 0
   #offsetMs = Number.NEGATIVE_INFINITY
 
   constructor({ settings, clock, log, meter }: TracerOptions) {
@@ -144,12 +146,13 @@ class OtlpTracer implements SendingTracer {
     return parent === undefined ? this.#ids.isWithin(ratio) : shareOf(parent.traceId) < ratio
   }
 
+  /** In no second more than there may be, wherever it begins. */
   #hasRoom(): boolean {
-    const second = Math.floor(this.#clock.nowMs() / 1000)
-    if (second !== this.#second) this.#inSecond = 0
-    this.#second = second
-    if (this.#inSecond >= this.#settings.perSecond) return false
-    this.#inSecond += 1
+    const nowMs = this.#clock.nowMs()
+    const firstMs = this.#lastMs[this.#at]
+    if (firstMs !== undefined && nowMs - firstMs < SECOND_MS) return false
+    this.#lastMs[this.#at] = nowMs
+    this.#at = (this.#at + 1) % this.#settings.perSecond
     return true
   }
 

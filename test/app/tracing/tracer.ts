@@ -108,7 +108,9 @@ t.test('nobody has all of his requests recorded', async t => {
       trace => trace !== undefined,
     ).length
   t.equal(sampled(), 5)
-  clock.advance(1000)
+  clock.advance(999)
+  t.equal(sampled(), 0, 'a second begins with each of them')
+  clock.advance(1)
   t.equal(sampled(), 5)
 })
 
