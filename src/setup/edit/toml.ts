@@ -45,12 +45,13 @@ const headersIn = (text: string): readonly number[] => {
   return found
 }
 
-/** Where the lines with comments begin: a line of a text may look like one. */
+/** Where the lines of comments begin: a line of a text may look like one, and have one at its end. */
 const commentLines = (text: string): ReadonlySet<number> =>
   new Set(
-    [...text.matchAll(TOKEN)].flatMap(({ 0: token, index }) =>
-      token.startsWith('#') ? [lineStart(text, index)] : [],
-    ),
+    [...text.matchAll(TOKEN)].flatMap(({ 0: token, index }) => {
+      const start = lineStart(text, index)
+      return token.startsWith('#') && text.slice(start, index).trim() === '' ? [start] : []
+    }),
   )
 
 const blocksIn = (text: string): readonly Block[] => {
@@ -68,8 +69,7 @@ const blocksIn = (text: string): readonly Block[] => {
 const aboveComments = (text: string, start: number, comments: ReadonlySet<number>): number => {
   if (start === 0) return 0
   const above = lineStart(text, start - 1)
-  const isComment = comments.has(above) && /^[ \t]*#/.test(text.slice(above, start))
-  return isComment ? aboveComments(text, above, comments) : start
+  return comments.has(above) ? aboveComments(text, above, comments) : start
 }
 
 const pathOf = (header: string): readonly string[] => {

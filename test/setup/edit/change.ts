@@ -79,10 +79,10 @@ const TOML: typeof JSONC = [
     '',
   ],
   [
-    'what looks like a comment above a header, and is the end of a text',
-    '[tui]\nx = ["""\n# no"""]\n[mcpServers.db]\ncommand = "x"\n',
-    '[tui]\nx = ["""\n# no"""]\n[mcpServers.db]\ncommand = "x"\n[mcpServers.us]\ncommand = "NODE"\nargs = ["CONNECT"]\n',
-    '[tui]\nx = ["""\n# no"""]\n[mcpServers.us]\ncommand = "NODE"\nargs = ["CONNECT"]\n',
+    'what looks like a comment above a header, and is the end of a text with one behind it',
+    '[tui]\nx = ["""\n# no"""] # ci\n[mcpServers.db]\ncommand = "x"\n',
+    '[tui]\nx = ["""\n# no"""] # ci\n[mcpServers.db]\ncommand = "x"\n[mcpServers.us]\ncommand = "NODE"\nargs = ["CONNECT"]\n',
+    '[tui]\nx = ["""\n# no"""] # ci\n[mcpServers.us]\ncommand = "NODE"\nargs = ["CONNECT"]\n',
   ],
 ]
 
