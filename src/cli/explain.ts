@@ -26,9 +26,7 @@ const linesOf = (thrown: unknown): Lines => {
     return { code, what, why, mend }
   }
   if (thrown instanceof SetupError) {
-    const { message: what, file, line } = thrown
-    const isSpot = line > 0
-    const mend = isSpot ? `mend line ${line} of ${file}, and run this again` : 'run this again'
+    const { message: what, mend } = thrown
     return { code: EXIT.failure, what, why: 'nothing was written to it', mend }
   }
   if (!(thrown instanceof Fault)) return { code: EXIT.negative, what: inspect(thrown), why: 'this is a bug' }

@@ -77,7 +77,8 @@ export const replaceFile = async (
   beforehand: (copy: string | undefined) => Promise<void> = () => Promise.resolve(),
 ): Promise<void> => {
   const { path, mode } = state
-  if (state.bytes !== undefined && (mode & 0o222) === 0) throw new SetupError(path, 'this file is read-only')
+  if (state.bytes !== undefined && (mode & 0o222) === 0)
+    throw new SetupError(path, 'this file is read-only', 0, `make ${path} writable, and run this again`)
   const draft = `${path}.${randomBytes(6).toString('hex')}.tmp`
   try {
     const backup = await keepCopy({ disk, backups }, state)
@@ -161,14 +162,16 @@ export const keepCopy = async (
 
 const inWords = (path: string, done: 'read' | 'written', thrown: unknown): unknown => {
   const code = systemCode(thrown)
-  return code === undefined
-    ? thrown
-    : new SetupError(path, `this cannot be ${done} (${code})${REASONS[code] ?? ''}`)
+  if (code === undefined) return thrown
+  const [reason, mend] = REASONS[code] ?? ['', undefined]
+  const then = mend && `${mend}, and run this again`
+  return new SetupError(path, `this cannot be ${done} (${code})${reason}`, 0, then)
 }
 
-const REASONS: Readonly<Partial<Record<string, string>>> = {
-  ENOSPC: ': the disk is full',
-  EACCES: ': this user may not',
-  EPERM: ': this user may not',
-  EROFS: ': the disk is read-only',
+const DENIED = [': this user may not', 'see whose the file and its folder are'] as const
+const REASONS: Readonly<Partial<Record<string, readonly [reason: string, mend: string]>>> = {
+  ENOSPC: [': the disk is full', 'make room on the disk'],
+  EACCES: DENIED,
+  EPERM: DENIED,
+  EROFS: [': the disk is read-only', 'have it mounted for writing'],
 }

@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type Disk, systemDisk } from '../../../src/setup/files/disk.js'
-import { readState, replaceFile } from '../../../src/setup/files/revise.js'
+import { type FileState, type Files, readState, replaceFile } from '../../../src/setup/files/revise.js'
 
 const OLD = Buffer.from('old')
 const NEW = Buffer.from('new')
@@ -71,6 +71,23 @@ t.test('a read-only file, and one that changed since it was read, are left alone
     /read-only/,
   )
   t.same(filesBeside(folder), ['a.json'])
+})
+
+const refusal = (files: Files, state: FileState): Promise<unknown> =>
+  replaceFile(files, state, NEW).catch((thrown: unknown) => thrown)
+
+t.test('what keeps a file from being written is told with what to do', async t => {
+  const { file } = place(t)
+  const state = await readState(systemDisk, file)
+  for (const [code, mend] of [
+    ['ENOSPC', 'make room on the disk, and run this again'],
+    ['EACCES', 'see whose the file and its folder are, and run this again'],
+    ['EIO', 'run this again'],
+  ] as const)
+    t.match(await refusal({ disk: failing(0, code).disk, backups: undefined }, state), { mend })
+  const readOnly = { ...state, mode: 0o444 }
+  const mend = `make ${state.path} writable, and run this again`
+  t.match(await refusal({ disk: systemDisk, backups: undefined }, readOnly), { mend })
 })
 
 /** A disk whose n-th operation and all after it fail, as on a full disk or in a killed process. */
