@@ -88,6 +88,7 @@ export const CHECKS: readonly Check[] = [
   check('D066', ['probes'], tools.lookAtChanges),
   check('D070', ['port'], daemon.lookAtPort),
   check('D071', ['config'], config.lookAtReach),
+  check('D071', ['service', 'config'], config.lookAtServiceReach),
   check('D080', ['daemon', 'config'], daemon.lookAtLimits),
   check('D082', ['processes'], daemon.lookAtOrphans),
 ]

@@ -145,6 +145,8 @@ export interface ServiceFacts {
   readonly wrong: readonly string[]
   /** Whether it stays after the last logout; undefined where that is no question. */
   readonly isLingering: boolean | undefined
+  /** Whether it is told to listen on one, whatever the file says. */
+  readonly hasPort: boolean
 }
 
 export interface PortFacts {

@@ -284,7 +284,7 @@ export const PROBLEMS = {
   },
   D071: {
     about: 'who reaches the proxy',
-    says: '{host} can be reached from other machines, and asks for no login',
+    says: '{reach}',
     mend: 'set "listen": { "host": "127.0.0.1" }, or add "auth"',
   },
   D080: {

@@ -129,7 +129,7 @@ const WELL: Facts = {
     sessions: [{ version: '1.2.3', pid: 8, workspace: '/p' }],
   },
   processes: { doubles: [], left: [] },
-  service: { file: '/u/mcp-proxy.service', wrong: [], isLingering: true },
+  service: { file: '/u/mcp-proxy.service', wrong: [], isLingering: true, hasPort: false },
   port: { host: '127.0.0.1', port: 8808, isGiven: true, takenBy: undefined },
   trial: { why: undefined },
   clients: [
@@ -390,11 +390,18 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
   ],
   D045: [
     [
-      { service: { file: '/u/mcp-proxy.service', wrong: ['/old/node is gone'], isLingering: false } },
+      {
+        service: {
+          file: '/u/mcp-proxy.service',
+          wrong: ['/old/node is gone'],
+          isLingering: false,
+          hasPort: false,
+        },
+      },
       { why: '/old/node is gone', fix: { is: 'service' } },
     ],
     [
-      { service: { file: '/u/mcp-proxy.service', wrong: [], isLingering: false } },
+      { service: { file: '/u/mcp-proxy.service', wrong: [], isLingering: false, hasPort: false } },
       { level: 'note', mend: 'loginctl enable-linger' },
     ],
   ],
@@ -526,6 +533,10 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
     [
       { config: config({ git: GIT }, { listen: { host: '0.0.0.0' } }) },
       { message: /^0\.0\.0\.0 can be reached/ },
+    ],
+    [
+      { service: { file: '/u/mcp-proxy.service', wrong: [], isLingering: true, hasPort: true } },
+      { level: 'note', message: /^only this machine reaches/, mend: /allowedHosts/ },
     ],
   ],
   D080: [

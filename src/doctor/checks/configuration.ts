@@ -4,7 +4,7 @@ import { isObject } from '../../kernel/object.js'
 import { identityOf, settingsOf } from '../../setup/import/identity.js'
 import { type Entry, normalise } from '../../setup/import/normalise.js'
 import { replaceSecrets } from '../../setup/import/secrets.js'
-import type { ConfigFacts, DaemonFacts, FileFacts, ShellFacts } from '../facts.js'
+import type { ConfigFacts, DaemonFacts, FileFacts, ServiceFacts, ShellFacts } from '../facts.js'
 import { type Finding, finding } from '../finding.js'
 
 const OTHERS = 0o077
@@ -142,5 +142,18 @@ export const lookAtNamedFiles = ({ loaded }: ConfigFacts): readonly Finding[] =>
 export const lookAtReach = ({ loaded }: ConfigFacts): readonly Finding[] => {
   const { listen = DEFAULTS.listen, auth } = loaded.config ?? {}
   if (!listen.http || isLoopbackHost(listen.host) || auth !== undefined) return []
-  return [finding('D071', { host: listen.host })]
+  const reach = `${listen.host} can be reached from other machines, and asks for no login`
+  return [finding('D071', { reach })]
+}
+
+/** Whoever gives a service a port may mean it for others. */
+export const lookAtServiceReach = (
+  { hasPort }: ServiceFacts,
+  { loaded }: ConfigFacts,
+): readonly Finding[] => {
+  const { listen = DEFAULTS.listen } = loaded.config ?? {}
+  if (!hasPort || !isLoopbackHost(listen.host)) return []
+  const reach = 'only this machine reaches the port of the service'
+  const mend = 'for a team: a login and TLS in front, and its name in listen.allowedHosts'
+  return [finding('D071', { reach }, { level: 'note', mend })]
 }

@@ -24,6 +24,7 @@ export const readService = async (isOffline: boolean): Promise<ServiceFacts | un
       ...(isDown ? ['it does not run'] : []),
     ],
     isLingering: lingers(name),
+    hasPort: command.includes('--port'),
   }
 }
 
