@@ -13,12 +13,11 @@ const PARENT_MOST = 512
 /** What a `traceparent` says (W3C Trace Context, Level 2); undefined if it is not valid. */
 export const readParent = (text: string | undefined): SpanContext | undefined => {
   if (text === undefined || text.length < PARENT_LEAST || text.length > PARENT_MOST) return undefined
-  const all = text.trim()
-  if (!TRACE_PARENT.test(all)) return undefined
+  if (!TRACE_PARENT.test(text)) return undefined
   // Of version 00 nothing may follow.
-  if (all.length > PARENT_LEAST && all.startsWith('00')) return undefined
-  const flags = Number.parseInt(all.slice(53, 55), 16) & KNOWN_FLAGS
-  return { traceId: all.slice(3, 35), spanId: all.slice(36, 52), flags }
+  if (text.length > PARENT_LEAST && text.startsWith('00')) return undefined
+  const flags = Number.parseInt(text.slice(53, 55), 16) & KNOWN_FLAGS
+  return { traceId: text.slice(3, 35), spanId: text.slice(36, 52), flags }
 }
 
 const MEMBERS_MOST = 32
