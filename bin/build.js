@@ -101,7 +101,7 @@ const writePage = async () => {
     outdir: 'dist/ui',
     minify: true,
     charset: 'utf8',
-    banner: { js: '/* Holds Preact, copyright Jason Miller and others, MIT: https://preactjs.com */' },
+    banner: { js: '/* Preact, Jason Miller and others, MIT */' },
     metafile: true,
   })
   const copied = ['index.html', 'icon.svg']
