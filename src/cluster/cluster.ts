@@ -13,6 +13,8 @@ import type { ClusterStore, Member, MemberFacts } from './engine/store.js'
 import { KeyRing } from './key-ring.js'
 import { MISDIRECTED, REPLACED, UNSIGNED } from './link/forwarding.js'
 import { digestOf, LinkSeal, type Received } from './link/link-seal.js'
+import { PARCEL_PATH } from './link/packets.js'
+import { ParcelHost } from './link/parcel-host.js'
 import { PEER_PATH, PeerLinks } from './link/peer-links.js'
 import { Members } from './members.js'
 import { Notes } from './notes.js'
@@ -87,6 +89,7 @@ export class Cluster {
   readonly #links: PeerLinks
   readonly #relay: ClusterRelay
   readonly #seal: LinkSeal
+  readonly #parcels: ParcelHost
   /** What was signed with admitted requests, by who sends them. */
   readonly #received = new WeakMap<Caller, Received>()
 
@@ -98,6 +101,7 @@ export class Cluster {
         ? createEngineStore(new Engine({ ...engine, clock, log, meter }), engine.prefix)
         : engine
     this.#seal = new LinkSeal(ring, id, options.speaks)
+    this.#parcels = new ParcelHost(log)
     this.#links = new PeerLinks({ http: options.http, seal: this.#seal, clock, scheme: options.scheme })
     const facts: Omit<MemberFacts, 'state' | 'sinceMs' | 'digest'> = {
       ...{ address: options.address, version: options.version, keys: ring.names },
@@ -162,8 +166,8 @@ export class Cluster {
     return received.caller
   }
 
-  /** Serves what another replica passes on, once it was admitted. */
-  serve(face: RelayedFace | undefined): HttpHandler {
+  /** Serves what another replica passes on, once it was admitted; `faceAt` says who does, by path. */
+  serve(faceAt: (path: string) => RelayedFace | undefined): HttpHandler {
     return (request, responder) => {
       const { caller, path } = request
       const received = this.#received.get(caller)
@@ -171,12 +175,14 @@ export class Cluster {
         responder.send(UNSIGNED, {})
         return
       }
+      const pass: HttpHandler = (each, answer) => {
+        const face = faceAt(each.path)
+        if (face === undefined || !this.#serve(face, received, each, answer)) answer.send(MISDIRECTED, {})
+      }
       if (path === PEER_PATH) {
         responder.send(200, { 'content-type': 'text/plain' }, this.#store.isUp ? 'up' : 'down')
-        return
-      }
-      if (face === undefined || !this.#serve(face, received, request, responder))
-        responder.send(MISDIRECTED, {})
+      } else if (path === PARCEL_PATH) this.#parcels.serve(caller.edge ?? '', request, responder, pass)
+      else pass(request, responder)
     }
   }
 

@@ -164,7 +164,7 @@ export class ReplicaRoom {
           ...{ method, path: url.pathname, query: url.searchParams, headers, body, caller },
           ...{ remoteAddress: '127.0.0.1', remotePort: 1 },
         }
-        to.cluster.serve(faceOf(to.listener))(seen, exchange.responder)
+        to.cluster.serve(() => faceOf(to.listener))(seen, exchange.responder)
       }
     }
     void (async () => {

@@ -118,6 +118,8 @@ export class Forwarding implements ReplyListener {
     if (this.#out.write(chunk)) return
     this.#isPaused = true
     this.#link?.pause()
+    // What comes among other answers cannot be held back.
+    if (this.#bounds.isOver('streamQueue', this.#out.queuedBytes)) this.#out.destroy()
   }
 
   ended(fault: Fault | undefined): void {

@@ -57,20 +57,52 @@ export interface Received {
   readonly speaks: number
 }
 
-interface Said {
-  readonly from: string
-  readonly to: string
-  readonly n: number
-  readonly digest: string
+/** A caller on its way to another replica. */
+export interface CallerWords {
   readonly p: string
   readonly s?: readonly string[]
   /** Absent if the credential does not end. */
   readonly e?: number
   readonly w?: string
   readonly v?: string
+}
+
+interface Said extends CallerWords {
+  readonly from: string
+  readonly to: string
+  readonly n: number
+  readonly digest: string
   readonly a?: true
   /** `LINK` of the sender; absent for 1. */
   readonly l?: number
+}
+
+export const wordsOf = ({ principal, scopes, endsMs, workspace, view }: Caller): CallerWords => ({
+  p: principal,
+  ...(scopes !== undefined && { s: [...scopes] }),
+  ...(endsMs !== Number.POSITIVE_INFINITY && { e: endsMs }),
+  ...(workspace !== undefined && { w: workspace }),
+  ...(view !== undefined && { v: view }),
+})
+
+/** `edge` is the replica that says so. */
+export const callerOf = ({ p, s, e, w, v }: CallerWords, edge: string): Caller => ({
+  principal: p,
+  scopes: s && new Set(s),
+  endsMs: e ?? Number.POSITIVE_INFINITY,
+  workspace: w,
+  view: v,
+  edge,
+})
+
+/** The headers that go on. */
+export const passedOf = (headers: HttpHeaders): Record<string, string> => {
+  const passed: Record<string, string> = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (value !== undefined && isPassed(name)) passed[name] = value
+  }
+  return passed
 }
 
 export const digestOf = (body: Buffer): string => createHash('sha256').update(body).digest('base64url')
@@ -99,22 +131,13 @@ export class LinkSeal {
     { method, target, headers }: Sent,
     { caller, body, adopts = false }: Sender,
   ): Record<string, string> {
-    const { principal, scopes, endsMs, workspace, view } = caller
     this.#last += 1
     const said: Said = {
-      ...{ from: this.#id, to, n: this.#last, digest: digestOf(body), p: principal },
-      ...(scopes !== undefined && { s: [...scopes] }),
-      ...(endsMs !== Number.POSITIVE_INFINITY && { e: endsMs }),
-      ...(workspace !== undefined && { w: workspace }),
-      ...(view !== undefined && { v: view }),
+      ...{ from: this.#id, to, n: this.#last, digest: digestOf(body), ...wordsOf(caller) },
       ...(adopts && { a: true }),
       ...(this.#speaks > 1 && { l: this.#speaks }),
     }
-    const passed: Record<string, string> = {}
-    for (const name in headers) {
-      const value = headers[name]
-      if (value !== undefined && isPassed(name)) passed[name] = value
-    }
+    const passed = passedOf(headers)
     passed[WHO] = Buffer.from(JSON.stringify(said)).toString('base64url')
     passed[MAC] = this.#ring.sign(textOf({ method, target, headers: passed })).toString('base64url')
     return passed
@@ -128,16 +151,8 @@ export class LinkSeal {
     const said = JSON.parse(Buffer.from(sent.headers[WHO] ?? '', 'base64url').toString()) as Said
     if (said.to !== this.#id) return 'other'
     if (!this.#takes(said.from, said.n)) return undefined
-    const caller: Caller = {
-      principal: said.p,
-      scopes: said.s && new Set(said.s),
-      endsMs: said.e ?? Number.POSITIVE_INFINITY,
-      workspace: said.w,
-      view: said.v,
-      edge: said.from,
-    }
     const speaks = Math.min(said.l ?? 1, this.#speaks)
-    return { caller, digest: said.digest, adopts: said.a === true, speaks }
+    return { caller: callerOf(said, said.from), digest: said.digest, adopts: said.a === true, speaks }
   }
 
   #takes(from: string, n: number): boolean {

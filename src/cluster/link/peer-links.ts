@@ -1,8 +1,9 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Fault } from '../../kernel/faults.js'
-import type { HttpClient, HttpRequest, OutboundExchange, ReplyListener } from '../../wire/http.js'
+import type { HttpClient, OutboundExchange, ReplyListener } from '../../wire/http.js'
 import type { Member } from '../engine/store.js'
-import type { LinkSeal, Sender } from './link-seal.js'
+import type { LinkSeal } from './link-seal.js'
+import { Parcels, type Sent } from './parcels.js'
 
 /** Answers who is there, and whether it reaches the engine. */
 export const PEER_PATH = '/peer'
@@ -18,9 +19,6 @@ export interface PeerLinksOptions {
   readonly clock: Clock
   readonly scheme: 'http' | 'https'
 }
-
-type Sent = Pick<HttpRequest, 'method' | 'path' | 'query' | 'headers' | 'body' | 'caller'> &
-  Pick<Sender, 'adopts'>
 
 /** What is under way at another replica. */
 export interface UnderWay {
@@ -46,12 +44,20 @@ export class PeerLinks {
   /** One question for all who want to know. */
   readonly #asked = new Map<string, Promise<PeerWords | undefined>>()
 
+  readonly #parcels = new Parcels((to, request, listener) => this.#send(to, request, listener))
+
   constructor(options: PeerLinksOptions) {
     this.#options = options
   }
 
   /** Sends a request to a replica; what comes of it is told to `listener`. */
   send(to: Member, request: Sent, listener: ReplyListener): OutboundExchange {
+    const parcels = this.#parcels
+    return parcels.takes(to, request) ? parcels.add(to, request, listener) : this.#send(to, request, listener)
+  }
+
+  /** The same as an exchange of its own. */
+  #send(to: Member, request: Sent, listener: ReplyListener): OutboundExchange {
     const { http, seal, scheme } = this.#options
     const { method, path, query, headers, body, caller, adopts = false } = request
     const search = query.toString()

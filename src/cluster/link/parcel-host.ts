@@ -1,0 +1,177 @@
+import type { Logger } from '../../kernel/logger.js'
+import { refuse } from '../../rpc/http/errors.js'
+import type { HttpHandler, HttpRequest, HttpResponder, HttpStream } from '../../wire/http.js'
+import { lengthOf, type OutgoingMessage } from '../../wire/message-parts.js'
+import { callerOf } from './link-seal.js'
+import { lineOf, PacketReader } from './packets.js'
+import type { AnswerHead, RequestHead } from './parcels.js'
+
+const NOTHING = Buffer.alloc(0)
+
+/** Serves requests that came together; each answer goes back as soon as it is there. */
+export class ParcelHost {
+  readonly #log: Logger
+  /** Those that are not answered, by the replica that sent them and their id. */
+  readonly #underWay = new Map<string, ParcelResponder>()
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  /** `edge` is who sent them. Throws for what is no parcel. */
+  serve(edge: string, parcel: HttpRequest, responder: HttpResponder, serve: HttpHandler): void {
+    const requests = requestsIn(edge, parcel, id => this.#underWay.get(`${edge} ${id}`)?.left())
+    if (requests.length === 0) {
+      responder.send(200, {})
+      return
+    }
+    const open = new Set<ParcelResponder>()
+    const headers = { 'content-type': 'application/octet-stream' }
+    const out = responder.stream(200, headers, () => {
+      for (const each of open) each.taken()
+    })
+    responder.onGone(() => {
+      for (const each of open) each.left()
+    })
+    const all = requests.map(({ id, request }) => {
+      const key = `${edge} ${id}`
+      const each = new ParcelResponder(out, id, () => {
+        this.#underWay.delete(key)
+        open.delete(each)
+        if (open.size === 0) out.end()
+      })
+      this.#underWay.set(key, each)
+      open.add(each)
+      return { request, each }
+    })
+    for (const { request, each } of all) this.#serveOne(request, each, serve)
+  }
+
+  /** What fails leaves the others. */
+  #serveOne(request: HttpRequest, responder: ParcelResponder, serve: HttpHandler): void {
+    try {
+      serve(request, responder)
+    } catch (error) {
+      this.#log.error({ err: error }, 'a request could not be handled')
+      refuse(responder, 500, 'Internal error in the proxy')
+    }
+  }
+}
+
+const requestsIn = (
+  edge: string,
+  { body, remoteAddress, remotePort }: HttpRequest,
+  onGone: (id: number) => void,
+) => {
+  const requests: { readonly id: number; readonly request: HttpRequest }[] = []
+  let current: RequestHead | undefined
+  let content: Buffer = NOTHING
+  new PacketReader<RequestHead>({
+    head: head => {
+      current = head
+      content = NOTHING
+    },
+    data: bytes => {
+      content = bytes
+    },
+    over: () => {
+      if (current === undefined) return
+      if ('gone' in current) {
+        onGone(current.gone)
+        return
+      }
+      const { id, path, query, headers, caller } = current
+      const request: HttpRequest = {
+        ...{ method: 'POST', path, query: new URLSearchParams(query), headers, body: content },
+        ...{ remoteAddress, remotePort, caller: callerOf(caller, edge) },
+      }
+      requests.push({ id, request })
+    },
+  }).push(body)
+  return requests
+}
+
+/** The answer to one request among others. */
+class ParcelResponder implements HttpResponder, HttpStream {
+  readonly #out: HttpStream
+  readonly #id: number
+  readonly #onOver: () => void
+  readonly #gone: (() => void)[] = []
+  #onTaken: (() => void) | undefined
+  #isBegun = false
+  #isOver = false
+  #isLeft = false
+
+  constructor(out: HttpStream, id: number, onOver: () => void) {
+    this.#out = out
+    this.#id = id
+    this.#onOver = onOver
+  }
+
+  send(status: number, headers: Readonly<Record<string, string>>, body: OutgoingMessage | string = ''): void {
+    if (this.#isBegun) return
+    this.#isBegun = true
+    this.#put({ status, headers, end: 'whole' }, body)
+    this.#over()
+  }
+
+  stream(status: number, headers: Readonly<Record<string, string>>, onTaken?: () => void): HttpStream {
+    this.#onTaken = onTaken
+    if (!this.#isBegun) this.#put({ status, headers })
+    this.#isBegun = true
+    return this
+  }
+
+  onGone(then: () => void): void {
+    if (this.#isLeft) queueMicrotask(then)
+    else this.#gone.push(then)
+  }
+
+  write(chunk: OutgoingMessage | string): boolean {
+    return this.#put({}, chunk)
+  }
+
+  end(): void {
+    this.#put({ end: 'whole' })
+    this.#over()
+  }
+
+  destroy(): void {
+    this.#put({ end: 'cut' })
+    this.left()
+  }
+
+  get queuedBytes(): number {
+    return this.#out.queuedBytes
+  }
+
+  taken(): void {
+    this.#onTaken?.()
+  }
+
+  /** Whoever asked is gone. */
+  left(): void {
+    if (this.#isOver) return
+    this.#isLeft = true
+    this.#over()
+    for (const then of this.#gone) then()
+  }
+
+  #put(head: Omit<AnswerHead, 'size' | 'id'>, chunk: OutgoingMessage | string = NOTHING): boolean {
+    if (this.#isOver) return false
+    const message = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+    const piece: AnswerHead = { size: lengthOf(message), id: this.#id, ...head }
+    const {
+      head: before,
+      body,
+      tail,
+    } = Buffer.isBuffer(message) ? { head: '', body: message, tail: '' } : message
+    return this.#out.write({ head: lineOf(piece) + before, body, tail })
+  }
+
+  #over(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#onOver()
+  }
+}
