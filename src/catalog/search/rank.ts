@@ -8,7 +8,7 @@ import { wordsOf } from './words.js'
 /** How soon more of the same word stops to count. */
 const K1 = 1.2
 /** What counts of a tool that has none of the other words of a wording. */
-const FEW_WORDS = 0.6
+const FEW_WORDS = 0.4
 /** How much a kindred word counts beside the word itself; a question with other wordings needs it less. */
 const KIN = { alone: 0.4, lost: 0.6, among: 0.2 }
 /** With fewer of its words in any one tool, a question is in words that tools do not use. */
@@ -20,11 +20,11 @@ const EVERYDAY = 0.6
 /** How much a tool gains if others of its server fit too; other wordings say better what is wanted. */
 const NEIGHBOURS = { count: 3, share: 0.15 }
 /** How soon places stop to count when rankings are fused. */
-const FUSED_PLACES = 10
+const FUSED_PLACES = 20
 /** How much the best place among several wordings counts, the next best, and so on: two count most. */
-const FUSED_SHARES = [1, 1, 0.8, 0.6, 0.4]
+const FUSED_SHARES = [1, 1, 0.9, 0.8, 0.7]
 /** The wording that a tool has every word of counts so much more than one that no tool has a word of. */
-const SURE = { more: 100, power: 6 }
+const SURE = { more: 300, power: 10 }
 /** The places of a ranking that can matter when several are fused. */
 const DEPTH = 50
 

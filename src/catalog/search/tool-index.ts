@@ -18,7 +18,7 @@ interface Field {
 }
 
 const FIELDS = {
-  name: { weight: 5, b: 0.3, usual: 3 },
+  name: { weight: 5, b: 0.7, usual: 3 },
   title: { weight: 2, b: 0.3, usual: 3 },
   server: { weight: 1.5, b: 0, usual: 1 },
   sentence: { weight: 1.5, b: 0.6, usual: 9 },

@@ -7,15 +7,15 @@ const heldOut = intents.filter(intent => intent.heldOut === true)
 
 // What is there is 0.02 better at most: a greater loss fails.
 const FLOORS = [
-  { asked: 'all', wording: 'model', withAlso: false, first: 0.92, five: 0.975 },
-  { asked: 'all', wording: 'model', withAlso: true, first: 0.93, five: 0.98 },
-  { asked: 'all', wording: 'plain', withAlso: false, first: 0.21, five: 0.47 },
-  { asked: 'all', wording: 'plain', withAlso: true, first: 0.675, five: 0.905 },
+  { asked: 'all', wording: 'model', withAlso: false, first: 0.93, five: 0.975 },
+  { asked: 'all', wording: 'model', withAlso: true, first: 0.935, five: 0.98 },
+  { asked: 'all', wording: 'plain', withAlso: false, first: 0.165, five: 0.39 },
+  { asked: 'all', wording: 'plain', withAlso: true, first: 0.68, five: 0.905 },
   { asked: 'all', wording: 'short', withAlso: false, first: 0.375, five: 0.67 },
   { asked: 'held out', wording: 'model', withAlso: false, first: 0.94, five: 0.98 },
-  { asked: 'held out', wording: 'plain', withAlso: false, first: 0.04, five: 0.21 },
-  { asked: 'held out', wording: 'plain', withAlso: true, first: 0.635, five: 0.89 },
-  { asked: 'held out', wording: 'short', withAlso: false, first: 0.345, five: 0.645 },
+  { asked: 'held out', wording: 'plain', withAlso: false, first: 0.02, five: 0.17 },
+  { asked: 'held out', wording: 'plain', withAlso: true, first: 0.65, five: 0.885 },
+  { asked: 'held out', wording: 'short', withAlso: false, first: 0.35, five: 0.655 },
 ] as const
 
 for (const { asked, wording, withAlso, first, five } of FLOORS) {
@@ -37,7 +37,7 @@ t.test('exact questions are answered no worse with other wordings, also those no
 
 t.test('the benchmark has its questions, many of them held out, and each names tools that are there', t => {
   t.ok(intents.length >= 160)
-  t.ok(heldOut.length >= 120)
+  t.ok(heldOut.length >= 200)
   const known = new Set(benchmark.names)
   t.strictSame(
     intents.flatMap(({ tools }) => tools.filter(tool => !known.has(tool))),
