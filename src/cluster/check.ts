@@ -141,9 +141,12 @@ const tryScripts = async (
     await store.release(id, id)
     await store.note(id, Buffer.alloc(1), LEASE_MS)
     await store.news(0)
+    await store.count(id, id, 1, LEASE_MS)
     await store.leave(id)
   } finally {
-    const names = ['gen', 'until', 'facts', 'newest', 'notes', `n:${id}`].map(name => `${own}:{m}:${name}`)
+    const names = ['gen', 'until', 'facts', 'newest', 'notes', `n:${id}`, `c:${id}`].map(
+      name => `${own}:{m}:${name}`,
+    )
     // A refusal of a script says more than that of this.
     await engine.send(['DEL', ...names]).catch(() => undefined)
   }

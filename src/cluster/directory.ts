@@ -1,12 +1,13 @@
 import type { Clock, Timer } from '../kernel/async/clock.js'
 import { within } from '../kernel/async/deadline.js'
-import type { Caller } from '../kernel/caller.js'
+import type { Caller, Principal } from '../kernel/caller.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Adopted, SessionDirectory, SessionHost, SessionRecord } from '../rpc/directory.js'
 import { type ClusterStore, NOBODY } from './engine/store.js'
 import type { KeyRing } from './key-ring.js'
 import type { Members } from './members.js'
 import { NO_GENERATION, type SessionIds, type SessionName } from './sealed-id.js'
+import { SessionCounts } from './session-counts.js'
 import { factsOf, openRecord, rebuiltRecord, sealRecord } from './session-records.js'
 
 /** What changes within this time is written once. */
@@ -57,6 +58,7 @@ export class Directory implements SessionDirectory {
   /** Those that the engine has not been told of. */
   readonly #unremoved = new Set<string>()
   readonly #upkeep: Timer
+  readonly #counts: SessionCounts
   #settle: Timer | undefined
   /** Sessions taken over by their record, or by their id alone, and those that another replica got. */
   readonly adoptions = { record: 0, rebuilt: 0, raced: 0 }
@@ -66,6 +68,9 @@ export class Directory implements SessionDirectory {
 
   constructor(options: DirectoryOptions) {
     this.#options = options
+    const { store, members, ring, clock } = options
+    const replicas = (): number => members.all.length
+    this.#counts = new SessionCounts({ id: members.id, store, ring, clock, replicas })
     this.#upkeep = options.clock.every(UPKEEP_MS, () => this.#keepUp())
   }
 
@@ -75,6 +80,10 @@ export class Directory implements SessionDirectory {
 
   host(host: SessionHost): void {
     this.#host = host
+  }
+
+  sessionsElsewhere(principal: Principal): Promise<number> {
+    return this.#counts.elsewhere(principal)
   }
 
   newId({ principal, revision, capabilities }: Parameters<SessionDirectory['newId']>[0]): string {
@@ -90,6 +99,7 @@ export class Directory implements SessionDirectory {
     const sid = ids.open(id)?.sid
     if (sid === undefined) return
     const own: Own = { id, epoch, record, writtenMs: undefined }
+    if (!this.#own.has(sid)) this.#counts.came(record.principal)
     this.#own.set(sid, own)
     await within(this.#write(sid, own), { clock, ms: OPENED_MS })
   }
@@ -105,7 +115,7 @@ export class Directory implements SessionDirectory {
   ended(id: string): void {
     const sid = this.#options.ids.open(id)?.sid
     if (sid === undefined) return
-    this.#own.delete(sid)
+    this.#forget(sid)
     this.#remember(sid)
     void this.#remove(sid)
   }
@@ -131,6 +141,7 @@ export class Directory implements SessionDirectory {
 
   /** Writes what has changed; never rejects. */
   async flush(): Promise<void> {
+    this.#counts.keepUp()
     const due = [...this.#own].filter(([, { writtenMs }]) => writtenMs === undefined)
     await inBatches(due, ([sid, own]) => this.#write(sid, own))
   }
@@ -198,7 +209,7 @@ export class Directory implements SessionDirectory {
   async letGo(): Promise<number> {
     const { store, ring } = this.#options
     const free = [...this.#own].filter(([, { id }]) => this.#host?.letGo(id) === true)
-    for (const [sid] of free) this.#own.delete(sid)
+    for (const [sid] of free) this.#forget(sid)
     await inBatches(free, async ([sid, { epoch, record }]) => {
       const session = { owner: NOBODY, epoch: epoch + 1, sealed: sealRecord(ring, sid, record) }
       const isTold = await store.write(sid, session, this.#ttlMs).catch(() => false)
@@ -240,8 +251,16 @@ export class Directory implements SessionDirectory {
       : { is: 'unsure' }
   }
 
-  #drop(sid: string, { id }: Own): void {
+  #forget(sid: string): void {
+    const own = this.#own.get(sid)
+    if (own === undefined) return
     this.#own.delete(sid)
+    this.#counts.left(own.record.principal)
+    this.#flushIn(SETTLE_MS)
+  }
+
+  #drop(sid: string, { id }: Own): void {
+    this.#forget(sid)
     this.#host?.drop(id)
   }
 

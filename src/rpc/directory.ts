@@ -46,6 +46,8 @@ export interface SessionHost {
 export interface SessionDirectory {
   /** Says where sessions live that come from other replicas. */
   host(host: SessionHost): void
+  /** How many sessions a principal, who is about to begin one here, has at other replicas. Never rejects. */
+  sessionsElsewhere(principal: Principal): Promise<number>
   /** The id of a session that begins here. */
   newId(client: {
     readonly principal: Principal

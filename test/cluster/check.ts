@@ -56,7 +56,7 @@ t.test('what an engine must be is told', async t => {
 
 const RIGHTS =
   '~mp:* +@connection +info +time +eval +evalsha +get +set +del +pexpire +hget +hset +hmget +hdel ' +
-  '+incr +zadd +zrem +zscore +zrange +zrangebyscore +zremrangebyrank'
+  '+incr +hgetall +zadd +zrem +zscore +zrange +zrangebyscore +zremrangebyrank'
 
 t.test('with a real engine', { skip: noRedis }, async t => {
   const redis = await startRedis(t)

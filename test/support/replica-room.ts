@@ -5,6 +5,7 @@ import { createHttpListener, type HttpListener } from '../../src/eras/listen/htt
 import { type Caller, LOCAL } from '../../src/kernel/caller.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { textOf } from '../../src/kernel/json/text.js'
+import type { Limits } from '../../src/kernel/limits.js'
 import { type Logger, silentLogger } from '../../src/kernel/logger.js'
 import type { HttpClient, HttpRequest, OutboundRequest, ReplyListener } from '../../src/wire/http.js'
 import { FakeClock, settled } from './fake-clock.js'
@@ -70,7 +71,12 @@ export class ReplicaRoom {
   /** How many turns each exchange between replicas takes. */
   turnsOfLink: () => number = () => 0
   readonly #exchanges = new Set<LinkExchange>()
+  readonly #limits: Partial<Limits>
   #last = 0
+
+  constructor(limits: Partial<Limits> = {}) {
+    this.#limits = limits
+  }
 
   async start(options: RoomOptions = {}): Promise<Replica> {
     const { keys = this.keys, address, wrap = store => store, digest = '' } = options
@@ -80,7 +86,7 @@ export class ReplicaRoom {
     const id = this.#last.toString(16).padStart(16, '0')
     const at = address ?? `127.0.0.1:${this.#last}`
     const way = { isCutOff: false, isSilent: false }
-    const bounds = boundsOf({}, clock)
+    const bounds = boundsOf(this.#limits, clock)
     const cluster = new Cluster({
       ...{ id, address: at, keys, bounds, clock, scheme: 'http', version: '1', log, speaks },
       digest: () => digest,
@@ -204,6 +210,7 @@ const cutable = (store: ClusterStore, way: { readonly isCutOff: boolean }): Clus
     note: cut(store.note),
     noted: cut(store.noted),
     news: cut(store.news),
+    count: cut(store.count),
     close: () => store.close(),
   }
 }

@@ -28,6 +28,7 @@ export class SharedMemory {
   readonly #sessions = new Map<string, Kept>()
   readonly #locks = new Map<string, { readonly id: string; readonly untilMs: number }>()
   readonly #notes = new Map<string, Note>()
+  readonly #counts = new Map<string, Map<string, number>>()
   #last = 0
   #generation = newGeneration()
   isUp = true
@@ -42,6 +43,7 @@ export class SharedMemory {
     this.#sessions.clear()
     this.#locks.clear()
     this.#notes.clear()
+    this.#counts.clear()
     this.#last = 0
     this.#generation = newGeneration()
   }
@@ -71,6 +73,12 @@ export class SharedMemory {
         run(() => {
           const younger = [...this.#notes].filter(([, { n }]) => n > after)
           return { version: younger.at(-1)?.[1].n ?? after, names: younger.map(([name]) => name) }
+        }),
+      count: (of, id, own) =>
+        run(() => {
+          const counts = this.#counts.get(of) ?? new Map<string, number>()
+          this.#counts.set(of, counts.set(id, own))
+          return [...counts].reduce((sum, [each, n]) => sum + (each !== id && this.#isAlive(each) ? n : 0), 0)
         }),
       remove: (sid, owner) =>
         run(() => {

@@ -1,7 +1,7 @@
 import { Fault } from '../../kernel/faults.js'
 import { newGeneration } from '../sealed-id.js'
 import type { Engine } from './engine.js'
-import { BEAT, CLAIM, LEAVE, LOOK, NEWS, NOTE, READ, RELEASE, REMOVE, TAKE, WRITE } from './scripts.js'
+import { BEAT, CLAIM, COUNT, LEAVE, LOOK, NEWS, NOTE, READ, RELEASE, REMOVE, TAKE, WRITE } from './scripts.js'
 import type { Beat, ClusterStore, Member, MemberFacts, StoredSession } from './store.js'
 
 /** What the replicas have in common, in Redis or Valkey; names begin with `prefix`, in one slot. */
@@ -47,6 +47,9 @@ export const createEngineStore = (engine: Engine, prefix: string): ClusterStore 
     },
     async remove(sid, owner) {
       await engine.run(REMOVE, [session(sid)], [owner])
+    },
+    async count(of, id, own, ttlMs) {
+      return Number(await engine.run(COUNT, [name(`c:${of}`), until], [id, String(own), String(ttlMs)]))
     },
     close: () => engine.close(),
     ...notesIn(engine, prefix),

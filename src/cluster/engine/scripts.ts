@@ -157,6 +157,26 @@ export const NEWS = script(
   `return redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', 0, 100)`,
 )
 
+/**
+ * Keys: numbers of sessions by instance, ends of leases. Arguments: instance, its number, life in ms. Returns
+ * the sum of those of the others that live.
+ */
+export const COUNT = script(
+  'count',
+  `${NOW}
+if ARGV[2] == '0' then redis.call('HDEL', KEYS[1], ARGV[1])
+else redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+local all = redis.call('HGETALL', KEYS[1])
+local sum = 0
+for i = 1, #all, 2 do
+  local ends = redis.call('ZSCORE', KEYS[2], all[i])
+  if not ends or tonumber(ends) <= now then redis.call('HDEL', KEYS[1], all[i])
+  elseif all[i] ~= ARGV[1] then sum = sum + tonumber(all[i + 1]) end
+end
+return sum`,
+)
+
 /** Key: session. Argument: owner. */
 export const REMOVE = script(
   'remove',

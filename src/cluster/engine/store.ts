@@ -80,6 +80,8 @@ export interface ClusterStore {
   noted(name: string): Promise<Buffer | undefined>
   /** The names that were noted after a number: some of them, the oldest first. */
   news(after: number): Promise<News>
+  /** Says how many sessions an instance has of somebody; returns how many the other living ones have. */
+  count(of: string, id: string, own: number, ttlMs: number): Promise<number>
   /** Forgets a session that is still its owner's. */
   remove(sid: string, owner: string): Promise<void>
   close(): Promise<void>

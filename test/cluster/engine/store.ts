@@ -156,6 +156,19 @@ for (const { name, skip, start } of KINDS) {
       t.equal(await store.noted('b'), undefined, 'it was to be kept for a while only')
     })
 
+    await t.test('sessions of somebody are counted at those that live', async t => {
+      await store.beat('one', { ...FACTS, address: '127.0.0.1:11' }, LIFE_MS)
+      await store.beat('two', { ...FACTS, address: '127.0.0.1:12' }, LIFE_MS)
+      t.equal(await store.count('ada', 'one', 2, LIFE_MS), 0)
+      t.equal(await store.count('ada', 'two', 3, LIFE_MS), 2)
+      t.equal(await store.count('bob', 'two', 1, LIFE_MS), 0)
+      t.equal(await store.count('ada', 'one', 0, LIFE_MS), 3)
+      t.equal(await store.count('ada', 'two', 3, LIFE_MS), 0)
+      await store.leave('two')
+      t.equal(await store.count('ada', 'one', 1, LIFE_MS), 0, 'the dead have none')
+      await store.leave('one')
+    })
+
     await t.test('a session that nobody renews is forgotten', async t => {
       await store.write('short', session('a', 1), 20)
       await pass(40)

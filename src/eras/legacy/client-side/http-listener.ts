@@ -113,7 +113,18 @@ export class LegacyHttpListener implements SessionHost {
       known.uplink.receive(message, known.post(responder, 'json'))
       return
     }
-    const full = this.#sessions.makeRoom(caller.principal)
+    const { directory } = this.#options
+    const exchange = { request, responder, accepts }
+    if (directory === undefined) this.#admit(message, exchange, 0)
+    else
+      void directory
+        .sessionsElsewhere(caller.principal)
+        .then(elsewhere => this.#admit(message, exchange, elsewhere))
+  }
+
+  /** Begins a session if there is room for it; `elsewhere`: those of its principal at other replicas. */
+  #admit(message: Message, { request, responder, accepts }: HttpExchange, elsewhere: number): void {
+    const full = this.#sessions.makeRoom(request.caller.principal, elsewhere)
     if (full !== undefined) {
       const id = message.kind === 'request' ? message.id : undefined
       refuseWith(responder, 503, { id, error: faultText(full) }, { 'retry-after': '5' })

@@ -55,12 +55,12 @@ export class HttpSessions {
 
   /**
    * Makes room for one more session; returns a Fault if there is none. Only sessions of clients that seem
-   * gone are ended: SDK clients do not initialize again.
+   * gone are ended: SDK clients do not initialize again. `elsewhere`: how many other replicas have of it.
    */
-  makeRoom(principal: Principal): Fault | undefined {
-    const limit = this.#quota.limitFor(principal)
+  makeRoom(principal: Principal, elsewhere: number): Fault | undefined {
+    const limit = this.#quota.limitFor(principal, elsewhere)
     if (limit !== undefined) this.#forgetOne(limit === 'sessions' ? undefined : principal)
-    return this.#quota.faultFor(principal)
+    return this.#quota.faultFor(principal, elsewhere)
   }
 
   #forgetOne(principal: Principal | undefined): void {

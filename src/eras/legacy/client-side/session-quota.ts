@@ -24,15 +24,17 @@ export class SessionQuota {
     else this.#ofPrincipal.set(principal, rest)
   }
 
-  limitFor(principal: Principal): 'sessions' | 'sessionsPerPrincipal' | undefined {
+  /** `elsewhere`: how many of them it has at other replicas. */
+  limitFor(principal: Principal, elsewhere = 0): 'sessions' | 'sessionsPerPrincipal' | undefined {
     const { max } = this.#bounds
-    if ((this.#ofPrincipal.get(principal) ?? 0) >= max.sessionsPerPrincipal) return 'sessionsPerPrincipal'
+    const own = this.#ofPrincipal.get(principal) ?? 0
+    if (own + elsewhere >= max.sessionsPerPrincipal) return 'sessionsPerPrincipal'
     return this.#size >= max.sessions ? 'sessions' : undefined
   }
 
-  faultFor(principal: Principal): Fault | undefined {
+  faultFor(principal: Principal, elsewhere = 0): Fault | undefined {
     if (this.#bounds.pressure >= 2) return this.#bounds.shortOfMemory()
-    const limit = this.limitFor(principal)
+    const limit = this.limitFor(principal, elsewhere)
     if (limit === undefined) return undefined
     const words = limit === 'sessions' ? 'There are too many sessions' : 'You have too many sessions'
     return this.#bounds.overloaded(limit, words, { principal })

@@ -251,7 +251,7 @@ const sessions = (clock: FakeClock, limits: Partial<Limits> = {}) => {
   const table = new HttpSessions(clock, bounds)
   const add = async () => {
     clock.advance(10)
-    if (table.makeRoom('local') !== undefined) return undefined
+    if (table.makeRoom('local', 0) !== undefined) return undefined
     const options = { clock, handler, identity: IDENTITY, log: silentLogger, bounds }
     const session = new HttpSession(LOCAL, { live: new LinkedList(), kept: table.kept }, options)
     say(session, hello('2025-06-18'))
