@@ -11,7 +11,7 @@ import { ClientViews, type ListOptions, type Page } from './lists/client-views.j
 import { AWAY_MS, ConnectionLists, type Reading } from './lists/connection-lists.js'
 import { type Item, type Listed, looksSame } from './lists/listed.js'
 import type { Merged } from './lists/merge.js'
-import { ProfileCache, type ServerCache } from './lists/profile-cache.js'
+import { type CachedServer, ProfileCache, type ServerCache } from './lists/profile-cache.js'
 import type { ServerView } from './lists/server-view.js'
 import { isSearchTool } from './search/search-tools.js'
 import { ServerViews, type ServerViewsOptions } from './server-views.js'
@@ -275,6 +275,17 @@ export class Catalog {
 
   changed(connection: Connection, list: ListName): void {
     if (this.#views.on(connection) !== undefined) this.#lists.changed(connection, list)
+  }
+
+  /** Another replica read other lists of a server: where it is open it is asked, else they are believed. */
+  learned(server: ServerOptions, known: CachedServer): void {
+    const view = this.#views.current(server)
+    if (view === undefined) return
+    this.#announce(this.#cache.learned(view, known), false)
+    for (const connection of view.server.connections)
+      for (const list of LIST_NAMES)
+        if (connection.link !== undefined && this.#lists.of(connection, list)?.known !== undefined)
+          this.#lists.changed(connection, list)
   }
 
   /** A connection to a server is open, for the first time or again. */

@@ -38,11 +38,16 @@ export const managerOf = (platform: NodeJS.Platform): string =>
   ({ darwin: 'launchd', win32: 'task' })[platform as string] ?? 'systemd'
 
 /**
- * Takes the place of a configuration file; `taken` where a daemon has it that is no older than we are.
+ * Takes the place of a configuration file; `taken` where a daemon has it that is no older than we are, or for
+ * a replica where any proxy has it.
  * Undefined where there are no places: the file is none, or this user has nowhere to write. Rejects with a
  * Fault.
  */
-export const takeSeatOf = async (file: string, mode: ServeMode): Promise<Seat | 'taken' | undefined> => {
+export const takeSeatOf = async (
+  file: string,
+  mode: ServeMode,
+  isReplica = false,
+): Promise<Seat | 'taken' | undefined> => {
   if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return undefined
   const isDaemon = mode.daemon === true
   const isService = mode.service === true
@@ -51,7 +56,7 @@ export const takeSeatOf = async (file: string, mode: ServeMode): Promise<Seat | 
   const { takeSeat } = await import('../app/control/seat.js')
   const place = placeOf(placeId(file, thisPlace()), process.env)
   try {
-    const lock = await takeSeat({ place, key, isModest: isDaemon })
+    const lock = await takeSeat({ place, key, isModest: isDaemon, isReplica })
     if (lock === undefined) return 'taken'
     const sink = isDaemon || isService ? await logFileAt(place.log) : undefined
     return { place, lock, isDaemon, isService, sink, kept: keeperOf(mode) }

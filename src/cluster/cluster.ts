@@ -15,7 +15,7 @@ import { MISDIRECTED, REPLACED, UNSIGNED } from './link/forwarding.js'
 import { digestOf, LinkSeal, type Received } from './link/link-seal.js'
 import { PARCEL_PATH } from './link/packets.js'
 import { ParcelHost } from './link/parcel-host.js'
-import { PEER_PATH, PeerLinks } from './link/peer-links.js'
+import { NEWS, PEER_PATH, PeerLinks } from './link/peer-links.js'
 import { Members } from './members.js'
 import { Notes } from './notes.js'
 import { ClusterRelay, type UnavailableReason } from './relay.js'
@@ -109,6 +109,7 @@ export class Cluster {
     this.notes = new Notes({
       ...{ id, store: this.#store, ring, clock },
       isSettled: () => this.#members.isSettled,
+      onNoted: () => this.#tellNews(),
     })
     const members = new Members({
       ...{ id, store: this.#store, clock, log, leaseMs: options.leaseMs, facts },
@@ -180,6 +181,7 @@ export class Cluster {
         if (face === undefined || !this.#serve(face, received, each, answer)) answer.send(MISDIRECTED, {})
       }
       if (path === PEER_PATH) {
+        if (request.query.has(NEWS)) this.notes.look()
         responder.send(200, { 'content-type': 'text/plain' }, this.#store.isUp ? 'up' : 'down')
       } else if (path === PARCEL_PATH) this.#parcels.serve(caller.edge ?? '', request, responder, pass)
       else pass(request, responder)
@@ -220,6 +222,11 @@ export class Cluster {
     await this.#members.leave()
     await this.#links.close()
     await this.#store.close()
+  }
+
+  #tellNews(): void {
+    for (const other of this.#members.all)
+      if (other.id !== this.#members.id) void this.#links.probe(other, true)
   }
 
   async #isLostForAll(others: readonly Member[]): Promise<boolean> {

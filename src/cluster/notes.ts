@@ -20,6 +20,8 @@ export interface NotesOptions {
   readonly clock: Clock
   /** False for a while after the engine was lost: what was noted last may not be there yet. */
   readonly isSettled: () => boolean
+  /** Called when something was noted here: the others need not wait for their next beat. */
+  readonly onNoted?: (() => void) | undefined
 }
 
 export interface NoteListener {
@@ -31,7 +33,7 @@ export interface NoteListener {
 
 /**
  * What replicas tell each other beyond sessions, by kind and subject. The engine is told neither: names are
- * HMACs, values are sealed. Others hear of it with their next beat.
+ * HMACs, values are sealed. Others hear of it at once, or with their next beat.
  */
 export class Notes {
   readonly #options: NotesOptions
@@ -59,12 +61,17 @@ export class Notes {
       this.#seen = 0
       for (const listener of this.#listeners.values()) listener.lost()
     }
-    if (news > this.#seen)
-      this.#reading ??= this.#read()
-        .catch(() => undefined)
-        .finally(() => {
-          this.#reading = undefined
-        })
+    if (news > this.#seen) this.look()
+  }
+
+  /** Reads what was noted since; not before the first beat. */
+  look(): void {
+    if (this.#generation === undefined) return
+    this.#reading ??= this.#read()
+      .catch(() => undefined)
+      .finally(() => {
+        this.#reading = undefined
+      })
   }
 
   /** Undefined if nothing was noted, or with other keys. Rejects with a Fault `unavailable`. */
@@ -76,13 +83,14 @@ export class Notes {
 
   /** Tries for 10 s; then rejects with a Fault `unavailable`. A `ttlMs` of 0 is for ever. */
   async write(kind: string, subject: string, { value, ttlMs = 0 }: Noted): Promise<void> {
-    const { store, ring, clock } = this.#options
+    const { store, ring, clock, onNoted } = this.#options
     const name = this.#nameOf(kind, subject)
     const sealed = ring.seal('note', name, Buffer.concat([Buffer.from(`${kind}\n`), value]))
     const endMs = clock.nowMs() + AGAIN_FOR_MS
     for (;;) {
       try {
         await store.note(name, sealed, ttlMs)
+        onNoted?.()
         return
       } catch (thrown) {
         if (clock.nowMs() >= endMs) throw Fault.from(thrown)

@@ -12,6 +12,7 @@ import type { GateOptions } from '../../transport/http/gate.js'
 import { errorDenial } from '../../transport/http/responder.js'
 import { type HttpListener, listenHttp } from '../../transport/http/server.js'
 import { IDENTITY } from '../identity.js'
+import { type SharedListsOptions, shareLists } from './shared-lists.js'
 
 /** The replica that listens next to us answers quickly, or is not there. */
 export const CONNECT_MS = 1500
@@ -25,6 +26,8 @@ export interface JoinContext {
   readonly meter: Meter | undefined
   /** Of the configuration in force. */
   readonly digest: () => string
+  /** What is known of servers, which all replicas should know. */
+  readonly lists: Omit<SharedListsOptions, 'notes' | 'log'>
   /** The instance in which the call of a sealed state waits; undefined if it waits nowhere. */
   readonly waitsIn: (requestState: string) => string | undefined
 }
@@ -70,6 +73,7 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
     ...{ bounds, clock, log, meter, digest, waitsIn },
   })
   here.cluster = cluster
+  shareLists({ ...context.lists, notes: cluster.notes, log })
   await cluster.join()
   return {
     cluster,

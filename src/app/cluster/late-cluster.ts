@@ -6,6 +6,7 @@ import { pause } from '../../kernel/async/clock.js'
 import type { Router } from '../../mux/router.js'
 import type { Logins } from '../credentials/logins.js'
 import { lateModule } from '../late-module.js'
+import type { ServerCacheFiles } from '../state/server-cache.js'
 import type { JoinContext, Joined } from './join.js'
 
 const INSTANCE_BYTES = 8
@@ -72,17 +73,28 @@ export class LateCluster {
   }
 }
 
+interface Around extends Omit<LateContext, 'waitsIn' | 'lists'> {
+  readonly router: () => Pick<Router, 'waitsIn' | 'pool' | 'catalog'>
+  /** There where there is a cluster. */
+  readonly cache: ServerCacheFiles | undefined
+}
+
 /** Undefined where there are no other replicas. `router` is asked once there are requests. */
 export const lateCluster = (
   { cluster }: ProxyConfig,
-  {
-    router,
-    ...context
-  }: Omit<LateContext, 'waitsIn'> & {
-    readonly router: () => Pick<Router, 'waitsIn'>
-  },
+  { router, cache, ...context }: Around,
 ): LateCluster | undefined =>
-  cluster && new LateCluster(cluster, { ...context, waitsIn: state => router().waitsIn(state) })
+  cluster &&
+  cache &&
+  new LateCluster(cluster, {
+    ...context,
+    waitsIn: state => router().waitsIn(state),
+    lists: {
+      cache,
+      servers: () => router().pool.servers.map(({ options }) => options),
+      learned: (server, known) => router().catalog.learned(server, known),
+    },
+  })
 
 /** What endpoints need of it. */
 export const clusterContext = (cluster: LateCluster | undefined) => ({

@@ -21,6 +21,8 @@ export interface SeatOptions {
   readonly key?: string | undefined
   /** Whether to leave the place to a proxy that is there already and no older than we are. */
   readonly isModest: boolean
+  /** Whether to leave it to any proxy: replicas of one configuration stand beside each other. */
+  readonly isReplica?: boolean | undefined
 }
 
 /** What a proxy says of itself at `/v1/status`, as far as it matters here. */
@@ -34,15 +36,20 @@ interface Occupant {
  * stays there. Rejects with a Fault `unavailable` for one that does not make room, and with what the file
  * system says.
  */
-export const takeSeat = async ({ place, key, isModest }: SeatOptions): Promise<StartLock | undefined> => {
+export const takeSeat = async ({
+  place,
+  key,
+  isModest,
+  isReplica = false,
+}: SeatOptions): Promise<StartLock | undefined> => {
   preparePlace(place)
   keepToken(place)
-  const lock = await takeLock(place, key, isModest)
+  const lock = await takeLock(place, key, isModest || isReplica)
   if (lock === undefined) return undefined
   try {
     const occupant = await occupantOf(place)
     if (occupant === undefined) return lock
-    if (!isModest || isNewer(IDENTITY.version, occupant.version)) {
+    if (!isReplica && (!isModest || isNewer(IDENTITY.version, occupant.version))) {
       await displace(place, occupant, lock)
       return lock
     }

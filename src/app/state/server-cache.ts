@@ -20,8 +20,12 @@ import {
 /** All lists of a server are read at about the same time, and written once. */
 const SETTLE_MS = 250
 
+/** Is told what is known of a server, encoded. */
+type Tell = (server: ServerOptions, print: string, bytes: Buffer) => void
+
 export interface ServerCacheContext {
-  readonly stateDir: string
+  /** Undefined to keep nothing. */
+  readonly stateDir: string | undefined
   readonly configOf: (server: ServerOptions) => ServerConfig | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -43,22 +47,24 @@ interface Due {
 /** Keeps what servers declared and listed when they last ran: a file for each, named by its fingerprint. */
 export class ServerCacheFiles implements ServerCache {
   readonly #context: ServerCacheContext
-  readonly #folder: string
+  readonly #folder: string | undefined
   readonly #entries = new WeakMap<ServerOptions, Entry>()
   readonly #due = new Map<ServerOptions, Due>()
   #writing: Promise<void> = Promise.resolve()
   #isFailing = false
+  #tell: Tell | undefined
 
   constructor(context: ServerCacheContext) {
     this.#context = context
-    this.#folder = cacheFolder(context.stateDir)
+    this.#folder = context.stateDir === undefined ? undefined : cacheFolder(context.stateDir)
   }
 
   load(server: ServerOptions): CachedServer | undefined {
     const entry = this.#entry(server)
-    const bytes = entry && readCacheFile(this.#folder, entry.print)
+    if (entry === undefined || this.#folder === undefined) return undefined
+    const bytes = readCacheFile(this.#folder, entry.print)
     const known = bytes && decodeServer(bytes)
-    if (entry !== undefined && bytes !== undefined && known !== undefined) entry.written = hashOf(bytes)
+    if (bytes !== undefined && known !== undefined) entry.written = hashOf(bytes)
     return known
   }
 
@@ -78,6 +84,16 @@ export class ServerCacheFiles implements ServerCache {
     this.#due.get(server)?.timer.cancel()
     const timer = this.#context.clock.after(SETTLE_MS, () => this.#write(server))
     this.#due.set(server, { timer, entry, known })
+  }
+
+  /** Has `tell` called whenever a list of a server was read. */
+  share(tell: Tell): void {
+    this.#tell = tell
+  }
+
+  /** What tells a server from others, in whichever process; undefined once it has left. */
+  printOf(server: ServerOptions): string | undefined {
+    return this.#entry(server)?.print
   }
 
   async close(): Promise<void> {
@@ -111,14 +127,17 @@ export class ServerCacheFiles implements ServerCache {
       )
       return
     }
+    this.#tell?.(server, due.entry.print, bytes)
     this.#writing = this.#writing.then(() => this.#put(due.entry, bytes))
   }
 
   async #put(entry: Entry, bytes: Buffer): Promise<void> {
+    const folder = this.#folder
+    if (folder === undefined) return
     const hash = hashOf(bytes)
     try {
-      if (entry.written !== hash) await writeCacheFile(this.#folder, entry.print, bytes)
-      else if (!entry.isTouched) await touchCacheFile(this.#folder, entry.print)
+      if (entry.written !== hash) await writeCacheFile(folder, entry.print, bytes)
+      else if (!entry.isTouched) await touchCacheFile(folder, entry.print)
       entry.written = hash
       entry.isTouched = true
     } catch (thrown) {
@@ -129,12 +148,15 @@ export class ServerCacheFiles implements ServerCache {
   }
 }
 
-/** Undefined where nothing is kept. */
+/** Undefined where nothing is kept, and nobody else is told. */
 export const serverCacheFiles = (
-  { knownServers }: Pick<ProxyConfig, 'knownServers'>,
-  { stateDir, ...context }: Omit<ServerCacheContext, 'stateDir'> & { readonly stateDir: string | undefined },
-): ServerCacheFiles | undefined =>
-  stateDir !== undefined && knownServers ? new ServerCacheFiles({ stateDir, ...context }) : undefined
+  { knownServers, cluster }: Pick<ProxyConfig, 'knownServers' | 'cluster'>,
+  { stateDir, ...context }: ServerCacheContext,
+): ServerCacheFiles | undefined => {
+  const isKept = stateDir !== undefined && knownServers
+  if (!isKept && cluster === undefined) return undefined
+  return new ServerCacheFiles({ stateDir: isKept ? stateDir : undefined, ...context })
+}
 
 const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('base64')
 

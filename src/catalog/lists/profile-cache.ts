@@ -5,7 +5,7 @@ import type { ServerFacts } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import { profileOf } from '../../peers/sharing.js'
-import type { Listed } from './listed.js'
+import { type Listed, looksSame } from './listed.js'
 import type { ServerView } from './server-view.js'
 
 /** What a server declared when it last ran, and its lists as it sent them, as far as they could be read. */
@@ -91,6 +91,20 @@ export class ProfileCache {
       profile.lists[list] = listed
       profile.refused.delete(list)
     })
+  }
+
+  /** Another replica has read these lists; returns those that are news to clients without a connection. */
+  learned(view: ServerView, known: CachedServer): readonly ListName[] {
+    const profiles = this.#by(view)
+    const changed = new Set<ListName>()
+    for (const [key, snapshot] of known) {
+      const before = profiles.get(key)
+      if (before === undefined && profiles.size >= PROFILES_MAX) continue
+      const now = fromSnapshot(snapshot, view)
+      profiles.set(key, { ...now, isFromDisk: before?.isFromDisk ?? true })
+      for (const list of LIST_NAMES) if (!looksSame(before?.lists[list], now.lists[list])) changed.add(list)
+    }
+    return [...changed]
   }
 
   refused(view: ServerView, connection: Connection, list: ListName): void {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { ProxyEnvironment } from '../../app/environment/environment.js'
 import type { LogLevel } from '../../config/types.js'
-import { configFile, readUsable } from '../configuration.js'
+import { configFile, readUsable, type Usable } from '../configuration.js'
 import { type ListenFlags, listenOptions, resolveListen } from '../listening.js'
 import { stdioSnippet } from '../output/announcement.js'
 import { say } from '../output/output.js'
@@ -39,10 +39,15 @@ export const serve = defineVerb({
   ],
   async run(args) {
     const file = resolve(configFile(args.config))
-    const seat = await takeSeatOf(file, args)
-    if (seat === 'taken') return EXIT.ok
+    const isKept = args.daemon === true || args.service === true
+    // Whether it is one of several replicas has to be known before.
+    const loaded = isKept ? undefined : await load(args)
+    const isReplica = loaded?.usable.config.cluster !== undefined
+    const taken = await takeSeatOf(file, args, isReplica)
+    if (taken === 'taken' && !isReplica) return EXIT.ok
+    const seat = taken === 'taken' ? undefined : taken
     try {
-      return await serveAt(file, args, seat)
+      return await serveAt(file, args, { seat, ...(loaded ?? (await load(args))) })
     } finally {
       seat?.lock.release()
     }
@@ -54,15 +59,23 @@ interface ServeFlags extends ListenFlags, ServeMode {
   readonly logLevel?: LogLevel | undefined
 }
 
-const environmentFor = async ({ daemon, service }: ServeMode): Promise<ProxyEnvironment> => {
-  const { ProxyEnvironment } = await import('../../app/environment/environment.js')
-  const isPersons = daemon !== true && service !== true
-  return new ProxyEnvironment({ env: process.env, isPersons, tell: say })
+interface Found {
+  readonly environment: ProxyEnvironment
+  readonly usable: Usable
 }
 
-const serveAt = async (file: string, args: ServeFlags, seat: Seat | undefined): Promise<number> => {
-  const environment = await environmentFor(args)
-  const loaded = await readUsable(args.config, environment)
+const load = async ({ config, daemon, service }: ServeFlags): Promise<Found> => {
+  const { ProxyEnvironment } = await import('../../app/environment/environment.js')
+  const isPersons = daemon !== true && service !== true
+  const environment = new ProxyEnvironment({ env: process.env, isPersons, tell: say })
+  return { environment, usable: await readUsable(config, environment) }
+}
+
+const serveAt = async (
+  file: string,
+  args: ServeFlags,
+  { environment, usable: loaded, seat }: Found & { readonly seat: Seat | undefined },
+): Promise<number> => {
   const { config } = loaded
   const listen = resolveListen(config.listen, args, config.auth)
   const isAsked = config.listen.isGiven || args.host !== undefined || args.port !== undefined

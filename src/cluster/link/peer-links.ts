@@ -8,6 +8,9 @@ import { Parcels, type Sent } from './parcels.js'
 /** Answers who is there, and whether it reaches the engine. */
 export const PEER_PATH = '/peer'
 
+/** Tells it that something was noted. */
+export const NEWS = 'news'
+
 /** How often a replica is asked for a sign of life while something is under way there. */
 const ASK_MS = 2500
 const ANSWER_MS = 2000
@@ -91,15 +94,18 @@ export class PeerLinks {
     return asked
   }
 
-  /** The same with the HTTP status of the answer, which is 0 if none comes. */
-  probe(to: Member): Promise<PeerWords & { readonly status: number }> {
+  /**
+   * The same with the HTTP status of the answer, which is 0 if none comes; `hasNews`: something was noted
+   * that it should read.
+   */
+  probe(to: Member, hasNews = false): Promise<PeerWords & { readonly status: number }> {
     return new Promise(resolve => {
       const chunks: Buffer[] = []
       const end = (fault?: Fault): void => {
         timer.cancel()
         resolve({ ...wordsOf(chunks), status: fault === undefined ? status : 0 })
       }
-      const query = new URLSearchParams()
+      const query = new URLSearchParams(hasNews ? { [NEWS]: '1' } : {})
       const request = { method: 'GET', path: PEER_PATH, query, headers: {}, body: NOTHING, caller: NOBODY }
       let status = 0
       const sent = this.send(to, request, {

@@ -39,6 +39,13 @@ t.test('an older proxy, or whoever is in the way of a person, is asked to make r
   }
 })
 
+t.test('a replica leaves the place to any proxy, however old', async t => {
+  const place = newPlace(t)
+  const server = await standIn(t, place, (_request, stream) => stream.end(status('0.0.1')))
+  t.equal(await takeSeat({ place, isModest: false, isReplica: true }), undefined)
+  t.equal(server.listening, true)
+})
+
 t.test('what is no proxy keeps the place, and is named', async t => {
   for (const answer of [httpAnswer(200, '{}'), httpAnswer(404, ''), httpAnswer(200, '[1]')]) {
     const place = newPlace(t)

@@ -266,3 +266,48 @@ t.test('how long a program may be without clients is for its configuration to sa
   t.notOk(world.server('never').link.isClosed)
   await world.router.close()
 })
+
+/** Tells it what another replica has read. */
+const learned = ({ router }: World, { held }: Memory): void => {
+  for (const { options } of router.pool.servers) router.catalog.learned(options, held.get('a') ?? new Map())
+}
+
+const listedBy = (world: World): number => world.server('a').got('tools/list').length
+
+t.test('what another replica has read is believed of a program that does not run', async t => {
+  const { world } = await again()
+  const { known: other } = await again(
+    { ...SCRIPT, tools: [] },
+    { ...SCRIPT, tools: [tool('x'), tool('new')] },
+  )
+  const client = await world.client()
+  await look(client)
+  learned(world, other)
+  await world.pass(2000, 10)
+  t.same(
+    client.told.map(([method]) => method),
+    [TOOLS_CHANGED],
+  )
+  t.same(await look(client), { ...SEEN, tools: ['a__x', 'a__new'] })
+  t.equal(world.server('a').greetings.length, 0, 'it was not started for that')
+  await world.router.close()
+})
+
+t.test('a server that runs is asked whether it lists what another replica has read of it', async t => {
+  const { world } = await again()
+  const { known: other } = await again(
+    { ...SCRIPT, tools: [] },
+    { ...SCRIPT, tools: [tool('x'), tool('new')] },
+  )
+  const client = await world.client()
+  client.call('tools/call', { name: 'a__x' })
+  await settled()
+  world.server('a').last('tools/call').answer()
+  await world.pass(2000, 10)
+  const asked = listedBy(world)
+  learned(world, other)
+  await world.pass(2000, 10)
+  t.equal(listedBy(world), asked + 1)
+  t.same(await client.list('tools/list'), ['a__x'], 'its own answer counts')
+  await world.router.close()
+})

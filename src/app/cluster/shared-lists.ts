@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto'
+import type { CachedServer } from '../../catalog/lists/profile-cache.js'
+import type { Notes } from '../../cluster/notes.js'
+import type { Logger } from '../../kernel/logger.js'
+import type { ServerOptions } from '../../peers/dial.js'
+import type { ServerCacheFiles } from '../state/server-cache.js'
+import { decodeServer } from '../state/server-cache-file.js'
+
+const KIND = 'lists'
+/** How long they are kept of a server that nobody lists any more. */
+const LIFE_MS = 30 * 24 * 3600_000
+
+export interface SharedListsOptions {
+  readonly notes: Pick<Notes, 'on' | 'write'>
+  readonly cache: Pick<ServerCacheFiles, 'share' | 'printOf'>
+  readonly servers: () => readonly ServerOptions[]
+  /** Another replica has read other lists of a server. */
+  readonly learned: (server: ServerOptions, known: CachedServer) => void
+  readonly log: Logger
+}
+
+/** Digests of all lists of a server: as they were last read here, and as they were last noted. */
+interface Digests {
+  read?: string
+  heard?: string
+}
+
+/**
+ * Has replicas tell each other what they read of servers. One that reads what it has read before, or what
+ * others know, says nothing: where each replica has a process of its own, each may list something else.
+ */
+export const shareLists = ({ notes, cache, servers, learned, log }: SharedListsOptions): void => {
+  let all = new WeakMap<ServerOptions, Digests>()
+  const of = (server: ServerOptions): Digests => {
+    const digests = all.get(server) ?? {}
+    all.set(server, digests)
+    return digests
+  }
+  cache.share((server, print, bytes) => {
+    const digests = of(server)
+    const digest = digestOf(bytes)
+    const isNews = digests.read !== digest && digests.heard !== digest
+    digests.read = digest
+    if (!isNews) return
+    delete digests.heard
+    const value = Buffer.concat([Buffer.from(`${print}\n`), bytes])
+    notes.write(KIND, print, { value, ttlMs: LIFE_MS }).catch((thrown: unknown) => {
+      delete digests.read
+      log.warn({ err: thrown }, 'other replicas do not know of changed lists yet')
+    })
+  })
+  notes.on(KIND, {
+    heard(value) {
+      const end = value.indexOf('\n')
+      const print = value.subarray(0, end).toString()
+      const server = servers().find(each => cache.printOf(each) === print)
+      if (server === undefined) return
+      const bytes = value.subarray(end + 1)
+      const digests = of(server)
+      digests.heard = digestOf(bytes)
+      const known = digests.heard === digests.read ? undefined : decodeServer(bytes)
+      if (known !== undefined) learned(server, known)
+    },
+    lost() {
+      all = new WeakMap()
+    },
+  })
+}
+
+const digestOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('base64')
