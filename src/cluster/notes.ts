@@ -41,7 +41,8 @@ export class Notes {
   /** Who waits for their turn within this process, by name. */
   readonly #turns = new Map<string, Promise<unknown>>()
   #generation: string | undefined
-  #seen = 0
+  /** The number of the last note that was read; another object when all are to be read again. */
+  #seen = { version: 0 }
   #reading: Promise<void> | undefined
 
   constructor(options: NotesOptions) {
@@ -58,10 +59,10 @@ export class Notes {
   heard({ news, generation }: Beat): void {
     if (generation !== this.#generation) {
       this.#generation = generation
-      this.#seen = 0
+      this.#seen = { version: 0 }
       for (const listener of this.#listeners.values()) listener.lost()
     }
-    if (news > this.#seen) this.look()
+    if (news > this.#seen.version) this.look()
   }
 
   /** Reads what was noted since; not before the first beat. */
@@ -133,14 +134,15 @@ export class Notes {
 
   async #read(): Promise<void> {
     const { store } = this.#options
+    const seen = this.#seen
     for (;;) {
-      const { version, names } = await store.news(this.#seen)
+      const { version, names } = await store.news(seen.version)
       for (const name of names) {
         const sealed = await store.noted(name)
         const note = sealed && this.#open(name, sealed)
         if (note !== undefined) this.#listeners.get(note.kind)?.heard(note.value)
       }
-      this.#seen = version
+      seen.version = version
       if (names.length === 0) return
     }
   }

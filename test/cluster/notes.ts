@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
+import type { ClusterStore } from '../../src/cluster/engine/store.js'
 import { KeyRing } from '../../src/cluster/key-ring.js'
 import { Notes } from '../../src/cluster/notes.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
@@ -7,12 +8,14 @@ import { SharedMemory } from '../support/shared-memory.js'
 
 const [first = '', second = ''] = [1, 2].map(() => randomBytes(32).toString('base64'))
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+
 const start = () => {
   const clock = new FakeClock()
   const memory = new SharedMemory(clock)
   const settling = { is: true }
   const join = (id: string, keys = [first]) => {
-    const store = memory.store()
+    const store: Writable<ClusterStore> = memory.store()
     const notes = new Notes({
       ...{ id, store, clock, ring: new KeyRing(keys) },
       isSettled: () => settling.is,
@@ -24,7 +27,7 @@ const start = () => {
       notes.heard(await store.beat(id, facts, 6000))
       await settled()
     }
-    return { notes, heard, beat }
+    return { notes, store, heard, beat }
   }
   const pass = async (ms: number): Promise<void> => {
     for (let leftMs = ms; leftMs > 0; leftMs -= 100) {
@@ -56,6 +59,29 @@ t.test('what one replica notes is heard by all, also by those with another first
   await a.notes.write('word', 'greeting', { value: Buffer.from('again') })
   await stranger.beat()
   t.same(stranger.heard, ['lost'], 'with other keys there is nothing to be read')
+})
+
+t.test('who begins to listen while notes are read hears what was read before', async t => {
+  const { join } = start()
+  const [a, b] = [join('a'), join('b')]
+  await a.beat()
+  await a.notes.write('late', 's', { value: Buffer.from('x') })
+  const news = b.store.news
+  const answers: (() => void)[] = []
+  b.store.news = async after => {
+    const said = await news(after)
+    if (after > 0) await new Promise<void>(resolve => answers.push(resolve))
+    return said
+  }
+  await b.beat()
+  const heard: string[] = []
+  b.notes.on('late', { heard: value => heard.push(value.toString()), lost: () => undefined })
+  await b.beat()
+  b.store.news = news
+  for (const answer of answers) answer()
+  await settled()
+  await b.beat()
+  t.same(heard, ['x'])
 })
 
 t.test('only one at a time does what only one may do', async t => {

@@ -213,7 +213,9 @@ export class Credential implements HttpCredential {
     } catch (thrown) {
       // Whatever comes of it later is only for the next request.
       work.catch(() => undefined)
-      throw this.#block(aboutLogin(thrown, this.#context))
+      const blocked = this.#block(aboutLogin(thrown, this.#context))
+      // Nobody may have watched the store for a login that has come since the request was sent.
+      if (!this.changed() || isRepeated) throw blocked
     }
   }
 

@@ -272,6 +272,19 @@ t.test('AD-45 who needs a login is told the command, and the server is left alon
   t.notOk(credential.changed())
 })
 
+t.test('AD-38 a login that comes while it is found out what one needs is used at once', async t => {
+  const web = usualWeb()
+  const setting = setUp(undefined, { web })
+  web.places[ASM] = () => {
+    setting.store.save(recordOf())
+    return { ...METADATA, registration_endpoint: `${A}/register` }
+  }
+  t.equal(await setting.authorization(), undefined)
+  t.equal(await setting.refused(401, 'Bearer', { sent: '' }), undefined, 'the request may be sent again')
+  t.equal(setting.credential.trouble, undefined)
+  t.equal(await setting.authorization(), 'Bearer old')
+})
+
 t.test('AD-15 many requests that are refused at once find out once what a login needs', async t => {
   const web = usualWeb(() => Response.json({ error: 'invalid_grant' }, { status: 400 }))
   web.places[ASM] = { ...METADATA, registration_endpoint: `${A}/register` }
@@ -279,7 +292,11 @@ t.test('AD-15 many requests that are refused at once find out once what a login 
   await authorization()
   const faults = await Promise.all(Array.from({ length: 50 }, () => faultOf(() => refused(401, 'Bearer'))))
   t.same(new Set(faults.map(fault => (fault as Fault).data?.['reason'])), new Set(['needs-auth']))
-  t.equal(await faultOf(() => refused(401, 'Bearer')), faults[0], 'also those that come late')
+  const late = async (): Promise<void> => {
+    await refused(401, 'Bearer')
+    await authorization()
+  }
+  t.equal(await faultOf(late), faults[0], 'also those that come late')
   t.equal(refreshes(), 1)
   t.equal(web.to(ASM).length, 1)
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { defaultConfigFile } from '../../src/kernel/default-config-file.js'
+import { defaultConfigFile } from '../../src/shim/default-config-file.js'
 
 t.test('without a name, the configuration is in the home folder', async t => {
   for (const platform of ['linux', 'darwin'] as const) {
