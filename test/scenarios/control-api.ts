@@ -275,6 +275,8 @@ t.test('why tells of each name what became of it', async t => {
   await client.initialize()
   await client.call(1, 'b__echo')
   await client.call(2, 'a__echo')
+  // A call waits for no lists but that of tools.
+  for (const list of ['resources/list', 'prompts/list']) await client.request(list)
   const why = (name: string) => get(`why?q=${encodeURIComponent(name)}`)
   await until(async () => (await why('dead')).verdict !== 'starting', 'the end of its start')
   const rows: readonly (readonly [string, object])[] = [
