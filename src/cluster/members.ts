@@ -262,8 +262,10 @@ export class Members {
   #checkKeys(): void {
     const { log, facts } = this.#options
     const [seal = ''] = facts.keys
+    // One that is not ready either has nothing to say.
     const lacking = this.all.find(
-      ({ id, keys, sinceMs }) => id !== this.id && sinceMs < this.#sinceMs && !keys.includes(seal),
+      ({ id, keys, state, sinceMs }) =>
+        id !== this.id && state === 'ready' && sinceMs < this.#sinceMs && !keys.includes(seal),
     )
     if (lacking !== undefined && this.#state !== 'keys') {
       const { address } = lacking

@@ -1,4 +1,5 @@
 import { type Clock, pause } from '../kernel/async/clock.js'
+import { within } from '../kernel/async/deadline.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Meter } from '../kernel/meter.js'
 import type { Histogram } from '../kernel/series.js'
@@ -166,6 +167,11 @@ export class ClusterRelay implements Relay {
     const { held } = way
     const beganMs = clock.nowMs()
     if (held.isGone) return
+    // As long as nothing was sent, nothing has begun.
+    if (!adopts && links.isDoubtful(member)) {
+      void this.#search(member.id, way, 'refused')
+      return
+    }
     let unwatch = (): void => undefined
     const counts = held.request.method === 'POST' ? 1 : 0
     const forwarding = new Forwarding(held, bounds, {
@@ -185,6 +191,7 @@ export class ClusterRelay implements Relay {
       },
       lost: () => {
         this.counts.lost += 1
+        links.doubt(member)
       },
       over: () => {
         this.#underWay -= counts
@@ -266,14 +273,16 @@ export class ClusterRelay implements Relay {
 
   /** Undefined while it is not known. Rejects with a Fault without the engine. */
   async #look(search: Search): Promise<Verdict | undefined> {
-    const { members, links } = this.#options
+    const { members, links, clock } = this.#options
     const { owner, name, why } = search
+    const before = why === 'refused' ? members.find(owner) : undefined
+    const answers = before && (await within(links.ask(before), { clock, ms: LOOK_EVERY_MS }))
+    if (answers !== undefined) return { is: 'at', owner }
     await members.refresh()
     if (!members.isSure) return undefined
     const there = owner === members.id ? undefined : members.find(owner)
     // A lease that holds may be that of a process which is dead: until it is over, nobody knows.
-    if (there !== undefined && why === 'refused')
-      return (await links.ask(there)) === undefined ? undefined : { is: 'at', owner }
+    if (there !== undefined && why === 'refused') return undefined
     if (name === undefined) return there === undefined ? { is: 'here' } : { is: 'at', owner }
     return await this.#lookIn(name, search, there)
   }

@@ -183,6 +183,10 @@ t.test('whoever comes later with a key that others lack does not serve', async t
   const answer = later.ask(session, 1)
   await room.pass(0)
   t.equal(answer.status, 404)
+
+  const right = await room.start()
+  await room.pass(LEASE_MS)
+  t.equal(state(right), 'ready', 'whoever is not ready keeps nobody else from being it')
 })
 
 const state = ({ cluster }: Replica): string => cluster.status().state

@@ -117,9 +117,40 @@ t.test('a replica that says nothing any more is given up', async t => {
   gone.goAway()
   await room.pass(8000)
   t.match([call.status, call.body], [200, /replica_lost/])
-  t.equal(answer.status, 202)
+  t.equal(answer.status, 0, 'an answer that was not taken is not said to be')
   t.equal(stream.isEnded, true)
   t.equal(get.status, 200, 'a stream that did not begin is waited for')
+
+  await room.pass(3000)
+  t.match([answer.status, answer.body], [503, /peer_unreachable/])
+  const begun = a.handler.calls.length
+  const late = b.ask(session, 3, { method: 'tools/call' })
+  await room.pass(2500)
+  t.equal(late.status, 0)
+  await room.pass(1000)
+  t.match([late.status, late.body], [503, /peer_unreachable/], 'nothing more is sent into the void')
+  a.isSilent = false
+  const again = b.ask(session, 4)
+  await room.pass(3000)
+  t.match([again.body, a.handler.calls.length], [RESULT, begun + 1])
+})
+
+t.test('after a loss nothing is sent before its replica has given a sign of life', async t => {
+  const room = new ReplicaRoom()
+  const [a, b] = await room.three()
+  const session = await a.begin()
+  const call = b.ask(session, 1, { method: 'tools/call' })
+  await room.pass(0)
+  const headers = { 'content-type': 'application/json', accept: '*/*', 'mcp-session-id': session }
+  const question = b.send('POST', headers, { id: 'q', result: {} })
+  room.reset(a)
+  t.match(call.body, /replica_lost/)
+  await room.pass(0)
+  t.equal(question.status, 202, 'an answer can be given twice')
+  room.memory.isUp = false
+  const [one, other] = [b.ask(session, 2), b.ask(session, 3)]
+  await room.pass(250)
+  t.match([one.body, other.body], [RESULT, RESULT], 'for which nobody needs the engine')
 })
 
 t.test('a replica that was frozen serves nothing before it knows what is still its own', async t => {

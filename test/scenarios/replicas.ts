@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { type Balancer, startRoundRobin } from '../fixtures/round-robin.mjs'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
@@ -15,7 +16,8 @@ interface Replicas {
   status(daemon: Daemon): Promise<Loose>
   /** The replica that has the only session. */
   owner(): Promise<Daemon>
-  kill(daemon: Daemon): void
+  /** Resolves once nobody listens there any more. */
+  kill(daemon: Daemon): Promise<void>
 }
 
 const KEY = randomBytes(32).toString('base64')
@@ -44,8 +46,9 @@ const startReplicas = async (t: Test, more: object = {}): Promise<Replicas> => {
         if ((await status(daemon)).sessions > 0) return daemon
       throw new Error('nobody has a session')
     },
-    kill(daemon) {
-      daemon.child.kill('SIGKILL')
+    async kill({ child }) {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
     },
   }
 }
@@ -160,7 +163,7 @@ t.test('a client goes on when the replica that has its session is killed', { ski
   const abroad = await opened(all.find(one => one !== dead)?.url ?? '', raw.session ?? '')
   await until(async () => (await dead.status()).calls === 2, 'calls under way')
   await new Promise(resolve => setTimeout(resolve, 300))
-  kill(dead)
+  await kill(dead)
   for (const answer of await Promise.all(stuck))
     t.match(answer.last.message, { error: { data: { reason: 'replica_lost', mayHaveRun: true } } })
   for (const n of [1, 2, 3]) {

@@ -44,13 +44,14 @@ export class Daemon {
   log = ''
   url = ''
 
-  async start(config) {
+  /** `bin` is another version of the program. */
+  async start(config, { bin = BIN, env = {} } = {}) {
     this.write(config)
     const state = { XDG_STATE_HOME: join(this.#folder, 'state'), XDG_CACHE_HOME: join(this.#folder, 'cache') }
     this.#child = spawn(
       process.execPath,
-      ['--expose-gc', '--import', HOOK, BIN, 'serve', '--config', this.#file, '--port', '0'],
-      { env: { ...process.env, ...state, SOAK_REPORT: this.#report }, stdio: ['ignore', 'pipe', 'pipe'] },
+      ['--expose-gc', '--import', HOOK, bin, 'serve', '--config', this.#file, '--port', '0'],
+      { env: { ...process.env, ...state, ...env, SOAK_REPORT: this.#report }, stdio: ['ignore', 'pipe', 'pipe'] },
     )
     this.#child.stderr.on('data', chunk => {
       this.log = (this.log + chunk).slice(-100_000)

@@ -59,6 +59,11 @@ export class ReplicatedClient {
     this.#gone.abort()
   }
 
+  /** What nobody else should know. */
+  get words() {
+    return [this.#session, `"${this.#name}"`]
+  }
+
   /** Calls a tool once; until it began, again and again. */
   async call(tool) {
     const tag = nextTag(this.#name)

@@ -135,11 +135,16 @@ export class ReplicaRoom {
   async kill(replica: Replica): Promise<void> {
     this.replicas.splice(this.replicas.indexOf(replica), 1)
     replica.isCutOff = true
+    this.reset(replica)
+    await settled()
+  }
+
+  /** Breaks all that is under way between it and others. */
+  reset(replica: Replica): void {
     for (const exchange of [...this.#exchanges]) {
       if (exchange.to === replica.address) exchange.break()
       if (exchange.from === replica.address) exchange.abort()
     }
-    await settled()
   }
 
   #linkOf(from: string): HttpClient {

@@ -1,4 +1,5 @@
 import type { Fault } from '../../kernel/faults.js'
+import type { JsonText } from '../../kernel/json/text.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { OVER, replicaLost } from '../../rpc/directory.js'
 import { refuse } from '../../rpc/http/errors.js'
@@ -148,12 +149,13 @@ export class Forwarding implements ReplyListener {
 
   /** It may have begun. What changes nothing if it is done twice can go elsewhere. */
   #broken(): void {
-    if (this.#status === 0 && this.#held.request.method !== 'POST') this.#on.refused()
-    else this.#answerLost()
+    const ids = this.#requestIds()
+    if (this.#status === 0 && ids.length === 0) this.#on.refused()
+    else this.#answerLost(ids)
   }
 
-  /** Tells the client that nobody knows how its request ended. */
-  #answerLost(): void {
+  /** Tells the client that nobody knows how its requests ended. */
+  #answerLost(ids: readonly JsonText[]): void {
     this.#on.lost()
     const { request, responder } = this.#held
     const out = this.#out
@@ -162,22 +164,26 @@ export class Forwarding implements ReplyListener {
       out.destroy()
       return
     }
-    const id = request.method === 'POST' ? this.#requestId() : undefined
+    const answers = ids.map(replicaLost)
     if (out !== undefined) {
-      if (id !== undefined) out.write(messageEvent(replicaLost(id), OVER))
+      for (const answer of answers) out.write(messageEvent(answer, OVER))
       out.end()
-    } else if (id !== undefined) {
-      responder.send(200, { 'content-type': 'application/json' }, replicaLost(id))
-    } else if (request.method === 'POST') {
-      // What answers or calls off something has nothing left to do that for.
-      responder.send(202, {})
-    } else
+    } else if (answers.length > 0) {
+      const [first] = answers
+      const body = answers.length === 1 ? first : `[${answers.join(',')}]`
+      responder.send(200, { 'content-type': 'application/json' }, body)
+    } else if (request.method === 'POST') responder.send(202, {})
+    else
       refuse(responder, 503, 'The replica that has the session is gone', { headers: { 'retry-after': '1' } })
   }
 
-  #requestId() {
-    const classified = classifyWithin(this.#held.request.body, this.#bounds)
-    if (classified.is !== 'message' || classified.message.kind !== 'request') return undefined
-    return classified.message.id
+  #requestIds(): readonly JsonText[] {
+    const { method, body } = this.#held.request
+    if (method !== 'POST') return []
+    const classified = classifyWithin(body, this.#bounds)
+    const all = classified.is === 'batch' ? classified.items : [classified]
+    return all.flatMap(each =>
+      each.is === 'message' && each.message.kind === 'request' ? [each.message.id] : [],
+    )
   }
 }

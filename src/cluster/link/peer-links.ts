@@ -15,6 +15,8 @@ export const NEWS = 'news'
 const ASK_MS = 2500
 const ANSWER_MS = 2000
 const MISSES = 2
+/** Replicas that are not heard of; most of them are gone for good. */
+const DOUBTFUL_MAX = 1000
 
 export interface PeerLinksOptions {
   readonly http: HttpClient
@@ -46,6 +48,8 @@ export class PeerLinks {
   readonly #peers = new Map<string, Peer>()
   /** One question for all who want to know. */
   readonly #asked = new Map<string, Promise<PeerWords | undefined>>()
+  /** Replicas that said nothing when they were last asked, or where something was lost since. */
+  readonly #doubtful = new Set<string>()
 
   readonly #parcels = new Parcels((to, request, listener) => this.#send(to, request, listener))
 
@@ -83,12 +87,28 @@ export class PeerLinks {
     }
   }
 
+  /** Something was lost on the way: the next request may not get there either, and nobody would know. */
+  doubt({ id }: Member): void {
+    if (this.#doubtful.size >= DOUBTFUL_MAX) this.#doubtful.clear()
+    this.#doubtful.add(id)
+  }
+
+  /** Whether it should be asked for a sign of life before anything else is sent there. */
+  isDoubtful({ id }: Member): boolean {
+    return this.#doubtful.has(id)
+  }
+
   /** Asks a replica for a sign of life; undefined if none comes in time. */
   ask(to: Member): Promise<PeerWords | undefined> {
     const asked =
       this.#asked.get(to.id) ??
       this.probe(to)
-        .then(({ status, engine }) => (status === 200 ? { engine } : undefined))
+        .then(({ status, engine }) => {
+          const isThere = status === 200
+          if (isThere) this.#doubtful.delete(to.id)
+          else this.doubt(to)
+          return isThere ? { engine } : undefined
+        })
         .finally(() => this.#asked.delete(to.id))
     this.#asked.set(to.id, asked)
     return asked
