@@ -51,7 +51,10 @@ export class Daemon {
     this.#child = spawn(
       process.execPath,
       ['--expose-gc', '--import', HOOK, bin, 'serve', '--config', this.#file, '--port', '0'],
-      { env: { ...process.env, ...state, ...env, SOAK_REPORT: this.#report }, stdio: ['ignore', 'pipe', 'pipe'] },
+      {
+        env: { ...process.env, ...state, ...env, SOAK_REPORT: this.#report },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
     )
     this.#child.stderr.on('data', chunk => {
       this.log = (this.log + chunk).slice(-100_000)
