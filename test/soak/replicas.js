@@ -1,12 +1,12 @@
 #!/usr/bin/env node
 // `npm run soak:replicas -- [--minutes 2] [--sessions 50] [--rate 100] [--every 20] [--how kill,restart]
 // [--clock 5] [--old FILE]`: three replicas behind a balancer that goes round, under calls, questions and
-// progress. One is killed, stopped in order (`restart`) or frozen (`freeze`), the engine is frozen (`engine`) or
-// loses its data (`empty`), or one replica is cut off from the engine (`engine-cut`, `engine-silent`) or others
-// from it (`peer-cut`, `peer-silent`), in turn. With `--clock` the clocks of two are so many minutes wrong; with
-// `--old` every other replica runs that bin/mcp-proxy.js of an earlier version. Says what became of all calls;
-// exits with 1 if one ran twice, was lost or got a wrong answer, a session ended, or the engine learned
-// something. Needs Linux, redis-server, and `npm run build` before.
+// progress. One is killed, stopped in order (`restart`) or frozen (`freeze`), the engine is frozen (`engine`)
+// or loses its data (`empty`), or one replica is cut off from the engine (`engine-cut`, `engine-silent`) or
+// others from it (`peer-cut`, `peer-silent`), in turn. With `--clock` the clocks of two are so many minutes
+// wrong; with `--old` every other replica runs that bin/mcp-proxy.js of an earlier version. Says what became
+// of all calls; exits with 1 if one ran twice, was lost or got a wrong answer, a session ended, or the engine
+// learned something. Needs Linux, redis-server, and `npm run build` before.
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
