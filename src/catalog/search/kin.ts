@@ -1,6 +1,8 @@
+import { ACTS } from './acts.js'
 import { MORE_SAYINGS } from './more-sayings.js'
 import { SAYINGS } from './sayings.js'
-import { wordsOf } from './words.js'
+import { THINGS } from './things.js'
+import { saysNothing, spokenOf, wordsOf } from './words.js'
 
 /** Words and phrases that people use for each other when they speak of what tools do, in groups. */
 const GROUPS = `
@@ -148,9 +150,19 @@ fast, performance, throughput; entire, whole, full, complete, everything, all
 
 /** What a saying counts beside a word that means much the same. */
 const SAYING = 0.8
+/** So many words may stand between two of a phrase, and before one such as `off`: "turn all of it off". */
+const BETWEEN = { words: 1, small: 3 }
 
 /** Words by which a word may be met, and what each counts, up to 1. */
 export type Kin = ReadonlyMap<string, number>
+
+/** The words of a question, as `wordsOf` gives them, and what they may stand for. */
+export interface Understood {
+  /** Each word once, with those by which it may be met, alone or in a phrase. */
+  readonly words: ReadonlyMap<string, Kin>
+  /** The words that stand for each phrase of several. */
+  readonly phrases: readonly Kin[]
+}
 
 /** What a word or phrase may stand for: words, each with all those that follow it in a phrase. */
 interface Phrase {
@@ -158,50 +170,100 @@ interface Phrase {
   readonly kin: Kin
 }
 
-const lists = (text: string): readonly string[][] => text.split(',').map(wordsOf)
-
-const phrases = (): ReadonlyMap<string, readonly Phrase[]> => {
-  const all = new Map<string, Map<string, number>>()
-  const put = (said: readonly string[], meant: readonly string[], share: number): void => {
-    const key = said.join(' ')
-    const kin = all.get(key) ?? new Map<string, number>()
-    all.set(key, kin)
-    for (const word of meant) kin.set(word, Math.max(share, kin.get(word) ?? 0))
-  }
-  for (const group of GROUPS.split(';').map(lists))
-    for (const words of group)
-      put(
-        words,
-        group.flatMap(other => (other === words ? [] : other)),
-        1,
-      )
-  for (const [meant, said] of `${SAYINGS};${MORE_SAYINGS}`.split(';').map(line => line.split(':')))
-    for (const words of lists(said ?? '')) put(words, wordsOf(meant ?? ''), SAYING)
-  const byFirst = new Map<string, Phrase[]>()
-  for (const [key, kin] of all) {
-    const [first = '', ...rest] = key.split(' ')
-    byFirst.set(first, [...(byFirst.get(first) ?? []), { rest, kin }])
-  }
-  return byFirst
+/** A group, or a line of sayings: what people say, and the words that it may stand for. */
+interface Line {
+  readonly said: readonly string[]
+  /** Those that one may stand for; in a group all others. */
+  readonly meant: (said: string) => readonly string[]
+  readonly share: number
 }
 
-let known: ReturnType<typeof phrases> | undefined
+const linesOf = (): readonly Line[] => {
+  const groups = GROUPS.split(';').map((group): Line => {
+    const said = group.split(',')
+    return { said, meant: one => said.flatMap(other => (other === one ? [] : wordsOf(other))), share: 1 }
+  })
+  const sayings = [SAYINGS, MORE_SAYINGS, ACTS, THINGS]
+    .flatMap(text => text.split(';'))
+    .map((line): Line => {
+      const [meant = '', said = ''] = line.split(':')
+      return { said: said.split(','), meant: () => wordsOf(meant), share: SAYING }
+    })
+  return [...groups, ...sayings]
+}
 
-/** Each word of a question once, with those by which it may be met; stems as `wordsOf` gives them. */
-export const withKin = (words: readonly string[]): ReadonlyMap<string, Kin> => {
-  known ??= phrases()
-  const found = new Map(words.map(word => [word, new Map<string, number>()] as const))
-  const add = (word: string, more: Kin): void => {
-    const kin = found.get(word)
-    if (kin === undefined) return
-    for (const [other, share] of more)
-      if (other !== word) kin.set(other, Math.max(share, kin.get(other) ?? 0))
-  }
-  for (const [at, word] of words.entries()) {
-    for (const { rest, kin } of known.get(word) ?? []) {
-      if (rest.some((other, index) => words[at + 1 + index] !== other)) continue
-      for (const each of [word, ...rest]) add(each, kin)
+/** Lines by the first words of what is said there: the rest is read when somebody says that. */
+const byFirstWord = (): ReadonlyMap<string, readonly Line[]> => {
+  const all = new Map<string, Line[]>()
+  for (const line of linesOf()) {
+    for (const said of line.said) {
+      const [first = ''] = spokenOf(said, 1)
+      const lines = all.get(first)
+      if (lines === undefined) all.set(first, [line])
+      else if (lines.at(-1) !== line) lines.push(line)
     }
   }
-  return found
+  return all
+}
+
+/** The phrases of lines that begin with a word. */
+const phrasesIn = (lines: readonly Line[], first: string): readonly Phrase[] => {
+  const all = new Map<string, { readonly rest: readonly string[]; readonly kin: Map<string, number> }>()
+  for (const { said, meant, share } of lines) {
+    for (const one of said) {
+      const [own, ...rest] = spokenOf(one)
+      if (own !== first || (rest.length === 0 && saysNothing(first))) continue
+      const key = rest.join(' ')
+      const { kin } = all.get(key) ?? { kin: new Map<string, number>() }
+      for (const word of meant(one)) kin.set(word, Math.max(share, kin.get(word) ?? 0))
+      all.set(key, { rest, kin })
+    }
+  }
+  return [...all.values()]
+}
+
+let lines: ReturnType<typeof byFirstWord> | undefined
+const known = new Map<string, readonly Phrase[]>()
+
+/** All that people say with this word first. */
+const phrasesFrom = (word: string): readonly Phrase[] => {
+  lines ??= byFirstWord()
+  const found = lines.get(word)
+  if (found === undefined) return []
+  const phrases = known.get(word) ?? phrasesIn(found, word)
+  known.set(word, phrases)
+  return phrases
+}
+
+/** What the words of a question may stand for. */
+export const withKin = (question: string): Understood => {
+  const said = spokenOf(question)
+  const words = new Map(wordsOf(question).map(word => [word, new Map<string, number>()] as const))
+  const found = new Map<string, Kin>()
+  for (const [at, word] of said.entries()) {
+    for (const { rest, kin } of phrasesFrom(word)) {
+      if (!follows(said, at, rest)) continue
+      const phrase = [word, ...rest]
+      for (const each of phrase) addKin(words.get(each), each, kin)
+      if (rest.length > 0) found.set(phrase.join(' '), kin)
+    }
+  }
+  return { words, phrases: [...found.values()] }
+}
+
+const addKin = (known: Map<string, number> | undefined, word: string, kin: Kin): void => {
+  for (const [other, share] of kin)
+    if (other !== word) known?.set(other, Math.max(share, known.get(other) ?? 0))
+}
+
+/** Whether the rest of a phrase stands behind its first word, in its order. */
+const follows = (said: readonly string[], first: number, rest: readonly string[]): boolean => {
+  let at = first
+  for (const word of rest) {
+    const most = saysNothing(word) ? BETWEEN.small : BETWEEN.words
+    const next = said.indexOf(word, at + 1)
+    if (next < 0 || next - at - 1 > most) return false
+    at = next
+  }
+  return true
 }

@@ -1,7 +1,6 @@
 import { isEveryday } from './everyday.js'
-import { withKin } from './kin.js'
+import { type Kin, withKin } from './kin.js'
 import type { ToolIndex } from './tool-index.js'
-import { wordsOf } from './words.js'
 
 // The numbers were found with `bench/search`: what a change does is told there.
 
@@ -9,10 +8,23 @@ import { wordsOf } from './words.js'
 const K1 = 1.2
 /** What counts of a tool that has none of the other words of a wording. */
 const FEW_WORDS = 0.4
-/** How much a kindred word counts beside the word itself; a question with other wordings needs it less. */
-const KIN = { alone: 0.4, lost: 0.6, among: 0.2 }
-/** With fewer of its words in any one tool, a question is in words that tools do not use. */
-const LOST = 0.5
+/** How much words count that people use in place of others. */
+interface Kinship {
+  /** A kindred word, beside the word itself. */
+  readonly kin: number
+  /** Each further one, beside the best: several of them tell one tool from others. */
+  readonly further: number
+  /** What stands for a phrase, once more as if it were a word of its own. */
+  readonly phrase: number
+}
+
+const ALONE: Kinship = { kin: 0.4, further: 0, phrase: 0 }
+/** A question that is in words which tools do not use. */
+const LOST: Kinship = { kin: 0.6, further: 0.3, phrase: 0.5 }
+/** Other wordings say what is meant, too. */
+const AMONG: Kinship = { kin: 0.2, further: 0, phrase: 0 }
+/** With fewer of its words in any one tool, a question is lost. */
+const LOST_BELOW = 0.5
 /** What a word of a tool must weigh to be met by a kindred one: most of what stands in passing is chance. */
 const KIN_WEIGHT = 0.7
 /** How much a word of any talk counts beside one that is not. */
@@ -53,15 +65,15 @@ export class ToolRanking {
   /** The numbers of the tools that fit a question, best first. */
   find({ query, also, limit }: Question): readonly number[] {
     if (also.length > 0) return this.#fused([query, ...also]).slice(0, limit)
-    const found = scored(this.#words, query, KIN.alone)
-    const { scores } = found.met < LOST ? scored(this.#words, query, KIN.lost) : found
+    const found = scored(this.#words, query, ALONE)
+    const { scores } = found.met < LOST_BELOW ? scored(this.#words, query, LOST) : found
     raiseNeighbours(scores, this.#words.parts)
     return best(scores, this.#nameOf, limit)
   }
 
   #fused(wordings: readonly string[]): readonly number[] {
     const rankings = wordings.map((wording, at) => {
-      const { scores, met, most } = scored(this.#words, wording, at === 0 ? KIN.alone : KIN.among)
+      const { scores, met, most } = scored(this.#words, wording, at === 0 ? ALONE : AMONG)
       const order = best(scores, this.#nameOf, DEPTH)
       const top = scores[order[0] ?? 0] ?? 0
       // What the query itself names exactly stays first, whatever else it may be called.
@@ -131,8 +143,8 @@ class Words {
 }
 
 /** BM25F over the fields of `ToolIndex`, in which a word may be met by one that is kin to it. */
-const scored = (all: Words, wording: string, kinShare: number): Scored => {
-  const words = withKin(wordsOf(wording))
+const scored = (all: Words, wording: string, kinship: Kinship): Scored => {
+  const { words, phrases } = withKin(wording)
   const [scores, best] = [new Float32Array(all.size), new Float32Array(all.size)]
   const [met, own] = [new Float32Array(all.size), new Float32Array(all.size)]
   let [most, weights] = [0, 0]
@@ -142,18 +154,33 @@ const scored = (all: Words, wording: string, kinShare: number): Scored => {
     most += (K1 + 1) * found.rarity
     weights += weight
     for (const tool of found.tools) add(own, tool, 1)
-    const touched = raise(best, found, weight)
-    for (const [other, share] of kin)
-      touched.push(...raise(best, all.find(other), weight * kinShare * share, KIN_WEIGHT))
-    for (const tool of touched) {
-      add(scores, tool, best[tool] ?? 0)
-      add(met, tool, weight)
-      best[tool] = 0
-    }
+    const touched = raise(best, found, { share: weight, further: 0, least: 0 })
+    touched.push(...raiseKin(all, best, kin, { ...kinship, kin: weight * kinship.kin }))
+    for (const tool of touched) add(met, tool, weight)
+    settle(scores, best, touched)
   }
+  if (kinship.phrase > 0)
+    for (const kin of phrases)
+      settle(scores, best, raiseKin(all, best, kin, { ...kinship, kin: kinship.phrase * kinship.kin }))
   for (let tool = 0; tool < all.size; tool++)
     scores[tool] = (scores[tool] ?? 0) * (FEW_WORDS + (1 - FEW_WORDS) * shareOf(met, tool, weights))
   return { scores, met: shareOf(own, topOf(scores), words.size), most }
+}
+
+/** Raises the best scores of tools that have words which are kin; returns those that had none. */
+const raiseKin = (all: Words, best: Float32Array, words: Kin, { kin, further }: Kinship): number[] => {
+  const touched: number[] = []
+  for (const [other, share] of words)
+    touched.push(...raise(best, all.find(other), { share: kin * share, further, least: KIN_WEIGHT }))
+  return touched
+}
+
+/** Adds the best scores of one word to those of all, and begins anew. */
+const settle = (scores: Float32Array, best: Float32Array, touched: readonly number[]): void => {
+  for (const tool of touched) {
+    add(scores, tool, best[tool] ?? 0)
+    best[tool] = 0
+  }
 }
 
 /** A question names what a server is about more often than what one of its tools does. */
@@ -168,17 +195,25 @@ const raiseNeighbours = (scores: Float32Array, parts: readonly ToolIndex[]): voi
   }
 }
 
+interface Raise {
+  readonly share: number
+  readonly further: number
+  /** What a word must weigh in a tool. */
+  readonly least: number
+}
+
 /** Raises the best scores of tools in which a word weighs enough; returns those that had none. */
-const raise = (best: Float32Array, { tools, scores, rarity }: Found, share: number, least = 0): number[] => {
+const raise = (best: Float32Array, { tools, scores, rarity }: Found, how: Raise): number[] => {
   const touched: number[] = []
-  const leastScore = rarity * saturated(least)
+  const leastScore = rarity * saturated(how.least)
   for (let at = 0; at < tools.length; at++) {
     const tool = tools[at] ?? 0
     const before = best[tool] ?? 0
     const score = scores[at] ?? 0
     if (score < leastScore) continue
     if (before === 0) touched.push(tool)
-    if (share * score > before) best[tool] = share * score
+    const own = how.share * score
+    best[tool] = Math.max(own, before) + how.further * Math.min(own, before)
   }
   return touched
 }

@@ -11,6 +11,14 @@ const STOP_WORDS = new Set(
   ).split(' '),
 )
 
+/** Those of them that do not change what others mean: "turn it off" is "turn off". */
+const FILLERS = new Set(
+  (
+    'a am an and any are be been being he her here him his i is it its just me my our please she so some than ' +
+    'that the their them then these they this those us was we were would you your'
+  ).split(' '),
+)
+
 /** The most words of one text that count: a peer may write a book. */
 const WORDS_MAX = 400
 /** Longer ones are no words. */
@@ -38,15 +46,30 @@ const PLURAL_INITIALS = /^\p{Lu}{2,}s$/u
 const OTHER_LETTERS = /[\u00aa-\u1fff\u2c00-\ud7ff\uf900-\uffff]/
 
 /** The stems of the words in a text, in their order, without those that say nothing. */
-export const wordsOf = (text: string): string[] => {
+export const wordsOf = (text: string): string[] =>
+  wordsIn(text, written => stems.get(written) ?? learnt(written))
+
+/** The same with those that say nothing alone, but something with others; the first `most` of them. */
+export const spokenOf = (text: string, most?: number): string[] => wordsIn(text, spoken, most)
+
+/** Whether a word, as `spokenOf` gives it, says nothing alone. */
+export const saysNothing = (word: string): boolean => STOP_WORDS.has(word)
+
+const wordsIn = (text: string, stemIn: (written: string) => string, most = WORDS_MAX): string[] => {
   const found = OTHER_LETTERS.test(text) ? text.normalize('NFKC').match(WORD) : text.match(ASCII_WORD)
   const words: string[] = []
   for (const each of found ?? []) {
-    if (words.length >= WORDS_MAX) break
-    const stem = stems.get(each) ?? learnt(each)
+    if (words.length >= most) break
+    const stem = stemIn(each)
     if (stem !== '') words.push(stem)
   }
   return words
+}
+
+const spoken = (written: string): string => {
+  const word = written.toLowerCase()
+  if (STOP_WORDS.has(word)) return FILLERS.has(word) ? '' : word
+  return stems.get(written) ?? learnt(written)
 }
 
 /** The stem of a word as it was written; empty if it says nothing. */

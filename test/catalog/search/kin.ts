@@ -1,8 +1,7 @@
 import t from 'tap'
 import { withKin } from '../../../src/catalog/search/kin.js'
-import { wordsOf } from '../../../src/catalog/search/words.js'
 
-const kinOf = (text: string) => withKin(wordsOf(text))
+const kinOf = (text: string) => withKin(text).words
 
 t.test('a word brings those that people use in its place', t => {
   const kin = kinOf('delete codebase')
@@ -25,6 +24,17 @@ t.test('what people say brings the words of tools, but is not brought by them', 
   t.ok(share > 0 && share < 1)
   t.ok(kinOf('umbrella').get('umbrella')?.has('weather'))
   t.notOk(kinOf('weather').get('weather')?.has('umbrella'))
+  t.end()
+})
+
+t.test('words that say nothing alone make phrases others, also with a few words between', t => {
+  t.ok(kinOf('turn off').get('turn')?.has('disabl'))
+  t.ok(kinOf('turn the big light off').get('turn')?.has('disabl'))
+  t.notOk(kinOf('turn around').get('turn')?.has('disabl'))
+  t.notOk(kinOf('turn it in one two three four off').get('turn')?.has('disabl'))
+  t.strictSame([...kinOf('turn it off').keys()], ['turn'])
+  t.ok(withKin('put it off').phrases.some(kin => kin.has('reschedul')))
+  t.strictSame(withKin('postpone').phrases, [])
   t.end()
 })
 

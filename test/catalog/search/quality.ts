@@ -7,15 +7,15 @@ const heldOut = intents.filter(intent => intent.heldOut === true)
 
 // What is there is 0.02 better at most: a greater loss fails.
 const FLOORS = [
-  { asked: 'all', wording: 'model', withAlso: false, first: 0.93, five: 0.975 },
-  { asked: 'all', wording: 'model', withAlso: true, first: 0.935, five: 0.98 },
-  { asked: 'all', wording: 'plain', withAlso: false, first: 0.165, five: 0.39 },
+  { asked: 'all', wording: 'model', withAlso: false, first: 0.935, five: 0.975 },
+  { asked: 'all', wording: 'model', withAlso: true, first: 0.935, five: 0.985 },
+  { asked: 'all', wording: 'plain', withAlso: false, first: 0.275, five: 0.52 },
   { asked: 'all', wording: 'plain', withAlso: true, first: 0.68, five: 0.905 },
-  { asked: 'all', wording: 'short', withAlso: false, first: 0.375, five: 0.67 },
-  { asked: 'held out', wording: 'model', withAlso: false, first: 0.94, five: 0.98 },
-  { asked: 'held out', wording: 'plain', withAlso: false, first: 0.02, five: 0.17 },
-  { asked: 'held out', wording: 'plain', withAlso: true, first: 0.65, five: 0.885 },
-  { asked: 'held out', wording: 'short', withAlso: false, first: 0.35, five: 0.655 },
+  { asked: 'all', wording: 'short', withAlso: false, first: 0.385, five: 0.68 },
+  { asked: 'held out', wording: 'model', withAlso: false, first: 0.94, five: 0.985 },
+  { asked: 'held out', wording: 'plain', withAlso: false, first: 0.115, five: 0.33 },
+  { asked: 'held out', wording: 'plain', withAlso: true, first: 0.645, five: 0.895 },
+  { asked: 'held out', wording: 'short', withAlso: false, first: 0.35, five: 0.67 },
 ] as const
 
 for (const { asked, wording, withAlso, first, five } of FLOORS) {
