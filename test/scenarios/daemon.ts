@@ -309,7 +309,7 @@ t.test('daemon starts, tells of itself, restarts and stops', async t => {
   t.notOk(isRunning(Number(pid)))
   t.match(await client.call('w__wait', { note: 2 }), { note: 2 }, 'clients notice nothing')
   await client.leave()
-  t.match(await run('stop'), { code: 0 })
+  t.match(await run('stop'), { code: 0, out: 'mcp-proxy has ended\n' })
   following.child.kill('SIGTERM')
   await following.exited
   t.match(await run('status', '--json'), { code: 1, out: /"state": "stopped"/ })

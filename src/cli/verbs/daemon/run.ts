@@ -36,7 +36,8 @@ export const stop = defineVerb({
   async run({ config, json = false }) {
     const wasThere = await stopped(daemonPlace(config))
     if (json) print(JSON.stringify({ version: 1, stopped: wasThere }))
-    else if (!wasThere) say('mcp-proxy: there is no daemon to stop')
+    else if (wasThere) print('mcp-proxy has ended')
+    else say('mcp-proxy: there is no daemon to stop')
     return wasThere ? EXIT.ok : EXIT.negative
   },
 })
