@@ -2,7 +2,7 @@
 // usage: node bench/micro/observing.js [another checkout of the same layout]
 import { built, show } from './measure.js'
 
-const names = ['calls/call-meter', 'calls/admission'].map(name => `mux/${name}`)
+const names = ['calls/counting/call-meter', 'calls/admission'].map(name => `mux/${name}`)
 const [meters, admissions, registry, tracers, otlp, spans, json] = await Promise.all(
   [
     ...names,
@@ -98,8 +98,8 @@ const runner = watch => {
       call.end(OUTCOME)
     },
   }
-  const slow = { slowMs: () => Number.POSITIVE_INFINITY, log: silent }
-  const { handler } = new admissions.Admission(behind, clock, undefined, { ...watch, slow })
+  const callLog = { slowMs: () => Number.POSITIVE_INFINITY, isEach: () => false, log: silent }
+  const { handler } = new admissions.Admission(behind, clock, undefined, { ...watch, callLog })
   return params => {
     // What SDKs send without `_meta` is known as such.
     handler.call(new BenchCall(params, params === PLAIN ? 'a__echo' : undefined))

@@ -14,6 +14,9 @@ export const meterLines = (log: Logger, meter: Meter | undefined): void => {
   if (log instanceof GuardedLogger) log.meter = meter
 }
 
+/** Whether everything is logged: what is said of each call is not worth making else. */
+export const isDebug = (log: Logger): boolean => log instanceof GuardedLogger && log.level === 'debug'
+
 /** Guards a logger that is not ours already. */
 export const guardLogger = (log: Logger, clock: Clock): Logger =>
   log instanceof GuardedLogger || log === silentLogger

@@ -16,7 +16,7 @@ import { Connect } from './connect/connect.js'
 import { LocalSessions } from './control/sessions.js'
 import { Logins } from './credentials/logins.js'
 import { Dialer } from './dialer.js'
-import { guardLogger, meterLines } from './guarded-logger.js'
+import { guardLogger, isDebug, meterLines } from './guarded-logger.js'
 import { type SocketEndpoint, type StdioEndpoint, serveSocket, serveStdio } from './listeners/channels.js'
 import type { EndpointContext, HttpEndpoints } from './listeners/http.js'
 import { watchMemory } from './memory-pressure.js'
@@ -292,8 +292,9 @@ class RunningProxy implements Proxy {
 
   #watch(): Watch {
     const { meter, faults } = this.#router
-    const slow = { slowMs: () => this.#config.slowMs, log: this.#log }
-    return { meter, faults, tracer: this.#tracing?.tracer, slow }
+    const log = this.#log
+    const callLog = { slowMs: () => this.#config.slowMs, isEach: () => isDebug(log), log }
+    return { meter, faults, tracer: this.#tracing?.tracer, callLog }
   }
 
   #createRouter(options: ProxyOptions): Router {

@@ -262,6 +262,8 @@ export class Catalog {
     const count = (list: ListName): number => listed(list)?.items.length ?? 0
     return {
       listed,
+      /** When a list was read last, on the clock; undefined where it is only known from before. */
+      readMs: (list: ListName): number | undefined => readings(list)[0]?.readMs,
       facts: connections[0]?.facts ?? cached?.facts,
       items: {
         tools: count('tools'),

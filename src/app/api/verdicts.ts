@@ -1,5 +1,7 @@
 import type { ProblemId } from '../../kernel/problem-table.js'
+import type { ListName } from '../../model/listing.js'
 import type { KeptError } from '../../mux/calls/fault-log.js'
+import type { Server } from '../../peers/server.js'
 import { type ServerStatus, statusOfServer } from '../status.js'
 import type { Inside } from './inside.js'
 
@@ -58,6 +60,8 @@ export interface Why {
   /** Whether a request for it would be answered; of an error id: whether it is known. */
   readonly answered: boolean
   readonly server?: string | undefined
+  /** How that server is, and how old its list. */
+  readonly about?: string | undefined
   /** The server's own name of it. */
   readonly own?: string | undefined
   readonly causes: readonly Cause[]
@@ -92,6 +96,25 @@ export const reachOf = (inside: Inside, server: string): Pick<Why, 'answered' | 
   if (status === undefined) return { answered: false, causes: [] }
   const causes = stateCauses(status).filter(({ verdict }) => verdict !== 'remark')
   return { answered: isAnswered(status), causes }
+}
+
+/** As people say it: `4 min`. */
+export const ageText = (ms: number): string => {
+  const minutes = ms / 60_000
+  if (minutes < 1) return `${Math.max(0, Math.round(ms / 1000))} s`
+  return minutes < 90 ? `${Math.round(minutes)} min` : `${Math.round(minutes / 60)} h`
+}
+
+/** How a server is, in a line, and when a list of it was read. */
+export const aboutServer = (inside: Inside, server: Server, list: ListName): string | undefined => {
+  const status = statusOfServer(inside, server.name)
+  if (status === undefined) return undefined
+  const { state, stateMs, connections, transport, revision } = status
+  const { readMs } = inside.router.catalog.summary(server, [...server.connections])
+  const atMs = readMs(list)
+  const since = connections === 0 ? '' : ` for ${ageText(stateMs)}`
+  const listed = atMs === undefined ? '' : `, listed ${ageText(inside.clock.nowMs() - atMs)} ago`
+  return `${state}${since} (${[transport, revision].filter(Boolean).join(', ')})${listed}`
 }
 
 /** What there is to say of a server; nothing of one that is simply ready. */

@@ -153,7 +153,7 @@ export const callsView = ({ router, clock }: Inside, after = 0) => {
   }))
   // Member by member: this is most of what a viewer costs, and copying the rest of an object is slow.
   const recent = (history?.recent(after) ?? []).map(
-    ({ n, client, method, server, name, errorId, beganMs, ms, outcome }) => ({
+    ({ n, client, method, server, name, errorId, endedMs, ms, outcome }) => ({
       n,
       client,
       method: clean(method),
@@ -161,7 +161,7 @@ export const callsView = ({ router, clock }: Inside, after = 0) => {
       name: name && clean(name),
       errorId,
       outcome,
-      at: new Date(atMs + beganMs).toISOString(),
+      at: new Date(atMs + endedMs - ms).toISOString(),
       ms: Math.round(ms * 10) / 10,
     }),
   )

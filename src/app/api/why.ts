@@ -17,7 +17,17 @@ import type { Inside } from './inside.js'
 import { mendFor } from './mends.js'
 import { inServer, placed } from './places.js'
 import { ambiguous, ofOnlyServer, ofUri, rawsOf } from './uri-routes.js'
-import { type Cause, isAnswered, numbered, reachOf, stateCauses, type Verdict, type Why } from './verdicts.js'
+import {
+  aboutServer,
+  ageText,
+  type Cause,
+  isAnswered,
+  numbered,
+  reachOf,
+  stateCauses,
+  type Verdict,
+  type Why,
+} from './verdicts.js'
 import { mergedItems } from './views.js'
 
 export type { Cause, Why } from './verdicts.js'
@@ -153,9 +163,10 @@ const explainItem = (inside: Inside, query: string, item: Found): Why => {
   const gone = leftOutFor(inside, item)
   if (gone.length > 0) {
     const [{ verdict } = { verdict: 'hidden' as const }] = gone
-    return { ...base, verdict, answered: false, causes: gone }
+    return { ...base, about: aboutServer(inside, view.server, list), verdict, answered: false, causes: gone }
   }
   const { answered, causes: state } = reachOf(inside, name)
+  const about = aboutServer(inside, view.server, list)
   // A client may read what is listed by the server's own URI too, though it is shown under another.
   const byList: readonly Cause[] =
     list === 'resources' && query === own && view.exposeUri(own) !== own
@@ -164,7 +175,7 @@ const explainItem = (inside: Inside, query: string, item: Found): Why => {
   const found = list === 'tools' ? searches(inside) : []
   const causes = [...byList, ...changesOf(inside, item), ...found, ...state]
   const verdict = (answered ? byList : state)[0]?.verdict ?? 'shown'
-  return { ...base, verdict, answered, causes }
+  return { ...base, about, verdict, answered, causes }
 }
 
 /** Who finds a tool only by searching it, unless it is pinned. */
@@ -211,12 +222,11 @@ const changesOf = (inside: Inside, found: Found): readonly Cause[] => {
   ]
 }
 
-const SCHEMALESS = 'it returned no structured content, so that its outputSchema is not shown'
-
 const toolChanges = (inside: Inside, { view, own }: Found): readonly Cause[] => {
   const { name } = view.server
   const renamed = view.tools.renamed(own)
   const override = configOf(inside, view)?.tools.override[own]
+  const sinceMs = view.schemaWithdrawnMs(own)
   const rule = (verdict: Verdict, words: string, key: string): Cause => {
     return { verdict, words, ...placed(inside, ...inServer(name, key, own)) }
   }
@@ -225,10 +235,13 @@ const toolChanges = (inside: Inside, { view, own }: Found): readonly Cause[] => 
     ...(override === undefined
       ? []
       : [rule('overridden', 'tools.override replaces parts of it', 'override')]),
-    ...(view.isSchemaWithdrawn(own)
-      ? [{ verdict: 'output-schema-withdrawn', words: SCHEMALESS } as const]
-      : []),
+    ...(sinceMs === undefined ? [] : [withdrawn(Date.now() - sinceMs)]),
   ]
+}
+
+const withdrawn = (agoMs: number): Cause => {
+  const words = `it returned no structured content ${ageText(agoMs)} ago, so that its outputSchema is not shown`
+  return { verdict: 'output-schema-withdrawn', words }
 }
 
 const nameChanges = (

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
+import type { FaultCode } from '../../kernel/faults.js'
 import { mask, sanitizeLine } from '../../kernel/mask.js'
 import type { CounterName, HistogramName, Meter, RepairKind } from '../../kernel/meter.js'
 import { Counter, Histogram } from '../../kernel/series.js'
-import { FAMILIES, type FamilyName } from './families.js'
+import { FAMILIES, FAMILY_NAMES, type FamilyName } from './families.js'
 
 /** What a series is told apart by, and its value. */
 export interface Sample {
@@ -39,6 +40,18 @@ const CLOSED: readonly (readonly [CounterName, ...string[]])[] = [
   ),
   ...['sent', 'dropped'].map(result => ['mcp_proxy_spans', result] as const),
   ['mcp_proxy_audit_lines_dropped'],
+]
+
+/** Families that may have too many series. */
+const COUNTED = FAMILY_NAMES.filter(name => {
+  const { kind, labels } = FAMILIES[name]
+  return (kind === 'counter' || kind === 'histogram') && labels.length > 0
+})
+
+/** As what a server may be lost, or not reached. */
+const LOSSES: readonly FaultCode[] = [
+  ...(['unavailable', 'timeout', 'disconnected', 'unauthorized'] as const),
+  ...(['too-large', 'overloaded', 'internal'] as const),
 ]
 
 const REPAIRS: readonly RepairKind[] = ['item', 'result', 'error', 'output_schema', 'resend']
@@ -99,7 +112,11 @@ export class Metrics implements Meter {
       this.counter('mcp_proxy_server_starts', server, 'ok')
       this.counter('mcp_proxy_server_losses', server, 'disconnected')
       // Of many servers only what happens, so that there is room for their tools.
-      if (this.#size > this.#most / 2) continue
+      if (this.#size > this.#most / 3) continue
+      for (const code of LOSSES) {
+        this.counter('mcp_proxy_server_starts', server, code)
+        this.counter('mcp_proxy_server_losses', server, code)
+      }
       for (const direction of ['sent', 'received']) this.counter('mcp_proxy_bytes', server, direction)
       for (const kind of REPAIRS) this.counter('mcp_proxy_repairs', server, kind)
       this.counter('mcp_proxy_server_log_lines', server)
@@ -129,8 +146,7 @@ export class Metrics implements Meter {
   }
 
   get overflows(): readonly Sample[] {
-    const families = [...this.#counters.keys(), ...this.#histograms.keys()]
-    return families.map(family => ({ labels: [family], value: this.#overflows.get(family) ?? 0 }))
+    return COUNTED.map(family => ({ labels: [family], value: this.#overflows.get(family) ?? 0 }))
   }
 
   close(): void {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { type JsonText, memberOf, stringOf, textMember } from '../../kernel/json/text.js'
 import { maskJson, sanitizeLine, sanitizeText } from '../../kernel/mask.js'
 import type { CallTrace, Destination, Part, SpanContext } from '../../model/call-trace.js'
@@ -6,12 +5,12 @@ import { type Failure, failureOf, isFine } from '../../model/failure.js'
 import type { Call, Client } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
 import type { OwnRequest } from '../../model/tracer.js'
+import { sessionHash } from '../../mux/calls/call-facts.js'
 import { type Attributes, KIND, type Span, STATUS } from './span.js'
 
 const NAME_BYTES = 256
 const WORDS_BYTES = 200
 const CONTENT_BYTES = 8192
-const HASH_CHARS = 16
 
 type Value = Attributes[string]
 type Values = Record<string, Value>
@@ -189,22 +188,10 @@ const PROTOCOLS = { http: 'http', sse: 'http', websocket: 'websocket', stdio: un
 const versionOf = (protocol: string | undefined): string | undefined =>
   protocol === 'http' ? '1.1' : undefined
 
-const sessions = new WeakMap<Client, string>()
-
-/** The hash that stands in audit lines: the id itself is a key. */
-const sessionOf = (client: Client): string | undefined => {
-  const { sessionId } = client
-  const known = sessions.get(client)
-  if (known !== undefined || sessionId === undefined) return known
-  const made = createHash('sha256').update(sessionId).digest('base64url').slice(0, HASH_CHARS)
-  sessions.set(client, made)
-  return made
-}
-
 const putClient = (attributes: Values, client: Client): void => {
   const { revision, via } = client
   put(attributes, 'mcp.protocol.version', revision)
-  put(attributes, 'mcp.session.id', sessionOf(client))
+  put(attributes, 'mcp.session.id', sessionHash(client))
   if (via === undefined) return
   put(attributes, 'network.transport', TRANSPORTS[via])
   put(attributes, 'network.protocol.name', PROTOCOLS[via])

@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto'
 import type { Clock } from '../../kernel/async/clock.js'
 import { mayHold } from '../../kernel/json/edit.js'
-import { type JsonText, memberOf, textMember } from '../../kernel/json/text.js'
+import { type JsonText, memberOf, stringOf, textMember } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import { addSecrets } from '../../kernel/mask.js'
 import type { Meter } from '../../kernel/meter.js'
@@ -197,10 +197,16 @@ interface Said {
 
 const NOTHING: Said = { inMeta: undefined, inHeader: undefined, meta: undefined, headers: undefined }
 
+/** As most are: 55 characters and two quotes, which leaves no room for an escape. */
+const PLAIN_BYTES = 57
+
+const parentText = (value: JsonText | undefined): string | undefined =>
+  value?.length === PLAIN_BYTES ? value.toString('latin1', 1, PLAIN_BYTES - 1) : stringOf(value)
+
 const saidBy = (call: Call): Said => {
   const meta = metaOf(call)
   const headers = call.arrival?.headers
-  const inMeta = readParent(meta && textMember(meta, 'traceparent'))
+  const inMeta = readParent(parentText(meta && memberOf(meta, 'traceparent')))
   const inHeader = readParent(headers?.['traceparent'])
   return inMeta === undefined && inHeader === undefined ? NOTHING : { inMeta, inHeader, meta, headers }
 }

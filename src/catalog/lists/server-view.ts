@@ -44,8 +44,8 @@ export class ServerView {
   readonly #meter: Meter | undefined
   /** What the log says already of items. */
   readonly #noted: Set<string>
-  /** Tools that are shown without their `outputSchema`. */
-  readonly #schemaless: Set<string>
+  /** Tools that are shown without their `outputSchema`, and since when (1970). */
+  readonly #schemaless: Map<string, number>
   /** By a digest of what the server sent. */
   readonly #shown = new Interned<Listed>()
 
@@ -53,7 +53,7 @@ export class ServerView {
     views += 1
     this.id = views
     this.#noted = earlier === undefined ? new Set() : earlier.#noted
-    this.#schemaless = new Set(earlier === undefined ? [] : earlier.#schemaless)
+    this.#schemaless = new Map(earlier === undefined ? [] : earlier.#schemaless)
     this.server = server
     this.exposure = showing
     this.tools = createToolFilter(showing.tools)
@@ -101,14 +101,15 @@ export class ServerView {
   /** Has the next view hide the `outputSchema` of a tool that broke it. False if it is hidden already. */
   hideOutputSchema(own: string): boolean {
     if (this.#schemaless.has(own) || this.#schemaless.size >= SCHEMALESS_MAX) return false
-    this.#schemaless.add(own)
+    this.#schemaless.set(own, Date.now())
     const words = 'it returned no structured content: its outputSchema is no longer shown'
     this.#repaired('tools', own, words, 'output_schema')
     return true
   }
 
-  isSchemaWithdrawn(own: string): boolean {
-    return this.#schemaless.has(own)
+  /** Since when (1970) the `outputSchema` of a tool is not shown; undefined if it is. */
+  schemaWithdrawnMs(own: string): number | undefined {
+    return this.#schemaless.get(own)
   }
 
   /** An item as clients see it, or why they do not. */

@@ -4,6 +4,7 @@ import { isObject, objectIn } from '../../kernel/object.js'
 import { count, numbered, print } from '../output/output.js'
 import { stdoutLook, tableText } from '../output/table.js'
 import { askRunning, runningName, theRunning } from '../running.js'
+import { showTools } from '../tool-times.js'
 import { CliError, configOption, defineVerb, EXIT, textOption } from '../verb.js'
 
 export const status = defineVerb({
@@ -13,6 +14,7 @@ export const status = defineVerb({
     url: textOption('The address of the proxy, any of those that it prints when it starts'),
     config: configOption,
     env: { type: 'boolean', describe: 'Where each variable of the configuration comes from' },
+    tools: { type: 'boolean', describe: 'The tools that were called: how often, and how long that took' },
     cluster: { type: 'boolean', describe: 'The replicas that are one proxy with it, and their engine' },
     json: { type: 'boolean', describe: 'One JSON document' },
   },
@@ -23,6 +25,7 @@ export const status = defineVerb({
   ],
   async run(args) {
     if (args.env === true) return await showVariables(args)
+    if (args.tools === true) return await showTools(args)
     const found = args.url === undefined ? await askOwn(args.config) : await askUrl(statusUrl(args.url))
     if (args.cluster === true) return showCluster(found, args.json === true)
     print(args.json === true ? JSON.stringify(jsonStatus(found), null, 2) : shown(found))

@@ -86,9 +86,11 @@ const LABEL_CHARS = 9
 const row = (label: string, words: string): string => `  ${label.padEnd(LABEL_CHARS)} ${words}`
 
 const shown = (found: Why): string => {
-  const { kind, server, own, causes, mend, error } = found
+  const { kind, server, about, own, causes, mend, error } = found
   const rows = [
-    ...(server !== undefined && kind !== 'server' ? [row('server', server)] : []),
+    ...(server !== undefined && kind !== 'server'
+      ? [row('server', [server, about].filter(Boolean).join(', '))]
+      : []),
     ...(own === undefined ? [] : [row(kind === 'error' ? 'called' : 'own name', own)]),
     ...causes.map(cause => row(cause.verdict, `${numbered(cause.words, cause.doctor)}${placeOf(cause)}`)),
     ...(error === undefined ? [] : errorRows(error)),
@@ -101,7 +103,7 @@ const placeOf = ({ file, line, column }: Cause): string =>
   file === undefined || line === undefined ? '' : ` (${file}:${line}:${column ?? 1})`
 
 const errorRows = (error: NonNullable<Why['error']>): readonly string[] => {
-  const { at, message, method, client, ms, awayMs, state, stderr = [] } = error
+  const { at, message, method, client, ms, awayMs, state, trace, stderr = [] } = error
   return [
     row('at', at),
     row('message', message),
@@ -110,5 +112,6 @@ const errorRows = (error: NonNullable<Why['error']>): readonly string[] => {
     ...(ms === undefined ? [] : [row('took', `${ms} ms, of them ${awayMs ?? 0} at the server or waiting`)]),
     ...(state === undefined ? [] : [row('state', `the server was ${state}`)]),
     ...stderr.map(line => row('stderr', line)),
+    ...(trace === undefined ? [] : [row('trace', trace)]),
   ]
 }

@@ -4,28 +4,24 @@ import type { Holding } from '../../kernel/byte-account.js'
 import { Fault } from '../../kernel/faults.js'
 import { unguessableId } from '../../kernel/ids.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
-import type { Logger } from '../../kernel/logger.js'
-import { sanitizeLine } from '../../kernel/mask.js'
 import type { Call, ClientHandler } from '../../model/links.js'
 import { failed, type Outcome } from '../../model/outcome.js'
 import type { Tracer } from '../../model/tracer.js'
 import { whenOver } from './call-events.js'
-import type { CallMeter } from './call-meter.js'
+import { type CallLog, logCall } from './call-facts.js'
+import type { CallMeter } from './counting/call-meter.js'
 import type { FaultLog } from './fault-log.js'
 import { inFrontOf } from './in-front.js'
 
 /** Stays open by design: shutting down does not wait for it (2026-07-28, basic/patterns/subscriptions). */
 const ENDLESS = 'subscriptions/listen'
-/** How much of a name that a client writes is logged. */
-const NAME_BYTES = 256
 
 /** Who hears of each call that is over. */
 export interface Watch {
   readonly meter?: CallMeter | undefined
   readonly faults?: FaultLog | undefined
   readonly tracer?: Tracer | undefined
-  /** Hears of calls that took longer than `slowMs()`. */
-  readonly slow?: { readonly slowMs: () => number; readonly log: Logger } | undefined
+  readonly callLog?: CallLog | undefined
 }
 
 /** Admits calls up to a limit and counts those in flight; once shut it refuses new calls. */
@@ -39,7 +35,7 @@ export class Admission {
   readonly #meter: CallMeter | undefined
   readonly #faults: FaultLog | undefined
   readonly #tracer: Tracer | undefined
-  readonly #slow: Watch['slow']
+  readonly #callLog: CallLog | undefined
   #isShut = false
   #inside = 0
   readonly #isEmpty = new Deferred<void>()
@@ -49,7 +45,7 @@ export class Admission {
     this.#meter = watch.meter
     this.#faults = watch.faults
     this.#tracer = watch.tracer
-    this.#slow = watch.slow
+    this.#callLog = watch.callLog
     this.handler = inFrontOf(behind, {
       call: call => this.#call(call, behind),
       answering: call => {
@@ -78,15 +74,16 @@ export class Admission {
     return this.#inside
   }
 
-  /** Infinite where nobody wants to know. */
-  get #slowMs(): number {
-    return this.#slow?.slowMs() ?? Number.POSITIVE_INFINITY
+  /** The log, while it is to tell of calls that are over. */
+  get #wanted(): CallLog | undefined {
+    const log = this.#callLog
+    return log !== undefined && (log.slowMs() !== Number.POSITIVE_INFINITY || log.isEach()) ? log : undefined
   }
 
   #begin(call: Call): void {
     if (this.#tracer !== undefined) call.trace = this.#tracer.decide(call)
     this.#meter?.began(call)
-    if (this.#slowMs !== Number.POSITIVE_INFINITY) call.beganMs ??= this.#clock.nowMs()
+    if (this.#wanted !== undefined) call.beganMs ??= this.#clock.nowMs()
   }
 
   #call(call: Call, behind: ClientHandler): void {
@@ -130,18 +127,10 @@ export class Admission {
 
   readonly #told = (outcome: Outcome | undefined, call: Call): void => {
     this.#meter?.over(outcome, call)
-    const slowMs = this.#slowMs
-    if (slowMs !== Number.POSITIVE_INFINITY && call.method !== ENDLESS) this.#warnIfSlow(call, slowMs)
+    const log = this.#wanted
+    if (log !== undefined && call.method !== ENDLESS) logCall(log, call, outcome, this.#clock.nowMs())
     if (outcome?.kind === 'fault') this.#faults?.over(outcome, call)
     if (call.trace !== undefined) this.#tracer?.over(call.trace, call, outcome)
-  }
-
-  #warnIfSlow({ beganMs, number, client, servedBy: server, method, ownName }: Call, slowMs: number): void {
-    const ms = this.#clock.nowMs() - (beganMs ?? Number.POSITIVE_INFINITY)
-    if (ms <= slowMs) return
-    const name = ownName && sanitizeLine(ownName, NAME_BYTES)
-    const about = { server, client: client.id, call: number, method: sanitizeLine(method, NAME_BYTES), name }
-    this.#slow?.log.warn({ ...about, ms: Math.round(ms) }, 'a call was slow')
   }
 
   readonly #over = (outcome: Outcome | undefined, call: Call): void => {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Clock } from '../../kernel/async/clock.js'
 import type { Caller } from '../../kernel/caller.js'
 import { first, type JsonText, memberOf, membersOf, textMember } from '../../kernel/json/text.js'
@@ -10,6 +9,7 @@ import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
 import { askedName } from '../routes.js'
 import type { OnAsked } from '../server-requests/server-requests.js'
 import { whenOver } from './call-events.js'
+import { sessionHash } from './call-facts.js'
 import { inFrontOf } from './in-front.js'
 
 export interface AuditOptions {
@@ -26,7 +26,6 @@ export interface AuditOptions {
 type Facts = Readonly<Record<string, unknown>>
 
 const NAME_BYTES = 512
-const HASH_CHARS = 16
 const ARGUMENTS_BYTES = 64 * 1024
 /** How many answers of one request are listed. */
 const ANSWERS_MAX = 32
@@ -130,12 +129,9 @@ export class Audit {
 }
 
 /** Lines of one session can be found by its id, but its id cannot be read from them. */
-const whoIs = ({ id, principal, sessionId }: Client): Facts => ({
-  principal,
-  session:
-    sessionId === undefined
-      ? `client-${id}`
-      : createHash('sha256').update(sessionId).digest('base64url').slice(0, HASH_CHARS),
+const whoIs = (client: Client): Facts => ({
+  principal: client.principal,
+  session: sessionHash(client) ?? `client-${client.id}`,
 })
 
 const introduced = ({ info }: Client): Facts => ({

@@ -2,16 +2,14 @@ import { hearErrors } from '../../kernel/error-ids.js'
 import type { Fault, FaultCode } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { sanitizeLine } from '../../kernel/mask.js'
-import { traceIdOf } from '../../model/call-trace.js'
 import type { Call } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
-import { askedName } from '../routes.js'
+import { factsOf } from './call-facts.js'
 
 /** How many errors are kept, and in how many characters. */
 const MOST = 1000
 const MOST_CHARS = 1024 * 1024
 const CAUSES = 5
-const NAME_BYTES = 256
 
 /** An error of ours that a client read; its words are masked. */
 export interface KeptError {
@@ -81,38 +79,21 @@ export class FaultLog {
     const known = this.#kept.get(outcome.errorId)
     if (known === undefined) return
     const { fault } = outcome
-    const { method, servedBy: server = serverIn(fault), client, beganMs, awayMs } = call
-    const called = call.ownName ?? askedName(call)
+    const { servedBy: server = serverIn(fault), awayMs } = call
+    const { trace_id, span_id, session, ...facts } = { ...factsOf(call, this.#options.nowMs()), server }
     const found: KeptError = {
       ...known,
+      ...facts,
       fault: fault.code,
-      method: sanitizeLine(method, NAME_BYTES),
-      server,
-      name: called && sanitizeLine(called, NAME_BYTES),
-      client: client.id,
-      call: call.number,
-      trace: traceIdOf(call),
-      ms: beganMs === undefined ? undefined : Math.round(this.#options.nowMs() - beganMs),
+      trace: trace_id,
       awayMs: awayMs === undefined ? undefined : Math.round(awayMs),
       state: server && this.#options.stateOf(server),
       stderr: stderrOf(fault),
       causes: causesOf(fault),
     }
     this.#keep(found)
-    const { id: errorId, name } = found
-    this.#options.log.info(
-      {
-        errorId,
-        call: call.number,
-        client: client.id,
-        server,
-        method: found.method,
-        name,
-        trace_id: found.trace,
-        why: fault.message,
-      },
-      'told a client of a fault',
-    )
+    const told = { errorId: found.id, ...facts, session, trace_id, span_id, why: fault.message }
+    this.#options.log.info(told, 'told a client of a fault')
   }
 
   close(): void {

@@ -1,4 +1,4 @@
-import type { Slot } from '../../mux/calls/call-history.js'
+import type { Slot } from '../../mux/calls/counting/durations.js'
 import { many, ms } from './format.js'
 
 const WIDTH = 120

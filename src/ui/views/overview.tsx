@@ -1,5 +1,5 @@
 import type { ServersView } from '../../app/api/views.js'
-import type { Slot } from '../../mux/calls/call-history.js'
+import type { Slot } from '../../mux/calls/counting/durations.js'
 import { hrefOf } from '../live/route.js'
 import { isOn, type PageState } from '../live/state.js'
 import { troubles } from '../live/troubles.js'

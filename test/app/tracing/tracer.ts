@@ -37,6 +37,8 @@ interface Said {
   readonly caller?: Caller
   readonly method?: string
   readonly params?: object
+  /** The params as they came. */
+  readonly text?: string
 }
 
 const callOf = ({
@@ -45,9 +47,11 @@ const callOf = ({
   caller = LOCAL,
   method = 'tools/call',
   params = { name: 'x' },
+  text,
 }: Said): Call => {
   const client = Object.assign(new FakeClient({} as Router), { via: 'http' })
   const call = new FakeCall(client, method, { ...params, ...(meta && { _meta: meta }) }, false)
+  if (text !== undefined) call.params = rawText(text)
   return Object.assign(call, { arrival: headers && { headers }, caller })
 }
 
@@ -76,6 +80,11 @@ t.test('who decides, and what is a parent or a link', async t => {
       { parentId: IDS[1]?.span, links: [] },
     ],
     ['_meta is no object', { params: { name: 'x', _meta: 'traceparent' } }, { parentId: undefined }],
+    [
+      'in an escape',
+      { text: `{"_meta":{"traceparent":"\\u0030${parent(0).slice(1)}"}}` },
+      { parentId: IDS[0]?.span },
+    ],
     ['numbers', { meta: { traceparent: 7, tracestate: {} } }, { parentId: undefined }],
     ['a parent that is not sampled', { meta: { traceparent: parent(0, '00') } }, undefined],
     [

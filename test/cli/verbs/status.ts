@@ -50,6 +50,20 @@ t.test('status shows how the running proxy is, and each of its servers, without 
   })
   t.match(found.servers[1].lastError, { message: 'exited with code 3' })
   t.same((await runHere(t, 'status', '--url', url)).code, 0)
+  t.match(await runHere(t, 'status', '--tools'), { code: 0, out: '', err: /no tool was called yet/ })
+  await client.call(1, 'one__echo')
+  await client.call(2, 'one__fail')
+  await client.call(3, 'one__echo')
+  const tools = await runHere(t, 'status', '--tools')
+  t.match(tools.out, /^TOOL +SERVER +CALLS +FAILED +P50 +P99\none__echo +one +2 +0 +[\d.]+ ms +[\d.]+ ms\n/)
+  t.match(JSON.parse((await runHere(t, 'status', '--tools', '--json')).out), {
+    version: 1,
+    tools: [
+      { name: 'one__echo', calls: 2, errors: 0 },
+      { name: 'one__fail', calls: 1, errors: 1 },
+    ],
+  })
+  t.match(await runHere(t, 'status', '--tools', '--url', url), { code: 2, err: /without --url/ })
   t.match(await runHere(t, 'status', '--cluster'), {
     code: 4,
     out: '',

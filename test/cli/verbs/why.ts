@@ -24,7 +24,10 @@ t.test('why says of a tool, a server and an error how it is, with code 1 if it i
   const why = (name: string, ...more: string[]) => runHere(t, 'why', name, '--config', file, ...more)
   const shown = await why('one__echo')
   t.equal(shown.code, 0)
-  t.match(shown.out, /^one__echo: shown, can be called\n {2}server +one\n {2}own name +echo\n/)
+  t.match(
+    shown.out,
+    /^one__echo: shown, can be called\n {2}server +one, ready for \d+ s \(stdio, 2025-11-25\), listed \d+ s ago\n {2}own name +echo\n/,
+  )
   const hidden = await why('one__fail')
   t.equal(hidden.code, 1)
   t.match(hidden.out, /^one__fail: not shown, cannot be called\n/)

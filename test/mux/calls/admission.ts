@@ -50,27 +50,46 @@ t.test('a gate that is shut lets in nobody, and waits for those who are in', asy
   t.equal(clock.pending, 0)
 })
 
-t.test('what took longer than it should is said, once it is over', async t => {
-  const clock = new FakeClock()
-  const said: object[] = []
-  const log = { ...silentLogger, warn: (facts: object) => said.push(facts) }
-  let slowMs = Number.POSITIVE_INFINITY
-  const slow = { slowMs: () => slowMs, log }
-  const gate = new Admission(new FakeHandler(), clock, boundsOf({}), { slow })
-  const run = (method: string, ms: number): void => {
-    const call = new FakeCall({ id: 7 } as FakeClient, method, { name: 'secret words' }, false)
-    gate.handler.call(call)
-    clock.advance(ms)
-    call.end(ENDED)
-  }
-  run('tools/call', 5000)
-  slowMs = 1000
-  run('tools/call', 1000)
-  run('subscriptions/listen', 5000)
-  run('tools/call', 1001)
-  t.match(said, [{ client: 7, method: 'tools/call', ms: 1001 }])
-  t.equal(said.length, 1)
-})
+t.test(
+  'what took longer than it should is said, once it is over; all calls only at the debug level',
+  async t => {
+    const clock = new FakeClock()
+    const said: object[] = []
+    const told: object[] = []
+    const log = {
+      ...silentLogger,
+      warn: (facts: object) => said.push(facts),
+      debug: (facts: object) => told.push(facts),
+    }
+    let slowMs = Number.POSITIVE_INFINITY
+    let isEach = false
+    const callLog = { slowMs: () => slowMs, isEach: () => isEach, log }
+    const gate = new Admission(new FakeHandler(), clock, boundsOf({}), { callLog })
+    const run = (method: string, ms: number): void => {
+      const call = new FakeCall(
+        { id: 7, sessionId: 'a key' } as unknown as FakeClient,
+        method,
+        { name: 'secret words' },
+        false,
+      )
+      gate.handler.call(call)
+      clock.advance(ms)
+      call.end(ENDED)
+    }
+    run('tools/call', 5000)
+    slowMs = 1000
+    run('tools/call', 1000)
+    run('subscriptions/listen', 5000)
+    run('tools/call', 1001)
+    t.match(said, [{ client: 7, method: 'tools/call', ms: 1001 }])
+    t.equal(said.length, 1)
+    t.same(told, [])
+    isEach = true
+    run('tools/call', 5)
+    t.match(told, [{ client: 7, session: /^[\w-]{16}$/, method: 'tools/call', ms: 5, outcome: 'ok' }])
+    t.equal(told.length, 1, 'while everything is logged each of them is told')
+  },
+)
 
 t.test('those who take too long are counted', async t => {
   const { clock, call, shut } = setUp()

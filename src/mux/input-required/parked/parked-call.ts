@@ -156,6 +156,9 @@ export class ParkedCall implements Call, Parkable {
       // One retry per round: while its request is open, a second one is a mistake or a theft.
       return invalidState()
     }
+    // Whoever counts and tells of the retry knows where it went.
+    call.servedBy = this.#upstream.servedBy
+    call.ownName = this.#upstream.ownName
     if (state.at === 'finished') {
       this.#close()
       this.#buffered.replay(call, this.#context)

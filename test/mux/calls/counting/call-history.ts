@@ -1,8 +1,9 @@
 import t from 'tap'
-import { rawText } from '../../../src/kernel/json/text.js'
-import { resulted } from '../../../src/model/outcome.js'
-import { CallHistory, Durations, Slots } from '../../../src/mux/calls/call-history.js'
-import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
+import { rawText } from '../../../../src/kernel/json/text.js'
+import { resulted } from '../../../../src/model/outcome.js'
+import { CallHistory } from '../../../../src/mux/calls/counting/call-history.js'
+import { Durations, Slots } from '../../../../src/mux/calls/counting/durations.js'
+import { FakeCall, type FakeClient } from '../../../support/client/fake-client.js'
 
 const OK = resulted(rawText('{}'))
 
@@ -52,7 +53,7 @@ t.test('the last 512 calls and tools are remembered, and what is under way', asy
   history.retain(new Set())
   t.equal(history.slotsOf('a'), undefined)
   const before = history.recent(599)
-  t.match(before, [{ n: 600, name: 'tool-599', beganMs: 1598, ms: 1 }])
+  t.match(before, [{ n: 600, name: 'tool-599', endedMs: 1599, ms: 1 }])
   for (let n = 0; n < 512; n++) history.over(callOf('other'), OK, 1, 2000)
   t.match(before, [{ n: 600, name: 'tool-599' }], 'what was read does not change')
   t.equal(history.last, 1112)

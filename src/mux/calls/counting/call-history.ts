@@ -1,16 +1,16 @@
-import { traceIdOf } from '../../model/call-trace.js'
-import type { Call } from '../../model/links.js'
-import type { Outcome } from '../../model/outcome.js'
+import { traceIdOf } from '../../../model/call-trace.js'
+import type { Call } from '../../../model/links.js'
+import type { Outcome } from '../../../model/outcome.js'
+import { Durations, Slots } from './durations.js'
 
 /** How many calls are remembered once they are over. */
 const RECENT = 512
-/** How many durations of a tool are remembered, and of how many tools. */
-const DURATIONS = 256
+/** After so many calls they are added up, if nobody has asked before. */
+const BATCH = 256
+/** Of how many tools it is remembered how long their calls took. */
 const TOOLS = 512
 /** How much is kept of a name that a client writes. */
 const NAME = 256
-const SLOT_MS = 10_000
-const SLOTS = 60
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -28,85 +28,11 @@ export interface PastCall {
   readonly errorId: string | undefined
   /** The id of its trace, if it was sampled. */
   readonly trace: string | undefined
-  /** When it came, on the clock of the proxy. */
-  readonly beganMs: number
+  /** When it was over, on the clock of the proxy, and how long it took. */
+  readonly endedMs: number
   readonly ms: number
   /** `ok`, `tool_error`, `input_required`, `cancelled`, the code of an error, or the word of a fault. */
   readonly outcome: string
-}
-
-/** The last durations of one tool, or of one server. */
-export class Durations {
-  readonly #ms = new Float32Array(DURATIONS)
-  #count = 0
-  #errors = 0
-  lastMs = 0
-
-  get calls(): number {
-    return this.#count
-  }
-
-  get errors(): number {
-    return this.#errors
-  }
-
-  add(ms: number, nowMs: number, isError: boolean): void {
-    this.#errors += isError ? 1 : 0
-    this.#ms[this.#count % DURATIONS] = ms
-    this.#count += 1
-    this.lastMs = nowMs
-  }
-
-  /** Undefined before the first one. */
-  quantile(share: number): number | undefined {
-    const known = this.#ms.slice(0, Math.min(this.#count, DURATIONS)).sort()
-    return known[Math.min(known.length - 1, Math.ceil(known.length * share) - 1)]
-  }
-}
-
-/** One stretch of ten seconds at a server. */
-export interface Slot {
-  readonly calls: number
-  readonly errors: number
-  readonly sumMs: number
-  readonly longestMs: number
-}
-
-/** What a server was asked in the last ten minutes. */
-export class Slots {
-  readonly #values = new Float64Array(SLOTS * 4)
-  #newest = 0
-
-  add(nowMs: number, ms: number, isError: boolean): void {
-    const at = this.#move(nowMs)
-    const values = this.#values
-    values[at] = (values[at] ?? 0) + 1
-    values[at + 1] = (values[at + 1] ?? 0) + (isError ? 1 : 0)
-    values[at + 2] = (values[at + 2] ?? 0) + ms
-    values[at + 3] = Math.max(values[at + 3] ?? 0, ms)
-  }
-
-  /** Oldest first; the last one is under way. */
-  read(nowMs: number): readonly Slot[] {
-    this.#move(nowMs)
-    return Array.from({ length: SLOTS }, (_, n) => {
-      const at = ((this.#newest + 1 + n) % SLOTS) * 4
-      const [calls = 0, errors = 0, sumMs = 0, longestMs = 0] = this.#values.subarray(at, at + 4)
-      return { calls, errors, sumMs, longestMs }
-    })
-  }
-
-  /** Where the current slot begins; those that were skipped are emptied. */
-  #move(nowMs: number): number {
-    const slot = Math.floor(nowMs / SLOT_MS)
-    const skipped = Math.min(SLOTS, slot - this.#newest)
-    for (let n = 0; n < skipped; n++) {
-      const at = ((slot - n) % SLOTS) * 4
-      this.#values.fill(0, at, at + 4)
-    }
-    this.#newest = slot
-    return (slot % SLOTS) * 4
-  }
 }
 
 interface ServerHistory {
@@ -116,7 +42,10 @@ interface ServerHistory {
   readonly tools: Map<string, Durations>
 }
 
-/** The calls that are under way and the last ones that are over, and how long those of each tool took. */
+/**
+ * The calls that are under way and the last ones that are over, and how long those of each tool took. A call
+ * that is over leaves one record; many of them are added up at once, at the latest when somebody asks.
+ */
 export class CallHistory {
   /** Each in a slot of its own, which the next call takes over: nothing is made or looked up for a call. */
   readonly #underWay: (Call | undefined)[] = []
@@ -126,6 +55,8 @@ export class CallHistory {
   readonly #servers = new Map<string, ServerHistory>()
   #tools = 0
   #n = 0
+  /** How many of those are added up. */
+  #added = 0
   #begun = 0
 
   began(call: Call): void {
@@ -137,7 +68,6 @@ export class CallHistory {
 
   over(call: Call, outcome: Outcome | undefined, ms: number, nowMs: number): void {
     this.#leave(call)
-    const word = wordOf(outcome)
     const { client, servedBy, ownName, method } = call
     const past = this.#next()
     past.call = call.number
@@ -148,16 +78,10 @@ export class CallHistory {
     past.name = ownName && cut(ownName)
     past.errorId = outcome?.kind === 'fault' ? outcome.errorId : undefined
     past.trace = traceIdOf(call)
-    past.beganMs = nowMs - ms
+    past.endedMs = nowMs
     past.ms = ms
-    past.outcome = word
-    if (servedBy === undefined) return
-    const server = this.#serverOf(servedBy)
-    const isError = word !== 'ok' && word !== 'input_required'
-    server.slots.add(nowMs, ms, isError)
-    server.durations.add(ms, nowMs, isError)
-    if (method === 'tools/call' && ownName !== undefined)
-      this.#toolOf(server, cut(ownName)).add(ms, nowMs, isError)
+    past.outcome = wordOf(outcome)
+    if (this.#n - this.#added >= BATCH) this.#addUp()
   }
 
   /** In the order in which they came. */
@@ -180,25 +104,46 @@ export class CallHistory {
   }
 
   durationsOf(server: string, tool: string): Durations | undefined {
-    return this.#servers.get(server)?.tools.get(tool)
+    return this.#upToNow(server)?.tools.get(tool)
   }
 
   slotsOf(server: string): Slots | undefined {
-    return this.#servers.get(server)?.slots
+    return this.#upToNow(server)?.slots
   }
 
   /** How long the last calls took that a server was asked. */
   servedBy(server: string): Durations | undefined {
-    return this.#servers.get(server)?.durations
+    return this.#upToNow(server)?.durations
   }
 
   /** Forgets servers that are not configured any more. */
   retain(servers: ReadonlySet<string>): void {
+    this.#addUp()
     for (const [name, { tools }] of this.#servers) {
       if (servers.has(name)) continue
       this.#tools -= tools.size
       this.#servers.delete(name)
     }
+  }
+
+  #upToNow(server: string): ServerHistory | undefined {
+    this.#addUp()
+    return this.#servers.get(server)
+  }
+
+  #addUp(): void {
+    for (; this.#added < this.#n; this.#added += 1) {
+      const past = this.#recent[this.#added % RECENT]
+      if (past?.server !== undefined) this.#add(past, past.server)
+    }
+  }
+
+  #add({ method, name, endedMs, ms, outcome }: PastCall, servedBy: string): void {
+    const server = this.#serverOf(servedBy)
+    const isError = outcome !== 'ok' && outcome !== 'input_required'
+    server.slots.add(endedMs, ms, isError)
+    server.durations.add(ms, endedMs, isError)
+    if (method === 'tools/call' && name !== undefined) this.#toolOf(server, name).add(ms, endedMs, isError)
   }
 
   #leave(call: Call): void {
@@ -262,14 +207,15 @@ const blank = (): Writable<PastCall> => ({
   name: undefined,
   errorId: undefined,
   trace: undefined,
-  beganMs: 0,
+  endedMs: 0,
   ms: 0,
   outcome: '',
 })
 
 const cut = (text: string): string => (text.length > NAME ? text.slice(0, NAME) : text)
 
-const wordOf = (outcome: Outcome | undefined): string => {
+/** How a call ended, in a word. */
+export const wordOf = (outcome: Outcome | undefined): string => {
   switch (outcome?.kind) {
     case undefined:
       return 'cancelled'

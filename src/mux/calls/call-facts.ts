@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto'
+import type { Logger } from '../../kernel/logger.js'
+import { sanitizeLine } from '../../kernel/mask.js'
+import { traceIdOf } from '../../model/call-trace.js'
+import type { Call, Client } from '../../model/links.js'
+import type { Outcome } from '../../model/outcome.js'
+import { askedName } from '../routes.js'
+import { wordOf } from './counting/call-history.js'
+
+/** How much of a name that a client writes is logged. */
+const NAME_BYTES = 256
+const HASH_CHARS = 16
+
+const hashes = new WeakMap<Client, string>()
+
+/** By which lines of one session can be found, and its id, which is a key, cannot be read from them. */
+export const sessionHash = (client: Client): string | undefined => {
+  const { sessionId } = client
+  const known = hashes.get(client)
+  if (known !== undefined || sessionId === undefined) return known
+  const made = createHash('sha256').update(sessionId).digest('base64url').slice(0, HASH_CHARS)
+  hashes.set(client, made)
+  return made
+}
+
+/** What lines of the log say of a call, under the same names everywhere; nothing of its contents. */
+export const factsOf = (call: Call, nowMs: number) => {
+  const { client, servedBy: server, beganMs, number, method } = call
+  const name = call.ownName ?? askedName(call)
+  const trace_id = traceIdOf(call)
+  return {
+    ...{ server, client: client.id, call: number, session: sessionHash(client) },
+    method: sanitizeLine(method, NAME_BYTES),
+    name: name && sanitizeLine(name, NAME_BYTES),
+    ms: beganMs === undefined ? undefined : Math.round(nowMs - beganMs),
+    ...(trace_id !== undefined && { trace_id, span_id: call.trace?.origin.context.spanId }),
+  }
+}
+
+/** Which calls the log tells of once they are over, though nothing went wrong. */
+export interface CallLog {
+  /** Those that took longer are warned of; infinite for none. */
+  readonly slowMs: () => number
+  /** Whether each of them is told, for whoever looks for a mistake. */
+  readonly isEach: () => boolean
+  readonly log: Logger
+}
+
+export const logCall = (
+  { slowMs, isEach, log }: CallLog,
+  call: Call,
+  outcome: Outcome | undefined,
+  nowMs: number,
+): void => {
+  const facts = (): object => ({
+    ...factsOf(call, nowMs),
+    outcome: wordOf(outcome),
+    errorId: outcome?.kind === 'fault' ? outcome.errorId : undefined,
+  })
+  if (nowMs - (call.beganMs ?? nowMs) > slowMs()) log.warn(facts(), 'a call was slow')
+  else if (isEach()) log.debug(facts(), 'a call is over')
+}

@@ -1,0 +1,222 @@
+import type { Clock } from '../../../kernel/async/clock.js'
+import { type JsonText, textMember } from '../../../kernel/json/text.js'
+import type { Meter, RefusalReason } from '../../../kernel/meter.js'
+import type { Histogram } from '../../../kernel/series.js'
+import { traceIdOf } from '../../../model/call-trace.js'
+import { OTHER } from '../../../model/failure.js'
+import type { Call, Client, ClientHandler, Viewer } from '../../../model/links.js'
+import { type Answer, bytesOf, type Outcome } from '../../../model/outcome.js'
+import { ROUTES } from '../../routes.js'
+import type { OnAsked } from '../../server-requests/server-requests.js'
+import { CallHistory } from './call-history.js'
+import { inFrontOf } from '../in-front.js'
+import { Operations, Tally } from './tallies.js'
+
+const METHODS: ReadonlySet<string> = new Set([...ROUTES.keys(), 'initialize', 'server/discover', 'ping'])
+
+const QUESTIONS: ReadonlySet<string> = new Set(['sampling/createMessage', 'elicitation/create', 'roots/list'])
+
+/** Of so many tools of a server the series are kept at hand: it may list others all the time. */
+const TOOLS = 10_000
+
+/** Why a call waited inside the proxy. */
+export type WaitReason = 'start' | 'turn' | 'parked' | 'asked'
+
+export interface CallMeterOptions {
+  readonly meter: Meter
+  readonly clock: Clock
+  /** Whether each tool has a histogram of its own. */
+  readonly hasToolHistograms: boolean
+  /** Whether a server lists a tool under these names, its own one last. */
+  readonly isListed: (viewer: Viewer, exposed: string, server: string, own: string) => boolean
+}
+
+interface OfServer {
+  readonly requests: Map<string, Operations>
+  /** By methods, and by the server's own names of tools. */
+  readonly tallies: Map<string, Tally>
+  readonly tools: Map<string, Tally>
+}
+
+const createOfServer = (): OfServer => ({ requests: new Map(), tallies: new Map(), tools: new Map() })
+
+/** Counts calls, sessions and questions. What is counted of a call is looked up if it is not like the last one. */
+export class CallMeter {
+  readonly #options: CallMeterOptions
+  readonly #meter: Meter
+  readonly #clock: Clock
+  readonly #methods = new Map<string, Operations>()
+  readonly #servers = new Map<string, OfServer>()
+  #last: Tally | undefined
+  readonly #overhead: Histogram
+  /** The calls themselves, for people who look. */
+  readonly history = new CallHistory()
+  readonly #waits: Readonly<Record<WaitReason, Histogram>>
+  #epoch: number
+
+  constructor(options: CallMeterOptions) {
+    const { meter, clock } = options
+    this.#options = options
+    this.#meter = meter
+    this.#clock = clock
+    this.#epoch = meter.epoch
+    this.#overhead = meter.histogram('mcp_proxy_overhead_seconds')
+    const wait = (reason: WaitReason) => meter.histogram('mcp_proxy_wait_seconds', reason)
+    this.#waits = { start: wait('start'), turn: wait('turn'), parked: wait('parked'), asked: wait('asked') }
+  }
+
+  /** What we ourselves added to this share of the requests, at most; undefined before the first one. */
+  overheadMs(share: number): number | undefined {
+    const seconds = this.#overhead.quantile(share)
+    return seconds && seconds * 1000
+  }
+
+  began(call: Call): void {
+    call.beganMs = this.#clock.nowMs()
+  }
+
+  /** Counts a call of a client that is over; a function of its own, so that no call needs a closure. */
+  readonly over = (outcome: Outcome | undefined, call: Call): void => {
+    const nowMs = this.#clock.nowMs()
+    const ms = nowMs - (call.beganMs ?? nowMs)
+    const { method, servedBy } = call
+    if (call.number !== undefined) this.history.over(call, outcome, ms, nowMs)
+    if (call.awayMs !== undefined) this.#overhead.observe(Math.max(0, ms - call.awayMs) / 1000)
+    const tally = servedBy === undefined ? undefined : this.#tallyOf(call, servedBy)
+    const calls = tally?.calls ?? this.#operationsOf(method)
+    calls.of(outcome).observe(ms / 1000, traceIdOf(call))
+    if (tally?.tool !== undefined) tally.toolCalled(outcome, ms / 1000)
+  }
+
+  /** Counts a request to a server that is over, cancelled if it has no outcome; `call` is the client's. */
+  served(call: Call, server: string, outcome: Outcome | undefined, ms: number): void {
+    call.awayMs = (call.awayMs ?? 0) + ms
+    const { requests, sent, received } = this.#tallyOf(call, server)
+    requests.of(outcome).observe(ms / 1000, traceIdOf(call))
+    sent.add(call.params?.length ?? 0)
+    if (outcome !== undefined) received.add(bytesOf(outcome))
+  }
+
+  /** Counts a wait of a call that is not a server's time. */
+  held(call: Call, reason: 'start' | 'turn', ms: number): void {
+    call.awayMs = (call.awayMs ?? 0) + ms
+    this.waited(reason, ms)
+  }
+
+  readonly refused = (reason: RefusalReason): void => {
+    this.#meter.counter('mcp_proxy_refused', reason).add()
+  }
+
+  /** Counts a call that is sent a second time, because its server did not run it. */
+  resent(server: string): void {
+    this.#meter.counter('mcp_proxy_repairs', server, 'resend').add()
+  }
+
+  waited(reason: WaitReason, ms: number): void {
+    this.#waits[reason].observe(ms / 1000)
+  }
+
+  /** Wraps a handler, to count sessions. */
+  wrap(behind: ClientHandler): ClientHandler {
+    const sessions = new Map<Client, number>()
+    return inFrontOf(behind, {
+      welcome: client => {
+        if (client.serverRequests === 'pushed' && !sessions.has(client))
+          sessions.set(client, this.#clock.nowMs())
+        return behind.welcome(client)
+      },
+      left: client => {
+        const openedMs = sessions.get(client)
+        sessions.delete(client)
+        if (openedMs !== undefined) {
+          const seconds = (this.#clock.nowMs() - openedMs) / 1000
+          const name = protocolOf(client.via)
+          this.#meter.histogram('mcp_server_session_duration_seconds', client.revision, name).observe(seconds)
+        }
+        behind.left(client)
+      },
+    })
+  }
+
+  /** Counts each question of a server once it is over. */
+  readonly asked: OnAsked = ({ method }) => {
+    const about = QUESTIONS.has(method) ? method : OTHER
+    return answer => this.#meter.counter('mcp_proxy_questions', about, answerWord(answer)).add()
+  }
+
+  #operationsOf(method: string): Operations {
+    this.#refresh()
+    const name = nameOf(method)
+    const family = 'mcp_server_operation_duration_seconds'
+    const make = (type: string, code: string) => this.#meter.histogram(family, name, type, code)
+    return known(this.#methods, name, () => new Operations('server', make))
+  }
+
+  #tallyOf(call: Call, server: string): Tally {
+    this.#refresh()
+    const { method } = call
+    const tool = method === 'tools/call' ? call.ownName : undefined
+    const last = this.#last
+    if (last?.server === server && last.method === method && last.tool === tool) return last
+    this.#last = this.#find(call, server, tool)
+    return this.#last
+  }
+
+  #find(call: Call, server: string, tool: string | undefined): Tally {
+    const of = known(this.#servers, server, createOfServer)
+    const { method } = call
+    const { tallies, tools } = of
+    if (tool === undefined)
+      return known(tallies, nameOf(method), () => this.#create(of, { server, method, tool }))
+    // Only what its server lists has a tally of its own: clients may write any name.
+    const isKept = tools.has(tool) || (tools.size < TOOLS && this.#isListed(call, server, tool))
+    const name = isKept ? tool : OTHER
+    return known(tools, name, () => this.#create(of, { server, method, tool: name }))
+  }
+
+  #create({ requests }: OfServer, about: Pick<Tally, 'server' | 'method' | 'tool'>): Tally {
+    const { server, tool } = about
+    const method = nameOf(about.method)
+    const label = this.#options.hasToolHistograms ? (tool ?? '') : ''
+    const family = 'mcp_client_operation_duration_seconds'
+    const make = (type: string, code: string) =>
+      this.#meter.histogram(family, server, method, type, code, label)
+    return new Tally({
+      ...{ meter: this.#meter, server, method: about.method, tool, calls: this.#operationsOf(method) },
+      requests: known(requests, `${method} ${label}`, () => new Operations('client', make)),
+    })
+  }
+
+  #isListed(call: Call, server: string, own: string): boolean {
+    const exposed = call.named ?? nameIn(call.params)
+    return exposed !== undefined && this.#options.isListed(call, exposed, server, own)
+  }
+
+  #refresh(): void {
+    const { epoch } = this.#meter
+    if (epoch === this.#epoch) return
+    this.#epoch = epoch
+    this.#last = undefined
+    this.#methods.clear()
+    this.#servers.clear()
+  }
+}
+
+const nameOf = (method: string): string => (METHODS.has(method) ? method : OTHER)
+
+/** What stands under a key, made if nothing does yet. */
+const known = <T>(all: Map<string, T>, key: string, make: () => T): T => {
+  const found = all.get(key)
+  if (found !== undefined) return found
+  const made = make()
+  all.set(key, made)
+  return made
+}
+
+const nameIn = (params: JsonText | undefined): string | undefined => params && textMember(params, 'name')
+
+const answerWord = (answer: Answer | undefined): string => answer?.kind ?? 'withdrawn'
+
+/** `network.protocol.name` of a way in or out; none for pipes. */
+const protocolOf = (via: Client['via']): string =>
+  via === 'http' || via === 'sse' ? 'http' : via === 'websocket' ? via : ''
