@@ -66,7 +66,7 @@ type Fixture = readonly [query: string, text: RegExp, ...flags: readonly string[
 
 /** What each verdict is found by; those of the second stage once all servers but one are removed. */
 const FIRST = {
-  shown: ['web__fine', /^web__fine: shown, can be called\n +server +web\n +own name +fine$/],
+  shown: ['web__fine', /^web__fine: shown, can be called\n +server +web, ready for .*\n +own name +fine$/],
   hidden: ['web__secret', /: not shown, cannot be called.*hidden +tools\.deny\[0\] "sec\*" \(.*:\d+:\d+\)/s],
   broken: ['web__list', /: not shown, cannot be called.*broken +.*does not describe an object/s],
   repeated: ['web__twice', /: shown, can be called.*repeated +its name is repeated/s],

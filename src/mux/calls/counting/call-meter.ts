@@ -40,7 +40,7 @@ interface OfServer {
 
 const createOfServer = (): OfServer => ({ requests: new Map(), tallies: new Map(), tools: new Map() })
 
-/** Counts calls, sessions and questions. What is counted of a call is looked up if it is not like the last one. */
+/** Counts calls, sessions and questions. Nothing is looked up for a call that is like the last one. */
 export class CallMeter {
   readonly #options: CallMeterOptions
   readonly #meter: Meter
