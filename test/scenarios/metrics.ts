@@ -92,7 +92,10 @@ t.test('the requests add up, however they ended', async t => {
 })
 
 t.test('so do those that were cancelled or took too long, and each of a batch', async t => {
-  const { url, read } = await setUp(t, { a: rawServer(), slow: { ...rawServer(), timeout: '300ms' } })
+  const { url, read } = await setUp(t, {
+    a: rawServer(),
+    slow: { ...rawServer(), timeouts: { call: '300ms' } },
+  })
   const client = new RawClient(url)
   await client.initialize({}, '2025-03-26')
   await client.call('late', 'slow__wait')

@@ -18,8 +18,8 @@ import type { DeferredRoots } from '../server-requests/deferred-roots.js'
 import type { ServerRequests } from '../server-requests/server-requests.js'
 import type { SignIns } from '../sign-in/sign-ins.js'
 import { stillWanted } from './call-events.js'
-import type { CallMeter } from './counting/call-meter.js'
 import type { CallTable } from './call-table.js'
+import type { CallMeter } from './counting/call-meter.js'
 import { errorOver } from './earlier-try.js'
 import {
   aboutServer,

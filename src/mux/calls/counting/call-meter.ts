@@ -8,8 +8,8 @@ import type { Call, Client, ClientHandler, Viewer } from '../../../model/links.j
 import { type Answer, bytesOf, type Outcome } from '../../../model/outcome.js'
 import { ROUTES } from '../../routes.js'
 import type { OnAsked } from '../../server-requests/server-requests.js'
-import { CallHistory } from './call-history.js'
 import { inFrontOf } from '../in-front.js'
+import { CallHistory } from './call-history.js'
 import { Operations, Tally } from './tallies.js'
 
 const METHODS: ReadonlySet<string> = new Set([...ROUTES.keys(), 'initialize', 'server/discover', 'ping'])
