@@ -178,23 +178,28 @@ const framed = (chunk: OutgoingMessage | string): MessageParts => {
   return Buffer.isBuffer(chunk) ? { head: '', body: chunk, tail: '' } : chunk
 }
 
-/** The last response of each connection, which tells about all: they keep the order of requests. */
+/** The last response of each busy connection, which tells about all: they keep the order of requests. */
 export class PendingResponses {
   readonly #last = new WeakMap<Duplex, ServerResponse>()
 
   add(response: ServerResponse): void {
-    this.#last.set(response.req.socket, response)
+    const { socket } = response.req
+    this.#last.set(socket, response)
+    // An idle connection would keep all that its last request was answered with.
+    response.on('finish', () => {
+      if (this.#last.get(socket) === response) this.#last.delete(socket)
+    })
   }
 
   /** Whether a response is due, or incomplete. */
   isDue(socket: Duplex): boolean {
-    return this.#last.get(socket)?.writableFinished === false
+    return this.#last.has(socket)
   }
 
   /** Whether anything else written to the connection would land inside a response, or be taken for it. */
   isBusy(socket: Duplex): boolean {
     const last = this.#last.get(socket)
-    if (last?.writableFinished !== false) return false
+    if (last === undefined) return false
     // An incomplete request may be answered with what is wrong with it, once it is its turn: then Node has
     // assigned the socket.
     return last.headersSent || last.socket === null || last.req.complete

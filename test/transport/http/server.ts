@@ -1,5 +1,7 @@
 import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { LOCAL } from '../../../src/kernel/caller.js'
@@ -228,6 +230,25 @@ t.test('a body does not stay in memory until its request is answered', async t =
   t.equal(held.request?.body.length, 0)
   held.responder?.send(200, {}, 'late')
   t.match(await answer, { status: 200, text: 'late' })
+})
+
+t.test('a connection that is open and idle keeps nothing of its last request', async t => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage: () => void = runInNewContext('gc')
+  const last: WeakRef<object>[] = []
+  const { listener } = await listening(t, (_request, responder) => {
+    const mine = {}
+    last.push(new WeakRef(mine))
+    responder.onGone(() => t.fail(`gone: ${mine}`))
+    responder.send(200, {}, 'ok')
+  })
+  const { seen } = raw(t, listener.port, 'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n')
+  await until(() => seen.text.endsWith('ok'), 'the answer')
+  await until(() => {
+    collectGarbage()
+    return last[0]?.deref() === undefined
+  }, 'the end of what it held')
+  t.notOk(seen.closed)
 })
 
 t.test('a body of just the limit is taken', async t => {
