@@ -12,7 +12,13 @@ import type { Loaded, LogLevel, ProxyConfig } from '../config/types.js'
 import { systemClock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Usable } from './configuration.js'
-import { addressesOf, addressSnippets, listeningLines, type Way } from './output/announcement.js'
+import {
+  addressesOf,
+  addressSnippets,
+  type ListenAddress,
+  listeningLines,
+  type Way,
+} from './output/announcement.js'
 import { print, say } from './output/output.js'
 import { openPlace, type Seat } from './seat.js'
 import { EXIT } from './verb.js'
@@ -68,7 +74,7 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
       say(`\n${[addressSnippets(name, addresses), more ?? ''].filter(text => text !== '').join('\n\n')}\n`)
     }
     settle(httpFront?.localUrl, control)
-    if (verb === 'bridge') void tellRevision(proxy, addresses[0]?.url)
+    if (verb === 'bridge') void tellRevision(proxy, addresses[0])
   } catch (thrown) {
     shutdown.end(EXIT.failure)
     await shutdown.ended
@@ -78,10 +84,13 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
 }
 
 /** Says what a bridged server speaks; who cannot be reached stands in the log. */
-const tellRevision = async (proxy: Proxy, url = ''): Promise<void> => {
+const tellRevision = async (proxy: Proxy, first: ListenAddress | undefined): Promise<void> => {
   const spoken = await proxy.startOnly()
-  if (spoken !== undefined)
-    say(`${url}   speaks ${spoken.revision}, offered as ${spoken.offered.join(' and ')}`)
+  if (spoken === undefined || first === undefined) return
+  const [legacy = ''] = spoken.offered
+  // HTTP+SSE is a transport of sessions, which 2026-07-28 has none of.
+  const offered = first.way === 'sse' ? `${legacy} and older` : spoken.offered.join(' and ')
+  say(`${first.url}   speaks ${spoken.revision}, offered as ${offered}`)
 }
 
 /**

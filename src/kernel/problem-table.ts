@@ -179,7 +179,7 @@ export const PROBLEMS = {
   },
   D045: {
     about: 'the service',
-    says: 'the service file {file} is not what it would be today',
+    says: 'the service {what}: {file}',
     mend: 'mcp-proxy service install',
     fix: 'writes the file anew',
   },

@@ -402,7 +402,11 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
     ],
     [
       { service: { file: '/u/mcp-proxy.service', wrong: [], isLingering: false, hasPort: false } },
-      { level: 'note', mend: 'loginctl enable-linger' },
+      {
+        level: 'note',
+        message: 'the service ends when you log out: /u/mcp-proxy.service',
+        mend: 'loginctl enable-linger',
+      },
     ],
   ],
   D046: [

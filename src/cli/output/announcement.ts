@@ -5,7 +5,8 @@ import { socketUrlOf } from '../../kernel/socket-path.js'
 /** A transport of an address that we listen on. */
 export type Way = 'http' | 'sse' | 'ws' | 'unix'
 
-interface ListenAddress {
+/** An address that clients are told. */
+export interface ListenAddress {
   readonly way: Way
   readonly url: string
 }

@@ -47,13 +47,17 @@ export const lookAtVersions = ({ status, version, sessions }: DaemonFacts): read
 export const lookAtDoubles = ({ doubles }: ProcessFacts, { file }: DaemonFacts): readonly Finding[] =>
   doubles.map(({ pid, born }) => finding('D044', { pid, file }, { fix: { is: 'end', pid, born } }))
 
+const OUTDATED = 'is not what would be installed today'
+
 export const lookAtService = ({ file, wrong, isLingering }: ServiceFacts): readonly Finding[] => {
   const about = { subject: file }
   if (wrong.length > 0)
-    return [finding('D045', { file }, { ...about, why: wrong.join('; '), fix: { is: 'service' } })]
+    return [
+      finding('D045', { what: OUTDATED, file }, { ...about, why: wrong.join('; '), fix: { is: 'service' } }),
+    ]
   if (isLingering !== false) return []
-  const [why, mend] = ['it ends when you log out', 'loginctl enable-linger']
-  return [finding('D045', { file }, { ...about, level: 'note', why, mend })]
+  const what = 'ends when you log out'
+  return [finding('D045', { what, file }, { ...about, level: 'note', mend: 'loginctl enable-linger' })]
 }
 
 export const lookAtPlace = ({ unusable, state, socket }: DaemonFacts): readonly Finding[] => {

@@ -93,7 +93,29 @@ const planned = (
 const shown = (entry: Json, own: OwnMarks): string =>
   isOurs(entry, own) || !isObject(entry)
     ? JSON.stringify(isObject(entry) ? entry : null)
-    : maskShapes(JSON.stringify(redacted(normalise(entry, DIALECT).entry)))
+    : shortLine(maskShapes(JSON.stringify(redacted(normalise(entry, DIALECT).entry))))
+
+/** Characters: what is longer hides on a screen what changes. */
+const TEXT_MAX = 160
+const LINE_MAX = 1600
+
+/** Of JSON that is masked already: half a secret has no shape. */
+const shortLine = (text: string): string => {
+  if (text.length <= TEXT_MAX) return text
+  const shortText = (_name: string, value: unknown): unknown =>
+    typeof value === 'string' ? short(value, TEXT_MAX) : value
+  try {
+    return short(JSON.stringify(JSON.parse(text), shortText), LINE_MAX)
+  } catch {
+    return short(text, LINE_MAX)
+  }
+}
+
+const short = (text: string, max: number): string => {
+  if (text.length <= max) return text
+  const half = max / 2
+  return `${text.slice(0, half)} … [${text.length - max} characters] … ${text.slice(-half)}`
+}
 
 /** What is to be written. */
 export interface Wish {

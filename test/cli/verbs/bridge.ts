@@ -92,6 +92,9 @@ t.test('any transport reaches any other, the one of 2024 as well', async t => {
   t.match(http, /\/mcp$/)
   const spoken = /^http:\S+\/mcp {3}speaks 20\d\d-\d\d-\d\d, offered as 2025-11-25 and 2026-07-28$/m
   await until(() => spoken.test(between.err), 'what the server speaks, without a client')
+  const old = startBin(t, ['bridge', '--to', 'sse', '--port', '0', '--', ...command])
+  const spokenThere = /^http:\S+\/sse {3}speaks 20\d\d-\d\d-\d\d, offered as 2025-11-25 and older$/m
+  await until(() => spokenThere.test(old.err), 'what clients of HTTP+SSE can have of it')
   for (const url of [ws, local, sse, http]) {
     const client = startBin(t, ['bridge', url, '--to', 'stdio'])
     client.send(INITIALIZE)
@@ -105,7 +108,7 @@ t.test('any transport reaches any other, the one of 2024 as well', async t => {
     client.child.stdin?.end()
     t.equal(await client.exited, 0)
   }
-  for (const bridge of [between, server]) {
+  for (const bridge of [between, server, old]) {
     bridge.child.kill('SIGTERM')
     t.equal(await bridge.exited, codeOnSignal('SIGTERM'))
   }

@@ -106,6 +106,22 @@ t.test('a foreign entry of our name is shown without its secrets, and comes back
   t.same(JSON.parse(read()), JSON.parse(before))
 })
 
+t.test('of long entries the beginning and the end are shown', async t => {
+  const entry = {
+    command: 'node',
+    args: ['-e', `first${'x'.repeat(5000)}last`, ...Array(90).fill('y'.repeat(99))],
+  }
+  const { install } = fileOf(t, clientOf('cursor'), JSON.stringify({ mcpServers: { long: entry } }))
+  const { lines } = await install({ takesOver: true })
+  const [line = ''] = lines.filter(each => each.startsWith('- '))
+  t.match(
+    line,
+    /^- mcpServers\.long \{"command":"node","args":\["-e","firstx{75} … \[4849 characters\] … x{76}last","y/,
+  )
+  t.match(line, /… \[\d+ characters\] … .*y"\]\}$/)
+  t.ok(line.length < 1700)
+})
+
 t.test('a file that was not there is made, private, and gone after undo', async t => {
   const { file, install, undo } = fileOf(t, clientOf('cursor'), undefined)
   await install()
