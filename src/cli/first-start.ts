@@ -66,7 +66,8 @@ const resultOf = (status: ServerStatus, servers: readonly ServerConfig[], spentM
 export const problemWords = ({ id, message, why, mend }: Problem): string =>
   `${id}: ${message}${why === undefined ? '' : ` (${oneLine(why)})`}; mend: ${mend}`
 
-const troubleOf = (
+/** What is wrong with a server that was started once, by its number; secrets may be in it. */
+export const troubleOf = (
   { name: server, doctor, transport, why = 'no answer in time' }: ServerStatus,
   config?: ServerConfig,
 ) => {

@@ -2,13 +2,15 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
+import type { ServerStatus } from '../../app/status.js'
 import { readAddress } from '../../config/read/transport.js'
+import type { ProxyConfig } from '../../config/types.js'
 import type { Described } from '../../setup/add/server-json.js'
 import type { Entry } from '../../setup/import/normalise.js'
 import type { OwnFile } from '../../setup/own-file.js'
 import { ask, isInteractive } from '../output/ask.js'
 import { mark } from '../output/look.js'
-import { count, print, say } from '../output/output.js'
+import { count, oneLine, print, say } from '../output/output.js'
 import { setupFiles } from '../setup-files.js'
 import {
   CliError,
@@ -72,7 +74,10 @@ export const add = defineVerb({
     const wanted = await describe(args, command)
     const { name } = wanted
     if (own.servers.has(name)) {
-      throw new CliError(EXIT.usage, `${own.file.state.path} has a server "${name}": remove it first`)
+      throw new CliError(EXIT.usage, `${own.file.state.path} has a server "${name}"`, {
+        why: 'nothing was written',
+        mend: `mcp-proxy remove ${name}`,
+      })
     }
     const [{ replaceSecrets, SecretNames }, { writeOwnFile }] = await Promise.all([
       import('../../setup/import/secrets.js'),
@@ -185,7 +190,7 @@ const checked = async (
   { name, entry }: Wanted,
   given: ReadonlyMap<string, string>,
 ): Promise<string[]> => {
-  const [{ parseConfig }, { inProcess }, { addSecrets, mask }, { secretsOf }, { memberOf, stringOf }] =
+  const [{ parseConfig }, { inProcess }, { addSecrets }, { secretsOf }, { memberOf, stringOf }] =
     await Promise.all([
       import('../../config/parse.js'),
       import('../in-process.js'),
@@ -205,17 +210,32 @@ const checked = async (
   }
   addSecrets(secretsOf(config))
   let tools: string[] | undefined
-  let why: string | undefined
+  let status: ServerStatus | undefined
   const code = await inProcess(config, { level: 'silent', isRemembered: true }, async session => {
-    const [server] = session.status()
-    why = server?.why
-    if (server?.state === 'ready') {
+    status = session.status()[0]
+    if (status?.state === 'ready') {
       tools = (await session.client.list('tools')).map(tool => stringOf(memberOf(tool, 'name')) ?? '')
     }
     return { code: EXIT.ok, show: () => undefined }
   })
   if (code !== EXIT.ok) throw new CliError(code, 'stopped; nothing was written')
-  if (tools !== undefined) return tools
-  const mend = 'Nothing was written; --no-check writes it all the same'
-  throw new CliError(EXIT.failure, `${name} did not start: ${mask(why ?? 'no answer in time')}. ${mend}`)
+  if (tools !== undefined || status === undefined) return tools ?? []
+  throw await notStarted(status, config)
+}
+
+/** What nobody knows yet has no log, and cannot be signed in at. */
+const NEW_MENDS: Readonly<Partial<Record<string, string>>> = {
+  D031: 'run its command by hand, to see what it says',
+  D036: 'give --header "Authorization: Bearer …", or --no-check and then: mcp-proxy auth login NAME',
+}
+
+const notStarted = async (status: ServerStatus, { servers }: ProxyConfig): Promise<CliError> => {
+  const [{ troubleOf }, { mask }] = await Promise.all([
+    import('../first-start.js'),
+    import('../../kernel/mask.js'),
+  ])
+  const { id, message, why, mend } = troubleOf(status, servers[0])
+  const what = mask(`${id}: ${message}${why === undefined ? '' : `: ${oneLine(why)}`}`)
+  const still = 'nothing was written: it did not start; --no-check writes it all the same'
+  return new CliError(EXIT.failure, what, { why: still, mend: NEW_MENDS[id] ?? mend })
 }

@@ -106,6 +106,7 @@ const readSources = async (args: Args): Promise<Sources> => {
     import('../../setup/clients/clients.js'),
   ])
   const { disk } = files
+  const project = args.project === undefined ? undefined : await checkedFolder(resolve(args.project))
   const file = fileOf(args)
   const given = [...(file === undefined ? [] : [file]), ...(args.from ?? [])]
   const named = given.filter(word => CLIENTS.some(({ id }) => id === word))
@@ -120,9 +121,14 @@ const readSources = async (args: Args): Promise<Sources> => {
   if (given.length > 0 && named.length === 0 && args.all !== true) return { sources: fromFiles, problems: [] }
   const clients =
     args.all === true || given.length === 0 ? undefined : CLIENTS.filter(({ id }) => named.includes(id))
-  const project = args.project === undefined ? undefined : resolve(args.project)
   const found = await readClients({ machine: thisMachine(), disk, clients, project })
   return { sources: [...fromFiles, ...found.sources], problems: found.problems }
+}
+
+const checkedFolder = async (folder: string): Promise<string> => {
+  const { statSync } = await import('node:fs')
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return folder
+  throw new CliError(EXIT.usage, `--project needs a folder, and ${folder} is none`)
 }
 
 const checkIsFile = async (word: string): Promise<void> => {

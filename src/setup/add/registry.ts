@@ -13,7 +13,9 @@ export const fetchServerJson = async (name: string, registry = REGISTRY): Promis
     () => {
       throw new SetupError(
         registry,
-        `the registry cannot be reached; without it: mcp-proxy add ${shortName(name)} -- COMMAND`,
+        'the registry cannot be reached',
+        0,
+        `mcp-proxy add ${shortName(name)} -- COMMAND`,
       )
     },
   )

@@ -32,7 +32,7 @@ t.test('add starts a command once, shows its tools, and moves its secrets', asyn
   t.same(read(), { tiny: { command: process.execPath, args: [TINY], env: { API_KEY: '${API_KEY}' } } })
   t.match(await runHere(t, 'add', 'tiny', '--config', config, '--', 'x'), {
     code: 2,
-    err: /has a server "tiny"/,
+    err: /has a server "tiny"\n.*\n {2}mend: mcp-proxy remove tiny$/m,
   })
 })
 
@@ -49,7 +49,7 @@ t.test('what does not start is not written, unless it is not to be started', asy
   const dead = ['add', 'dead', '--config', config, '--', process.execPath, '-e', 'process.exit(3)']
   t.match(await runHere(t, ...dead), {
     code: 4,
-    err: /dead did not start: .*Nothing was written; --no-check/,
+    err: /D031: dead does not start: .*code 3.*\n {2}why: nothing was written: .*--no-check/,
   })
   t.notOk(existsSync(config))
   const header = ['--header', 'Authorization: Bearer planted']
@@ -79,7 +79,7 @@ t.test('a server of a registry is added by its name', async t => {
   t.same(read(), { weather: { command: 'npx', args: ['-y', 'weather@1.0.0'] } })
   t.match(await runHere(t, 'add', 'io.x/other', ...more), { code: 4, err: /has no server "io.x\/other"/ })
   const off = await runHere(t, 'add', 'io.x/weather2', '--registry', 'http://127.0.0.1:1', '--config', config)
-  t.match(off, { code: 4, err: /cannot be reached; without it: mcp-proxy add weather2 -- COMMAND/ })
+  t.match(off, { code: 4, err: /cannot be reached\n.*\n {2}mend: mcp-proxy add weather2 -- COMMAND/ })
 })
 
 t.test('add says what it lacks', async t => {

@@ -116,6 +116,10 @@ t.test('a name that is taken by another server is kept, and the new one gets ano
   t.match(await runHere(t, ...words), { code: 0, out: /new, renamed/ })
   t.equal(read().github.env.GITHUB_TOKEN, SECRET, 'nobody is there to be asked')
   t.match(await runHere(t, ...words, '--project', home, '--all'), { code: 0 })
+  t.match(await runHere(t, ...words, '--project', join(home, 'no')), {
+    code: 2,
+    err: /--project needs a folder/,
+  })
   t.match(await runHere(t, 'import', '--from', 'cusror'), {
     code: 2,
     err: /no client and no file; did you mean cursor\?/,
