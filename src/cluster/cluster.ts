@@ -4,7 +4,7 @@ import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Meter } from '../kernel/meter.js'
 import type { SessionDirectory } from '../rpc/directory.js'
-import type { HttpClient, HttpHandler, HttpHeaders, HttpRequest } from '../wire/http.js'
+import type { HttpClient, HttpHandler, HttpHeaders, HttpRequest, OutboundExchange } from '../wire/http.js'
 import type { Relay } from '../wire/relay.js'
 import { Directory } from './directory.js'
 import { Engine } from './engine/engine.js'
@@ -158,6 +158,20 @@ export class Cluster {
     return this.#store.isUp ? 'ready' : 'degraded'
   }
 
+  get others(): readonly Member[] {
+    return this.#members.all.filter(({ id }) => id !== this.#members.id)
+  }
+
+  /** The replica that does what only one should; undefined if that is this one. */
+  get eldest(): Member | undefined {
+    return this.#members.eldest
+  }
+
+  /** Sends a request of this replica to another one. */
+  send(...sent: Parameters<PeerLinks['send']>): OutboundExchange {
+    return this.#links.send(...sent)
+  }
+
   /** Whoever passes a request on to us; a status if nobody may. */
   admit(head: { method: string; target: string; headers: HttpHeaders }): Caller | number {
     const received = this.#seal.receive(head)
@@ -225,8 +239,7 @@ export class Cluster {
   }
 
   #tellNews(): void {
-    for (const other of this.#members.all)
-      if (other.id !== this.#members.id) void this.#links.probe(other, true)
+    for (const other of this.others) void this.#links.probe(other, true)
   }
 
   async #isLostForAll(others: readonly Member[]): Promise<boolean> {

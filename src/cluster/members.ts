@@ -118,6 +118,14 @@ export class Members {
     return this.#state === 'draining'
   }
 
+  /** The one that is here longest of those that are ready; undefined if that is this one, or nobody knows. */
+  get eldest(): Member | undefined {
+    const [eldest] = this.all
+      .filter(({ state }) => state === 'ready')
+      .sort((one, other) => one.sinceMs - other.sinceMs || one.id.localeCompare(other.id))
+    return eldest?.id === this.id ? undefined : eldest
+  }
+
   /** Another replica that takes sessions; any of them. */
   get anyOther(): Member | undefined {
     const others = this.all.filter(({ id, state }) => id !== this.id && state === 'ready')

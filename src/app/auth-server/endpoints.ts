@@ -73,14 +73,15 @@ export class Endpoints {
     })
   }
 
-  #isDocument(path: string): boolean {
+  /** Whether a path is of a document that says the same whoever asks. */
+  isDocument(path: string): boolean {
     const place = WELL_KNOWN.find(each => path.startsWith(each))
     if (place === undefined) return false
     return path === place || this.#options.resourcePaths().includes(path.slice(place.length))
   }
 
   #methodsOf(path: string): readonly string[] | undefined {
-    if (this.#isDocument(path) || path === ENDPOINTS.jwks) return READ
+    if (this.isDocument(path) || path === ENDPOINTS.jwks) return READ
     if (this.#posts.has(path)) return ['POST', 'OPTIONS']
     if (path === ENDPOINTS.authorization || path === CALLBACK_PATH) return ['GET']
     if (path.startsWith(`${ENDPOINTS.authorization}/`)) return ['GET']
@@ -97,7 +98,7 @@ export class Endpoints {
       response.setHeader('Allow', methods.join(', '))
       sendError(response, 405, 'invalid_request', `${method} is not allowed here`)
     } else if (method === 'OPTIONS') response.writeHead(204, CORS).end()
-    else if (this.#isDocument(path)) this.#document(request, response)
+    else if (this.isDocument(path)) this.#document(request, response)
     else if (path === CALLBACK_PATH) {
       await this.#options.signIn.callback(request, response, new URLSearchParams(query))
     } else if (path.startsWith(`${SIGN_IN_PATH}/`)) {

@@ -23,8 +23,8 @@ const KEPT_DAYS = 30
 export interface IdentitySessionsOptions {
   readonly provider: IdentityProvider
   readonly shelf: Shelf<IdentitySession>
-  /** 32 bytes. */
-  readonly key: Uint8Array
+  /** 32 bytes each: the first one seals, all of them open. */
+  readonly keys: readonly [Uint8Array, ...Uint8Array[]]
 }
 
 /** The sessions behind our grants: each is confirmed at most every ten minutes, by one request at a time. */
@@ -42,7 +42,7 @@ export class IdentitySessions {
     await this.#put(id, {
       principal,
       groups,
-      sealed: refreshToken && seal(refreshToken, this.#options.key),
+      sealed: refreshToken && seal(refreshToken, this.#options.keys[0]),
       sinceMs: Date.now(),
       checkedMs: 0,
     })
@@ -69,8 +69,8 @@ export class IdentitySessions {
   }
 
   async #check(id: string, session: IdentitySession): Promise<boolean> {
-    const { key, provider, shelf } = this.#options
-    const refreshToken = open(session.sealed ?? '', key)
+    const { keys, provider, shelf } = this.#options
+    const [refreshToken] = keys.flatMap(key => open(session.sealed ?? '', key) ?? [])
     try {
       // A key that was lost is like a session that has ended.
       if (refreshToken === undefined) throw new SignInRefused('invalid_grant')
@@ -78,7 +78,7 @@ export class IdentitySessions {
       await this.#put(id, {
         ...session,
         groups: renewed.groups ?? session.groups,
-        sealed: seal(renewed.refreshToken, key),
+        sealed: seal(renewed.refreshToken, keys[0]),
         checkedMs: Date.now(),
       })
       return true

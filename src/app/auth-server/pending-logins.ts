@@ -25,6 +25,10 @@ export class PendingLogins {
     this.#all.set(login.state, { login, untilMs: this.#clock.nowMs() + LIFE_MS })
   }
 
+  has(state: string): boolean {
+    return this.#all.has(state)
+  }
+
   take(state: string): PendingLogin | undefined {
     const found = this.#all.get(state)
     this.#all.delete(state)

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import type { AdapterPayload } from 'oidc-provider'
@@ -14,7 +15,7 @@ import { PerMinute } from '../../kernel/per-minute.js'
 import { tokenHash } from '../../kernel/personal-token.js'
 import { createGuardedFetch } from '../../transport/http/guarded-fetch.js'
 import { lateModule } from '../late-module.js'
-import { keptKey } from '../state/state-key.js'
+import { keptKey, replicaKeys } from '../state/state-key.js'
 import { Approvals } from './approvals.js'
 import { type Consent, Consents } from './consents.js'
 import { Cookies } from './cookies.js'
@@ -24,6 +25,7 @@ import { CALLBACK_PATH, metadataOf } from './metadata.js'
 import { PendingLogins } from './pending-logins.js'
 import { People } from './people.js'
 import { createProvider } from './provider.js'
+import { SharedShelves, type SharedShelvesOptions } from './shared-shelves.js'
 import { Shelf } from './shelf.js'
 import { SignIn } from './sign-in.js'
 import { Store } from './store.js'
@@ -41,8 +43,17 @@ export interface AuthServerOptions {
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
+  /** Other replicas; undefined where there are none. */
+  readonly replicas?: AuthReplicas | undefined
   /** Visits addresses that clients name; guarded if absent. */
   readonly fetch?: typeof fetch
+}
+
+/** What all replicas have in common. */
+export interface AuthReplicas {
+  readonly notes: SharedShelvesOptions['notes']
+  /** As in the configuration. */
+  readonly keys: readonly string[]
 }
 
 /**
@@ -53,6 +64,10 @@ export interface AuthServer extends TokenTable {
   /** Whether a path, without the query, is answered by `handle`. */
   owns(path: string): boolean
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
+  /** Whether a path, without the query, is of a document that is the same at all replicas. */
+  isDocument(path: string): boolean
+  /** Whether somebody is away at the identity provider with this `state`. */
+  awaits(state: string): boolean
   /** The authorization server metadata (RFC 8414) as JSON. */
   metadata(): string
   /** Who has signed in here with a browser and is still known, by its cookie. */
@@ -90,16 +105,21 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
   if (embedded === undefined) throw new Fault('internal', 'there is no embedded authorization server')
   checkTls(issuer)
   const folder = join(options.stateDir, 'authorization-server', tokenHash(issuer.origin).slice(0, 16))
+  const { replicas } = options
+  const shared = replicas && new SharedShelves({ notes: replicas.notes, clock, log })
   const parts = {
     ...options,
     issuer,
     embedded,
-    store: new Store({ folder, bounds, log }),
+    store: new Store({ folder, bounds, shared, log }),
     consents: new Consents(
-      new Shelf<Consent>({ most: MOST_CONSENTS, file: join(folder, 'consents.json'), log }),
+      new Shelf<Consent>({
+        ...{ most: MOST_CONSENTS, file: join(folder, 'consents.json'), log },
+        shared: shared && { shelves: shared, name: 'consents' },
+      }),
     ),
     people: new People({ ...options, issuer: issuer.origin }),
-    login: loginAt(embedded, { ...options, issuer, folder }),
+    login: loginAt(embedded, { ...options, issuer, folder, shared }),
   }
   const { people, store } = parts
   const provider = await createProvider(await oidcProvider(), {
@@ -118,6 +138,7 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
     provider,
     approvals,
     failures: new PerMinute(clock),
+    formKey: replicaKeys(replicas?.keys ?? [], 'forms')[0] ?? randomBytes(32),
   })
   const metadata = (): string => JSON.stringify(metadataOf(issuer, embedded, options.scopes()))
   const endpoints = new Endpoints({
@@ -131,9 +152,12 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
   })
   return {
     owns: path => endpoints.owns(path),
+    isDocument: path => endpoints.isDocument(path),
+    awaits: state => parts.login?.pending.has(state) === true,
     handle: endpoints.handle,
     metadata,
     find: tokenFinder(store, people, options.auth),
+    seek: shared && (async sha256 => void (await store.seekToken(sha256))),
     signedInAs: (request, response) => ownerOf(new Cookies(issuer, request, response), store, people),
     identityProvider: parts.login?.provider,
     approvals,
@@ -196,6 +220,7 @@ const approver = (people: People, as: string | undefined): { principal: Principa
 interface LoginOptions extends AuthServerOptions {
   readonly issuer: URL
   readonly folder: string
+  readonly shared: SharedShelves | undefined
 }
 
 /** Whether the identity provider of `auth.embedded.login` answers, in a line for people. Never rejects. */
@@ -215,17 +240,21 @@ export const checkLogin = async (
 /** Sign-in at the identity provider, where one is configured. */
 const loginAt = ({ login }: EmbeddedServer, options: LoginOptions) => {
   if (login === undefined) return undefined
-  const { bounds, clock, folder, issuer, log, stateDir } = options
+  const { bounds, clock, folder, issuer, log, replicas, shared, stateDir } = options
   const provider = new IdentityProvider({
     ...login,
     redirectUri: issuer.origin + CALLBACK_PATH,
     fetch:
       options.fetch ?? createGuardedFetch({ trusted: [login.issuer], allowHttp: login.allowHttp, clock }),
   })
-  const shelf = new Shelf<IdentitySession>({ most: MOST_SESSIONS, file: join(folder, 'sessions.json'), log })
+  const shelf = new Shelf<IdentitySession>({
+    ...{ most: MOST_SESSIONS, file: join(folder, 'sessions.json'), log },
+    shared: shared && { shelves: shared, name: 'sessions' },
+  })
+  const [key = keptKey(stateDir), ...older] = replicaKeys(replicas?.keys ?? [], 'sessions')
   return {
     provider,
-    sessions: new IdentitySessions({ provider, shelf, key: keptKey(stateDir) }),
+    sessions: new IdentitySessions({ provider, shelf, keys: [key, ...older] }),
     pending: new PendingLogins(bounds.max.loginFlows, clock),
   }
 }

@@ -2,6 +2,7 @@ import { systemCode } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isObject } from '../../kernel/object.js'
 import { findFile, writePrivate } from '../state/private-file.js'
+import type { SharedShelves } from './shared-shelves.js'
 
 /** What a shelf keeps; `exp` as in JWTs, in seconds since 1970. */
 export interface Kept {
@@ -17,6 +18,8 @@ export interface ShelfOptions<T> {
   readonly mostOfFamily?: number
   /** Where all is kept beyond a restart; only this user can read it. */
   readonly file?: string
+  /** Where other replicas have the same under this name. */
+  readonly shared?: { readonly shelves: SharedShelves; readonly name: string } | undefined
   readonly log: Logger
 }
 
@@ -35,6 +38,10 @@ export class Shelf<T extends Kept> {
   constructor(options: ShelfOptions<T>) {
     this.#options = options
     for (const [key, value] of Object.entries(this.#read())) if (isLive(value)) this.#put(key, value)
+    options.shared?.shelves.add(options.shared.name, {
+      take: (key, value) => this.#take(key, value as T | undefined),
+      entries: () => this.entries(),
+    })
   }
 
   /** Undefined for what is not there, or no longer. */
@@ -43,6 +50,13 @@ export class Shelf<T extends Kept> {
     if (value === undefined || isLive(value)) return value
     this.#drop(key)
     return undefined
+  }
+
+  /** The same; asks other replicas for what is not here. Rejects with a Fault `unavailable` if it cannot. */
+  async seek(key: string): Promise<T | undefined> {
+    const { shared } = this.#options
+    if (shared !== undefined && this.get(key) === undefined) await shared.shelves.seek(shared.name, key)
+    return this.get(key)
   }
 
   /** The oldest first, with those that have just expired. */
@@ -64,13 +78,29 @@ export class Shelf<T extends Kept> {
     this.#drop(key)
     this.#put(key, value)
     this.#trim(this.#options.familyOf?.(value))
+    const { shared } = this.#options
+    shared?.shelves.changed(shared.name, key, { value })
     return this.#changed()
   }
 
   /** As `set`. */
   delete(...keys: readonly string[]): Promise<void> {
-    for (const key of keys) this.#drop(key)
+    const { shared } = this.#options
+    for (const key of keys) {
+      const before = this.#all.get(key)
+      this.#drop(key)
+      if (before !== undefined) shared?.shelves.changed(shared.name, key, { before })
+    }
     return this.#changed()
+  }
+
+  #take(key: string, value: T | undefined): void {
+    this.#drop(key)
+    if (value !== undefined && isLive(value)) {
+      this.#put(key, value)
+      this.#trim(this.#options.familyOf?.(value))
+    }
+    void this.#changed()
   }
 
   #put(key: string, value: T): void {

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Client, Interaction, InteractionResults, Provider } from 'oidc-provider'
 import { type IdentityProvider, SignInRefused } from '../../auth/sign-in/identity-provider.js'
@@ -39,6 +39,8 @@ export interface SignInOptions {
     | undefined
   /** Wrong personal tokens of an address. */
   readonly failures: PerMinute
+  /** For the forms of our pages; the same for all replicas. */
+  readonly formKey: Uint8Array
   readonly bounds: LimitCounters
   readonly log: Logger
 }
@@ -61,7 +63,6 @@ const NAME_LENGTH = 80
 /** The pages on which people sign in and allow a client what it asks for. */
 export class SignIn {
   readonly #options: SignInOptions
-  readonly #csrfKey = randomBytes(32)
 
   constructor(options: SignInOptions) {
     this.#options = options
@@ -288,7 +289,7 @@ export class SignIn {
   }
 
   #csrf(uid: string): string {
-    return createHmac('sha256', this.#csrfKey).update(uid).digest('base64url')
+    return createHmac('sha256', this.#options.formKey).update(uid).digest('base64url')
   }
 }
 

@@ -4,6 +4,7 @@ import type { Adapter, AdapterPayload } from 'oidc-provider'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { tokenHash } from '../../kernel/personal-token.js'
+import type { SharedShelves } from './shared-shelves.js'
 import { Shelf, type ShelfOptions } from './shelf.js'
 
 /** Compares two secrets, in a time that says nothing of either. */
@@ -47,6 +48,8 @@ export interface StoreOptions {
   readonly folder: string
   /** For `loginFlows`: of sign-ins under way, the one that began first makes room. */
   readonly bounds: LimitCounters
+  /** Where other replicas have the same. */
+  readonly shared: SharedShelves | undefined
   readonly log: Logger
 }
 
@@ -57,12 +60,14 @@ export class Store {
 
   constructor(options: StoreOptions) {
     this.#options = options
+    // What others have told has its place from the beginning.
+    if (options.shared !== undefined) for (const model of Object.keys(RULES)) this.shelf(model)
   }
 
   shelf(model: string): Shelf<AdapterPayload> {
     const known = this.#shelves.get(model)
     if (known !== undefined) return known
-    const { bounds, folder, log } = this.#options
+    const { bounds, folder, shared, log } = this.#options
     const { file, ...rules } = RULES[model] ?? OTHERS
     const shelf = new Shelf<AdapterPayload>({
       ...rules,
@@ -71,6 +76,7 @@ export class Store {
         onFull: () => bounds.hit('loginFlows'),
       }),
       ...(file !== undefined && { file: join(folder, file) }),
+      ...(shared !== undefined && { shared: { shelves: shared, name: model } }),
       familyOf: value => value.grantId ?? (model === 'ClientCredentials' ? value.clientId : undefined),
       log,
     })
@@ -81,6 +87,13 @@ export class Store {
   /** What the access token with this hash stands for. */
   token(sha256: string): AdapterPayload | undefined {
     return this.shelf('AccessToken').get(sha256) ?? this.shelf('ClientCredentials').get(sha256)
+  }
+
+  /** The same; asks other replicas for what is not here. Rejects with a Fault `unavailable` if it cannot. */
+  async seekToken(sha256: string): Promise<AdapterPayload | undefined> {
+    return (
+      (await this.shelf('AccessToken').seek(sha256)) ?? (await this.shelf('ClientCredentials').seek(sha256))
+    )
   }
 
   /** Ends grants with all that was issued for them. */
@@ -105,8 +118,8 @@ export class Store {
         await shelf.set(keyOf(id), model === 'Client' ? asKept(payload) : { ...payload, jti: undefined })
       },
       find: async id => {
-        const kept = shelf.get(keyOf(id))
-        return await Promise.resolve(kept && (model === 'Client' ? kept : { ...kept, jti: id }))
+        const kept = await shelf.seek(keyOf(id))
+        return kept && (model === 'Client' ? kept : { ...kept, jti: id })
       },
       // For features that are off.
       findByUid: nobody,

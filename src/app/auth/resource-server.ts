@@ -11,7 +11,7 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost, isUnencrypted } from '../../kernel/loopback.js'
 import { comesTwice } from '../../transport/http/request.js'
-import type { AuthServer } from '../auth-server/server.js'
+import type { AuthReplicas, AuthServer } from '../auth-server/server.js'
 import { CLIENT_DOCUMENT_PATH, clientDocument } from '../connect/client-document.js'
 import { createDocuments } from './documents.js'
 
@@ -20,6 +20,8 @@ export interface ResourceServerContext {
   readonly config: () => ProxyConfig
   /** Where the embedded authorization server keeps what it must not forget. */
   readonly stateDir: string
+  /** What it has in common with other replicas; undefined where there are none. */
+  readonly replicas?: AuthReplicas | undefined
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger

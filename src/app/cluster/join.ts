@@ -12,6 +12,7 @@ import type { GateOptions } from '../../transport/http/gate.js'
 import { errorDenial } from '../../transport/http/responder.js'
 import { type HttpListener, listenHttp } from '../../transport/http/server.js'
 import { IDENTITY } from '../identity.js'
+import { PageRelay } from './page-relay.js'
 import { type SharedListsOptions, shareLists } from './shared-lists.js'
 
 /** The replica that listens next to us answers quickly, or is not there. */
@@ -35,6 +36,8 @@ export interface JoinContext {
 /** This replica among the others, and the port that they reach it at. */
 export interface Joined {
   readonly cluster: Cluster
+  /** For pages on which people log in. */
+  readonly pages: PageRelay
   /** Says who serves what they pass on, by path. */
   serves(face: (path: string) => RelayedFace | undefined): void
   close(): Promise<void>
@@ -75,10 +78,11 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
   here.cluster = cluster
   shareLists({ ...context.lists, notes: cluster.notes, log })
   await cluster.join()
+  const pages = new PageRelay(cluster, clock)
   return {
-    cluster,
+    ...{ cluster, pages },
     serves(face) {
-      faceAt = face
+      faceAt = path => pages.faceAt(path) ?? face(path)
     },
     async close() {
       await cluster.close()

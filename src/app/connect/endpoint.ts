@@ -35,6 +35,8 @@ export interface ConnectEndpointOptions extends ConnectContext {
 export interface ConnectEndpoint {
   /** Whether a request, by its path and query, is answered here. */
   owns(path: string, query: string): boolean
+  /** Whether what a request is about began here. */
+  isKnown(path: string, query: string): boolean
   readonly handle: NodeHandler
   close(): void
 }
@@ -57,13 +59,17 @@ export const createConnectEndpoint = (options: ConnectEndpointOptions): ConnectE
     pages ??= new ConnectPages({ ...at, browsers: new Browsers(at), logins: new WebLogins(at) })
     return pages
   }
+  const isAwaited = (query: string): boolean =>
+    pages?.awaits(new URLSearchParams(query).get('state')) === true
   return {
+    isKnown(path, query) {
+      const [, id] = path.split(`${CONNECT_PATH}/`)
+      return id === undefined ? isAwaited(query) : options.links.find(id) !== undefined
+    },
     owns(path, query) {
       if (path.startsWith(`${CONNECT_PATH}/`)) return true
       if (path !== CALLBACK_PATH) return false
-      return (
-        options.authServer() === undefined || pages?.awaits(new URLSearchParams(query).get('state')) === true
-      )
+      return options.authServer() === undefined || isAwaited(query)
     },
     handle(request, response) {
       load()

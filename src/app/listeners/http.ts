@@ -82,7 +82,10 @@ export interface EndpointContext extends ChannelContext {
 export const serveHttp = async (listen: ListenConfig, context: EndpointContext): Promise<HttpEndpoints> => {
   const { onRefused, bounds, refused, log, clock } = context
   const joined = await context.join?.()
-  const { entry, principalAt, opened, resourceServer } = createCallers(listen, context)
+  const { entry, principalAt, opened, resourceServer } = createCallers(listen, {
+    ...context,
+    replicas: joined && { notes: joined.cluster.notes, keys: context.config().cluster?.keys ?? [] },
+  })
   const { http, sse, ws } = createListeners(listen, { ...context, joined }, (scopes, { view }) =>
     resourceServer()?.insufficientScope(view === undefined ? MCP_PATH : `${MCP_PATH}/${view}`, scopes),
   )
@@ -92,6 +95,8 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
   const endpoints = endpointsOf(http, sse, context)
   const { views } = context
   const callers = new ViewCallers(views, (path, scopes) => resourceServer()?.insufficientScope(path, scopes))
+  const other = lateModule(() => otherPages(context, { resourceServer, connect, relay: joined?.pages }))
+  joined?.pages.late(other)
   const listener = await listenHttp({
     ...listen,
     ...entry,
@@ -102,7 +107,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
     ...(onRefused !== undefined && {
       onRefused: refused => onRefused(refused, principalAt(refused.remoteAddress)),
     }),
-    other: () => otherPages(context, { resourceServer, connect }),
+    other,
     ...{ bounds, refused, log, clock },
   })
   const local = `http://${urlHost(listener.host)}:${listener.port}`
@@ -194,7 +199,7 @@ const createListeners = (
 
 const otherPages = async (
   context: EndpointContext,
-  parts: Pick<PagesContext, 'resourceServer' | 'connect'>,
+  parts: Pick<PagesContext, 'resourceServer' | 'connect' | 'relay'>,
 ): Promise<NodeHandler> => {
   const publicUrl = (): string | undefined => context.config().auth?.publicUrl
   return (await httpPages()).createPages({ ...context, ...parts, publicUrl })

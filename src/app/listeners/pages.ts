@@ -9,6 +9,8 @@ import { answerPage, isPage } from '../api/page-files.js'
 import type { PageSessions } from '../api/page-sessions.js'
 import { API_BASE, answerPort } from '../api/port.js'
 import type { ResourceServer } from '../auth/resource-server.js'
+import { CALLBACK_PATH } from '../auth-server/metadata.js'
+import type { Answerer, PageRelay } from '../cluster/page-relay.js'
 import type { ConnectEndpoint } from '../connect/endpoint.js'
 import { sendMetrics } from '../metrics/listener.js'
 import type { MetricsPages } from '../metrics/pages.js'
@@ -18,6 +20,8 @@ import { viewIn } from './views.js'
 export interface PagesContext {
   readonly resourceServer: () => ResourceServer | undefined
   readonly connect: ConnectEndpoint
+  /** Undefined where there are no other replicas. */
+  readonly relay: PageRelay | undefined
   readonly isDraining: () => boolean
   readonly bounds: Pick<LimitCounters, 'pressure'>
   readonly status: () => ProxyStatus
@@ -75,9 +79,9 @@ export const createPages = (context: PagesContext): NodeHandler => {
     const error = isKnowable ? unknownView(view, views.names) : 'the MCP endpoint is /mcp'
     response.status(404).json({ error: `Not found: ${error}` })
   })
+  const logins = loginPages(context)
   return (request, response) => {
     const server = resourceServer()
-    const authServer = server?.authServer
     const [path = '', query = ''] = (request.url ?? '').split(/\?(.*)/s)
     const entry = {
       isFromHere: ({ socket }: IncomingMessage) =>
@@ -89,10 +93,29 @@ export const createPages = (context: PagesContext): NodeHandler => {
     else if (path.startsWith(`${API_BASE}/`)) {
       const { api, pageSessions: sessions, publicUrl } = context
       void answerPort(request, response, { ...entry, api, sessions, publicOrigin: publicUrl() })
-    } else if (connect.owns(path, query)) connect.handle(request, response)
-    else if (authServer?.owns(path) === true) authServer.handle(request, response)
+    } else if (connect.owns(path, query) || server?.authServer?.owns(path) === true) logins(request, response)
     else app(request, response)
   }
+}
+
+/** The pages on which people log in, and what gives out tokens: here, or at another replica. */
+const loginPages = ({ connect, relay, resourceServer }: PagesContext): NodeHandler => {
+  const handle: NodeHandler = (request, response) => {
+    const [path = '', query = ''] = (request.url ?? '').split(/\?(.*)/s)
+    if (connect.owns(path, query)) connect.handle(request, response)
+    else resourceServer()?.authServer?.handle(request, response)
+  }
+  const answererOf = (path: string, query: string): Answerer => {
+    const authServer = resourceServer()?.authServer
+    if (connect.isKnown(path, query)) return 'here'
+    if (path === CALLBACK_PATH) {
+      const state = new URLSearchParams(query).get('state') ?? ''
+      return authServer?.awaits(state) === true ? 'here' : 'whoever'
+    }
+    if (connect.owns(path, query)) return 'whoever'
+    return authServer?.isDocument(path) === true ? 'here' : 'eldest'
+  }
+  return relay?.open({ answererOf, handle }) ?? handle
 }
 
 const readiness = ({

@@ -54,12 +54,15 @@ const stateKeysOf = ({
   cluster,
 }: Pick<ProxyConfig, 'stateKeys' | 'cluster'>): readonly string[] => {
   if (stateKeys.length > 0) return stateKeys
-  return (cluster?.keys ?? []).map(key => {
-    const secret = Buffer.from(key, 'base64')
-    const derived = hkdfSync('sha256', secret, '', 'mcp-proxy cluster request-state', KEY_BYTES)
-    return Buffer.from(derived).toString('base64')
-  })
+  return replicaKeys(cluster?.keys ?? [], 'request-state').map(key => Buffer.from(key).toString('base64'))
 }
+
+/** Keys for a purpose that all replicas with these keys have in common; the first one seals. */
+export const replicaKeys = (keys: readonly string[], purpose: string): readonly Uint8Array[] =>
+  keys.map(key => {
+    const secret = Buffer.from(key, 'base64')
+    return Buffer.from(hkdfSync('sha256', secret, '', `mcp-proxy cluster ${purpose}`, KEY_BYTES))
+  })
 
 export interface KeySource {
   /** Each 32 bytes in base64, the newest first. */

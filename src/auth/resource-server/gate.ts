@@ -116,19 +116,33 @@ export class AccessGate {
     const refusal = this.#tooManyFailures(head)
     if (refusal !== undefined) return refusal
     if (!isWellFormed(text)) return this.#invalid(head, 'The access token is malformed')
-    if (token !== undefined || checks === undefined || isPersonalToken(text)) {
-      return this.#invalid(head, why ?? UNKNOWN)
-    }
+    if (token !== undefined || isPersonalToken(text)) return this.#invalid(head, why ?? UNKNOWN)
+    const { issued } = this.#options
+    if (issued?.seek === undefined) return this.#check(text, sha256, head)
+    return issued.seek(sha256).then(
+      () => {
+        const found = issued.find(sha256)
+        if (found === undefined) return this.#check(text, sha256, head)
+        return this.#conclude({ is: 'good', token: found, keepMs: 0 }, sha256, head, true)
+      },
+      () => this.#conclude({ is: 'unavailable' }, sha256, head),
+    )
+  }
+
+  /** Asks those who may have given a token out. */
+  #check(text: string, sha256: string, head: RequestHead): Caller | Refusal | Promise<Caller | Refusal> {
+    const { checks } = this.#options
+    if (checks === undefined) return this.#invalid(head, UNKNOWN)
     return checks.check(text, sha256).then(verdict => this.#conclude(verdict, sha256, head))
   }
 
-  #conclude(verdict: Verdict, sha256: string, head: RequestHead): Caller | Refusal {
+  #conclude(verdict: Verdict, sha256: string, head: RequestHead, isKnownHere = false): Caller | Refusal {
     if (verdict.is === 'unavailable') {
       return refuseForNow(503, RETRY_MS, 'The access token cannot be checked at the moment')
     }
     const why = verdict.is === 'invalid' ? verdict.why : this.#against(verdict.token, head)
     if (verdict.is === 'invalid' || why !== undefined) return this.#invalid(head, why ?? UNKNOWN)
-    return this.#enter(this.#callerOf(verdict.token, sha256, false), head)
+    return this.#enter(this.#callerOf(verdict.token, sha256, isKnownHere), head)
   }
 
   #find(sha256: string): VerifiedToken | undefined {

@@ -1,0 +1,102 @@
+import type { Notes } from '../../cluster/notes.js'
+import { type Clock, pause } from '../../kernel/async/clock.js'
+import { Fault } from '../../kernel/faults.js'
+import type { Logger } from '../../kernel/logger.js'
+import type { Kept } from './shelf.js'
+
+const KIND = 'granted'
+/** How soon others are told again of what they could not be told. */
+const AGAIN_MS = 5000
+const LEAST_LIFE_MS = 1000
+
+/** A shelf of which all replicas have the same. */
+export interface Shared {
+  /** Takes what another replica has put there, or dropped, and tells nobody. */
+  take(key: string, value: Kept | undefined): void
+  entries(): Iterable<[string, Kept]>
+}
+
+export interface SharedShelvesOptions {
+  readonly notes: Pick<Notes, 'on' | 'read' | 'write'>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+interface Told {
+  readonly shelf: string
+  readonly key: string
+  /** Absent for what was dropped. */
+  readonly value?: Kept
+}
+
+interface Due {
+  readonly told: Told
+  readonly ttlMs: number
+}
+
+/** What clients were granted at one replica, for all of them: one of them changes it, the others follow. */
+export class SharedShelves {
+  readonly #options: SharedShelvesOptions
+  readonly #shelves = new Map<string, Shared>()
+  /** What the others do not know yet, by subject. */
+  readonly #due = new Map<string, Due>()
+
+  constructor(options: SharedShelvesOptions) {
+    this.#options = options
+    options.notes.on(KIND, { heard: value => this.#heard(value), lost: () => void this.#offerAll() })
+  }
+
+  add(name: string, shelf: Shared): void {
+    this.#shelves.set(name, shelf)
+  }
+
+  /** Tells the others what is there now; `before` is what was dropped. */
+  changed(shelf: string, key: string, change: { readonly value?: Kept; readonly before?: Kept }): void {
+    const { exp } = change.value ?? change.before ?? {}
+    const ttlMs = exp === undefined ? 0 : Math.max(LEAST_LIFE_MS, exp * 1000 - Date.now())
+    const subject = subjectOf(shelf, key)
+    const isUnderWay = this.#due.has(subject)
+    this.#due.set(subject, { told: { shelf, key, ...(change.value && { value: change.value }) }, ttlMs })
+    if (!isUnderWay) void this.#tell(subject)
+  }
+
+  /** Takes what others know of something that is not here. Rejects with a Fault `unavailable`. */
+  async seek(shelf: string, key: string): Promise<void> {
+    const noted = await this.#options.notes.read(KIND, subjectOf(shelf, key))
+    if (noted !== undefined) this.#heard(noted)
+  }
+
+  async #tell(subject: string): Promise<void> {
+    const { notes, clock, log } = this.#options
+    for (;;) {
+      const due = this.#due.get(subject)
+      if (due === undefined) return
+      try {
+        await notes.write(KIND, subject, { value: Buffer.from(JSON.stringify(due.told)), ttlMs: due.ttlMs })
+        if (this.#due.get(subject) === due) this.#due.delete(subject)
+      } catch (thrown) {
+        log.debug({ why: Fault.from(thrown).message }, 'other replicas do not know of a grant yet')
+        await pause(clock, AGAIN_MS)
+      }
+    }
+  }
+
+  #heard(value: Buffer): void {
+    // What has our seal was written by us.
+    const { shelf, key, value: kept } = JSON.parse(value.toString()) as Told
+    // What is to be told is newer.
+    if (!this.#due.has(subjectOf(shelf, key))) this.#shelves.get(shelf)?.take(key, kept)
+  }
+
+  /** After a start, or when the engine has lost its data. */
+  async #offerAll(): Promise<void> {
+    for (const [name, shelf] of this.#shelves)
+      for (const [key, value] of [...shelf.entries()]) {
+        const noted = await this.#options.notes.read(KIND, subjectOf(name, key)).catch(() => undefined)
+        if (noted === undefined) this.changed(name, key, { value })
+        else this.#heard(noted)
+      }
+  }
+}
+
+const subjectOf = (shelf: string, key: string): string => `${shelf} ${key}`

@@ -1,0 +1,179 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Cluster, RelayedFace } from '../../cluster/cluster.js'
+import type { Member } from '../../cluster/engine/store.js'
+import { MISDIRECTED } from '../../cluster/link/forwarding.js'
+import { type Clock, pause } from '../../kernel/async/clock.js'
+import type { Fault } from '../../kernel/faults.js'
+import type { NodeHandler } from '../../transport/http/gate.js'
+import { inject, type PageAnswer, type PageRequest } from './injected.js'
+
+/** Where replicas pass such requests on. */
+const PAGES_PATH = '/pages'
+
+const MOST_BYTES = 64 * 1024
+/** How long a request waits for the replica that answers such ones, and for its answer. */
+const HOLD_MS = 8000
+const AGAIN_MS = 250
+const ANSWER_MS = 40_000
+
+/**
+ * Who answers a request: this replica, whoever began what it is about, or the one that is here longest, so
+ * that nothing is granted twice.
+ */
+export type Answerer = 'here' | 'whoever' | 'eldest'
+
+export interface OwnPages {
+  answererOf(path: string, query: string): Answerer
+  readonly handle: NodeHandler
+}
+
+type Answered = PageAnswer | 'not here' | 'refused' | 'lost'
+
+/** Has logins in a browser, and those who want tokens, go on wherever a balancer takes them. */
+export class PageRelay {
+  readonly #cluster: Pick<Cluster, 'others' | 'eldest' | 'send'>
+  readonly #clock: Clock
+  #own: OwnPages | undefined
+  #load: () => Promise<unknown> = () => Promise.resolve()
+
+  constructor(cluster: Pick<Cluster, 'others' | 'eldest' | 'send'>, clock: Clock) {
+    this.#cluster = cluster
+    this.#clock = clock
+  }
+
+  /** What has to be loaded before `open` is called. */
+  late(load: () => Promise<unknown>): void {
+    this.#load = load
+  }
+
+  /** What handles such requests, be they from here or from another replica. */
+  open(own: OwnPages): NodeHandler {
+    this.#own = own
+    return (request, response) => {
+      if (answerer(own, request.url) === 'here') own.handle(request, response)
+      else
+        void this.#pass(own, request).then(
+          answer => send(response, answer),
+          () => send(response, TOO_LARGE),
+        )
+    }
+  }
+
+  /** What serves those that other replicas pass on; undefined for another path. */
+  faceAt(path: string): RelayedFace | undefined {
+    if (path !== PAGES_PATH) return undefined
+    return {
+      has: () => true,
+      sessionOf: () => undefined,
+      serve: ({ body }, responder) => {
+        // What has our signature was written by us.
+        const asked = JSON.parse(body.toString()) as PageRequest
+        this.#answer(asked).then(
+          answer => {
+            if (answer === undefined) responder.send(MISDIRECTED, {})
+            else responder.send(200, JSON_TYPE, JSON.stringify(answer))
+          },
+          () => responder.send(503, {}),
+        )
+      },
+    }
+  }
+
+  /** Undefined for what did not begin here. */
+  async #answer(asked: PageRequest): Promise<PageAnswer | undefined> {
+    await this.#load()
+    const own = this.#own
+    return own === undefined || answerer(own, asked.url) === 'whoever'
+      ? undefined
+      : await inject(own.handle, asked)
+  }
+
+  async #pass(own: OwnPages, request: IncomingMessage): Promise<PageAnswer> {
+    const { method = 'GET', url = '/', headers, socket } = request
+    const { remoteAddress: address = '' } = socket
+    const asked = { method, url, headers, body: await bodyOf(request), address }
+    if (answerer(own, url) === 'whoever') {
+      for (const member of this.#cluster.others) {
+        const answered = await this.#ask(member, asked)
+        if (typeof answered === 'object') return answered
+      }
+      return await inject(own.handle, asked)
+    }
+    const endMs = this.#clock.nowMs() + HOLD_MS
+    for (;;) {
+      const { eldest } = this.#cluster
+      if (eldest === undefined) return await inject(own.handle, asked)
+      const answered = await this.#ask(eldest, asked)
+      if (typeof answered === 'object') return answered
+      if (answered !== 'refused' || this.#clock.nowMs() >= endMs) return NOBODY_ANSWERS
+      await pause(this.#clock, AGAIN_MS)
+    }
+  }
+
+  #ask(member: Member, asked: PageRequest): Promise<Answered> {
+    return new Promise(resolve => {
+      const chunks: Buffer[] = []
+      let status = 0
+      const end = (fault?: Fault): void => {
+        timer.cancel()
+        if (fault !== undefined) resolve(fault.code === 'unavailable' ? 'refused' : 'lost')
+        else if (status === 200) resolve(JSON.parse(Buffer.concat(chunks).toString()) as PageAnswer)
+        else resolve(status === MISDIRECTED ? 'not here' : 'refused')
+      }
+      const request = { ...OURS, body: Buffer.from(JSON.stringify(asked)) }
+      const sent = this.#cluster.send(member, request, {
+        head: code => {
+          status = code
+        },
+        data: chunk => chunks.push(chunk),
+        ended: end,
+      })
+      const timer = this.#clock.after(ANSWER_MS, () => {
+        sent.abort()
+        resolve('lost')
+      })
+    })
+  }
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+const OURS = {
+  ...{ method: 'POST', path: PAGES_PATH, query: new URLSearchParams(), headers: {} },
+  caller: { principal: '', scopes: undefined, endsMs: Number.POSITIVE_INFINITY },
+}
+
+const answerer = (own: OwnPages, url = '/'): Answerer => {
+  const [path = '', query = ''] = url.split(/\?(.*)/s)
+  return own.answererOf(path, query)
+}
+
+const words = (status: number, error: string, description: string): PageAnswer => ({
+  status,
+  headers: { ...JSON_TYPE, 'cache-control': 'no-store', 'retry-after': '5' },
+  body: Buffer.from(JSON.stringify({ error, error_description: description })).toString('base64'),
+})
+
+const NOBODY_ANSWERS = words(
+  503,
+  'temporarily_unavailable',
+  'the replica that knows of this cannot be reached',
+)
+const TOO_LARGE = words(413, 'invalid_request', 'the request is too large')
+
+const send = (response: ServerResponse, { status, headers, body }: PageAnswer): void => {
+  const bytes = Buffer.from(body, 'base64')
+  response.writeHead(status, { ...headers, 'content-length': bytes.length }).end(bytes)
+}
+
+/** In base64. Rejects for one that is too large, or is cut. */
+const bodyOf = async (request: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > MOST_BYTES) throw new RangeError('too large')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('base64')
+}
