@@ -108,16 +108,9 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
   const { replicas } = options
   const shared = replicas && new SharedShelves({ notes: replicas.notes, clock, log })
   const parts = {
-    ...options,
-    issuer,
-    embedded,
+    ...{ ...options, issuer, embedded },
     store: new Store({ folder, bounds, shared, log }),
-    consents: new Consents(
-      new Shelf<Consent>({
-        ...{ most: MOST_CONSENTS, file: join(folder, 'consents.json'), log },
-        shared: shared && { shelves: shared, name: 'consents' },
-      }),
-    ),
+    consents: consentsIn(folder, shared, log),
     people: new People({ ...options, issuer: issuer.origin }),
     login: loginAt(embedded, { ...options, issuer, folder, shared }),
   }
@@ -133,10 +126,7 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
     principalOf: as => approver(people, as),
   })
   const signIn = new SignIn({
-    ...parts,
-    baseScope,
-    provider,
-    approvals,
+    ...{ ...parts, baseScope, provider, approvals },
     failures: new PerMinute(clock),
     formKey: replicaKeys(replicas?.keys ?? [], 'forms')[0] ?? randomBytes(32),
   })
@@ -157,13 +147,21 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
     handle: endpoints.handle,
     metadata,
     find: tokenFinder(store, people, options.auth),
-    seek: shared && (async sha256 => void (await store.seekToken(sha256))),
+    seek: shared && (sha256 => store.seekToken(sha256)),
     signedInAs: (request, response) => ownerOf(new Cookies(issuer, request, response), store, people),
     identityProvider: parts.login?.provider,
     approvals,
     close: () => approvals.close(),
   }
 }
+
+const consentsIn = (folder: string, shared: SharedShelves | undefined, log: Logger): Consents =>
+  new Consents(
+    new Shelf<Consent>({
+      ...{ most: MOST_CONSENTS, file: join(folder, 'consents.json'), log },
+      shared: shared && { shelves: shared, name: 'consents' },
+    }),
+  )
 
 /** Whose browser it is, by the session in its cookie; undefined for people whom nobody knows any more. */
 const ownerOf = (cookies: Cookies, store: Store, people: People): Principal | undefined => {

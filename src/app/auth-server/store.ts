@@ -89,11 +89,9 @@ export class Store {
     return this.shelf('AccessToken').get(sha256) ?? this.shelf('ClientCredentials').get(sha256)
   }
 
-  /** The same; asks other replicas for what is not here. Rejects with a Fault `unavailable` if it cannot. */
-  async seekToken(sha256: string): Promise<AdapterPayload | undefined> {
-    return (
-      (await this.shelf('AccessToken').seek(sha256)) ?? (await this.shelf('ClientCredentials').seek(sha256))
-    )
+  /** Takes what other replicas know of a token. Rejects with a Fault `unavailable` if they do not say. */
+  async seekToken(sha256: string): Promise<void> {
+    for (const model of ['AccessToken', 'ClientCredentials']) await this.shelf(model).seek(sha256)
   }
 
   /** Ends grants with all that was issued for them. */

@@ -65,7 +65,7 @@ class CapturedResponse extends ServerResponse {
     if (typeof chunk === 'string' || Buffer.isBuffer(chunk)) this.write(chunk)
     const body = Buffer.concat(this.#chunks).toString('base64')
     this.#whenEnded({ status: this.statusCode, headers: this.getHeaders(), body })
-    this.finished = true
+    Object.assign(this, { finished: true })
     this.emit('finish')
     this.emit('close')
     return this

@@ -11,6 +11,7 @@ import { createHttpClient } from '../../transport/http/client.js'
 import type { GateOptions } from '../../transport/http/gate.js'
 import { errorDenial } from '../../transport/http/responder.js'
 import { type HttpListener, listenHttp } from '../../transport/http/server.js'
+import type { AuthReplicas } from '../auth-server/server.js'
 import { IDENTITY } from '../identity.js'
 import { PageRelay } from './page-relay.js'
 import { type SharedListsOptions, shareLists } from './shared-lists.js'
@@ -38,6 +39,8 @@ export interface Joined {
   readonly cluster: Cluster
   /** For pages on which people log in. */
   readonly pages: PageRelay
+  /** For what clients are granted. */
+  readonly replicas: AuthReplicas
   /** Says who serves what they pass on, by path. */
   serves(face: (path: string) => RelayedFace | undefined): void
   close(): Promise<void>
@@ -80,7 +83,7 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
   await cluster.join()
   const pages = new PageRelay(cluster, clock)
   return {
-    ...{ cluster, pages },
+    ...{ cluster, pages, replicas: { notes: cluster.notes, keys: config.keys } },
     serves(face) {
       faceAt = path => pages.faceAt(path) ?? face(path)
     },

@@ -82,10 +82,8 @@ export interface EndpointContext extends ChannelContext {
 export const serveHttp = async (listen: ListenConfig, context: EndpointContext): Promise<HttpEndpoints> => {
   const { onRefused, bounds, refused, log, clock } = context
   const joined = await context.join?.()
-  const { entry, principalAt, opened, resourceServer } = createCallers(listen, {
-    ...context,
-    replicas: joined && { notes: joined.cluster.notes, keys: context.config().cluster?.keys ?? [] },
-  })
+  const asked = { ...context, replicas: joined?.replicas }
+  const { entry, principalAt, opened, resourceServer } = createCallers(listen, asked)
   const { http, sse, ws } = createListeners(listen, { ...context, joined }, (scopes, { view }) =>
     resourceServer()?.insufficientScope(view === undefined ? MCP_PATH : `${MCP_PATH}/${view}`, scopes),
   )

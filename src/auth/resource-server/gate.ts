@@ -117,6 +117,11 @@ export class AccessGate {
     if (refusal !== undefined) return refusal
     if (!isWellFormed(text)) return this.#invalid(head, 'The access token is malformed')
     if (token !== undefined || isPersonalToken(text)) return this.#invalid(head, why ?? UNKNOWN)
+    return this.#seek(text, sha256, head)
+  }
+
+  /** Asks other replicas for a token that nobody here knows, before those who may have given it out. */
+  #seek(text: string, sha256: string, head: RequestHead): Caller | Refusal | Promise<Caller | Refusal> {
     const { issued } = this.#options
     if (issued?.seek === undefined) return this.#check(text, sha256, head)
     return issued.seek(sha256).then(
@@ -129,7 +134,6 @@ export class AccessGate {
     )
   }
 
-  /** Asks those who may have given a token out. */
   #check(text: string, sha256: string, head: RequestHead): Caller | Refusal | Promise<Caller | Refusal> {
     const { checks } = this.#options
     if (checks === undefined) return this.#invalid(head, UNKNOWN)

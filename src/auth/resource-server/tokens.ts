@@ -21,7 +21,7 @@ export interface VerifiedToken {
 export interface TokenTable {
   /** Undefined for a token that is not, or no longer, known; one that ended may still be known. */
   find(sha256: string): VerifiedToken | undefined
-  /** Makes known what others know of a token that is not. Rejects with a Fault `unavailable` if they do not say. */
+  /** Makes known here what others know of a token. Rejects with a Fault `unavailable` if they do not say. */
   readonly seek?: ((sha256: string) => Promise<void>) | undefined
 }
 

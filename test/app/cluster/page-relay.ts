@@ -40,23 +40,24 @@ class Room {
   }
 
   #clusterOf(id: string): Pick<Cluster, 'others' | 'eldest' | 'send'> {
-    const room = this
+    const others = (): readonly Member[] => [...this.relays.keys()].filter(each => each !== id).map(member)
+    const eldest = (): Member | undefined => (this.eldest === id ? undefined : member(this.eldest))
     return {
       get others() {
-        return [...room.relays.keys()].filter(each => each !== id).map(member)
+        return others()
       },
       get eldest() {
-        return room.eldest === id ? undefined : member(room.eldest)
+        return eldest()
       },
-      send(to, { path, body }, listener) {
+      send: (to, { path, body }, listener) => {
         void (async () => {
           await settled()
-          if (room.dead.has(to.id)) {
-            listener.ended(room.fault)
+          if (this.dead.has(to.id)) {
+            listener.ended(this.fault)
             return
           }
           const responder = new FakeResponder()
-          const face = room.relays.get(to.id)?.faceAt(path)
+          const face = this.relays.get(to.id)?.faceAt(path)
           face?.serve({ ...httpRequest('POST', {}), body }, responder)
           while (responder.status === 0) await settled()
           listener.head(responder.status, {})
