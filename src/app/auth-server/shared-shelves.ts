@@ -2,19 +2,12 @@ import type { Notes } from '../../cluster/notes.js'
 import { type Clock, pause } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { Kept } from './shelf.js'
+import type { Kept, SharedShelf, ShelfChange, ShelvesOfAll } from './shelf.js'
 
 const KIND = 'granted'
 /** How soon others are told again of what they could not be told. */
 const AGAIN_MS = 5000
 const LEAST_LIFE_MS = 1000
-
-/** A shelf of which all replicas have the same. */
-export interface Shared {
-  /** Takes what another replica has put there, or dropped, and tells nobody. */
-  take(key: string, value: Kept | undefined): void
-  entries(): Iterable<[string, Kept]>
-}
 
 export interface SharedShelvesOptions {
   readonly notes: Pick<Notes, 'on' | 'read' | 'write'>
@@ -35,9 +28,9 @@ interface Due {
 }
 
 /** What clients were granted at one replica, for all of them: one of them changes it, the others follow. */
-export class SharedShelves {
+export class SharedShelves implements ShelvesOfAll {
   readonly #options: SharedShelvesOptions
-  readonly #shelves = new Map<string, Shared>()
+  readonly #shelves = new Map<string, SharedShelf>()
   /** What the others do not know yet, by subject. */
   readonly #due = new Map<string, Due>()
 
@@ -46,12 +39,11 @@ export class SharedShelves {
     options.notes.on(KIND, { heard: value => this.#heard(value), lost: () => void this.#offerAll() })
   }
 
-  add(name: string, shelf: Shared): void {
+  add(name: string, shelf: SharedShelf): void {
     this.#shelves.set(name, shelf)
   }
 
-  /** Tells the others what is there now; `before` is what was dropped. */
-  changed(shelf: string, key: string, change: { readonly value?: Kept; readonly before?: Kept }): void {
+  changed(shelf: string, key: string, change: ShelfChange): void {
     const { exp } = change.value ?? change.before ?? {}
     const ttlMs = exp === undefined ? 0 : Math.max(LEAST_LIFE_MS, exp * 1000 - Date.now())
     const subject = subjectOf(shelf, key)
@@ -60,7 +52,6 @@ export class SharedShelves {
     if (!isUnderWay) void this.#tell(subject)
   }
 
-  /** Takes what others know of something that is not here. Rejects with a Fault `unavailable`. */
   async seek(shelf: string, key: string): Promise<void> {
     const noted = await this.#options.notes.read(KIND, subjectOf(shelf, key))
     if (noted !== undefined) this.#heard(noted)

@@ -2,11 +2,32 @@ import { systemCode } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isObject } from '../../kernel/object.js'
 import { findFile, writePrivate } from '../state/private-file.js'
-import type { SharedShelves } from './shared-shelves.js'
 
 /** What a shelf keeps; `exp` as in JWTs, in seconds since 1970. */
 export interface Kept {
   readonly exp?: number | undefined
+}
+
+/** A shelf of which all replicas have the same. */
+export interface SharedShelf {
+  /** Takes what another replica has put there, or dropped, and tells nobody. */
+  take(key: string, value: Kept | undefined): void
+  entries(): Iterable<[string, Kept]>
+}
+
+/** What is there now, or was before it was dropped. */
+export interface ShelfChange {
+  readonly value?: Kept
+  readonly before?: Kept
+}
+
+/** PORT. The shelves that all replicas have, by name. */
+export interface ShelvesOfAll {
+  add(name: string, shelf: SharedShelf): void
+  /** Tells the others. */
+  changed(name: string, key: string, change: ShelfChange): void
+  /** Takes what others know of something that is not here. Rejects with a Fault `unavailable`. */
+  seek(name: string, key: string): Promise<void>
 }
 
 export interface ShelfOptions<T> {
@@ -19,7 +40,7 @@ export interface ShelfOptions<T> {
   /** Where all is kept beyond a restart; only this user can read it. */
   readonly file?: string
   /** Where other replicas have the same under this name. */
-  readonly shared?: { readonly shelves: SharedShelves; readonly name: string } | undefined
+  readonly shared?: { readonly shelves: ShelvesOfAll; readonly name: string } | undefined
   readonly log: Logger
 }
 
