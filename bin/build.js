@@ -115,7 +115,7 @@ const ASKING = ['part:telling', 'part:asking']
 const SERVING = [
   'part:asking',
   'part:serve',
-  'src/app/logger.ts',
+  'src/app/logs/logger.ts',
   'part:small',
   'src/app/proxy.ts',
   'src/app/dialer.ts',

@@ -5,7 +5,7 @@ import type { Loaded, ProxyConfig } from '../config/types.js'
 import { problem } from '../kernel/problems.js'
 import { defaultConfigFile } from '../shim/default-config-file.js'
 import { say } from './output/output.js'
-import { thisMachine } from './setup-files.js'
+import { thisMachine } from './setup/setup-files.js'
 import { CliError, EXIT, problemError } from './verb.js'
 
 /** The file named by the flag or the environment, or else that of the user; it need not exist. */

@@ -42,7 +42,7 @@ export const inProcess = async (
   const [{ createProxy }, { createLogger }, { LocalClient }, { createShutdown, SIGNAL_CODES }] =
     await Promise.all([
       import('../app/proxy.js'),
-      import('../app/logger.js'),
+      import('../app/logs/logger.js'),
       import('../app/local-client.js'),
       import('../app/shutdown.js'),
     ])

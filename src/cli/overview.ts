@@ -7,9 +7,9 @@ import type { Loaded } from '../config/types.js'
 import { packageFile } from '../kernel/package-file.js'
 import { isInNpxCache } from '../setup/install/programs.js'
 import { configTarget, loadFile } from './configuration.js'
-import { findServers, foundParts } from './finding.js'
 import { count, print, say } from './output/output.js'
-import { setupFiles } from './setup-files.js'
+import { findServers, foundParts } from './setup/finding.js'
+import { setupFiles } from './setup/setup-files.js'
 import { EXIT } from './verb.js'
 
 /** What `mcp-proxy` alone says on a terminal: how things are, or what there is to begin with. */

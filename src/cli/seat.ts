@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import type { Control, ControlledVariables } from '../app/control/control.js'
 import type { KeptLines } from '../app/control/kept-lines.js'
-import type { LineSink } from '../app/logger.js'
+import type { LineSink } from '../app/logs/logger.js'
 import type { Proxy } from '../app/proxy.js'
 import type { ProxyConfig } from '../config/types.js'
 import { systemClock } from '../kernel/async/clock.js'

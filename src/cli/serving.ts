@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import type { Control, ControlledVariables } from '../app/control/control.js'
 import { KeptLines } from '../app/control/kept-lines.js'
 import type { ProxyEnvironment } from '../app/environment/environment.js'
-import type { AdjustableLogger } from '../app/guarded-logger.js'
+import type { AdjustableLogger } from '../app/logs/guarded-logger.js'
 import type { Proxy, ProxyOptions } from '../app/proxy.js'
 import type { Reloader } from '../app/reload.js'
 import type { Instance, InstanceOptions } from '../app/state/instance.js'
@@ -114,7 +114,7 @@ export const loadParts = async () => {
   await import('../app/dialer.js')
   const proxy = await import('../app/proxy.js')
   const others = [
-    import('../app/logger.js'),
+    import('../app/logs/logger.js'),
     import('../app/shutdown.js'),
     import('../app/state/state-key.js'),
   ] as const

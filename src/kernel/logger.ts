@@ -1,5 +1,6 @@
 /**
- * Where the layers below `app/` write what an operator should know; `app/logger.ts` implements it with pino.
+ * Where the layers below `app/` write what an operator should know; `app/logs/logger.ts` implements it with
+ * pino.
  */
 export interface Logger {
   debug(facts: object, words: string): void

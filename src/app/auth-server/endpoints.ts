@@ -4,7 +4,7 @@ import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
 import type { PerMinute } from '../../kernel/per-minute.js'
 import { CALLBACK_PATH, ENDPOINTS, SIGN_IN_PATH } from './metadata.js'
-import type { SignIn } from './sign-in.js'
+import type { SignIn } from './sign-in/sign-in.js'
 import type { Store } from './store.js'
 import { withRedirectUri } from './token-request.js'
 

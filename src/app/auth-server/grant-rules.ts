@@ -1,11 +1,11 @@
 import type { Configuration, Grant, KoaContextWithOIDC } from 'oidc-provider'
 import { Fault } from '../../kernel/faults.js'
 import type { OidcProvider } from './client-rules.js'
-import type { Consents } from './consents.js'
-import type { IdentitySessions } from './identity-sessions.js'
 import { SIGN_IN_PATH } from './metadata.js'
-import type { People } from './people.js'
 import { redirectHost } from './redirect-uris.js'
+import type { Consents } from './sign-in/consents.js'
+import type { IdentitySessions } from './sign-in/identity-sessions.js'
+import type { People } from './sign-in/people.js'
 import type { Store } from './store.js'
 
 /** In seconds (AU-53). */

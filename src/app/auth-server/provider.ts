@@ -7,11 +7,11 @@ import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
 import { boundedFetch } from './bounded-fetch.js'
 import { clientRules, type OidcProvider, refineClients, registrationRules } from './client-rules.js'
-import { Cookies } from './cookies.js'
 import { resourceRules, type SignInContext, signInRules, tokenRules } from './grant-rules.js'
 import { AUTH_ALGORITHMS, ENDPOINTS } from './metadata.js'
-import { renderPage } from './page.js'
-import { errorPage } from './sign-in-page.js'
+import { Cookies } from './sign-in/cookies.js'
+import { renderPage } from './sign-in/page.js'
+import { errorPage } from './sign-in/sign-in-page.js'
 
 export interface ProviderParts extends SignInContext {
   readonly issuer: URL

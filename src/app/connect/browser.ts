@@ -6,9 +6,9 @@ import { LOCAL, type Principal } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { PerMinute } from '../../kernel/per-minute.js'
-import { Approvals } from '../auth-server/approvals.js'
-import { People } from '../auth-server/people.js'
 import type { AuthServer } from '../auth-server/server.js'
+import { Approvals } from '../auth-server/sign-in/approvals.js'
+import { People } from '../auth-server/sign-in/people.js'
 
 export interface BrowsersOptions {
   /** Undefined if nobody has to prove who they are. */

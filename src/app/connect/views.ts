@@ -1,4 +1,4 @@
-import { type Html, html, type Page } from '../auth-server/page.js'
+import { type Html, html, type Page } from '../auth-server/sign-in/page.js'
 import type { Ways } from './browser.js'
 
 /** What a form of ours carries back. */

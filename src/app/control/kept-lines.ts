@@ -1,5 +1,5 @@
 import { isObject } from '../../kernel/object.js'
-import type { LineSink } from '../logger.js'
+import type { LineSink } from '../logs/logger.js'
 
 const MIB = 1024 * 1024
 const OWN = { lines: 2000, chars: 2 * MIB }

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs'
-import type { LineSink } from '../logger.js'
+import type { LineSink } from '../logs/logger.js'
 
 const MOST_BYTES = 8 * 1024 * 1024
 /** The file itself, and two before it. */

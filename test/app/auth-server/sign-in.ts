@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { approve } from '../../../src/app/auth-server/approvals.js'
+import { approve } from '../../../src/app/auth-server/sign-in/approvals.js'
 import {
   allowWith,
   answerAt,

@@ -16,7 +16,7 @@ export const approve = defineVerb({
   ],
   async run({ code, as, json }) {
     const [{ approve: leave }, { stateDir }] = await Promise.all([
-      import('../../../app/auth-server/approvals.js'),
+      import('../../../app/auth-server/sign-in/approvals.js'),
       import('../../../app/state/state-key.js'),
     ])
     const answer = await leave(stateDir(process.env), { code, as })

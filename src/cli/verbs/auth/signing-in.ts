@@ -53,7 +53,7 @@ export const openStore = async (kind: ProxyConfig['credentialStore']): Promise<C
   const [{ openCredentials }, { stateDir }, { createLogger }] = await Promise.all([
     import('../../../app/credentials/files.js'),
     import('../../../app/state/state-key.js'),
-    import('../../../app/logger.js'),
+    import('../../../app/logs/logger.js'),
   ])
   const log = await createLogger({ level: 'warn', isTerminal: process.stderr.isTTY })
   return await openCredentials(stateDir(process.env), { kind, log })

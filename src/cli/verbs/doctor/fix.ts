@@ -75,7 +75,7 @@ const planOf = async (fix: Fix, options: FixOptions): Promise<Plan> => {
     }
     case 'install':
     case 'refresh': {
-      const { plannedInstalls } = await import('../install.js')
+      const { plannedInstalls } = await import('../setup/install.js')
       const clients = fix.is === 'install' ? [fix.client] : []
       const refresh = fix.is === 'refresh'
       return planFiles(await plannedInstalls({ config: options.config, clients, refresh }))

@@ -4,7 +4,7 @@ import type { Change } from '../../../setup/edit/change.js'
 import type { Entry } from '../../../setup/import/normalise.js'
 import { replaceSecrets, SecretNames } from '../../../setup/import/secrets.js'
 import { openOwnFile, writeOwnFile } from '../../../setup/own-file.js'
-import { setupFiles, thisMachine } from '../../setup-files.js'
+import { setupFiles, thisMachine } from '../../setup/setup-files.js'
 
 /** Plans to move literal secrets of our configuration into `secrets.env`. Rejects with a SetupError. */
 export const planSecrets = async (file: string) => {

@@ -9,7 +9,7 @@ import type { ConfigFacts, ProgramFacts } from '../../../doctor/facts.js'
 import { inheritedEnv } from '../../../kernel/inherited-env.js'
 import { packageFile } from '../../../kernel/package-file.js'
 import { configTarget } from '../../configuration.js'
-import { ownScripts, setupFiles, thisMachine } from '../../setup-files.js'
+import { ownScripts, setupFiles, thisMachine } from '../../setup/setup-files.js'
 
 export interface SourceOptions {
   readonly config: string | undefined

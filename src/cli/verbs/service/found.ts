@@ -17,7 +17,7 @@ import { ask } from '../../../shim/ask.js'
 import { thisMachine as machineOfPlace, type Place, placeId, placeOf } from '../../../shim/place.js'
 import { oneLine } from '../../output/output.js'
 import { managerOf } from '../../seat.js'
-import { setupFiles, thisMachine } from '../../setup-files.js'
+import { setupFiles, thisMachine } from '../../setup/setup-files.js'
 import { CliError, EXIT } from '../../verb.js'
 
 /** The manager of services of this system, and the file that it has. */

@@ -12,7 +12,7 @@ import { ask } from '../../../shim/ask.js'
 import { preparePlace } from '../../../shim/place.js'
 import { readPort } from '../../listening.js'
 import { print, say } from '../../output/output.js'
-import { thisMachine } from '../../setup-files.js'
+import { thisMachine } from '../../setup/setup-files.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, textOption } from '../../verb.js'
 import { type DaemonPlace, daemonPlace } from '../daemon/place.js'
 import {

@@ -1,0 +1,122 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import {
+  type Identity,
+  type IdentityProvider,
+  SignInRefused,
+} from '../../../auth/sign-in/identity-provider.js'
+import type { Principal } from '../../../kernel/caller.js'
+import { unguessableId } from '../../../kernel/ids.js'
+import type { Shelf } from '../shelf.js'
+
+/** A session of a person at the identity provider, to which grants of ours are bound (AU-57). */
+export interface IdentitySession {
+  readonly principal: Principal
+  readonly groups: readonly string[]
+  /** The provider's refresh token, encrypted; undefined if it gave none. */
+  readonly sealed: string | undefined
+  /** When it began, in milliseconds since 1970, and when the provider last confirmed it. */
+  readonly sinceMs: number
+  readonly checkedMs: number
+  readonly exp: number
+}
+
+const DAY_MS = 86_400_000
+const CHECK_MS = 10 * 60_000
+const KEPT_DAYS = 30
+
+export interface IdentitySessionsOptions {
+  readonly provider: IdentityProvider
+  readonly shelf: Shelf<IdentitySession>
+  /** 32 bytes each: the first one seals, all of them open. */
+  readonly keys: readonly [Uint8Array, ...Uint8Array[]]
+}
+
+/** The sessions behind our grants: each is confirmed at most every ten minutes, by one request at a time. */
+export class IdentitySessions {
+  readonly #options: IdentitySessionsOptions
+  readonly #checks = new Map<string, Promise<boolean>>()
+
+  constructor(options: IdentitySessionsOptions) {
+    this.#options = options
+  }
+
+  /** Keeps a new session. Resolves with its id. */
+  async add(principal: Principal, { groups, refreshToken }: Identity): Promise<string> {
+    const id = unguessableId()
+    await this.#put(id, {
+      principal,
+      groups,
+      sealed: refreshToken && seal(refreshToken, this.#options.keys[0]),
+      sinceMs: Date.now(),
+      checkedMs: 0,
+    })
+    return id
+  }
+
+  groupsOf(id: string | undefined): readonly string[] {
+    return (id === undefined ? undefined : this.#options.shelf.get(id)?.groups) ?? []
+  }
+
+  /**
+   * Whether a session still holds. Without a refresh token of the provider nobody can say: then it counts for
+   * a day. Rejects with a Fault `unavailable` if the provider cannot be asked.
+   */
+  async holds(id: string): Promise<boolean> {
+    const session = this.#options.shelf.get(id)
+    if (session === undefined) return false
+    const now = Date.now()
+    if (session.sealed === undefined) return now - session.sinceMs < DAY_MS
+    if (now - session.checkedMs < CHECK_MS) return true
+    const check = this.#checks.get(id) ?? this.#check(id, session).finally(() => this.#checks.delete(id))
+    this.#checks.set(id, check)
+    return await check
+  }
+
+  async #check(id: string, session: IdentitySession): Promise<boolean> {
+    const { keys, provider, shelf } = this.#options
+    const [refreshToken] = keys.flatMap(key => open(session.sealed ?? '', key) ?? [])
+    try {
+      // A key that was lost is like a session that has ended.
+      if (refreshToken === undefined) throw new SignInRefused('invalid_grant')
+      const renewed = await provider.renew(refreshToken)
+      await this.#put(id, {
+        ...session,
+        groups: renewed.groups ?? session.groups,
+        sealed: seal(renewed.refreshToken, keys[0]),
+        checkedMs: Date.now(),
+      })
+      return true
+    } catch (thrown) {
+      if (!(thrown instanceof SignInRefused)) throw thrown
+      await shelf.delete(id)
+      return false
+    }
+  }
+
+  async #put(id: string, session: Omit<IdentitySession, 'exp'>): Promise<void> {
+    const exp = Math.floor((Date.now() + KEPT_DAYS * DAY_MS) / 1000)
+    await this.#options.shelf.set(id, { ...session, exp })
+  }
+}
+
+const CIPHER = 'aes-256-gcm'
+const [NONCE_BYTES, TAG_BYTES] = [12, 16]
+
+const seal = (text: string, key: Uint8Array): string => {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv(CIPHER, key, nonce)
+  const bytes = Buffer.concat([cipher.update(text), cipher.final()])
+  return Buffer.concat([nonce, cipher.getAuthTag(), bytes]).toString('base64url')
+}
+
+const open = (sealed: string, key: Uint8Array): string | undefined => {
+  const bytes = Buffer.from(sealed, 'base64url')
+  const [nonce, tag] = [bytes.subarray(0, NONCE_BYTES), bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES)]
+  try {
+    const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES }).setAuthTag(tag)
+    const text = decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES))
+    return Buffer.concat([text, decipher.final()]).toString()
+  } catch {
+    return undefined
+  }
+}

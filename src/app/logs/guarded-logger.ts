@@ -1,0 +1,167 @@
+import type { LogLevel } from '../../config/types.js'
+import type { Clock } from '../../kernel/async/clock.js'
+import { type Logger, silentLogger } from '../../kernel/logger.js'
+import { isSecretName, MASK, sanitizeLine, sanitizeText } from '../../kernel/mask.js'
+import type { Meter } from '../../kernel/meter.js'
+
+/** A logger whose level can be changed, for itself and all its children. */
+export interface AdjustableLogger extends Logger {
+  level: LogLevel
+}
+
+/** Counts the lines of a logger. */
+export const meterLines = (log: Logger, meter: Meter | undefined): void => {
+  if (log instanceof GuardedLogger) log.meter = meter
+}
+
+/** Whether everything is logged: what is said of each call is not worth making else. */
+export const isDebug = (log: Logger): boolean => log instanceof GuardedLogger && log.level === 'debug'
+
+/** Guards a logger that is not ours already. */
+export const guardLogger = (log: Logger, clock: Clock): Logger =>
+  log instanceof GuardedLogger || log === silentLogger
+    ? log
+    : new GuardedLogger(log, { level: 'debug', rate: new LineRateLimiter(clock) })
+
+const RANKS = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 } as const satisfies Record<LogLevel, number>
+
+interface Guard {
+  level: LogLevel
+  readonly rate: LineRateLimiter
+  meter?: Meter | undefined
+}
+
+const FACT_BYTES = 1024
+const LONG_BYTES = 8 * 1024
+const LONG = new Set(['stderr', 'stack'])
+const FACTS_MAX = 100
+const DEPTH_MAX = 4
+
+/** Masks secrets and control characters in what peers say, cuts it, and merges lines that they can repeat. */
+export class GuardedLogger implements AdjustableLogger {
+  readonly #behind: Logger
+  readonly #guard: Guard
+  readonly #server: unknown
+
+  constructor(behind: Logger, guard: Guard, server?: unknown) {
+    this.#behind = behind
+    this.#guard = guard
+    this.#server = server
+  }
+
+  get level(): LogLevel {
+    return this.#guard.level
+  }
+
+  set level(level: LogLevel) {
+    this.#guard.level = level
+  }
+
+  /** Counts what is written from now on; undefined counts nothing. */
+  set meter(meter: Meter | undefined) {
+    this.#guard.meter = meter
+  }
+
+  debug(facts: object, words: string): void {
+    this.#write('debug', facts, words)
+  }
+
+  info(facts: object, words: string): void {
+    this.#write('info', facts, words)
+  }
+
+  warn(facts: object, words: string): void {
+    this.#write('warn', facts, words)
+  }
+
+  error(facts: object, words: string): void {
+    this.#write('error', facts, words)
+  }
+
+  child(facts: object): Logger {
+    const server = 'server' in facts ? facts.server : this.#server
+    return new GuardedLogger(this.#behind.child(shownFacts(facts)), this.#guard, server)
+  }
+
+  #write(level: Exclude<LogLevel, 'silent'>, facts: object, words: string): void {
+    if (RANKS[level] < RANKS[this.#guard.level]) return
+    // At the debug level nothing is left out; lines of stderr have a limit of their own.
+    const isFree = level === 'debug' || 'stderr' in facts
+    const { server, limit }: { server: unknown; limit?: unknown } = { server: this.#server, ...facts }
+    const unlogged = isFree ? 0 : this.#guard.rate.admit([words, server, limit].join('\0'))
+    if (unlogged === undefined) return
+    const shown = shownFacts(unlogged === 0 ? facts : { ...facts, unlogged })
+    this.#behind[level](shown, sanitizeLine(words))
+    const { meter } = this.#guard
+    if (meter === undefined) return
+    meter.counter('mcp_proxy_log_lines', level).add()
+    if ('stderr' in facts && typeof server === 'string')
+      meter.counter('mcp_proxy_server_log_lines', server).add()
+  }
+}
+
+const shownFacts = (facts: object, depth = 0): object =>
+  Object.fromEntries(
+    Object.entries(facts).map(([name, value]) => [name, isHidden(name) ? MASK : shown(value, depth, name)]),
+  )
+
+const isHidden = (name: string): boolean => name === 'env' || name === 'headers' || isSecretName(name)
+
+const shown = (value: unknown, depth: number, name = ''): unknown => {
+  if (typeof value === 'string') return sanitizeText(value, LONG.has(name) ? LONG_BYTES : FACT_BYTES)
+  if (typeof value !== 'object' || value === null) return value
+  // Written as numbers, a secret would not be recognised.
+  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
+  if (depth >= DEPTH_MAX) return '[more]'
+  if (Array.isArray(value)) return value.slice(0, FACTS_MAX).map(one => shown(one, depth + 1))
+  return shownFacts(value instanceof Error ? ofError(value) : value, depth + 1)
+}
+
+/** The members of an error that are not enumerable, and those that are, such as `code`. */
+const ofError = (error: Error): object => {
+  const { name: type, message, stack, cause } = error
+  const more = Object.entries(error).filter(([name]) => name !== 'name')
+  return { ...Object.fromEntries(more), type, message, stack, ...(cause instanceof Error && { cause }) }
+}
+
+/** Tokens of a kind of lines, and the time in which another is added. */
+const BURST = 10
+const REFILL_MS = 10_000
+/** The most kinds that are told apart. Peers can cause as many only with as many addresses. */
+const KINDS_MAX = 10_000
+
+interface Bucket {
+  /** As of `atMs`. */
+  tokens: number
+  atMs: number
+  /** Lines left out since the last one that was written. */
+  unlogged: number
+}
+
+/** Limits the rate of lines that peers can cause again and again, kind by kind. */
+export class LineRateLimiter {
+  readonly #clock: Clock
+  readonly #buckets = new Map<string, Bucket>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** How many lines of the kind were left out before this one; undefined if this one is left out too. */
+  admit(kind: string): number | undefined {
+    const nowMs = this.#clock.nowMs()
+    let bucket = this.#buckets.get(kind)
+    if (bucket === undefined) {
+      bucket = { tokens: BURST, atMs: nowMs, unlogged: 0 }
+      if (this.#buckets.size >= KINDS_MAX) this.#buckets.clear()
+      this.#buckets.set(kind, bucket)
+    }
+    bucket.tokens = Math.min(BURST, bucket.tokens + (nowMs - bucket.atMs) / REFILL_MS)
+    bucket.atMs = nowMs
+    const { unlogged } = bucket
+    const isAdmitted = bucket.tokens >= 1
+    bucket.tokens -= isAdmitted ? 1 : 0
+    bucket.unlogged = isAdmitted ? 0 : unlogged + 1
+    return isAdmitted ? unlogged : undefined
+  }
+}

@@ -1,0 +1,21 @@
+import { secretsOf } from '../../config/read/secrets.js'
+import type { ProxyConfig } from '../../config/types.js'
+import { addSecrets } from '../../kernel/mask.js'
+
+/** How many configurations have their secrets masked: servers of earlier ones may still run. */
+const MASKED_CONFIGS = 8
+
+/** Keeps the secrets of the latest configurations out of all that leaves the process. */
+export class SecretMasks {
+  /** Each ends the masking of one configuration's secrets. */
+  readonly #unmasks: (() => void)[] = []
+
+  add(config: ProxyConfig): void {
+    this.#unmasks.push(addSecrets(secretsOf(config)))
+    if (this.#unmasks.length > MASKED_CONFIGS) this.#unmasks.shift()?.()
+  }
+
+  close(): void {
+    for (const unmask of this.#unmasks.splice(0)) unmask()
+  }
+}

@@ -1,0 +1,44 @@
+import type { Plan } from '../../setup/import/plan.js'
+import type { Sources } from '../../setup/import/sources.js'
+import type { OwnFile } from '../../setup/own-file.js'
+import { configTarget } from '../configuration.js'
+import { count } from '../output/output.js'
+import { ownScripts, setupFiles, thisMachine } from './setup-files.js'
+
+/** What was found on this machine, and what an import would make of it. */
+export interface Findings extends Sources {
+  readonly own: OwnFile
+  readonly plan: Plan
+}
+
+/** Options of an import that asks nobody. */
+export const SILENT = {
+  keepsSecrets: false,
+  only: undefined,
+  name: undefined,
+  onConflict: () => Promise.resolve('rename' as const),
+  askSecret: () => Promise.resolve(undefined),
+}
+
+/** Looks for the servers of these clients, or of all; writes nothing. Rejects with a SetupError. */
+export const findServers = async (config: string | undefined, ids?: readonly string[]): Promise<Findings> => {
+  const [{ files }, { openOwnFile }, { readClients }, { planImport }, { CLIENTS }] = await Promise.all([
+    setupFiles(),
+    import('../../setup/own-file.js'),
+    import('../../setup/import/sources.js'),
+    import('../../setup/import/plan.js'),
+    import('../../setup/clients/clients.js'),
+  ])
+  const machine = thisMachine()
+  const own = await openOwnFile(files, configTarget(config), machine)
+  const clients = ids && CLIENTS.filter(({ id }) => ids.includes(id))
+  const found = await readClients({ machine, disk: files.disk, clients, project: undefined })
+  const plan = await planImport(own, found.sources, { ...SILENT, scripts: ownScripts() })
+  return { ...found, own, plan }
+}
+
+/** Such as "Cursor 3 servers", for each client that has any. */
+export const foundParts = ({ sources }: Sources): readonly string[] =>
+  sources.flatMap(({ label, found }) =>
+    found.length === 0 ? [] : [`${label} ${count(found.length, 'server')}`],
+  )

@@ -1,0 +1,142 @@
+import { realpath } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { IDENTITY } from '../../app/identity.js'
+import { suggest } from '../../config/schema/suggest.js'
+import { CLIENTS, type Client, isOfFolder } from '../../setup/clients/clients.js'
+import { foldersOf } from '../../setup/clients/machine.js'
+import type { Programs } from '../../setup/install/entry.js'
+import type { InstallContext, Place, PlannedInstall } from '../../setup/install/install.js'
+import type { Scope, Terms } from '../../setup/install/journal.js'
+import type { OwnFile } from '../../setup/own-file.js'
+import { configTarget } from '../configuration.js'
+import { mark } from '../output/look.js'
+import { say } from '../output/output.js'
+import { CliError, EXIT } from '../verb.js'
+import { ownScripts, setupFiles, thisMachine } from './setup-files.js'
+
+/** What entries are made of, and where they are written. */
+export interface Context extends InstallContext {
+  readonly ownFile: OwnFile
+  readonly programs: Programs
+}
+
+/** `connect` is the shim that entries start; `url` another address of ours. Rejects with a SetupError. */
+export const openContext = async (
+  flag: string | undefined,
+  connect: string,
+  url?: string,
+): Promise<Context> => {
+  const [{ files, state }, { openOwnFile }, { Journals }, { lastingNode }, { claudeProgram }] =
+    await Promise.all([
+      setupFiles(),
+      import('../../setup/own-file.js'),
+      import('../../setup/install/journal.js'),
+      import('../../setup/install/programs.js'),
+      import('../../setup/install/claude.js'),
+    ])
+  const machine = thisMachine()
+  const config = resolve(configTarget(flag))
+  const ownFile = await openOwnFile(files, config, machine)
+  const node = await lastingNode(machine, process.execPath, realpath)
+  if (!node.isLasting)
+    say(`D052: ${node.path} is the Node of one version; after an update: mcp-proxy install --refresh`)
+  const urls = [...ownFile.urls, ...(url === undefined ? [] : [url])]
+  return {
+    files,
+    journals: new Journals(files.disk, state),
+    own: { scripts: [...ownScripts(), connect], urls },
+    claude: await claudeProgram(machine),
+    ownFile,
+    programs: { node: node.path, connect, config, version: IDENTITY.version },
+  }
+}
+
+/** How clients start us where nothing else is asked for. */
+export const usualTerms = ({ ownFile }: Context): Terms => ({
+  via: 'stdio',
+  url: ownFile.urls[0] ?? '',
+  view: undefined,
+  project: undefined,
+})
+
+/** The entry of a client. Throws a CliError if it knows none of that kind. */
+export const entryOf = async (client: Client, terms: Terms, programs: Programs) => {
+  const { entryFor } = await import('../../setup/install/entry.js')
+  const entry = entryFor(client, terms, programs)
+  if (entry !== undefined) return entry
+  throw new CliError(EXIT.usage, `the file of ${client.label} knows no addresses: leave out --via http`)
+}
+
+/** The clients of these names, in our order. Throws a CliError for a name that is none. */
+export const clientsNamed = (names: readonly string[]): readonly Client[] => {
+  const ids = CLIENTS.map(({ id }) => id)
+  const unknown = names.find(name => !ids.includes(name))
+  if (unknown === undefined) return CLIENTS.filter(({ id }) => names.includes(id))
+  const meant = suggest(unknown, ids)
+  throw new CliError(
+    EXIT.usage,
+    `"${unknown}" is no client${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+    { why: `clients are ${ids.join(', ')}` },
+  )
+}
+
+/** The clients that have a file of the user. */
+export const clientsThere = async ({ files }: Context): Promise<readonly Client[]> => {
+  const { firstThere } = await import('../../setup/import/sources.js')
+  const folders = foldersOf(thisMachine())
+  const found = await Promise.all(
+    CLIENTS.map(async client =>
+      isOfFolder(client) ? undefined : await firstThere(files.disk, client.user(folders)),
+    ),
+  )
+  return CLIENTS.filter((_, index) => found[index] !== undefined)
+}
+
+/** The file of a client in the home or the current folder. Throws a CliError if there can be none. */
+export const placeOf = async (client: Client, scope: Scope, { files }: Context): Promise<Place> => {
+  const { fileOf } = await import('../../setup/import/sources.js')
+  const project = scope === 'project' ? process.cwd() : undefined
+  const found = await fileOf(files.disk, client, foldersOf(thisMachine()), project)
+  if (found !== undefined) return { client, scope, file: found }
+  const why =
+    scope === 'project' && client.project === undefined
+      ? 'has no file for projects'
+      : 'must make its file first'
+  throw new CliError(EXIT.failure, `${client.label} ${why}`, {
+    why: 'nothing was written',
+    mend: `start ${client.label} once, then run this again`,
+  })
+}
+
+/** Two clients may share a file: what the second one finds there is known only when the first one is done. */
+export const inTurn = async (
+  plans: readonly (() => Promise<PlannedInstall>)[],
+): Promise<readonly PlannedInstall[]> => {
+  const work: PlannedInstall[] = []
+  for (const plan of plans) {
+    const own = await plan()
+    const isSecond = work.some(({ path }) => path === own.path)
+    work.push(isSecond ? { ...own, changes: [], carryOut: async () => await (await plan()).carryOut() } : own)
+  }
+  return work
+}
+
+/** Some clients write their file back when they end, or a moment later. */
+const READ_BACK_MS = 2000
+
+/** Looks again after a while, and says what makes each client read its file. Resolves with the exit code. */
+export const readBack = async (plans: readonly PlannedInstall[]): Promise<number> => {
+  await setTimeout(READ_BACK_MS)
+  let code: number = EXIT.ok
+  for (const plan of plans) {
+    const { label, reload } = plan.place.client
+    const isKept = await plan.isKept()
+    if (isKept) say(`${mark(true)} ${label}: ${reload}`)
+    else {
+      say(`${mark(false)} ${label} has written its file again, without this change: close it, and try again`)
+      code = EXIT.failure
+    }
+  }
+  return code
+}

@@ -1,0 +1,27 @@
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { packageFile } from '../../kernel/package-file.js'
+import type { Machine } from '../../setup/clients/machine.js'
+import type { Files } from '../../setup/files/revise.js'
+
+export const thisMachine = (): Machine => ({
+  platform: process.platform,
+  home: homedir(),
+  cwd: process.cwd(),
+  env: process.env,
+})
+
+/** The folder of state, and what `setup` reads and writes with. */
+export const setupFiles = async (): Promise<{ readonly files: Files; readonly state: string }> => {
+  const [{ systemDisk }, { stateDir }] = await Promise.all([
+    import('../../setup/files/disk.js'),
+    import('../../app/state/state-key.js'),
+  ])
+  const state = stateDir(process.env)
+  return { files: { disk: systemDisk, backups: join(state, 'backups') }, state }
+}
+
+/** The programs that entries of clients start. */
+export const ownScripts = (): readonly string[] =>
+  ['bin/mcp-proxy.js', 'bin/connect.cjs'].map(file => fileURLToPath(packageFile(file)))

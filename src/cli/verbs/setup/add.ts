@@ -1,0 +1,244 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { dirname, isAbsolute, join } from 'node:path'
+import type { ServerStatus } from '../../../app/status.js'
+import { readAddress } from '../../../config/read/transport.js'
+import type { ProxyConfig } from '../../../config/types.js'
+import type { Described } from '../../../setup/add/server-json.js'
+import type { Entry } from '../../../setup/import/normalise.js'
+import type { OwnFile } from '../../../setup/own-file.js'
+import { ask, isInteractive } from '../../output/ask.js'
+import { mark } from '../../output/look.js'
+import { count, oneLine, print, say } from '../../output/output.js'
+import { setupFiles } from '../../setup/setup-files.js'
+import {
+  CliError,
+  configOption,
+  defineVerb,
+  EXIT,
+  jsonOption,
+  textOption,
+  textsOption,
+  type VerbArguments,
+} from '../../verb.js'
+import { openOwn } from './own-server.js'
+
+const flags = {
+  config: configOption,
+  header: textsOption('For a URL: a header of every request, as "Name: value"; may be repeated'),
+  env: textsOption('For a command: a variable of its environment, as KEY=VALUE; may be repeated'),
+  as: textOption('For a server of the registry or a bundle: another name for it'),
+  registry: textOption('Another registry than registry.modelcontextprotocol.io, as its address'),
+  secrets: {
+    choices: ['env', 'keep'],
+    default: 'env',
+    requiresArg: true,
+    describe: 'Move secrets into secrets.env beside the configuration, or keep them in the entry',
+  },
+  'no-check': { type: 'boolean', describe: 'Write it without starting it first' },
+  json: jsonOption,
+} as const
+
+const positionals = {
+  name: { type: 'string', demandOption: true, describe: 'A name; or REGISTRY/NAME, or a FILE.mcpb' },
+  url: { type: 'string', describe: 'The address of the server, if it is no command' },
+} as const
+
+type Args = VerbArguments<typeof flags, typeof positionals>
+
+/** A server that is to be added. */
+interface Wanted extends Described {
+  readonly name: string
+  /** What must be done before it can run. */
+  readonly prepare?: () => Promise<void>
+}
+
+export const add = defineVerb({
+  usage: 'add <name> [url]',
+  needs: 'the name of a server',
+  takesCommand: true,
+  synopsis:
+    '$0 add [options] NAME -- COMMAND [ARG…]\n$0 add [options] NAME URL\n$0 add [options] REGISTRY/NAME\n' +
+    '$0 add [options] FILE.mcpb\n\nAdd a server to the configuration, after it was started once.',
+  describe: 'Add a server: a command after --, a URL, a server of the registry, or a bundle (.mcpb)',
+  flags,
+  positionals,
+  examples: [
+    ['mcp-proxy add memory -- npx -y @modelcontextprotocol/server-memory', 'A command'],
+    ['mcp-proxy add notes https://example.com/mcp --header "Authorization: Bearer x"', 'A URL'],
+    ['mcp-proxy add io.github.user/weather', 'A server of the registry, with its version pinned'],
+  ],
+  async run(args, command) {
+    const { own, files } = await openOwn(args.config)
+    const wanted = await describe(args, command)
+    const { name } = wanted
+    if (own.servers.has(name)) {
+      throw new CliError(EXIT.usage, `${own.file.state.path} has a server "${name}"`, {
+        why: 'nothing was written',
+        mend: `mcp-proxy remove ${name}`,
+      })
+    }
+    const [{ replaceSecrets, SecretNames }, { writeOwnFile }] = await Promise.all([
+      import('../../../setup/import/secrets.js'),
+      import('../../../setup/own-file.js'),
+    ])
+    const names = new SecretNames(own.variables)
+    const given = await answered(wanted, names.valueOf.bind(names))
+    for (const [variable, value] of given) names.put(name, variable, value)
+    await wanted.prepare?.()
+    const tools = args.noCheck === true ? undefined : await checked(own, wanted, given)
+    const take = (variable: string, value: string): string => `\${${names.put(name, variable, value)}}`
+    const entry = args.secrets === 'keep' ? wanted.entry : replaceSecrets(wanted.entry, take)
+    await writeOwnFile(files, own, [{ at: [], name, value: entry }], names.added)
+    const file = own.file.state.path
+    if (args.json === true)
+      print(JSON.stringify({ version: 1, file, name, tools, secrets: [...names.added.keys()] }))
+    else if (tools !== undefined && tools.length > 0) print(tools.join('\n'))
+    say(
+      `${mark(true)} ${name}${tools === undefined ? '' : `: ${count(tools.length, 'tool')}`}, written to ${file}`,
+    )
+    for (const variable of names.added.keys()) say(`${variable} is in ${own.secrets.path}`)
+    return EXIT.ok
+  },
+})
+
+/** What the command line describes. Throws a CliError for contradictions. */
+const describe = async (args: Args, command: readonly string[] | undefined): Promise<Wanted> => {
+  const { name, url, header, env } = args
+  if (command !== undefined) {
+    if (url !== undefined)
+      throw new CliError(EXIT.usage, 'a URL and a command are two servers: give one of them')
+    if (header !== undefined) throw new CliError(EXIT.usage, '--header is for a URL; a command gets --env')
+    return { name, entry: commandEntry(command, env), inputs: [] }
+  }
+  if (env !== undefined) throw new CliError(EXIT.usage, '--env is for a command; a URL gets --header')
+  if (url !== undefined) return { name, entry: urlEntry(url, header), inputs: [] }
+  if (header !== undefined) throw new CliError(EXIT.usage, '--header is for a URL')
+  if (/\.mcpb$/i.test(name)) return await bundled(name, args.as)
+  if (name.includes('/')) return await registered(args)
+  throw new CliError(EXIT.usage, `what is "${name}"? Write its command after --, or its URL behind the name`)
+}
+
+const commandEntry = ([command = '', ...args]: readonly string[], pairs: readonly string[] = []): Entry => {
+  if (command === '') throw new CliError(EXIT.usage, 'which command? Write it after --')
+  const env = pairs.map((pair): [string, string] => {
+    const at = pair.indexOf('=')
+    if (at < 1) throw new CliError(EXIT.usage, '--env needs KEY=VALUE')
+    return [pair.slice(0, at), pair.slice(at + 1)]
+  })
+  // Our programs run in the folder of the configuration, and paths were typed in this one.
+  const isHere = [command, ...args].some(word => !isAbsolute(word) && /[/\\.]/.test(word) && existsSync(word))
+  return {
+    command,
+    ...(args.length === 0 ? {} : { args }),
+    ...(env.length === 0 ? {} : { env: Object.fromEntries(env) }),
+    ...(isHere ? { cwd: process.cwd() } : {}),
+  }
+}
+
+const urlEntry = (url: string, lines: readonly string[] = []): Entry => {
+  const address = readAddress(url, undefined)
+  if (address.is === 'wrong') throw new CliError(EXIT.usage, `the URL is wrong: ${address.words.mend}`)
+  const headers = lines.map((line): [string, string] => {
+    const [, name, value] = /^([^\s:]+):\s*(.*)$/.exec(line) ?? []
+    if (name === undefined || value === undefined)
+      throw new CliError(EXIT.usage, '--header needs "Name: value"')
+    return [name, value]
+  })
+  return { url, ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }) }
+}
+
+const registered = async ({ name, registry, as }: Args): Promise<Wanted> => {
+  const [{ fetchServerJson, shortName }, { describeServerJson }] = await Promise.all([
+    import('../../../setup/add/registry.js'),
+    import('../../../setup/add/server-json.js'),
+  ])
+  const described = describeServerJson(await fetchServerJson(name, registry))
+  if (described === undefined) {
+    throw new CliError(EXIT.failure, `${name} has no package or address that can be used here`)
+  }
+  return { name: as ?? shortName(name), ...described }
+}
+
+const bundled = async (file: string, name: string | undefined): Promise<Wanted> => {
+  const [{ readBundle }, { state }] = await Promise.all([
+    import('../../../setup/add/bundle.js'),
+    setupFiles(),
+  ])
+  const bytes = await readFile(file).catch(() => {
+    throw new CliError(EXIT.failure, `${file} cannot be read`)
+  })
+  const { unpack, ...bundle } = readBundle(file, bytes, join(state, 'bundles'))
+  return { ...bundle, name: name ?? bundle.name, prepare: unpack }
+}
+
+/** Values for what the server cannot do without. Throws a CliError if nobody can be asked. */
+const answered = async (
+  { inputs, name }: Wanted,
+  known: (variable: string) => string | undefined,
+): Promise<ReadonlyMap<string, string>> => {
+  const missing = inputs.filter(variable => (known(variable) ?? process.env[variable]) === undefined)
+  if (missing.length > 0 && !isInteractive()) {
+    throw new CliError(EXIT.usage, `${name} needs ${missing.join(', ')}: set them, or run this on a terminal`)
+  }
+  const values = new Map<string, string>()
+  for (const variable of missing) values.set(variable, await ask(`${variable} for ${name}: `, true))
+  return values
+}
+
+/** Starts it once; resolves with the names of its tools. Throws a CliError if it does not start. */
+const checked = async (
+  own: OwnFile,
+  { name, entry }: Wanted,
+  given: ReadonlyMap<string, string>,
+): Promise<string[]> => {
+  const [{ parseConfig }, { inProcess }, { addSecrets }, { secretsOf }, { memberOf, stringOf }] =
+    await Promise.all([
+      import('../../../config/parse.js'),
+      import('../../in-process.js'),
+      import('../../../kernel/mask.js'),
+      import('../../../config/read/secrets.js'),
+      import('../../../kernel/json/text.js'),
+    ])
+  // The folder of the file, in which programs run, is not there before the first server is.
+  const folder = existsSync(dirname(own.file.state.path)) ? {} : { cwd: homedir() }
+  const tried = { ...folder, ...entry, prefix: false }
+  const text = JSON.stringify({ mcpServers: { [name]: tried } })
+  const env = { ...process.env, ...Object.fromEntries(given) }
+  const { config, problems } = parseConfig(text, own.file.state.path, env)
+  const [problem] = problems.filter(({ severity }) => severity === 'error')
+  if (config === undefined || problem !== undefined) {
+    throw new CliError(EXIT.configuration, `${name} would not work: ${problem?.message}. ${problem?.mend}`)
+  }
+  addSecrets(secretsOf(config))
+  let tools: string[] | undefined
+  let status: ServerStatus | undefined
+  const code = await inProcess(config, { level: 'silent', isRemembered: true }, async session => {
+    status = session.status()[0]
+    if (status?.state === 'ready') {
+      tools = (await session.client.list('tools')).map(tool => stringOf(memberOf(tool, 'name')) ?? '')
+    }
+    return { code: EXIT.ok, show: () => undefined }
+  })
+  if (code !== EXIT.ok) throw new CliError(code, 'stopped; nothing was written')
+  if (tools !== undefined || status === undefined) return tools ?? []
+  throw await notStarted(status, config)
+}
+
+/** What nobody knows yet has no log, and cannot be signed in at. */
+const NEW_MENDS: Readonly<Partial<Record<string, string>>> = {
+  D031: 'run its command by hand, to see what it says',
+  D036: 'give --header "Authorization: Bearer …", or --no-check and then: mcp-proxy auth login NAME',
+}
+
+const notStarted = async (status: ServerStatus, { servers }: ProxyConfig): Promise<CliError> => {
+  const [{ troubleOf }, { mask }] = await Promise.all([
+    import('../../setup/first-start.js'),
+    import('../../../kernel/mask.js'),
+  ])
+  const { id, message, why, mend } = troubleOf(status, servers[0])
+  const what = mask(`${id}: ${message}${why === undefined ? '' : `: ${oneLine(why)}`}`)
+  const still = 'nothing was written: it did not start; --no-check writes it all the same'
+  return new CliError(EXIT.failure, what, { why: still, mend: NEW_MENDS[id] ?? mend })
+}

@@ -1,0 +1,213 @@
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { packageFile } from '../../../kernel/package-file.js'
+import { CLIENTS, type Client } from '../../../setup/clients/clients.js'
+import type { PlannedInstall } from '../../../setup/install/install.js'
+import type { Terms } from '../../../setup/install/journal.js'
+import { confirm, isInteractive } from '../../output/ask.js'
+import { print, say } from '../../output/output.js'
+import {
+  type Context,
+  clientsNamed,
+  clientsThere,
+  entryOf,
+  inTurn,
+  openContext,
+  placeOf,
+  readBack,
+} from '../../setup/installing.js'
+import { lastingShim } from '../../setup/lasting.js'
+import {
+  CliError,
+  configOption,
+  defineVerb,
+  EXIT,
+  jsonOption,
+  textOption,
+  type VerbArguments,
+} from '../../verb.js'
+import { planTakeOver, type TakeOver } from './take-over.js'
+
+const flags = {
+  config: configOption,
+  undo: { type: 'boolean', describe: 'Take our entry out again, and put back what was there before' },
+  scope: {
+    choices: ['user', 'project'],
+    default: 'user',
+    requiresArg: true,
+    describe: 'The file of the user, or that of the project in the current folder, which a team shares',
+  },
+  via: {
+    choices: ['stdio', 'http'],
+    default: 'stdio',
+    requiresArg: true,
+    describe: 'Let the client start us and share one daemon, or let it call a proxy that runs',
+  },
+  url: textOption('For --via http: the address, if it is not that of the configuration'),
+  view: textOption('The view that the client gets'),
+  'take-over': {
+    type: 'boolean',
+    describe: 'Import the servers of the client, and take them out of its file',
+  },
+  print: { type: 'boolean', describe: 'Only print what would be in the file' },
+  file: textOption('Another file of the client than the usual one'),
+  all: { type: 'boolean', describe: 'All clients whose files are found' },
+  refresh: { type: 'boolean', describe: 'Write all our entries anew, with the paths of today' },
+  yes: { type: 'boolean', describe: 'Write without asking' },
+  json: jsonOption,
+} as const
+
+const positionals = {
+  clients: { type: 'string', array: true, describe: `Any of ${CLIENTS.map(({ id }) => id).join(', ')}` },
+} as const
+
+type Args = VerbArguments<typeof flags, typeof positionals>
+
+export const install = defineVerb({
+  usage: 'install [clients..]',
+  describe: 'Put this proxy into the files of clients; shows what changes, and can be undone',
+  flags,
+  positionals,
+  examples: [
+    ['mcp-proxy install cursor', 'Cursor starts a shim, which shares one daemon with all other clients'],
+    ['mcp-proxy install claude-code --take-over', 'Its servers move behind the proxy'],
+    ['mcp-proxy install cursor --undo', 'The file is what it was before, byte for byte'],
+  ],
+  async run(args) {
+    const context = await contextOf(args)
+    if (args.print === true) return await printEntries(args, context)
+    const { work, takeOver } = await planWork(args, context)
+    show(args, work, takeOver)
+    const todo = work.filter(({ changes }) => changes.length > 0)
+    const isTodo = todo.length > 0 || (takeOver?.imported.length ?? 0) > 0
+    if (isTodo) await permit(args)
+    await takeOver?.carryOut()
+    for (const plan of work) await plan.carryOut()
+    if (isTodo) return await readBack(todo)
+    say('nothing to do')
+    return EXIT.ok
+  },
+})
+
+interface Work {
+  readonly work: readonly PlannedInstall[]
+  readonly takeOver: TakeOver | undefined
+}
+
+const planWork = async (args: Args, context: Context): Promise<Work> =>
+  args.refresh === true ? await planRefresh(context) : await planAll(args, context)
+
+/** What `install` with these words would do, as `doctor --fix` asks for it. Rejects as the verb does. */
+export const plannedInstalls = async (
+  words: Pick<Args, 'config' | 'clients' | 'refresh'>,
+): Promise<readonly PlannedInstall[]> => {
+  const args = { ...words, scope: 'user', via: 'stdio' } as Args
+  return (await planWork(args, await contextOf(args))).work
+}
+
+const contextOf = async (args: Args): Promise<Context> => {
+  // What takes entries out, or only shows them, needs no program that lasts.
+  const isWriting = args.undo !== true && args.print !== true
+  const connect = isWriting
+    ? await lastingShim(args.yes === true)
+    : fileURLToPath(packageFile('bin/connect.cjs'))
+  return await openContext(args.config, connect, args.url)
+}
+
+const termsOf = (args: Args, { ownFile }: Context): Terms => ({
+  via: args.via,
+  url: args.url ?? ownFile.urls[0] ?? '',
+  view: args.view,
+  project: args.scope === 'project' ? process.cwd() : undefined,
+})
+
+const clientsOf = async (args: Args, context: Context): Promise<readonly Client[]> => {
+  const named = clientsNamed(args.clients ?? [])
+  if (args.all === true) return await clientsThere(context)
+  if (named.length > 0) return named
+  throw new CliError(EXIT.usage, 'which client? Name one, such as cursor, or give --all', {
+    mend: 'mcp-proxy install --all',
+  })
+}
+
+const printEntries = async (args: Args, context: Context): Promise<number> => {
+  const [{ edit }, { parserOf }, { KEY }] = await Promise.all([
+    import('../../../setup/edit/change.js'),
+    import('../../../setup/files/edit-file.js'),
+    import('../../../setup/install/entry.js'),
+  ])
+  for (const client of await clientsOf(args, context)) {
+    const value = await entryOf(client, termsOf(args, context), context.programs)
+    const change = { at: client.at, isList: client.isList === true, name: KEY, value }
+    print(edit(await parserOf(client.syntax), '', [change]).trimEnd())
+  }
+  return EXIT.ok
+}
+
+const planAll = async (args: Args, context: Context): Promise<Work> => {
+  if (args.takeOver === true && args.scope === 'project') {
+    throw new CliError(EXIT.usage, '--take-over is for files of the user: a team shares those of a project')
+  }
+  const clients = await clientsOf(args, context)
+  if (args.file !== undefined && clients.length > 1)
+    throw new CliError(EXIT.usage, '--file is for one client')
+  const { planInstall, planUndo } = await import('../../../setup/install/install.js')
+  const { file, scope } = args
+  const places = await Promise.all(
+    clients.map(async client =>
+      file === undefined ? await placeOf(client, scope, context) : { client, scope, file: resolve(file) },
+    ),
+  )
+  if (args.undo === true) {
+    return { work: await inTurn(places.map(place => () => planUndo(context, place))), takeOver: undefined }
+  }
+  const terms = termsOf(args, context)
+  const takeOver = args.takeOver === true ? await planTakeOver(places, context, args.yes !== true) : undefined
+  const plans = places.map(place => async () => {
+    const entry = await entryOf(place.client, terms, context.programs)
+    return await planInstall(context, place, { entry, terms, takes: takeOver?.namesIn(place.file) ?? [] })
+  })
+  return { work: await inTurn(plans), takeOver }
+}
+
+/** All entries that the journals know, as they would be written today. */
+const planRefresh = async (context: Context): Promise<Work> => {
+  const { planInstall } = await import('../../../setup/install/install.js')
+  const known = await context.journals.all()
+  const plans = known.flatMap(({ client: id, scope, install: { via, url, view, project, path } }) => {
+    const client = CLIENTS.find(each => each.id === id)
+    if (client === undefined) return []
+    const terms = { via, url, view, project }
+    return async () => {
+      const entry = await entryOf(client, terms, context.programs)
+      return await planInstall(context, { client, scope, file: path }, { entry, terms, takes: [] })
+    }
+  })
+  return { work: await inTurn(plans), takeOver: undefined }
+}
+
+/** Shows all that changes; of the entries of others no secrets. */
+const show = (args: Args, work: readonly PlannedInstall[], takeOver: TakeOver | undefined): void => {
+  const imported = takeOver?.imported ?? []
+  if (args.json === true) {
+    const clients = work.map(({ place, path, lines }) => ({ client: place.client.id, file: path, lines }))
+    print(JSON.stringify({ version: 1, imported, clients }))
+    return
+  }
+  if (imported.length > 0) print(`imported: ${imported.join(', ')}`)
+  for (const { place, path, lines } of work) {
+    print(`${place.client.label}  ${path}${lines.length === 0 ? '  (as it should be)' : ''}`)
+    for (const line of lines) print(`  ${line}`)
+  }
+}
+
+/** Throws a CliError unless the user agrees. */
+const permit = async (args: Args): Promise<void> => {
+  if (args.yes === true) return
+  if (!isInteractive())
+    throw new CliError(EXIT.usage, 'nothing was written: this needs --yes where nobody can be asked', {
+      why: 'files of clients are changed only by those who were shown what changes',
+      mend: `mcp-proxy install ${[...(args.clients ?? []), '--yes'].join(' ')}`,
+    })
+  if (!(await confirm('write?'))) throw new CliError(EXIT.negative, 'nothing was written')
+}

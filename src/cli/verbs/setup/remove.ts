@@ -1,0 +1,34 @@
+import { print, say } from '../../output/output.js'
+import { configOption, defineVerb, EXIT, jsonOption } from '../../verb.js'
+import { entryOf, openOwn } from './own-server.js'
+
+export const remove = defineVerb({
+  usage: 'remove <server>',
+  needs: 'the name of a server',
+  describe: 'Take a server out of the configuration, and print the entry that was taken',
+  flags: { config: configOption, json: jsonOption },
+  positionals: { server: { type: 'string', demandOption: true, describe: 'The server' } },
+  examples: [
+    ['mcp-proxy remove github', 'A running proxy lets its calls finish, and stops it'],
+    ['mcp-proxy remove github --json', 'The entry as one JSON document'],
+    ['mcp-proxy disable github', 'Leaves the entry where it is'],
+  ],
+  async run({ config, server: name, json }) {
+    const { own, files } = await openOwn(config)
+    const [{ redacted }, { writeOwnFile }] = await Promise.all([
+      import('../../../setup/import/secrets.js'),
+      import('../../../setup/own-file.js'),
+    ])
+    const entry = redacted(entryOf(own, name, 'remove'))
+    await writeOwnFile(files, own, [{ at: [], name, value: undefined }])
+    print(
+      json === true
+        ? JSON.stringify({ version: 1, name, entry })
+        : JSON.stringify({ [name]: entry }, null, 2),
+    )
+    const used = new Set(JSON.stringify(entry).match(/(?<=\$\{)\w+(?=\})/g))
+    const left = [...used].filter(variable => Object.hasOwn(own.variables, variable))
+    if (left.length > 0) say(`${own.secrets.path} still has ${left.join(', ')}`)
+    return EXIT.ok
+  },
+})

@@ -1,0 +1,276 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { endWith, isWindows, OWN_GROUP, skipWithout, until } from '../../../support/processes.js'
+import { BIN, runHere, setEnv, tiny } from '../../../support/proxy/start.js'
+
+const SECRET = 'ghp_planted00000000000000000000000001'
+
+/** A home in which two clients have one server in common, and one that cannot start. */
+const homeOf = (t: Test) => {
+  const same = { ...tiny(), env: { GITHUB_TOKEN: SECRET } }
+  const text = (servers: object) => `// mine\n${JSON.stringify({ mcpServers: servers }, null, 2)}\n`
+  const claude = text({ same, broken: { command: 'no-such-program-here' } })
+  const cursor = text({ same, other: tiny('--more', '40') })
+  const home = t.testdir({ '.claude.json': claude, '.cursor': { 'mcp.json': cursor } })
+  const path = process.env['PATH'] ?? ''
+  setEnv(t, {
+    ...{
+      HOME: home,
+      USERPROFILE: home,
+      APPDATA: join(home, '.config'),
+      MCP_PROXY_CONFIG: '',
+      LC_ALL: 'C.UTF-8',
+    },
+    ...{ NO_COLOR: '1', XDG_CONFIG_HOME: '', CLAUDE_CONFIG_DIR: '', XDG_STATE_HOME: join(home, 'state') },
+    // No program of Claude Code, whatever this machine has.
+    PATH: path
+      .split(delimiter)
+      .filter(folder => !existsSync(join(folder, 'claude')))
+      .join(delimiter),
+  })
+  const read = (name: string) => readFileSync(join(home, name), 'utf8')
+  return { home, claude, cursor, read, config: join(home, '.config', 'mcp-proxy', 'mcp.json') }
+}
+
+t.test('init without a terminal shows what it would do, and needs --yes to do it', async t => {
+  const { claude, cursor, read, config } = homeOf(t)
+  const refused = await runHere(t, 'init')
+  t.match(refused, {
+    code: 2,
+    out: '',
+    err: /nothing was written.*\n {2}why: .*\n {2}mend: mcp-proxy init --yes\n$/,
+  })
+  const dry = await runHere(t, 'init', '--dry-run')
+  t.match(dry, { code: 0, err: /Found {2}Claude Code 2 servers · Cursor 2 servers \(1 the same\)/ })
+  t.match(
+    dry.out,
+    /mcp\.json {2}\+ same from Claude Code\n.*\+ broken[\s\S]*\.claude\.json {2}- mcpServers\.same /,
+  )
+  t.match(JSON.parse((await runHere(t, 'init', '--dry-run', '--json')).out), {
+    version: 1,
+    servers: [{ name: 'same' }, { name: 'broken' }, { name: 'other' }],
+  })
+  t.equal(read('.claude.json'), claude)
+  t.equal(read('.cursor/mcp.json'), cursor)
+  t.notOk(existsSync(config))
+  t.notMatch(refused.err + dry.out + dry.err, SECRET)
+})
+
+t.test('init moves the servers of clients behind the proxy, starts them once, and can be undone', async t => {
+  const { home, claude, cursor, read, config } = homeOf(t)
+  const done = await runHere(t, 'init', '--yes', '--json')
+  t.equal(done.code, 0)
+  t.match(done.err, /^✓ same {2}6 tools, \d+\.\d s$/m)
+  t.match(done.err, /^✗ broken {2}D030: no-such-program-here of broken is not found; mend: install no-such/m)
+  t.match(done.err, /^✓ Claude Code: 2 servers → 1 entry \(undo: mcp-proxy install claude-code --undo\)$/m)
+  t.match(done.err, /^✓ Cursor: restart Cursor$/m)
+  t.match(done.err, /^✓ Claude Code: type \/mcp in Claude Code$/m)
+  t.match(done.err, /^Cursor sends 40 tools at most, you have 52: it gets search \(find_tools\)$/m)
+  t.notMatch(done.err, /Claude Code takes|D032/)
+  const { version, started, clients } = JSON.parse(done.out)
+  t.match([version, started.length, clients.length], [1, 3, 2])
+  t.same(Object.keys(JSON.parse(readFileSync(config, 'utf8')).mcpServers), ['same', 'broken', 'other'])
+  for (const name of ['.claude.json', '.cursor/mcp.json']) {
+    t.match(read(name), /^\/\/ mine\n[\s\S]*"mcp-proxy"/)
+    t.notMatch(read(name), /"same"|"other"|"broken"/)
+  }
+  const again = await runHere(t, 'init', '--yes')
+  t.match(again, { code: 0, err: /0 new servers for [\s\S]*no client was changed/ })
+  await runHere(t, 'install', 'claude-code', 'cursor', '--undo', '--yes')
+  t.equal(read('.claude.json'), claude)
+  t.equal(read('.cursor/mcp.json'), cursor)
+  t.notMatch(done.out + done.err + again.err, SECRET)
+  t.equal(readdirSync(home).includes('state'), true)
+})
+
+t.test('init takes what it is told to, and begins with nothing where there is nothing', async t => {
+  const { read, config, cursor } = homeOf(t)
+  t.match(await runHere(t, 'init', '--from', 'curser'), { code: 2, err: /did you mean cursor\?/ })
+  const one = await runHere(t, 'init', '--yes', '--from', 'claude-code', '--install', 'kiro')
+  t.match(one, { code: 0, err: /✓ Kiro: has the proxy/ })
+  t.match(read('.kiro/settings/mcp.json'), 'connect.cjs')
+  t.equal(read('.cursor/mcp.json'), cursor)
+  t.same(Object.keys(JSON.parse(readFileSync(config, 'utf8')).mcpServers), ['same', 'broken'])
+  const empty = t.testdir()
+  setEnv(t, { HOME: empty, USERPROFILE: empty, APPDATA: join(empty, '.config') })
+  const none = await runHere(t, 'init', '--yes')
+  t.match(none, {
+    code: 0,
+    err: /no servers in the files of clients[\s\S]*mend: mcp-proxy add NAME -- COMMAND/,
+  })
+  t.same(JSON.parse(readFileSync(join(empty, '.config', 'mcp-proxy', 'mcp.json'), 'utf8')), {
+    mcpServers: {},
+  })
+})
+
+t.test('what needs a folder waits, and clients see at once what started before', async t => {
+  const { home, config } = homeOf(t)
+  const work = { ...tiny(), cwd: '${workspaceFolder}' }
+  mkdirSync(join(config, '..'), { recursive: true })
+  writeFileSync(config, JSON.stringify({ mcpServers: { work, slow: tiny('--slow', '300') } }))
+  const { err } = await runHere(t, 'init', '--yes', '--from', 'kiro', '--install', 'kiro')
+  t.match(err, /^! work {2}D033: no client works in a folder that is known; open a folder in one/m)
+  t.match(err, /^✓ slow {2}6 tools/m)
+  t.equal(readdirSync(join(home, 'state', 'mcp-proxy', 'known')).length, 1)
+})
+
+/** Types keys into the program on a terminal, all at once, and resolves with what it showed. */
+const typed = async (t: Test, keys: string) => {
+  const command = [process.execPath, BIN, 'init'].map(word => `'${word}'`).join(' ')
+  // Without `exec`, the shell dies of Ctrl-C in its place.
+  const terminal = spawn('script', ['-qfec', `exec ${command}`, '/dev/null'], OWN_GROUP)
+  endWith(t, terminal)
+  let shown = ''
+  terminal.stdout.on('data', (chunk: Buffer) => {
+    shown += chunk.toString()
+  })
+  // What is typed before the program reads it would be echoed, and Ctrl-C taken for a signal.
+  await until(() => shown.includes('[Y/n'), 'the first question')
+  terminal.stdin.write(keys)
+  const [code] = (await once(terminal, 'close')) as [number]
+  return { code, shown }
+}
+
+t.test('on a terminal three times Enter is enough', { skip: skipWithout.script }, async t => {
+  const { read } = homeOf(t)
+  const { code, shown } = await typed(t, '\r\r\r')
+  t.equal(code, 0)
+  t.match(
+    shown,
+    /1 same {2}2 broken {2}3 other[\s\S]*Secrets {2}GITHUB_TOKEN → [\s\S]*1 Claude Code {2}2 Cursor/,
+  )
+  t.match(read('.cursor/mcp.json'), 'connect.cjs')
+  t.notMatch(shown, SECRET)
+})
+
+t.test('numbers choose, and what is not chosen stays where it is', { skip: skipWithout.script }, async t => {
+  const { read, claude, config } = homeOf(t)
+  const { code } = await typed(t, '9\r1, 3\rn\r2\r')
+  t.equal(code, 0)
+  const { same, ...others } = JSON.parse(readFileSync(config, 'utf8')).mcpServers
+  t.same(Object.keys(others), ['other'])
+  t.equal(same.env.GITHUB_TOKEN, SECRET, 'it was not to be moved')
+  t.equal(read('.claude.json'), claude)
+  t.notMatch(read('.cursor/mcp.json'), '"same"')
+})
+
+t.test(
+  'Ctrl-C and the end of input before anything is written change nothing',
+  { skip: skipWithout.script },
+  async t => {
+    for (const keys of ['\x03', '\r\x03', '\x04']) {
+      const { read, claude, cursor, config } = homeOf(t)
+      const { code } = await typed(t, keys)
+      t.equal(code, 130)
+      t.equal(read('.claude.json'), claude)
+      t.equal(read('.cursor/mcp.json'), cursor)
+      t.notOk(existsSync(config))
+    }
+  },
+)
+
+/** A program of Claude Code that writes as it does, or fails. */
+const claudeIn = (t: Test, home: string, body: string): void => {
+  const folder = join(home, 'bin')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'package.json'), '{ "type": "commonjs" }')
+  const file = join(folder, 'claude')
+  writeFileSync(file, `#!${process.execPath}\n${body}`)
+  chmodSync(file, 0o755)
+  setEnv(t, { PATH: `${folder}${delimiter}${process.env['PATH']}` })
+}
+
+const ADD = `
+const { readFileSync, writeFileSync } = require('node:fs')
+const file = process.env.HOME + '/.claude.json'
+const [, , ...words] = process.argv
+writeFileSync(process.env.HOME + '/words.json', JSON.stringify(words))
+const all = JSON.parse(readFileSync(file, 'utf8').replace('// mine', ''))
+all.mcpServers[words.at(-2)] = JSON.parse(words.at(-1))
+writeFileSync(file, JSON.stringify(all))
+`
+
+t.test('where Claude Code is installed it writes our entry itself', { skip: isWindows }, async t => {
+  const { home, read, claude } = homeOf(t)
+  claudeIn(t, home, ADD)
+  t.equal((await runHere(t, 'install', 'claude-code', '--take-over', '--yes')).code, 0)
+  t.match(JSON.parse(read('words.json')), [
+    'mcp',
+    'add-json',
+    '-s',
+    'user',
+    'mcp-proxy',
+    /^\{"type":"stdio",/,
+  ])
+  t.same(Object.keys(JSON.parse(read('.claude.json')).mcpServers), ['mcp-proxy'])
+  t.match(await runHere(t, 'install', 'claude-code', '--yes'), { code: 0, err: 'nothing to do' })
+  await runHere(t, 'install', 'claude-code', '--undo', '--yes')
+  t.equal(read('.claude.json'), claude, 'byte for byte')
+})
+
+t.test('a program of Claude Code that fails is done without', { skip: isWindows }, async t => {
+  const { home, read, claude } = homeOf(t)
+  claudeIn(t, home, 'process.exit(1)')
+  t.equal((await runHere(t, 'install', 'claude-code', '--yes')).code, 0)
+  t.match(read('.claude.json'), /^\/\/ mine\n[\s\S]*"mcp-proxy"/)
+  await runHere(t, 'install', 'claude-code', '--undo', '--yes')
+  t.equal(read('.claude.json'), claude)
+})
+
+/** This package in the cache of npx, and an npm that installs as told. */
+const inCache = (t: Test, npm: string) => {
+  const home = t.testdir({
+    '.cursor': { 'mcp.json': '{ "mcpServers": {} }' },
+    bin: { npm: `#!/bin/sh\n${npm}\n` },
+  })
+  chmodSync(join(home, 'bin', 'npm'), 0o755)
+  const own = fileURLToPath(new URL('../../../..', import.meta.url))
+  const copy = join(home, '_npx', 'x', 'node_modules', 'mcp-proxy-daemon')
+  for (const name of ['bin', 'dist', 'package.json'])
+    cpSync(join(own, name), join(copy, name), { recursive: true })
+  symlinkSync(join(own, 'node_modules'), join(copy, 'node_modules'))
+  const env = { HOME: home, PATH: `${join(home, 'bin')}${delimiter}/usr/bin${delimiter}/bin` }
+  const run = (...words: string[]) => {
+    const script = join(copy, 'bin', 'mcp-proxy.js')
+    const { status, stderr } = spawnSync(process.execPath, [script, ...words], {
+      env,
+      encoding: 'utf8',
+      input: '',
+    })
+    return { status, stderr, file: readFileSync(join(home, '.cursor', 'mcp.json'), 'utf8') }
+  }
+  return { home, run }
+}
+
+t.test(
+  'from the cache of npx the program is installed first, or nothing is written',
+  { skip: isWindows },
+  t => {
+    const good = inCache(t, 'case "$1" in root) echo /usr/lib/node_modules ;; esac')
+    const refused = good.run('install', 'cursor')
+    t.match(refused, {
+      status: 2,
+      stderr: /nothing was written[\s\S]*\n {2}mend: npm i -g mcp-proxy-daemon\n$/,
+    })
+    t.equal(refused.file, '{ "mcpServers": {} }')
+    const done = good.run('init', '--yes')
+    t.equal(done.status, 0, done.stderr)
+    t.match(done.file, '"/usr/lib/node_modules/mcp-proxy-daemon/bin/connect.cjs"')
+    const failed = inCache(t, 'echo "no network" >&2; exit 1').run('install', 'cursor', '--yes')
+    t.match(failed, { status: 2, stderr: /no network/, file: '{ "mcpServers": {} }' })
+    t.end()
+  },
+)

@@ -1,0 +1,85 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { runHere, setEnv } from '../../../support/proxy/start.js'
+
+const SECRET = 'planted-secret-1'
+const BEFORE = `{
+  // mine
+  "mcpServers": {
+    "github": { "command": "npx", "args": ["-y", "gh"], "env": { "GITHUB_TOKEN": "${SECRET}" } },
+  },
+}
+`
+
+const homeOf = (t: Test) => {
+  const home = t.testdir({ '.cursor': { 'mcp.json': BEFORE } })
+  setEnv(t, { HOME: home, USERPROFILE: home, APPDATA: join(home, '.config'), MCP_PROXY_CONFIG: '' })
+  const file = join(home, '.cursor', 'mcp.json')
+  return {
+    home,
+    file,
+    read: () => readFileSync(file, 'utf8'),
+    config: join(home, '.config', 'mcp-proxy', 'mcp.json'),
+  }
+}
+
+t.test('install shows what changes, moves servers behind the proxy, and can be undone', async t => {
+  const { file, read, config } = homeOf(t)
+  const refused = await runHere(t, 'install', 'cursor', '--take-over')
+  t.match(refused, {
+    code: 2,
+    err: /nothing was written: this needs --yes/,
+    out: /^ {2}- mcpServers\.github /m,
+  })
+  t.equal(read(), BEFORE)
+  t.notOk(existsSync(config))
+  const done = await runHere(t, 'install', 'cursor', '--take-over', '--yes')
+  t.match(done, { code: 0, err: /Cursor: restart Cursor/, out: /imported: github from Cursor/ })
+  const entry = read()
+  t.match(
+    entry,
+    /\/\/ mine\n {2}"mcpServers": \{\n {4}"mcp-proxy": \{ "command": ".*connect\.cjs", "--config", ".*mcp\.json"/,
+  )
+  t.notMatch(entry, 'github')
+  t.match(JSON.parse(readFileSync(config, 'utf8')).mcpServers.github.env, { GITHUB_TOKEN: '${GITHUB_TOKEN}' })
+  t.match(await runHere(t, 'install', 'cursor', '--yes'), { code: 0, err: 'nothing to do' })
+  t.match(await runHere(t, 'install', '--refresh', '--yes'), { code: 0, err: 'nothing to do' })
+  const undone = await runHere(t, 'install', 'cursor', '--undo', '--yes', '--json')
+  t.equal(undone.code, 0)
+  t.match(JSON.parse(undone.out), { version: 1, clients: [{ client: 'cursor', file }] })
+  t.equal(read(), BEFORE)
+  for (const { out, err } of [refused, done, undone]) t.notMatch(out + err, SECRET)
+})
+
+t.test('install prints an entry, and says what it cannot do', async t => {
+  const { home } = homeOf(t)
+  const printed = await runHere(
+    t,
+    'install',
+    'codex',
+    '--print',
+    '--via',
+    'http',
+    '--url',
+    'https://team.example/mcp',
+  )
+  t.match(printed, { code: 0, out: '[mcp_servers.mcp-proxy]\nurl = "https://team.example/mcp"\n' })
+  for (const [words, code, says] of [
+    [[], 2, /which client\?/],
+    [['curser'], 2, /did you mean cursor\?/],
+    [['cursor', '--take-over', '--scope', 'project'], 2, /--take-over is for files of the user/],
+    [['claude-desktop', '--via', 'http'], 2, /knows no addresses/],
+    [['opencode'], 4, /OpenCode must make its file first/],
+    [['kiro', 'cursor', '--file', 'x'], 2, /--file is for one client/],
+  ] as const) {
+    t.match(await runHere(t, 'install', ...words), { code, err: says })
+  }
+  const inline = join(home, 'config.toml')
+  writeFileSync(inline, 'mcp_servers = { db = { command = "x" } }\n')
+  t.match(await runHere(t, 'install', 'codex', '--file', inline, '--yes'), {
+    code: 4,
+    err: /config\.toml:1: only tables/,
+  })
+  t.equal(readFileSync(inline, 'utf8'), 'mcp_servers = { db = { command = "x" } }\n')
+})
