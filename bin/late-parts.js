@@ -14,7 +14,7 @@ const IMPORT = /import\('(\.[^']+)'\)/g
 const PARTS = Object.entries({
   asking: /^(shim\/ask|app\/(control\/seat|processes\/orphans))\b/,
   small:
-    /^(kernel|shim|config\/(read|schema)|app\/(control|environment|processes|state\/state-key|server-registry|local-client|shutdown|show-page))\b/,
+    /^(kernel|secrets|budget|shim|config\/(read|schema)|app\/(control|environment|processes|state\/state-key|server-registry|local-client|shutdown|show-page))\b/,
   config: /^(config|app\/reload)\b/,
   setup: /^setup\/(?!edit\/(jsonc|toml|yaml)|add\/bundle|import\/plan)/,
   doctor: /^(doctor|cli\/verbs\/doctor\/(?!probes))/,

@@ -7,7 +7,10 @@ import { build } from 'esbuild'
 /** The folder of the project. */
 export const root = fileURLToPath(new URL('..', import.meta.url))
 /** Rooms whose tests start no programs. */
-const PURE = 'kernel wire model rpc eras peers catalog mux config setup doctor auth shim app ui'.split(' ')
+const PURE = (
+  'kernel secrets machine metering problems wire model rpc eras peers catalog mux ' +
+  'config setup doctor auth shim app ui'
+).split(' ')
 /** What `npm test` runs. */
 const QUICK = ['architecture.ts', ...PURE]
 /** All tests but the official conformance suite. */

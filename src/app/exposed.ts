@@ -1,7 +1,7 @@
 import { textMember } from '../kernel/json/text.js'
-import { sanitizeLine } from '../kernel/mask.js'
 import type { Client } from '../model/links.js'
 import type { Router } from '../mux/router.js'
+import { sanitizeLine } from '../secrets/mask.js'
 
 const NAME_BYTES = 128
 /** Clients choose their names: so many are told apart. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { packageFile } from '../kernel/package-file.js'
+import { packageFile } from '../machine/package-file.js'
 
 /** Our `Implementation` on both sides. The name stays: clients build their own prefixes from it. */
 export const IDENTITY = {

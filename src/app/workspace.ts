@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { WORKSPACE_PLACE } from '../config/read/variables.js'
 import type { ServerTransport } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
-import { isLoopbackHost } from '../kernel/loopback.js'
+import { isLoopbackHost } from '../machine/loopback.js'
 
 /** Whether a server is started with the folder of its clients. */
 export const namesWorkspace = (transport: ServerTransport): boolean =>

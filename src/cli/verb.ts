@@ -1,6 +1,6 @@
 import type { ArgumentsCamelCase, InferredOptionTypes, Options, PositionalOptions } from 'yargs'
 import type { LogLevel } from '../config/types.js'
-import type { problem } from '../kernel/problems.js'
+import type { problem } from '../problems/problem.js'
 
 export type Flags = Readonly<Record<string, Options>>
 

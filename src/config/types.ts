@@ -1,5 +1,5 @@
 import type { Limits } from '../kernel/limits.js'
-import type { ProblemId } from '../kernel/problem-table.js'
+import type { ProblemId } from '../problems/table.js'
 
 /**
  * How a connection to a server is shared between clients: one per principal, one per principal and folder,

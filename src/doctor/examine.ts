@@ -1,5 +1,5 @@
-import type { ProblemId } from '../kernel/problem-table.js'
-import { PROBLEMS } from '../kernel/problem-table.js'
+import type { ProblemId } from '../problems/table.js'
+import { PROBLEMS } from '../problems/table.js'
 import { CHECKS, type Check } from './checks.js'
 import type { Facts } from './facts.js'
 import type { Finding } from './finding.js'

@@ -1,5 +1,5 @@
-import type { ProblemId } from '../kernel/problem-table.js'
-import { type Problem, type ProblemInstead, type ProblemValues, problem } from '../kernel/problems.js'
+import { type Problem, type ProblemInstead, type ProblemValues, problem } from '../problems/problem.js'
+import type { ProblemId } from '../problems/table.js'
 
 /** What `--fix` would do about a finding. */
 export type Fix =

@@ -24,7 +24,7 @@ const ID = new RegExp(`^[a-z0-9]{${RUN_LENGTH}}-[a-z0-9]{1,10}$`)
 /** Whether a text has the form of an error id, of whatever run. */
 export const isErrorId = (text: string): boolean => ID.test(text)
 
-// Like secrets (mask.ts), ids are one list for the whole process: whoever encodes an error takes the next.
+// Like the secrets to mask, ids are one list for the whole process: whoever encodes an error takes the next.
 const hearers = new Set<(told: ToldError) => void>()
 let last = 0
 

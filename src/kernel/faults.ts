@@ -1,4 +1,4 @@
-import { sanitizeLine } from './mask.js'
+import { sanitizeLine } from '../secrets/mask.js'
 
 /** Why something of ours could not be done; closed, so that every place that answers a peer handles each. */
 export type FaultCode =

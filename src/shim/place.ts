@@ -3,7 +3,7 @@ import { chmodSync, lstatSync, mkdirSync, readdirSync, readlinkSync, realpathSyn
 import { hostname, userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { Fault, systemCode } from '../kernel/faults.js'
-import { PIPE_FOLDER } from '../kernel/socket-path.js'
+import { PIPE_FOLDER } from '../machine/socket-path.js'
 
 /** Variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>

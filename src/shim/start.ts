@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
-import { inheritedEnv } from '../kernel/inherited-env.js'
+import { inheritedEnv } from '../machine/inherited-env.js'
 import type { StartLock } from './lock.js'
 import type { Environment, Place } from './place.js'
 

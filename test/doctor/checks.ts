@@ -10,7 +10,7 @@ import type {
   Probe,
   ProbedTool,
 } from '../../src/doctor/facts.js'
-import { PROBLEMS, type ProblemId } from '../../src/kernel/problem-table.js'
+import { PROBLEMS, type ProblemId } from '../../src/problems/table.js'
 import type { Entry } from '../../src/setup/import/normalise.js'
 
 /** A configuration as the file has it; `more` are settings. */

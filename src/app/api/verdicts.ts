@@ -1,7 +1,7 @@
-import type { ProblemId } from '../../kernel/problem-table.js'
 import type { ListName } from '../../model/listing.js'
 import type { KeptError } from '../../mux/calls/fault-log.js'
 import type { Server } from '../../peers/server.js'
+import type { ProblemId } from '../../problems/table.js'
 import { type ServerStatus, statusOfServer } from '../status.js'
 import type { Inside } from './inside.js'
 

@@ -1,6 +1,6 @@
+import { PerMinute } from '../../auth/per-minute.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import { PerMinute } from '../../kernel/per-minute.js'
 
 const MOST_AT_ONCE = 5
 const MOST_PER_MINUTE = 20

@@ -10,7 +10,7 @@ import type {
 import type { EmbeddedServer, MachineClient } from '../../config/types.js'
 import { Fault } from '../../kernel/faults.js'
 import { unguessableId } from '../../kernel/ids.js'
-import { tokenHash } from '../../kernel/personal-token.js'
+import { tokenHash } from '../../secrets/personal-token.js'
 import { adjustMetadata, ClientRefused } from './client-metadata.js'
 import { AUTH_METHODS } from './metadata.js'
 import { isSame } from './store.js'

@@ -1,5 +1,5 @@
 import { IncomingMessage } from 'node:http'
-import { tokenHash } from '../../kernel/personal-token.js'
+import { tokenHash } from '../../secrets/personal-token.js'
 import type { Store } from './store.js'
 
 const MOST_BYTES = 56 * 1024

@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../../kernel/loopback.js'
+import { isLoopbackHost } from '../../machine/loopback.js'
 import { CALLBACK_PATH } from '../auth-server/metadata.js'
 
 export const CLIENT_DOCUMENT_PATH = '/oauth/client.json'

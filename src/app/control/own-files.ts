@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
-import { packageFile } from '../../kernel/package-file.js'
+import { packageFile } from '../../machine/package-file.js'
 import { whenPartIsLost } from '../late-module.js'
 import { watchIdle } from './idle-end.js'
 

@@ -2,7 +2,7 @@ import type { Environment, Loaded, ProxyConfig, VariableSource } from '../../con
 import { systemClock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
-import { cutText, plainLine } from '../../kernel/plain-text.js'
+import { cutText, plainLine } from '../../secrets/plain-text.js'
 import { LoginShell } from './login-shell.js'
 
 /** Resolves the text of a configuration; as `parseConfig` with a text and a file. */

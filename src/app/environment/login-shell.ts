@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { userInfo } from 'node:os'
 import { stripVTControlCharacters } from 'node:util'
 import type { Environment } from '../../config/types.js'
-import { inheritedEnv } from '../../kernel/inherited-env.js'
+import { inheritedEnv } from '../../machine/inherited-env.js'
 
 /** How long a shell may take: some run half a desktop at each start. */
 const LIMIT_MS = 5000

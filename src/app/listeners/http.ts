@@ -8,7 +8,7 @@ import {
   type SseListener,
 } from '../../eras/index.js'
 import type { Caller, Principal, RenewCaller } from '../../kernel/caller.js'
-import type { RefusalReason } from '../../kernel/meter.js'
+import type { RefusalReason } from '../../metering/meter.js'
 import { ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
 import type { NodeHandler, RefusedRequest, UpgradeHandler } from '../../transport/http/gate.js'
 import { listenHttp } from '../../transport/http/server.js'

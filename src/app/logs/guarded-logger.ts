@@ -1,8 +1,8 @@
 import type { LogLevel } from '../../config/types.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { type Logger, silentLogger } from '../../kernel/logger.js'
-import { isSecretName, MASK, sanitizeLine, sanitizeText } from '../../kernel/mask.js'
-import type { Meter } from '../../kernel/meter.js'
+import type { Meter } from '../../metering/meter.js'
+import { isSecretName, MASK, sanitizeLine, sanitizeText } from '../../secrets/mask.js'
 
 /** A logger whose level can be changed, for itself and all its children. */
 export interface AdjustableLogger extends Logger {

@@ -1,6 +1,6 @@
 import { secretsOf } from '../../config/read/secrets.js'
 import type { ProxyConfig } from '../../config/types.js'
-import { addSecrets } from '../../kernel/mask.js'
+import { addSecrets } from '../../secrets/mask.js'
 
 /** How many configurations have their secrets masked: servers of earlier ones may still run. */
 const MASKED_CONFIGS = 8

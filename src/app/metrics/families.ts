@@ -1,4 +1,4 @@
-import type { CounterName, HistogramName } from '../../kernel/meter.js'
+import type { CounterName, HistogramName } from '../../metering/meter.js'
 
 /** What is read when somebody asks, instead of being counted. */
 export type GaugeName =

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { MetricsConfig } from '../../config/types.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
-import { isLoopbackHost } from '../../kernel/loopback.js'
+import { isLoopbackHost } from '../../machine/loopback.js'
 import { hostAllowed, resolveHosts } from '../../transport/http/guards.js'
 import type { MetricsPages } from './pages.js'
 

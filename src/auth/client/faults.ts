@@ -1,6 +1,6 @@
 import { Fault } from '../../kernel/faults.js'
-import { sanitizeLine } from '../../kernel/mask.js'
 import { loginReasonOf } from '../../model/login.js'
+import { sanitizeLine } from '../../secrets/mask.js'
 
 /** A server, and the command that signs in there; undefined for people who can run none. */
 export interface SignIn {

@@ -9,8 +9,8 @@ import {
   None,
 } from 'oauth4webapi'
 import { Fault } from '../../kernel/faults.js'
-import { addSecrets, sanitizeLine } from '../../kernel/mask.js'
 import { objectIn } from '../../kernel/object.js'
+import { addSecrets, sanitizeLine } from '../../secrets/mask.js'
 import { scopesIn } from './challenges.js'
 import { dpopKeys, type PrivateJwk } from './dpop.js'
 

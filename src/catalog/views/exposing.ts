@@ -6,7 +6,7 @@ import {
   type Shown,
   shownFor,
   shownInAnyCase,
-} from '../../kernel/expose-rules.js'
+} from '../../budget/expose-rules.js'
 import { matcherOf } from '../../kernel/globs.js'
 import { textMember } from '../../kernel/json/text.js'
 import type { Client } from '../../model/links.js'

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import { packageFile } from '../../kernel/package-file.js'
-import { socketUrlOf } from '../../kernel/socket-path.js'
+import { packageFile } from '../../machine/package-file.js'
+import { socketUrlOf } from '../../machine/socket-path.js'
 
 /** A transport of an address that we listen on. */
 export type Way = 'http' | 'sse' | 'ws' | 'unix'

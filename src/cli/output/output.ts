@@ -3,7 +3,7 @@ import { sep } from 'node:path'
 import { unblock } from '../../app/unblock.js'
 import { systemClock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
-import { plainText } from '../../kernel/plain-text.js'
+import { plainText } from '../../secrets/plain-text.js'
 
 /** Writes a line of data to stdout, for programs as well as for people. */
 export const print = (text: string | Uint8Array): void => {

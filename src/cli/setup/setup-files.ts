@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { packageFile } from '../../kernel/package-file.js'
+import { packageFile } from '../../machine/package-file.js'
 import type { Machine } from '../../setup/clients/machine.js'
 import type { Files } from '../../setup/files/revise.js'
 

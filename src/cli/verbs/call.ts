@@ -9,7 +9,7 @@ import {
   stringOf,
   textOf,
 } from '../../kernel/json/text.js'
-import { plainText } from '../../kernel/plain-text.js'
+import { plainText } from '../../secrets/plain-text.js'
 import { readConfiguration } from '../configuration.js'
 import { inProcess, type Session } from '../in-process.js'
 import { loginFault, loginOption, withLogins } from '../logins.js'

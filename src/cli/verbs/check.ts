@@ -10,8 +10,8 @@ import type {
   ServerTransport,
 } from '../../config/types.js'
 import type { Finding } from '../../doctor/finding.js'
-import { isLoopbackHost, isUnencrypted } from '../../kernel/loopback.js'
-import { addSecrets, mask } from '../../kernel/mask.js'
+import { isLoopbackHost, isUnencrypted } from '../../machine/loopback.js'
+import { addSecrets, mask } from '../../secrets/mask.js'
 import { configFile, loadFile } from '../configuration.js'
 import { count, print, say } from '../output/output.js'
 import { stdoutLook, tableText } from '../output/table.js'

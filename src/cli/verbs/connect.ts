@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { packageFile } from '../../kernel/package-file.js'
+import { packageFile } from '../../machine/package-file.js'
 import { configOption, defineVerb, textOption } from '../verb.js'
 
 /** For the help: bin/mcp-proxy.js runs the shim itself, which is a file of its own (src/shim/). */

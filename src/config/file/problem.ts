@@ -1,4 +1,4 @@
-import type { ProblemId } from '../../kernel/problem-table.js'
+import type { ProblemId } from '../../problems/table.js'
 import type { Problem } from '../types.js'
 import type { Item, Spot } from './tree.js'
 

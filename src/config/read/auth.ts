@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { isLoopbackHost } from '../../kernel/loopback.js'
-import { tokenHash } from '../../kernel/personal-token.js'
+import { isLoopbackHost } from '../../machine/loopback.js'
+import { tokenHash } from '../../secrets/personal-token.js'
 import { DEFAULTS } from '../defaults.js'
 import type { Words } from '../file/problem.js'
 import { valueOf } from '../file/syntax.js'

@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../../kernel/loopback.js'
+import { isLoopbackHost } from '../../machine/loopback.js'
 import { DEFAULTS } from '../defaults.js'
 import { type Item, members } from '../file/tree.js'
 import type { SettingsValues } from '../schema/validate.js'

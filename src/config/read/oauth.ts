@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { isLoopbackHost } from '../../kernel/loopback.js'
+import { isLoopbackHost } from '../../machine/loopback.js'
 import { DEFAULTS } from '../defaults.js'
 import type { Report, Words } from '../file/problem.js'
 import { type Item, itemAt, members } from '../file/tree.js'

@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from 'node:path'
 import { isObject } from '../../kernel/object.js'
-import { isNamedPipe, socketPathOf } from '../../kernel/socket-path.js'
+import { isNamedPipe, socketPathOf } from '../../machine/socket-path.js'
 import { DEFAULTS } from '../defaults.js'
 import { valueOf } from '../file/syntax.js'
 import { type Item, members } from '../file/tree.js'

@@ -1,5 +1,5 @@
+import { rulesOf } from '../../budget/expose-rules.js'
 import type { ClientConfig } from '../../config/types.js'
-import { rulesOf } from '../../kernel/expose-rules.js'
 import { matcherOf } from '../../kernel/globs.js'
 import { identityOf } from '../../setup/import/identity.js'
 import { normalise } from '../../setup/import/normalise.js'

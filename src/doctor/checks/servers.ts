@@ -1,4 +1,4 @@
-import { plainLine } from '../../kernel/plain-text.js'
+import { plainLine } from '../../secrets/plain-text.js'
 import type { ConfigFacts, DaemonFacts, Facts, Probe, ProgramFacts } from '../facts.js'
 import { type Finding, finding } from '../finding.js'
 

@@ -1,9 +1,9 @@
 import { hearErrors } from '../../kernel/error-ids.js'
 import type { Fault, FaultCode } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
-import { sanitizeLine } from '../../kernel/mask.js'
 import type { Call } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
+import { sanitizeLine } from '../../secrets/mask.js'
 import { factsOf } from './call-facts.js'
 
 /** How many errors are kept, and in how many characters. */

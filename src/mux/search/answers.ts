@@ -14,9 +14,9 @@ import {
   stringOf,
   textMember,
 } from '../../kernel/json/text.js'
-import { cutText, plainLine, plainText } from '../../kernel/plain-text.js'
 import { textBlock } from '../../model/content.js'
 import { type Answer, resulted } from '../../model/outcome.js'
+import { cutText, plainLine, plainText } from '../../secrets/plain-text.js'
 
 /** So many of the tools found come with their schema, if it is short. */
 const SCHEMAS = 3

@@ -1,5 +1,5 @@
-import { isLikeKey, isSecretName, replaceKeys } from '../../kernel/mask.js'
 import { isObject } from '../../kernel/object.js'
+import { isLikeKey, isSecretName, replaceKeys } from '../../secrets/mask.js'
 import type { Json } from '../edit/change.js'
 import { type Entry, variableName } from './normalise.js'
 

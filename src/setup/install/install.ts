@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { maskShapes } from '../../kernel/mask.js'
 import { isObject } from '../../kernel/object.js'
+import { maskShapes } from '../../secrets/mask.js'
 import type { Client } from '../clients/clients.js'
 import type { Change, Json } from '../edit/change.js'
 import { type OpenFile, openFile } from '../files/edit-file.js'

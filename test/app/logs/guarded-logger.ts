@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GuardedLogger, guardLogger } from '../../../src/app/logs/guarded-logger.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import { addSecrets } from '../../../src/kernel/mask.js'
+import { addSecrets } from '../../../src/secrets/mask.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { recordedLog } from '../../support/wire/channel-pair.js'
 

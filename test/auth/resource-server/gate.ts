@@ -5,7 +5,7 @@ import { ProtectedResource } from '../../../src/auth/resource-server/protected-r
 import { TokenChecks } from '../../../src/auth/resource-server/token-checks.js'
 import type { VerifiedToken } from '../../../src/auth/resource-server/tokens.js'
 import type { Caller } from '../../../src/kernel/caller.js'
-import { createPersonalToken, tokenHash } from '../../../src/kernel/personal-token.js'
+import { createPersonalToken, tokenHash } from '../../../src/secrets/personal-token.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { boundsOf } from '../../support/values.js'
 import { recordedLog } from '../../support/wire/channel-pair.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
+import type { Amount, ExposingOptions } from '../../../src/budget/expose-rules.js'
 import { Exposing } from '../../../src/catalog/views/exposing.js'
-import type { Amount, ExposingOptions } from '../../../src/kernel/expose-rules.js'
 import type { Router } from '../../../src/mux/router.js'
 import { FakeClient } from '../../support/client/fake-client.js'
 

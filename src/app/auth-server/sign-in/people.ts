@@ -1,7 +1,7 @@
 import { withImplied } from '../../../auth/resource-server/scopes.js'
 import type { AuthConfig } from '../../../config/types.js'
 import type { Principal } from '../../../kernel/caller.js'
-import { tokenHash } from '../../../kernel/personal-token.js'
+import { tokenHash } from '../../../secrets/personal-token.js'
 
 /** Who signed in, and what an identity provider says about them. */
 export interface Account {

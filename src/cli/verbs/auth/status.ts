@@ -1,5 +1,5 @@
 import type { LoginStatus } from '../../../app/credentials/login-status.js'
-import { sanitizeLine } from '../../../kernel/mask.js'
+import { sanitizeLine } from '../../../secrets/mask.js'
 import { readConfiguration } from '../../configuration.js'
 import { print } from '../../output/output.js'
 import { stdoutLook, tableText } from '../../output/table.js'

@@ -1,6 +1,6 @@
 import { suggest } from '../../../config/schema/suggest.js'
 import type { Counts, Examined, Gather } from '../../../doctor/examine.js'
-import { PROBLEMS } from '../../../kernel/problem-table.js'
+import { PROBLEMS } from '../../../problems/table.js'
 import { isInteractive } from '../../output/ask.js'
 import { print, say } from '../../output/output.js'
 import {
@@ -142,7 +142,7 @@ const report = async (args: Args, looked: Looked): Promise<number> => {
   const code = await codeOf(args, looked)
   const { gather, all } = looked
   if (args.json === true) {
-    const { maskJson } = await import('../../../kernel/mask.js')
+    const { maskJson } = await import('../../../secrets/mask.js')
     print(maskJson(JSON.stringify(documentOf(all, code === EXIT.ok), null, 2)))
     return code
   }

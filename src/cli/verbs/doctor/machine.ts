@@ -21,7 +21,7 @@ import type {
 } from '../../../doctor/facts.js'
 import { Fault, systemCode } from '../../../kernel/faults.js'
 import { isObject } from '../../../kernel/object.js'
-import { plainLine } from '../../../kernel/plain-text.js'
+import { plainLine } from '../../../secrets/plain-text.js'
 import { ask } from '../../../shim/ask.js'
 import { isAbandoned } from '../../../shim/lock.js'
 import { isDenied, isNobody, type Place, placeId, placeOf, thisMachine } from '../../../shim/place.js'

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { ServiceFacts } from '../../../doctor/facts.js'
-import { packageFile } from '../../../kernel/package-file.js'
+import { packageFile } from '../../../machine/package-file.js'
 import { CliError } from '../../verb.js'
 import { findService, isActive, lingers } from '../service/found.js'
 import { missingIn } from '../service/look.js'

@@ -6,8 +6,8 @@ import type { ServerConfig, StdioTransport } from '../../../config/types.js'
 import { literalSecrets } from '../../../doctor/checks/configuration.js'
 import type { FactSources } from '../../../doctor/examine.js'
 import type { ConfigFacts, ProgramFacts } from '../../../doctor/facts.js'
-import { inheritedEnv } from '../../../kernel/inherited-env.js'
-import { packageFile } from '../../../kernel/package-file.js'
+import { inheritedEnv } from '../../../machine/inherited-env.js'
+import { packageFile } from '../../../machine/package-file.js'
 import { configTarget } from '../../configuration.js'
 import { ownScripts, setupFiles, thisMachine } from '../../setup/setup-files.js'
 
@@ -91,7 +91,7 @@ const readConfig = async (file: string, isOffline: boolean): Promise<ConfigFacts
       import('../../../setup/own-file.js'),
       setupFiles(),
       import('../../configuration.js'),
-      import('../../../kernel/mask.js'),
+      import('../../../secrets/mask.js'),
       import('../../../config/read/secrets.js'),
     ])
   if (!('text' in (await readConfigText(file)))) return undefined

@@ -197,7 +197,7 @@ const checked = async (
     await Promise.all([
       import('../../../config/parse.js'),
       import('../../in-process.js'),
-      import('../../../kernel/mask.js'),
+      import('../../../secrets/mask.js'),
       import('../../../config/read/secrets.js'),
       import('../../../kernel/json/text.js'),
     ])
@@ -235,7 +235,7 @@ const NEW_MENDS: Readonly<Partial<Record<string, string>>> = {
 const notStarted = async (status: ServerStatus, { servers }: ProxyConfig): Promise<CliError> => {
   const [{ troubleOf }, { mask }] = await Promise.all([
     import('../../setup/first-start.js'),
-    import('../../../kernel/mask.js'),
+    import('../../../secrets/mask.js'),
   ])
   const { id, message, why, mend } = troubleOf(status, servers[0])
   const what = mask(`${id}: ${message}${why === undefined ? '' : `: ${oneLine(why)}`}`)

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import { packageFile } from '../../../kernel/package-file.js'
-import { problem } from '../../../kernel/problems.js'
+import { packageFile } from '../../../machine/package-file.js'
+import { problem } from '../../../problems/problem.js'
 import type { Client } from '../../../setup/clients/clients.js'
 import type { Plan, Planned } from '../../../setup/import/plan.js'
 import type { Source } from '../../../setup/import/sources.js'
@@ -230,7 +230,7 @@ const sayCaps = async (
 ): Promise<void> => {
   const tools = started.reduce((sum, each) => sum + (each.tools ?? 0), 0)
   if (tools === 0) return
-  const { rulesOf } = await import('../../../kernel/expose-rules.js')
+  const { rulesOf } = await import('../../../budget/expose-rules.js')
   const rulesFor = rulesOf((await readUsable(config)).config)
   for (const { place } of work) {
     const { id, label: client } = place.client

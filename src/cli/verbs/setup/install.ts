@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { packageFile } from '../../../kernel/package-file.js'
+import { packageFile } from '../../../machine/package-file.js'
 import { CLIENTS, type Client } from '../../../setup/clients/clients.js'
 import type { PlannedInstall } from '../../../setup/install/install.js'
 import type { Terms } from '../../../setup/install/journal.js'

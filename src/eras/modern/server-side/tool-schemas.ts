@@ -1,7 +1,7 @@
 import { editMember, mayHold } from '../../../kernel/json/edit.js'
 import { type JsonText, mapElements, memberOf, ownText, textMember } from '../../../kernel/json/text.js'
 import type { Logger } from '../../../kernel/logger.js'
-import { cutText } from '../../../kernel/plain-text.js'
+import { cutText } from '../../../secrets/plain-text.js'
 import { paramHeadersOf } from '../param-headers.js'
 
 /** Bounds on what is remembered of one server; beyond, the oldest is forgotten. */

@@ -1,4 +1,4 @@
-import type { Clock } from './async/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
 
 const MINUTE_MS = 60_000
 /** More addresses than this within a minute are an attack that no count for each of them would stop. */

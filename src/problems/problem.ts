@@ -1,4 +1,4 @@
-import { PROBLEMS, type ProblemId, type ProblemLevel, type ProblemRow } from './problem-table.js'
+import { PROBLEMS, type ProblemId, type ProblemLevel, type ProblemRow } from './table.js'
 
 /** A problem as it was found somewhere. Holds no secrets. */
 export interface Problem {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { PROBLEMS, type ProblemRow } from '../../src/kernel/problem-table.js'
-import { problem } from '../../src/kernel/problems.js'
+import { problem } from '../../src/problems/problem.js'
+import { PROBLEMS, type ProblemRow } from '../../src/problems/table.js'
 
 t.test('docs/doctor.md explains every problem, and no other', async t => {
   const page = readFileSync(new URL('../../docs/doctor.md', import.meta.url), 'utf8')

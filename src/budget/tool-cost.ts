@@ -1,4 +1,4 @@
-import { type JsonText, memberOf } from './json/text.js'
+import { type JsonText, memberOf } from '../kernel/json/text.js'
 
 /** How many tools a client can do with, by what it calls itself. */
 export interface ToolCap {

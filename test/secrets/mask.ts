@@ -8,7 +8,7 @@ import {
   maskAddress,
   maskShapes,
   sanitizeLine,
-} from '../../src/kernel/mask.js'
+} from '../../src/secrets/mask.js'
 
 /** Signs such as keys are made of. */
 const signs = (count: number): string => 'aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYz'.repeat(9).slice(0, count)

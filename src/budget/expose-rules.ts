@@ -1,4 +1,4 @@
-import { matcherOf } from './globs.js'
+import { matcherOf } from '../kernel/globs.js'
 import { toolCapOf } from './tool-cost.js'
 
 /** What is said of how tools are shown; what is absent is left to what says less. */

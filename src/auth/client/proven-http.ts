@@ -1,0 +1,136 @@
+import { Fault } from '../../kernel/faults.js'
+import type {
+  HttpClient,
+  HttpHeaders,
+  OutboundExchange,
+  OutboundRequest,
+  ReplyListener,
+} from '../../wire/http.js'
+import type { HttpCredential } from '../../wire/http-credential.js'
+
+type Headers = Readonly<Record<string, string>>
+
+/** An HTTP client whose requests prove who we are, and are sent once more if a better proof was found. */
+export const withCredential = (http: HttpClient, credential: HttpCredential): HttpClient => ({
+  send(request, listener) {
+    const exchange = new ProvenExchange(http, credential, request, listener)
+    exchange.start()
+    return exchange
+  },
+  close: () => http.close(),
+})
+
+/**
+ * One request and its reply.
+ *
+ *   proving ─headers▶ sent ─head▶ receiving;  sent ─refused▶ proving, once;  abort or discard ▶ over
+ */
+class ProvenExchange implements OutboundExchange, ReplyListener {
+  readonly #http: HttpClient
+  readonly #credential: HttpCredential
+  readonly #request: OutboundRequest
+  readonly #listener: ReplyListener
+  /** Undefined while no request is under way. */
+  #outbound: OutboundExchange | undefined
+  #sent: Headers | undefined
+  #isRepeated = false
+  #isPaused = false
+  #isOver = false
+
+  constructor(
+    http: HttpClient,
+    credential: HttpCredential,
+    request: OutboundRequest,
+    listener: ReplyListener,
+  ) {
+    this.#http = http
+    this.#credential = credential
+    this.#request = request
+    this.#listener = listener
+  }
+
+  start(): void {
+    try {
+      const headers = this.#credential.authorize(this.#request)
+      if (headers instanceof Promise) {
+        headers.then(
+          got => this.#send(got),
+          (thrown: unknown) => this.#fail(thrown),
+        )
+      } else this.#send(headers)
+    } catch (thrown) {
+      // Nothing may be told before `send` has returned.
+      queueMicrotask(() => this.#fail(thrown))
+    }
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#outbound?.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#outbound?.resume()
+  }
+
+  discard(): void {
+    this.#isOver = true
+    this.#outbound?.discard()
+  }
+
+  abort(): void {
+    this.#isOver = true
+    this.#outbound?.abort()
+  }
+
+  // ── what the client tells ──
+
+  head(status: number, headers: HttpHeaders): void {
+    const again = status === 401 || status === 403 ? this.#refused(status, headers) : undefined
+    if (again === undefined) {
+      this.#listener.head(status, headers)
+      return
+    }
+    this.#outbound?.discard()
+    this.#outbound = undefined
+    this.#isRepeated = true
+    again.then(
+      () => {
+        if (!this.#isOver) this.start()
+      },
+      (thrown: unknown) => this.#fail(thrown),
+    )
+  }
+
+  data(chunk: Buffer): void {
+    this.#listener.data(chunk)
+  }
+
+  ended(fault: Fault | undefined): void {
+    this.#listener.ended(fault)
+  }
+
+  #refused(status: number, headers: HttpHeaders): Promise<void> | undefined {
+    const isRepeated = this.#isRepeated
+    return this.#credential.refused({ status, headers, sent: this.#sent, isRepeated })
+  }
+
+  #send(headers: Headers | undefined): void {
+    if (this.#isOver) return
+    this.#sent = headers
+    this.#outbound = this.#http.send(headers === undefined ? this.#request : this.#proven(headers), this)
+    if (this.#isPaused) this.#outbound.pause()
+  }
+
+  /** Spreading two objects takes eight times as long, at each request. */
+  #proven(headers: Headers): OutboundRequest {
+    return { ...this.#request, headers: Object.assign({}, this.#request.headers, headers) }
+  }
+
+  #fail(thrown: unknown): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#listener.ended(Fault.from(thrown))
+  }
+}
