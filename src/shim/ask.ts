@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { Fault } from '../kernel/faults.js'
 import { CONNECT_PATH, encodeHello, HELLO_HEADER, type Hello, LINES_PROTOCOL } from './hello.js'
+import { checkSocket } from './place.js'
 
 /** What comes first, before the body or the lines. */
 const HEAD_BYTES = 8 * 1024
@@ -33,7 +34,8 @@ export interface Opened extends Head {
 /**
  * Sends a request to the private socket of a proxy, and resolves with the whole answer. Rejects with what the
  * system says where nobody is there, or with a Fault: `timeout` without an answer in time, `disconnected` if
- * the other side closed the connection before, `unavailable` for an answer that is none.
+ * the other side closed the connection before, `unavailable` for an answer that is none and for a socket of
+ * somebody else.
  */
 export const ask = async (options: AskOptions, target: string, body?: string): Promise<Reply> => {
   const opened = await open(options, `${body === undefined ? 'GET' : 'POST'} ${target}`, {
@@ -77,6 +79,7 @@ const open = (
   { body = '', ...headers }: Readonly<Record<string, string | undefined>>,
 ): Promise<Opened> =>
   new Promise((resolve, reject) => {
+    checkSocket(socket)
     const stream = connect({ path: socket, allowHalfOpen: true })
     const fail = (thrown: unknown): void => {
       clearTimeout(timer)

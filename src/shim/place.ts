@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, readdirSync, readlinkSync, realpathSync, type Stats } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { Fault, systemCode } from '../kernel/faults.js'
@@ -113,16 +113,27 @@ const OTHERS = 0o077
 const prepareFolder = (folder: string): void => {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (process.platform === 'win32') return
-  const { uid, mode, isLink } = factsOf(folder)
-  if (isLink || uid !== process.getuid?.()) {
-    throw new Fault('unavailable', `${folder} is ${isLink ? 'a link' : 'not a folder of this user'}`)
-  }
+  const mode = checkOwn(folder)?.mode ?? 0
   if (mode & OTHERS) chmodSync(folder, 0o700)
 }
 
-const factsOf = (folder: string) => {
-  const found = lstatSync(folder)
-  return { uid: found.uid, mode: found.mode, isLink: !found.isDirectory() }
+/**
+ * Throws a Fault `unavailable` for a socket that somebody else may have made. On Windows the token of a place
+ * proves whose it is.
+ */
+export const checkSocket = (socket: string): void => {
+  if (process.platform === 'win32') return
+  checkOwn(dirname(socket))
+  checkOwn(socket)
+}
+
+/** What is at a path, which must be no link and belong to this user; undefined if nothing is. */
+const checkOwn = (path: string): Stats | undefined => {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found?.isSymbolicLink()) throw new Fault('unavailable', `${path} is a link`)
+  if (found !== undefined && found.uid !== process.getuid?.())
+    throw new Fault('unavailable', `${path} does not belong to this user`)
+  return found
 }
 
 /** Nobody is there: what is left of a socket belongs to a proxy that is gone. */

@@ -1,10 +1,19 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { placeId, preparePlace, thisPlace } from '../../src/shim/place.js'
 import { ShimClient } from '../support/client/shim-client.js'
-import { isRunning, skipWithout, until } from '../support/processes.js'
+import { isRunning, skipWithout, socketFile, until } from '../support/processes.js'
 import {
   asked,
   configured,
@@ -111,12 +120,19 @@ t.test('with a full disk a client is served in its own process', async t => {
 
 t.test('a run folder that is a link is not trusted', { skip: skipWithout.links }, async t => {
   const file = configFile(t, waiting())
-  mkdirSync(join(t.testdirName, 'other'))
-  const link = join(t.testdirName, 'run')
-  symlinkSync('other', link)
-  const client = new ShimClient(t, file, { env: { MCP_PROXY_RUN_DIR: link }, args: ['--no-fallback'] })
-  t.equal(await client.running.exited, 4)
-  t.match(client.running.err, /^mcp-proxy: D046: .* is a link/)
+  // In a short path, where the socket is too.
+  const [run, link] = [dirname(socketFile(t)), socketFile(t)]
+  symlinkSync(run, link)
+  const refused = async (): Promise<void> => {
+    const client = new ShimClient(t, file, { env: { MCP_PROXY_RUN_DIR: link }, args: ['--no-fallback'] })
+    t.equal(await client.running.exited, 4)
+    t.match(client.running.err, /^mcp-proxy: D046: .* is a link/)
+  }
+  await refused()
+  await startBin(t, ['serve', '--config', file, '--port', '0'], { env: { MCP_PROXY_RUN_DIR: run } }).line(
+    /listen/,
+  )
+  await refused()
 })
 
 t.test('the command line of connect has the codes of all others', async t => {
@@ -281,6 +297,12 @@ t.test('the private socket is closed to other users', { skip: canBeOthers }, asy
   const other = as(65_534)
   t.match([other.status, String(other.stdout)], [1, /EACCES/])
   for (const folder of folders) chmodSync(folder, 0o700)
+  // Who listens there may be whoever the file belongs to.
+  chownSync(socket, 65_534, 65_534)
+  const client = new ShimClient(t, file, { args: ['--no-fallback'] })
+  t.equal(await client.running.exited, 4)
+  t.match(client.running.err, /^mcp-proxy: D046: .* does not belong to this user/)
+  chownSync(socket, 0, 0)
   t.match(await runHere(t, 'daemon', 'stop', '--config', file), { code: 0 })
 })
 

@@ -128,7 +128,7 @@ const createControlServer = (maxConnections: number): Server => {
     maxHeaderSize: 8 * 1024,
     headersTimeout: 3000,
     requestTimeout: 10_000,
-    connectionsCheckingInterval: 1000,
+    connectionsCheckingInterval: 250,
   })
   server.maxConnections = maxConnections
   server.on('clientError', (_error, socket) => socket.destroy())
