@@ -119,7 +119,7 @@ export class Cluster {
       onFenced: () => this.#sessions.release(),
       isLostForAll: others => this.#isLostForAll(others),
     })
-    const ids = new SessionIds(ring)
+    const ids = new SessionIds(ring, log)
     this.#members = members
     this.#sessions = new Directory({
       ...{ store: this.#store, members, ids, ring, clock, log },

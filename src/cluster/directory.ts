@@ -126,8 +126,8 @@ export class Directory implements SessionDirectory {
 
   /** Whether a session is known to be over. */
   isOver(sid: string): boolean {
-    const untilMs = this.#over.get(sid)
-    return untilMs !== undefined && untilMs > this.#options.clock.nowMs()
+    const untilMs = this.#over.get(sid) ?? 0
+    return untilMs > this.#options.clock.nowMs() || this.#unremoved.has(sid)
   }
 
   #flushIn(ms: number): void {

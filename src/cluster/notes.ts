@@ -57,7 +57,8 @@ export class Notes {
 
   /** Takes what a beat says of them. */
   heard({ news, generation }: Beat): void {
-    if (generation !== this.#generation) {
+    // After an hour without anybody else they are counted anew.
+    if (generation !== this.#generation || news < this.#seen.version) {
       this.#generation = generation
       this.#seen = { version: 0 }
       for (const listener of this.#listeners.values()) listener.lost()

@@ -39,7 +39,7 @@ const WORDS: Readonly<Record<UnavailableReason, string>> = {
 
 type Verdict =
   | Exclude<Whereabouts, { is: 'unsure' }>
-  /** Nobody has it, and it should not be here: that one may take it over. */
+  /** It should not be here, and nobody has it as far as is known: that one may take it over. */
   | { readonly is: 'heir'; readonly owner: string }
   | { readonly is: 'late'; readonly reason: UnavailableReason }
 
@@ -298,8 +298,9 @@ export class ClusterRelay implements Relay {
     if (found.is !== 'at' || found.owner !== owner || why === undefined || why === 'refused') return found
     // Its lease is as good as over.
     if (why === 'unsure') return undefined
-    // It says itself that it has no such session; as it ends it may have given it up a moment ago.
-    return there?.state === 'draining' ? undefined : { is: 'over' }
+    // It says that it has no such session: as it ends it may have given it up a moment ago, and else it knows
+    // whether that is over, or has taken it over and not heard of that.
+    return there?.state === 'draining' ? undefined : { is: 'heir', owner }
   }
 
   /** Who knows more while this replica alone has lost the engine, and what was here may be elsewhere. */

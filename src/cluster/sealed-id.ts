@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Principal } from '../kernel/caller.js'
+import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { KeyRing } from './key-ring.js'
 
 const VERSION = 1
@@ -14,6 +15,8 @@ const TAG_BYTES = 6
 
 /** Ids that were opened lately: every request brings one. */
 const KNOWN_MAX = 100_000
+/** A birth that is later than this by our clock is told. */
+const AHEAD_MS = 60_000
 
 /** What a session id says to whoever has the key. */
 export interface SessionName {
@@ -52,10 +55,13 @@ export const principalTag = (principal: Principal): string =>
  */
 export class SessionIds {
   readonly #ring: KeyRing
+  readonly #log: Logger
   #known = new Map<string, SessionName | undefined>()
+  #isSkewLogged = false
 
-  constructor(ring: KeyRing) {
+  constructor(ring: KeyRing, log: Logger = silentLogger) {
     this.#ring = ring
+    this.#log = log
   }
 
   make({ owner, generation, nowMs, principal, facts }: BirthFacts): string {
@@ -80,7 +86,19 @@ export class SessionIds {
     if (this.#known.size >= KNOWN_MAX) this.#known = new Map()
     const name = decode(plain)
     this.#known.set(id, name)
+    this.#checkBirth(name)
     return name
+  }
+
+  /** What clocks say decides nothing here; but states and tokens have a time. */
+  #checkBirth({ owner, bornMs }: SessionName): void {
+    const aheadMs = bornMs - Date.now()
+    if (aheadMs <= AHEAD_MS || this.#isSkewLogged) return
+    this.#isSkewLogged = true
+    this.#log.warn(
+      { replica: owner, aheadMs },
+      'the clock of a replica is ahead of the one here: have NTP set both',
+    )
   }
 }
 

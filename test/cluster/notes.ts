@@ -8,6 +8,8 @@ import { SharedMemory } from '../support/shared-memory.js'
 
 const [first = '', second = ''] = [1, 2].map(() => randomBytes(32).toString('base64'))
 
+const FACTS = { address: '', version: '1', keys: [], state: 'ready', sinceMs: 1 } as const
+
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 const start = () => {
@@ -22,9 +24,8 @@ const start = () => {
     })
     const heard: string[] = []
     notes.on('word', { heard: value => heard.push(value.toString()), lost: () => heard.push('lost') })
-    const facts = { address: id, version: '1', keys: [], state: 'ready', sinceMs: 1 } as const
     const beat = async (): Promise<void> => {
-      notes.heard(await store.beat(id, facts, 6000))
+      notes.heard(await store.beat(id, { ...FACTS, address: id }, 6000))
       await settled()
     }
     return { notes, store, heard, beat }
@@ -59,6 +60,18 @@ t.test('what one replica notes is heard by all, also by those with another first
   await a.notes.write('word', 'greeting', { value: Buffer.from('again') })
   await stranger.beat()
   t.same(stranger.heard, ['lost'], 'with other keys there is nothing to be read')
+})
+
+t.test('what is noted is heard though notes are counted anew', async t => {
+  const { join } = start()
+  const [a, b] = [join('a'), join('b')]
+  await b.beat()
+  for (const word of ['one', 'two']) await a.notes.write('word', word, { value: Buffer.from(word) })
+  await b.beat()
+  b.store.news = () => Promise.resolve({ version: 0, names: [] })
+  b.heard.splice(0)
+  b.notes.heard({ ...(await b.store.beat('b', FACTS, 6000)), news: 1 })
+  t.same(b.heard, ['lost'], 'it says what it knows, and reads all')
 })
 
 t.test('who begins to listen while notes are read hears what was read before', async t => {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { KeyRing } from '../../src/cluster/key-ring.js'
 import { SessionIds } from '../../src/cluster/sealed-id.js'
+import { Fault } from '../../src/kernel/faults.js'
 import { LEASE_MS, type Replica, ReplicaRoom } from '../support/replica-room.js'
 
 const adoptedBy = ({ cluster }: Replica): number => cluster.status().adoptions.record
@@ -329,4 +330,35 @@ t.test('that an owner renewed its lease just before it died does not make it ali
   const answer = b.ask(session, 1)
   await room.pass(LEASE_MS + 500)
   t.match([answer.status, answer.body], [200, RESULT])
+})
+
+t.test('a session is not over because a replica that took it over did not hear of that in time', async t => {
+  const room = new ReplicaRoom()
+  const a = await room.start()
+  let isLate = true
+  const b = await room.start({
+    wrap: store => ({
+      ...store,
+      isUp: true,
+      async claim(...asked) {
+        const claim = await store.claim(...asked)
+        if (isLate) throw new Fault('unavailable', 'too late')
+        return claim
+      },
+    }),
+  })
+  const c = await room.start()
+  await room.pass(LEASE_MS / 3)
+  const session = await a.begin()
+  await room.kill(a)
+  const first = b.ask(session, 1)
+  await room.pass(9000)
+  t.equal(first.status, 503)
+  isLate = false
+  const elsewhere = c.ask(session, 2)
+  await room.pass(500)
+  t.match([elsewhere.status, elsewhere.body], [200, RESULT])
+  const again = b.ask(session, 3)
+  await room.pass(0)
+  t.match([again.status, again.body], [200, RESULT])
 })

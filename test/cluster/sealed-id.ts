@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { KeyRing } from '../../src/cluster/key-ring.js'
 import { newGeneration, principalTag, SessionIds } from '../../src/cluster/sealed-id.js'
+import { silentLogger } from '../../src/kernel/logger.js'
 
 const KEYS = [randomBytes(32).toString('base64')]
 const birth = {
@@ -32,6 +33,17 @@ t.test('the name in the engine is the same for every replica, and another for ev
     ids.map(id => one.open(id)?.sid),
   )
   t.not(sids[0], sids[1])
+})
+
+t.test('an id from the future is good, and that clocks differ is said once', async t => {
+  const said: unknown[] = []
+  const log = { ...silentLogger, warn: (facts: object, words: string) => said.push([facts, words]) }
+  const ids = new SessionIds(new KeyRing(KEYS), log)
+  const from = (nowMs: number) => ids.open(ids.make({ ...birth, nowMs }))
+  for (const aheadMs of [-300_000, 30_000]) t.ok(from(Date.now() + aheadMs))
+  t.same(said, [])
+  for (let n = 0; n < 2; n += 1) t.ok(from(Date.now() + 300_000))
+  t.match(said, [[{ replica: birth.owner, aheadMs: Number }, /^the clock of a replica is ahead/]])
 })
 
 t.test('anything but an id of ours is none', async t => {

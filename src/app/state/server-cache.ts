@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { CachedServer, ServerCache } from '../../catalog/lists/profile-cache.js'
+import { anywhere } from '../../config/digest.js'
 import type { ProxyConfig, ServerConfig, ServerTransport } from '../../config/types.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Principal } from '../../kernel/caller.js'
@@ -33,6 +34,8 @@ export interface ServerCacheContext {
 
 interface Entry {
   print: string
+  /** The same for processes with other files. */
+  readonly shared: string
   written: string | undefined
   isTouched: boolean
 }
@@ -91,9 +94,9 @@ export class ServerCacheFiles implements ServerCache {
     this.#tell = tell
   }
 
-  /** What tells a server from others, in whichever process; undefined once it has left. */
+  /** What tells a server from others, whichever process has it; undefined once it has left. */
   printOf(server: ServerOptions): string | undefined {
-    return this.#entry(server)?.print
+    return this.#entry(server)?.shared
   }
 
   async close(): Promise<void> {
@@ -107,6 +110,7 @@ export class ServerCacheFiles implements ServerCache {
     if (config === undefined) return found
     const entry: Entry = {
       print: fingerprint(config, server.owned?.owner),
+      shared: fingerprint(anywhere(config), server.owned?.owner),
       written: undefined,
       isTouched: false,
     }
@@ -127,7 +131,7 @@ export class ServerCacheFiles implements ServerCache {
       )
       return
     }
-    this.#tell?.(server, due.entry.print, bytes)
+    this.#tell?.(server, due.entry.shared, bytes)
     this.#writing = this.#writing.then(() => this.#put(due.entry, bytes))
   }
 

@@ -8,7 +8,7 @@ import type { Beat, ClusterStore, Member, MemberFacts, StoredSession } from './s
 export const createEngineStore = (engine: Engine, prefix: string): ClusterStore => {
   const name = (rest: string): string => `${prefix}:{m}:${rest}`
   const [until, facts, generation] = [name('until'), name('facts'), name('gen')]
-  const newest = name('newest')
+  const [newest, notes] = [name('newest'), name('notes')]
   const session = (sid: string): string => name(`s:${sid}`)
   // One that is full, or no primary any more, answers, but is of no use.
   let isRefusing = false
@@ -20,7 +20,7 @@ export const createEngineStore = (engine: Engine, prefix: string): ClusterStore 
       const replaced = said.sinceMs === Number.POSITIVE_INFINITY ? said.address : ''
       const args = [id, JSON.stringify(said), String(leaseMs), newGeneration(), replaced]
       try {
-        const beat = beatOf(await engine.run(BEAT, [until, facts, generation, newest], args))
+        const beat = beatOf(await engine.run(BEAT, [until, facts, generation, newest, notes], args))
         isRefusing = false
         return beat
       } catch (thrown) {

@@ -27,14 +27,14 @@ for i = 1, #all, 2 do
 end
 return said`
 
-/** How long the list of members is kept without anybody. */
-const MEMBERS_TTL = 3600_000
+/** How long what is listed of members and notes is kept without anybody. */
+const LISTS_TTL = 3600_000
 
 /**
- * Keys: ends of leases, facts, generation, number of the last note. Arguments: instance, facts, lease in ms,
- * a generation if there is none, and the address of an instance that starts: whoever had it before is dead.
- * Returns whether the lease was over, the time, the generation, that number, then instance, end and facts of
- * each.
+ * Keys: ends of leases, facts, generation, number of the last note, names of all notes. Arguments: instance,
+ * facts, lease in ms, a generation if there is none, and the address of an instance that starts: whoever had
+ * it before is dead. Returns whether the lease was over, the time, the generation, that number, then
+ * instance, end and facts of each.
  */
 export const BEAT = script(
   'beat',
@@ -55,8 +55,7 @@ if ARGV[5] ~= '' then
 end
 redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1])
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
-redis.call('PEXPIRE', KEYS[1], ${MEMBERS_TTL})
-redis.call('PEXPIRE', KEYS[2], ${MEMBERS_TTL})
+for _, i in ipairs({ 1, 2, 4, 5 }) do redis.call('PEXPIRE', KEYS[i], ${LISTS_TTL}) end
 redis.call('SET', KEYS[3], ARGV[4], 'NX')
 local over = 1
 if before and tonumber(before) > now then over = 0 end
@@ -148,6 +147,7 @@ if ARGV[3] == '0' then redis.call('SET', KEYS[1], ARGV[2])
 else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
 redis.call('ZADD', KEYS[2], n, ARGV[1])
 redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -${NOTES_MAX + 1})
+for i = 2, 3 do redis.call('PEXPIRE', KEYS[i], ${LISTS_TTL}) end
 return 1`,
 )
 

@@ -21,20 +21,21 @@ const namesOf = (known: CachedServer | undefined): string[] | undefined =>
   known?.get('all')?.lists.tools?.map(item => (JSON.parse(item.toString()) as { name: string }).name)
 
 /** The memory of a proxy; several may share one folder. */
-const create = (t: Test, stateDir = t.testdir({ 'server.mjs': '' })) => {
-  const { config } = parseConfig(
-    JSON.stringify({ mcpServers: { a: { command: 'node', args: ['server.mjs'], cwd: stateDir } } }),
-    '/etc/proxy/mcp.json',
-    {},
-  )
-  const [server] = config?.servers ?? []
+const create = (
+  t: Test,
+  stateDir = t.testdir({ 'server.mjs': '' }),
+  { cwd = stateDir, file = '/etc/proxy/mcp.json' }: { cwd?: string | null; file?: string } = {},
+) => {
+  const server = { command: 'node', args: ['server.mjs'], ...(cwd !== null && { cwd }) }
+  const { config } = parseConfig(JSON.stringify({ mcpServers: { a: server } }), file, {})
+  const [configured] = config?.servers ?? []
   const options = new FakeServer('a', {}).options
   const clock = new FakeClock()
   const warnings: string[] = []
   const log = { ...silentLogger, warn: (_facts: object, words: string) => warnings.push(words) }
   const files = new ServerCacheFiles({
     stateDir,
-    configOf: one => (one === options ? server : undefined),
+    configOf: one => (one === options ? configured : undefined),
     clock,
     log,
   })
@@ -193,4 +194,14 @@ t.test('another version of a program is another server, whatever lies in a folde
   t.not(longer, first)
   utimesSync(file, at, new Date(1_700_000_001_000))
   t.not(print(entry), longer)
+})
+
+t.test('processes with a file each know that they mean the same server', async t => {
+  const printOf = (file: string, cwd: string | null): string | undefined => {
+    const { files, options } = create(t, undefined, { cwd, file })
+    return files.printOf(options)
+  }
+  const print = printOf('/etc/one/mcp.json', null)
+  t.equal(printOf('/etc/two/mcp.json', null), print)
+  t.not(printOf('/etc/one/mcp.json', '/srv'), print)
 })
