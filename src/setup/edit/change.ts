@@ -114,9 +114,10 @@ const changed = (root: unknown, { at, name, value, isList = false }: Change): un
 }
 
 const inMap = (map: unknown, name: string, value: unknown): unknown => {
-  if (map !== undefined && !isObject(map))
-    throw new EditError(`"${name}" belongs into a map, and here is none`)
-  const others = Object.entries(map ?? {}).filter(([key]) => key !== name || value !== undefined)
+  // Where something else stands, the splices say so with the line.
+  const others = Object.entries(isObject(map) ? map : {}).filter(
+    ([key]) => key !== name || value !== undefined,
+  )
   const isNew = value !== undefined && !others.some(([key]) => key === name)
   const entries = others.map(([key, old]): [string, unknown] => [key, key === name ? value : old])
   // Not by assignment: `__proto__` is a name like any other.

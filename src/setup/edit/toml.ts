@@ -26,7 +26,9 @@ interface Block {
   readonly path: readonly string[]
   readonly start: number
   readonly header: number
+  /** Where the line after its last value begins; what follows up to `next` is comments. */
   readonly end: number
+  readonly next: number
 }
 
 const TOKEN =
@@ -58,18 +60,32 @@ const blocksIn = (text: string): readonly Block[] => {
   const headers = headersIn(text)
   const comments = commentLines(text)
   const starts = headers.map(header => aboveComments(text, lineStart(text, header), comments))
-  return headers.map((header, index) => ({
-    path: pathOf(text.slice(header, lineEnd(text, header))),
-    start: starts[index] ?? header,
-    header: lineStart(text, header),
-    end: starts[index + 1] ?? text.length,
-  }))
+  return headers.map((header, index) => {
+    const next = starts[index + 1] ?? text.length
+    return {
+      path: pathOf(text.slice(header, lineEnd(text, header))),
+      start: starts[index] ?? header,
+      header: lineStart(text, header),
+      end: endBefore(text, next, comments),
+      next,
+    }
+  })
 }
 
-const aboveComments = (text: string, start: number, comments: ReadonlySet<number>): number => {
-  if (start === 0) return 0
-  const above = lineStart(text, start - 1)
-  return comments.has(above) ? aboveComments(text, above, comments) : start
+/** Where the last line before an offset ends that is neither blank nor a comment. */
+const endBefore = (text: string, offset: number, comments: ReadonlySet<number>): number => {
+  let end = offset
+  for (;;) {
+    const line = lineStart(text, end - 1)
+    if (!comments.has(line) && text.slice(line, end).trim() !== '') return end
+    end = line
+  }
+}
+
+const aboveComments = (text: string, offset: number, comments: ReadonlySet<number>): number => {
+  let start = offset
+  while (start > 0 && comments.has(lineStart(text, start - 1))) start = lineStart(text, start - 1)
+  return start
 }
 
 const pathOf = (header: string): readonly string[] => {
@@ -98,21 +114,29 @@ const splicesIn = (text: string, { at, name, value }: Change): readonly Splice[]
       line,
     )
   }
-  if (value === undefined) return own.map(({ start, end }) => ({ start, end, text: '' }))
+  if (value === undefined) return own.map(block => gone(text, block))
   const lineBreak = lineBreakOf(text)
   const table = `${tableOf(path, value).join(lineBreak)}${lineBreak}`
   const [first, ...others] = own
   if (first !== undefined) {
-    const gone = others.map(({ start, end }) => ({ start, end, text: '' }))
-    return [{ start: first.header, end: bodyEnd(text, first), text: table }, ...gone]
+    return [{ start: first.header, end: first.end, text: table }, ...others.map(block => gone(text, block))]
   }
   const neighbour = blocks.findLast(block => isWithin(block.path, at))
-  const isTight = neighbour !== undefined && !/\n[ \t]*\r?\n$/.test(text.slice(0, neighbour.start))
-  const start = neighbour === undefined ? text.length : bodyEnd(text, neighbour)
-  const before = text.slice(0, start)
-  const open = before === '' || before.endsWith('\n') ? '' : lineBreak
-  const gap = isTight || before.trim() === '' ? '' : lineBreak
-  return [{ start, end: start, text: open + gap + table }]
+  return [neighbour === undefined ? atEnd(text, table) : below(text, neighbour, table)]
+}
+
+const atEnd = (text: string, table: string): Splice => {
+  const end = text.length
+  const open = text === '' || text.endsWith('\n') ? '' : lineBreakOf(text)
+  return { start: end, end, text: open + (text.trim() === '' ? '' : lineBreakOf(text)) + table }
+}
+
+/** Behind a blank line, unless the neighbour has none above: a comment right above would be ours. */
+const below = (text: string, neighbour: Block, table: string): Splice => {
+  const start = bodyEnd(text, neighbour)
+  const isTight = start === neighbour.end && !/\n[ \t]*\r?\n$/.test(text.slice(0, neighbour.start))
+  const open = text[start - 1] === '\n' ? '' : lineBreakOf(text)
+  return { start, end: start, text: open + (isTight ? '' : lineBreakOf(text)) + table }
 }
 
 /** The line on which a key of this name is given a value, rather than a table. */
@@ -122,9 +146,15 @@ const inlineLine = (text: string, name = ''): number | undefined => {
   return found === null ? undefined : lineNumber(text, found.index)
 }
 
-/** The end of the last line of a table that is not empty. */
-const bodyEnd = (text: string, { header, end }: Block): number =>
-  nextLine(text, header + text.slice(header, end).trimEnd().length)
+/** The end of the last line of a table that is not empty, comments included. */
+const bodyEnd = (text: string, { header, next }: Block): number =>
+  nextLine(text, header + text.slice(header, next).trimEnd().length)
+
+/** Takes a table with its comments, but not those below it: they may be about something else. */
+const gone = (text: string, { start, end, next }: Block): Splice => {
+  const isBlank = text.slice(end, next).trim() === ''
+  return { start, end: isBlank ? next : end, text: '' }
+}
 
 const BARE = /^[A-Za-z0-9_-]+$/
 

@@ -16,17 +16,27 @@ import { indented, lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from 
 
 /** YAML of one document, whose collections on the way to a change are written in block style. */
 export const parseYaml: Parse = text => {
-  const document = parseDocument(text, { prettyErrors: false, logLevel: 'error' })
+  // Its own search for repeated keys compares each key with each other one.
+  const document = parseDocument(text, { prettyErrors: false, logLevel: 'error', uniqueKeys: false })
   const [error] = document.errors
   // Its message may quote the file.
   if (error !== undefined)
     throw new EditError(WORDS[error.code] ?? 'this is not YAML', lineNumber(text, error.pos[0]))
+  visit(document, { Map: (_, map) => checkKeys(text, map as YAMLMap<Node>) })
   return { value: document.toJS() as unknown, splices: change => splicesIn(text, document.contents, change) }
 }
 
-const WORDS: Readonly<Partial<Record<string, string>>> = {
-  DUPLICATE_KEY: 'a key stands here a second time',
-  MULTIPLE_DOCS: 'a second document begins here',
+const WORDS: Readonly<Partial<Record<string, string>>> = { MULTIPLE_DOCS: 'a second document begins here' }
+
+const checkKeys = (text: string, { items }: YAMLMap<Node>): void => {
+  const seen = new Set<unknown>()
+  for (const { key } of items) {
+    const name = isScalar(key) ? key.value : key
+    if (seen.has(name)) {
+      throw new EditError('a key stands here a second time', lineNumber(text, key.range?.[0] ?? 0))
+    }
+    seen.add(name)
+  }
 }
 
 type Collection = YAMLMap<Node, Node | null> | YAMLSeq<Node>
@@ -144,7 +154,7 @@ const opened = (text: string, { node, pair }: Place, lines: string): readonly Sp
   const lineBreak = lineBreakOf(text)
   const [start = 0, end = 0] = node?.range ?? []
   const before = text.slice(0, start).trimEnd().length
-  const mark = isCollection(node) ? [{ start: before, end, text: '' }] : []
+  const mark = start < end ? [{ start: before, end, text: '' }] : []
   if (pair === undefined) {
     const open = text === '' || text.endsWith('\n') ? '' : lineBreak
     const own = open + indented(lines, '', lineBreak) + lineBreak

@@ -10,7 +10,7 @@ import { normalise } from '../import/normalise.js'
 import { redacted } from '../import/secrets.js'
 import type { AddEntry } from './claude.js'
 import { KEY } from './entry.js'
-import type { Install, Journals, Removed, Scope, Terms } from './journal.js'
+import type { Install, Journals, Owned, Removed, Scope, Terms } from './journal.js'
 
 /** Where an entry goes. */
 export interface Place {
@@ -138,14 +138,14 @@ export const planInstall = async (
   const members = membersOf(opened.value, client.at)
   const current = members.get(KEY)
   const installs = await journals.inFile(path)
-  const previous = installs.find(each => each.client === client.id && each.scope === scope)?.install
-  const [shared] = installs.filter(each => each.install !== previous)
+  const { base, hasOwn } = foundOf(installs, place, { state: opened.state, members })
+  const isKnown = isOurs(current, own)
   // Another client that reads this file has put an entry there, which serves both.
-  const isShared = previous === undefined && shared !== undefined && isOurs(current, own)
+  const isShared = base !== undefined && !hasOwn && isKnown
   const isThere = isShared || isDeepStrictEqual(current, wish.entry)
   const taken = wish.takes.filter(name => name !== KEY && members.has(name))
-  const isForeign = current !== undefined && previous === undefined && !isOurs(current, own)
-  const foreign = isThere || !isForeign ? [] : [KEY]
+  const isForeign = current !== undefined && !isKnown && !hasOwn
+  const foreign = isForeign && !isThere ? [KEY] : []
   const removed = [...foreign, ...taken].map(name => ({ name, value: members.get(name) ?? null }))
   const change = { at: client.at, isList: client.isList === true }
   const changes: readonly Change[] = [
@@ -157,16 +157,36 @@ export const planInstall = async (
     const isByProgram = client.id === 'claude-code' && scope === 'user' && current === undefined
     if (isByProgram && installs.length === 0 && (await addByProgram(context, { place, opened }, writing)))
       return
-    if (changes.length > 0) await write(context, { place, opened, previous }, writing)
-    else if (isShared) await journals.write(client.id, scope, path, { ...shared.install, ...wish.terms })
+    if (changes.length > 0) await write(context, { place, opened, installs, base }, writing)
+    else if (isShared) await journals.write(client.id, scope, path, { ...base, ...wish.terms })
   }
   return planned(context, { place, path, changes, members }, carryOut)
+}
+
+interface Found {
+  readonly state: FileState
+  readonly members: ReadonlyMap<string, Json>
+}
+
+/** What a file has of our installs, and whether this client's own is among them. */
+const foundOf = (installs: readonly Owned[], { client, scope }: Place, { state, members }: Found) => {
+  const own = installs.find(each => each.client === client.id && each.scope === scope)
+  const last = (own ?? installs[0])?.install
+  // Somebody has put the file back, or it was never written.
+  const isUndone =
+    last === undefined ||
+    hashOf(state.bytes) === last.before ||
+    (!members.has(KEY) && last.removed.every(({ name }) => members.has(name)))
+  return isUndone ? { base: undefined, hasOwn: false } : { base: last, hasOwn: own !== undefined }
 }
 
 interface Opened {
   readonly place: Place
   readonly opened: OpenFile
-  readonly previous: Install | undefined
+  /** Of this client, and of others that share the file. */
+  readonly installs: readonly Owned[]
+  /** What the file has of them; undefined if it has nothing. */
+  readonly base: Install | undefined
 }
 
 interface Writing {
@@ -181,7 +201,7 @@ interface Writing {
  */
 const addByProgram = async (
   { files, journals, claude }: InstallContext,
-  { place: { client, scope }, opened: { state } }: Omit<Opened, 'previous'>,
+  { place: { client, scope }, opened: { state } }: Pick<Opened, 'place' | 'opened'>,
   { changes, removed, terms }: Writing,
 ): Promise<boolean> => {
   const ours = changes.find(({ name }) => name === KEY)?.value
@@ -213,38 +233,43 @@ const addByProgram = async (
   return true
 }
 
-/** Writes the journal right before the file: whatever is killed in between, the change can be undone. */
+/**
+ * Writes the journals right before the file: whatever is killed in between, the change can be undone. Clients
+ * that share a file share what they say of it.
+ */
 const write = async (
   { files, journals }: InstallContext,
-  { place: { client, scope }, opened: { state, edited }, previous }: Opened,
+  { place, opened: { state, edited }, installs, base }: Opened,
   { changes, removed, terms }: Writing,
 ): Promise<void> => {
   const { path } = state
+  const isOwn = ({ client, scope }: Owned): boolean => client === place.client.id && scope === place.scope
+  const others = installs.filter(each => !isOwn(each))
+  const put = async ({ client, scope }: Pick<Owned, 'client' | 'scope'>, install: Install | undefined) =>
+    await journals.write(client, scope, path, install)
+  const own = { client: place.client.id, scope: place.scope }
   const before = hashOf(state.bytes)
   const bytes = edited(changes)
-  const after = hashOf(bytes)
-  const others = (await journals.inFile(path)).filter(each => each.install.after === before)
+  const isUntouched = base?.after === before
   const record = async (copy: string | undefined): Promise<void> => {
-    const kept = previous?.after === before ? previous.backup : undefined
-    await journals.write(client.id, scope, path, {
-      ...terms,
+    const facts = {
       path,
-      before: previous?.before ?? before,
-      after,
-      backup: previous === undefined ? copy : kept,
+      before: base?.before ?? before,
+      after: hashOf(bytes),
+      backup: isUntouched ? base.backup : base === undefined ? copy : undefined,
       key: KEY,
-      removed: [...(previous?.removed ?? []), ...removed],
-    })
+      removed: [...(base?.removed ?? []), ...removed],
+    }
+    for (const other of others) await put(other, { ...other.install, ...facts })
+    await put(own, { ...terms, ...facts })
   }
   try {
-    await replaceFile(files, state, bytes, record)
+    // A copy of what we have written ourselves would only push out that of what was there before.
+    await replaceFile(isUntouched ? { ...files, backups: undefined } : files, state, bytes, record)
   } catch (thrown) {
-    await journals.write(client.id, scope, path, previous).catch(() => undefined)
+    const old = [{ ...own, install: installs.find(isOwn)?.install }, ...others]
+    for (const each of old) await put(each, each.install).catch(() => undefined)
     throw thrown
-  }
-  for (const other of others) {
-    if (other.client === client.id && other.scope === scope) continue
-    await journals.write(other.client, other.scope, path, { ...other.install, after })
   }
 }
 

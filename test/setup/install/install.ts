@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -146,9 +146,46 @@ t.test('two clients that share a file share our entry, which goes with the last 
   t.equal(one.read(), before)
 })
 
+t.test('what two clients take from a file that they share comes back with the last of them', async t => {
+  const before = '{\n  "mcpServers": {\n    "db": { "command": "x" }, // of db\n    "b": {}\n  }\n}\n'
+  for (const isFirstFirst of [true, false]) {
+    for (const more of ['', '// later\n']) {
+      const home = t.testdir()
+      const one = fileOf(t, clientOf('kiro'), before, home)
+      const other = fileOf(t, clientOf('lmstudio'), undefined, home)
+      rmSync(other.file, { force: true })
+      symlinkSync(one.file, other.file)
+      await one.install()
+      await other.install({ takesOver: true })
+      writeFileSync(one.file, one.read() + more)
+      const order = isFirstFirst ? [one, other] : [other, one]
+      await order[0]?.undo()
+      t.match(one.read(), 'mcp-proxy')
+      await order[1]?.undo()
+      if (more === '') t.equal(one.read(), before)
+      t.notMatch(one.read(), 'mcp-proxy')
+      t.match(one.read(), /"db": \{\s*"command": "x"/)
+    }
+  }
+})
+
+t.test('a file that somebody has put back is a new one', async t => {
+  const before = '{ "mcpServers": { "a": { "command": "x" }, "b": { "command": "y" } } }'
+  for (const more of ['', ' // later']) {
+    const { file, install, undo, read } = fileOf(t, clientOf('kiro'), before)
+    await install({ takesOver: true })
+    writeFileSync(file, before + more)
+    await install({ takesOver: true })
+    await undo()
+    t.equal(read(), before + more)
+  }
+})
+
 t.test('an entry that changes is undone to what was there before the first one', async t => {
   const { install, undo, read } = fileOf(t, clientOf('gemini'), '{}')
   await install()
+  // More often than copies are kept.
+  for (let count = 0; count < 25; count += 1) await install({ terms: { ...STDIO, view: `v${count}` } })
   await install({ terms: { ...STDIO, via: 'http', view: 'web' } })
   t.same(JSON.parse(read()), {
     mcpServers: { 'mcp-proxy': { type: 'http', url: 'http://127.0.0.1:8808/mcp/web' } },

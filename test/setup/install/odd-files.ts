@@ -140,6 +140,22 @@ t.test('a file of five megabytes is edited in place', async t => {
   t.ok(read() === before, 'byte for byte')
 })
 
+t.test('many servers and long comments are no obstacle', async t => {
+  const comments = '# a line\n'.repeat(20_000)
+  const tables = Array.from({ length: 2_000 }, (_, at) => `[mcp_servers.db${at}]\ncommand = "x"\n`)
+  const entries = Array.from({ length: 2_000 }, (_, at) => `  db${at}:\n    command: x\n`)
+  for (const [id, before] of [
+    ['codex', `${comments}${tables.join('')}${comments}`],
+    ['librechat', `${comments}mcpServers:\n${entries.join('')}${comments}`],
+  ] as const) {
+    const { install, undo, read } = clientWith(t, clientOf(id), before)
+    await install()
+    t.equal(read().length - before.length < 500, true, id)
+    await undo()
+    t.ok(read() === before, `${id}: byte for byte`)
+  }
+})
+
 t.test('what cannot be edited is refused with its place, and stays', async t => {
   for (const [id, text, says] of [
     [
@@ -155,7 +171,7 @@ t.test('what cannot be edited is refused with its place, and stays', async t => 
     ['codex', '[mcp_servers.a]\ncommand = "x"\n[mcp_servers.a]\n', /config\.toml:3: this is not TOML/],
     ['goose', 'extensions: { db: { cmd: x } }\n', /config\.yaml:1: a map or list in braces/],
     ['goose', 'extensions:\n  a:\n    cmd: x\n  a:\n    cmd: y\n', /config\.yaml:4: a key stands here/],
-    ['continue', 'mcpServers: 7\n', /config\.yaml: "mcp-proxy" belongs into a map/],
+    ['continue', 'mcpServers: 7\n', /config\.yaml:1: a map or a list was expected/],
   ] as const) {
     const { install, read } = clientWith(t, clientOf(id), text)
     await t.rejects(install(), { name: 'SetupError', message: says }, text)
