@@ -95,21 +95,24 @@ const GREETED = new RegExp(`\\b(${SCHEMES})(${VALUE})`, 'g')
 /** Numbers that count something, and values that say that there is none. */
 const NO_SECRET = /^(?:\d{1,5}|true|false|null|undefined|none|\*+)$/i
 
-const masked = (all: string, name: string, scheme: string, value: string): string => {
-  // In prose, `token: expected` and `--token to` say nothing; `token=expected` and `"token": "expected"` do.
-  const isProse = scheme === '' && /[\w-](?::\s*|\s)$/.test(name) && isPlain(value)
-  return NO_SECRET.test(value) || isProse ? all : name + scheme + MASK
-}
+/** Replaces values that are named like secrets. */
+export const replaceNamed = (text: string, replace: (name: string, value: string) => string): string =>
+  text.replace(NAMED, (all, name: string, scheme: string, value: string) => {
+    // `token: expected` and `--token to` are prose; `token=expected` and `"token": "expected"` are not.
+    const isProse = scheme === '' && /[\w-](?::\s*|\s)$/.test(name) && isPlain(value)
+    return NO_SECRET.test(value) || isProse ? all : name + scheme + replace(name, value)
+  })
 
 /** Masks what looks like a key or is named like one, and passwords and queries in addresses. */
-export const maskShapes = (text: string): string =>
-  text
+export const maskShapes = (text: string): string => {
+  const bare = text
     .replace(PRIVATE_KEY, MASK)
     .replace(ADDRESS, maskAddress)
     .replace(NAMED_COOKIES, `$1${MASK}`)
-    .replace(NAMED, masked)
+  return replaceNamed(bare, () => MASK)
     .replace(GREETED, (all, scheme: string, value: string) => (isPlain(value) ? all : scheme + MASK))
     .replace(KEY, MASK)
+}
 
 /** Replaces private keys, and what looks like an issued key. */
 export const replaceKeys = (text: string, replace: (key: string) => string): string =>

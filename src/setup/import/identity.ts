@@ -48,11 +48,13 @@ const withoutFlags = (words: readonly string[]): readonly string[] => {
   return at === -1 ? [] : words.slice(at)
 }
 
-/** What two entries of one server may differ in: its variables and headers. */
+/** What two entries of one server may differ in: its variables and headers, which are texts in the end. */
 export const settingsOf = (entry: Entry): string => {
   const sorted = (value: unknown): unknown =>
     isObject(value) ? Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)) : []
-  return JSON.stringify([sorted(entry['env']), sorted(entry['headers'])])
+  const asText = (_name: string, value: unknown): unknown =>
+    typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
+  return JSON.stringify([sorted(entry['env']), sorted(entry['headers'])], asText)
 }
 
 /** How entries of this proxy are recognised: by absolute paths of its programs, and its addresses. */

@@ -1,5 +1,5 @@
 import { isObject } from '../../kernel/object.js'
-import { isLikeKey, isSecretName, replaceKeys } from '../../secrets/mask.js'
+import { isLikeKey, isSecretName, replaceKeys, replaceNamed } from '../../secrets/mask.js'
 import type { Json } from '../edit/change.js'
 import { type Entry, variableName } from './normalise.js'
 
@@ -59,29 +59,38 @@ const inValue = (name: string, text: string, take: Take): string => {
   return value === '' ? text : scheme + take(variableName(name), value)
 }
 
-/** Secrets that show by themselves: keys, and parts of addresses. */
+/** Secrets that show by themselves. */
 const inText = (name: string, text: string, take: Take): string =>
-  text
-    .split(VARIABLE)
-    .map((part, index) => (index % 2 === 1 ? part : inLiteral(name, part, take)))
-    .join('')
+  inLiterals(text, part => inAddress(part, take) ?? inWords(name, part, take))
 
-const inLiteral = (name: string, text: string, take: Take): string => {
-  const address = ADDRESS.exec(text)
-  if (address !== null) return inAddress(address, take)
+/** Keys, and what is named like a secret within a text. */
+const inWords = (name: string, text: string, take: Take): string => {
   const keep = (key: string): string => take(variableName(name), key)
-  const named = text.replace(MEMBER, (all, open: string, member: string, value: string) =>
-    isNamed(member) ? open + inValue(member, value, take) : all,
-  )
-  if (named !== text) return named
-  const own = text.replace(KEY, keep)
-  return own === text ? replaceKeys(text, keep) : own
+  return [
+    (part: string) => inJson(part, take),
+    (part: string) => replaceKeys(part, keep),
+    (part: string) => replaceNamed(part, (words, value) => take(variableName(words), value)),
+    (part: string) => part.replace(KEY, keep),
+  ].reduce(inLiterals, text)
 }
 
-const inAddress = (
-  [, scheme = '', login, host = '', path = '', query, hash = '']: RegExpExecArray,
-  take: Take,
-): string => {
+/** Leaves out what is a variable, or has become one. */
+const inLiterals = (text: string, replace: (part: string) => string): string =>
+  text
+    .split(VARIABLE)
+    .map((part, index) => (index % 2 === 1 ? part : replace(part)))
+    .join('')
+
+const inJson = (text: string, take: Take): string =>
+  text.replace(MEMBER, (all, open: string, member: string, value: string) =>
+    isNamed(member) ? open + inValue(member, value, take) : all,
+  )
+
+/** Undefined for a text that is no address. */
+const inAddress = (text: string, take: Take): string | undefined => {
+  const parts = ADDRESS.exec(text)
+  if (parts === null) return undefined
+  const [, scheme = '', login, host = '', path = '', query, hash = ''] = parts
   const segments = path.split('/').map(part => (isLikeKey(part) ? take('KEY', part) : inKeys(part, take)))
   const own = login === undefined ? '' : `${inLogin(login, take)}@`
   return (

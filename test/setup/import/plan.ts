@@ -65,6 +65,7 @@ t.test('servers of several clients become one of each, and a second run finds no
         web: { url: 'https://EXAMPLE.com/mcp/' },
         us: { command: 'node', args: ['/us/bin/connect.cjs'] },
         alsoUs: { url: 'http://127.0.0.1:8808/mcp' },
+        number: { command: 'x', env: { OTHER_TOKEN: 9876543210, COUNT: 1 } },
       },
     },
     '.config/Code/User/mcp.json':
@@ -83,6 +84,7 @@ t.test('servers of several clients become one of each, and a second run finds no
     'web of Cursor: new web',
     'us of Cursor: own',
     'alsoUs of Cursor: own',
+    'number of Cursor: new number',
     'web of VS Code: renamed web-vscode',
     'web2 of Codex: same web',
   ])
@@ -91,7 +93,10 @@ t.test('servers of several clients become one of each, and a second run finds no
     'github-cursor': { env: { TOKEN: '${GITHUB_CURSOR_TOKEN}' } },
   })
   t.notMatch(read('mcp.json'), /planted/)
-  t.equal(read('secrets.env'), "GITHUB_TOKEN='planted-1'\nGITHUB_CURSOR_TOKEN='planted-2'\n")
+  t.equal(
+    read('secrets.env'),
+    "GITHUB_TOKEN='planted-1'\nGITHUB_CURSOR_TOKEN='planted-2'\nOTHER_TOKEN='9876543210'\n",
+  )
   t.equal(statSync(join(home, 'proxy', 'secrets.env')).mode & 0o777, 0o600)
   const before = read('mcp.json')
   const again = await run(home, await clientsIn(home))
