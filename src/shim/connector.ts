@@ -73,8 +73,8 @@ export class Connector {
   /** Held from before the last look, or the request to an older daemon to make room. */
   #lock: StartLock | undefined
   #exitCode: number | null | undefined
-  /** Whether the daemon that served us last is started again by others. */
-  #comesBack = false
+  /** Of the daemon that answered last. */
+  #kept: string | undefined
 
   constructor(options: ConnectorOptions) {
     this.#options = options
@@ -133,7 +133,7 @@ export class Connector {
         opened.stream.destroy()
         throw new NoDaemon('D046', 'what answers in place of the daemon is not mcp-proxy')
       }
-      this.#comesBack = isService(welcome)
+      this.#kept = welcome.kept
       return { is: 'open', connection: { stream: opened.stream, welcome } }
     } catch (thrown) {
       return this.#explain(thrown)
@@ -161,7 +161,8 @@ export class Connector {
    * Throws a NoDaemon.
    */
   #start(waitedMs: number): void {
-    if (this.#comesBack && waitedMs < SERVICE_MS) return
+    const kept = this.#kept
+    if (isService({ kept }) && waitedMs < SERVICE_MS) return
     const { place, program } = this.#options
     try {
       preparePlace(place)
@@ -172,7 +173,9 @@ export class Connector {
         return
       }
       this.#lock = undefined
-      void startDaemon(place, lock, program).then(code => {
+      // What a person has said of the one before holds for its successor.
+      const more = kept === 'keep' ? ['--keep'] : program.more
+      void startDaemon(place, lock, { ...program, more }).then(code => {
         lock.release()
         this.#exitCode = code
       })

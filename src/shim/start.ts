@@ -17,7 +17,7 @@ export interface DaemonProgram {
   readonly home: string
   readonly env: Environment
   /** Further words of its command line. */
-  readonly more?: readonly string[]
+  readonly more?: readonly string[] | undefined
   /** Is told of the process, which otherwise is left to itself. */
   readonly onStart?: (child: ChildProcess) => void
 }

@@ -160,14 +160,16 @@ t.test('the command line of connect has the codes of all others', async t => {
 t.test('clients of a daemon that is killed go on, and each call ends once', async t => {
   const file = configured(t, waiting(), { daemon: { idle: 'off' } })
   const { socket } = placeFor(file)
+  const beganMs = performance.now()
   const clients = Array.from({ length: Math.min(20, CROWD) }, () => new ShimClient(t, file))
   await Promise.all(clients.map(client => client.initialize()))
   await Promise.all(clients.map(client => client.call('w__wait', {})))
+  // Where the machine has much else to do, it had as much at the start of them all.
+  const soonMs = Math.max(3000, 2 * (performance.now() - beganMs))
   for (let round = 0; round < ROUNDS; round++) {
-    const open = clients.map(client => {
-      const hung = client.ask('tools/call', { name: 'w__wait', arguments: { ms: 60_000 } })
-      return { client, hung, listed: client.ask('tools/list') }
-    })
+    const hung = clients.map(client =>
+      client.ask('tools/call', { name: 'w__wait', arguments: { ms: 60_000 } }),
+    )
     await until(
       async () => ((await asked(socket, '/v1/status'))?.body.calls ?? 0) >= clients.length,
       'all calls',
@@ -176,12 +178,14 @@ t.test('clients of a daemon that is killed go on, and each call ends once', asyn
     process.kill(pid ?? 0, 'SIGKILL')
     const killedMs = performance.now()
     await Promise.all(
-      open.map(async ({ client, hung, listed }) => {
-        t.match(await client.answer(hung), { error: { code: -32603, data: { reason: 'proxy_restarted' } } })
-        t.ok((client.atMs.get(hung) ?? 0) - killedMs < 1000, 'at once')
-        t.match(await client.answer(listed), { result: { tools: [{ name: 'w__wait' }] } })
+      clients.map(async (client, at) => {
+        const [call = 0, list] = [hung[at], client.ask('tools/list')]
+        t.match(await client.answer(list), { result: { tools: [{ name: 'w__wait' }] } })
+        t.match(await client.answer(call), { error: { code: -32603, data: { reason: 'proxy_restarted' } } })
+        const [endedMs = 0, listedMs = 0] = [client.atMs.get(call), client.atMs.get(list)]
+        t.ok(endedMs < listedMs, 'at once, and not only when there is another daemon')
         t.match(await client.call('w__wait', { note: 'again' }), { note: 'again' })
-        t.ok(performance.now() - killedMs < 3000 * (1 + CROWD / 10), 'and the next call is soon answered')
+        t.ok(performance.now() - killedMs < soonMs, 'and the next call is soon answered')
       }),
     )
     t.not(await pidAt(socket), pid, 'by another daemon')
@@ -346,8 +350,16 @@ t.test('a daemon that nobody needs ends, and one that is to be kept does not', a
   t.equal(await client.leave(), 0)
   await until(() => !isRunning(pid), 'its end')
   await runHere(t, 'daemon', 'start', '--keep', '--config', file)
-  const { body } = (await asked(socket, '/v1/status')) ?? {}
-  t.equal(body.kept, 'keep')
+  const kept = async () => (await asked(socket, '/v1/status'))?.body.kept
+  t.equal(await kept(), 'keep')
+  const other = new ShimClient(t, file)
+  await other.initialize()
+  process.kill((await pidAt(socket)) ?? 0, 'SIGKILL')
+  await other.answer(other.ask('tools/list'))
+  t.equal(await kept(), 'keep', 'nor does the next, whoever starts it')
+  await other.leave()
+  await runHere(t, 'daemon', 'restart', '--config', file)
+  t.equal(await kept(), 'keep')
 })
 
 t.test('serve takes the place of a daemon, whose clients it serves', async t => {

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { ShimClient } from '../support/client/shim-client.js'
 import { endWith, OWN_GROUP, skipWithout, until } from '../support/processes.js'
 import { asked, configured, installed, pidAt, placeFor } from '../support/proxy/shared-daemon.js'
+import { runHere } from '../support/proxy/start.js'
 
 const MANAGER = fileURLToPath(new URL('../fixtures/service-manager.mjs', import.meta.url))
 
@@ -66,4 +67,10 @@ t.test('clients of a service that is killed wait for it to come back', async t =
   t.equal((await asked(socket, '/v1/status'))?.body.kept, 'systemd')
   t.equal(ends(), 'ended with SIGKILL\n')
   t.equal(client.running.err, '')
+  await client.leave()
+  const before = await pidAt(socket)
+  const { out } = await runHere(t, 'daemon', 'restart', '--config', file)
+  t.equal(out, `mcp-proxy runs, pid ${await pidAt(socket)}\n`)
+  t.not(await pidAt(socket), before)
+  t.equal(ends(), 'ended with SIGKILL\nended with 75\n', 'it is the manager who starts it again')
 })

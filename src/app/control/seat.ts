@@ -29,6 +29,8 @@ export interface SeatOptions {
 interface Occupant {
   readonly pid: number
   readonly version: string
+  /** As `Welcome.kept`. */
+  readonly kept: string | undefined
 }
 
 /**
@@ -95,8 +97,9 @@ export const occupantOf = async (place: Place): Promise<Occupant | undefined> =>
 const occupantNow = async (place: Place): Promise<Occupant> => {
   const { status, body } = await ask(asking(place), '/v1/status')
   const found: unknown = status === 200 ? JSON.parse(body) : undefined
-  if (isObject(found) && typeof found['pid'] === 'number' && typeof found['version'] === 'string')
-    return { pid: found['pid'], version: found['version'] }
+  const { pid, version, kept }: Record<string, unknown> = isObject(found) ? found : {}
+  if (typeof pid === 'number' && typeof version === 'string')
+    return { pid, version, kept: typeof kept === 'string' ? kept : undefined }
   throw new Fault('unavailable', `what answers at ${place.socket} is not mcp-proxy`)
 }
 

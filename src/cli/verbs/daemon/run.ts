@@ -2,9 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { asking, occupantOf } from '../../../app/control/seat.js'
 import { isObject } from '../../../kernel/object.js'
 import { ask } from '../../../shim/ask.js'
+import { isService } from '../../../shim/hello.js'
 import { isNobody } from '../../../shim/place.js'
 import { count, print, say } from '../../output/output.js'
-import { configOption, defineVerb, EXIT, jsonOption } from '../../verb.js'
+import { CliError, configOption, defineVerb, EXIT, jsonOption } from '../../verb.js'
 import { type DaemonPlace, daemonPlace, startedDaemon, wedged } from './place.js'
 
 const keepOption = { type: 'boolean', describe: 'Stay without clients' } as const
@@ -44,7 +45,7 @@ export const stop = defineVerb({
 
 export const restart = defineVerb({
   usage: 'restart',
-  describe: 'End the daemon and start it again; its clients notice nothing',
+  describe: 'End the daemon and start it again, as it was kept; its clients notice nothing',
   flags: { config: configOption, keep: keepOption, json: jsonOption },
   examples: [
     ['mcp-proxy daemon restart', 'With the settings that need a restart, and the version installed'],
@@ -52,9 +53,7 @@ export const restart = defineVerb({
     ['mcp-proxy daemon restart --config mcp.json', 'That of another configuration'],
   ],
   async run({ config, keep = false, json = false }) {
-    const where = daemonPlace(config)
-    await stopped(where)
-    tellStart(await startedDaemon(where, keep), json)
+    tellStart(await restarted(daemonPlace(config), keep), json)
     return EXIT.ok
   },
 })
@@ -99,3 +98,27 @@ const underWay = (calls: unknown, sessions: unknown): readonly string[] => {
 
 const clientName = ({ client, pid }: Record<string, unknown>): string =>
   typeof client === 'string' ? client : `client behind pid ${String(pid)}`
+
+const AGAIN_MS = 30_000
+
+/**
+ * Has the daemon start again, and resolves with its process id; a manager of services that keeps it does that
+ * itself. Rejects with a CliError.
+ */
+export const restarted = async (where: DaemonPlace, isKept = false): Promise<number> => {
+  const { place } = where
+  const before = await occupantOf(place).catch(() => undefined)
+  const { kept } = before ?? {}
+  if (!isService({ kept })) {
+    await stopped(where)
+    return await startedDaemon(where, isKept || kept === 'keep')
+  }
+  await ask(asking(place), '/v1/hand-over', '')
+  for (const endMs = performance.now() + AGAIN_MS; performance.now() < endMs; ) {
+    await delay(POLL_MS)
+    const now = await occupantOf(place).catch(() => undefined)
+    if (now !== undefined && now.pid !== before?.pid) return now.pid
+  }
+  const mend = 'mcp-proxy service status'
+  throw new CliError(EXIT.failure, `${kept} has not started the proxy again`, { mend })
+}

@@ -91,9 +91,9 @@ const planOf = async (fix: Fix, options: FixOptions): Promise<Plan> => {
 const planRun = async (what: 'restart' | 'service', options: FixOptions): Promise<Plan> => {
   const { config, gather, isJson } = options
   if (what === 'restart') {
-    const { restarted } = await import('./restart.js')
+    const { restartedUnlessServed } = await import('./restart.js')
     const kept = (await gather('daemon'))?.status?.kept
-    return plan('mcp-proxy daemon restart', () => restarted(config, kept))
+    return plan('mcp-proxy daemon restart', () => restartedUnlessServed(config, kept))
   }
   // What that prints would stand before the document.
   if (isJson) return { lines: [], carryOut: () => Promise.resolve() }

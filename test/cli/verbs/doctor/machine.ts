@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { readDocker } from '../../../../src/cli/verbs/doctor/machine.js'
-import { restarted } from '../../../../src/cli/verbs/doctor/restart.js'
+import { restartedUnlessServed } from '../../../../src/cli/verbs/doctor/restart.js'
 import { isWindows } from '../../../support/processes.js'
 import { configFile, tiny } from '../../../support/proxy/start.js'
 
@@ -27,7 +27,7 @@ t.test('where no server needs Docker nobody asks for it', async t => {
 })
 
 t.test('what a person runs in a terminal is not restarted under their hands', async t => {
-  await t.rejects(restarted(configFile(t, { one: tiny() }), 'serve'), {
+  await t.rejects(restartedUnlessServed(configFile(t, { one: tiny() }), 'serve'), {
     message: 'a person runs this proxy in a terminal',
     mend: 'end it where it runs, and start it again',
   })
