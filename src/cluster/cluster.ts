@@ -219,6 +219,10 @@ export class Cluster {
     return true
   }
 
+  get isLeaving(): boolean {
+    return this.#members.isLeaving
+  }
+
   /** Tells the others that this replica takes no new sessions any more. */
   async drain(): Promise<void> {
     await this.#members.drain()

@@ -242,10 +242,10 @@ t.test(
     const leaving = await owner()
     const [raw] = clients
     if (raw === undefined) throw new Error('no client')
-    const ready = async (daemon: Daemon): Promise<number> =>
-      (await fetch(new URL('/readyz', daemon.url))).status
+    const ready = async (): Promise<Response> => await fetch(new URL('/readyz', leaving.url))
     const stopped = leaving.stop()
-    await until(async () => (await ready(leaving)) === 503, 'a replica that is not ready')
+    await until(async () => (await ready()).status === 503, 'a replica that is not ready')
+    t.equal((await ready()).headers.get('connection'), 'close', 'connections to it are not kept')
 
     const young = new RawClient(leaving.url)
     t.equal((await young.initialize()).status, 200, 'a session that begins where none should be')

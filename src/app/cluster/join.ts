@@ -65,6 +65,7 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
     allowedHosts: advertise === undefined ? [] : [advertise.host, hostPort(advertise)],
     allowedOrigins: [],
     authorize,
+    isLeaving: () => here.cluster?.isLeaving === true,
     endpoints: { get: () => here.cluster?.serve(path => faceAt(path)) },
     other: () => Promise.reject(new Fault('unavailable', 'The replica is starting')),
     ...{ tls, bounds, clock, log },

@@ -100,13 +100,13 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
     ...entry,
     authorize: callers.authorizing(entry.authorize),
     open: HEALTH_PATHS,
+    isLeaving: () => context.isDraining() || joined?.cluster.isLeaving === true,
     endpoints: { get: path => endpoints.get(facePathOf(path, view => views.wasThere(view))) },
     ...(ws !== undefined && { upgrade: ws.upgrade }),
     ...(onRefused !== undefined && {
       onRefused: refused => onRefused(refused, principalAt(refused.remoteAddress)),
     }),
-    other,
-    ...{ bounds, refused, log, clock },
+    ...{ other, bounds, refused, log, clock },
   })
   const local = `http://${urlHost(listener.host)}:${listener.port}`
   origin = await opened(local).catch(async (thrown: unknown) => {

@@ -66,6 +66,8 @@ export interface GateOptions {
   readonly endpoints: { get(path: string): HttpHandler | undefined }
   /** Loaded with the first request to another path. */
   readonly other: () => Promise<NodeHandler>
+  /** Whether clients should go elsewhere from now on: their connections end with the next answer. */
+  readonly isLeaving?: () => boolean
   /** Gets upgrades that passed the guards; without it a request to upgrade is an ordinary request. */
   readonly upgrade?: UpgradeHandler
   /** Called for each request that was answered with an HTTP error. */
@@ -133,6 +135,8 @@ export class HttpGate {
     // Requests emit no errors as long as nobody listens for them (Node, lib/_http_incoming.js, onError).
     response.on('error', nothing)
     this.pending.add(response)
+    // One that is closed while it is idle may have the next request on its way.
+    if (this.#options.isLeaving?.() === true) response.shouldKeepAlive = false
     if (this.#options.onRefused !== undefined) {
       // A closed connection no longer has an address.
       const remoteAddress = addressOf(request.socket)

@@ -757,6 +757,20 @@ t.test('a port that is taken, forbidden or elsewhere is told in words for the op
   })
 })
 
+t.test('connections end with their next answer while clients should go elsewhere', async t => {
+  let isLeaving = false
+  const { listener } = await listening(t, echo, { isLeaving: () => isLeaving })
+  const ping = `GET /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\n\r\n`
+  const { socket, seen } = raw(t, listener.port, ping)
+  await until(() => seen.text.includes('\r\n\r\n'), 'an answer')
+  t.match(seen, { text: /^Connection: keep-alive\r$/m, closed: false })
+  isLeaving = true
+  seen.text = ''
+  socket.write(ping)
+  await until(() => seen.closed, 'the end of the connection')
+  t.match(seen.text, /^HTTP\/1.1 200 .*^Connection: close\r$/ms)
+})
+
 t.test('close lets a short answer finish, cuts a stream off, and takes no new connection', async t => {
   const responders: HttpResponder[] = []
   const clock = new FakeClock()
