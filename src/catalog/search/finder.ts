@@ -1,6 +1,7 @@
 import { memberOf, textMember, valueOf } from '../../kernel/json/text.js'
 import type { Item } from '../lists/listed.js'
 import type { Merged, Part } from '../lists/merge.js'
+import { exposedName } from '../names/names.js'
 import { type Question, ToolRanking } from './rank.js'
 import { type SearchedTool, ToolIndex } from './tool-index.js'
 
@@ -61,14 +62,22 @@ export class ToolFinder {
   }
 }
 
-const searched = ({ exposed, own, text, server }: Item): SearchedTool => {
+const searched = (item: Item): SearchedTool => {
+  const { text } = item
   const schema = memberOf(text, 'inputSchema')
-  const prefix = `${server.options.alias}__`
   return {
-    // What people renamed is found by that too.
-    name: exposed.startsWith(prefix) ? exposed.slice(prefix.length) : `${exposed} ${own}`,
+    name: nameOf(item),
     title: textMember(text, 'title'),
     description: textMember(text, 'description'),
     schema: schema && valueOf(schema),
   }
+}
+
+const nameOf = ({ exposed, own, server }: Item): string => {
+  const { alias } = server.options
+  // Also a name that is too long to be shown whole is found by all of it.
+  if (exposed === own || exposed === exposedName(alias, own)) return own
+  const prefix = `${alias}__`
+  const renamed = exposed.startsWith(prefix) ? exposed.slice(prefix.length) : exposed
+  return `${renamed} ${own}`
 }

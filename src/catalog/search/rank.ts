@@ -24,7 +24,7 @@ const LOST: Kinship = { kin: 0.6, further: 0.3, phrase: 0.5 }
 /** Other wordings say what is meant, too. */
 const AMONG: Kinship = { kin: 0.2, further: 0, phrase: 0 }
 /** With fewer of its words in any one tool, a question is lost. */
-const LOST_BELOW = 0.5
+const LOST_BELOW = 0.6
 /** What a word of a tool must weigh to be met by a kindred one: most of what stands in passing is chance. */
 const KIN_WEIGHT = 0.7
 /** How much a word of any talk counts beside one that is not. */

@@ -124,8 +124,7 @@ export const describedText = (item: Item): string => {
 }
 
 /** What to say of a name that no tool has; `near` are some that one may have meant. */
-export const unknownText = (name: string, near: readonly Item[]): string => {
-  const names = near.map(({ exposed }) => exposed)
-  const meant = names.length === 0 ? '' : ` Did you mean ${names.join(', ')}?`
+export const unknownText = (name: string, near: readonly string[]): string => {
+  const meant = near.length === 0 ? '' : ` Did you mean ${near.join(', ')}?`
   return `Unknown tool: ${plainLine(name.slice(0, 128))}.${meant} Use the exact name of a result of find_tools.`
 }

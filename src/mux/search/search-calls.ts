@@ -2,6 +2,7 @@ import type { Catalog } from '../../catalog/catalog.js'
 import type { Item } from '../../catalog/lists/listed.js'
 import type { Merged } from '../../catalog/lists/merge.js'
 import type { Owners } from '../../catalog/owners.js'
+import { alike } from '../../catalog/search/alike.js'
 import { ToolFinder } from '../../catalog/search/finder.js'
 import {
   isSearchTool,
@@ -35,6 +36,8 @@ import type { LongResults } from './long-results.js'
 
 /** Names that are near to an unknown one. */
 const NEAR = 3
+/** What an unknown name has in common with the one that was meant, if it is that but for a slip. */
+const SLIP = 0.8
 /** The longest schema that an error about arguments says. */
 const SCHEMA_BYTES = 2048
 const DESCRIBED_MAX = 10
@@ -177,9 +180,18 @@ export class SearchCalls {
     return catalog.merged(viewer, 'tools')
   }
 
-  async #near(viewer: Viewer, name: string): Promise<readonly Item[]> {
-    const question = { query: name.slice(0, NAME_CHARS), also: [], limit: NEAR }
-    return await this.#finder.find(this.#context.catalog.merged(viewer, 'tools'), question)
+  /** The names that somebody may have meant: one that is spelt nearly so, then those that mean the same. */
+  async #near(viewer: Viewer, name: string): Promise<readonly string[]> {
+    const merged = await this.#all(viewer)
+    const query = name.slice(0, NAME_CHARS)
+    const found = await this.#finder.find(merged, { query, also: [], limit: NEAR })
+    const spelt = alike(query, merged.byExposed.keys(), NEAR)
+    const names = [
+      ...spelt.filter(({ share }) => share >= SLIP).slice(0, 1),
+      ...found.map(({ exposed }) => ({ name: exposed })),
+      ...spelt,
+    ]
+    return [...new Set(names.map(({ name }) => name))].slice(0, NEAR)
   }
 
   /** A tool whose name is in no list that was read; `ours` is one by which people sign in. */

@@ -130,6 +130,14 @@ t.test('tools are found by plain words, with their arguments', async t => {
   )
 })
 
+t.test('a tool is found by every word of its name, though its name is shown short', async t => {
+  const names = ['change_how_branches_are_called_by_tigers', 'change_how_branches_are_called_by_walruses']
+  const world = new World({ forge: { tools: names.map(name => tool(name)) } }, { exposing: SEARCH })
+  const client = await world.client()
+  const { text } = await callOwn(client, 'find_tools', { query: 'walruses' })
+  t.match(text, /^1 of 2 tools \(forge\)\nforge__change_how_\w+ /)
+})
+
 t.test('what is wrong with the arguments of our own tools is said in words', async t => {
   const { client } = await start()
   for (const [name, args, words] of [
@@ -285,6 +293,15 @@ t.test(
       text: 'Unknown tool: gh__pull_request. Did you mean gh__create_pull_request, gh__list_issues, gh__whoami? Use the exact name of a result of find_tools.',
       isError: true,
     })
+    for (const [name, meant] of [
+      ['gh__list_isues', 'gh__list_issues'],
+      ['mail_send__mail', 'mail__send_mail'],
+      ['xyzzy', 'gh__'],
+    ] as const) {
+      const { text } = await callOwn(client, 'call_read_tool', { name })
+      t.match(text, `Unknown tool: ${name}. Did you mean ${meant}`)
+      t.equal(text.split('__').length - name.split('__').length, 3, 'three are named')
+    }
     const call = await through(client, 'gh__whoami', { x: 1 })
     gh.last('tools/call').refuse(-32602, 'no x')
     await settled()
