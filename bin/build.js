@@ -8,6 +8,7 @@ import { Ajv } from 'ajv'
 import standalone from 'ajv/dist/standalone/index.js'
 import { build } from 'esbuild'
 import { joinFiles } from './join-files.js'
+import { joinedPackages } from './joined-packages.js'
 import { lateParts } from './late-parts.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -149,7 +150,7 @@ const { metafile } = await build({
   splitting: true,
   outdir: 'dist',
   chunkNames: 'part-[hash]',
-  plugins: [lateParts],
+  plugins: [joinedPackages, lateParts],
   // V8 keeps the text of what it has loaded, in two bytes a character if any needs them: comments cost 1 MiB.
   minify: true,
   metafile: true,

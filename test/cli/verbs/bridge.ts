@@ -44,7 +44,7 @@ t.test('a command gets its words, the environment and the folder untouched, ther
 })
 
 t.test(
-  'a bridge to a program loads nothing that only other commands, or other servers and clients, need',
+  'a bridge to a program loads no packages: they are for other commands, or other servers and clients',
   { skip: skipWithout.signals },
   async t => {
     const traced = tracedImports(t)
@@ -54,24 +54,7 @@ t.test(
     t.match((await client.request('tools/list')).last.message.result.tools[0], { name: 'echo' })
     proxy.child.kill('SIGTERM')
     t.equal(await proxy.exited, 0)
-    const loaded = traced.read()
-    t.ok(loaded.includes('cross-spawn') && loaded.includes('pino'), 'the trace works')
-    const needless = [
-      'yargs',
-      'string-width',
-      'zod',
-      'jsonc-parser',
-      'undici',
-      'ws',
-      'express',
-      'pino-pretty',
-      'jose',
-      'oidc-provider',
-    ]
-    t.same(
-      loaded.filter(name => needless.includes(name)),
-      [],
-    )
+    t.same(traced.read(), [], 'what it needs of packages is joined in')
   },
 )
 

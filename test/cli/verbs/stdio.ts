@@ -20,7 +20,7 @@ t.test('stdio serves one client, loads nothing for others or for mistakes, and e
   await until(() => !isRunning(pid), 'the end of a server that ignores the end of its stdin')
   for (const line of proxy.out.trim().split('\n')) t.ok(JSON.parse(line), 'stdout holds the protocol only')
   const loaded = traced.read()
-  t.ok(loaded.includes('pino'), 'the trace works')
+  t.ok(loaded.includes('jsonc-parser'), 'the trace works')
   t.same(
     loaded.filter(name => ['express', 'ws', 'undici', 'yargs', 'zod'].includes(name)),
     [],
@@ -34,7 +34,7 @@ t.test('check loads nothing of the proxy', async t => {
   const loaded = traced.read()
   t.ok(loaded.includes('jsonc-parser'), 'the trace works')
   t.same(
-    loaded.filter(name => ['pino', 'undici', 'express', 'cross-spawn', 'ws'].includes(name)),
+    loaded.filter(name => ['undici', 'express', 'ws'].includes(name)),
     [],
   )
 })

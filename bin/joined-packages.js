@@ -1,0 +1,27 @@
+// Joins packages into the build, for bin/build.js, that each start loads or each remote server needs: they
+// consist of some seventy small files, which Node would find, read and compile one by one.
+import { createRequire, isBuiltin } from 'node:module'
+
+const JOINED = /^(?:pino|picomatch|cross-spawn|undici\/lib\/.+)$/
+const PACKAGE = /[\\/]node_modules[\\/]/
+/** HTTP/2, which our agents do not offer (it loads `node:http2`), and bodies that are no bytes. */
+const UNUSED = /\/(?:client-h2|web\/fetch\/body)(?:\.js)?$/
+
+/** A plugin of esbuild. */
+export const joinedPackages = {
+  name: 'joined-packages',
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^[^/]/ }, ({ path, importer, kind }) => {
+      if (!JOINED.test(path) && !PACKAGE.test(importer)) return undefined
+      if (UNUSED.test(path)) return { path, namespace: 'unused' }
+      if (!path.startsWith('node:') && !isBuiltin(path))
+        return { path: createRequire(importer).resolve(path) }
+      // A module has no `require`.
+      return kind === 'require-call' ? { path, namespace: 'builtin' } : { path, external: true }
+    })
+    onLoad({ filter: /./, namespace: 'builtin' }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)})`,
+    }))
+    onLoad({ filter: /./, namespace: 'unused' }, () => ({ contents: '' }))
+  },
+}
