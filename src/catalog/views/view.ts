@@ -1,8 +1,9 @@
 import type { Caller } from '../../kernel/caller.js'
 import { matcherOf } from '../../kernel/globs.js'
 import { canonicalJson } from '../../kernel/json/canonical.js'
-import { memberOf, textOf } from '../../kernel/json/text.js'
+import { textOf } from '../../kernel/json/text.js'
 import type { ListName } from '../../model/listing.js'
+import { annotationOf } from '../annotations.js'
 import type { Item } from '../lists/listed.js'
 import type { Merged, Part } from '../lists/merge.js'
 
@@ -108,10 +109,8 @@ export class View {
   /** Whether a tool of one of its servers is in it. */
   hasTool({ exposed, text }: Pick<Item, 'exposed' | 'text'>): boolean {
     if (!this.namesTool(exposed)) return false
-    if (this.#annotations.length === 0) return true
-    const said = memberOf(text, 'annotations')
     return this.#annotations.every(([key, value]) => {
-      const found = said && memberOf(said, key)
+      const found = annotationOf(text, key)
       return found !== undefined && canonicalJson(found) === value
     })
   }

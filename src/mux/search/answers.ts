@@ -1,8 +1,8 @@
+import { annotationOf } from '../../catalog/annotations.js'
 import type { Item } from '../../catalog/lists/listed.js'
 import type { Merged } from '../../catalog/lists/merge.js'
 import {
   arrayText,
-  at,
   elementsOf,
   type JsonText,
   memberOf,
@@ -10,7 +10,6 @@ import {
   objectText,
   oneLine,
   rawText,
-  repeatedKey,
   stringOf,
   textMember,
 } from '../../kernel/json/text.js'
@@ -44,19 +43,9 @@ export const refused = (words: string): Answer => ({
   isError: true,
 })
 
-const HINT = new Set(['readOnlyHint'])
-const HINTS = new Set(['annotations'])
-
-/** Whether a tool is annotated as one that only reads; not if it says so twice, and perhaps both ways. */
-export const onlyReads = ({ text }: Item): boolean => {
-  const annotations = memberOf(text, 'annotations')
-  return (
-    annotations !== undefined &&
-    at(annotations, 'readOnlyHint')?.toString('latin1') === 'true' &&
-    repeatedKey(text, HINTS) === undefined &&
-    repeatedKey(annotations, HINT) === undefined
-  )
-}
+/** Whether a tool is annotated as one that only reads. */
+export const onlyReads = ({ text }: Item): boolean =>
+  annotationOf(text, 'readOnlyHint')?.toString('latin1') === 'true'
 
 const markOf = (item: Item): string => (onlyReads(item) ? '[read]' : '[write]')
 

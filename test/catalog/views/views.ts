@@ -2,6 +2,7 @@ import t from 'tap'
 import { View, type ViewRules } from '../../../src/catalog/views/view.js'
 import { unknownView, Views } from '../../../src/catalog/views/views.js'
 import { unprovenCaller } from '../../../src/kernel/caller.js'
+import { rawText } from '../../../src/kernel/json/text.js'
 import type { Router } from '../../../src/mux/router.js'
 import { FakeClient } from '../../support/client/fake-client.js'
 
@@ -29,6 +30,18 @@ t.test('a server is in a view that names it, by its name or by a tag', t => {
   t.ok(has({ servers: ['fig*'], tags: ['web'] }, 'github', ['web']))
   t.notOk(has({ tags: ['web'] }, 'github', ['Web', 'web2']))
   t.notOk(has({ servers: [] }, 'github'))
+  t.end()
+})
+
+t.test('a view by annotations has tools that say so, and none that also says otherwise', t => {
+  const view = new View(rules('v', { annotations: { readOnlyHint: true } }))
+  const has = (annotations: string): boolean =>
+    view.hasTool({ exposed: 'x', text: rawText(`{"name":"x",${annotations}}`) })
+  t.ok(has('"annotations":{"readOnlyHint":true,"title":"X"}'))
+  t.notOk(has('"title":"x"'))
+  t.notOk(has('"annotations":{"readOnlyHint":"true"}'))
+  t.notOk(has('"annotations":{"readOnlyHint":true,"readOnlyHint":false}'))
+  t.notOk(has('"annotations":{"readOnlyHint":true},"annotations":{"readOnlyHint":false}'))
   t.end()
 })
 

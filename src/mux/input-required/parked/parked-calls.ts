@@ -1,3 +1,4 @@
+import { annotationOf } from '../../../catalog/annotations.js'
 import type { Catalog } from '../../../catalog/catalog.js'
 import type { Item } from '../../../catalog/lists/listed.js'
 import type { Clock } from '../../../kernel/async/clock.js'
@@ -5,7 +6,7 @@ import type { ByteAccount } from '../../../kernel/byte-account.js'
 import type { Principal } from '../../../kernel/caller.js'
 import type { Fault } from '../../../kernel/faults.js'
 import { unguessableId } from '../../../kernel/ids.js'
-import { at, type JsonText, textMember } from '../../../kernel/json/text.js'
+import { type JsonText, textMember } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import { insufficientScope } from '../../../model/access.js'
 import type { Call, Viewer } from '../../../model/links.js'
@@ -136,7 +137,7 @@ export class ParkedCalls implements ParkedCallContext {
     if (!parked.connection.server.replay) return false
     const tool = this.#toolOf(parked, parked.params)
     return ['readOnlyHint', 'idempotentHint'].some(
-      hint => tool !== undefined && at(tool.text, 'annotations', hint)?.toString() === 'true',
+      hint => tool !== undefined && annotationOf(tool.text, hint)?.toString() === 'true',
     )
   }
 

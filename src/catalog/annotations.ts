@@ -1,0 +1,13 @@
+import { type JsonText, memberOf, repeatedKey } from '../kernel/json/text.js'
+
+const ANNOTATIONS = new Set(['annotations'])
+
+/** What the annotations of a tool say of `key`; undefined if nothing, or twice, and perhaps both ways. */
+export const annotationOf = (tool: JsonText, key: string): JsonText | undefined => {
+  const annotations = memberOf(tool, 'annotations')
+  const value = annotations && memberOf(annotations, key)
+  if (annotations === undefined || value === undefined) return undefined
+  const isTwice =
+    repeatedKey(tool, ANNOTATIONS) !== undefined || repeatedKey(annotations, new Set([key])) !== undefined
+  return isTwice ? undefined : value
+}
