@@ -101,6 +101,13 @@ const SECOND = {
   'uri-by-elimination': ['gone://x', /: not listed, can be read.*web is the only server that has resources/s],
 } as const satisfies Partial<Record<Verdict, Fixture>>
 
+/** What the configuration, and what is kept of servers, tell where no proxy runs. */
+const OFFLINE = [
+  ...(['shown', 'hidden', 'broken', 'repeated', 'cut-off', 'renamed', 'overridden', 'shortened'] as const),
+  ...(['prefixed', 'repaired', 'changed', 'uri-by-prefix', 'uri-by-list', 'uri-by-template'] as const),
+  ...(['ambiguous', 'unknown', 'disabled', 'misconfigured', 'resting', 'list-not-read'] as const),
+] satisfies readonly Verdict[]
+
 /** All but `error`, whose ids are made up as it goes. */
 const ALL: Readonly<Record<Exclude<Verdict, 'error'>, Fixture>> = { ...FIRST, ...SECOND }
 
@@ -118,44 +125,56 @@ const openPort = async (t: Test, file: string, url: string) => {
     ).json() as Loose
 }
 
-t.test('each verdict of why is said by the verb, as text and JSON, and by the API', async t => {
-  const file = await configure(t)
-  const proxy = startBin(t, ['serve', '--config', file, '--port', '0'])
-  const url = (await proxy.line(/listening/)).split(' ').at(-1) ?? ''
-  await until(async () => (await runHere(t, 'status', '--config', file)).code !== 4, 'the record')
-  const ask = await openPort(t, file, url)
-  const why = (name: string, ...more: readonly string[]) => runHere(t, 'why', name, '--config', file, ...more)
-  const check = async (verdict: keyof typeof ALL): Promise<void> => {
-    const [query, text, ...flags] = ALL[verdict]
-    let said = ''
-    await until(async () => {
-      said = (await why(query, ...flags)).out.trim()
-      return text.test(said)
-    }, `${verdict} of ${query}`).catch(thrown => t.fail(`${String(thrown)}: ${said}`))
-    const json = await why(query, '--json', ...flags)
-    const found = JSON.parse(json.out) as Why
-    t.equal(json.code, found.answered ? 0 : 1, `the code of ${verdict}`)
-    t.ok([found.verdict, ...found.causes.map(one => one.verdict)].includes(verdict), verdict)
-    t.ok(found.causes.length > 0 || verdict === 'shown', `a reason for ${verdict}`)
-    const asked = new URLSearchParams({ q: query, ...(flags[1] !== undefined && { for: flags[1] }) })
-    t.equal((await ask(asked.toString())).verdict, found.verdict, `${verdict} on the port`)
-  }
-  // Asked before a client has everything started.
-  await check('resting')
-  const client = new RawClient(url)
-  await client.initialize()
-  for (const list of ['tools', 'resources', 'resources/templates']) await client.request(`${list}/list`)
-  await client.call(1, 'web__promising')
-  await client.call(2, 'docs__find')
-  for (const verdict of Object.keys(FIRST) as (keyof typeof FIRST)[])
-    if (verdict !== 'resting') await check(verdict)
-  const { last } = await client.request('tools/call', { name: 'web__nothing', arguments: {} })
-  const { errorId } = last.message.error.data
-  t.match(await why(errorId), { code: 0, out: /an error of this run.*mend +mcp-proxy why "web__nothing"/s })
-  const { mcpServers, ...rest } = JSON.parse(readFileSync(file, 'utf8'))
-  writeFileSync(file, JSON.stringify({ mcpServers: { web: mcpServers.web }, ...rest }))
-  for (const verdict of Object.keys(SECOND) as (keyof typeof SECOND)[]) await check(verdict)
-  t.match(await why('docs'), { code: 1, out: /^docs: removed/ })
-  proxy.child.kill('SIGTERM')
-  await proxy.exited
-})
+t.test(
+  'each verdict of why is said by the verb, as text and JSON, and by the API; most without a proxy, too',
+  async t => {
+    const file = await configure(t)
+    const proxy = startBin(t, ['serve', '--config', file, '--port', '0'])
+    const url = (await proxy.line(/listening/)).split(' ').at(-1) ?? ''
+    await until(async () => (await runHere(t, 'status', '--config', file)).code !== 4, 'the record')
+    const ask = await openPort(t, file, url)
+    const why = (name: string, ...more: readonly string[]) =>
+      runHere(t, 'why', name, '--config', file, ...more)
+    const inJson = async (verdict: keyof typeof ALL): Promise<Why> => {
+      const [query, , ...flags] = ALL[verdict]
+      const { code, out } = await why(query, '--json', ...flags)
+      const found = JSON.parse(out) as Why
+      t.equal(code, found.answered ? 0 : 1, `the code of ${verdict}`)
+      t.ok([found.verdict, ...found.causes.map(one => one.verdict)].includes(verdict), `${verdict}: ${out}`)
+      t.ok(found.causes.length > 0 || verdict === 'shown', `a reason for ${verdict}`)
+      return found
+    }
+    const check = async (verdict: keyof typeof ALL): Promise<void> => {
+      const [query, text, ...flags] = ALL[verdict]
+      let said = ''
+      await until(async () => {
+        said = (await why(query, ...flags)).out.trim()
+        return text.test(said)
+      }, `${verdict} of ${query}`).catch(thrown => t.fail(`${String(thrown)}: ${said}`))
+      const found = await inJson(verdict)
+      const asked = new URLSearchParams({ q: query, ...(flags[1] !== undefined && { for: flags[1] }) })
+      t.equal((await ask(asked.toString())).verdict, found.verdict, `${verdict} on the port`)
+    }
+    // Asked before a client has everything started.
+    await check('resting')
+    const client = new RawClient(url)
+    await client.initialize()
+    for (const list of ['tools', 'resources', 'resources/templates']) await client.request(`${list}/list`)
+    await client.call(1, 'web__promising')
+    await client.call(2, 'docs__find')
+    for (const verdict of Object.keys(FIRST) as (keyof typeof FIRST)[])
+      if (verdict !== 'resting') await check(verdict)
+    const { last } = await client.request('tools/call', { name: 'web__nothing', arguments: {} })
+    const { errorId } = last.message.error.data
+    t.match(await why(errorId), { code: 0, out: /an error of this run.*mend +mcp-proxy why "web__nothing"/s })
+    const before = readFileSync(file, 'utf8')
+    const { mcpServers, ...rest } = JSON.parse(before)
+    writeFileSync(file, JSON.stringify({ mcpServers: { web: mcpServers.web }, ...rest }))
+    for (const verdict of Object.keys(SECOND) as (keyof typeof SECOND)[]) await check(verdict)
+    t.match(await why('docs'), { code: 1, out: /^docs: removed/ })
+    proxy.child.kill('SIGTERM')
+    await proxy.exited
+    writeFileSync(file, before)
+    for (const verdict of OFFLINE) await inJson(verdict)
+  },
+)

@@ -292,11 +292,15 @@ const ofPrefix = (inside: Inside, query: string): Why | undefined => {
       own: query.slice(alias.length + 2),
     } as const
     const summary = inside.router.catalog.summary(view.server, [...view.server.connections])
-    const cut: readonly Cause[] = summary.truncated.includes('tools')
-      ? [{ verdict: 'cut-off', words: 'the list of its tools was cut at a limit (limits.items)' }]
-      : []
+    const known = summary.listed('tools')?.raw
+    // Of what is kept from before it is not known whether it was cut.
+    const isFull = known !== undefined && known.length >= view.server.bounds.max.items
+    const cut: readonly Cause[] =
+      isFull || summary.truncated.includes('tools')
+        ? [{ verdict: 'cut-off', words: 'the list of its tools was cut at a limit (limits.items)' }]
+        : []
     const unread: readonly Cause[] =
-      summary.listed('tools') === undefined
+      known === undefined
         ? [{ verdict: 'list-not-read', words: 'the list of its tools was not read yet' }]
         : []
     const { causes: state } = reachOf(inside, name)
