@@ -9,7 +9,7 @@ import { TryForm } from './try-form.js'
 const HINTS = {
   readOnlyHint: ['only reads', 'may change something'],
   destructiveHint: ['may destroy something', 'destroys nothing'],
-  idempotentHint: ['twice is as once', 'twice is not as once'],
+  idempotentHint: ['may be repeated', 'does more when repeated'],
   openWorldHint: ['reaches beyond this machine', 'stays within its world'],
 } as const
 
