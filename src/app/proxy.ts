@@ -36,7 +36,6 @@ import {
   lateApi,
   latePageSessions,
   latePages,
-  metered,
   restartServer,
   startOnly,
   type Tracing,
@@ -134,7 +133,7 @@ class RunningProxy implements Proxy {
     this.audit = openAudit(config.audit, { clock, log, meter: this.#metrics, replica })
     this.#router = this.#createRouter(options)
     this.#admission = new Admission(this.#router, clock, bounds, this.#watch())
-    this.clientHandler = this.audit.wrap(metered(this.#admission.handler, this.#router.meter))
+    this.clientHandler = this.audit.wrap(this.#admission.handler)
     this.api = lateApi(() => this.#inside())
     this.pageSessions = latePageSessions(state)
     this.#endpointContext = {

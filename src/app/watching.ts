@@ -2,10 +2,8 @@ import type { ProxyConfig } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
-import type { ClientHandler } from '../model/links.js'
 import { NEWEST_LEGACY, type Revision } from '../model/revision.js'
 import type { Tracer } from '../model/tracer.js'
-import type { CallMeter } from '../mux/calls/counting/call-meter.js'
 import type { Router } from '../mux/router.js'
 import type { Api } from './api/api.js'
 import type { Inside } from './api/inside.js'
@@ -54,9 +52,6 @@ export const createTracing = (
   const tracer = new LateTracer(config, around)
   return { tracer, isReady: tracer.isReady, close: () => tracer.close() }
 }
-
-export const metered = (handler: ClientHandler, meter: CallMeter | undefined): ClientHandler =>
-  meter?.wrap(handler) ?? handler
 
 /** Makes something with a module that is loaded by then; the same for everybody. */
 const late = <M, T>(load: () => Promise<M>, create: (module: M) => T): (() => Promise<T>) => {

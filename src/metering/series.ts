@@ -19,38 +19,45 @@ interface Exemplar {
 export class Histogram {
   /** The upper bounds of all buckets but the last one, which has none; ascending. */
   readonly bounds: readonly number[]
-  /** How many values fell into each bucket alone. */
-  readonly counts: Float64Array
-  readonly #sum = new Float64Array(1)
+  /** The counts of all buckets, and behind them the sum: side by side they are soon written. */
+  readonly #values: Float64Array
   /** Of each bucket, the last one that was told; empty until then. */
   readonly exemplars: Exemplar[] = []
 
   constructor(bounds: readonly number[]) {
     this.bounds = bounds
-    this.counts = new Float64Array(bounds.length + 1)
+    this.#values = new Float64Array(bounds.length + 2)
+  }
+
+  /** How many values fell into each bucket alone. */
+  get counts(): Float64Array {
+    return this.#values.subarray(0, -1)
   }
 
   get sum(): number {
-    return this.#sum[0] ?? 0
+    return this.#values.at(-1) ?? 0
   }
 
   /** `traceId`: where more is known of this value. */
   observe(value: number, traceId?: string): void {
-    const { bounds, counts } = this
+    const { bounds } = this
+    const values = this.#values
+    const last = bounds.length
     let at = 0
     // Most values are small, and there are few buckets.
-    while (at < bounds.length && value > (bounds[at] ?? 0)) at += 1
-    counts[at] = (counts[at] ?? 0) + 1
-    this.#sum[0] = this.sum + value
+    while (at < last && value > (bounds[at] ?? 0)) at += 1
+    values[at] = (values[at] ?? 0) + 1
+    values[last + 1] = (values[last + 1] ?? 0) + value
     if (traceId !== undefined) this.exemplars[at] = { traceId, value, atMs: Date.now() }
   }
 
   /** The least bound that this share of all values does not exceed; undefined before the first one. */
   quantile(share: number): number | undefined {
-    const count = this.counts.reduce((sum, one) => sum + one, 0)
+    const { counts } = this
+    const count = counts.reduce((sum, one) => sum + one, 0)
     let left = Math.ceil(count * share)
     if (count === 0) return undefined
-    const at = this.counts.findIndex(one => {
+    const at = counts.findIndex(one => {
       left -= one
       return left <= 0
     })

@@ -129,11 +129,11 @@ export interface Call extends Viewer {
   number?: number | undefined
   /** The same: where it stands among the calls under way. */
   slot?: number | undefined
-  /** The same: when it came. */
+  /** Set by the mux: when it came. */
   beganMs?: number | undefined
   /** The same: when it was sent to a server. */
   sentMs?: number | undefined
-  /** The same: for how long it was with servers, or had to wait. */
+  /** Set where calls are counted: for how long it was with servers, or had to wait. */
   awayMs?: number | undefined
   /** Set where the call is traced. */
   trace?: CallTrace | undefined

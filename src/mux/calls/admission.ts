@@ -16,7 +16,7 @@ import { inFrontOf } from './in-front.js'
 /** Stays open by design: shutting down does not wait for it (2026-07-28, basic/patterns/subscriptions). */
 const ENDLESS = 'subscriptions/listen'
 
-/** Who hears of each call that is over. */
+/** Who hears of sessions, and of each call that is over. */
 export interface Watch {
   readonly meter?: CallMeter | undefined
   readonly faults?: FaultLog | undefined
@@ -47,6 +47,14 @@ export class Admission {
     this.#tracer = watch.tracer
     this.#callLog = watch.callLog
     this.handler = inFrontOf(behind, {
+      welcome: client => {
+        this.#meter?.came(client)
+        return behind.welcome(client)
+      },
+      left: client => {
+        this.#meter?.left(client)
+        behind.left(client)
+      },
       call: call => this.#call(call, behind),
       answering: call => {
         this.#begin(call)
@@ -82,8 +90,7 @@ export class Admission {
 
   #begin(call: Call): void {
     if (this.#tracer !== undefined) call.trace = this.#tracer.decide(call)
-    this.#meter?.began(call)
-    if (this.#wanted !== undefined) call.beganMs ??= this.#clock.nowMs()
+    call.beganMs = this.#clock.nowMs()
   }
 
   #call(call: Call, behind: ClientHandler): void {

@@ -178,12 +178,17 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       path,
       params: resumed.params,
       isRetry: retry !== undefined,
-      totalAtMs: this.nowMs() + connection.server.timeouts.totalMs,
+      totalAtMs: this.#cameMs(call) + connection.server.timeouts.totalMs,
       progress: Number.NEGATIVE_INFINITY,
       earlier: undefined,
     }
     if (resumed.after === undefined) this.#start(routed)
     else void new PendingCall(routed, this).open(resumed.after.then(() => connection.open()))
+  }
+
+  /** Read once where it came: all that is measured of it begins then. */
+  #cameMs({ beganMs = this.nowMs() }: Call): number {
+    return beganMs
   }
 
   /** How a call ends of which its server need not, or must not, hear. */

@@ -12,8 +12,6 @@ const TOOLS = 512
 /** How much is kept of a name that a client writes. */
 const NAME = 256
 
-type Writable<T> = { -readonly [K in keyof T]: T[K] }
-
 /** A call that is over, by what the proxy knows of it; nothing of its contents. */
 export interface PastCall {
   /** Counts calls that are over, from 1. */
@@ -35,6 +33,9 @@ export interface PastCall {
   readonly outcome: string
 }
 
+/** What is kept of a call beside its number and times. */
+type Row = { -readonly [K in Exclude<keyof PastCall, 'n' | 'endedMs' | 'ms'>]: PastCall[K] }
+
 interface ServerHistory {
   readonly slots: Slots
   readonly durations: Durations
@@ -51,7 +52,9 @@ export class CallHistory {
   readonly #underWay: (Call | undefined)[] = []
   readonly #free: number[] = []
   /** Written over and over: what is made for each call, and kept, costs more than all that is counted. */
-  readonly #recent: Writable<PastCall>[] = []
+  readonly #recent: Row[] = []
+  /** When each of them was over, and how long it took: in one place, as numbers in objects have their own. */
+  readonly #times = new Float64Array(2 * RECENT)
   readonly #servers = new Map<string, ServerHistory>()
   #tools = 0
   #n = 0
@@ -69,7 +72,11 @@ export class CallHistory {
   over(call: Call, outcome: Outcome | undefined, ms: number, nowMs: number): void {
     this.#leave(call)
     const { client, servedBy, ownName, method } = call
-    const past = this.#next()
+    const at = this.#n % RECENT
+    const past = this.#recent[at] ?? blank()
+    this.#recent[at] = past
+    this.#times[2 * at] = nowMs
+    this.#times[2 * at + 1] = ms
     past.call = call.number
     past.client = client.id
     // The call itself would keep what it was called with.
@@ -78,9 +85,8 @@ export class CallHistory {
     past.name = ownName && cut(ownName)
     past.errorId = outcome?.kind === 'fault' ? outcome.errorId : undefined
     past.trace = traceIdOf(call)
-    past.endedMs = nowMs
-    past.ms = ms
     past.outcome = wordOf(outcome)
+    this.#n += 1
     if (this.#n - this.#added >= BATCH) this.#addUp()
   }
 
@@ -98,9 +104,10 @@ export class CallHistory {
   /** Those that are over and kept, after the one with this number; oldest first. */
   recent(after = 0): readonly PastCall[] {
     const from = Math.max(after, this.#n - RECENT)
-    return Array.from({ length: Math.max(0, this.#n - from) }, (_, at) => ({
-      ...(this.#recent[(from + at) % RECENT] as PastCall),
-    }))
+    return Array.from({ length: Math.max(0, this.#n - from) }, (_, n) => {
+      const at = (from + n) % RECENT
+      return { n: from + n + 1, ...(this.#recent[at] as Row), ...this.#timesOf(at) }
+    })
   }
 
   durationsOf(server: string, tool: string): Durations | undefined {
@@ -133,12 +140,18 @@ export class CallHistory {
 
   #addUp(): void {
     for (; this.#added < this.#n; this.#added += 1) {
-      const past = this.#recent[this.#added % RECENT]
-      if (past?.server !== undefined) this.#add(past, past.server)
+      const at = this.#added % RECENT
+      const past = this.#recent[at]
+      if (past?.server !== undefined) this.#add(past, past.server, this.#timesOf(at))
     }
   }
 
-  #add({ method, name, endedMs, ms, outcome }: PastCall, servedBy: string): void {
+  #timesOf(at: number): Pick<PastCall, 'endedMs' | 'ms'> {
+    return { endedMs: this.#times[2 * at] ?? 0, ms: this.#times[2 * at + 1] ?? 0 }
+  }
+
+  #add(past: Row, servedBy: string, { endedMs, ms }: Pick<PastCall, 'endedMs' | 'ms'>): void {
+    const { method, name, outcome } = past
     const server = this.#serverOf(servedBy)
     const isError = outcome !== 'ok' && outcome !== 'input_required'
     server.slots.add(endedMs, ms, isError)
@@ -152,15 +165,6 @@ export class CallHistory {
     call.slot = undefined
     this.#underWay[slot] = undefined
     this.#free.push(slot)
-  }
-
-  #next(): Writable<PastCall> {
-    const at = this.#n % RECENT
-    const past = this.#recent[at] ?? blank()
-    this.#recent[at] = past
-    this.#n += 1
-    past.n = this.#n
-    return past
   }
 
   #serverOf(name: string): ServerHistory {
@@ -198,8 +202,7 @@ export class CallHistory {
   }
 }
 
-const blank = (): Writable<PastCall> => ({
-  n: 0,
+const blank = (): Row => ({
   call: undefined,
   client: 0,
   method: '',
@@ -207,8 +210,6 @@ const blank = (): Writable<PastCall> => ({
   name: undefined,
   errorId: undefined,
   trace: undefined,
-  endedMs: 0,
-  ms: 0,
   outcome: '',
 })
 

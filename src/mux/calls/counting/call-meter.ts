@@ -4,11 +4,10 @@ import type { Meter, RefusalReason } from '../../../metering/meter.js'
 import type { Histogram } from '../../../metering/series.js'
 import { traceIdOf } from '../../../model/call-trace.js'
 import { OTHER } from '../../../model/failure.js'
-import type { Call, Client, ClientHandler, Viewer } from '../../../model/links.js'
+import type { Call, Client, Viewer } from '../../../model/links.js'
 import { type Answer, bytesOf, type Outcome } from '../../../model/outcome.js'
 import { ROUTES } from '../../routes.js'
 import type { OnAsked } from '../../server-requests/server-requests.js'
-import { inFrontOf } from '../in-front.js'
 import { CallHistory } from './call-history.js'
 import { Operations, Tally } from './tallies.js'
 
@@ -52,6 +51,8 @@ export class CallMeter {
   /** The calls themselves, for people who look. */
   readonly history = new CallHistory()
   readonly #waits: Readonly<Record<WaitReason, Histogram>>
+  /** When the sessions that are open began. */
+  readonly #sessions = new Map<Client, number>()
   #epoch: number
 
   constructor(options: CallMeterOptions) {
@@ -69,10 +70,6 @@ export class CallMeter {
   overheadMs(share: number): number | undefined {
     const seconds = this.#overhead.quantile(share)
     return seconds && seconds * 1000
-  }
-
-  began(call: Call): void {
-    call.beganMs = this.#clock.nowMs()
   }
 
   /** Counts a call of a client that is over; a function of its own, so that no call needs a closure. */
@@ -116,26 +113,20 @@ export class CallMeter {
     this.#waits[reason].observe(ms / 1000)
   }
 
-  /** Wraps a handler, to count sessions. */
-  wrap(behind: ClientHandler): ClientHandler {
-    const sessions = new Map<Client, number>()
-    return inFrontOf(behind, {
-      welcome: client => {
-        if (client.serverRequests === 'pushed' && !sessions.has(client))
-          sessions.set(client, this.#clock.nowMs())
-        return behind.welcome(client)
-      },
-      left: client => {
-        const openedMs = sessions.get(client)
-        sessions.delete(client)
-        if (openedMs !== undefined) {
-          const seconds = (this.#clock.nowMs() - openedMs) / 1000
-          const name = protocolOf(client.via)
-          this.#meter.histogram('mcp_server_session_duration_seconds', client.revision, name).observe(seconds)
-        }
-        behind.left(client)
-      },
-    })
+  /** Hears of a client that introduces itself, perhaps again. */
+  came(client: Client): void {
+    if (client.serverRequests === 'pushed' && !this.#sessions.has(client))
+      this.#sessions.set(client, this.#clock.nowMs())
+  }
+
+  /** Counts the session of a client that is gone. */
+  left(client: Client): void {
+    const openedMs = this.#sessions.get(client)
+    if (openedMs === undefined) return
+    this.#sessions.delete(client)
+    const seconds = (this.#clock.nowMs() - openedMs) / 1000
+    const name = protocolOf(client.via)
+    this.#meter.histogram('mcp_server_session_duration_seconds', client.revision, name).observe(seconds)
   }
 
   /** Counts each question of a server once it is over. */

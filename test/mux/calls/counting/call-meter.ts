@@ -8,7 +8,6 @@ import { failed, type Outcome, resulted } from '../../../../src/model/outcome.js
 import { CallMeter } from '../../../../src/mux/calls/counting/call-meter.js'
 import { FakeCall, type FakeClient } from '../../../support/client/fake-client.js'
 import { FakeClock } from '../../../support/fake-clock.js'
-import { FakeHandler } from '../../../support/proxy/listeners.js'
 
 const OK = resulted(textOf({}))
 const BAD: Outcome = { kind: 'result', result: textOf({}), isError: true }
@@ -24,7 +23,7 @@ const setUp = ({ series = 2000, ...options }: { series?: number; hasToolHistogra
   })
   const call = (method = 'tools/call', params: object = { name: 'a__echo' }): Call => {
     const made: Call = new FakeCall({} as FakeClient, method, params, false)
-    calls.began(made)
+    made.beganMs = clock.nowMs()
     return made
   }
   const atServer = (own = 'echo'): Call => {
@@ -133,12 +132,11 @@ t.test('each tool has a histogram if that is asked for', async t => {
 
 t.test('a session is counted when it ends', async t => {
   const { clock, calls, counts, meter } = setUp()
-  const handler = calls.wrap(new FakeHandler())
   const client = { serverRequests: 'pushed', revision: '2025-11-25', via: 'http' } as unknown as FakeClient
-  await handler.welcome(client)
+  calls.came(client)
   clock.advance(90_000)
-  handler.left(client)
-  handler.left(client)
+  calls.left(client)
+  calls.left(client)
   t.same(counts('mcp_server_session_duration_seconds'), { '2025-11-25 http': 1 })
   const [session] = meter.samples('mcp_server_session_duration_seconds')
   t.match(session, { value: { sum: 90 } })
