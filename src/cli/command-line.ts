@@ -2,6 +2,7 @@ import yargs, { type Argv } from 'yargs'
 import { IDENTITY } from '../app/identity.js'
 import { suggest } from '../config/schema/suggest.js'
 import { COMMANDS, type Command, commandAt, isGroup, nameOf, SECTIONS } from './all-verbs.js'
+import { columnsOf } from './output/look.js'
 import { print } from './output/output.js'
 import { type Chosen, CliError, EXIT, EXIT_TABLE, type Flags, type Verb, type VerbArguments } from './verb.js'
 
@@ -69,7 +70,7 @@ const createCli = (words: readonly string[]): Argv =>
     .help()
     .alias('help', 'h')
     .version(IDENTITY.version)
-    .wrap(process.stdout.isTTY ? Math.min(HELP_WIDTH, process.stdout.columns) : HELP_WIDTH)
+    .wrap(process.stdout.isTTY ? Math.min(HELP_WIDTH, columnsOf(process.stdout)) : HELP_WIDTH)
     .showHelpOnFail(false)
 
 /** The page of all commands. */

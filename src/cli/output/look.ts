@@ -21,6 +21,12 @@ export const hasUtf8 = (env: Variables = process.env, platform = process.platfor
   return platform === 'darwin' || isSet(env['WT_SESSION']) || isSet(env['TERM_PROGRAM'])
 }
 
+/** Columns of a terminal; some say 0, and mean that they do not know. */
+export const columnsOf = ({ columns }: Pick<NodeJS.WriteStream, 'columns'>): number =>
+  columns > 0 ? columns : USUAL_COLUMNS
+
+const USUAL_COLUMNS = 80
+
 /** The sign before what went well (✓), or not (✗), on stderr. */
 export const mark = (isGood: boolean): string => {
   const [good, bad] = hasUtf8() ? ['✓', '✗'] : ['ok', 'x']

@@ -1,5 +1,5 @@
 import picocolors from 'picocolors'
-import { hasColor } from './look.js'
+import { columnsOf, hasColor } from './look.js'
 import { oneLine } from './output.js'
 
 export interface Look {
@@ -9,10 +9,10 @@ export interface Look {
 }
 
 /** How to draw on our stdout. */
-export const stdoutLook = (): Look => {
-  const { isTTY, columns } = process.stdout
-  return { width: isTTY ? columns : undefined, hasColor: hasColor(process.stdout) }
-}
+export const stdoutLook = (): Look => ({
+  width: process.stdout.isTTY ? columnsOf(process.stdout) : undefined,
+  hasColor: hasColor(process.stdout),
+})
 
 const GAP = '  '
 const ELLIPSIS = '…'

@@ -122,6 +122,9 @@ const write = async (
     if (uid !== undefined && gid !== undefined) await handle.chown(uid, gid).catch(() => undefined)
     await handle.chmod(mode)
     await handle.sync()
+  } catch (thrown) {
+    await disk.rm(path, { force: true }).catch(() => undefined)
+    throw thrown
   } finally {
     await handle.close()
   }

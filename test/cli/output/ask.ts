@@ -1,6 +1,6 @@
 import t from 'tap'
 import { readNumbers } from '../../../src/cli/output/ask.js'
-import { hasColor, hasUtf8 } from '../../../src/cli/output/look.js'
+import { columnsOf, hasColor, hasUtf8 } from '../../../src/cli/output/look.js'
 
 t.test('numbers of a list are read as people write them', t => {
   for (const [answer, found] of [
@@ -48,5 +48,11 @@ t.test('signs beyond ASCII are shown where the locale has them', t => {
   ] as const) {
     t.equal(hasUtf8(env, platform), is, JSON.stringify([env, platform]))
   }
+  t.end()
+})
+
+t.test('a terminal that does not say how wide it is has the usual width', t => {
+  t.equal(columnsOf({ columns: 0 }), 80)
+  t.equal(columnsOf({ columns: 120 }), 120)
   t.end()
 })

@@ -139,3 +139,20 @@ t.test('whichever step fails, there is the old file or the new one', async t => 
     }
   }
 })
+
+t.test('a full disk leaves no half of a file or of a copy', async t => {
+  const { file, folder, backups } = place(t)
+  const open = async (path: string, flags: string, mode: number) => {
+    const handle = await systemDisk.open(path, flags, mode)
+    const half = async (bytes: Buffer): Promise<void> => {
+      await handle.write(bytes.subarray(0, 1))
+      throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' })
+    }
+    return Object.assign(handle, { writeFile: half })
+  }
+  const files = { disk: { ...systemDisk, open } as unknown as Disk, backups }
+  const state = await readState(systemDisk, file)
+  await t.rejects(replaceFile(files, state, NEW), { message: /the disk is full/ })
+  await t.rejects(replaceFile({ ...files, backups: undefined }, state, NEW), { message: /the disk is full/ })
+  t.same([filesBeside(folder), readdirSync(backups)], [['a.json'], []])
+})
