@@ -31,6 +31,8 @@ interface Limits {
 }
 
 const LIMITS: Limits = { lineBytes: 256 * 1024 * 1024, patienceMs: 15_000, retryMs: 5000 }
+/** How long until a daemon that did not stay is tried again; each time twice as long as before. */
+const FIRST_WAIT_MS = 250
 /** How much of either side waits before that side is no longer read. */
 const QUEUE_BYTES = 1024 * 1024
 /** How long a daemon may take to answer `initialize`. */
@@ -240,23 +242,30 @@ export class Session {
   /** Finds another daemon, however long that takes, and introduces the client to it. */
   async #return(): Promise<void> {
     const { patienceMs, retryMs } = this.#limits
-    const lostMs = performance.now()
-    while (!this.#hasEnded) {
-      const leftMs = patienceMs - (performance.now() - lostMs)
+    const endMs = performance.now() + patienceMs
+    let why = 'the daemon has ended'
+    let isTold = false
+    const giveUp = (): void => {
+      if (!isTold) this.#options.tell(`D041: ${why}; trying again every ${retryMs / 1000} s`)
+      isTold = true
+      this.#giveUp()
+    }
+    // An attempt may go on for longer, and requests must not.
+    const patience = setTimeout(() => this.#stream ?? giveUp(), patienceMs)
+    for (let waitMs = FIRST_WAIT_MS; !this.#hasEnded; waitMs *= 2) {
       try {
-        const connection = await this.#options.connect(Math.max(leftMs, retryMs))
+        const connection = await this.#options.connect(Math.max(endMs - performance.now(), retryMs))
         if (this.#is !== 'waiting') this.#pause()
         this.#attach(connection)
-        if (await this.#introduce()) return
+        if (await this.#introduce()) break
       } catch (thrown) {
-        const words = thrown instanceof Error ? thrown.message : String(thrown)
-        if (this.#is !== 'away' && leftMs < retryMs) {
-          this.#options.tell(`D041: ${words}; trying again every ${retryMs / 1000} s`)
-        }
+        why = thrown instanceof Error ? thrown.message : String(thrown)
       }
-      if (performance.now() - lostMs >= patienceMs) this.#giveUp()
-      await delay(this.#is === 'away' ? retryMs : 250)
+      const leftMs = endMs - performance.now()
+      if (leftMs <= 0) giveUp()
+      await delay(leftMs <= 0 ? retryMs : Math.min(waitMs, leftMs))
     }
+    clearTimeout(patience)
   }
 
   /** From here on requests are answered with an error until there is a daemon. */

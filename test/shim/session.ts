@@ -291,8 +291,7 @@ t.test('without a daemon requests are refused after a while, and served again by
   first.die()
   await until(() => next.length > 0, 'an attempt to connect')
   send({ id: 2, method: 'tools/call', params: { name: 'x' } })
-  next.shift()?.(new Error('nobody is there'))
-  await until(() => heard.length === 3, 'the errors')
+  await until(() => heard.length === 3, 'the errors, while the attempt goes on')
   const error = {
     code: -32603,
     message: /could not be started/,
@@ -302,7 +301,8 @@ t.test('without a daemon requests are refused after a while, and served again by
     { id: 1, error },
     { id: 2, error },
   ])
-  t.same(told, ['D041: nobody is there; trying again every 0.001 s'])
+  t.same(told, ['D041: the daemon has ended; trying again every 0.001 s'])
+  next.shift()?.(new Error('nobody is there'))
   send({ id: 3, method: 'ping' })
   await until(() => heard.length === 4, 'an error at once')
   t.match(heard[3], { id: 3, error })
@@ -317,6 +317,25 @@ t.test('without a daemon requests are refused after a while, and served again by
   send({ id: 4, method: 'tools/list' })
   await until(() => second.asked('tools/list').length === 1, 'the next request')
   t.equal(told.length, 1, 'the user is told once')
+})
+
+t.test('a daemon that cannot be started is tried less and less often, and told of once', async t => {
+  const { first, next, told, introduce } = await start(t, daemon(), { patienceMs: 1000, retryMs: 500 })
+  await introduce()
+  first.die()
+  let tries = 0
+  for (; told.length === 0; tries++) {
+    await until(() => next.length > 0 || told.length > 0, 'an attempt to connect')
+    next.shift()?.(new Error('it ends at once'))
+    await settled()
+  }
+  t.ok(tries <= 5, `${tries} times within a second`)
+  for (let more = 0; more < 2; more++) {
+    await until(() => next.length > 0, 'another attempt')
+    next.shift()?.(new Error('still nobody'))
+  }
+  await settled()
+  t.same(told, ['D041: it ends at once; trying again every 0.5 s'])
 })
 
 t.test('a daemon that is lost while it is met, or does not agree, is not the last that is tried', async t => {
