@@ -1,9 +1,26 @@
-import { type JsonText, memberOf } from '../kernel/json/text.js'
+import { at, type JsonText, memberOf, withMember } from '../kernel/json/text.js'
 import { encodeNotification, idKey, type Message } from '../wire/jsonrpc.js'
-import { textIn } from './messages.js'
+import { NOTHING, textIn } from './messages.js'
 
 /** The most subscriptions that are renewed. */
 const SUBSCRIPTIONS = 1000
+
+const LISTS = ['tools', 'prompts', 'resources']
+
+const changed = (
+  isTold: (list: string) => JsonText | undefined,
+  params: JsonText | undefined,
+): readonly Buffer[] =>
+  LISTS.filter(list => isTold(list)?.toString() === 'true').map(list =>
+    encodeNotification(`notifications/${list}/list_changed`, params),
+  )
+
+/** The same for a subscription that was made again, in the words in which its client hears of it. */
+export const changesFor = (acknowledged: JsonText): readonly Buffer[] => {
+  const meta = memberOf(acknowledged, '_meta')
+  const params = meta && withMember(NOTHING, '_meta', meta)
+  return changed(list => at(acknowledged, 'notifications', `${list}ListChanged`), params)
+}
 
 /** What a client has said that another daemon must hear too, and what it was told about itself. */
 export class Introduction {
@@ -46,12 +63,9 @@ export class Introduction {
 
   /** Says that lists may have changed, where the client was told that we would say so. */
   get changes(): readonly Buffer[] {
-    const capabilities = this.#answer && memberOf(this.#answer, 'capabilities')
-    return ['tools', 'prompts', 'resources'].flatMap(name => {
-      const declared = capabilities && memberOf(capabilities, name)
-      const isTold = declared && memberOf(declared, 'listChanged')?.toString() === 'true'
-      return isTold === true ? [encodeNotification(`notifications/${name}/list_changed`, undefined)] : []
-    })
+    const answer = this.#answer
+    if (answer === undefined) return []
+    return changed(name => at(answer, 'capabilities', name, 'listChanged'), undefined)
   }
 
   #requested({ id, method, params }: Message & { kind: 'request' }, line: Buffer): void {

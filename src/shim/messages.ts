@@ -13,7 +13,8 @@ import { encodeError, encodeNotification, type Message, writtenResult } from '..
 
 /** What the daemon refuses is its own affair: here only a nesting is refused that would exhaust the stack. */
 const LIMITS = { depth: 1000, members: Number.MAX_SAFE_INTEGER, batch: 10_000 }
-const NOTHING = rawText('{}')
+/** An empty object. */
+export const NOTHING = rawText('{}')
 
 /** The messages of a line: one, those of a batch, or none. */
 export const messagesOf = (line: Buffer): readonly Message[] => messagesIn(classify(line, LIMITS))

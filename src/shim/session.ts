@@ -1,13 +1,13 @@
 import type { Duplex, Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { unguessableId } from '../kernel/ids.js'
-import { type JsonText, memberOf, stringOf } from '../kernel/json/text.js'
+import { at, type JsonText, memberOf, stringOf } from '../kernel/json/text.js'
 import { LineSplitter } from '../wire/framing/ndjson.js'
 import { idKey, type Message } from '../wire/jsonrpc.js'
 import { salvageId } from '../wire/salvage-id.js'
 import type { Connection } from './connector.js'
 import { ENDED_METHOD } from './hello.js'
-import { Introduction } from './introduction.js'
+import { changesFor, Introduction } from './introduction.js'
 import { isRefusal, lostError, messagesOf, messagesOfDaemon, textIn, withdrawal, withId } from './messages.js'
 import { UnderWay } from './under-way.js'
 
@@ -41,6 +41,8 @@ const INTRODUCED_MS = 15_000
 const LEAVING_MS = 2000
 /** The most questions of servers that are remembered. */
 const QUESTIONS = 1000
+
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 
 const LF = Buffer.from('\n')
 const JOINED_BYTES = 64 * 1024
@@ -186,12 +188,21 @@ export class Session {
         const id = message.params && memberOf(message.params, 'requestId')
         if (message.method === 'notifications/cancelled' && id !== undefined)
           this.#questions.delete(idKey(id))
-        return true
+        return this.#isNews(message)
       }
       case 'result':
       case 'error':
         return message.id === undefined || this.#isAnswer(message, message.id)
     }
+  }
+
+  /** To its client a subscription that was made again goes on, though lists may be others. */
+  #isNews({ method, params }: Message & { kind: 'notification' }): boolean {
+    if (method !== ACKNOWLEDGED || params === undefined) return true
+    const id = at(params, '_meta', 'io.modelcontextprotocol/subscriptionId')
+    if (id === undefined || this.#underWay.acknowledged(id)) return true
+    for (const change of changesFor(params)) this.#answer(change)
+    return false
   }
 
   #isAnswer(message: Message & { kind: 'result' | 'error' }, id: JsonText): boolean {

@@ -7,6 +7,8 @@ interface Asked {
   /** The line that it came in; undefined if it was part of a batch, or there was no room to keep it. */
   readonly line: Buffer | undefined
   mayRepeat: boolean
+  /** Whether it is a subscription that a daemon has acknowledged. */
+  isAcknowledged: boolean
 }
 
 /** What may be asked twice: it reads, or comes to the same. */
@@ -40,7 +42,7 @@ export class UnderWay {
     this.take(id)
     const kept = (line?.length ?? 0) + this.#keptBytes <= KEPT_BYTES ? line : undefined
     this.#keptBytes += kept?.length ?? 0
-    this.#asked.set(idKey(id), { id, line: kept, mayRepeat: REPEATABLE.has(method) })
+    this.#asked.set(idKey(id), { id, line: kept, mayRepeat: REPEATABLE.has(method), isAcknowledged: false })
   }
 
   /** Takes out a request that was answered or called off; false if there is none with this id. */
@@ -48,6 +50,15 @@ export class UnderWay {
     const key = idKey(id)
     this.#keptBytes -= this.#asked.get(key)?.line?.length ?? 0
     return this.#asked.delete(key)
+  }
+
+  /** Notes that a subscription is acknowledged; false if it was before, by another daemon. */
+  acknowledged(id: JsonText): boolean {
+    const asked = this.#asked.get(idKey(id))
+    if (asked === undefined) return true
+    const wasBefore = asked.isAcknowledged
+    asked.isAcknowledged = true
+    return !wasBefore
   }
 
   /** Notes that a request was not begun; false if it cannot be sent again. */

@@ -319,6 +319,34 @@ t.test('without a daemon requests are refused after a while, and served again by
   t.equal(told.length, 1, 'the user is told once')
 })
 
+t.test('a subscription of 2026-07-28 goes on, and its client hears that lists may be others', async t => {
+  const { first, next, heard, send } = await start(t)
+  const acknowledged = {
+    method: 'notifications/subscriptions/acknowledged',
+    params: {
+      notifications: { toolsListChanged: true, promptsListChanged: false },
+      _meta: { 'io.modelcontextprotocol/subscriptionId': 'L' },
+    },
+  }
+  send({ id: 'L', method: 'subscriptions/listen', params: { notifications: { toolsListChanged: true } } })
+  await until(() => first.heard.length === 1, 'the subscription')
+  first.send(acknowledged)
+  await until(() => heard.length === 1, 'its begin')
+  t.match(heard[0], acknowledged)
+  first.die()
+  const second = daemon()
+  await until(() => next.length > 0, 'an attempt to connect')
+  next.shift()?.(second.connection)
+  await until(() => second.asked('subscriptions/listen').length === 1, 'the subscription again')
+  second.send(acknowledged, { id: 'L', result: {} })
+  await until(() => heard.some(({ id }) => id === 'L'), 'its end')
+  const { _meta } = acknowledged.params
+  t.same(heard.slice(1), [
+    { jsonrpc: '2.0', method: 'notifications/tools/list_changed', params: { _meta } },
+    { jsonrpc: '2.0', id: 'L', result: {} },
+  ])
+})
+
 t.test('a daemon that cannot be started is tried less and less often, and told of once', async t => {
   const { first, next, told, introduce } = await start(t, daemon(), { patienceMs: 1000, retryMs: 500 })
   await introduce()
