@@ -6,7 +6,7 @@ import type { Beat, ClusterStore, Member, MemberFacts } from './engine/store.js'
 import { NO_GENERATION } from './sealed-id.js'
 
 /** So many beats fit into a lease, so that one may be late. */
-const BEATS_PER_LEASE = 3
+export const BEATS_PER_LEASE = 3
 /** The list is not asked for more often than this, however many wait for it. */
 const FRESH_MS = 250
 /** How long the start waits for the engine before it goes on without, and how often it tries meanwhile. */

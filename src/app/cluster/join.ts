@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { Cluster, type RelayedFace } from '../../cluster/cluster.js'
 import { STARTING } from '../../cluster/link/forwarding.js'
+import { BEATS_PER_LEASE } from '../../cluster/members.js'
 import type { ClusterConfig } from '../../config/types.js'
-import type { Clock } from '../../kernel/async/clock.js'
+import { type Clock, pause } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
@@ -90,6 +91,8 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
     },
     async close() {
       await cluster.close()
+      // Until their next beat the others may send here what they have by now, and be told so.
+      if (cluster.others.length > 0) await pause(clock, config.leaseMs / BEATS_PER_LEASE)
       await listener.close()
     },
   }

@@ -134,8 +134,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
       links.closed(origin)
       for (const part of [http, sse, connect, resourceServer()?.authServer]) part?.close()
       await ws?.close()
-      await joined?.close()
-      await listener.close()
+      await Promise.all([joined?.close(), listener.close()])
     },
   }
 }
