@@ -86,6 +86,8 @@ export interface Control {
 /** Whoever keeps a service starts it again after this code only. */
 const HANDED_OVER = 75
 const BODY_BYTES = 64 * 1024
+/** What `own-place.ts` asks all the time: the state of all servers takes long to say where they have much. */
+const OURSELVES = { version: IDENTITY.version, pid: process.pid }
 
 /** Opens the private socket at a place that is free. Rejects with a Fault `unavailable`. */
 export const openControl = async (place: Place, controlled: Controlled): Promise<Control> => {
@@ -184,14 +186,14 @@ class ControlApi {
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost')
     try {
-      const client = this.#clientOf(request)
+      const { client, pid } = this.#helloOf(request)
       if (request.method === 'GET' && pathname === '/v1/logs' && !wantsEvents(request)) {
         this.#logs(searchParams, response)
         return
       }
       const body = await postedTo(request)
       const what = `${request.method} ${pathname}`
-      const found = pathname === '/v1/env' ? await this.#env(what, body, client) : this.#run(what)
+      const found = pathname === '/v1/env' ? await this.#env(what, body, client) : this.#run(what, pid)
       if (found !== undefined) sendJson(response, 200, found)
       else await this.#answerApi(request, response, body)
     } catch (thrown) {
@@ -203,11 +205,11 @@ class ControlApi {
     }
   }
 
-  /** The name that a program of our user gives itself. Throws a Fault for any other. */
-  #clientOf(request: IncomingMessage): string | undefined {
-    const { client, ...proof } = helloOf(request) ?? {}
-    if (!isProven(this.#token, 'client', proof)) throw new Fault('unauthorized', 'the token is not ours')
-    return client
+  /** What a program of our user says of itself. Throws a Fault for any other. */
+  #helloOf(request: IncomingMessage): Partial<Hello> {
+    const hello = helloOf(request) ?? {}
+    if (!isProven(this.#token, 'client', hello)) throw new Fault('unauthorized', 'the token is not ours')
+    return hello
   }
 
   /** Answers what is the same on the port. */
@@ -223,11 +225,12 @@ class ControlApi {
     else sendJson(response, 404, { error: `there is no ${asked.method} /v1${asked.path} here` })
   }
 
-  #run(what: string): object | undefined {
+  /** `pid`: of whoever asks. */
+  #run(what: string, pid: number | undefined): object | undefined {
     const { end, kept, reload, sessions, status } = this.#controlled
     switch (what) {
       case 'GET /v1/status':
-        return { ...status(), ...(kept !== undefined && { kept }) }
+        return { ...(pid === process.pid ? OURSELVES : status()), ...(kept !== undefined && { kept }) }
       case 'GET /v1/sessions':
         return { version: 1, sessions: sessions.all }
       case 'POST /v1/stop':

@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { type Controlled, openControl } from '../../../src/app/control/control.js'
 import { KeptLines } from '../../../src/app/control/kept-lines.js'
 import { asking, occupantOf } from '../../../src/app/control/seat.js'
+import { IDENTITY } from '../../../src/app/identity.js'
 import { lateModule } from '../../../src/app/late-module.js'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS, type Limits } from '../../../src/kernel/limits.js'
@@ -56,7 +57,9 @@ const setUp = async (t: Test, more: Partial<Controlled> = {}, limits: Partial<Li
   })
   t.teardown(() => control.close())
   const get = async (target: string, body?: string) => {
-    const reply = await ask(asking(place), target, body)
+    // As another program than the proxy itself.
+    const { hello, ...options } = asking(place)
+    const reply = await ask({ ...options, hello: { ...hello, pid: hello.pid + 1 } }, target, body)
     return { status: reply.status, value: JSON.parse(reply.body || '{}') }
   }
   return { place, control, did, served, sink, clock, get }
@@ -144,6 +147,15 @@ t.test('a request that is bad or fails is answered, and nothing ends', async t =
   const failed = await get('/v1/status')
   t.equal(failed.status, 500)
   t.notMatch(failed.value.error, /broken/)
+})
+
+t.test('a proxy that looks whether it is found at its place works out nothing for that', async t => {
+  const { place } = await setUp(t, {
+    status: () => {
+      throw new Error('long work')
+    },
+  })
+  t.match(await occupantOf(place), { pid: process.pid, version: IDENTITY.version })
 })
 
 t.test('the last lines of the log are for whoever asks, and what follows too', async t => {
