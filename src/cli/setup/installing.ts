@@ -81,16 +81,17 @@ export const clientsNamed = (names: readonly string[]): readonly Client[] => {
   )
 }
 
-/** The clients that have a file of the user. */
+/** The clients that have a file of the user, also one that cannot be read. */
 export const clientsThere = async ({ files }: Context): Promise<readonly Client[]> => {
   const { firstThere } = await import('../../setup/import/sources.js')
   const folders = foldersOf(thisMachine())
-  const found = await Promise.all(
-    CLIENTS.map(async client =>
-      isOfFolder(client) ? undefined : await firstThere(files.disk, client.user(folders)),
-    ),
-  )
-  return CLIENTS.filter((_, index) => found[index] !== undefined)
+  const isThere = async (client: Client): Promise<boolean> =>
+    await firstThere(files.disk, client.user(folders)).then(
+      file => file !== undefined,
+      () => true,
+    )
+  const found = await Promise.all(CLIENTS.map(async client => !isOfFolder(client) && (await isThere(client))))
+  return CLIENTS.filter((_, index) => found[index])
 }
 
 /** The file of a client in the home or the current folder. Throws a CliError if there can be none. */

@@ -152,8 +152,10 @@ export const planInstall = async (
     ...(isThere ? [] : [{ ...change, name: KEY, value: wish.entry }]),
     ...taken.map(name => ({ ...change, name, value: undefined })),
   ]
+  // What cannot be edited is refused before anything is written.
+  const bytes = opened.edited(changes)
   const carryOut = async (): Promise<void> => {
-    const writing = { changes, removed, terms: wish.terms }
+    const writing = { changes, removed, terms: wish.terms, bytes }
     const isByProgram = client.id === 'claude-code' && scope === 'user' && current === undefined
     if (isByProgram && installs.length === 0 && (await addByProgram(context, { place, opened }, writing)))
       return
@@ -191,6 +193,8 @@ interface Opened {
 
 interface Writing {
   readonly changes: readonly Change[]
+  /** What the file becomes. */
+  readonly bytes: Buffer
   readonly removed: readonly Removed[]
   readonly terms: Terms
 }
@@ -239,8 +243,8 @@ const addByProgram = async (
  */
 const write = async (
   { files, journals }: InstallContext,
-  { place, opened: { state, edited }, installs, base }: Opened,
-  { changes, removed, terms }: Writing,
+  { place, opened: { state }, installs, base }: Opened,
+  { removed, terms, bytes }: Writing,
 ): Promise<void> => {
   const { path } = state
   const isOwn = ({ client, scope }: Owned): boolean => client === place.client.id && scope === place.scope
@@ -249,7 +253,6 @@ const write = async (
     await journals.write(client, scope, path, install)
   const own = { client: place.client.id, scope: place.scope }
   const before = hashOf(state.bytes)
-  const bytes = edited(changes)
   const isUntouched = base?.after === before
   const record = async (copy: string | undefined): Promise<void> => {
     const facts = {

@@ -5,6 +5,7 @@ import type { Client } from '../../../setup/clients/clients.js'
 import type { Plan, Planned } from '../../../setup/import/plan.js'
 import type { Source } from '../../../setup/import/sources.js'
 import type { PlannedInstall } from '../../../setup/install/install.js'
+import { SetupError } from '../../../setup/setup-error.js'
 import { readUsable } from '../../configuration.js'
 import { ask, choose, confirm, isInteractive } from '../../output/ask.js'
 import { mark } from '../../output/look.js'
@@ -68,8 +69,10 @@ export const init = defineVerb({
     await writeServers(found, plan)
     const started = await startServers(args.config)
     const context = await openContext(args.config, shim)
-    const work = await chooseClients(await clientsFor(args, context), context, isAsking)
-    const code = await installInto(work)
+    const clients = await clientsFor(args, context)
+    const able = await editable(clients, context)
+    const work = await chooseClients(able, context, isAsking)
+    const code = Math.max(await installInto(work), able.length < clients.length ? EXIT.failure : EXIT.ok)
     await sayCaps(args.config, work, started)
     if (args.json === true) print(documentOf({ found, plan, started, work }))
     return code
@@ -176,6 +179,27 @@ const clientsFor = async ({ install }: Args, context: Context): Promise<readonly
   return there.filter(({ id }) => !installed.has(id))
 }
 
+/** Does the work for one client; a file of which that cannot be done keeps no others from theirs. */
+const attempt = async ({ label }: Client, work: () => Promise<unknown>): Promise<boolean> => {
+  try {
+    await work()
+    return true
+  } catch (thrown) {
+    if (!(thrown instanceof SetupError)) throw thrown
+    say(`${mark(false)} ${label}: ${thrown.message}; mend: ${thrown.mend}`)
+    return false
+  }
+}
+
+/** The clients whose files can be edited; of each other one it is said why not. */
+const editable = async (clients: readonly Client[], context: Context): Promise<readonly Client[]> => {
+  const able: Client[] = []
+  for (const client of clients) {
+    if (await attempt(client, () => planClients([client], context, 'all'))) able.push(client)
+  }
+  return able
+}
+
 /** Shows what would change in the files of clients, and asks in which it shall. */
 const chooseClients = async (
   clients: readonly Client[],
@@ -209,17 +233,21 @@ const planClients = async (
 }
 
 const installInto = async (work: readonly PlannedInstall[]): Promise<number> => {
+  const done: PlannedInstall[] = []
   for (const plan of work) {
-    await plan.carryOut()
-    const { label, id } = plan.place.client
+    const { client } = plan.place
+    if (!(await attempt(client, plan.carryOut))) continue
+    done.push(plan)
+    const { label, id } = client
     const gone = plan.changes.filter(({ value }) => value === undefined).length
     const what = gone === 0 ? 'has the proxy' : `${count(gone, 'server')} → 1 entry`
     say(`${mark(true)} ${label}: ${what} (undo: mcp-proxy install ${id} --undo)`)
   }
-  const todo = work.filter(({ changes }) => changes.length > 0)
-  if (todo.length > 0) return await readBack(todo)
+  const todo = done.filter(({ changes }) => changes.length > 0)
+  const code = done.length < work.length ? EXIT.failure : EXIT.ok
+  if (todo.length > 0) return Math.max(code, await readBack(todo))
   say('no client was changed; one gets the proxy with: mcp-proxy install CLIENT')
-  return EXIT.ok
+  return code
 }
 
 /** Which of the clients will not see all tools, and what becomes of that. */
@@ -245,7 +273,8 @@ const sayCaps = async (
 /** Shows all that would be done. */
 const rehearse = async (args: Args, found: Findings, plan: Plan): Promise<number> => {
   const context = await openContext(args.config, fileURLToPath(packageFile('bin/connect.cjs')))
-  const work = await planClients(await clientsFor(args, context), context, 'all')
+  const able = await editable(await clientsFor(args, context), context)
+  const work = await planClients(able, context, 'all')
   if (args.json === true) print(documentOf({ found, plan, started: [], work }))
   else {
     for (const { as, from } of newIn(plan)) print(`${found.own.file.state.path}  + ${as} from ${from}`)

@@ -116,6 +116,25 @@ t.test('init takes what it is told to, and begins with nothing where there is no
   })
 })
 
+t.test('a client whose file cannot be edited keeps no others from the proxy', async t => {
+  const { home, read } = homeOf(t)
+  setEnv(t, { CODEX_HOME: '' })
+  for (const folder of ['.codex', '.gemini', '.kiro/settings/mcp.json']) {
+    mkdirSync(join(home, folder), { recursive: true })
+  }
+  const inline = 'mcp_servers = { db = { command = "no-such-program-here" } }\n'
+  writeFileSync(join(home, '.codex', 'config.toml'), inline)
+  writeFileSync(join(home, '.gemini', 'settings.json'), '{}', { mode: 0o444 })
+  const { code, err } = await runHere(t, 'init', '--yes')
+  t.equal(code, 4)
+  t.match(err, /✗ Codex: .*config\.toml:1: only tables.*; mend: mend line 1/)
+  t.match(err, /✗ Kiro: .*this is not a file/)
+  t.match(err, /✗ Gemini CLI: .*read-only; mend: make .* writable/)
+  t.match(err, /✓ Claude Code: 2 servers → 1 entry[\s\S]*✓ Cursor: 2 servers → 1 entry/)
+  t.match(read('.cursor/mcp.json'), 'connect.cjs')
+  t.same([read('.codex/config.toml'), read('.gemini/settings.json')], [inline, '{}'])
+})
+
 t.test('what needs a folder waits, and clients see at once what started before', async t => {
   const { home, config } = homeOf(t)
   const work = { ...tiny(), cwd: '${workspaceFolder}' }

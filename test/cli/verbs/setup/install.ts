@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { runHere, setEnv } from '../../../support/proxy/start.js'
@@ -82,4 +82,16 @@ t.test('install prints an entry, and says what it cannot do', async t => {
     err: /config\.toml:1: only tables/,
   })
   t.equal(readFileSync(inline, 'utf8'), 'mcp_servers = { db = { command = "x" } }\n')
+})
+
+t.test('what cannot be edited is told before the files of others are written', async t => {
+  const { home, read } = homeOf(t)
+  const codex = join(home, '.codex', 'config.toml')
+  mkdirSync(join(home, '.codex'))
+  writeFileSync(codex, 'mcp_servers = { db = { command = "x" } }\n')
+  setEnv(t, { CODEX_HOME: '' })
+  const words = ['cursor', 'codex', '--take-over', '--yes']
+  t.match(await runHere(t, 'install', ...words), { code: 4, err: /config\.toml:1: only tables/ })
+  t.equal(read(), BEFORE)
+  t.notOk(existsSync(join(home, '.config', 'mcp-proxy')))
 })
