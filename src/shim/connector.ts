@@ -60,6 +60,8 @@ const SILENCE_MS = 10_000
 type Attempt =
   | { readonly is: 'open'; readonly connection: Connection }
   | { readonly is: 'draining'; readonly retryMs: number }
+  /** It has no room, and may never have. */
+  | { readonly is: 'busy'; readonly retryMs: number; readonly say: string }
   /** It took the connection and hung up, as one does that ends. */
   | { readonly is: 'ending' }
   | { readonly is: 'nobody' }
@@ -112,7 +114,7 @@ export class Connector {
   }
 
   #pauseAfter(attempt: Attempt, tries: number): number {
-    if (attempt.is === 'draining') return attempt.retryMs
+    if (attempt.is === 'draining' || attempt.is === 'busy') return attempt.retryMs
     return attempt.is === 'nobody' && this.#lock !== undefined ? 0 : (POLL_MS[tries] ?? 100)
   }
 
@@ -231,10 +233,12 @@ export class Connector {
   }
 }
 
-const lateness = ({ is }: Attempt): NoDaemon =>
-  is === 'ending'
+const lateness = (attempt: Attempt): NoDaemon => {
+  if (attempt.is === 'busy') return new NoDaemon('D041', `the daemon refuses: ${attempt.say}`)
+  return attempt.is === 'ending'
     ? new NoDaemon('D042', 'the daemon takes connections and hangs up')
     : new NoDaemon('D041', 'the daemon could not be started in time')
+}
 
 /** As much as a daemon takes at a time. */
 const VALUES_BYTES = 64 * 1024
@@ -256,9 +260,10 @@ const knownOf = (names: readonly string[], env: Environment): string | undefined
 const RETRY_MS = 200
 
 const refused = (text: string): Attempt => {
-  const { no, say = 'no reason given', retryMs = RETRY_MS } = decodeRefusal(text)
-  if (no === 'draining' || no === 'busy')
-    return { is: 'draining', retryMs: Math.max(10, Math.min(retryMs, 1000)) }
+  const { no, say = 'no reason given', retryMs: wanted = RETRY_MS } = decodeRefusal(text)
+  const retryMs = Math.max(10, Math.min(wanted, 1000))
+  if (no === 'draining') return { is: no, retryMs }
+  if (no === 'busy') return { is: no, retryMs, say }
   if (no === 'view') throw new Fault('invalid-params', say)
   throw new NoDaemon(no === 'token' ? 'D046' : 'D041', `the daemon refuses: ${say}`)
 }
