@@ -37,8 +37,14 @@ const TELLTALE = `
   const say = value => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...value }) + '\\n')
   require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
     const { id, method, params } = JSON.parse(line)
-    if (method === 'initialize') return say({ id, result: { protocolVersion: '2025-11-25', capabilities: { tools: {}, resources: {} }, serverInfo: { name: 't', version: '1' } } })
-    if (method === 'tools/list') return say({ id, result: { tools: [{ name: 'tell', inputSchema: { type: 'object' } }] } })
+    const capabilities = { tools: {}, resources: {}, prompts: {} }
+    const item = { title: words, description: words }
+    const inputSchema = { type: 'object', description: words, properties: { p: { type: 'string', enum: known, default: words } } }
+    if (method === 'initialize') return say({ id, result: { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: words, version: words }, instructions: words } })
+    if (method === 'tools/list') return say({ id, result: { tools: [{ name: 'tell', ...item, inputSchema, annotations: { title: words } }] } })
+    if (method === 'prompts/list') return say({ id, result: { prompts: [{ name: 'tell', ...item }] } })
+    if (method === 'resources/list') return say({ id, result: { resources: [{ uri: 'tell://x', name: words, ...item }] } })
+    if (method === 'resources/templates/list') return say({ id, result: { resourceTemplates: [{ uriTemplate: 'tell://{x}', name: words, ...item }] } })
     if (method === 'tools/call' && params.arguments.how === 'exit') { process.stderr.write(words + '\\n'); process.exit(3) }
     if (method === 'tools/call' && params.arguments.how === 'result') return say({ id, result: { content: [{ type: 'text', text: words }], isError: true } })
     if (id !== undefined) say({ id, error: { code: -32050, message: words } })
@@ -219,7 +225,8 @@ t.test('nor are they where somebody asks in a terminal', async t => {
     JSON.stringify(await runHere(t, 'status', '--json', '--config', file)),
   )
   const places = [
-    ...[await ask('status'), await ask('status', '--json'), await ask('list'), await ask('list', '--json')],
+    // As JSON a list is what the servers wrote, for programs.
+    ...[await ask('status'), await ask('status', '--json'), await ask('list')],
     ...[await ask('logs'), await ask('logs', 'tale'), await ask('logs', '--json', '--level', 'debug')],
     ...[await ask('why', 'tale'), await ask('why', 'plain', '--json'), await ask('why', 'tale__tell')],
     ...[await ask('check'), await ask('check', '--json'), await ask('doctor', '--server', 'plain')],

@@ -2,13 +2,13 @@ import type { Item } from '../../catalog/lists/listed.js'
 import { mergeParts } from '../../catalog/lists/merge.js'
 import { redactServer } from '../../config/read/secrets.js'
 import { Fault } from '../../kernel/faults.js'
-import { memberOf, textMember, valueOf } from '../../kernel/json/text.js'
+import { type JsonText, memberOf, textMember } from '../../kernel/json/text.js'
 import { LIMIT_NAMES, LIMIT_TABLE, type Limits, shownLimit } from '../../kernel/limits.js'
 import { silentLogger } from '../../kernel/logger.js'
 import type { Call, Client } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
-import { MASK, sanitizeLine } from '../../secrets/mask.js'
+import { MASK, mask, sanitizeLine } from '../../secrets/mask.js'
 import { exposedTo } from '../exposed.js'
 import { processBytes } from '../processes/process-bytes.js'
 import type { Inside } from './inside.js'
@@ -80,10 +80,10 @@ export const toolsView = (inside: Inside, query: URLSearchParams) => {
       name: exposed,
       own,
       server: name,
-      title: textMember(text, 'title'),
-      description: textMember(text, 'description'),
-      annotations: parsed(memberOf(text, 'annotations')),
-      ...(isWhole && { inputSchema: parsed(memberOf(text, 'inputSchema')) }),
+      title: masked(textMember(text, 'title')),
+      description: masked(textMember(text, 'description')),
+      annotations: said(memberOf(text, 'annotations')),
+      ...(isWhole && { inputSchema: said(memberOf(text, 'inputSchema')) }),
       bytes: text.length,
       calls: durations?.calls ?? 0,
       errors: durations?.errors ?? 0,
@@ -100,13 +100,18 @@ const fits = ({ exposed, own, text }: Item, words: readonly string[]): boolean =
   return words.every(word => lower.includes(word))
 }
 
-const parsed = (text: Parameters<typeof valueOf>[0] | undefined): unknown => text && valueOf(text)
+/** Servers may repeat what they were told wherever they can; names are shown as they are called by. */
+const masked = (words: string | undefined): string | undefined => words && mask(words)
+
+const said = (text: JsonText | undefined): unknown =>
+  text &&
+  JSON.parse(text.toString(), (_, value: unknown) => (typeof value === 'string' ? mask(value) : value))
 
 /** One tool whole, as its clients see it. Throws a Fault `invalid-params` for one that is not there. */
 export const toolView = (inside: Inside, name: string) => {
   const item = mergedItems(inside, 'tools').find(({ exposed }) => exposed === name)
   if (item === undefined) throw new Fault('invalid-params', `There is no tool ${name}`)
-  return { version: 1, server: item.server.name, own: item.own, tool: valueOf(item.text) }
+  return { version: 1, server: item.server.name, own: item.own, tool: said(item.text) }
 }
 
 /** The clients, by what they say of themselves, and what they have under way. */

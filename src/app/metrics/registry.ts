@@ -29,6 +29,8 @@ const FAMILY_PART = 4
 const LABEL_BYTES = 128
 const HASH_CHARS = 8
 const PLAIN_LABEL = /^[\w ./:+-]{0,64}$/
+/** Labels whose values servers choose: one may name a tool after a secret that it was given. */
+const CHOSEN: ReadonlySet<string> = new Set(['tool', 'gen_ai_tool_name'])
 
 const CLOSED: readonly (readonly [CounterName, ...string[]])[] = [
   ...['host', 'origin', 'auth', 'malformed', 'draining', 'memory'].map(
@@ -161,7 +163,7 @@ export class Metrics implements Meter {
     { mayGrow, create }: { readonly mayGrow: boolean; readonly create: () => T },
   ): T {
     const { labels } = FAMILIES[family]
-    const shown = labels.map((_, at) => labelValue(values[at] ?? ''))
+    const shown = labels.map((label, at) => labelValue(values[at] ?? '', CHOSEN.has(label)))
     const found = known.get(keyOf(shown))
     if (found !== undefined) return found.series
     const isFull = !mayGrow || this.#size >= this.#most
@@ -206,10 +208,11 @@ const keyOf = (labels: readonly string[]): string => labels.join('\0')
 
 /**
  * A value as it may be shown: names of servers and of their tools may be anything, lone surrogates too. One
- * that cannot be shown as it is ends in a hash, so that no two servers have the same series.
+ * that cannot be shown as it is ends in a hash, so that no two servers have the same series. What a server
+ * has chosen is looked at for secrets however plain it is.
  */
-export const labelValue = (text: string): string => {
-  if (PLAIN_LABEL.test(text)) return text
+export const labelValue = (text: string, isChosen = false): string => {
+  if (!isChosen && PLAIN_LABEL.test(text)) return text
   const shown = wellFormed(sanitizeLine(text, LABEL_BYTES))
   if (shown === text) return text
   const hash = createHash('sha256')

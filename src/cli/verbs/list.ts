@@ -1,6 +1,7 @@
 import type { ServerStatus } from '../../app/status.js'
 import { Fault } from '../../kernel/faults.js'
 import { arrayText, type JsonText, memberOf, objectText, stringOf, textOf } from '../../kernel/json/text.js'
+import { mask } from '../../secrets/mask.js'
 import { readConfiguration } from '../configuration.js'
 import { inProcess, type Session } from '../in-process.js'
 import { loginFault, loginOption, withLogins } from '../logins.js'
@@ -150,6 +151,6 @@ const section = (
 ): string | undefined => {
   if (items.length === 0) return undefined
   const headings = members.map(member => HEADINGS[member] ?? member.toUpperCase())
-  const rows = items.map(item => members.map(member => stringOf(memberOf(item, member)) ?? ''))
+  const rows = items.map(item => members.map(member => mask(stringOf(memberOf(item, member)) ?? '')))
   return `${title} (${items.length})\n${tableText(headings, rows, look)}`
 }

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { FAMILY_NAMES } from '../../../src/app/metrics/families.js'
 import { Metrics } from '../../../src/app/metrics/registry.js'
+import { addSecrets } from '../../../src/secrets/mask.js'
 import { FakeClock } from '../../support/fake-clock.js'
 
 const MINUTE = 60_000
@@ -119,4 +120,19 @@ t.test('names that are shown alike, because they are long or no text, have serie
   t.same(shown.slice(-2), ['é', 'b'], 'what can be shown is shown as it is')
   metrics.counter('mcp_proxy_server_starts', names[0] ?? '', 'ok').add()
   t.equal(metrics.samples('mcp_proxy_server_starts').length, names.length)
+})
+
+t.test('a tool that its server named after a secret shows none of it', async t => {
+  t.teardown(addSecrets(['planted-word']))
+  const { metrics } = setUp()
+  const names = ['planted-word', 'get_planted-word_now', `sk-${'a1'.repeat(12)}`, 'search_planted_words']
+  for (const name of names) metrics.counter('mcp_proxy_tool_calls', 'a', name, 'ok')
+  for (const name of names)
+    metrics.histogram('mcp_client_operation_duration_seconds', 'a', 'tools/call', '', '', name)
+  const shown = [
+    ...metrics.samples('mcp_proxy_tool_calls').map(({ labels }) => labels[1]),
+    ...metrics.samples('mcp_client_operation_duration_seconds').map(({ labels }) => labels[4]),
+  ]
+  t.notMatch(shown.join(' '), /planted-word|a1a1/)
+  t.equal(shown.filter(name => name === 'search_planted_words').length, 2, 'others are as they were')
 })
