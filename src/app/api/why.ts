@@ -67,9 +67,11 @@ const ofError = ({ router }: Inside, query: string): Why | undefined => {
     const { server, name: own } = error
     return { ...base, verdict: 'error', answered: true, server, own, causes, mend: mendFor(error), error }
   }
+  // Where no proxy runs, and this process only says so, there are none of this run.
+  const own = router.faults.all.length === 0 ? '' : `; those of this run begin with ${RUN}-`
   const words = query.startsWith(`${RUN}-`)
     ? 'it is not among the last 1,000 errors of this run'
-    : `it is of another run, or of mcp-proxy connect, which answers while there is no proxy; those of this run begin with ${RUN}-`
+    : `it is of another run, or of mcp-proxy connect, which answers while there is no proxy${own}`
   return { ...base, verdict: 'unknown', answered: false, causes: [{ verdict: 'unknown', words }] }
 }
 
