@@ -38,7 +38,7 @@ const OUTCOME = { kind: 'result', result: json.rawText('{"content":[]}'), isPlai
 const TO = { server: 'a', revision: '2025-11-25', protocol: undefined, isProcess: true, isTold: true }
 const SINK = { progress() {}, ended() {} }
 const LINK = {
-  call(request, sink) {
+  call(_request, sink) {
     sink.ended(OUTCOME)
     return { id: 1 }
   },

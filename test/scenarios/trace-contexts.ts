@@ -123,7 +123,7 @@ t.test(
     t.same(told.heard, plain.heard)
     t.ok(plain.heard.some(one => one.includes('A bad one')))
     t.equal(told.isTracing, false)
-    const dist = dirname(dirname(BIN)) + '/dist'
+    const dist = `${dirname(dirname(BIN))}/dist`
     t.ok(
       readdirSync(dist).some(name => name.endsWith('.js') && isTracing(join(dist, name))),
       'it is there',

@@ -3,7 +3,7 @@ import { hrefOf } from '../live/route.js'
 import { useLoad } from './load.js'
 import { LongText } from './text.js'
 
-/** The verdict on a name, URI, server or error id, with what led to it. @internal */
+/** The verdict on a name, URI, server or error id, with what led to it. */
 export const Verdict = ({ why }: { readonly why: Why }) => (
   <div class="why">
     {why.kind !== 'error' && (

@@ -66,7 +66,7 @@ const END_MS = 25_000
 const POLL_MS = 50
 
 /** Ends the daemon, and resolves once it has ended; false if there is none. */
-export const stopped = async (where: DaemonPlace): Promise<boolean> => {
+const stopped = async (where: DaemonPlace): Promise<boolean> => {
   const { place } = where
   try {
     const { body } = await ask(asking(place), '/v1/stop', '')
