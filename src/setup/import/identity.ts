@@ -1,16 +1,46 @@
 import { isObject } from '../../kernel/object.js'
 import type { Entry } from './normalise.js'
 
-/** Runners of packages: the words that may follow, and how the version stands at a package's name. */
-const RUNNERS: readonly (readonly [words: RegExp, kind: string, version: RegExp])[] = [
-  [/^(?:npx|bunx|pnpx|pnpm dlx|yarn dlx|npm exec|bun x)$/, 'npm', /(?<=.)@[^@/]*$/],
-  [/^(?:uvx|uv tool run|pipx run)$/, 'pypi', /(?:==|@).*$/],
-  [/^(?:docker|podman) run$/, 'oci', /(?:@sha256:.*|:[^:/]*)$/],
-]
+interface Runner {
+  /** The program and the words that may follow. */
+  readonly words: RegExp
+  readonly kind: string
+  /** How the version stands at a package's name. */
+  readonly version: RegExp
+  /** Flags that have a value behind them. */
+  readonly withValue: RegExp
+  /** Those of them that name the package, whose program is named behind them. */
+  readonly names?: RegExp
+  /** Those of them that are to a container what variables are to a program. */
+  readonly settings?: RegExp
+}
 
-/** Flags that have a value of their own. */
-const WITH_VALUE =
-  /^(?:-p|--package|--from|--with|--python|-e|--env|--env-file|-v|--volume|--mount|--name|--network|--net|--publish|-w|--workdir|-u|--user|--entrypoint|--platform|--add-host|-l|--label)$/
+const RUNNERS: readonly Runner[] = [
+  {
+    words: /^(?:npx|bunx|pnpx|pnpm dlx|yarn dlx|npm exec|bun x)$/,
+    kind: 'npm',
+    version: /(?<=.)@[^@/]*$/,
+    withValue: /^(?:-[pcw]|--(?:package|call|workspace|registry|cache|prefix))$/,
+    names: /^(?:-p|--package)$/,
+  },
+  {
+    words: /^(?:uvx|uv tool run|pipx run)$/,
+    kind: 'pypi',
+    version: /(?:==|@).*$/,
+    withValue:
+      /^(?:-[pwc]|--(?:from|spec|with(?:-[a-z]+)?|python|(?:default-|extra-)?index(?:-url)?|directory|env-file))$/,
+    names: /^--(?:from|spec)$/,
+  },
+  {
+    words: /^(?:docker|podman)(?: container)? run$/,
+    kind: 'oci',
+    version: /(?:@sha256:.*|:[^:/]*)$/,
+    // Most have one, so that those without are named.
+    withValue:
+      /^(?!(?:-[itdPq]|--(?:rm|init|interactive|tty|detach|privileged|read-only|publish-all|quiet))$)(?:-\w|--[\w-]+)$/,
+    settings: /^(?:-e|--env|--env-file|-v|--volume|--mount)$/,
+  },
+]
 
 const programOf = (path: string): string =>
   (path.split(/[/\\]/).at(-1) ?? path).replace(/\.(?:exe|cmd|bat)$/i, '')
@@ -18,35 +48,59 @@ const programOf = (path: string): string =>
 /** What makes two entries the same server: a program and its arguments, or an address. */
 export const identityOf = (entry: Entry): string => {
   const { command, url } = entry
-  const args = Array.isArray(entry['args']) ? entry['args'].map(String) : []
-  if (typeof command === 'string') return JSON.stringify(packageOf([command, ...args]) ?? [command, ...args])
-  const address = typeof url === 'string' ? url : ''
-  const [, origin = '', rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)(.*)$/is.exec(address) ?? ['', address]
-  return JSON.stringify(['url', origin.toLowerCase() + rest.replace(/\/(?=$|[?#])/, '')])
+  const words = wordsOf(entry)
+  if (typeof command === 'string') return JSON.stringify(packageOf(words) ?? words)
+  return JSON.stringify(['url', addressOf(typeof url === 'string' ? url : '')])
 }
 
-/** The package that a runner runs, without its version, and the arguments of the program. */
-const packageOf = (words: readonly string[]): readonly string[] | undefined => {
-  const [first = '', ...rest] = words
+const addressOf = (url: string): string => {
+  const [, origin = '', rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)(.*)$/is.exec(url) ?? ['', url]
+  return origin.toLowerCase() + rest.replace(/\/(?=$|[?#])/, '')
+}
+
+/** What a runner runs: how it is told so, and the arguments of the program. */
+interface Run {
+  readonly runner: Runner
+  readonly flags: readonly (readonly [name: string, value: string])[]
+  readonly words: readonly string[]
+}
+
+const runOf = ([first = '', ...rest]: readonly string[]): Run | undefined => {
   const program = programOf(first)
-  if (program === 'cmd' && rest[0]?.toLowerCase() === '/c') return packageOf(rest.slice(1))
-  for (const [names, kind, version] of RUNNERS) {
-    for (const count of [0, 1, 2]) {
-      if (!names.test([program, ...rest.slice(0, count)].join(' '))) continue
-      const [name, ...args] = withoutFlags(rest.slice(count))
-      return name === undefined ? undefined : [kind, name.replace(version, ''), ...args]
-    }
+  if (program === 'cmd' && rest[0]?.toLowerCase() === '/c') return runOf(rest.slice(1))
+  for (const runner of RUNNERS) {
+    const count = [0, 1, 2].find(each => runner.words.test([program, ...rest.slice(0, each)].join(' ')))
+    if (count !== undefined) return { runner, ...taken(rest.slice(count), runner) }
   }
   return undefined
 }
 
-/** Leaves out the flags of the runner, which stand before the name of the package. */
-const withoutFlags = (words: readonly string[]): readonly string[] => {
-  const at = words.findIndex(
-    (word, index) => !word.startsWith('-') && !WITH_VALUE.test(words[index - 1] ?? ''),
-  )
-  return at === -1 ? [] : words.slice(at)
+/** Takes off the flags of the runner, which stand before the name of the package. */
+const taken = (words: readonly string[], { withValue }: Runner): Pick<Run, 'flags' | 'words'> => {
+  const flags: (readonly [string, string])[] = []
+  let at = 0
+  for (; words[at]?.startsWith('-') === true; at += 1) {
+    const word = words[at] ?? ''
+    const [, name = word, own] = /^(--?[\w-]+?)=([\s\S]*)$/.exec(word) ?? []
+    const isNext = own === undefined && withValue.test(word)
+    if (isNext) at += 1
+    flags.push([name, own ?? (isNext ? (words[at] ?? '') : '')])
+  }
+  return { flags, words: words.slice(at) }
 }
+
+/** The package that a runner runs, without its version, and the arguments of the program. */
+const packageOf = (words: readonly string[]): readonly string[] | undefined => {
+  const run = runOf(words)
+  const [name, ...args] = run?.words ?? []
+  if (run === undefined || name === undefined) return undefined
+  const { kind, version, names } = run.runner
+  const all = [run.flags.find(([flag]) => names?.test(flag))?.[1] ?? name, name]
+  return [kind, ...new Set(all.map(each => each.replace(version, ''))), ...args]
+}
+
+const wordsOf = ({ command, args }: Entry): readonly string[] =>
+  typeof command === 'string' ? [command, ...(Array.isArray(args) ? args.map(String) : [])] : []
 
 /** What two entries of one server may differ in: its variables and headers, which are texts in the end. */
 export const settingsOf = (entry: Entry): string => {
@@ -54,7 +108,10 @@ export const settingsOf = (entry: Entry): string => {
     isObject(value) ? Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)) : []
   const asText = (_name: string, value: unknown): unknown =>
     typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
-  return JSON.stringify([sorted(entry['env']), sorted(entry['headers'])], asText)
+  const { flags = [], runner } = runOf(wordsOf(entry)) ?? {}
+  // A name alone stands for a variable of the entry.
+  const given = flags.filter(([flag, value]) => runner?.settings?.test(flag) && /\W/.test(value))
+  return JSON.stringify([sorted(entry['env']), sorted(entry['headers']), given.map(String).sort()], asText)
 }
 
 /** How entries of this proxy are recognised: by absolute paths of its programs, and its addresses. */
@@ -65,9 +122,15 @@ export interface OwnMarks {
 
 /** Whether this is an entry that starts or addresses this proxy itself. */
 export const isOwn = (entry: Entry, own: OwnMarks): boolean => {
-  const { command, url, args } = entry
-  if (typeof url === 'string') return own.urls.some(each => identityOf({ url }) === identityOf({ url: each }))
-  const words = [command, ...(Array.isArray(args) ? (args as unknown[]) : [])].map(String)
+  const { url } = entry
+  if (typeof url === 'string') {
+    // A view has an address below.
+    return own.urls.some(each => `${addressOf(url)}/`.startsWith(`${addressOf(each)}/`))
+  }
+  const words = wordsOf(entry)
+  const [program = '', verb = ''] = words
+  // Other programs of this name have no such verbs.
+  if (programOf(program) === 'mcp-proxy' && /^(?:connect|stdio)$/.test(verb)) return true
   const isOurs = (word: string): boolean =>
     /^mcp-proxy-daemon(?:@|$)/.test(word) || own.scripts.includes(word)
   return words.some(word => isOurs(word) || /[/\\]mcp-proxy-daemon[/\\]bin[/\\][\w-]+\.c?js$/.test(word))

@@ -4,6 +4,8 @@ import t from 'tap'
 import { parseConfig } from '../../../src/config/parse.js'
 import type { Machine } from '../../../src/setup/clients/machine.js'
 import { systemDisk } from '../../../src/setup/files/disk.js'
+import { identityOf, isOwn, settingsOf } from '../../../src/setup/import/identity.js'
+import type { Entry } from '../../../src/setup/import/normalise.js'
 import { type PlanOptions, planImport } from '../../../src/setup/import/plan.js'
 import { readClients, readGiven, readPasted, type Source } from '../../../src/setup/import/sources.js'
 import { openOwnFile, writeOwnFile } from '../../../src/setup/own-file.js'
@@ -210,4 +212,49 @@ t.test('a file is read by what it holds, and one server needs a name', async t =
   const { config } = await run(home, [await readGiven(systemDisk, join(home, 'b.toml'))])
   t.same(Object.keys(config), ['mine', 'b'])
   await t.rejects(readGiven(systemDisk, join(home, 'gone')), /there is no such file/)
+})
+
+const runs = (line: string): Entry => {
+  const [command = '', ...args] = line.split(' ')
+  return { command, args }
+}
+
+t.test('a runner is looked through, but what it is given is not', async t => {
+  for (const [one, other, isSame] of [
+    ['npx -y p@latest a', '/usr/bin/npx p a', true],
+    ['cmd /c npx -y -- @s/p@1.2', 'npx.cmd @s/p', true],
+    ['npx -p @s/one bin', 'npx --package=@s/one@2 bin', true],
+    ['npx -p @s/one bin', 'npx -p @s/other bin', false],
+    ['uvx --python 3.12 p==1 a', 'uv tool run p a', true],
+    ['uvx --from git+https://h/one serve', 'uvx --from git+https://h/other serve', false],
+    [
+      'docker run -it --pull always -m 1g -e A r:5000/img:1 x',
+      'podman container run -i --rm r:5000/img x',
+      true,
+    ],
+    ['docker run -i img a', 'docker run -i img b', false],
+  ] as const) {
+    t.equal(identityOf(runs(one)) === identityOf(runs(other)), isSame, `${one} and ${other}`)
+  }
+  for (const [one, other, isSame] of [
+    ['docker run -i -e TOKEN=a img', 'docker run -i -e TOKEN=b img', false],
+    ['docker run -i -v /a:/d img', 'docker run -i -v /b:/d img', false],
+    ['docker run -i --env TOKEN img', 'docker run --rm img', true],
+  ] as const) {
+    t.equal(settingsOf(runs(one)) === settingsOf(runs(other)), isSame, `settings of ${one} and ${other}`)
+  }
+})
+
+t.test('our own entries are known, and those of others with a like name are none', async t => {
+  const own = { scripts: ['/us/connect.cjs'], urls: ['http://127.0.0.1:8808/mcp'] }
+  for (const [entry, isOurs] of [
+    [{ url: 'http://127.0.0.1:8808/mcp/web' }, true],
+    [{ url: 'http://127.0.0.1:8808/mcp2' }, false],
+    [runs('/usr/bin/mcp-proxy connect --config x'), true],
+    [runs('mcp-proxy http://127.0.0.1:9/sse'), false],
+    [runs('npx -y mcp-proxy-daemon@0.1 connect'), true],
+    [runs('npx -y mcp-proxy --port 9'), false],
+  ] as const) {
+    t.equal(isOwn(entry, own), isOurs, JSON.stringify(entry))
+  }
 })
