@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readlinkSync, realpathSync, type Stats } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  type Stats,
+} from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { Fault, systemCode } from '../kernel/faults.js'
@@ -111,10 +120,23 @@ export const preparePlace = ({ socket, lock, log }: Place): void => {
 const OTHERS = 0o077
 
 const prepareFolder = (folder: string): void => {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder)
   if (process.platform === 'win32') return
   const mode = checkOwn(folder)?.mode ?? 0
   if (mode & OTHERS) chmodSync(folder, 0o700)
+}
+
+/** With all above it. Node's own way goes on for ever where none can be made, as in `/proc`. */
+const makeFolder = (folder: string): void => {
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (thrown) {
+    const code = systemCode(thrown)
+    if (code === 'EEXIST') return
+    if (code !== 'ENOENT' || existsSync(dirname(folder))) throw thrown
+    makeFolder(dirname(folder))
+    makeFolder(folder)
+  }
 }
 
 /**

@@ -58,6 +58,11 @@ t.test('the folders of a place are closed to others', { skip: skipWithout.modes 
   t.equal(statSync(join(run, '../log')).mode & 0o777, 0o700)
 })
 
+t.test('a place where no folder can be made is none', { skip: skipWithout.proc }, async t => {
+  const place = placeOf('id', { MCP_PROXY_RUN_DIR: '/proc/nowhere/run' })
+  t.throws(() => preparePlace(place), { code: 'ENOENT' })
+})
+
 t.test('one program at a time may start a proxy', async t => {
   const file = join(t.testdir(), 'id.lock')
   const lock = StartLock.take(file)
