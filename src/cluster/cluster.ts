@@ -15,7 +15,7 @@ import { MISDIRECTED, REPLACED, UNSIGNED } from './link/forwarding.js'
 import { digestOf, LinkSeal, type Received } from './link/link-seal.js'
 import { PARCEL_PATH } from './link/packets.js'
 import { ParcelHost } from './link/parcel-host.js'
-import { NEWS, PEER_PATH, PeerLinks } from './link/peer-links.js'
+import { LEFT, NEWS, PEER_PATH, PeerLinks } from './link/peer-links.js'
 import { Members } from './members.js'
 import { Notes } from './notes.js'
 import { ClusterRelay, type UnavailableReason } from './relay.js'
@@ -196,6 +196,7 @@ export class Cluster {
       }
       if (path === PEER_PATH) {
         if (request.query.has(NEWS)) this.notes.look()
+        if (request.query.has(LEFT)) this.#members.forget(caller.edge)
         responder.send(200, { 'content-type': 'text/plain' }, this.#store.isUp ? 'up' : 'down')
       } else if (path === PARCEL_PATH) this.#parcels.serve(caller.edge ?? '', request, responder, pass)
       else pass(request, responder)
@@ -238,12 +239,14 @@ export class Cluster {
     await this.#sessions.flush()
     this.#sessions.close()
     await this.#members.leave()
+    // Until their next beat they would send here what they have by now.
+    await Promise.all(this.others.map(other => this.#links.probe(other, LEFT)))
     await this.#links.close()
     await this.#store.close()
   }
 
   #tellNews(): void {
-    for (const other of this.others) void this.#links.probe(other, true)
+    for (const other of this.others) void this.#links.probe(other, NEWS)
   }
 
   async #isLostForAll(others: readonly Member[]): Promise<boolean> {

@@ -6,7 +6,7 @@ import type { Beat, ClusterStore, Member, MemberFacts } from './engine/store.js'
 import { NO_GENERATION } from './sealed-id.js'
 
 /** So many beats fit into a lease, so that one may be late. */
-export const BEATS_PER_LEASE = 3
+const BEATS_PER_LEASE = 3
 /** The list is not asked for more often than this, however many wait for it. */
 const FRESH_MS = 250
 /** How long the start waits for the engine before it goes on without, and how often it tries meanwhile. */
@@ -139,6 +139,11 @@ export class Members {
 
   find(id: string): Member | undefined {
     return this.#all.get(id)
+  }
+
+  /** One says itself that it is gone. */
+  forget(id: string | undefined): void {
+    this.#all = new Map([...this.#all].filter(([each]) => each !== id))
   }
 
   /** Tells the others that no new session should come here any more. */

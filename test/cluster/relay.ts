@@ -262,6 +262,21 @@ t.test('a replica that ends gives its sessions up, and passes new ones on', asyn
   t.match(later.body, RESULT)
 })
 
+t.test('nothing is sent any more to a replica that has left, before the next beat tells of it', async t => {
+  const room = new ReplicaRoom()
+  const [a, b] = await room.three()
+  const session = await a.begin()
+  await a.cluster.drain()
+  await a.cluster.letGo()
+  await a.cluster.close()
+  t.equal(b.cluster.status().members.length, 2)
+  const before = b.cluster.status().forwarded
+  const answer = b.ask(session, 1)
+  await room.pass(500)
+  t.match([answer.status, answer.body], [200, RESULT])
+  t.equal(b.cluster.status().forwarded, before)
+})
+
 t.test('a session is not over while the replica that gives it up has not told the engine yet', async t => {
   const room = new ReplicaRoom()
   let tell = (): void => undefined

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { Cluster, type RelayedFace } from '../../cluster/cluster.js'
 import { STARTING } from '../../cluster/link/forwarding.js'
-import { BEATS_PER_LEASE } from '../../cluster/members.js'
 import type { ClusterConfig } from '../../config/types.js'
 import { type Clock, pause } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
@@ -19,6 +18,9 @@ import { type SharedListsOptions, shareLists } from './shared-lists.js'
 
 /** The replica that listens next to us answers quickly, or is not there. */
 export const CONNECT_MS = 1500
+
+/** How long the port stays open when the others know that we have left. */
+const LAST_MS = 250
 
 export interface JoinContext {
   /** Of this instance: 8 random bytes in hexadecimal. */
@@ -91,8 +93,8 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
     },
     async close() {
       await cluster.close()
-      // Until their next beat the others may send here what they have by now, and be told so.
-      if (cluster.others.length > 0) await pause(clock, config.leaseMs / BEATS_PER_LEASE)
+      // What others sent just before they heard of that is told so.
+      if (cluster.others.length > 0) await pause(clock, LAST_MS)
       await listener.close()
     },
   }

@@ -11,6 +11,9 @@ export const PEER_PATH = '/peer'
 /** Tells it that something was noted. */
 export const NEWS = 'news'
 
+/** Tells it that whoever says so is no replica any more. */
+export const LEFT = 'left'
+
 /** How often a replica is asked for a sign of life while something is under way there. */
 const ASK_MS = 2500
 const ANSWER_MS = 2000
@@ -114,18 +117,15 @@ export class PeerLinks {
     return asked
   }
 
-  /**
-   * The same with the HTTP status of the answer, which is 0 if none comes; `hasNews`: something was noted
-   * that it should read.
-   */
-  probe(to: Member, hasNews = false): Promise<PeerWords & { readonly status: number }> {
+  /** The same with the HTTP status of the answer, which is 0 if none comes; `word` is what it is told. */
+  probe(to: Member, word?: typeof NEWS | typeof LEFT): Promise<PeerWords & { readonly status: number }> {
     return new Promise(resolve => {
       const chunks: Buffer[] = []
       const end = (fault?: Fault): void => {
         timer.cancel()
         resolve({ ...wordsOf(chunks), status: fault === undefined ? status : 0 })
       }
-      const query = new URLSearchParams(hasNews ? { [NEWS]: '1' } : {})
+      const query = new URLSearchParams(word === undefined ? {} : { [word]: '1' })
       const request = { method: 'GET', path: PEER_PATH, query, headers: {}, body: NOTHING, caller: NOBODY }
       let status = 0
       const sent = this.send(to, request, {
