@@ -9,17 +9,13 @@ const MAX_BYTES = 1024 * 1024
 /** The newest server.json of a name such as `io.github.user/x`. Rejects with a SetupError. */
 export const fetchServerJson = async (name: string, registry = REGISTRY): Promise<Members> => {
   const url = `${registry.replace(/\/$/, '')}/v0.1/servers/${encodeURIComponent(name)}/versions/latest`
+  const byHand = `mcp-proxy add ${shortName(name)} -- COMMAND`
   const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error' }).catch(
     () => {
-      throw new SetupError(
-        registry,
-        'the registry cannot be reached',
-        0,
-        `mcp-proxy add ${shortName(name)} -- COMMAND`,
-      )
+      throw new SetupError(registry, 'the registry cannot be reached', 0, byHand)
     },
   )
-  if (response.status === 404) throw new SetupError(registry, `it has no server "${name}"`)
+  if (response.status === 404) throw new SetupError(registry, `it has no server "${name}"`, 0, byHand)
   if (!response.ok) throw new SetupError(registry, `the registry answered with ${response.status}`)
   const value = parse(await bounded(response, registry), registry)
   const server = isObject(value) && isObject(value['server']) ? value['server'] : value

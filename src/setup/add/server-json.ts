@@ -60,7 +60,8 @@ const describePackage = (described: Members): Described => {
   const run =
     runnerOf(described)?.(text(described['identifier']) ?? '', text(described['version']) ?? '', names) ?? []
   const before = argumentsOf(described['runtimeArguments'], inputs)
-  const [command = '', ...args] = [...run.slice(0, 1), ...before, ...run.slice(1)]
+  // What the runner is given stands before the name of the package.
+  const [command = '', ...args] = [...run.slice(0, -1), ...before, ...run.slice(-1)]
   const after = argumentsOf(described['packageArguments'], inputs)
   const own = { command, args: [...args, ...after] }
   return { entry: names.length === 0 ? own : { ...own, env: Object.fromEntries(env) }, inputs: [...inputs] }

@@ -36,7 +36,7 @@ const ROWS: readonly (readonly [
     },
     {
       command: 'npx',
-      args: ['--quiet', '-y', '@x/y@1.2.3', 'start', '--dir', '/data', '${API_URL}'],
+      args: ['-y', '--quiet', '@x/y@1.2.3', 'start', '--dir', '/data', '${API_URL}'],
       env: { API_KEY: '${API_KEY}', MODE: 'fast' },
     },
     ['API_KEY', 'API_URL'],
@@ -57,10 +57,15 @@ const ROWS: readonly (readonly [
           identifier: 'docker.io/x/y',
           version: '1',
           environmentVariables: [{ name: 'A', value: 'b' }],
+          runtimeArguments: [{ type: 'named', name: '--network', value: 'host' }],
         },
       ],
     },
-    { command: 'docker', args: ['run', '-i', '--rm', '-e', 'A', 'docker.io/x/y:1'], env: { A: 'b' } },
+    {
+      command: 'docker',
+      args: ['run', '-i', '--rm', '-e', 'A', '--network', 'host', 'docker.io/x/y:1'],
+      env: { A: 'b' },
+    },
     [],
   ],
   [
