@@ -171,12 +171,18 @@ t.test('vectors 24 and 38, AU-3, AU-10, AU-27: a WebSocket has the credential of
   t.match(error.message, '401')
   const socket = new WebSocket(url, 'mcp', { headers: bearer(LAPTOP) })
   await once(socket, 'open')
-  const answer = async (message: object): Promise<unknown> => {
-    const said = once(socket, 'message')
-    socket.send(JSON.stringify({ jsonrpc: '2.0', ...message }))
-    const [data] = (await said) as [Buffer]
-    return JSON.parse(data.toString())
-  }
+  /** The answer to a request; lists may change at any time. */
+  const answer = (message: object): Promise<unknown> =>
+    new Promise(resolve => {
+      const onMessage = (data: Buffer): void => {
+        const said: object = JSON.parse(data.toString())
+        if (!('id' in said)) return
+        socket.off('message', onMessage)
+        resolve(said)
+      }
+      socket.on('message', onMessage)
+      socket.send(JSON.stringify({ jsonrpc: '2.0', ...message }))
+    })
   await answer({ id: 0, method: 'initialize', params: hello('2025-11-25') })
   socket.send(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }))
   const error2 = { code: -32603, data: { reason: 'insufficient-scope', scope: 'github:admin' } }

@@ -256,7 +256,7 @@ t.test(
       const { result } = await client.answer(client.ask('tools/list'))
       return /"remote__/.test(JSON.stringify(result))
     }, 'tools of a server that needs that part')
-    t.notOk(isRunning(before))
+    await until(() => !isRunning(before), 'the end of the other')
     t.equal(client.running.err, '')
     await client.leave()
   },
@@ -332,7 +332,7 @@ t.test('daemon starts, tells of itself, restarts and stops', async t => {
   t.match(await run('restart'), { code: 0, out: /pid \d+/ })
   const following = startBin(t, ['daemon', 'logs', '-f', '--server', 'w', '--config', file])
   await following.line(/server is ready/)
-  t.notOk(isRunning(Number(pid)))
+  await until(() => !isRunning(Number(pid)), 'the end of the other')
   t.match(await client.call('w__wait', { note: 2 }), { note: 2 }, 'clients notice nothing')
   await client.leave()
   t.match(await run('stop'), { code: 0, out: 'mcp-proxy has ended\n' })
@@ -370,7 +370,7 @@ t.test('serve takes the place of a daemon, whose clients it serves', async t => 
   const pid = (await pidAt(socket)) ?? 0
   const serve = startBin(t, ['serve', '--config', file, '--port', '0'])
   await serve.line(/listening/)
-  t.notOk(isRunning(pid))
+  await until(() => !isRunning(pid), 'the end of the other')
   t.match(await client.call('w__wait', { note: 1 }), { note: 1 })
   t.equal(await pidAt(socket), serve.child.pid)
   await client.leave()
