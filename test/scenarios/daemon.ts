@@ -332,7 +332,7 @@ t.test('daemon starts, tells of itself, restarts and stops', async t => {
   t.match(await run('restart'), { code: 0, out: /pid \d+/ })
   const following = startBin(t, ['daemon', 'logs', '-f', '--server', 'w', '--config', file])
   await following.line(/server is ready/)
-  await until(() => !isRunning(Number(pid)), 'the end of the other')
+  t.notOk(isRunning(Number(pid)))
   t.match(await client.call('w__wait', { note: 2 }), { note: 2 }, 'clients notice nothing')
   await client.leave()
   t.match(await run('stop'), { code: 0, out: 'mcp-proxy has ended\n' })
