@@ -22,7 +22,7 @@ const session = async ({ client, wire, asked, call }: Connected): Promise<void> 
     .slice(from.heard)
     .filter(({ method }) => method === 'notifications/progress')
     .map(({ params }) => params.progress)
-  // The server asks for roots at a time of its own. A call that waits for that answer keeps its latest progress.
+  // The server asks for roots when it likes. A call that waits for the answer keeps its latest progress only.
   const isRetried = wire.sent.slice(from.sent).filter(({ method }) => method === 'tools/call').length > 1
   const all = [1, 2, 3, 4]
   assert.deepEqual(steps, isRetried ? all.filter(step => step === 4 || steps.includes(step)) : all)
