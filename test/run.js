@@ -5,7 +5,7 @@
 // tap itself only reports: under its runner every process, and every program that one starts, would load its
 // hooks first, which takes twice the time of many tests.
 import { spawn } from 'node:child_process'
-import { createWriteStream, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -13,6 +13,8 @@ import { bundle, root } from './bundle.js'
 
 const JOBS = 3
 const TIMEOUT_MS = 600_000
+/** With more failures than this, it is not the machine. */
+const ALONE_MOST = 3
 
 const split = process.argv.indexOf('--')
 const paths = process.argv.slice(2, split === -1 ? undefined : split)
@@ -39,27 +41,39 @@ const run = (args, output) =>
   })
 
 const failed = []
-const reports = []
+const reportOf = file => file.replace(/\.mjs$/, '.tap')
 const waiting = [...bundles]
 const work = async () => {
   for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-    const report = file.replace(/\.mjs$/, '.tap')
-    mkdirSync(dirname(join(root, report)), { recursive: true })
-    reports.push(report)
+    const report = join(root, reportOf(file))
+    mkdirSync(dirname(report), { recursive: true })
     const began = Date.now()
-    const result = await run([file], createWriteStream(join(root, report)))
+    const result = await run([file], createWriteStream(report))
     const name = file.replace(/^.*?bundles.(.*)\.mjs$/, '$1')
-    if (result !== 0) failed.push(`${name} ended with ${result}`)
+    if (result !== 0) failed.push({ file, report, what: `${name} ended with ${result}` })
     console.error(`${result === 0 ? 'ok' : 'not ok'} ${name} (${Math.round((Date.now() - began) / 1_000)} s)`)
   }
 }
 await Promise.all(Array.from({ length: JOBS }, work))
 
+// Whether a machine that is busy with other tests made a few fail is told by running them alone. What failed
+// beside the others is shown all the same: nobody should have to guess which tests need a second try.
+if (bundles.length > 1 && failed.length <= ALONE_MOST) {
+  for (const { file, report, what } of failed.splice(0)) {
+    const lines = readFileSync(report, 'utf8').split('\n')
+    console.error(`${what} beside others, and is run again, alone:`)
+    for (const line of lines.filter(line => /^ *not ok/.test(line))) console.error(line)
+    waiting.push(file)
+  }
+  await work()
+}
+
 const tap = createRequire(import.meta.url)
   .resolve('tap')
   .replace(/dist.*/, 'dist/esm/run.mjs')
+const reports = bundles.map(reportOf)
 const reported = await run([tap, '--disable-coverage', '--allow-empty-coverage', ...options, ...reports])
 // A process may fail after its last test.
-for (const line of failed) console.error(line)
+for (const { what } of failed) console.error(what)
 rmSync(state, { recursive: true, force: true, maxRetries: 5 })
 process.exitCode = reported !== 0 || failed.length > 0 ? 1 : 0
