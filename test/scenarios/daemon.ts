@@ -360,6 +360,14 @@ t.test('a daemon that nobody needs ends, and one that is to be kept does not', a
   await other.leave()
   await runHere(t, 'daemon', 'restart', '--config', file)
   t.equal(await kept(), 'keep')
+  await runHere(t, 'daemon', 'stop', '--config', file)
+  const last = new ShimClient(t, file)
+  await last.initialize()
+  t.equal(await kept(), undefined)
+  await runHere(t, 'daemon', 'start', '--keep', '--config', file)
+  t.equal(await kept(), 'keep', 'nor one that ran already')
+  t.ok((await last.answer(last.ask('tools/list'))).result, 'and its clients notice nothing')
+  await last.leave()
 })
 
 t.test('serve takes the place of a daemon, whose clients it serves', async t => {

@@ -20,10 +20,18 @@ export const start = defineVerb({
     ['mcp-proxy daemon start --config mcp.json', 'That of another configuration'],
   ],
   async run({ config, keep = false, json = false }) {
-    tellStart(await startedDaemon(daemonPlace(config), keep), json)
+    const where = daemonPlace(config)
+    const mayLeave = keep && (await isKept(where)) === false
+    tellStart(await (mayLeave ? restarted(where, keep) : startedDaemon(where, keep)), json)
     return EXIT.ok
   },
 })
+
+/** Whether the daemon that runs stays without clients; undefined if none is there. */
+const isKept = async ({ place }: DaemonPlace): Promise<boolean | undefined> => {
+  const there = await occupantOf(place).catch(() => undefined)
+  return there && there.kept !== undefined
+}
 
 export const stop = defineVerb({
   usage: 'stop',
@@ -105,13 +113,13 @@ const AGAIN_MS = 30_000
  * Has the daemon start again, and resolves with its process id; a manager of services that keeps it does that
  * itself. Rejects with a CliError.
  */
-export const restarted = async (where: DaemonPlace, isKept = false): Promise<number> => {
+export const restarted = async (where: DaemonPlace, keep = false): Promise<number> => {
   const { place } = where
   const before = await occupantOf(place).catch(() => undefined)
   const { kept } = before ?? {}
   if (!isService({ kept })) {
     await stopped(where)
-    return await startedDaemon(where, isKept || kept === 'keep')
+    return await startedDaemon(where, keep || kept === 'keep')
   }
   await ask(asking(place), '/v1/hand-over', '')
   for (const endMs = performance.now() + AGAIN_MS; performance.now() < endMs; ) {
