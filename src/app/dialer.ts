@@ -100,6 +100,7 @@ export class Dialer {
         signal,
         capabilities: greeting.capabilities,
         clientInfo: greeting.clientInfo ?? identity,
+        session: greeting.session,
         identity,
         era: server.era,
         serverRequests: greeting.serverRequests,

@@ -1,5 +1,5 @@
 import type { Principal } from '../kernel/caller.js'
-import { readJson, textOf } from '../kernel/json/text.js'
+import { type JsonText, readJson, textOf } from '../kernel/json/text.js'
 import type { ClientCapabilities } from '../model/peer.js'
 import { LEGACY_REVISIONS, type LegacyRevision } from '../model/revision.js'
 import type { SessionRecord } from '../rpc/directory.js'
@@ -14,16 +14,18 @@ interface Written {
   readonly v?: string
   readonly i: string
   readonly r: readonly (readonly [method: string, params: string])[]
+  readonly s?: readonly (readonly [server: string, session: string])[]
 }
 
 /** Seals a record for the engine; it counts under this `sid` alone. */
 export const sealRecord = (ring: KeyRing, sid: string, record: SessionRecord): Buffer => {
-  const { principal, view, introduction, requests } = record
+  const { principal, view, introduction, requests, servers } = record
   const written: Written = {
     ...{ n: VERSION, p: principal },
     ...(view !== undefined && { v: view }),
     i: introduction.toString(),
     r: requests.map(({ method, params }) => [method, params.toString()] as const),
+    ...(servers.length > 0 && { s: servers.map(([name, session]) => [name, session.toString()] as const) }),
   }
   return ring.seal('record', `session ${sid}`, Buffer.from(JSON.stringify(written)))
 }
@@ -34,9 +36,11 @@ export const openRecord = (ring: KeyRing, sid: string, sealed: Buffer): SessionR
   // What has our seal was written by us.
   const written = plain && (JSON.parse(plain.toString()) as Written)
   if (written?.n !== VERSION) return undefined
-  const { p, v, i, r } = written
-  const requests = r.map(([method, params]) => ({ method, params: readJson(Buffer.from(params)) }))
-  return { principal: p, view: v, introduction: readJson(Buffer.from(i)), requests }
+  const { p, v, i, r, s = [] } = written
+  const text = (words: string): JsonText => readJson(Buffer.from(words))
+  const requests = r.map(([method, params]) => ({ method, params: text(params) }))
+  const servers = s.map(([name, session]) => [name, text(session)] as const)
+  return { principal: p, view: v, introduction: text(i), requests, servers }
 }
 
 const BITS = {
@@ -87,5 +91,10 @@ export const rebuiltRecord = (
   }
   const protocolVersion = LEGACY_REVISIONS[facts >> 8] ?? '2025-11-25'
   const clientInfo = { name: 'unknown', version: '0' }
-  return { ...of, introduction: textOf({ protocolVersion, capabilities, clientInfo }), requests: [] }
+  return {
+    ...of,
+    introduction: textOf({ protocolVersion, capabilities, clientInfo }),
+    requests: [],
+    servers: [],
+  }
 }

@@ -47,6 +47,8 @@ export interface Client {
   readonly view?: string | undefined
   /** The folder that it works in, absolute; set by the mux where its way in did not say. */
   workspace?: string | undefined
+  /** Where a session at a server that is its alone is noted; undefined if there is no other replica. */
+  readonly sessionAt?: ((server: string) => ServerSession) | undefined
   /** Sends a notification that belongs to no request; does nothing where requests are `returned`. */
   notify(method: string, params: JsonText | undefined): void
   /**
@@ -58,6 +60,15 @@ export interface Client {
    * Projects a request that a server returned; `isShared`: among others. Only where requests are `pushed`.
    */
   project(method: string, params: JsonText | undefined, isShared: boolean): ProjectedRequest
+}
+
+/** A session at a server as another replica would go on with it. */
+export interface ServerSession {
+  /** What was noted of it last; undefined if there is none. Read by the era that wrote it alone. */
+  noted(): JsonText | undefined
+  note(session: JsonText | undefined): void
+  /** Whether another replica goes on with it: it must not be ended here. */
+  goesOn(): boolean
 }
 
 /** Who looks at what there is: a client, with what the credential of one request allows. */

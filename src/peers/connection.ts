@@ -335,6 +335,7 @@ export class Connection {
       capabilities: share.capabilities,
       workspace: share.workspace,
       clientInfo: isOnes ? this.#firstClient?.info : undefined,
+      session: isOnes ? this.#firstClient?.sessionAt?.(server.name) : undefined,
     }
   }
 

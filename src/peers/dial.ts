@@ -1,7 +1,7 @@
 import type { Principal } from '../kernel/caller.js'
 import type { JsonText } from '../kernel/json/text.js'
 import type { Limits } from '../kernel/limits.js'
-import type { Downlink, DownlinkListener, ServerRequestMode } from '../model/links.js'
+import type { Downlink, DownlinkListener, ServerRequestMode, ServerSession } from '../model/links.js'
 import type { ClientCapabilities } from '../model/peer.js'
 import type { RestartRules } from './server-state.js'
 
@@ -67,6 +67,8 @@ export interface Greeting {
   readonly capabilities: ClientCapabilities
   /** The client's `Implementation` object if the connection is that client's alone. */
   readonly clientInfo: JsonText | undefined
+  /** Where the session is noted if the connection is a client's alone; one that was noted goes on. */
+  readonly session?: ServerSession | undefined
   /** The folder that its clients work in, if it is theirs alone. */
   readonly workspace?: string | undefined
   /** The mode of its clients: the server is spoken to in the same one, unless it has only the other. */

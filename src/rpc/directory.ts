@@ -1,7 +1,7 @@
 import type { Caller, Principal } from '../kernel/caller.js'
 import { Fault, type FaultData } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
-import type { ClientCapabilities } from '../model/peer.js'
+import type { Client } from '../model/links.js'
 import type { LegacyRevision } from '../model/revision.js'
 import { faultText } from '../model/rpc-error.js'
 import { encodeError } from '../wire/jsonrpc.js'
@@ -19,6 +19,8 @@ export interface SessionRecord {
   /** The params of `initialize`. */
   readonly introduction: JsonText
   readonly requests: readonly StateRequest[]
+  /** The sessions that it has at servers for itself alone, by their names. */
+  readonly servers: readonly (readonly [server: string, session: JsonText])[]
 }
 
 /** A session that comes from a replica that is no more. */
@@ -49,11 +51,7 @@ export interface SessionDirectory {
   /** How many sessions a principal, who is about to begin one here, has at other replicas. Never rejects. */
   sessionsElsewhere(principal: Principal): Promise<number>
   /** The id of a session that begins here. */
-  newId(client: {
-    readonly principal: Principal
-    readonly revision: LegacyRevision
-    readonly capabilities: ClientCapabilities
-  }): string
+  newId(client: Pick<Client, 'principal' | 'capabilities'> & { revision: LegacyRevision }): string
   /** A session began here. Resolves once others could go on with it, and after 100 ms in any case. */
   opened(id: string, epoch: number, record: SessionRecord): Promise<void>
   /** What another replica would need is not what it was. */

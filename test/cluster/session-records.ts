@@ -12,6 +12,7 @@ const record = {
   view: 'web',
   introduction: textOf({ protocolVersion: '2025-11-25', clientInfo: { name: 'ü' } }),
   requests: [{ method: 'logging/setLevel', params: textOf({ level: 'info' }) }],
+  servers: [['remote', textOf({ session: 'there' })]] as const,
 }
 
 t.test('a record comes back as it was, for its own session alone', async t => {
@@ -19,6 +20,11 @@ t.test('a record comes back as it was, for its own session alone', async t => {
   t.same(openRecord(ring, 'a', sealed), record)
   t.equal(openRecord(ring, 'b', sealed), undefined)
   t.same(openRecord(ring, 'a', sealRecord(ring, 'a', { ...record, view: undefined }))?.view, undefined)
+})
+
+t.test('a record of an earlier version says nothing of sessions at servers', async t => {
+  const earlier = ring.seal('record', 'session a', Buffer.from('{"n":1,"p":"person ada","i":"{}","r":[]}'))
+  t.same(openRecord(ring, 'a', earlier)?.servers, [])
 })
 
 t.test('a record of a later version is left to those who know it', async t => {

@@ -10,7 +10,7 @@ import { type Classified, classify } from '../../wire/classify.js'
 import { mediaTypeOf } from '../../wire/http/headers.js'
 import type { HttpClient, OutboundRequest } from '../../wire/http.js'
 import { encodeRequest, idKey } from '../../wire/jsonrpc.js'
-import { openLegacySse, tryLegacyUrl } from '../legacy/server-side/open.js'
+import { openLegacySse, resumeLegacyUrl, tryLegacyUrl } from '../legacy/server-side/open.js'
 import { discoverParams } from '../modern/envelope.js'
 import { mirrorHeaders } from '../modern/mirror-headers.js'
 import { openModernHttp } from '../modern/server-side/open.js'
@@ -43,6 +43,8 @@ export const openServerHttp = async (
   to: RemoteAddress,
   options: ServerHttpOptions,
 ): Promise<Downlink> => {
+  const resumed = options.era === 'modern' ? undefined : await resumeLegacyUrl(http, to, options)
+  if (resumed !== undefined) return resumed
   if (options.era === 'legacy') {
     const { hasSse } = options
     const remote = await tryLegacyUrl(http, to, options, { hasSse, elsewhere: () => false })

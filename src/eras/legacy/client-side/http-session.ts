@@ -95,6 +95,7 @@ export class HttpSession implements Outlet {
     this.lastUsedMs = options.clock.nowMs()
     this.#listening = caller
     this.uplink = new LegacyUplink(caller, this, options, directory && new EarlyCancels(options.clock))
+    this.uplink.sessionAt = this.state?.servers.at
     this.#holding = this.#bounds.unread.open(() => {
       for (const waiting of this.#wait([])) waiting.undeliverable()
     })
@@ -150,7 +151,7 @@ export class HttpSession implements Outlet {
   record(): Adopted['record'] {
     const { principal, view } = this.uplink
     if (this.state === undefined) throw new Fault('internal', 'There is no other replica')
-    return { principal, view, ...this.state.said }
+    return { principal, view, ...this.state.kept }
   }
 
   get queuedBytes(): number {

@@ -97,6 +97,7 @@ export class HttpSessions {
     if (session === undefined || !this.#byId.delete(id)) return
     this.#quota.left(session.uplink.principal)
     session.moves()
+    if (session.state !== undefined) session.state.servers.goOn = true
     session.close('another replica has it now', REPLICA_LOST)
   }
 

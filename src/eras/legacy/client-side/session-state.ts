@@ -3,6 +3,7 @@ import type { SessionRecord, StateRequest } from '../../../rpc/directory.js'
 import type { Outlet, ReplyStream } from '../../../rpc/host.js'
 import { encodeNotification, type Message } from '../../../wire/jsonrpc.js'
 import { SILENT } from './batch.js'
+import { ServerSessions } from './server-sessions.js'
 import type { LegacyUplink } from './uplink.js'
 
 /** A longer introduction is not kept: its session dies with its replica. */
@@ -24,10 +25,13 @@ export class SessionState {
   #introduction: JsonText | undefined
   #level: JsonText | undefined
   readonly #subscriptions = new Map<string, JsonText>()
+  /** What it has at servers. */
+  readonly servers: ServerSessions
 
   /** `changed` is called when there is something new. */
   constructor(changed: () => void) {
     this.#changed = changed
+    this.servers = new ServerSessions(changed)
   }
 
   /** Whether it is enough for another replica. */
@@ -35,13 +39,13 @@ export class SessionState {
     return this.#introduction !== undefined
   }
 
-  get said(): Pick<SessionRecord, 'introduction' | 'requests'> {
+  get kept(): Pick<SessionRecord, 'introduction' | 'requests' | 'servers'> {
     const requests: StateRequest[] = [...this.#subscriptions.values()].map(params => ({
       method: SUBSCRIBE,
       params,
     }))
     if (this.#level !== undefined) requests.push({ method: SET_LEVEL, params: this.#level })
-    return { introduction: this.#introduction ?? NOTHING, requests }
+    return { introduction: this.#introduction ?? NOTHING, requests, servers: this.servers.all }
   }
 
   introduced(params: JsonText = NOTHING): void {
@@ -71,8 +75,9 @@ interface Restored extends Outlet {
  * Has a session that comes from another replica say all that again, and tells its client what it may have
  * missed meanwhile.
  */
-export const sayAgain = (session: Restored, { introduction, requests }: SessionRecord): void => {
+export const sayAgain = (session: Restored, { introduction, requests, servers }: SessionRecord): void => {
   const { uplink, state } = session
+  state?.servers.restore(servers)
   state?.introduced(introduction)
   const tell = (method: string, params?: JsonText): void =>
     session.notify(encodeNotification(method, params), method)

@@ -47,6 +47,7 @@ export class LegacyUplink implements Client {
   info: JsonText = EMPTY
   readonly view: string | undefined
   workspace: string | undefined
+  sessionAt: Client['sessionAt']
   readonly #options: UplinkOptions
   readonly #outlet: Outlet
   readonly #calls = new HashTable<string, InboundCall>()

@@ -1,7 +1,8 @@
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, memberOf } from '../../../kernel/json/text.js'
-import type { CallSink } from '../../../model/links.js'
+import type { CallSink, ServerSession } from '../../../model/links.js'
 import { failed } from '../../../model/outcome.js'
+import type { ServerFacts } from '../../../model/peer.js'
 import { errorCode } from '../../../model/rpc-error.js'
 import type { CallerContext } from '../../../rpc/channel/caller.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
@@ -16,14 +17,22 @@ import type { HttpClient, HttpHeaders } from '../../../wire/http.js'
 import { encodeError, encodeNotification, encodeRequest, encodeResult } from '../../../wire/jsonrpc.js'
 import { HttpConversation } from '../../http-conversation.js'
 import { advance, HttpRemote, newPosition, reopenMs, type StreamPosition, sleep } from './http-remote.js'
+import type { NotedSession } from './noted-session.js'
 import { Posts } from './posts.js'
 
+/** No replica makes as many requests in one session: the next owner's ids are not those of the last. */
+const IDS_PER_REPLICA = 2 ** 28
 const RESUME_TRIES = 5
 /** Bounds the connections of cancelled requests that are kept for reuse. */
 const LINGERING_MAX = 64
 /** The first try is early: by then a network glitch is over, and a crash is known. */
 const RESUME = { firstMs: 250, maxMs: 15_000 }
 const LISTEN = { firstMs: 1000, maxMs: 60_000 }
+
+/** What a session over Streamable HTTP needs. */
+interface HttpContext extends CallerContext {
+  readonly session?: ServerSession | undefined
+}
 
 /**
  * A session over Streamable HTTP (2025-03-26 to 2025-11-25, basic/transports): each request is a POST whose
@@ -33,10 +42,14 @@ export class HttpCaller extends HttpConversation implements Conversation {
   readonly #remote: HttpRemote
   readonly #all = new AbortController()
   readonly #posts: Posts
+  readonly #noted: ServerSession | undefined
+  /** Those up to here are of replicas that had the session before. */
+  #ids = 0
   hearsAmbient = false
 
-  constructor(http: HttpClient, to: RemoteAddress, listener: ConversationListener, options: CallerContext) {
+  constructor(http: HttpClient, to: RemoteAddress, listener: ConversationListener, options: HttpContext) {
     super(listener, options)
+    this.#noted = options.session
     this.#remote = new HttpRemote(http, to, options.clock)
     this.#posts = new Posts({
       post: frame => this.#post(frame),
@@ -49,7 +62,18 @@ export class HttpCaller extends HttpConversation implements Conversation {
   }
 
   nextId(): number {
-    return this.dispatcher.pending.nextId()
+    return this.#ids + this.dispatcher.pending.nextId()
+  }
+
+  /** Notes what another replica needs to go on with the session. */
+  note(facts: ServerFacts): void {
+    this.#noted?.note(this.#remote.noted(facts, this.#ids + IDS_PER_REPLICA))
+  }
+
+  /** Goes on with a session that another replica had, in place of the handshake. */
+  goOn(noted: NotedSession): void {
+    this.#ids = noted.ids
+    this.#remote.goOn(noted)
   }
 
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {
@@ -70,7 +94,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
     const about = supersedes(method, params)
     await (about === undefined ? this.#posts.send(frame) : this.#posts.sendLatest(about, frame))
     // Not awaited: some servers send the headers of that stream only with its first event.
-    if (method === 'notifications/initialized' && !this.isOver) void this.#listen()
+    if (method === 'notifications/initialized' && !this.isOver) void this.listen()
   }
 
   sendResult(id: JsonText, result: JsonText): void {
@@ -88,6 +112,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
   async close(): Promise<void> {
     if (this.isOver) return
     this.#over(new Fault('disconnected', 'The session with the server was closed'))
+    if (this.#noted?.goesOn() === true) return
     try {
       await this.#remote.end()
     } catch (thrown) {
@@ -142,7 +167,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
   // ── streams ──
 
   /** Keeps the standalone stream open while the session lives, if the server has one. */
-  async #listen(): Promise<void> {
+  async listen(): Promise<void> {
     const place = newPosition()
     for (let tries = 0; !this.isOver; ) {
       const opened = await this.#openStream(place, this.#all.signal)
@@ -231,6 +256,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
 
   #over(why: Fault): void {
     this.hearsAmbient = false
+    if (this.#noted?.goesOn() === false) this.#noted.note(undefined)
     this.end(why)
     this.#all.abort()
   }
@@ -257,6 +283,8 @@ const supersedes = (method: string, params: JsonText | undefined): string | unde
   return token && `${method} ${token.toString()}`
 }
 
+/** Not permanent; 409: the server has not noticed yet that the stream before is gone. */
+const PASSING: ReadonlySet<number> = new Set([408, 409, 425, 429])
+
 /** Whether a status is permanent; 0 is no status at all. */
-const isFinal = (status: number): boolean =>
-  status >= 200 && status < 500 && status !== 408 && status !== 425 && status !== 429
+const isFinal = (status: number): boolean => status >= 200 && status < 500 && !PASSING.has(status)

@@ -2,12 +2,15 @@ import { type Backoff, backoffMs } from '../../../kernel/async/backoff.js'
 import type { Clock } from '../../../kernel/async/clock.js'
 import { within } from '../../../kernel/async/deadline.js'
 import { Fault } from '../../../kernel/faults.js'
+import type { JsonText } from '../../../kernel/json/text.js'
+import type { ServerFacts } from '../../../model/peer.js'
 import { askRemote, type RemoteReply } from '../../../rpc/http/ask.js'
 import type { HttpExchange } from '../../../rpc/http/exchange.js'
 import { POST_HEADERS, type RemoteAddress } from '../../../rpc/http/reply.js'
 import type { SseReader } from '../../../wire/framing/sse-read.js'
 import { isVisibleAscii } from '../../../wire/http/headers.js'
 import type { HttpClient, HttpHeaders, OutboundRequest } from '../../../wire/http.js'
+import { type NotedSession, writeNoted } from './noted-session.js'
 
 /** How long the server may take to acknowledge the end of the session. */
 const END_MS = 2000
@@ -36,6 +39,19 @@ export class HttpRemote {
   /** Whether the server issued a session id. */
   get hasSession(): boolean {
     return this.#session !== undefined
+  }
+
+  /** Notes the session for other replicas; undefined if there is none, or it would be too long. */
+  noted(facts: ServerFacts, ids: number): JsonText | undefined {
+    return this.#session === undefined
+      ? undefined
+      : writeNoted({ url: this.#address.url, id: this.#session, ids, facts })
+  }
+
+  /** Goes on with a session that began elsewhere. */
+  goOn({ id, facts }: Pick<NotedSession, 'id' | 'facts'>): void {
+    this.#session = id
+    this.agreed(facts.revision)
   }
 
   agreed(revision: string): void {

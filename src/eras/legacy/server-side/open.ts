@@ -3,9 +3,10 @@ import { within } from '../../../kernel/async/deadline.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Logger } from '../../../kernel/logger.js'
-import type { Downlink } from '../../../model/links.js'
+import type { Downlink, ServerSession } from '../../../model/links.js'
 import { type Answer, answerOf } from '../../../model/outcome.js'
 import type { LegacyRevision } from '../../../model/revision.js'
+import { errorCode, RPC_CODES } from '../../../model/rpc-error.js'
 import { PipeCaller } from '../../../rpc/channel/caller.js'
 import { type Conversation, type ConversationListener, outcomeOf } from '../../../rpc/channel/conversation.js'
 import type { RemoteAddress } from '../../../rpc/http/reply.js'
@@ -22,6 +23,7 @@ import {
 } from '../initialize-params.js'
 import { LegacyDownlink, type LegacyLinkOptions } from './downlink.js'
 import { HttpCaller } from './http-caller.js'
+import { readNoted } from './noted-session.js'
 import { openSseChannel } from './sse-channel.js'
 
 /** Whether an answer to `initialize` means that another era is to be used. */
@@ -38,6 +40,8 @@ export interface LinkOptions extends ClientIntroduction, LegacyLinkOptions {
   readonly clock: Clock
   /** Those of the server; the defaults if absent. */
   readonly bounds?: LimitCounters | undefined
+  /** Where a session over Streamable HTTP is noted for other replicas. */
+  readonly session?: ServerSession | undefined
 }
 
 /**
@@ -154,7 +158,7 @@ export const tryLegacyUrl = async (
   { hasSse, elsewhere }: OtherWays,
 ): Promise<LegacyRemote | undefined> => {
   const heldEnd = new HeldEnd(options.listener)
-  let conversation: Conversation | undefined
+  let conversation: HttpCaller | undefined
   const start = (listener: ConversationListener): Conversation => {
     conversation = new HttpCaller(http, to, listener, options)
     return conversation
@@ -165,6 +169,7 @@ export const tryLegacyUrl = async (
       await conversation?.close()
       return undefined
     }
+    conversation?.note(link.facts)
     heldEnd.release()
     return { link, via: 'http' }
   } catch (thrown) {
@@ -173,6 +178,42 @@ export const tryLegacyUrl = async (
     options.log.debug({ why: first.message }, 'the server refused Streamable HTTP; trying HTTP+SSE')
     return { link: await orElse(first, openLegacySse(http, to, options), options.log), via: 'sse' }
   }
+}
+
+/**
+ * Goes on with the session that another replica noted, in place of the handshake. Resolves to undefined if
+ * none was noted, or the server does not know it any more. Never rejects.
+ */
+export const resumeLegacyUrl = async (
+  http: HttpClient,
+  to: RemoteAddress,
+  options: LinkOptions,
+): Promise<Downlink | undefined> => {
+  const noted = options.session && readNoted(options.session.noted(), to.url)
+  if (noted === undefined) return undefined
+  const listener = new HeldEnd(options.listener)
+  // Whether it speaks another era as well, nobody here has asked it.
+  const link = new LegacyDownlink({ ...options, listener, hasOtherMode: true })
+  const conversation = new HttpCaller(http, to, link, options)
+  link.attach(conversation)
+  conversation.goOn(noted)
+  try {
+    const pong = await inTime(outcomeOf(conversation, conversation.nextId(), 'ping', undefined), options)
+    // Whoever does not know `ping` knows the session.
+    const isKnown =
+      pong.kind === 'result' ||
+      (pong.kind === 'error' && errorCode(pong.error) === RPC_CODES['unknown-method'])
+    if (!isKnown) throw new Fault('session-lost', 'The server no longer knows the session')
+    link.established(noted.facts, options)
+  } catch (thrown) {
+    options.log.info({ why: Fault.from(thrown).message }, 'the session of another replica cannot go on')
+    void conversation.close()
+    return undefined
+  }
+  conversation.note(noted.facts)
+  void conversation.listen()
+  listener.release()
+  return link
 }
 
 /** Resolves to the second attempt, or rejects with the first failure. */

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { tryLegacyUrl } from '../../../../src/eras/legacy/server-side/open.js'
+import { resumeLegacyUrl, tryLegacyUrl } from '../../../../src/eras/legacy/server-side/open.js'
 import { Fault } from '../../../../src/kernel/faults.js'
-import { rawText, textOf } from '../../../../src/kernel/json/text.js'
-import type { ServerRequest } from '../../../../src/model/links.js'
+import { type JsonText, rawText, textOf } from '../../../../src/kernel/json/text.js'
+import type { ServerRequest, ServerSession } from '../../../../src/model/links.js'
 import { resulted } from '../../../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../../../src/model/peer.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
@@ -15,38 +15,60 @@ const agreed = (protocolVersion: string) => ({
   result: { protocolVersion, capabilities: {}, serverInfo: { name: 's', version: '1' } },
 })
 
+/** What other replicas would know of a session. */
+class NotedHere implements ServerSession {
+  last: JsonText | undefined
+  isElsewhere = false
+
+  noted(): JsonText | undefined {
+    return this.last
+  }
+
+  note(session: JsonText | undefined): void {
+    this.last = session
+  }
+
+  goesOn(): boolean {
+    return this.isElsewhere
+  }
+}
+
 const start = () => {
   const http = new FakeHttp()
   const clock = new FakeClock()
   const asks: ServerRequest[] = []
   const heard: string[] = []
   const { log, lines } = recordedLog()
+  const noted = new NotedHere()
+  const to = { url: 'https://s.example/mcp', headers: { authorization: 'Bearer x' } }
+  const options = {
+    server: 's',
+    session: noted,
+    capabilities: NO_CAPABILITIES,
+    clientInfo: rawText('{"name":"proxy","version":"1"}'),
+    offer: '2025-11-25',
+    listener: {
+      requested: (ask: ServerRequest) => asks.push(ask),
+      notified: (method: string, _params: unknown, about: unknown) =>
+        heard.push(about === undefined ? method : `${method} about`),
+      closed: (fault: Fault) => heard.push(`closed ${fault.code}`),
+    },
+    timeoutMs: PATIENT_MS,
+    pingMs: Number.POSITIVE_INFINITY,
+    signal: new AbortController().signal,
+    clock,
+    log,
+  } as const
   const open = async () => {
-    const remote = await tryLegacyUrl(
-      http,
-      { url: 'https://s.example/mcp', headers: { authorization: 'Bearer x' } },
-      {
-        server: 's',
-        capabilities: NO_CAPABILITIES,
-        clientInfo: rawText('{"name":"proxy","version":"1"}'),
-        offer: '2025-11-25',
-        listener: {
-          requested: ask => asks.push(ask),
-          notified: (method, _params, about) => heard.push(about === undefined ? method : `${method} about`),
-          closed: fault => heard.push(`closed ${fault.code}`),
-        },
-        timeoutMs: PATIENT_MS,
-        pingMs: Number.POSITIVE_INFINITY,
-        signal: new AbortController().signal,
-        clock,
-        log,
-      },
-      { hasSse: false, elsewhere: () => false },
-    )
+    const remote = await tryLegacyUrl(http, to, options, { hasSse: false, elsewhere: () => false })
     if (remote === undefined) throw new Error('the handshake led elsewhere')
     return remote.link
   }
-  return { http, clock, asks, heard, lines, open }
+  const resume = (from: JsonText | undefined, url = to.url) => {
+    noted.last = from
+    return resumeLegacyUrl(http, { ...to, url }, options)
+  }
+  return { http, clock, asks, heard, lines, noted, open, resume }
 }
 
 /** A session past its handshake; `get` answers the standalone GET. */
@@ -733,4 +755,61 @@ t.test('a place that the server no longer knows is given up, and the stream begu
   await settled()
   await pass(clock, 100_000)
   t.equal(http.waiting, 0, 'not after the end')
+})
+
+// ── sessions that go on at another replica ──
+
+t.test('another replica goes on with a session in place of the handshake', async t => {
+  const first = await connected({ version: '2025-06-18' })
+  const last = first.call().down.id
+  const noted = first.noted.last
+  first.noted.isElsewhere = true
+  await first.link.close()
+  t.equal(first.http.waiting, 0, 'whoever gives it up does not end it')
+  t.equal(first.noted.last, noted)
+
+  const { http, noted: again, resume, heard } = start()
+  const resuming = resume(noted)
+  const ping = http.next()
+  t.match(
+    [ping.message.method, ping.headers],
+    ['ping', { 'mcp-session-id': 'sid-1', 'mcp-protocol-version': '2025-06-18' }],
+  )
+  t.ok(Number(ping.message.id) > Number(last) + 1000, 'no id is used twice')
+  ping.json({ result: {} })
+  const link = await resuming
+  await settled()
+  const get = http.next()
+  t.match([get.method, get.headers], ['GET', { 'mcp-session-id': 'sid-1' }])
+  get.reply(405)
+  t.match([link?.facts.revision, link?.facts.info.toString()], ['2025-06-18', '{"name":"s","version":"1"}'])
+  t.not(again.last?.toString(), noted?.toString(), 'the next one is told of other ids')
+  void link?.close()
+  t.equal(http.next().method, 'DELETE', 'it is ended where nobody else has it')
+  t.same([again.last, heard], [undefined, ['closed disconnected']])
+})
+
+t.test('a session goes on only at its own address, and if its server knows it', async t => {
+  const noted = (await connected()).noted.last
+  for (const [from, url] of [
+    [undefined, undefined],
+    [noted, 'https://other.example/mcp'],
+    [rawText(noted?.toString().replace('2025-06-18', '2031-01-01') ?? ''), undefined],
+  ] as const) {
+    const { http, resume } = start()
+    t.same([await resume(from, url), http.waiting], [undefined, 0])
+  }
+  const { http, noted: again, resume, heard } = start()
+  const resuming = resume(noted)
+  http.next().reply(404)
+  t.equal(await resuming, undefined)
+  t.same([again.last, heard, http.waiting], [undefined, [], 0])
+})
+
+t.test('a server that does not know ping knows its session', async t => {
+  const noted = (await connected()).noted.last
+  const { http, resume } = start()
+  const resuming = resume(noted)
+  http.next().json({ error: { code: -32601, message: 'unknown' } })
+  t.ok(await resuming)
 })
