@@ -16,7 +16,9 @@ const ELLIPSIS = '…'
 
 /** Text blocks as most programs write them; in valid JSON a backslash always begins an escape. */
 const TEXT = String.raw`\{"type":"text","text":"[^"\\]*(?:\\.[^"\\]*)*"\}`
-const USUAL = new RegExp(String.raw`^\{"content":\[${TEXT}(?:,${TEXT})*\](?:,"isError":(?:false|true))?\}$`)
+/** The members of a result that is nothing but texts, as most programs write them. */
+export const TEXTS = String.raw`"content":\[${TEXT}(?:,${TEXT})*\](?:,"isError":(?:false|true))?`
+const USUAL = new RegExp(String.raw`^\{${TEXTS}\}$`)
 const USUAL_BYTES = 1024
 
 /**

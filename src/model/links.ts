@@ -185,8 +185,11 @@ export interface ClientHandler {
    * call. Never rejects.
    */
   lackingScopes(viewer: Viewer, calls: readonly JsonText[]): Promise<readonly string[]>
-  /** The `inputSchema` of a tool by its exposed name; undefined if it is not known (yet). */
-  toolSchema(client: Client, exposed: string): JsonText | undefined
+  /**
+   * A tool by its exposed name as it is listed, the same text for as long as it is; undefined if it is not
+   * known (yet).
+   */
+  tool(client: Client, exposed: string): JsonText | undefined
   /** The `Implementation` object of a server that is served as it is, once reached: who we say we are. */
   ownIdentity(client: Client): JsonText | undefined
   /** Only `notifications/roots/list_changed`: the uplink handles all others itself. */
@@ -211,7 +214,7 @@ export interface Requester {
 export interface Request {
   readonly method: string
   readonly params: JsonText | undefined
-  /** Whether `params` hold nothing that a server of another revision, or on another hop, must not see. */
+  /** Whether `params` hold a name and at most arguments: nothing that any server must not see. */
   readonly isBare?: boolean | undefined
   /** Whether progress is wanted; the downlink mints the token and removes any other. */
   readonly wantsProgress: boolean

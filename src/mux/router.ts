@@ -220,9 +220,8 @@ export class Router implements ClientHandler, ConnectionListener {
     return info !== undefined && textMember(info, 'name') !== undefined ? info : undefined
   }
 
-  toolSchema(client: Client, exposed: string): JsonText | undefined {
-    const tool = this.catalog.find(viewerOf(client), 'tools', exposed)
-    return tool && memberOf(tool.text, 'inputSchema')
+  tool(client: Client, exposed: string): JsonText | undefined {
+    return this.catalog.find(viewerOf(client), 'tools', exposed)?.text
   }
 
   async lackingScopes(viewer: Viewer, calls: readonly JsonText[]): Promise<readonly string[]> {

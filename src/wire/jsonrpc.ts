@@ -76,17 +76,14 @@ export function encodeError(id: JsonText | undefined, error: JsonText): Buffer {
   return whole({ head: `${start},"error":`, body: oneLine(error), tail: '}' })
 }
 
-/** Nearly all methods are such that they need no escapes. */
+/** In latin1; nearly all methods are such that they need no escapes. */
 const quoted = (method: string): string =>
-  /^[a-z/_]+$/i.test(method) ? `"${method}"` : JSON.stringify(method)
-
-const asLatin1 = (text: string): string =>
-  /^[ -~]*$/.test(text) ? text : Buffer.from(text).toString('latin1')
+  /^[a-z/_]+$/i.test(method) ? `"${method}"` : Buffer.from(JSON.stringify(method)).toString('latin1')
 
 function frameAsk(head: string, params: JsonText | undefined): OutgoingMessage {
   return params === undefined
-    ? Buffer.from(`${head}}`)
-    : { head: asLatin1(`${head},"params":`), body: oneLine(params), tail: '}' }
+    ? Buffer.from(`${head}}`, 'latin1')
+    : { head: `${head},"params":`, body: oneLine(params), tail: '}' }
 }
 
 /** Ids and tokens are kept as long as a request, and said again with all that is said about it. */

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { cut, isWritten, trust } from '../kernel/json/cursor.js'
+import { cut, isWritten, type JsonText, trust } from '../kernel/json/cursor.js'
 import type { Message } from './jsonrpc.js'
 
 // Regular expressions over JSON as latin1 text, whose bytes are valid UTF-8 (RFC 8259, sections 6 and 7).
@@ -15,24 +15,31 @@ const NUMBER = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`
 const SHORT_BYTES = 1024
 
 const SCALAR = `(?:${STRING}|${NUMBER}|true|false|null)`
-/** Objects of scalars, and lists of such objects in one: most arguments and results. The rest is parsed. */
-const FLAT = String.raw`\{(?:${STRING}:${SCALAR}(?:,${STRING}:${SCALAR})*)?\}`
-const LIST = String.raw`\{${STRING}:\[${FLAT}(?:,${FLAT})*\](?:,${STRING}:${SCALAR})*\}`
+const objectOf = (value: string): string => String.raw`\{(?:${STRING}:${value}(?:,${STRING}:${value})*)?\}`
+const FLAT = objectOf(SCALAR)
+const NESTED = objectOf(`(?:${SCALAR}|${FLAT})`)
+/** Most results: a list of flat objects, between scalars and what is hardly nested. The rest is parsed. */
+const LIST = String.raw`\{(?:${STRING}:${SCALAR},)*${STRING}:\[${FLAT}(?:,${FLAT})*\](?:,${STRING}:(?:${SCALAR}|${NESTED}))*\}`
 
 const ID = String.raw`"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14}|"[ !#-[\]-~]*")`
-const PARAMS = String.raw`\{"name":"([ !#-[\]-~]*)"(?:,"arguments":(?:${FLAT}|(\{.*\})))?\}`
+const NAMED = String.raw`"name":"([ !#-[\]-~]*)"(?:,"arguments":(?:${FLAT}|(\{.*?\})))?`
+const PARAMS = String.raw`\{(?:"_meta":(\{.*?\}),)?${NAMED}(?:,"_meta":(\{.*\}))?\}`
 const BODY = String.raw`"(?:method":"([a-zA-Z/_]+)","params":(${PARAMS})|result":(${LIST}|(\{.*\})))`
 
 const ID_FIRST = new RegExp(String.raw`^\{${ID},${BODY}\}$`, 's')
-const ID_LAST = new RegExp(String.raw`^\{${BODY},${ID}\}$`, 's')
+/** Its first group is never there, so that the others have the same numbers. */
+const ID_LAST = new RegExp(String.raw`^\{(?:|())${BODY},${ID}\}$`, 's')
 
-const LETTER_I = 0x69
-const LETTER_J = 0x6a
-const LETTER_N = 0x6e
+/** A `_meta` as most clients write it, with no more than one token to correlate by. */
+const META = new RegExp(
+  String.raw`^(?!.*(?:\\u|"progressToken".*"progressToken"))${objectOf(`(?:${SCALAR}|${NESTED})`)}$`,
+)
+
 const ID_AT = '{"jsonrpc":"2.0","id":'.length
 const METHOD_AT = '{"method":"'.length
 const PARAMS_BEHIND = '","params":'.length
 const RESULT_AT = '{"result":'.length
+const META_AT = '{"_meta":'.length
 
 /**
  * Reads a short message that is written as usual; undefined if a closer look is needed. What V8 itself does
@@ -42,38 +49,37 @@ export function usualMessage(bytes: Buffer, maxDepth: number): Message | undefin
   // So few bytes are never nested too deep: each level takes two.
   if (bytes.length > SHORT_BYTES || bytes.length > 2 * maxDepth || !isUtf8(bytes)) return undefined
   const text = bytes.toString('latin1')
-  const isVersionFirst = bytes[2] === LETTER_J
+  const isVersionFirst = text[2] === 'j'
   // Notifications have no id, and the names of their methods alone begin with this letter.
-  if (isVersionFirst ? bytes[ID_AT - 4] !== LETTER_I : bytes[METHOD_AT] === LETTER_N) {
-    return usualProgress(bytes, text, isVersionFirst)
-  }
-  return isVersionFirst ? idFirst(bytes, text) : idLast(bytes, text)
+  const isNotice = isVersionFirst ? text[ID_AT - 4] !== 'i' : text[METHOD_AT] === 'n'
+  return isNotice ? usualProgress(bytes, text, isVersionFirst) : usualCall(bytes, text, isVersionFirst)
 }
 
-function idFirst(bytes: Buffer, text: string): Message | undefined {
-  const found = ID_FIRST.exec(text)
-  if (found === null || !isJson(found[5] ?? found[7])) return undefined
-  const id = cut(trust(bytes), ID_AT, ID_AT + lengthOf(found[1]))
+/** Reads a request or a result, whose id stands first or last in it (`text` is `bytes` in latin1). */
+function usualCall(bytes: Buffer, text: string, isIdFirst: boolean): Message | undefined {
+  const found = (isIdFirst ? ID_FIRST : ID_LAST).exec(text)
+  if (found === null) return undefined
+  const [, first, method, params, front, named, args, back, result, other, last] = found
+  if (!isJson(args ?? other)) return undefined
   const end = bytes.length - 1
-  const method = found[2]
-  if (method === undefined)
-    return { kind: 'result', id, result: cut(trust(bytes), end - lengthOf(found[6]), end) }
-  const params = cut(trust(bytes), end - lengthOf(found[3]), end)
-  return { kind: 'request', id, method, params, named: found[4], meta: undefined }
+  const idFrom = isIdFirst ? ID_AT : end - lengthOf(last)
+  const id = cut(trust(bytes), idFrom, idFrom + lengthOf(last ?? first))
+  const bodyBytes = lengthOf(params ?? result)
+  const behind = method === undefined ? RESULT_AT : METHOD_AT + method.length + PARAMS_BEHIND
+  const from = isIdFirst ? end - bodyBytes : behind
+  const body = cut(trust(bytes), from, from + bodyBytes)
+  if (method === undefined) return { kind: 'result', id, result: body }
+  const meta = metaOf(body, front, back)
+  return meta === 'unusual' ? undefined : { kind: 'request', id, method, params: body, named, meta }
 }
 
-function idLast(bytes: Buffer, text: string): Message | undefined {
-  const found = ID_LAST.exec(text)
-  if (found === null || !isJson(found[4] ?? found[6])) return undefined
-  const end = bytes.length - 1
-  const id = cut(trust(bytes), end - lengthOf(found[7]), end)
-  const method = found[1]
-  if (method === undefined) {
-    return { kind: 'result', id, result: cut(trust(bytes), RESULT_AT, RESULT_AT + lengthOf(found[5])) }
-  }
-  const from = METHOD_AT + method.length + PARAMS_BEHIND
-  const params = cut(trust(bytes), from, from + lengthOf(found[2]))
-  return { kind: 'request', id, method, params, named: found[3], meta: undefined }
+/** The `_meta` of params, by its text where it stands first and last in them. */
+function metaOf(params: JsonText, front: string | undefined, back: string | undefined) {
+  const meta = front ?? back
+  if (meta === undefined) return undefined
+  if ((front !== undefined && back !== undefined) || !META.test(meta)) return 'unusual'
+  const from = front === undefined ? params.length - 1 - meta.length : META_AT
+  return cut(params, from, from + meta.length)
 }
 
 const lengthOf = (text: string | undefined): number => text?.length ?? 0
@@ -95,22 +101,17 @@ const PROGRESS_MEMBER = `"(?:progress(?:Token":${STRING}|(?:Token)?":${NUMBER})|
 // The token is what it is sent on by: it must be there once.
 const PROGRESS_PARAMS = String.raw`\{(?!.*"progressToken":.*"progressToken":)${PROGRESS_MEMBER}(?:,${PROGRESS_MEMBER}){0,3}\}`
 
-const VERSION_FIRST = new RegExp(
-  String.raw`^\{"jsonrpc":"2\.0","method":"${PROGRESS}","params":${PROGRESS_PARAMS}\}$`,
+const NOTICE = new RegExp(
+  String.raw`^\{(?:"jsonrpc":"2\.0",)?"method":"${PROGRESS}","params":${PROGRESS_PARAMS}(?:,"jsonrpc":"2\.0")?\}$`,
 )
-const VERSION_LAST = new RegExp(
-  String.raw`^\{"method":"${PROGRESS}","params":${PROGRESS_PARAMS},"jsonrpc":"2\.0"\}$`,
-)
-
-const PROGRESS_AT = `{"jsonrpc":"2.0","method":"${PROGRESS}","params":`.length
-const PROGRESS_AT_BEHIND = `{"method":"${PROGRESS}","params":`.length
-const VERSION_BYTES = ',"jsonrpc":"2.0"}'.length
+const PROGRESS_AT = `{"method":"${PROGRESS}","params":`.length
+const VERSION_BYTES = '"jsonrpc":"2.0",'.length
 
 /** Reads a progress notification that is written as usual (`text` is `bytes` in latin1). */
 function usualProgress(bytes: Buffer, text: string, isVersionFirst: boolean): Message | undefined {
-  if (!(isVersionFirst ? VERSION_FIRST : VERSION_LAST).test(text)) return undefined
-  const from = isVersionFirst ? PROGRESS_AT : PROGRESS_AT_BEHIND
-  const to = bytes.length - (isVersionFirst ? 1 : VERSION_BYTES)
+  if (isVersionFirst === text.endsWith(',"jsonrpc":"2.0"}') || !NOTICE.test(text)) return undefined
+  const from = PROGRESS_AT + (isVersionFirst ? VERSION_BYTES : 0)
+  const to = bytes.length - 1 - (isVersionFirst ? 0 : VERSION_BYTES)
   return { kind: 'notification', method: PROGRESS, params: cut(trust(bytes), from, to) }
 }
 

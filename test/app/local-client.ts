@@ -27,7 +27,7 @@ const handler = (answer: (call: Call) => void) => {
     ownIdentity: () => undefined,
     lackingScopes: () => Promise.resolve([]),
     callerChanged: () => undefined,
-    toolSchema: () => undefined,
+    tool: () => undefined,
     notified: () => undefined,
     rests: () => undefined,
     left: () => {

@@ -68,7 +68,7 @@ t.test('AU-36: what a caller may not see stands in no list, and nothing says tha
     t.match(await client.get('resources/templates/list'), { result: { resourceTemplates: [] } })
     const { instructions } = await world.router.welcome(client)
     t.equal(instructions, undefined)
-    t.equal(world.router.toolSchema(client, 'gh__read'), undefined)
+    t.equal(world.router.tool(client, 'gh__read'), undefined)
     t.equal(world.server('gh').greetings.length, 0, 'it was not even started')
     const member = await join(world, ['mcp', 'github'], revision)
     t.same(await member.list('tools/list'), ['gh__read', 'gh__delete_repo', 'open__x'])

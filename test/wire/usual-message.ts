@@ -45,12 +45,22 @@ t.test('short messages are recognized in both orders, and taken apart like all o
       '{"method":"prompts/get","params":{"name":""},"jsonrpc":"2.0","id":"x-1"}',
       { ...call, id: '"x-1"', method: 'prompts/get', params: '{"name":""}', named: '' },
     ],
+    ...[
+      ['{"_meta":{"progressToken":1},"name":"a"}', '{"progressToken":1}'],
+      ['{"name":"a","arguments":{},"_meta":{}}', '{}'],
+      ['{"name":"a","arguments":{"x":[{"y":{}}]},"_meta":{"a":{"b":{"c":"é"}}}}', '{"a":{"b":{"c":"é"}}}'],
+      ['{"_meta":{"a":{},"name":"b"},"name":"a","arguments":{"_meta":{}}}', '{"a":{},"name":"b"}'],
+    ].flatMap(([params, meta]): [string, object][] => [
+      [`{"jsonrpc":"2.0","id":7,"method":"m","params":${params}}`, { ...call, method: 'm', params, meta }],
+      [`{"method":"m","params":${params},"jsonrpc":"2.0","id":7}`, { ...call, method: 'm', params, meta }],
+    ]),
     ['{"jsonrpc":"2.0","id":0,"result":{}}', { kind: 'result', id: '0', result: '{}' }],
     ...[
       '{"content":[{"type":"text","text":"a\\\\\\"\\u00e9]}"}],"isError":false}',
       '{"content":[{},{"a":-1.50e+3,"b":null}],"x":true}',
       '{"content":[{"a":[{"b":{}}]}],"x":{"y":1e400}}',
       '{"content":[],"a":"é"}',
+      '{"resultType":"complete","content":[{"type":"text","text":"a"}],"_meta":{"a/b":{"name":"x"}}}',
     ].map((result): [string, object] => [
       `{"result":${result},"jsonrpc":"2.0","id":7}`,
       { kind: 'result', id: '7', result },
@@ -83,8 +93,12 @@ t.test('progress is recognized in both orders, whatever the order of what it is 
 
 t.test('what is not said in the usual way, or is not right, gets a closer look', async t => {
   const requests = [
-    '{"name":"a","arguments":{},"_meta":{}}',
-    '{"name":"a","_meta":{"progressToken":1}}',
+    '{"_meta":{},"name":"a","_meta":{}}',
+    '{"_meta":{"progressToken":1,"progressToken":1},"name":"a"}',
+    '{"name":"a","_meta":{"progressToken":1,"progress\\u0054oken":2}}',
+    '{"_meta":{"x":{},"y":{"z":1},},"name":"a"}',
+    '{"_meta":{"a":"},\\"name\\":\\"b\\"}"},"uri":"a"}',
+    '{"name":"a","_meta":[]}',
     '{"name":"a","arguments":{},"name":"b"}',
     '{"name":"a","n\\u0061me":"b"}',
     '{"name":"a","arguments":{},"arguments":{}}',
@@ -180,8 +194,12 @@ const params = fc
     texts,
     values,
     fc.constantFrom('', '', '', ' ', ',"task":{}', ',"name":"b"', ',"_meta":{"progressToken":1}'),
+    fc.oneof(
+      fc.constantFrom('', '', '"_meta":{"progressToken":1},'),
+      values.map(meta => `"_meta":{"x":${meta}},`),
+    ),
   )
-  .map(([name, value, more]) => `{"name":"${name}","arguments":{"x":${value}}${more}}`)
+  .map(([name, value, more, meta]) => `{${meta}"name":"${name}","arguments":{"x":${value}}${more}}`)
 const said = fc.oneof(
   params.map(text => `"method":"tools/call","params":${text}`),
   values.map(value => `"result":${value}`),
@@ -220,7 +238,7 @@ void holds(
     if (found['named'] === undefined) return
     const given = JSON.parse(String(found['params']))
     assert.deepEqual(
-      Object.keys(given).filter(key => key !== 'arguments'),
+      Object.keys(given).filter(key => key !== 'arguments' && key !== '_meta'),
       ['name'],
     )
     assert.equal(given.name, found['named'])

@@ -4,7 +4,7 @@ import type { HttpHeaders } from '../../wire/http.js'
 import { type Message, metaOf } from '../../wire/jsonrpc.js'
 import { readClaim } from './envelope.js'
 import { NAMED_BY } from './methods.js'
-import { paramHeadersOf } from './param-headers.js'
+import { type ParamHeaders, paramHeadersOf } from './param-headers.js'
 
 // Header values (basic/transports/streamable-http, "Value Encoding"): anything but plain ASCII is sent as
 // base64 of its UTF-8 between two markers.
@@ -88,17 +88,17 @@ export const mirrorHeaders = (
 
 /**
  * Says how the headers contradict the body, as the message of error `-32020`; undefined if they match.
- * `exposedSchema` is the `inputSchema` we list; parameter headers it does not name are ignored.
+ * `mirrored` is what the tool says that we list; parameter headers it does not name are ignored.
  */
 export const checkHeaders = (
   headers: HttpHeaders,
   message: Message & { readonly kind: 'request' },
-  exposedSchema?: JsonText,
+  mirrored?: ParamHeaders['headers'],
 ): string | undefined =>
   problemOfPlain(headers, VERSION, readClaim(metaOf(message)).claim ?? '') ??
   problemOfPlain(headers, METHOD, message.method) ??
   problemOfName(headers, message) ??
-  (exposedSchema && problemOfArguments(headers, message.params, exposedSchema))
+  (mirrored && problemOfArguments(headers, message.params, mirrored))
 
 /** Says how the version header contradicts an unsupported version in the body; a missing header is fine. */
 export const checkVersionHeader = (headers: HttpHeaders, claim: string): string | undefined =>
@@ -153,9 +153,9 @@ const nameOf = (method: string, params: JsonText | undefined): string | undefine
 const problemOfArguments = (
   headers: HttpHeaders,
   params: JsonText | undefined,
-  schema: JsonText,
+  mirrored: ParamHeaders['headers'],
 ): string | undefined => {
-  for (const [header, path] of paramHeadersOf(schema).headers) {
+  for (const [header, path] of mirrored) {
     const argument = argumentAt(params, path)
     const value = textOfArgument(argument)
     if (argument === undefined || value === undefined) continue

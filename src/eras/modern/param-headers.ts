@@ -5,6 +5,7 @@ import {
   mapElements,
   mapMembers,
   memberOf,
+  rawText,
   stringOf,
   withoutMember,
 } from '../../kernel/json/text.js'
@@ -58,6 +59,7 @@ const MAPS: ReadonlySet<string> = new Set([
   'definitions',
 ])
 
+const NO_SCHEMA = rawText('{}')
 /** Bounds the headers of one tool: each is looked up in each call. */
 const HEADERS_MAX = 100
 /** Bounds the invalid annotations reported, and the length of each name. */
@@ -88,6 +90,19 @@ export const paramHeadersOf = (inputSchema: JsonText): ParamHeaders => {
   const isThere = mayHold(inputSchema, 'header')
   const schema = isThere ? withoutInvalid(inputSchema, { path: [], words: 'the root' }, found) : inputSchema
   return { headers: found.headers, invalid: found.invalid, schema }
+}
+
+/** Tools, whose lists are kept for many calls. */
+const ofTools = new WeakMap<JsonText, ParamHeaders['headers']>()
+
+/** The headers of a tool as it is listed, read once. */
+export const headersOfTool = (tool: JsonText): ParamHeaders['headers'] => {
+  let headers = ofTools.get(tool)
+  if (headers === undefined) {
+    headers = paramHeadersOf(memberOf(tool, 'inputSchema') ?? NO_SCHEMA).headers
+    ofTools.set(tool, headers)
+  }
+  return headers
 }
 
 /** Removes the invalid annotations from a schema and from all schemas inside. */

@@ -6,6 +6,7 @@ import {
   encodeHeaderValue,
   mirrorHeaders,
 } from '../../../src/eras/modern/mirror-headers.js'
+import { paramHeadersOf } from '../../../src/eras/modern/param-headers.js'
 import { type JsonText, readJson } from '../../../src/kernel/json/text.js'
 import { classify } from '../../../src/wire/classify.js'
 import type { HttpHeaders } from '../../../src/wire/http.js'
@@ -21,7 +22,7 @@ const check = (
 ): string | undefined => {
   const classified = classify(encodeRequest(1, method, params))
   if (classified.is !== 'message' || classified.message.kind !== 'request') throw new Error('no request')
-  return checkHeaders(headers, classified.message, schema)
+  return checkHeaders(headers, classified.message, schema && paramHeadersOf(schema).headers)
 }
 
 /** [value, header]: the examples of "Value Encoding", and the edges of its rules. */

@@ -121,7 +121,7 @@ t.test('everything but calls passes', async t => {
   gate.handler.rests(client)
   gate.handler.left(client)
   behind.schemas.set('a', textOf({}))
-  t.ok(gate.handler.toolSchema(client, 'a'))
+  t.ok(gate.handler.tool(client, 'a'))
   t.same([behind.clients, behind.notices, behind.rested, behind.gone], [[client], ['x'], [client], [client]])
 })
 

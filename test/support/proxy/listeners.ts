@@ -3,7 +3,7 @@ import { servePipe } from '../../../src/eras/listen/pipe-listener.js'
 import { createSseListener } from '../../../src/eras/listen/sse-listener.js'
 import type { Deferred } from '../../../src/kernel/async/deferred.js'
 import { LOCAL } from '../../../src/kernel/caller.js'
-import { type JsonText, textMember } from '../../../src/kernel/json/text.js'
+import { type JsonText, objectText, textMember } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { Call, Client, ClientHandler, Viewer, Welcome } from '../../../src/model/links.js'
 import type { Channel } from '../../../src/wire/channel.js'
@@ -90,8 +90,9 @@ export class FakeHandler implements ClientHandler {
     return this.identity
   }
 
-  toolSchema(_client: Client, exposed: string): JsonText | undefined {
-    return this.schemas.get(exposed)
+  tool(_client: Client, exposed: string): JsonText | undefined {
+    const schema = this.schemas.get(exposed)
+    return schema && objectText([['inputSchema', schema]])
   }
 
   notified(_client: Client, method: string, _params: JsonText | undefined): void {

@@ -79,6 +79,8 @@ export class ModernClients {
   readonly #left: (client: ModernClient) => void
   readonly #via: Via | undefined
   readonly #known = new Map<string, Known>()
+  /** The sender of the latest request: the next is often his too, and each is looked up twice. */
+  #latest: { readonly caller: Caller; readonly envelope: Envelope; readonly client: ModernClient } | undefined
   #bytes = 0
 
   /** `left` is called once for each client that is forgotten. */
@@ -101,16 +103,23 @@ export class ModernClients {
 
   /** The client behind a request; undefined if it is new and there is no room. */
   of(caller: Caller, envelope: Envelope): ModernClient | undefined {
-    const nowMs = this.#clock.nowMs()
+    if (this.#latest?.caller !== caller || this.#latest.envelope !== envelope) {
+      const client = this.#find(caller, envelope)
+      if (client === undefined) return undefined
+      client.caller = caller
+      this.#latest = { caller, envelope, client }
+    }
+    const { client } = this.#latest
+    client.lastUsedMs = this.#clock.nowMs()
+    return client
+  }
+
+  #find(caller: Caller, envelope: Envelope): ModernClient | undefined {
     const key = keyOf(caller, envelope)
     const known = this.#known.get(key)
-    if (known !== undefined) {
-      known.client.lastUsedMs = nowMs
-      known.client.caller = caller
-      return known.client
-    }
+    if (known !== undefined) return known.client
     if (!this.#makeRoom(key.length)) return undefined
-    const client = new ModernClient(caller, envelope, nowMs, this.#via)
+    const client = new ModernClient(caller, envelope, this.#clock.nowMs(), this.#via)
     this.#known.set(key, { client, bytes: key.length })
     this.#bytes += key.length
     return client
@@ -157,6 +166,7 @@ export class ModernClients {
     const known = this.#known.get(key)
     if (known === undefined) return
     this.#known.delete(key)
+    if (this.#latest?.client === known.client) this.#latest = undefined
     this.#bytes -= known.bytes
     this.#left(known.client)
   }

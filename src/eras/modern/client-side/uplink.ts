@@ -13,6 +13,7 @@ import { type Envelope, readEnvelope } from '../envelope.js'
 import { encodeFault, headerMismatch } from '../errors.js'
 import { REQUESTS } from '../methods.js'
 import { checkHeaders } from '../mirror-headers.js'
+import { headersOfTool } from '../param-headers.js'
 import { type ClientLimits, type ModernClient, ModernClients } from './clients.js'
 import { encodeEntryError, LISTEN, writeDiscover } from './encode-outcome.js'
 import { InboundCall, type Replies } from './inbound-call.js'
@@ -145,8 +146,8 @@ export class ModernUplink {
     const check = readEnvelope(metaOf(message))
     if (check.is === 'malformed') throw check.fault
     const headers = context.arrival?.headers
-    const schema = headers && this.#schemaOf(message, context.caller, check.envelope)
-    const mismatch = headers && checkHeaders(headers, message, schema)
+    const tool = headers && this.#toolOf(message, context.caller, check.envelope)
+    const mismatch = headers && checkHeaders(headers, message, tool && headersOfTool(tool))
     if (mismatch !== undefined) {
       this.#refuse(message, context, headerMismatch(mismatch))
       return undefined
@@ -207,13 +208,13 @@ export class ModernUplink {
     throw this.#bounds.overloaded('callsPerStatelessClient', words, { client: client.id })
   }
 
-  /** The schema that the client may have read `x-mcp-header` annotations from. */
-  #schemaOf(message: RequestMessage, caller: Caller, envelope: Envelope): JsonText | undefined {
+  /** The tool that the client may have read `x-mcp-header` annotations from. */
+  #toolOf(message: RequestMessage, caller: Caller, envelope: Envelope): JsonText | undefined {
     const { method, params, named } = message
     if (method !== 'tools/call' || params === undefined) return undefined
     const name = named ?? textMember(params, 'name')
     if (name === undefined) return undefined
-    return this.#options.handler.toolSchema(this.#clientOf(caller, envelope), name)
+    return this.#options.handler.tool(this.#clientOf(caller, envelope), name)
   }
 
   #refuse({ id }: RequestMessage, { replies }: RequestContext, error: JsonText, why?: Fault): void {

@@ -126,6 +126,8 @@ t.test('what this revision has no request for is served here', async t => {
 
 // ── what a server says ──
 
+const TEXTS = '"content":[{"type":"text","text":"é \\"}\\""},{"type":"text","text":""}],"isError":true'
+
 t.test('a result is told by its kind', async t => {
   const rows: [method: string, result: string, outcome: string | RegExp][] = [
     [
@@ -144,6 +146,24 @@ t.test('a result is told by its kind', async t => {
       'tools/call',
       '{"isError":true,"content":[],"resultType":"complete"}',
       'result {"isError":true,"content":[]}',
+    ],
+    ...[
+      `"resultType":"complete",${TEXTS}`,
+      `${TEXTS},"resultType":"complete","_meta":{"${key('serverInfo')}":{"name":"é"}}`,
+      `${TEXTS},"_meta":{"${key('serverInfo')}":{"name":"}"}}`,
+      `${TEXTS},"_meta":{"${key('serverInfo')}":{"icons":[{}]}},"resultType":"complete"`,
+    ].map((members): [string, string, string] => ['tools/call', `{${members}}`, `result {${TEXTS}}`]),
+    ...['"a/b":{}', `"${key('serverInfo')}":{},"a":{}`, `"${key('serverInfo').replace('.', '-')}":{}`].map(
+      (meta): [string, string, string] => [
+        'tools/call',
+        `{${TEXTS},"resultType":"complete","_meta":{${meta}}}`,
+        `result {${TEXTS},"resultType":"complete","_meta":{${meta}}}`,
+      ],
+    ),
+    [
+      'tools/call',
+      `{"resultType":"complete",${TEXTS},"resultType":"complete"}`,
+      /^internal: Unsupported result type/,
     ],
     ...['{"a":1}', '{}', `{"${key('serverInfo')}":{},"a":1}`, '7'].map((meta): [string, string, string] => [
       'tools/call',
