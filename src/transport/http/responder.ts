@@ -236,7 +236,11 @@ export class NodeResponder implements HttpResponder {
   stream(status: number, headers: Headers, onTaken?: () => void): HttpStream {
     const stream = new ResponseStream(this.#response, this.#context.slowReaders, onTaken)
     if (this.#isUsed()) return stream
-    this.#response.writeHead(status, this.#valid(headers))
+    try {
+      this.#response.writeHead(status, headers)
+    } catch {
+      this.#response.writeHead(status, this.#valid(headers))
+    }
     stream.open()
     return stream
   }

@@ -347,6 +347,21 @@ t.test('slow heads and bodies are cut off, a slow stream is not', async t => {
   await until(() => open.seen.closed, 'the end of the idle connection')
 })
 
+t.test('a header that is not valid is left out of an answer, whether it is whole or a stream', async t => {
+  const { ask } = await listening(t, (request, responder) => {
+    const headers = { 'x-bad': 'a\r\nb: c', 'x-good': 'fine' }
+    if (request.headers['x-as'] === 'stream') responder.stream(200, headers).end()
+    else responder.send(200, headers)
+  })
+  for (const form of ['stream', 'whole']) {
+    const { status, headers } = await ask('/mcp', { 'x-as': form })
+    t.match(
+      { status, headers },
+      { status: 200, headers: { 'x-good': 'fine', 'x-bad': undefined, b: undefined } },
+    )
+  }
+})
+
 t.test('a client that does not read its stream is seen, and can be cut off', async t => {
   let stream: HttpStream | undefined
   let gone = 0

@@ -78,6 +78,7 @@ export class HttpSession implements Outlet {
   readonly #epoch: number
   #id: string | undefined
   #headers: Readonly<Record<string, string>> | undefined
+  #eventHeaders: Readonly<Record<string, string>> | undefined
   readonly #posts: PostStreamEvents
   readonly #jsonPosts: PostStreamEvents
   /** Messages that wait for a standalone stream, in order. */
@@ -118,6 +119,7 @@ export class HttpSession implements Outlet {
         jsonHeaders ??= { ...JSON_HEADERS, ...this.headers }
         return jsonHeaders
       },
+      eventHeaders: () => (this.uplink.isKnown ? this.eventHeaders : SSE_HEADERS),
       streaming: stream => {
         this.#streams.set(stream.number, stream)
         this.#forgetEnded()
@@ -140,6 +142,12 @@ export class HttpSession implements Outlet {
   get headers(): Readonly<Record<string, string>> {
     this.#headers ??= { 'mcp-session-id': this.id }
     return this.#headers
+  }
+
+  /** The same for a stream. */
+  get eventHeaders(): Readonly<Record<string, string>> {
+    this.#eventHeaders ??= { ...SSE_HEADERS, ...this.headers }
+    return this.#eventHeaders
   }
 
   /** Tells the other replicas that it is here; resolves once they could go on with it. */
@@ -205,7 +213,7 @@ export class HttpSession implements Outlet {
     const stream = this.#standalone ?? new EventStream(this.context)
     this.#streams.set(stream.number, stream)
     this.#standalone = stream
-    stream.attach(responder, this.headers, true)
+    stream.attach(responder, this.eventHeaders, true)
     this.#flush(stream)
   }
 
@@ -221,7 +229,7 @@ export class HttpSession implements Outlet {
       return true
     }
     if (stream === this.#standalone) this.#listening = this.uplink.caller
-    stream.attach(responder, this.headers, false)
+    stream.attach(responder, this.eventHeaders, false)
     for (const { id, frame } of place.events) stream.replay(id, frame)
     if (stream === this.#standalone) this.#flush(stream)
     if (stream.isEnded) stream.end()
@@ -239,7 +247,7 @@ export class HttpSession implements Outlet {
     if (lost === undefined) return false
     if (lost.is === 'standalone') this.listen(responder)
     else {
-      const out = responder.stream(200, { ...SSE_HEADERS, ...this.headers })
+      const out = responder.stream(200, this.eventHeaders)
       out.write(messageEvent(replicaLost(lost.id), OVER))
       out.end()
     }

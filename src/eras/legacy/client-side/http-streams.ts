@@ -7,14 +7,13 @@ import type { Logger } from '../../../kernel/logger.js'
 import type { Arrival } from '../../../model/links.js'
 import type { OwnChallenge, ReplyStream } from '../../../rpc/host.js'
 import { refuseForScopes, statusOfFull } from '../../../rpc/http/errors.js'
-import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../../wire/framing/sse-write.js'
+import { messageEvent, primingEvent, SSE_COMMENT } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder, HttpStream } from '../../../wire/http.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
 import type { Replay } from './replay.js'
 
 /** How long a client should wait before it resumes a broken stream. */
 const RETRY_MS = 1000
-const PRIMING = Buffer.alloc(0)
 const SEVERAL = rawText('')
 
 /** What the streams of one session share. */
@@ -58,14 +57,14 @@ export class EventStream implements LiveStream {
   /** Starts writing to a response; with `isNew` the client first learns an id to resume from. */
   attach(responder: HttpResponder, headers: Readonly<Record<string, string>>, isNew: boolean): void {
     this.#out?.end()
-    const out = responder.stream(200, { ...SSE_HEADERS, ...headers })
+    const out = responder.stream(200, headers)
     this.#out = out
     this.#live ??= this.#context.live.add(this)
     responder.onGone(() => {
       if (this.#out === out) this.#detach()
     })
     if (isNew && this.#context.isPrimed()) {
-      out.write(sseEvent({ id: this.#context.replay.place(this.number), data: PRIMING, retryMs: RETRY_MS }))
+      out.write(primingEvent(this.#context.replay.place(this.number), RETRY_MS))
     }
   }
 
@@ -134,8 +133,9 @@ export class EventStream implements LiveStream {
 export interface PostStreamEvents {
   /** The headers of the answer, read when it begins. */
   headers(): Readonly<Record<string, string>>
-  /** The same for a JSON answer. */
+  /** The same for a JSON answer, and for a stream. */
   jsonHeaders(): Readonly<Record<string, string>>
+  eventHeaders(): Readonly<Record<string, string>>
   /** The answer became a numbered stream. */
   streaming(stream: EventStream): void
   /** Takes the messages about the request if its client accepts only JSON. */
@@ -178,7 +178,7 @@ export class PostStream implements ReplyStream, LiveStream {
     this.#context.live.remove(this.#live)
     const events = new EventStream(this.#context, this.requestId)
     this.#events = events
-    if (!this.#isGone) events.attach(this.#responder, this.#on.headers(), true)
+    if (!this.#isGone) events.attach(this.#responder, this.#on.eventHeaders(), true)
     this.#on.streaming(events)
     return events
   }
@@ -210,7 +210,7 @@ export class PostStream implements ReplyStream, LiveStream {
       this.#responder.send(202, this.#on.headers())
     } else {
       // A cancelled request gets an event stream without events (utilities/cancellation).
-      this.#responder.stream(200, { ...SSE_HEADERS, ...this.#on.headers() }).end()
+      this.#responder.stream(200, this.#on.eventHeaders()).end()
     }
   }
 

@@ -7,7 +7,7 @@ import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { LimitName } from '../../../kernel/limits.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { Channel, ChannelListener } from '../../../wire/channel.js'
-import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../../wire/framing/sse-write.js'
+import { endpointEvent, messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder, HttpStream } from '../../../wire/http.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 
@@ -65,7 +65,7 @@ export class SseSession implements Channel {
     this.#lastReadMs = clock.nowMs()
     this.#holding = bounds.inbound.open(() => this.#disconnect())
     this.#out = responder.stream(200, SSE_HEADERS, () => this.#onRead())
-    this.#out.write(sseEvent({ event: 'endpoint', data: `${messagesPath}?sessionId=${this.id}` }))
+    this.#out.write(endpointEvent(`${messagesPath}?sessionId=${this.id}`))
     responder.onGone(() => this.#settle(undefined))
   }
 
