@@ -2,6 +2,7 @@ import t from 'tap'
 import { KeyRing } from '../../src/cluster/key-ring.js'
 import { SessionIds } from '../../src/cluster/sealed-id.js'
 import { Fault } from '../../src/kernel/faults.js'
+import { textOf } from '../../src/kernel/json/text.js'
 import { LEASE_MS, type Replica, ReplicaRoom } from '../support/replica-room.js'
 
 const adoptedBy = ({ cluster }: Replica): number => cluster.status().adoptions.record
@@ -260,6 +261,26 @@ t.test('a replica that ends gives its sessions up, and passes new ones on', asyn
   const later = b.ask(busy, 3)
   await room.pass(500)
   t.match(later.body, RESULT)
+})
+
+t.test('streams that end with the replica in between can be taken up elsewhere', async t => {
+  const room = new ReplicaRoom()
+  const [a, b, c] = await room.three()
+  const session = await a.begin()
+  const [call, listening] = [b.ask(session, 'c', { method: 'tools/call' }), b.listen(session)]
+  await room.pass(0)
+  await b.cluster.drain()
+  await b.cluster.close()
+  for (const stream of [call, listening]) {
+    t.match(stream.body, /\nretry: \d+\n\n$/)
+    t.match([stream.isEnded, /replica_lost/.test(stream.body)], [true, false])
+  }
+  const [, last = ''] = /^id: (.*)$/m.exec(call.body) ?? []
+  const again = c.listen(session, last)
+  await room.pass(0)
+  a.handler.last.end({ kind: 'result', result: textOf({ content: [] }) })
+  await room.pass(0)
+  t.match(again.body, /"id":"c"/, 'and the answer comes there')
 })
 
 t.test('nothing is sent any more to a replica that has left, before the next beat tells of it', async t => {

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
-import { type Daemon, startDaemon } from '../support/proxy/start.js'
+import { type Daemon, rawServer, startDaemon } from '../support/proxy/start.js'
 import { noRedis, type Redis, startRedis } from '../support/redis.js'
 import { listenFor } from '../support/server/plain-http-server.js'
 
@@ -53,17 +53,17 @@ const startRemote = async (t: Test) => {
 
 const KEY = randomBytes(32).toString('base64')
 
-const startReplica = (t: Test, { url }: Redis, remote: string): Promise<Daemon> => {
+const startReplica = (t: Test, { url }: Redis, server: object): Promise<Daemon> => {
   const cluster = { url, keys: [KEY], peer: { listen: '127.0.0.1:0' }, lease: '2s', linger: '0s' }
-  return startDaemon(t, { s: { url: remote } }, { cluster, knownServers: false })
+  return startDaemon(t, { s: server }, { cluster, knownServers: false, drain: '1s' })
 }
 
 /** Two replicas; a client began its session at the first, and goes to the second from now on. */
 const begun = async (t: Test) => {
   const redis = await startRedis(t)
   const remote = await startRemote(t)
-  const owner = await startReplica(t, redis, remote.url)
-  const other = await startReplica(t, redis, remote.url)
+  const owner = await startReplica(t, redis, remote)
+  const other = await startReplica(t, redis, remote)
   t.teardown(() => other.stop())
   const raw = new RawClient(owner.url)
   await raw.initialize()
@@ -105,4 +105,40 @@ t.test('a server that has forgotten such a session gets a new one', { skip: noRe
   t.not(second, first)
   t.equal(await whose(3), second)
   t.equal(remote.seen.begun, 2)
+})
+
+t.test('an answer that was due over a replica which ends comes over another', { skip: noRedis }, async t => {
+  const redis = await startRedis(t)
+  const owner = await startReplica(t, redis, rawServer('s'))
+  const edge = await startReplica(t, redis, rawServer('s'))
+  t.teardown(() => owner.stop())
+  const direct = new RawClient(owner.url)
+  // One that can be asked something gets a stream at once.
+  await direct.initialize({ elicitation: {} })
+  const client = new RawClient(edge.url)
+  client.session = direct.session
+  const asked = fetch(edge.url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-session-id': direct.session ?? '',
+    },
+    body: '{"jsonrpc":"2.0","id":"w","method":"tools/call","params":{"name":"s__wait","arguments":{"key":"k"}}}',
+  })
+  const body = (await asked).text()
+  await until(async () => (await owner.status()).calls === 1, 'a call')
+  t.equal((await edge.stop()).code, 0)
+  const sent = await body
+  t.match(sent, /\nretry: \d+\n\n$/)
+  const last = /^id: (.*)$/m.exec(sent)?.[1] ?? ''
+  const again = fetch(owner.url, {
+    headers: {
+      accept: 'text/event-stream',
+      'mcp-session-id': direct.session ?? '',
+      'last-event-id': last,
+    },
+  })
+  t.equal((await direct.call('r', 's__release', '{"key":"k"}')).status, 200)
+  t.match(await (await again).text(), /"id":"w","result".*released/)
 })

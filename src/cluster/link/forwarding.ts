@@ -34,6 +34,11 @@ const OF_THE_HOP: ReadonlySet<string> = new Set([
 ])
 
 const LF = 0x0a
+/** How an event begins after which the stream can be taken up. */
+const RESUMABLE = Buffer.from('id: ')
+/** How long a client waits before it takes up a stream elsewhere, as where its session moves. */
+const RETRY_LEAST_MS = 500
+const RETRY_MORE_MS = 2500
 
 /** Below this many bytes a client that was behind gets more. */
 const LOW_BYTES = 64 * 1024
@@ -64,6 +69,8 @@ export class Forwarding implements ReplyListener {
   /** The last two bytes that came, as an event ends with two line ends. */
   #tail = [LF, LF]
   #isPaused = false
+  /** Whether the client could take up its stream at another replica. */
+  #isResumable: boolean | undefined
   #isOver = false
 
   constructor(held: HeldExchange, bounds: LimitCounters, on: ForwardingEvents) {
@@ -86,6 +93,17 @@ export class Forwarding implements ReplyListener {
     })
   }
 
+  /** This replica ends: who can take up a stream elsewhere is sent there; the others are told in time. */
+  left(): void {
+    const out = this.#out
+    if (out === undefined || this.#isResumable !== true || this.#isInEvent) return
+    this.#end(() => {
+      this.#link?.abort()
+      out.write(`retry: ${Math.round(RETRY_LEAST_MS + Math.random() * RETRY_MORE_MS)}\n\n`)
+      out.end()
+    })
+  }
+
   head(status: number, headers: HttpHeaders): void {
     if (this.#isOver) return
     if (status === MISDIRECTED || status === UNSURE || NOBODY_THERE.has(status)) {
@@ -104,6 +122,7 @@ export class Forwarding implements ReplyListener {
     this.#headers = Object.fromEntries(passed)
     if (headers['content-type']?.startsWith('text/event-stream') === true) {
       this.#out = this.#held.responder.stream(status, this.#headers, () => this.#onTaken())
+      if (this.#held.request.method === 'GET') this.#isResumable = true
     } else {
       this.#body = new ByteRope(this.#bounds.inbound.open(() => this.lost()))
     }
@@ -115,6 +134,7 @@ export class Forwarding implements ReplyListener {
       this.#body?.add(chunk)
       return
     }
+    this.#isResumable ??= chunk.subarray(0, RESUMABLE.length).equals(RESUMABLE)
     this.#tail = [chunk.at(-2) ?? this.#tail[1] ?? 0, chunk.at(-1) ?? 0]
     if (this.#out.write(chunk)) return
     this.#isPaused = true
@@ -160,7 +180,7 @@ export class Forwarding implements ReplyListener {
     const { request, responder } = this.#held
     const out = this.#out
     // Half an event would be joined with what follows.
-    if (out !== undefined && this.#tail.some(byte => byte !== LF)) {
+    if (out !== undefined && this.#isInEvent) {
       out.destroy()
       return
     }
@@ -175,6 +195,10 @@ export class Forwarding implements ReplyListener {
     } else if (request.method === 'POST') responder.send(202, {})
     else
       refuse(responder, 503, 'The replica that has the session is gone', { headers: { 'retry-after': '1' } })
+  }
+
+  get #isInEvent(): boolean {
+    return this.#tail.some(byte => byte !== LF)
   }
 
   #requestIds(): readonly JsonText[] {

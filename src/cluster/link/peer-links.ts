@@ -32,6 +32,8 @@ export interface PeerLinksOptions {
 export interface UnderWay {
   /** It gives no sign of life any more. */
   lost(): void
+  /** This replica ends. */
+  left(): void
 }
 
 interface Peer {
@@ -144,7 +146,10 @@ export class PeerLinks {
   }
 
   async close(): Promise<void> {
-    for (const { timer } of this.#peers.values()) timer.cancel()
+    for (const { timer, underWay } of [...this.#peers.values()]) {
+      timer.cancel()
+      for (const each of [...underWay]) each.left()
+    }
     this.#peers.clear()
     await this.#options.http.close()
   }
