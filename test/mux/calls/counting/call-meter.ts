@@ -97,6 +97,24 @@ t.test('names that clients make up add no series', async t => {
   t.same(counts('mcp_proxy_tool_calls'), { 'a _OTHER ok': 100 })
 })
 
+t.test('what was called is told of each of the last calls, though many are counted as one', async t => {
+  const { calls, call, atServer } = setUp()
+  const over = (one: Call, outcome: Outcome | undefined) => {
+    calls.history.began(one)
+    calls.over(outcome, one)
+  }
+  over(atServer(), OK)
+  over(atServer('y'.repeat(1000)), undefined)
+  over(call('made/up-1'), failed(new Fault('unknown-method', 'no')))
+  over(call('made/up-2'), { kind: 'fault', fault: new Fault('unknown-method', 'no'), errorId: 'abcd1' })
+  t.match(calls.history.recent(), [
+    { n: 1, server: 'a', method: 'tools/call', name: 'echo', outcome: 'ok', errorId: undefined },
+    { n: 2, name: 'y'.repeat(256), outcome: 'cancelled' },
+    { n: 3, server: undefined, method: 'made/up-1', name: undefined, outcome: 'unknown-method' },
+    { n: 4, method: 'made/up-2', errorId: 'abcd1' },
+  ])
+})
+
 t.test('a server that lists other tools all the time has us keep a bounded number of them', async t => {
   const { calls, atServer, counts, listed } = setUp({ series: 100_000 })
   for (let n = 0; n < 10_001; n++) {
