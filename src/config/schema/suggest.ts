@@ -2,24 +2,33 @@ const MAX_LENGTH = 48
 const at = (row: readonly number[], i: number): number => row[i] ?? 0
 const plain = (word: string): string => word.toLowerCase().replace(/[-_ ]/g, '')
 
-/** How many letters must be added, removed, replaced or swapped to turn one word into the other. @internal */
-export function editDistance(from: string, to: string): number {
+/**
+ * How many letters must be added, removed, replaced or swapped to turn one word into the other; infinite once
+ * it is clear that those are more than `most`. @internal
+ */
+export function editDistance(from: string, to: string, most = Number.POSITIVE_INFINITY): number {
   let before: number[] = []
   let above = Array.from({ length: to.length + 1 }, (_, i) => i)
+  let leastAbove = 0
   for (let i = 1; i <= from.length; i++) {
     const row = [i]
+    let least = i
+    const letter = from.charCodeAt(i - 1)
+    const last = from.charCodeAt(i - 2)
     for (let j = 1; j <= to.length; j++) {
-      const same = from[i - 1] === to[j - 1]
-      const swapped = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1]
-      row[j] = Math.min(
-        at(above, j) + 1,
-        at(row, j - 1) + 1,
-        at(above, j - 1) + (same ? 0 : 1),
-        swapped ? at(before, j - 2) + 1 : Number.POSITIVE_INFINITY,
-      )
+      const other = to.charCodeAt(j - 1)
+      let distance = at(above, j - 1) + (letter === other ? 0 : 1)
+      distance = Math.min(distance, at(above, j) + 1, at(row, j - 1) + 1)
+      const isSwapped = last === other && letter === to.charCodeAt(j - 2)
+      if (isSwapped) distance = Math.min(distance, at(before, j - 2) + 1)
+      row.push(distance)
+      least = Math.min(least, distance)
     }
+    // A swap begins two rows above.
+    if (Math.min(least, leastAbove + 1) > most) return Number.POSITIVE_INFINITY
     before = above
     above = row
+    leastAbove = least
   }
   return at(above, to.length)
 }
@@ -27,9 +36,18 @@ export function editDistance(from: string, to: string): number {
 /** The known word that was probably meant: up to a third of its letters may be wrong. */
 export function suggest(word: string, known: readonly string[]): string | undefined {
   if (word.length > MAX_LENGTH) return undefined
-  const rated = known
-    .map(candidate => ({ candidate, distance: editDistance(plain(word), plain(candidate)) }))
-    .filter(({ candidate, distance }) => distance <= Math.max(1, Math.floor(candidate.length / 3)))
-    .sort((a, b) => a.distance - b.distance)
-  return rated[0]?.candidate
+  const written = plain(word)
+  let found: string | undefined
+  let least = Number.POSITIVE_INFINITY
+  for (const candidate of known) {
+    const most = Math.min(least - 1, Math.max(1, Math.floor(candidate.length / 3)))
+    const meant = plain(candidate)
+    // There may be thousands: so many letters are missing at least.
+    if (Math.abs(meant.length - written.length) > most) continue
+    const distance = editDistance(written, meant, most)
+    if (distance > most) continue
+    found = candidate
+    least = distance
+  }
+  return found
 }

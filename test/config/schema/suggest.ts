@@ -29,6 +29,13 @@ t.test('a near miss of a key is recognised', async t => {
   t.equal(suggest('anything', []), undefined)
 })
 
+t.test('of several words that are near, the nearest is meant, and the first of those', async t => {
+  t.equal(suggest('serach', ['searches', 'search', 'sear', 'serah']), 'search')
+  t.equal(suggest('get_isue', ['get_issues', 'get_issue', 'getissue']), 'get_issue')
+  t.equal(editDistance('kitten', 'sitting', 3), 3)
+  t.equal(editDistance('kitten', 'tables', 2), Number.POSITIVE_INFINITY)
+})
+
 t.test('every key is what it suggests itself', async t => {
   for (const keys of Object.values(KEYS)) for (const key of keys) t.equal(suggest(key, keys), key)
 })
