@@ -72,13 +72,14 @@ const encodeSample = (name: FamilyName, { labels, value }: Sample, format: Forma
   if (!(value instanceof Histogram))
     return `${name}${SUFFIXES[kind] ?? ''}${labelsOf(pairs)} ${shownNumber(value)}\n`
   const lines: string[] = []
+  const start = `${name}_bucket{${pairs.map(pair => `${pair},`).join('')}le="`
   let count = 0
   for (const [at, own] of value.counts.entries()) {
     count += own
     const bound = value.bounds[at]
     const le = bound === undefined ? '+Inf' : boundText(bound, format)
     const exemplar = format === 'openmetrics' ? exemplarText(value, at) : ''
-    lines.push(`${name}_bucket${labelsOf([...pairs, `le="${le}"`])} ${count}${exemplar}\n`)
+    lines.push(`${start}${le}"} ${count}${exemplar}\n`)
   }
   lines.push(`${name}_sum${labelsOf(pairs)} ${shownNumber(value.sum)}\n`)
   lines.push(`${name}_count${labelsOf(pairs)} ${count}\n`)
