@@ -173,6 +173,26 @@ t.test('the page, in a browser', { skip: lacksBrowser, timeout: 300_000 }, async
     t.match(await page.locator('.result').innerText(), /ok.*\{\}/s)
   })
 
+  await t.test('what is typed stays, whatever is drawn meanwhile', async t => {
+    const filter = page.locator('#filter')
+    await open(page, 'tools')
+    await filter.waitFor()
+    await page.evaluate(`
+      const line = document.getElementById('filter')
+      line.focus()
+      line.value = 'raw__ech'
+      line.dispatchEvent(new InputEvent('input', { bubbles: true }))
+      line.value = 'raw__echo'
+    `)
+    await page.waitForURL(/\?raw__ech$/)
+    await page.getByText(/^1 tool,/).waitFor()
+    t.equal(await filter.inputValue(), 'raw__echo')
+    await page.evaluate('document.activeElement.blur()')
+    await page.keyboard.press('Escape')
+    await page.waitForURL(/#\/tools$/)
+    await page.waitForFunction("document.getElementById('filter').value === ''")
+  })
+
   await t.test('a tool is tried, with its progress, and cancelled', async t => {
     const form = page.locator('.try')
     await open(page, 'tools/raw__wait')
