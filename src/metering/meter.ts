@@ -43,6 +43,4 @@ export interface Meter {
   histogram(family: HistogramName, ...values: readonly string[]): Histogram
   /** Changes whenever series may have been forgotten: what is kept must be asked for again. */
   readonly epoch: number
-  /** Has what was only noted counted before anybody reads a series. */
-  beforeReading(count: () => void): void
 }

@@ -70,7 +70,6 @@ export class Metrics implements Meter {
   #size = 0
   #histogramsSize = 0
   #epoch = 0
-  readonly #noting: (() => void)[] = []
 
   /** `series` is the most series that there may be. */
   constructor({ series, clock }: { readonly series: number; readonly clock: Clock }) {
@@ -133,12 +132,7 @@ export class Metrics implements Meter {
     }
   }
 
-  beforeReading(count: () => void): void {
-    this.#noting.push(count)
-  }
-
   samples(family: FamilyName): readonly Sample[] {
-    for (const count of this.#noting) count()
     const counters: ReadonlyMap<string, Map<string, Series<Counter>>> = this.#counters
     const histograms: ReadonlyMap<string, Map<string, Series<Histogram>>> = this.#histograms
     return [

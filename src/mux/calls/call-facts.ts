@@ -5,7 +5,7 @@ import type { Call, Client } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
 import { sanitizeLine } from '../../secrets/mask.js'
 import { askedName } from '../routes.js'
-import { wordOf } from './counting/tallies.js'
+import { wordOf } from './counting/call-history.js'
 
 /** How much of a name that a client writes is logged. */
 const NAME_BYTES = 256

@@ -1,23 +1,35 @@
 import type { Call } from '../../../model/links.js'
+import type { Outcome } from '../../../model/outcome.js'
 import { Durations, Slots } from './durations.js'
-import { Notes } from './notes.js'
-import { type CallEnd, known } from './tallies.js'
 
+/** How many calls are remembered once they are over. */
+const RECENT = 512
+/** After so many calls they are added up, if nobody has asked before. */
+const BATCH = 256
 /** Of how many tools it is remembered how long their calls took. */
 const TOOLS = 512
+/** How much is kept of a name that a client writes. */
+const NAME = 256
 
 /** A call that is over, by what the proxy knows of it; nothing of its contents. */
-export interface PastCall extends Pick<CallEnd, 'server' | 'method' | 'name' | 'errorId' | 'outcome'> {
+export interface PastCall {
   /** Counts calls that are over, from 1. */
   readonly n: number
   readonly client: number
+  readonly method: string
+  /** The server that it was for, and the server's own name of what it named. */
+  readonly server: string | undefined
+  readonly name: string | undefined
+  readonly errorId: string | undefined
   /** When it was over, on the clock of the proxy, and how long it took. */
   readonly endedMs: number
   readonly ms: number
+  /** `ok`, `tool_error`, `input_required`, `cancelled`, the code of an error, or the word of a fault. */
+  readonly outcome: string
 }
 
-/** Counts a call that is over; `awayMs` is not a number where it was with no server. */
-export type CountCall = (end: CallEnd, ms: number, awayMs: number) => void
+/** What is kept of a call beside its number and times. */
+type Row = { -readonly [K in Exclude<keyof PastCall, 'n' | 'endedMs' | 'ms'>]: PastCall[K] }
 
 interface ServerHistory {
   readonly slots: Slots
@@ -26,30 +38,24 @@ interface ServerHistory {
   readonly tools: Map<string, Durations>
 }
 
-const createServerHistory = (): ServerHistory => ({
-  slots: new Slots(),
-  durations: new Durations(),
-  tools: new Map(),
-})
-
-/** The calls that are under way and the last ones that are over, and how long those of each tool took. */
+/**
+ * The calls that are under way and the last ones that are over, and how long those of each tool took. A call
+ * that is over leaves one record; many of them are added up at once, at the latest when somebody asks.
+ */
 export class CallHistory {
   /** Each in a slot of its own, which the next call takes over: nothing is made or looked up for a call. */
   readonly #underWay: (Call | undefined)[] = []
   readonly #free: number[] = []
-  readonly #past: Notes<CallEnd>
+  /** Written over and over: what is made for each call, and kept, costs more than all that is counted. */
+  readonly #recent: Row[] = []
+  /** When each of them was over, and how long it took: in one place, as numbers in objects have their own. */
+  readonly #times = new Float64Array(2 * RECENT)
   readonly #servers = new Map<string, ServerHistory>()
   #tools = 0
+  #n = 0
+  /** How many of those are added up. */
+  #added = 0
   #begun = 0
-
-  constructor(count: CountCall) {
-    this.#past = new Notes((end, at) => {
-      const { numbers } = this.#past
-      const ms = numbers[at] ?? 0
-      count(end, ms, numbers[at + 2] ?? 0)
-      this.#add(end, ms, numbers[at + 1] ?? 0)
-    })
-  }
 
   began(call: Call): void {
     this.#begun += 1
@@ -58,19 +64,23 @@ export class CallHistory {
     this.#underWay[call.slot] = call
   }
 
-  over(call: Call, end: CallEnd, ms: number, nowMs: number): void {
+  over(call: Call, outcome: Outcome | undefined, ms: number, nowMs: number): void {
     this.#leave(call)
-    const at = this.#past.take(end)
-    const { numbers } = this.#past
-    numbers[at] = ms
-    numbers[at + 1] = nowMs
-    numbers[at + 2] = call.awayMs ?? Number.NaN
-    numbers[at + 3] = call.client.id
-  }
-
-  /** Counts what is over. */
-  count(): void {
-    this.#past.count()
+    const { client, servedBy, ownName, method } = call
+    const at = this.#n % RECENT
+    const past = this.#recent[at] ?? blank()
+    this.#recent[at] = past
+    this.#times[2 * at] = nowMs
+    this.#times[2 * at + 1] = ms
+    past.client = client.id
+    // The call itself would keep what it was called with.
+    past.method = cut(method)
+    past.server = servedBy
+    past.name = ownName && cut(ownName)
+    past.errorId = outcome?.kind === 'fault' ? outcome.errorId : undefined
+    past.outcome = wordOf(outcome)
+    this.#n += 1
+    if (this.#n - this.#added >= BATCH) this.#addUp()
   }
 
   /** In the order in which they came. */
@@ -81,18 +91,16 @@ export class CallHistory {
 
   /** The number of the last call that is over. */
   get last(): number {
-    return this.#past.taken
+    return this.#n
   }
 
   /** Those that are over and kept, after the one with this number; oldest first. */
   recent(after = 0): readonly PastCall[] {
-    const calls: PastCall[] = []
-    this.#past.read(after, ({ server, method, name, errorId, outcome }, at, n) => {
-      const { numbers } = this.#past
-      const [ms, endedMs, client] = [numbers[at] ?? 0, numbers[at + 1] ?? 0, numbers[at + 3] ?? 0]
-      calls.push({ n, client, server, method, name, errorId, outcome, endedMs, ms })
+    const from = Math.max(after, this.#n - RECENT)
+    return Array.from({ length: Math.max(0, this.#n - from) }, (_, n) => {
+      const at = (from + n) % RECENT
+      return { n: from + n + 1, ...(this.#recent[at] as Row), ...this.#timesOf(at) }
     })
-    return calls
   }
 
   durationsOf(server: string, tool: string): Durations | undefined {
@@ -110,7 +118,7 @@ export class CallHistory {
 
   /** Forgets servers that are not configured any more. */
   retain(servers: ReadonlySet<string>): void {
-    this.count()
+    this.#addUp()
     for (const [name, { tools }] of this.#servers) {
       if (servers.has(name)) continue
       this.#tools -= tools.size
@@ -119,13 +127,25 @@ export class CallHistory {
   }
 
   #upToNow(server: string): ServerHistory | undefined {
-    this.count()
+    this.#addUp()
     return this.#servers.get(server)
   }
 
-  #add({ server: asked, method, name, outcome }: CallEnd, ms: number, endedMs: number): void {
-    if (asked === undefined) return
-    const server = known(this.#servers, asked, createServerHistory)
+  #addUp(): void {
+    for (; this.#added < this.#n; this.#added += 1) {
+      const at = this.#added % RECENT
+      const past = this.#recent[at]
+      if (past?.server !== undefined) this.#add(past, past.server, this.#timesOf(at))
+    }
+  }
+
+  #timesOf(at: number): Pick<PastCall, 'endedMs' | 'ms'> {
+    return { endedMs: this.#times[2 * at] ?? 0, ms: this.#times[2 * at + 1] ?? 0 }
+  }
+
+  #add(past: Row, servedBy: string, { endedMs, ms }: Pick<PastCall, 'endedMs' | 'ms'>): void {
+    const { method, name, outcome } = past
+    const server = this.#serverOf(servedBy)
     const isError = outcome !== 'ok' && outcome !== 'input_required'
     server.slots.add(endedMs, ms, isError)
     server.durations.add(ms, endedMs, isError)
@@ -138,6 +158,15 @@ export class CallHistory {
     call.slot = undefined
     this.#underWay[slot] = undefined
     this.#free.push(slot)
+  }
+
+  #serverOf(name: string): ServerHistory {
+    let known = this.#servers.get(name)
+    if (known === undefined) {
+      known = { slots: new Slots(), durations: new Durations(), tools: new Map() }
+      this.#servers.set(name, known)
+    }
+    return known
   }
 
   #toolOf({ tools }: ServerHistory, tool: string): Durations {
@@ -163,5 +192,34 @@ export class CallHistory {
     }
     from.delete(oldest)
     this.#tools -= 1
+  }
+}
+
+const blank = (): Row => ({
+  client: 0,
+  method: '',
+  server: undefined,
+  name: undefined,
+  errorId: undefined,
+  outcome: '',
+})
+
+const cut = (text: string): string => (text.length > NAME ? text.slice(0, NAME) : text)
+
+/** How a call ended, in a word. */
+export const wordOf = (outcome: Outcome | undefined): string => {
+  switch (outcome?.kind) {
+    case undefined:
+      return 'cancelled'
+    case 'result':
+      return outcome.isError === true ? 'tool_error' : 'ok'
+    case 'input':
+      return 'input_required'
+    case 'task':
+      return 'task'
+    case 'error':
+      return 'error'
+    case 'fault':
+      return outcome.fault.code
   }
 }

@@ -9,8 +9,7 @@ import { type Answer, bytesOf, type Outcome } from '../../../model/outcome.js'
 import { ROUTES } from '../../routes.js'
 import type { OnAsked } from '../../server-requests/server-requests.js'
 import { CallHistory } from './call-history.js'
-import { Notes } from './notes.js'
-import { type CallEnd, known, type RequestEnd, Tally } from './tallies.js'
+import { Operations, Tally } from './tallies.js'
 
 const METHODS: ReadonlySet<string> = new Set([...ROUTES.keys(), 'initialize', 'server/discover', 'ping'])
 
@@ -18,9 +17,6 @@ const QUESTIONS: ReadonlySet<string> = new Set(['sampling/createMessage', 'elici
 
 /** Of so many tools of a server the series are kept at hand: it may list others all the time. */
 const TOOLS = 10_000
-
-/** How much is kept of a name that a client writes. */
-const NAME = 256
 
 /** Why a call waited inside the proxy. */
 export type WaitReason = 'start' | 'turn' | 'parked' | 'asked'
@@ -34,31 +30,26 @@ export interface CallMeterOptions {
   readonly isListed: (viewer: Viewer, exposed: string, server: string, own: string) => boolean
 }
 
-/** By methods, and by the server's own names of tools. */
-interface Tallies {
-  readonly methods: Map<string, Tally>
+interface OfServer {
+  readonly requests: Map<string, Operations>
+  /** By methods, and by the server's own names of tools. */
+  readonly tallies: Map<string, Tally>
   readonly tools: Map<string, Tally>
 }
 
-const createTallies = (): Tallies => ({ methods: new Map(), tools: new Map() })
+const createOfServer = (): OfServer => ({ requests: new Map(), tallies: new Map(), tools: new Map() })
 
 /** Counts calls, sessions and questions. Nothing is looked up for a call that is like the last one. */
 export class CallMeter {
   readonly #options: CallMeterOptions
   readonly #meter: Meter
   readonly #clock: Clock
-  /** By servers; under no name those of calls that no server is asked about. */
-  readonly #tallies = new Map<string, Tallies>()
+  readonly #methods = new Map<string, Operations>()
+  readonly #servers = new Map<string, OfServer>()
   #last: Tally | undefined
   readonly #overhead: Histogram
   /** The calls themselves, for people who look. */
-  readonly history = new CallHistory((end, ms, awayMs) => this.#count(end, ms, awayMs))
-  readonly #requests = new Notes<RequestEnd>((end, at) => {
-    const { numbers } = this.#requests
-    end.durations.observe((numbers[at] ?? 0) / 1000, end.trace)
-    end.sent.add(numbers[at + 1])
-    end.received.add(numbers[at + 2])
-  })
+  readonly history = new CallHistory()
   readonly #waits: Readonly<Record<WaitReason, Histogram>>
   /** When the sessions that are open began. */
   readonly #sessions = new Map<Client, number>()
@@ -72,13 +63,11 @@ export class CallMeter {
     this.#epoch = meter.epoch
     this.#overhead = meter.histogram('mcp_proxy_overhead_seconds')
     const wait = (reason: WaitReason) => meter.histogram('mcp_proxy_wait_seconds', reason)
-    meter.beforeReading(() => this.#countAll())
     this.#waits = { start: wait('start'), turn: wait('turn'), parked: wait('parked'), asked: wait('asked') }
   }
 
   /** What we ourselves added to this share of the requests, at most; undefined before the first one. */
   overheadMs(share: number): number | undefined {
-    this.#countAll()
     const seconds = this.#overhead.quantile(share)
     return seconds && seconds * 1000
   }
@@ -87,24 +76,22 @@ export class CallMeter {
   readonly over = (outcome: Outcome | undefined, call: Call): void => {
     const nowMs = this.#clock.nowMs()
     const ms = nowMs - (call.beganMs ?? nowMs)
-    const end = endOf(this.#tallyOf(call, call.servedBy).calls.of(outcome), call, outcome)
-    if (call.number === undefined) this.#count(end, ms, call.awayMs ?? Number.NaN)
-    else this.history.over(call, end, ms, nowMs)
-    // What is kept of it as an example says when it was.
-    if (end.trace !== undefined) this.history.count()
+    const { method, servedBy } = call
+    if (call.number !== undefined) this.history.over(call, outcome, ms, nowMs)
+    if (call.awayMs !== undefined) this.#overhead.observe(Math.max(0, ms - call.awayMs) / 1000)
+    const tally = servedBy === undefined ? undefined : this.#tallyOf(call, servedBy)
+    const calls = tally?.calls ?? this.#operationsOf(method)
+    calls.of(outcome).observe(ms / 1000, traceIdOf(call))
+    if (tally?.tool !== undefined) tally.toolCalled(outcome, ms / 1000)
   }
 
   /** Counts a request to a server that is over, cancelled if it has no outcome; `call` is the client's. */
   served(call: Call, server: string, outcome: Outcome | undefined, ms: number): void {
     call.awayMs = (call.awayMs ?? 0) + ms
-    const end = this.#tallyOf(call, server).requests.of(outcome)
-    const trace = traceIdOf(call)
-    const at = this.#requests.take(trace === undefined ? end : { ...end, trace })
-    const { numbers } = this.#requests
-    numbers[at] = ms
-    numbers[at + 1] = call.params?.length ?? 0
-    numbers[at + 2] = outcome === undefined ? 0 : bytesOf(outcome)
-    if (trace !== undefined) this.#requests.count()
+    const { requests, sent, received } = this.#tallyOf(call, server)
+    requests.of(outcome).observe(ms / 1000, traceIdOf(call))
+    sent.add(call.params?.length ?? 0)
+    if (outcome !== undefined) received.add(bytesOf(outcome))
   }
 
   /** Counts a wait of a call that is not a server's time. */
@@ -148,52 +135,73 @@ export class CallMeter {
     return answer => this.#meter.counter('mcp_proxy_questions', about, answerWord(answer)).add()
   }
 
-  #count({ durations, trace, calls, seconds }: CallEnd, ms: number, awayMs: number): void {
-    durations.observe(ms / 1000, trace)
-    calls?.add()
-    seconds?.add(ms / 1000)
-    if (awayMs >= 0) this.#overhead.observe(Math.max(0, ms - awayMs) / 1000)
+  #operationsOf(method: string): Operations {
+    this.#refresh()
+    const name = nameOf(method)
+    const family = 'mcp_server_operation_duration_seconds'
+    const make = (type: string, code: string) => this.#meter.histogram(family, name, type, code)
+    return known(this.#methods, name, () => new Operations('server', make))
   }
 
-  #countAll(): void {
-    this.#requests.count()
-    this.history.count()
-  }
-
-  #tallyOf(call: Call, server: string | undefined): Tally {
-    const { epoch } = this.#meter
-    if (epoch !== this.#epoch) {
-      this.#epoch = epoch
-      this.#last = undefined
-      this.#tallies.clear()
-    }
+  #tallyOf(call: Call, server: string): Tally {
+    this.#refresh()
     const { method } = call
     const tool = method === 'tools/call' ? call.ownName : undefined
     const last = this.#last
-    if (last !== undefined && last.server === server && last.method === method && last.tool === tool)
-      return last
+    if (last?.server === server && last.method === method && last.tool === tool) return last
     this.#last = this.#find(call, server, tool)
     return this.#last
   }
 
-  #find(call: Call, server: string | undefined, tool: string | undefined): Tally {
-    const { methods, tools } = known(this.#tallies, server ?? '', createTallies)
+  #find(call: Call, server: string, tool: string | undefined): Tally {
+    const of = known(this.#servers, server, createOfServer)
     const { method } = call
-    const label = METHODS.has(method) ? method : OTHER
-    const { hasToolHistograms: hasHistogram } = this.#options
-    const make = (counted: string | undefined) => () =>
-      new Tally({ meter: this.#meter, server, method, label, tool: counted, hasHistogram })
-    if (server === undefined || tool === undefined) return known(methods, label, make(undefined))
+    const { tallies, tools } = of
+    if (tool === undefined)
+      return known(tallies, nameOf(method), () => this.#create(of, { server, method, tool }))
     // Only what its server lists has a tally of its own: clients may write any name.
     const isKept = tools.has(tool) || (tools.size < TOOLS && this.#isListed(call, server, tool))
     const name = isKept ? tool : OTHER
-    return known(tools, name, make(name))
+    return known(tools, name, () => this.#create(of, { server, method, tool: name }))
+  }
+
+  #create({ requests }: OfServer, about: Pick<Tally, 'server' | 'method' | 'tool'>): Tally {
+    const { server, tool } = about
+    const method = nameOf(about.method)
+    const label = this.#options.hasToolHistograms ? (tool ?? '') : ''
+    const family = 'mcp_client_operation_duration_seconds'
+    const make = (type: string, code: string) =>
+      this.#meter.histogram(family, server, method, type, code, label)
+    return new Tally({
+      ...{ meter: this.#meter, server, method: about.method, tool, calls: this.#operationsOf(method) },
+      requests: known(requests, `${method} ${label}`, () => new Operations('client', make)),
+    })
   }
 
   #isListed(call: Call, server: string, own: string): boolean {
     const exposed = call.named ?? nameIn(call.params)
     return exposed !== undefined && this.#options.isListed(call, exposed, server, own)
   }
+
+  #refresh(): void {
+    const { epoch } = this.#meter
+    if (epoch === this.#epoch) return
+    this.#epoch = epoch
+    this.#last = undefined
+    this.#methods.clear()
+    this.#servers.clear()
+  }
+}
+
+const nameOf = (method: string): string => (METHODS.has(method) ? method : OTHER)
+
+/** What stands under a key, made if nothing does yet. */
+const known = <T>(all: Map<string, T>, key: string, make: () => T): T => {
+  const found = all.get(key)
+  if (found !== undefined) return found
+  const made = make()
+  all.set(key, made)
+  return made
 }
 
 const nameIn = (params: JsonText | undefined): string | undefined => params && textMember(params, 'name')
@@ -203,14 +211,3 @@ const answerWord = (answer: Answer | undefined): string => answer?.kind ?? 'with
 /** `network.protocol.name` of a way in or out; none for pipes. */
 const protocolOf = (via: Client['via']): string =>
   via === 'http' || via === 'sse' ? 'http' : via === 'websocket' ? via : ''
-
-/** How one call ended, where there is more to tell of it than of others. */
-const endOf = (end: CallEnd, call: Call, outcome: Outcome | undefined): CallEnd => {
-  const { method, ownName: name } = call
-  const errorId = outcome?.kind === 'fault' ? outcome.errorId : undefined
-  const trace = traceIdOf(call)
-  const isUsual = errorId === undefined && trace === undefined && name === end.name && method === end.method
-  return isUsual ? end : { ...end, method: cut(method), name: name && cut(name), errorId, trace }
-}
-
-const cut = (text: string): string => (text.length > NAME ? text.slice(0, NAME) : text)

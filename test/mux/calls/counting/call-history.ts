@@ -1,14 +1,11 @@
 import t from 'tap'
-import { Histogram } from '../../../../src/metering/series.js'
+import { rawText } from '../../../../src/kernel/json/text.js'
+import { resulted } from '../../../../src/model/outcome.js'
 import { CallHistory } from '../../../../src/mux/calls/counting/call-history.js'
 import { Durations, Slots } from '../../../../src/mux/calls/counting/durations.js'
 import { FakeCall, type FakeClient } from '../../../support/client/fake-client.js'
 
-/** How calls of a tool end well. */
-const ended = (name: string) => ({
-  ...{ server: 'a', method: 'tools/call', name, outcome: 'ok' },
-  ...{ durations: new Histogram([]), calls: undefined, seconds: undefined },
-})
+const OK = resulted(rawText('{}'))
 
 const callOf = (tool: string) =>
   Object.assign(new FakeCall({ id: 1 } as FakeClient, 'tools/call', {}, false), {
@@ -38,14 +35,11 @@ t.test('slots move on as time goes by, and forget what is ten minutes old', asyn
 })
 
 t.test('the last 512 calls and tools are remembered, and what is under way', async t => {
-  let counted = 0
-  const history = new CallHistory(() => {
-    counted += 1
-  })
+  const history = new CallHistory()
   for (let n = 0; n < 600; n++) {
     const call = callOf(`tool-${n}`)
     history.began(call)
-    history.over(call, ended(`tool-${n}`), 1, 1000 + n)
+    history.over(call, OK, 1, 1000 + n)
   }
   const open = callOf('x')
   history.began(open)
@@ -60,10 +54,11 @@ t.test('the last 512 calls and tools are remembered, and what is under way', asy
   t.equal(history.slotsOf('a'), undefined)
   const before = history.recent(599)
   t.match(before, [{ n: 600, name: 'tool-599', endedMs: 1599, ms: 1 }])
-  for (let n = 0; n < 512; n++) history.over(callOf('other'), ended('other'), 1, 2000)
+  for (let n = 0; n < 512; n++) history.over(callOf('other'), OK, 1, 2000)
   t.match(before, [{ n: 600, name: 'tool-599' }], 'what was read does not change')
   t.equal(history.last, 1112)
   t.same(history.recent(1112), [])
-  history.count()
-  t.equal(counted, 1112, 'each is counted once')
+  const long = callOf('y'.repeat(1000))
+  history.over(long, undefined, 1, 2000)
+  t.match(history.recent().at(-1), { name: 'y'.repeat(256), outcome: 'cancelled' })
 })
