@@ -28,7 +28,7 @@ const run = async (argv: readonly string[]) => {
   const words = first === 'help' ? [...others, '--help'] : all
   const chosen = (await chooseSimply(words, command)) ?? (await chooseWithYargs(words, command))
   if (chosen === undefined) return { code: EXIT.ok, isService: false }
-  if (chosen.isService) tuneHeap()
+  if (chosen.isService) tuneV8()
   return { code: await chosen.run(), isService: chosen.isService }
 }
 
@@ -93,6 +93,12 @@ const HEAP_CHECK_MS = 1000
 /** How much the estimate of the live heap may grow at each check. */
 const CREEP = 1.02
 
+const tuneV8 = (): void => {
+  keepHeapYoung()
+  // A message goes through many small functions: with V8's own bound, those at the end of the way are called.
+  setFlagsFromString('--max-inlined-bytecode-size-cumulative=2500')
+}
+
 /**
  * By how many percent a heap with this much in use may grow: by `ROOM_BYTES`, or twofold if that is more.
  * @internal
@@ -105,7 +111,7 @@ export const growthPercent = (usedBytes: number): number =>
  * two collections, such as an entry of a list: each one that is dead keeps all calls after it in memory until
  * the next full collection, which is a third of the CPU of small calls.
  */
-const tuneHeap = (): void => {
+const keepHeapYoung = (): void => {
   setFlagsFromString('--no-allocation-site-pretenuring')
   keepHeapRoom()
 }
