@@ -41,10 +41,26 @@ export function* encodeMetrics(
   format: Format,
 ): Iterable<string> {
   for (const name of names) {
+    const { kind, labels, bounds = [] } = FAMILIES[name]
+    const written: Written = {
+      name: name + (SUFFIXES[kind] ?? ''),
+      labels: labels.map(label => `${label}="`),
+      bounds: [...bounds.map(bound => boundText(bound, format)), '+Inf'],
+      hasExemplars: format === 'openmetrics',
+    }
     yield headOf(name, format)
-    for (const sample of samplesOf(name)) yield encodeSample(name, sample, format)
+    for (const sample of samplesOf(name)) yield encodeSample(written, sample)
   }
   if (format === 'openmetrics') yield '# EOF\n'
+}
+
+/** What all lines of a family have in common: there may be thousands of them, written every few seconds. */
+interface Written {
+  readonly name: string
+  /** Each up to its value. */
+  readonly labels: readonly string[]
+  readonly bounds: readonly string[]
+  readonly hasExemplars: boolean
 }
 
 const UNIT = /_(seconds|bytes|ratio)$/
@@ -63,27 +79,23 @@ const headOf = (name: FamilyName, format: Format): string => {
 
 const SUFFIXES: Readonly<Partial<Record<string, string>>> = { counter: '_total', info: '_info' }
 
-const encodeSample = (name: FamilyName, { labels, value }: Sample, format: Format): string => {
-  const { kind, labels: names } = FAMILIES[name]
-  const pairs = names.flatMap((label, at) => {
+const encodeSample = (written: Written, { labels, value }: Sample): string => {
+  let pairs = ''
+  for (const [at, start] of written.labels.entries()) {
     const text = labels[at] ?? ''
-    return text === '' ? [] : [`${label}="${escaped(text)}"`]
-  })
-  if (!(value instanceof Histogram))
-    return `${name}${SUFFIXES[kind] ?? ''}${labelsOf(pairs)} ${shownNumber(value)}\n`
-  const lines: string[] = []
-  const start = `${name}_bucket{${pairs.map(pair => `${pair},`).join('')}le="`
-  let count = 0
-  for (const [at, own] of value.counts.entries()) {
-    count += own
-    const bound = value.bounds[at]
-    const le = bound === undefined ? '+Inf' : boundText(bound, format)
-    const exemplar = format === 'openmetrics' ? exemplarText(value, at) : ''
-    lines.push(`${start}${le}"} ${count}${exemplar}\n`)
+    if (text !== '') pairs += `${pairs === '' ? '' : ','}${start}${escaped(text)}"`
   }
-  lines.push(`${name}_sum${labelsOf(pairs)} ${shownNumber(value.sum)}\n`)
-  lines.push(`${name}_count${labelsOf(pairs)} ${count}\n`)
-  return lines.join('')
+  const { name } = written
+  const inBraces = pairs === '' ? '' : `{${pairs}}`
+  if (!(value instanceof Histogram)) return `${name}${inBraces} ${shownNumber(value)}\n`
+  const start = `${name}_bucket{${pairs}${pairs === '' ? '' : ','}le="`
+  const { counts } = value
+  let [count, lines] = [0, '']
+  for (const [at, bound] of written.bounds.entries()) {
+    count += counts[at] ?? 0
+    lines += `${start}${bound}"} ${count}${written.hasExemplars ? exemplarText(value, at) : ''}\n`
+  }
+  return `${lines}${name}_sum${inBraces} ${shownNumber(value.sum)}\n${name}_count${inBraces} ${count}\n`
 }
 
 /** OpenMetrics 1.0, "Exemplars". */
@@ -93,8 +105,6 @@ const exemplarText = ({ exemplars }: Histogram, at: number): string => {
     ? ''
     : ` # {trace_id="${found.traceId}"} ${found.value} ${(found.atMs / 1000).toFixed(3)}`
 }
-
-const labelsOf = (pairs: readonly string[]): string => (pairs.length === 0 ? '' : `{${pairs.join(',')}}`)
 
 const escaped = (text: string): string =>
   text.replace(/[\\"\n]/g, sign => (sign === '\n' ? '\\n' : `\\${sign}`))
