@@ -18,7 +18,7 @@ const ORDERS = [
 ]
 
 /** The ratios of CPU per call of one pair of processes, round by round. */
-async function roundsOf(row, load) {
+async function roundsOf(row, load, [first, second]) {
   const run = async (side, forMs) => {
     const { calls, cpuUs } = await load.tell('run', {
       ...{ name: `${row} ${side}`, inFlight: IN_FLIGHT, work: WATCHED_WORK },
@@ -26,9 +26,11 @@ async function roundsOf(row, load) {
     })
     return { calls, us: calls * cpuUs }
   }
-  const targets = { with: await watched(row, true), without: await watched(row, false) }
-  for (const side of ORDERS[0].slice(0, 2))
+  const targets = {}
+  for (const side of [first, second]) {
+    targets[side] = await watched(row, side === 'with')
     await load.tell('open', { name: `${row} ${side}`, target: targets[side], sessions: SESSIONS })
+  }
   for (let n = 0; n < WARM_ROUNDS; n += 1) for (const side of Object.keys(targets)) await run(side, WARM_MS)
   const ratios = []
   for (let n = 0; n < ROUNDS; n += 1) {
@@ -51,7 +53,7 @@ async function roundsOf(row, load) {
 export async function measurePairs({ load, say, report }) {
   for (const row of Object.keys(ROWS).filter(name => isWanted(`observability: ${name}`, true))) {
     const pairs = []
-    for (let n = 0; n < slices; n += 1) pairs.push(median(await roundsOf(row, load)))
+    for (let n = 0; n < slices; n += 1) pairs.push(median(await roundsOf(row, load, ORDERS[n % 2])))
     const { median: middle, least, most } = spreadOf(pairs)
     const { limit } = ROWS[row]
     const target = limit === undefined ? '' : `   ≤ ${limit} ${middle <= limit ? '✓' : '✗'}`
