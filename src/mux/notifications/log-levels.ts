@@ -159,6 +159,7 @@ class ServerLevels {
 
   /** Tells a server the level that is wanted of it, if that has changed. */
   sync(connection: Connection): void {
+    if (!takesLevel(connection)) return
     const rank = this.#wantedOn(connection)
     if (rank !== undefined) this.#request(connection, rank)
   }
@@ -194,16 +195,23 @@ class ServerLevels {
     this.#request(connection, this.#wantedOn(connection) ?? DEFAULT_RANK)
   }
 
+  /** Looks at those that set a level, who are few, and not at all clients: each of thousands joins once. */
   #wantedOn(connection: Connection): number | undefined {
+    const { clients } = connection
     const raised = this.#raised.get(connection)?.rank
     let rank = raised
-    for (const client of connection.clients) {
-      // A session without a level counts only beside a request with one: it must not lose messages.
-      const isDefault = raised !== undefined && client.serverRequests === 'pushed'
-      const wanted = this.#wanted.get(client) ?? (isDefault ? DEFAULT_RANK : undefined)
-      if (wanted !== undefined) rank = Math.min(rank ?? wanted, wanted)
-    }
-    return rank
+    for (const [client, wanted] of this.#wanted)
+      if (clients.has(client)) rank = Math.min(rank ?? wanted, wanted)
+    // A session without a level counts only beside a request with one: it must not lose messages.
+    return rank !== undefined && raised !== undefined && this.#hasUntold(clients)
+      ? Math.min(rank, DEFAULT_RANK)
+      : rank
+  }
+
+  #hasUntold(clients: ReadonlySet<Client>): boolean {
+    for (const client of clients)
+      if (client.serverRequests === 'pushed' && !this.#wanted.has(client)) return true
+    return false
   }
 
   #request(connection: Connection, rank: number): void {
