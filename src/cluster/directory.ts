@@ -170,19 +170,23 @@ export class Directory implements SessionDirectory {
     const record = openRecord(ring, sid, claim.sealed)
     return record === undefined
       ? { is: 'unsure' }
-      : await this.#adopt({ id, record, epoch: claim.epoch, caller }, sid, 'record')
+      : this.#adopt({ id, record, epoch: claim.epoch, caller }, 'record')
   }
 
-  /** Goes on with what the engine has lost by what its id says, unless it was ended. */
+  /** Goes on with what the engine has lost, unless it was ended: whoever writes it first. */
   async #rebuild(id: string, name: SessionName, caller: Caller): Promise<Whereabouts> {
-    const { members } = this.#options
+    const { store, members, ring } = this.#options
     const { sid, generation, facts, owner } = name
     // The one that had it would have written it again.
     const isEnded = generation === members.generation || members.find(owner) !== undefined
     if (isEnded) return this.#isOverNow(sid)
     const { principal, view } = caller
     const record = rebuiltRecord(facts, { principal, view })
-    return await this.#adopt({ id, record, epoch: 1, caller }, sid, 'rebuilt')
+    const session = { owner: members.id, epoch: 1, sealed: sealRecord(ring, sid, record) }
+    if (await store.write(sid, session, this.#ttlMs))
+      return this.#adopt({ id, record, epoch: 1, caller }, 'rebuilt')
+    this.adoptions.raced += 1
+    return await this.#look(sid)
   }
 
   #isOverNow(sid: string): Whereabouts {
@@ -190,15 +194,11 @@ export class Directory implements SessionDirectory {
     return { is: 'over' }
   }
 
-  /** Goes on with it here; whoever writes it first does. */
-  async #adopt(adopted: Adopted, sid: string, by: 'record' | 'rebuilt'): Promise<Whereabouts> {
-    const { store, members, ring, log } = this.#options
-    const { epoch, record } = adopted
-    const session = { owner: members.id, epoch, sealed: sealRecord(ring, sid, record) }
-    if (!(await store.write(sid, session, this.#ttlMs))) {
-      this.adoptions.raced += 1
-      return await this.#look(sid)
-    }
+  /** Goes on here with what the engine knows to be ours. */
+  #adopt(adopted: Adopted, by: 'record' | 'rebuilt'): Whereabouts {
+    const { members, log } = this.#options
+    // Whoever was stopped since the engine said so may have lost it again.
+    if (!members.isSure) return { is: 'unsure' }
     this.#host?.restore(adopted)
     log.info({ sessions: this.#own.size }, 'took over a session of a replica that is gone')
     this.adoptions[by] += 1
