@@ -355,6 +355,37 @@ t.test('a session is not over while a replica takes it over', async t => {
   for (const answer of [first, elsewhere]) t.match([answer.status, answer.body], [200, RESULT])
 })
 
+t.test('a replica that hears too late that a session is its own does not go on with it', async t => {
+  const room = new ReplicaRoom()
+  const a = await room.start()
+  let tell = (): void => undefined
+  const b = await room.start({
+    wrap: store => ({
+      ...store,
+      isUp: true,
+      async claim(...asked) {
+        const claim = await store.claim(...asked)
+        await new Promise<void>(resolve => (tell = resolve))
+        return claim
+      },
+    }),
+  })
+  const c = await room.start()
+  await room.pass(LEASE_MS / 3)
+  const session = await a.begin()
+  await room.kill(a)
+  b.ask(session, 1)
+  await room.pass(LEASE_MS + 500)
+  b.isCutOff = true
+  await room.pass(2 * LEASE_MS)
+  const answer = c.ask(session, 2)
+  await room.pass(500)
+  t.match([answer.status, answer.body], [200, RESULT], 'another one has it by then')
+  tell()
+  await room.pass(500)
+  t.same([adoptedBy(b), b.handler.calls.length], [0, 0])
+})
+
 t.test('that an owner renewed its lease just before it died does not make it alive', async t => {
   const room = new ReplicaRoom()
   const a = await room.start()
