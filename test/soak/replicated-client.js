@@ -79,6 +79,7 @@ export class ReplicatedClient {
   }
 
   async #attempt(request, beganMs) {
+    let refused
     while (performance.now() - beganMs < LOST_MS) {
       let response
       try {
@@ -91,7 +92,7 @@ export class ReplicatedClient {
       // Of a balancer whose connection to a replica was lost.
       if (response.status === 502) return 'cut'
       if (response.status === 503) {
-        await response.body?.cancel()
+        refused = (await response.text()).slice(0, 300)
         this.#outcomes.retried += 1
         await delay(RETRY_MS)
         continue
@@ -100,7 +101,7 @@ export class ReplicatedClient {
         return { kind: `HTTP ${response.status}`, words: (await response.text()).slice(0, 200) }
       return await this.#read(request, response, { last: 0, id: undefined })
     }
-    return { kind: 'never served', words: request.id }
+    return { kind: 'never served', words: `${request.id}: ${refused}` }
   }
 
   async #read(request, response, seen) {
@@ -164,6 +165,7 @@ export class ReplicatedClient {
       if (response !== undefined && response.status < 500) return
       await delay(RETRY_MS)
     }
+    this.#outcomes.bad('an answer that nobody took', JSON.stringify(message))
   }
 
   #post(message) {

@@ -6,11 +6,19 @@ import type { Meter } from '../../metering/meter.js'
 import type { Histogram } from '../../metering/series.js'
 import type { Script } from './scripts.js'
 
-const LIMIT_MS = 500
+/**
+ * An answer is late after so many looks, which is half a second. A look that was late itself does not count:
+ * a process that was busy has not read what came meanwhile, and must not take the engine for lost.
+ */
+const LOOKS = 6
+const LOOK_MS = 100
+const BUSY_MS = 50
+/** However busy the process is. */
+const LIMIT_MS = 3000
 const CONNECT_MS = 2000
 const LONGEST_PAUSE_MS = 1000
 const QUEUE_MAX = 10_000
-/** So many answers in a row that were late mean that nobody is there. */
+/** Nobody is there if an answer is late, and another one to what was sent after that was known. */
 const LATE_MAX = 2
 /** A connection that was silent for so long may be one of which only this end is left. */
 const RENEW_MS = 5000
@@ -23,7 +31,8 @@ export interface EngineOptions {
 }
 
 interface Waiting {
-  readonly dueMs: number
+  readonly beganMs: number
+  looks: number
   readonly reject: (why: Fault) => void
 }
 
@@ -40,13 +49,14 @@ export class Engine {
   readonly #log: Logger
   readonly #meter: Meter | undefined
   readonly #seconds = new Map<string, Histogram>()
-  /** In the order in which their time is over, for which one timer is enough. */
   readonly #waiting = new Set<Waiting>()
+  /** Of the next look at what waits. */
   #timer: Timer | undefined
   /** Whether there is a connection, be it one that cannot be used yet. */
   #isOpen = false
   #isConnected = false
   #late = 0
+  #lateMs = 0
   /** When it was last heard of, or opened anew. */
   #heardMs = 0
   #isLogged = false
@@ -95,9 +105,9 @@ export class Engine {
     const beganMs = this.#clock.nowMs()
     let waiting: Waiting | undefined
     const late = new Promise<never>((_, reject) => {
-      waiting = { dueMs: beganMs + LIMIT_MS, reject }
+      waiting = { beganMs, looks: 0, reject }
       this.#waiting.add(waiting)
-      this.#timer ??= this.#clock.after(LIMIT_MS, this.#onLate)
+      this.#lookLater()
     })
     try {
       const said = await Promise.race([this.#client.sendCommand([...args]), late])
@@ -115,20 +125,33 @@ export class Engine {
     }
   }
 
-  readonly #onLate = (): void => {
-    this.#timer = undefined
-    const nowMs = this.#clock.nowMs()
-    for (const waiting of [...this.#waiting]) {
-      if (waiting.dueMs > nowMs) {
-        this.#timer = this.#clock.after(waiting.dueMs - nowMs, this.#onLate)
-        return
-      }
+  #lookLater(): void {
+    if (this.#waiting.size === 0) return
+    const dueMs = this.#clock.nowMs() + LOOK_MS
+    this.#timer ??= this.#clock.after(LOOK_MS, () => {
+      this.#timer = undefined
+      this.#look(this.#clock.nowMs() > dueMs + BUSY_MS)
+      this.#lookLater()
+    })
+  }
+
+  #look(wasBusy: boolean): void {
+    for (const waiting of this.#waiting) {
+      if (!wasBusy) waiting.looks += 1
+      if (waiting.looks < LOOKS && this.#clock.nowMs() < waiting.beganMs + LIMIT_MS) continue
       this.#waiting.delete(waiting)
-      this.#late += 1
+      this.#countLate(waiting)
       const why = lost('does not answer')
       if (!this.isUp) this.#note(why)
       waiting.reject(why)
     }
+  }
+
+  /** What was sent before another was late says nothing new. */
+  #countLate({ beganMs }: Waiting): void {
+    if (this.#late > 0 && beganMs < this.#lateMs) return
+    this.#late += 1
+    this.#lateMs = this.#clock.nowMs()
   }
 
   #took(op: string, ms: number): void {

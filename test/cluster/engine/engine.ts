@@ -39,6 +39,17 @@ t.test('an engine that stops answering, ends, and comes back', { skip: noRedis }
   t.same(await run(), [null, null, null])
 })
 
+t.test('a process that was busy itself does not take the engine for lost', { skip: noRedis }, async t => {
+  const redis = await startRedis(t)
+  const engine = await connectEngine(t, redis)
+  for (let n = 0; n < 3; n += 1) {
+    const asked = engine.run(READ, ['k'], [])
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700)
+    t.same(await asked, [null, null, null])
+  }
+  t.equal(engine.isUp, true)
+})
+
 t.test('a connection of which only one end is left is opened anew', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
   const proxy = await startTcpProxy(t, Number(new URL(redis.url).port))
