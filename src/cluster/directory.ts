@@ -3,7 +3,7 @@ import { within } from '../kernel/async/deadline.js'
 import type { Caller, Principal } from '../kernel/caller.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Adopted, SessionDirectory, SessionHost, SessionRecord } from '../rpc/directory.js'
-import { type ClusterStore, NOBODY } from './engine/store.js'
+import { type ClusterStore, NOBODY, type StoredSession } from './engine/store.js'
 import type { KeyRing } from './key-ring.js'
 import type { Members } from './members.js'
 import { NO_GENERATION, type SessionIds, type SessionName } from './sealed-id.js'
@@ -152,12 +152,14 @@ export class Directory implements SessionDirectory {
     const { sid } = name
     if (this.#own.has(sid)) return { is: 'here' }
     if (this.isOver(sid)) return { is: 'over' }
-    if (!members.mayClaim) return await this.#look(sid)
     const kept = await store.read(sid)
+    // What was given up is nobody's, whoever lives.
+    const mayClaim = members.mayClaim || (kept?.owner === NOBODY && !members.isLeaving)
+    if (!mayClaim) return this.#placeOf(kept)
     if (kept === undefined) return await this.#rebuild(id, name, caller)
     const record = openRecord(ring, sid, kept.sealed)
     // Of a later version: a replica that knows it has to take it over.
-    if (record === undefined) return await this.#look(sid)
+    if (record === undefined) return this.#placeOf(kept)
     if (record.principal !== caller.principal || record.view !== caller.view) return { is: 'over' }
     return await this.#claim({ id, sid, caller })
   }
@@ -186,7 +188,7 @@ export class Directory implements SessionDirectory {
     if (await store.write(sid, session, this.#ttlMs))
       return this.#adopt({ id, record, epoch: 1, caller }, 'rebuilt')
     this.adoptions.raced += 1
-    return await this.#look(sid)
+    return this.#placeOf(await store.read(sid))
   }
 
   #isOverNow(sid: string): Whereabouts {
@@ -243,9 +245,10 @@ export class Directory implements SessionDirectory {
     this.#settle?.cancel()
   }
 
-  async #look(sid: string): Promise<Whereabouts> {
-    const { store, members } = this.#options
-    const owner = (await store.read(sid))?.owner
+  /** Where somebody has it who lives. */
+  #placeOf(kept: StoredSession | undefined): Whereabouts {
+    const { members } = this.#options
+    const owner = kept?.owner
     return owner !== undefined && owner !== members.id && members.find(owner) !== undefined
       ? { is: 'at', owner }
       : { is: 'unsure' }

@@ -92,6 +92,25 @@ t.test('an engine that was restarted empty is told everything again', async t =>
   }
 })
 
+t.test('what a replica gives up is taken over also where the engine has only just come back', async t => {
+  const room = new ReplicaRoom()
+  const [a, b] = await room.three()
+  const [given, dead] = [await a.begin(), await a.begin()]
+  room.memory.clear()
+  await room.pass(2500)
+  a.ask(dead, 1, { method: 'tools/call' })
+  await room.pass(0)
+  await a.cluster.drain()
+  t.equal(await a.cluster.letGo(), 1)
+  const answer = b.ask(given, 2)
+  await room.pass(500)
+  t.match(answer.body, RESULT)
+  await room.kill(a)
+  const early = b.ask(dead, 3)
+  await room.pass(LEASE_MS)
+  t.equal(early.status, 0, 'who may live is counted first')
+})
+
 t.test('a replica that alone has lost the engine is another one after that', async t => {
   const room = new ReplicaRoom()
   const [a, b] = await room.three()

@@ -153,7 +153,8 @@ const wreak = async () => {
 const tell = () => {
   const { right, honest, cut, retried, longestMs, wrong } = outcomes
   const bad = [...wrong].map(([kind, { count, first }]) => `${count} × ${kind} (${first})`)
-  return `${right} right, ${honest} replica_lost, ${cut} cut, ${retried} retries, longest ${Math.round(longestMs)} ms; ${bad.join('; ') || 'nothing bad'}`
+  const refusals = [...outcomes.refusals].map(([why, count]) => `${count} × ${why}`).join(', ')
+  return `${right} right, ${honest} replica_lost, ${cut} cut, ${retried} retries (${refusals}), longest ${Math.round(longestMs)} ms; ${bad.join('; ') || 'nothing bad'}`
 }
 const quiet = redis.ask('info', 'commandstats')
 const evals = said => Number(/cmdstat_evalsha:calls=(\d+)/.exec(said)?.[1] ?? 0)

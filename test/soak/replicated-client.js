@@ -15,6 +15,13 @@ export class Outcomes {
   /** What must not be, the first of each kind in words. */
   wrong = new Map()
 
+  refusals = new Map()
+
+  refused(words) {
+    const why = /"reason":"(\w+)"/.exec(words)?.[1] ?? words
+    this.refusals.set(why, (this.refusals.get(why) ?? 0) + 1)
+  }
+
   bad(kind, words) {
     const known = this.wrong.get(kind) ?? { count: 0, first: words }
     known.count += 1
@@ -91,9 +98,11 @@ export class ReplicatedClient {
       }
       // Of a balancer whose connection to a replica was lost.
       if (response.status === 502) return 'cut'
-      if (response.status === 503) {
+      // 408: a replica that was frozen has not read it.
+      if (response.status === 503 || response.status === 408) {
         refused = (await response.text()).slice(0, 300)
         this.#outcomes.retried += 1
+        this.#outcomes.refused(refused)
         await delay(RETRY_MS)
         continue
       }
