@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, hash, randomBytes } from 'node:crypto'
 import type { Principal } from '../kernel/caller.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { KeyRing } from './key-ring.js'
@@ -46,7 +46,7 @@ export const NO_GENERATION = '00000000'
 
 /** Says whose a session is without naming anybody. */
 export const principalTag = (principal: Principal): string =>
-  createHash('sha256').update(`principal ${principal}`).digest().subarray(0, TAG_BYTES).toString('hex')
+  hash('sha256', `principal ${principal}`, 'hex').slice(0, 2 * TAG_BYTES)
 
 /**
  * Session ids that name their owner: any replica knows where to send a request without asking anybody, and

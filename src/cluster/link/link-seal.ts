@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Caller } from '../../kernel/caller.js'
 import type { HttpHeaders } from '../../wire/http.js'
 import type { KeyRing } from '../key-ring.js'
@@ -105,7 +105,7 @@ export const passedOf = (headers: HttpHeaders): Record<string, string> => {
   return passed
 }
 
-export const digestOf = (body: Buffer): string => createHash('sha256').update(body).digest('base64url')
+export const digestOf = (body: Buffer): string => hash('sha256', body, 'base64url')
 
 /**
  * Signs what goes from one replica to another: method, path, the headers that are passed, who sends it, and
