@@ -153,9 +153,9 @@ export class Directory implements SessionDirectory {
     if (this.#own.has(sid)) return { is: 'here' }
     if (this.isOver(sid)) return { is: 'over' }
     const kept = await store.read(sid)
-    // What was given up is nobody's, whoever lives.
-    const mayClaim = members.mayClaim || (kept?.owner === NOBODY && !members.isLeaving)
-    if (!mayClaim) return this.#placeOf(kept)
+    // Nothing is taken before it is known who is dead; what was given up is nobody's, whoever lives.
+    const isFree = members.isSettled || kept?.owner === NOBODY
+    if (members.isLeaving || !isFree) return this.#placeOf(kept)
     if (kept === undefined) return await this.#rebuild(id, name, caller)
     const record = openRecord(ring, sid, kept.sealed)
     // Of a later version: a replica that knows it has to take it over.

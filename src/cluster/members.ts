@@ -104,11 +104,6 @@ export class Members {
     return this.#options.clock.nowMs() - this.#heardMs
   }
 
-  /** Whether what the dead left may be taken over: not before it is known who they are, nor at our end. */
-  get mayClaim(): boolean {
-    return !this.isLeaving && this.isSettled
-  }
-
   /** Whether the engine was there for long enough: the others had the time to tell it what they know. */
   get isSettled(): boolean {
     return this.#options.clock.nowMs() >= this.#mayClaimMs
