@@ -56,6 +56,7 @@ export class Engine {
   #isOpen = false
   #isConnected = false
   #late = 0
+  /** When the last of them was known to be late. */
   #lateMs = 0
   /** When it was last heard of, or opened anew. */
   #heardMs = 0
@@ -126,9 +127,9 @@ export class Engine {
   }
 
   #lookLater(): void {
-    if (this.#waiting.size === 0) return
+    if (this.#timer !== undefined || this.#waiting.size === 0) return
     const dueMs = this.#clock.nowMs() + LOOK_MS
-    this.#timer ??= this.#clock.after(LOOK_MS, () => {
+    this.#timer = this.#clock.after(LOOK_MS, () => {
       this.#timer = undefined
       this.#look(this.#clock.nowMs() > dueMs + BUSY_MS)
       this.#lookLater()

@@ -50,6 +50,18 @@ t.test('a process that was busy itself does not take the engine for lost', { ski
   t.equal(engine.isUp, true)
 })
 
+t.test('what was sent together is late once', { skip: noRedis }, async t => {
+  const redis = await startRedis(t)
+  const engine = await connectEngine(t, redis)
+  const run = (): Promise<unknown> => engine.run(READ, ['k'], [])
+  redis.child.kill('SIGSTOP')
+  t.teardown(() => redis.child.kill('SIGCONT'))
+  await Promise.all([run(), run(), run()].map(asked => t.rejects(asked, { code: 'unavailable' })))
+  t.equal(engine.isUp, true)
+  await t.rejects(run(), { code: 'unavailable' })
+  t.equal(engine.isUp, false)
+})
+
 t.test('a connection of which only one end is left is opened anew', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
   const proxy = await startTcpProxy(t, Number(new URL(redis.url).port))
