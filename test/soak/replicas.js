@@ -131,11 +131,12 @@ const HOW = {
 
 const endMs = performance.now() + minutes * 60_000
 const isOver = () => performance.now() > endMs
-const TOOLS = ['all__run', 'all__run', 'all__slow', 'own__run', 'own__ask']
+const SHARED = ['all__run', 'all__run', 'all__slow']
+const TOOLS = [...SHARED, 'own__run', 'own__ask']
 /** So many have a server of their own: what a machine with two processors starts anew within some seconds. */
 const OWNERS_MAX = 40
 const worker = async (client, at) => {
-  const tools = at % sessions < OWNERS_MAX ? TOOLS : TOOLS.slice(0, 3)
+  const tools = at % sessions < OWNERS_MAX ? TOOLS : SHARED
   while (!isOver()) {
     await client.call(tools[Math.floor(Math.random() * tools.length)])
     await delay(Math.random() * 4000 * (sessions / rate))
@@ -153,8 +154,8 @@ const wreak = async () => {
 const tell = () => {
   const { right, honest, cut, retried, longestMs, wrong } = outcomes
   const bad = [...wrong].map(([kind, { count, first }]) => `${count} × ${kind} (${first})`)
-  const refusals = [...outcomes.refusals].map(([why, count]) => `${count} × ${why}`).join(', ')
-  return `${right} right, ${honest} replica_lost, ${cut} cut, ${retried} retries (${refusals}), longest ${Math.round(longestMs)} ms; ${bad.join('; ') || 'nothing bad'}`
+  const retries = [...retried].map(([why, count]) => `${count} retries (${why}), `).join('')
+  return `${right} right, ${honest} replica_lost, ${cut} cut, ${retries}longest ${Math.round(longestMs)} ms; ${bad.join('; ') || 'nothing bad'}`
 }
 const quiet = redis.ask('info', 'commandstats')
 const evals = said => Number(/cmdstat_evalsha:calls=(\d+)/.exec(said)?.[1] ?? 0)

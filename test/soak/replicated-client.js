@@ -10,16 +10,16 @@ export class Outcomes {
   right = 0
   honest = 0
   cut = 0
-  retried = 0
   longestMs = 0
   /** What must not be, the first of each kind in words. */
   wrong = new Map()
 
-  refusals = new Map()
+  /** How often something was tried again because it was refused, by the reason. */
+  retried = new Map()
 
-  refused(words) {
-    const why = /"reason":"(\w+)"/.exec(words)?.[1] ?? words
-    this.refusals.set(why, (this.refusals.get(why) ?? 0) + 1)
+  refused(status, words) {
+    const why = /"reason":"(\w+)"/.exec(words)?.[1] ?? `HTTP ${status}`
+    this.retried.set(why, (this.retried.get(why) ?? 0) + 1)
   }
 
   bad(kind, words) {
@@ -101,8 +101,7 @@ export class ReplicatedClient {
       // 408: a replica that was frozen has not read it.
       if (response.status === 503 || response.status === 408) {
         refused = (await response.text()).slice(0, 300)
-        this.#outcomes.retried += 1
-        this.#outcomes.refused(refused)
+        this.#outcomes.refused(response.status, refused)
         await delay(RETRY_MS)
         continue
       }
