@@ -214,14 +214,26 @@ export interface ResponderContext {
 export class NodeResponder implements HttpResponder {
   readonly #response: ServerResponse
   readonly #context: ResponderContext
+  #isSent = false
 
   constructor(response: ServerResponse, context: ResponderContext) {
     this.#response = response
     this.#context = context
   }
 
+  /**
+   * Writes it at the end of the turn of the event loop: between the requests of the turn, each response would
+   * wake a client for nothing else.
+   */
   send(status: number, headers: Headers, body: OutgoingMessage | string = ''): void {
     if (this.#isUsed()) return
+    this.#isSent = true
+    setImmediate(() => {
+      if (!this.#response.destroyed) this.#write(status, headers, body)
+    })
+  }
+
+  #write(status: number, headers: Headers, body: OutgoingMessage | string): void {
     const response = this.#response
     const { log, slowReaders } = this.#context
     try {
@@ -256,7 +268,7 @@ export class NodeResponder implements HttpResponder {
 
   #isUsed(): boolean {
     if (this.#response.destroyed) return true
-    if (!this.#response.headersSent) return false
+    if (!this.#isSent && !this.#response.headersSent) return false
     this.#context.log.error({}, 'dropped a second response to one HTTP request')
     return true
   }
