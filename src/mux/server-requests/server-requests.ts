@@ -330,6 +330,8 @@ class CallInput implements InputSource {
 
 /** Removes answers and state from the request of a session, which has no say in returned requests. */
 const firstOf = (request: Request): Request =>
-  request.params !== undefined && mayHold(request.params, '"inputResponses"', '"requestState"')
-    ? { ...request, params: retryParams(request.params, undefined, undefined) }
-    : request
+  request.isBare === true ||
+  request.params === undefined ||
+  !mayHold(request.params, '"inputResponses"', '"requestState"')
+    ? request
+    : { ...request, params: retryParams(request.params, undefined, undefined) }

@@ -46,7 +46,7 @@ export class RoundDriver implements CallHandle {
 
   /** Makes the request for the first time. Throws what the link throws. */
   start(): void {
-    this.#send(this.#request.params)
+    this.#send(this.#request)
   }
 
   cancel(reason: CancelReason): void {
@@ -56,7 +56,7 @@ export class RoundDriver implements CallHandle {
     down?.cancel(reason)
   }
 
-  #send(params: JsonText | undefined): void {
+  #send(request: Request): void {
     // A link may end a request before it returns it, and the next try may be under way by then.
     const attempt = { isUnderWay: true }
     const sink: CallSink = {
@@ -70,7 +70,7 @@ export class RoundDriver implements CallHandle {
         this.#ended(outcome)
       },
     }
-    const down = this.#link.call({ ...this.#request, params }, sink)
+    const down = this.#link.call(request, sink)
     if (attempt.isUnderWay) this.#down = down
   }
 
@@ -124,7 +124,8 @@ export class RoundDriver implements CallHandle {
       return
     }
     try {
-      this.#send(retryParams(this.#request.params, responses, state))
+      const params = retryParams(this.#request.params, responses, state)
+      this.#send({ ...this.#request, params })
     } catch (thrown) {
       this.#finish(failed(Fault.from(thrown)))
     }
