@@ -1,4 +1,5 @@
 import type { Caller } from '../../kernel/caller.js'
+import { mayHold } from '../../kernel/json/edit.js'
 import { type JsonText, memberOf, stringOf, withoutMember } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Meter, RepairKind } from '../../metering/meter.js'
@@ -136,7 +137,7 @@ export class ServerView {
     const shown = this.tools.overridden(own, described)
     const exposed = this.exposeName('tools', own)
     const text = rewriteItem('tools', shown, { name: exposed, uri: this.exposeUri })
-    const hasOutputSchema = memberOf(shown, 'outputSchema') !== undefined
+    const hasOutputSchema = mayHold(shown, '"outputSchema"') && memberOf(shown, 'outputSchema') !== undefined
     return { server: this.server, own, exposed, text, hasOutputSchema }
   }
 

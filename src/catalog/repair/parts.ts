@@ -1,6 +1,7 @@
 import { editMember } from '../../kernel/json/edit.js'
 import {
   arrayText,
+  editMembers,
   elementsOf,
   isEmpty,
   type JsonKind,
@@ -11,24 +12,41 @@ import {
   some,
   stringOf,
   textOf,
-  withoutMembers,
 } from '../../kernel/json/text.js'
 
 /** Takes what was repaired, for the log. */
 export type Note = (words: string) => void
 
-export type Kinds = Readonly<Record<string, JsonKind>>
+/** Mends a value of the right kind; undefined removes it. */
+export type Repair = (value: JsonText, note: Note) => JsonText | undefined
 
-/** Removes optional members of the wrong kind, often `null`, for which clients refuse the whole. */
+/** What kinds optional members have to be of, by key, and what mends them. */
+export type Kinds = ReadonlyMap<string, { readonly kind: JsonKind; readonly repair?: Repair }>
+
+/** Kinds of members that are not looked into, and of those that are. */
+export const kindsOf = (
+  kinds: Readonly<Record<string, JsonKind>>,
+  mended: Readonly<Record<string, readonly [JsonKind, Repair]>> = {},
+): Kinds =>
+  new Map([
+    ...Object.entries(kinds).map(([key, kind]) => [key, { kind }] as const),
+    ...Object.entries(mended).map(([key, [kind, repair]]) => [key, { kind, repair }] as const),
+  ])
+
+/**
+ * Removes optional members of the wrong kind, often `null`, for which clients refuse the whole, and mends the
+ * others, in one walk.
+ */
 export const keepKinds = (object: JsonText, kinds: Kinds, note: Note): JsonText =>
-  withoutMembers(object, at => {
-    for (const key in kinds) {
-      if (!at.keyIs(key)) continue
-      if (kinds[key] === at.kind) return false
+  editMembers(object, at => {
+    const { key } = at
+    const rule = kinds.get(key)
+    if (rule === undefined) return true
+    if (rule.kind !== at.kind) {
       note(`removed ${key}: it was ${at.kind}`)
-      return true
+      return false
     }
-    return false
+    return rule.repair === undefined || (rule.repair(at.value, note) ?? false)
   })
 
 /** Removes an optional member whose value fails a test. */
@@ -39,7 +57,7 @@ const keepIf = (object: JsonText, key: string, note: Note, test: (value: JsonTex
     return undefined
   })
 
-const ICON_KINDS: Kinds = { mimeType: 'string', sizes: 'array', theme: 'string' }
+const ICON_KINDS = kindsOf({ mimeType: 'string', sizes: 'array', theme: 'string' })
 /** Other schemes are a security risk (2025-11-25 basic, "Icons"). */
 const ICON_SOURCE = /^(?:https?|data):/i
 
@@ -88,16 +106,11 @@ const isPriority = (value: JsonText): boolean => {
   return priority >= 0 && priority <= 1
 }
 
-const repairAnnotations = (annotations: JsonText, note: Note): JsonText => {
+/** Removes annotations whose values are not allowed. */
+export const repairAnnotations = (annotations: JsonText, note: Note): JsonText => {
   const audience = keepIf(annotations, 'audience', note, isAudience)
   const priority = keepIf(audience, 'priority', note, isPriority)
   return keepIf(priority, 'lastModified', note, isMoment)
-}
-
-/** Repairs icons and annotations, whose kinds are right already. */
-export const repairShown = (object: JsonText, note: Note): JsonText => {
-  const icons = editMember(object, 'icons', list => repairIcons(list, note))
-  return editMember(icons, 'annotations', annotations => repairAnnotations(annotations, note))
 }
 
 /** Repairs base64 (RFC 4648 §4), with the same reference if it is right; undefined if it cannot be read. */

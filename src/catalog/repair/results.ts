@@ -16,7 +16,7 @@ import {
   withoutMembers,
 } from '../../kernel/json/text.js'
 import { shownJson, textBlock, withReadableContent } from '../../model/content.js'
-import { type Kinds, keepKinds, type Note, repairBase64, repairShown } from './parts.js'
+import { keepKinds, kindsOf, type Note, repairAnnotations, repairBase64, repairIcons } from './parts.js'
 
 /** The most `CompleteResult.completion.values` (server/utilities/completion). */
 const COMPLETION_VALUES = 100
@@ -94,16 +94,12 @@ const repairCompletion = (completion: JsonText): JsonText => {
   return texts.length > COMPLETION_VALUES ? withMember(counted, 'hasMore', rawText('true')) : counted
 }
 
-const BLOCK: Kinds = { annotations: 'object', _meta: 'object' }
-const LINK: Kinds = {
-  ...BLOCK,
-  title: 'string',
-  description: 'string',
-  mimeType: 'string',
-  size: 'number',
-  icons: 'array',
-}
-const RESOURCE_CONTENTS: Kinds = { mimeType: 'string', _meta: 'object' }
+const BLOCK = kindsOf({ _meta: 'object' }, { annotations: ['object', repairAnnotations] })
+const LINK = kindsOf(
+  { title: 'string', description: 'string', mimeType: 'string', size: 'number' },
+  { icons: ['array', repairIcons] },
+)
+const RESOURCE_CONTENTS = kindsOf({ mimeType: 'string', _meta: 'object' })
 
 /** Not logged: a tool may be called often, and sloppy servers show in the log of their lists. */
 const silent: Note = () => undefined
@@ -112,7 +108,7 @@ const silent: Note = () => undefined
 const repairBlock = (block: JsonText): JsonText | undefined => {
   if (kindOf(block) === 'null') return undefined
   const repair = BLOCKS.get(stringOf(memberOf(block, 'type')))
-  const kept = repair && repairShown(keepKinds(block, BLOCK, silent), silent)
+  const kept = repair && keepKinds(block, BLOCK, silent)
   return (kept && repair(kept)) ?? textBlock(stringOf(block) ?? shownJson(block))
 }
 

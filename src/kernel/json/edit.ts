@@ -2,8 +2,7 @@ import type { JsonCursor } from './cursor.js'
 import { isEmpty, type JsonText, memberOf, withMember, withoutMember, withoutMembers } from './text.js'
 
 /** How `\u` escapes of ASCII letters and `_` begin; keys are hardly ever written so, but may be. */
-const ESCAPED = Buffer.from('\\u00')
-const ESCAPED_LETTERS = ['4', '5', '6', '7'].map(digit => Buffer.concat([ESCAPED, Buffer.from(digit)]))
+const ESCAPED_LETTER = /\\u00[4-7]/
 
 /** In longer texts a walk is faster, because the ends of their long values are remembered. */
 const SEARCHED_BYTES = 64 * 1024
@@ -12,10 +11,11 @@ const SEARCHED_BYTES = 64 * 1024
  * Whether one of these words, of letters and `_`, may occur in a text; false is certain. A native search that
  * saves a walk. Pass `"key"` with its quotes to look for a key.
  */
-export const mayHold = (text: JsonText, ...words: readonly string[]): boolean =>
-  text.length > SEARCHED_BYTES ||
-  words.some(word => text.includes(word)) ||
-  (text.includes(ESCAPED) && ESCAPED_LETTERS.some(start => text.includes(start)))
+export const mayHold = (text: JsonText, ...words: readonly string[]): boolean => {
+  if (text.length > SEARCHED_BYTES) return true
+  const latin1 = text.toString('latin1')
+  return words.some(word => latin1.includes(word)) || ESCAPED_LETTER.test(latin1)
+}
 
 /** What an edit returns: the same reference to keep a value, undefined to remove its member. */
 export type Edit = (value: JsonText) => JsonText | undefined

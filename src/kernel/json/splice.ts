@@ -217,32 +217,43 @@ function addition(object: JsonText, members: Members): Edit {
   return { start, end: start, put: concat(parts) }
 }
 
-/** Removes the members that pass a test, each with one comma; the same reference if there are none. */
-export function withoutMembers(object: JsonText, test: (at: JsonCursor) => boolean): JsonText {
+/**
+ * Changes the members of an object in one walk: `change` returns the text to put in place of a value, the
+ * value itself or true to keep it, and false to remove the member with one comma. The same reference if
+ * nothing changed.
+ */
+export function editMembers(object: JsonText, change: (at: JsonCursor) => JsonText | boolean): JsonText {
   const at = new JsonCursor(object, OPEN_OBJECT)
   const edits: Edit[] = []
   const removals = new Removals(object, edits)
   while (at.next()) {
-    if (test(at)) removals.remove(at)
-    else removals.kept()
+    const put = change(at)
+    if (put === false) {
+      removals.remove(at)
+      continue
+    }
+    removals.kept()
+    if (put !== true && !isCurrent(put, at, object)) edits.push({ start: at.valueStart, end: at.end, put })
   }
   return edits.length === 0 ? object : applyEdits(object, edits)
 }
+
+/** Whether a text is a slice of the object: the value at the cursor. */
+const isCurrent = (text: JsonText, at: JsonCursor, object: JsonText): boolean =>
+  text.byteOffset === object.byteOffset + at.valueStart &&
+  text.length === at.end - at.valueStart &&
+  text.buffer === object.buffer
+
+/** Removes the members that pass a test, each with one comma; the same reference if there are none. */
+export const withoutMembers = (object: JsonText, test: (at: JsonCursor) => boolean): JsonText =>
+  editMembers(object, at => !test(at))
 
 export const withoutMember = (object: JsonText, ...keys: string[]): JsonText =>
   withoutMembers(object, at => keys.some(key => at.keyIs(key)))
 
 /** Changes the values of members; `change` returns the same reference to keep one. */
-export function mapMembers(object: JsonText, change: (key: string, value: JsonText) => JsonText): JsonText {
-  const at = new JsonCursor(object, OPEN_OBJECT)
-  const edits: Edit[] = []
-  while (at.next()) {
-    const before = at.value
-    const after = change(at.key, before)
-    if (after !== before) edits.push({ start: at.valueStart, end: at.end, put: after })
-  }
-  return edits.length === 0 ? object : applyEdits(object, edits)
-}
+export const mapMembers = (object: JsonText, change: (key: string, value: JsonText) => JsonText): JsonText =>
+  editMembers(object, at => change(at.key, at.value))
 
 /**
  * Changes elements; `change` returns the same reference to keep one, undefined to drop it with one comma.

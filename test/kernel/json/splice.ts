@@ -4,6 +4,7 @@ import t from 'tap'
 import {
   arrayText,
   at,
+  editMembers,
   elementsOf,
   type JsonText,
   mapElements,
@@ -207,4 +208,25 @@ t.test('a large text is spliced as a small one', async t => {
   const large = 'x'.repeat(1_000_000)
   const text = withMember(read(`{"id":1,"result":"${large}"}`), 'id', rawText('"abc"'))
   t.equal(text.toString(), `{"id":"abc","result":"${large}"}`)
+})
+
+t.test('members are kept, replaced and removed in one walk, and every other byte stays', async t => {
+  const object = read('{ "a" : [1, 2] ,"b":2, "c" :3,"d": 4 }')
+  const changed = editMembers(object, ({ key, value }) => {
+    if (key === 'a') return value
+    if (key === 'b') return rawText('"two"')
+    return key === 'd'
+  })
+  t.equal(changed.toString(), '{ "a" : [1, 2] ,"b":"two","d": 4 }')
+  t.equal(
+    editMembers(object, at => at.value),
+    object,
+    'the same reference if every value is kept',
+  )
+  t.equal(editMembers(object, () => false).toString(), '{  }')
+  t.equal(
+    editMembers(object, ({ value }) => readJson(Buffer.from(value))).toString(),
+    object.toString(),
+    'a value that is spelled the same changes no byte',
+  )
 })

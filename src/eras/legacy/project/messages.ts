@@ -2,6 +2,7 @@ import { JsonCursor } from '../../../kernel/json/cursor.js'
 import { editMember, mayHold } from '../../../kernel/json/edit.js'
 import { OPEN_OBJECT } from '../../../kernel/json/scan.js'
 import {
+  editMembers,
   type JsonText,
   kindOf,
   mapElements,
@@ -60,9 +61,12 @@ const projectPrompt = (revision: LegacyRevision, prompt: JsonText): JsonText =>
 
 const projectTool = (revision: LegacyRevision, tool: JsonText): JsonText => {
   const titled = revision === '2025-03-26' ? withTitleHint(tool) : tool
-  const known = withoutMember(titled, ...TOOL_STRIPS[revision])
-  const input = editMember(known, 'inputSchema', withObjectProperties)
-  return editMember(input, 'outputSchema', projectOutputSchema)
+  const strips = TOOL_STRIPS[revision]
+  return editMembers(titled, at => {
+    if (strips.some(key => at.keyIs(key))) return false
+    if (at.keyIs('inputSchema')) return withObjectProperties(at.value)
+    return !at.keyIs('outputSchema') || (projectOutputSchema(at.value) ?? false)
+  })
 }
 
 /** 2025-03-26 has the display name among the annotations only. */

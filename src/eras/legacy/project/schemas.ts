@@ -1,9 +1,10 @@
+import type { JsonCursor } from '../../../kernel/json/cursor.js'
 import { editMember } from '../../../kernel/json/edit.js'
 import {
+  editMembers,
   type JsonText,
   kindOf,
   mapElements,
-  mapMembers,
   memberOf,
   objectText,
   rawText,
@@ -45,10 +46,12 @@ const editSchemas = (schema: JsonText, edit: SchemaEdit, level = 0): JsonText =>
   const edited = edit(schema)
   if (edited === undefined) return schema
   const inner = (value: JsonText): JsonText => editSchemas(value, edit, level + 1)
-  return mapMembers(edited, (key, value) => {
-    if (DATA.has(key)) return value
-    if (MAPS.has(key)) return mapMembers(value, (_, named) => inner(named))
-    return kindOf(value) === 'array' ? mapElements(value, inner) : inner(value)
+  return editMembers(edited, at => {
+    if (at.kind !== 'object' && at.kind !== 'array') return true
+    const { key, value } = at
+    if (DATA.has(key)) return true
+    if (MAPS.has(key)) return editMembers(value, named => inner(named.value))
+    return at.kind === 'array' ? mapElements(value, inner) : inner(value)
   })
 }
 
@@ -58,9 +61,9 @@ const NOTHING = rawText('{"not":{}}')
 /**
  * A property's schema as an object; `null` and the like mean nothing, and clients reject the list for them.
  */
-const asObject = (schema: JsonText): JsonText => {
-  if (kindOf(schema) === 'object') return schema
-  return schema.toString('latin1') === 'false' ? NOTHING : ANYTHING
+const asObject = (at: JsonCursor): JsonText | true => {
+  if (at.kind === 'object') return true
+  return at.valueIs('false') ? NOTHING : ANYTHING
 }
 
 /**
@@ -68,11 +71,7 @@ const asObject = (schema: JsonText): JsonText => {
  * true}}`, which JSON Schema allows.
  */
 export const withObjectProperties = (schema: JsonText): JsonText =>
-  editSchemas(schema, one =>
-    editMember(one, 'properties', properties =>
-      kindOf(properties) === 'object' ? mapMembers(properties, (_, value) => asObject(value)) : properties,
-    ),
-  )
+  editSchemas(schema, one => editMember(one, 'properties', properties => editMembers(properties, asObject)))
 
 const WRAPPED_ROOT = '#/properties/result'
 const REFERENCES = ['$ref', '$dynamicRef']
