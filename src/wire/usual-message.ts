@@ -76,7 +76,8 @@ function metaOf(params: JsonText, front: string | undefined, back: string | unde
   const meta = front ?? back
   if (meta === undefined) return undefined
   // Its names must be readable as they are, and there must be one token at most to correlate by.
-  const isTwice = meta.indexOf(TOKEN) !== meta.lastIndexOf(TOKEN)
+  const token = meta.indexOf(TOKEN)
+  const isTwice = token >= 0 && token !== meta.lastIndexOf(TOKEN)
   if ((front !== undefined && back !== undefined) || isTwice || meta.includes('\\u')) return 'unusual'
   const from = front === undefined ? params.length - 1 - meta.length : META_AT
   return cut(params, from, from + meta.length)

@@ -62,6 +62,10 @@ const VERSION = 'MCP-Protocol-Version'
 const METHOD = 'Mcp-Method'
 const NAME = 'Mcp-Name'
 const PARAM = 'Mcp-Param-'
+/** Names in lower case, as Node has them. */
+const KEYS: ReadonlyMap<string, string> = new Map(
+  [VERSION, METHOD, NAME].map(name => [name, name.toLowerCase()]),
+)
 const NOTHING = rawText('{}')
 
 /** Bounds what an error quotes of a header or body. */
@@ -107,7 +111,8 @@ export const checkVersionHeader = (headers: HttpHeaders, claim: string): string 
 /**
  * Repeated headers arrive joined by a comma and a space, which only a URI may contain: others then mismatch.
  */
-const headerOf = (headers: HttpHeaders, name: string): string | undefined => headers[name.toLowerCase()]
+const headerOf = (headers: HttpHeaders, name: string): string | undefined =>
+  headers[KEYS.get(name) ?? name.toLowerCase()]
 
 const missing = (name: string): string => `Missing required header ${name}`
 

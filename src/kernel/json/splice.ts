@@ -1,6 +1,6 @@
-import { JsonCursor, type JsonText, trust } from './cursor.js'
+import { isWritten, JsonCursor, type JsonText, trust } from './cursor.js'
 import { LONG_BYTES, rememberCopy } from './long-values.js'
-import { COMMA, OPEN_ARRAY, OPEN_OBJECT } from './scan.js'
+import { CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT } from './scan.js'
 
 interface Edit {
   readonly start: number
@@ -250,6 +250,24 @@ export const withoutMembers = (object: JsonText, test: (at: JsonCursor) => boole
 
 export const withoutMember = (object: JsonText, ...keys: string[]): JsonText =>
   withoutMembers(object, at => keys.some(key => at.keyIs(key)))
+
+/**
+ * Removes the member of which `value` is a slice, where it stands first or last and is written without white
+ * space, as most programs do; undefined elsewhere. Saves the walk of `withoutMember`.
+ */
+export function withoutOuter(object: JsonText, key: string, value: JsonText): JsonText | undefined {
+  const from = value.byteOffset - object.byteOffset
+  const end = from + value.length
+  const start = from - key.length - '{"":'.length
+  if (value.buffer !== object.buffer || start < 0 || end >= object.length) return undefined
+  if (!isWritten(object, start + 1, from, `"${key}":`)) return undefined
+  const isLast = end === object.length - 1 && object[start] === COMMA
+  if (!isLast && (start > 0 || object[end] !== COMMA)) return undefined
+  const rest = isLast ? object.subarray(0, start + 1) : object.subarray(end)
+  const bytes = Buffer.from(rest)
+  bytes[isLast ? start : 0] = isLast ? CLOSE_OBJECT : OPEN_OBJECT
+  return trust(bytes)
+}
 
 /** Changes the values of members; `change` returns the same reference to keep one. */
 export const mapMembers = (object: JsonText, change: (key: string, value: JsonText) => JsonText): JsonText =>

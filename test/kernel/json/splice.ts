@@ -8,6 +8,7 @@ import {
   elementsOf,
   type JsonText,
   mapElements,
+  memberOf,
   membersOf,
   objectText,
   rawText,
@@ -17,6 +18,7 @@ import {
   withMember,
   withMembers,
   withoutMember,
+  withoutOuter,
 } from '../../../src/kernel/json/text.js'
 import { arrays, keys, objects, values, written } from '../../support/arbitraries.js'
 import { runs } from '../../support/property.js'
@@ -228,5 +230,36 @@ t.test('members are kept, replaced and removed in one walk, and every other byte
     editMembers(object, ({ value }) => readJson(Buffer.from(value))).toString(),
     object.toString(),
     'a value that is spelled the same changes no byte',
+  )
+})
+
+t.test('a member that stands first or last, without white space, is removed without a walk', async t => {
+  const cases = [
+    '{"_meta":{"a":1},"b":2}',
+    '{"b":{"_meta":3},"_meta":{"a":1}}',
+    '{"b":[1,2],"c":"\\"","_meta":null}',
+  ]
+  for (const text of cases) {
+    const object = read(text)
+    const value = memberOf(object, '_meta') ?? object
+    t.equal(withoutOuter(object, '_meta', value)?.toString(), withoutMember(object, '_meta').toString(), text)
+    t.equal(object.toString(), text, 'the object itself stays')
+  }
+  const others = [
+    '{"_meta":1}',
+    '{"a":1,"_meta":2,"b":3}',
+    '{"a":1, "_meta":2}',
+    '{"a":1,"_meta" :2}',
+    '{ "_meta":2,"a":1}',
+    '{"a":1,"_m\\u0065ta":2}',
+  ]
+  for (const text of others) {
+    const object = read(text)
+    t.equal(withoutOuter(object, '_meta', memberOf(object, '_meta') ?? object), undefined, text)
+  }
+  const stranger = read('{"_meta":1,"a":2}')
+  t.equal(
+    withoutOuter(read('{"_meta":1,"a":2}'), '_meta', memberOf(stranger, '_meta') ?? stranger),
+    undefined,
   )
 })

@@ -1,7 +1,7 @@
 import { type Caller, hasEnded, mayTheSame, type RenewCaller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
-import { type JsonText, textMember, textOf, withoutMember } from '../../../kernel/json/text.js'
+import { type JsonText, textMember, textOf, withoutMember, withoutOuter } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { UNCACHED } from '../../../model/cache-hints.js'
 import type { Arrival } from '../../../model/links.js'
@@ -171,7 +171,7 @@ export class ModernUplink {
     const call = new InboundCall({
       id,
       method,
-      params: named === undefined ? params : params && withoutMember(params, '_meta'),
+      params: named === undefined ? params : bare(message),
       named,
       token: envelope.token,
       declared: envelope.declared,
@@ -222,5 +222,9 @@ export class ModernUplink {
     replies.end(frame, statusOfFull(why) ?? { status })
   }
 }
+
+/** The params of a request without its `_meta`. */
+const bare = ({ params, meta }: RequestMessage): JsonText | undefined =>
+  params && ((meta && withoutOuter(params, '_meta', meta)) ?? withoutMember(params, '_meta'))
 
 const disconnected = (reason: string): Fault => new Fault('disconnected', `The connection is over: ${reason}`)
