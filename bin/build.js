@@ -10,6 +10,7 @@ import { build } from 'esbuild'
 import { joinFiles } from './join-files.js'
 import { joinedPackages } from './joined-packages.js'
 import { lateParts } from './late-parts.js'
+import { rehearse } from './rehearse.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const common = {
@@ -131,9 +132,18 @@ const OTHERS = [
 ]
 /**
  * What is loaded together: by every verb, by those that ask a proxy and those that serve, by those that serve
- * and some others, and by those that serve.
+ * and some others, by those that serve, for a configuration file, for
+ * clients over HTTP, and for servers over HTTP.
  */
-const TOGETHER = [[['src/cli/main.ts']], [ASKING, SERVING], [SERVING, OTHERS], [SERVING]]
+const TOGETHER = [
+  [['src/cli/main.ts']],
+  [ASKING, SERVING],
+  [SERVING, OTHERS],
+  [SERVING],
+  [['part:config']],
+  [['part:http']],
+  [['part:fetch']],
+]
 
 await writeSchema()
 const { metafile } = await build({
@@ -157,6 +167,7 @@ const { metafile } = await build({
 })
 const files = await joinFiles(metafile.outputs, TOGETHER, { ...common, ...mapped, minify: true })
 await removeOthers([...files, ...(await writePage())])
+await rehearse()
 // The shim starts in half the time as one CommonJS file, which Node loads without its loader of modules.
 await build({
   ...common,

@@ -1,7 +1,9 @@
 // Joins files of the build that are loaded together, for bin/build.js: esbuild makes a file of whatever any
-// two parts share, and Node takes a millisecond to find, read, compile and link each.
+// two parts share, and Node takes a millisecond to find, read, compile and link each. What was joined is a
+// CommonJS file, which bin/parts.cjs loads, because V8 can keep the code of no other, and a module of its
+// name that leads there.
 import { createHash } from 'node:crypto'
-import { rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -30,12 +32,29 @@ const membersOf = (outputs, groups) => {
   })
 }
 
-const hashOf = names => createHash('sha256').update(names.join()).digest('hex').slice(0, 8).toUpperCase()
+/** A name that changes with what the files hold. */
+const nameOf = async files => {
+  const hash = createHash('sha256')
+  for (const file of files) hash.update(await readFile(`${root}/${file}`))
+  return `part-${hash.digest('hex').slice(0, 8).toUpperCase()}`
+}
 
 /** How what a file exports is called in the file that it was joined into. */
 const joinedName = (file, name) => `${posix.basename(file, '.js').replace(/\W/g, '_')}_${name}`
 
 const relative = (from, to) => `./${posix.relative(posix.dirname(from), to)}`.replace('./../', '../')
+
+/** What `member` exports, for a file beside which `part` can be had by `from`. */
+const exportsIn = (outputs, member, from) => {
+  const names = outputs[member].exports.map(name => `${joinedName(member, name)}: ${name}`)
+  return `export const {${names.join()}}=${from};`
+}
+
+/** A module that leads to where a file was joined into. */
+const leadingTo = (outputs, member, module) => {
+  const names = outputs[member].exports.map(name => `${joinedName(member, name)} as ${name}`)
+  return `export{${names.join()}}from${JSON.stringify(module)};`
+}
 
 /**
  * Joins the files of a build by groups: those that are loaded with each of some lists of entry points, unless
@@ -44,44 +63,51 @@ const relative = (from, to) => `./${posix.relative(posix.dirname(from), to)}`.re
  */
 export async function joinFiles(outputs, groups, common) {
   const joined = new Map()
-  const parts = membersOf(outputs, groups).map(members => ({
-    members,
-    file: `dist/part-${hashOf(members.map(file => `${file} ${outputs[file].exports}`))}.js`,
-  }))
-  for (const { members, file } of parts) for (const member of members) joined.set(member, file)
-  const leading = (member, from) => {
-    const names = outputs[member].exports.map(name => `${joinedName(member, name)} as ${name}`)
-    return `export{${names.join()}}from${JSON.stringify(relative(from, joined.get(member)))};`
-  }
-  const write = async (file, entry) => {
-    const result = await build({
-      ...common,
-      ...entry,
-      outfile: file,
-      allowOverwrite: true,
-      write: false,
-      plugins: [linking(joined, file, leading)],
-    })
-    return result.outputFiles
+  const parts = await Promise.all(
+    membersOf(outputs, groups).map(async members => ({ members, name: await nameOf(members) })),
+  )
+  for (const { members, name } of parts) for (const member of members) joined.set(member, name)
+  const write = async (outfile, options, linking) => {
+    const settings = { ...common, ...options, outfile, allowOverwrite: true, write: false }
+    return (await build({ ...settings, plugins: [linking] })).outputFiles
   }
   const others = Object.keys(outputs).filter(file => file.endsWith('.js') && !joined.has(file))
   const written = await Promise.all([
-    ...parts.map(({ members, file }) =>
-      write(file, { stdin: { contents: exportsOf(outputs, members), resolveDir: root } }),
-    ),
-    ...others.map(file => write(file, { entryPoints: [file] })),
+    ...parts.map(({ members, name }) => {
+      const stdin = { contents: exportsOf(outputs, members), resolveDir: root }
+      return write(`dist/${name}.cjs`, { ...PART, stdin }, linkingInPart(outputs, joined, name))
+    }),
+    ...others.map(file => write(file, { entryPoints: [file] }, linkingInModule(outputs, joined, file))),
   ])
   for (const file of joined.keys())
     for (const suffix of ['', '.map']) await rm(`${root}/${file}${suffix}`, { force: true })
   for (const { path, contents } of written.flat()) await writeFile(path, contents)
+  for (const { members, name } of parts) {
+    const names = members.flatMap(file => outputs[file].exports.map(each => joinedName(file, each)))
+    const exported = `export const{${names.join()}}=parts.load("${name}.cjs");`
+    await writeFile(`${root}/dist/${name}.js`, `import parts from"../bin/parts.cjs";${exported}`)
+  }
   const alone = [...joined.keys()].filter(file => outputs[file].entryPoint !== undefined)
-  for (const file of alone) await writeFile(`${root}/${file}`, leading(file, file))
+  for (const file of alone)
+    await writeFile(
+      `${root}/${file}`,
+      leadingTo(outputs, file, relative(file, `dist/${joined.get(file)}.js`)),
+    )
   return [
-    ...others,
-    ...others.map(file => `${file}.map`),
-    ...parts.flatMap(({ file }) => [file, `${file}.map`]),
+    ...others.flatMap(file => [file, `${file}.map`]),
+    ...parts.flatMap(({ name }) => ['js', 'cjs', 'cjs.map'].map(suffix => `dist/${name}.${suffix}`)),
     ...alone,
   ]
+}
+
+/**
+ * A function, as Node makes of each such file. Modules want `import.meta.url` only to require by it.
+ */
+const PART = {
+  format: 'cjs',
+  define: { 'import.meta.url': '__filename' },
+  banner: { js: '(function(exports,require,module,__filename,importFrom){' },
+  footer: { js: '})' },
 }
 
 /** A module that exports all that files export. */
@@ -93,20 +119,46 @@ const exportsOf = (outputs, members) =>
     })
     .join('\n')
 
-/** A plugin that has imports of what was joined lead to the file that it was joined into. */
-const linking = (joined, current, leading) => ({
+/**
+ * A plugin that has a part, and each import of what was joined there, require that part. What a part imports
+ * late stands for a promise of it, because code that was kept cannot import by itself.
+ */
+const linkingInPart = (outputs, joined, current) => ({
+  name: 'linking',
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /./ }, ({ path, resolveDir, kind, namespace }) => {
+      if (namespace === 'joined') return { path, external: true }
+      const isLate = kind === 'dynamic-import'
+      const file = path.startsWith('.') ? posix.join(posix.relative(root, resolveDir), path) : path
+      if (joined.has(file))
+        return isLate || joined.get(file) !== current ? { path: file, namespace: 'joined' } : undefined
+      return isLate
+        ? { path: path === file ? path : relative('dist/part', file), namespace: 'late' }
+        : undefined
+    })
+    onLoad({ filter: /./, namespace: 'joined' }, ({ path }) => ({
+      contents: exportsIn(outputs, path, `require("./${joined.get(path)}.cjs")`),
+      resolveDir: root,
+    }))
+    onLoad({ filter: /./, namespace: 'late' }, ({ path }) => ({
+      contents: `export const then=(...on)=>importFrom(${JSON.stringify(path)}).then(...on)`,
+    }))
+  },
+})
+
+/** A plugin that has each import of what was joined lead to the module of that part. */
+const linkingInModule = (outputs, joined, current) => ({
   name: 'linking',
   setup({ onLoad, onResolve }) {
     onResolve({ filter: /^\.\.?\// }, ({ path, resolveDir, kind, namespace }) => {
+      if (kind === 'entry-point') return undefined
       if (namespace === 'joined') return { path, external: true }
       const file = posix.join(posix.relative(root, resolveDir), path)
-      if (kind === 'entry-point') return undefined
-      if (!joined.has(file) || kind === 'dynamic-import')
-        return { path: relative(current, file), external: true }
-      return joined.get(file) === current ? undefined : { path: file, namespace: 'joined' }
+      if (joined.has(file) && kind !== 'dynamic-import') return { path: file, namespace: 'joined' }
+      return { path: relative(current, file), external: true }
     })
     onLoad({ filter: /./, namespace: 'joined' }, ({ path }) => ({
-      contents: leading(path, current),
+      contents: leadingTo(outputs, path, relative(current, `dist/${joined.get(path)}.js`)),
       resolveDir: root,
     }))
   },

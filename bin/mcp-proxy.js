@@ -23,8 +23,9 @@ if (!existsSync(main)) {
   console.error('mcp-proxy is not built yet: run `npm run build` in its folder')
   process.exit(4)
 }
-if (isShim) module.createRequire(import.meta.url)('./connect.cjs')
+const require = module.createRequire(import.meta.url)
+if (isShim) require('./connect.cjs')
 else {
   const { main: run } = await import(main.href)
-  process.exit(await run(words))
+  process.exit(await run(words, require('./parts.cjs').keepCode))
 }

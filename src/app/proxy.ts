@@ -309,7 +309,7 @@ class RunningProxy implements Proxy {
       ...{ sealer: sealerOf(this.#config, options.stateDir, log), replica: this.#cluster?.instance },
       ...{ pageSize, startupWaitMs, resultsMax: () => this.#config.resultsMax },
       listWaitMs: options.listWaitMs ?? LIST_WAIT_MS,
-      onAsked: this.audit.onAsked,
+      ...{ onFirstCall: options.onFirstCall, onAsked: this.audit.onAsked },
       signInPages: this.#connect.links,
       onForgotten: server => this.#logins.forget(server),
       ...{ meter: this.#metrics, tracer: this.#tracing?.tracer },

@@ -1,19 +1,27 @@
-import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { flush, tolerateReaders } from './output/output.js'
 import { parseSimple } from './parse-simple.js'
+import { tuning } from './tune-v8.js'
 import { type Chosen, EXIT, type Verb } from './verb.js'
 
 /** How long a service that ends waits for its output to be read. */
 const FLUSH_MS = 500
 
-/** Runs a command line, without node and script, to its end. Resolves with the exit code; never rejects. */
-export const main = async (argv: readonly string[]): Promise<number> => {
+/**
+ * Runs a command line, without node and script, to its end. `keepCode` keeps what V8 compiled in the start of
+ * a service. Resolves with the exit code; never rejects.
+ */
+export const main = async (
+  argv: readonly string[],
+  keepCode: typeof tuning.keepCode = tuning.keepCode,
+): Promise<number> => {
   tolerateReaders()
+  tuning.keepCode = keepCode
   const { code, isService } = await run(argv).catch(async (thrown: unknown) => ({
     code: await explained(thrown, argv),
     isService: false,
   }))
   await flush(isService ? FLUSH_MS : undefined)
+  if (isService) await tuning.keepCode()
   return code
 }
 
@@ -28,7 +36,6 @@ const run = async (argv: readonly string[]) => {
   const words = first === 'help' ? [...others, '--help'] : all
   const chosen = (await chooseSimply(words, command)) ?? (await chooseWithYargs(words, command))
   if (chosen === undefined) return { code: EXIT.ok, isService: false }
-  if (chosen.isService) tuneV8()
   return { code: await chosen.run(), isService: chosen.isService }
 }
 
@@ -82,55 +89,4 @@ const explained = async (thrown: unknown, argv: readonly string[]): Promise<numb
   const command = commandAt(argv)
   const isInGroup = command !== undefined && command !== commandAt(argv.slice(0, 1))
   return explain(thrown, command === undefined ? [] : argv.slice(0, isInGroup && !isGroup(command) ? 2 : 1))
-}
-
-/**
- * How much may be allocated between two collections of the whole heap; V8 collects its young part after 32
- * MiB at most.
- */
-const ROOM_BYTES = 64 * 1024 * 1024
-const HEAP_CHECK_MS = 1000
-/** How much the estimate of the live heap may grow at each check. */
-const CREEP = 1.02
-
-const tuneV8 = (): void => {
-  keepHeapYoung()
-  // A message goes through many small functions: with V8's own bound, those at the end of the way are called.
-  setFlagsFromString('--max-inlined-bytecode-size-cumulative=2500')
-}
-
-/**
- * By how many percent a heap with this much in use may grow: by `ROOM_BYTES`, or twofold if that is more.
- * @internal
- */
-export const growthPercent = (usedBytes: number): number =>
-  Math.max(100, Math.round((100 * ROOM_BYTES) / usedBytes))
-
-/**
- * Has V8 collect what calls leave while it is young. It must not allocate among the old what once outlived
- * two collections, such as an entry of a list: each one that is dead keeps all calls after it in memory until
- * the next full collection, which is a third of the CPU of small calls.
- */
-const keepHeapYoung = (): void => {
-  setFlagsFromString('--no-allocation-site-pretenuring')
-  keepHeapRoom()
-}
-
-/**
- * Gives V8 room to collect young objects first. It counts the bytes of messages as part of the heap, which is
- * small beside large messages, and would otherwise collect all of it every few of them (V8,
- * src/heap/memory-controller.h). Halves the cost of large messages.
- */
-const keepHeapRoom = (): void => {
-  let liveBytes = Number.POSITIVE_INFINITY
-  let percent = 0
-  const check = (): void => {
-    liveBytes = Math.min(liveBytes * CREEP, getHeapStatistics().used_heap_size)
-    const next = growthPercent(liveBytes)
-    if (Math.abs(next - percent) * 10 < percent) return
-    percent = next
-    setFlagsFromString(`--heap-growing-percent=${percent}`)
-  }
-  check()
-  setInterval(check, HEAP_CHECK_MS).unref()
 }

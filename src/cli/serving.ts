@@ -21,6 +21,7 @@ import {
 } from './output/announcement.js'
 import { print, say } from './output/output.js'
 import { openPlace, type Seat } from './seat.js'
+import { tuning } from './tune-v8.js'
 import { EXIT } from './verb.js'
 
 interface Served {
@@ -195,6 +196,7 @@ const start = async (served: Served) => {
 
 const proxyOptions = ({ config, isAlone = false, environment }: Served): ProxyOptions => ({
   isAlone,
+  onFirstCall: tuning.startIsOver,
   // There are no other servers to show meanwhile.
   ...(isAlone && { listWaitMs: config.startupWaitMs }),
   ...(environment && { programEnv: () => environment.forPrograms() }),

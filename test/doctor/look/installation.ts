@@ -5,7 +5,7 @@ import { readInstallation } from '../../../src/doctor/look/installation.js'
 import { skipWithout } from '../../support/processes.js'
 
 const manifest = (name: string, version = '1.0.0') => ({ 'package.json': JSON.stringify({ name, version }) })
-const bin = () => ({ 'mcp-proxy.js': '', 'connect.cjs': '' })
+const bin = () => ({ 'mcp-proxy.js': '', 'connect.cjs': '', 'parts.cjs': '' })
 const dist = () => ({ cli: { 'main.js': '' }, 'index.js': '' })
 
 t.test(

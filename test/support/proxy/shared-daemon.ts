@@ -69,7 +69,7 @@ export const installed = (t: Test, version: string): string => {
 export const reinstall = (shim: string): void => {
   const dist = resolve(shim, '../../dist')
   for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
-    if (!name.endsWith('.js')) continue
+    if (!/\.c?js$/.test(name)) continue
     const text = readFileSync(join(dist, name), 'utf8')
     writeFileSync(join(dist, name), text.replaceAll('part-', 'piece-'))
     if (name.startsWith('part-')) renameSync(join(dist, name), join(dist, name.replace('part-', 'piece-')))

@@ -1,0 +1,55 @@
+// Rehearses the start of what was built, for bin/build.js: services keep the code that V8 compiles for them
+// (bin/parts.cjs), and so the first start that counts finds it.
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const program = fileURLToPath(new URL('./mcp-proxy.js', import.meta.url))
+
+const REQUESTS = [
+  {
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'build', version: '0' } },
+  },
+  { method: 'notifications/initialized' },
+  { id: 2, method: 'tools/list' },
+]
+
+/** Starts us; `find` tells the line of its output that is waited for, which `said` resolves with. */
+const start = (args, folder, find) => {
+  const env = { ...process.env, XDG_STATE_HOME: folder, MCP_PROXY_RUN_DIR: join(folder, 'run') }
+  const child = spawn(process.execPath, [program, ...args], { env, stdio: ['pipe', 'pipe', 'ignore'] })
+  const gone = new Promise(resolve => child.once('exit', resolve))
+  const found = new Promise(resolve => {
+    createInterface({ input: child.stdout }).on('line', line => find(line) && resolve(find(line)))
+  })
+  return { child, gone, said: Promise.race([found, gone]) }
+}
+
+/** A client on stdio, a proxy, another one over HTTP, and one on stdio that stands for a server. */
+export async function rehearse() {
+  const folder = await mkdtemp(join(tmpdir(), 'mcp-proxy-build-'))
+  const [none, one] = ['none.json', 'one.json'].map(name => join(folder, name))
+  const server = { command: process.execPath, args: [program, 'stdio', '--config', none] }
+  await writeFile(none, '{"mcpServers":{}}')
+  await writeFile(one, JSON.stringify({ mcpServers: { none: server } }))
+  const serve = start(
+    ['serve', '--port', '0', '--config', one],
+    folder,
+    line => /http:\S+\/mcp\b/.exec(line)?.[0],
+  )
+  const url = await serve.said
+  const bridge = start(['bridge', '--to', 'stdio', url], folder, line => line.includes('"id":2'))
+  for (const request of REQUESTS)
+    bridge.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...request })}\n`)
+  await bridge.said
+  bridge.child.stdin.end()
+  await bridge.gone
+  serve.child.kill()
+  await serve.gone
+  await rm(folder, { recursive: true, force: true })
+}
