@@ -130,18 +130,18 @@ const OTHERS = [
   'part:setup',
   'src/cli/command-line.ts',
 ]
-/**
- * What is loaded together: by every verb, by those that ask a proxy and those that serve, by those that serve
- * and some others, by those that serve, for a configuration file, for
- * clients over HTTP, and for servers over HTTP.
- */
+/** What is loaded together, by whom. */
 const TOGETHER = [
+  // Every verb.
   [['src/cli/main.ts']],
   [ASKING, SERVING],
   [SERVING, OTHERS],
   [SERVING],
+  // A file is read, or clients come over HTTP; first what others need of it too.
+  [['part:config'], ['part:http', 'part:telling']],
   [['part:config']],
   [['part:http']],
+  // Servers are reached over HTTP.
   [['part:fetch']],
 ]
 
