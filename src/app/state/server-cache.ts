@@ -18,8 +18,8 @@ import {
   writeCacheFile,
 } from './server-cache-file.js'
 
-/** All lists of a server are read at about the same time, and written once. */
-const SETTLE_MS = 250
+/** All lists of a server are read at about the same time, and written once; after clients are given them. */
+const SETTLE_MS = 1000
 
 /** Is told what is known of a server, encoded. */
 type Tell = (server: ServerOptions, print: string, bytes: Buffer) => void

@@ -33,8 +33,10 @@ class ClientRecord implements Audience {
     return this.#known[list] !== this.#catalog.version(viewerOf(this.client), list)
   }
 
+  /** Looks at a list for a session that is still to be welcomed, too: while other servers start there is time. */
   knows(list: ListName): void {
-    if (this.announced !== undefined) this.#known[list] = this.#catalog.version(viewerOf(this.client), list)
+    if (this.client.serverRequests === 'pushed')
+      this.#known[list] = this.#catalog.version(viewerOf(this.client), list)
   }
 
   listed(list: ListName, version: string): void {

@@ -56,7 +56,7 @@ t.test('what was learnt is recalled by the next proxy, and written once for all 
     one.clock.advance(100)
   }
   t.equal(asked, 0)
-  one.clock.advance(250)
+  one.clock.advance(1000)
   t.equal(asked, 1)
   await one.files.close()
   t.equal(readdirSync(one.folder).length, 1)
