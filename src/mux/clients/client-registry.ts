@@ -33,7 +33,7 @@ class ClientRecord implements Audience {
     return this.#known[list] !== this.#catalog.version(viewerOf(this.client), list)
   }
 
-  /** Looks at a list for a session that is still to be welcomed, too: while other servers start there is time. */
+  /** Also of a session that is still to be welcomed: while other servers start, there is time to look. */
   knows(list: ListName): void {
     if (this.client.serverRequests === 'pushed')
       this.#known[list] = this.#catalog.version(viewerOf(this.client), list)
