@@ -120,12 +120,12 @@ export class ServerView {
       this.#note(list, stringOf(memberOf(raw, KEYS[list])) ?? 'an item', `left out: ${repaired.dropped}`)
       return 'broken'
     }
-    const own = stringOf(memberOf(repaired.item, KEYS[list])) ?? ''
-    for (const note of repaired.notes) this.#repaired(list, own, note, 'item')
-    if (list === 'tools') return this.#tool(own, repaired.item)
+    const { item, own, notes } = repaired
+    for (const note of notes) this.#repaired(list, own, note, 'item')
+    if (list === 'tools') return this.#tool(own, item)
     const exposed = list === 'prompts' ? this.exposeName(list, own) : this.exposeUri(own)
     const name = list === 'prompts' ? exposed : undefined
-    const text = rewriteItem(list, repaired.item, { name, uri: this.exposeUri })
+    const text = rewriteItem(list, item, { name, uri: this.exposeUri })
     return { server: this.server, own, exposed, text, hasOutputSchema: false }
   }
 

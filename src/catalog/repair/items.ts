@@ -1,12 +1,12 @@
 import { editMember } from '../../kernel/json/edit.js'
 import {
+  editMembers,
   elementsOf,
   type JsonText,
   kindOf,
   mapElements,
   memberOf,
   rawText,
-  repeatedKey,
   some,
   stringOf,
   textOf,
@@ -15,6 +15,7 @@ import {
 import type { ListName } from '../../model/listing.js'
 import {
   type Kinds,
+  keepKind,
   keepKinds,
   kindsOf,
   type Note,
@@ -23,9 +24,9 @@ import {
   repairIcons,
 } from './parts.js'
 
-/** A repaired item and what was done to it, or why it cannot be shown. */
+/** A repaired item, what identifies it, and what was done to it; or why it cannot be shown. */
 export type Repaired =
-  | { readonly item: JsonText; readonly notes: readonly string[] }
+  | { readonly item: JsonText; readonly own: string; readonly notes: readonly string[] }
   | { readonly dropped: string }
 
 /** The members that identify an item: strings that must not be repeated. */
@@ -44,24 +45,36 @@ const TASK_SUPPORT: ReadonlySet<string | undefined> = new Set(['forbidden', 'opt
 
 /** Repairs an item of a list, or drops it, since clients refuse a whole list for one bad item. */
 export const repairItem = (list: ListName, item: JsonText): Repaired => {
-  const identity = IDENTITY[list]
   if (kindOf(item) !== 'object') return { dropped: `it is no object but ${kindOf(item)}` }
-  if (stringOf(memberOf(item, identity)) === undefined)
-    return { dropped: `it has no text as its ${identity}` }
-  const twice = repeatedKey(item, UNIQUE[list])
+  const notes: string[] = []
+  const note: Note = words => {
+    if (!notes.includes(words)) notes.push(words)
+  }
+  const unique = new Map<string, JsonText>()
+  let twice: string | undefined
+  const kept = editMembers(item, at => {
+    const { key } = at
+    if (!UNIQUE[list].has(key)) return keepKind(at, OPTIONAL[list], note)
+    if (unique.has(key)) twice ??= key
+    else unique.set(key, at.value)
+    return true
+  })
+  const identity = IDENTITY[list]
+  const own = stringOf(unique.get(identity))
+  if (own === undefined) return { dropped: `it has no text as its ${identity}` }
   if (twice !== undefined) return { dropped: `it has two members ${twice}` }
-  const notes = new Set<string>()
-  const note: Note = words => notes.add(words)
-  const kept = keepKinds(item, OPTIONAL[list], note)
-  const repaired = COMPLETED[list](kept, note)
+  const repaired = COMPLETED[list](kept, note, unique)
   return repaired === undefined
     ? { dropped: 'its inputSchema does not describe an object' }
-    : { item: repaired, notes: [...notes] }
+    : { item: repaired, own, notes }
 }
 
+/** Adds what clients require; `unique` are the members that must not be repeated. */
+type Complete = (item: JsonText, note: Note, unique: ReadonlyMap<string, JsonText>) => JsonText | undefined
+
 /** A tool with a schema of its arguments. */
-const completeTool = (tool: JsonText, note: Note): JsonText | undefined => {
-  const schema = memberOf(tool, 'inputSchema')
+const completeTool: Complete = (tool, note, unique) => {
+  const schema = unique.get('inputSchema')
   const input = repairInput(schema, note)
   return input === undefined || input === schema ? input && tool : withMember(tool, 'inputSchema', input)
 }
@@ -84,16 +97,15 @@ const allowsObject = (type: JsonText): boolean => some(elementsOf(type), name =>
 
 /** A resource or template; clients require a name, so one without is named by its URI. */
 const completeResource =
-  (identity: 'uri' | 'uriTemplate') =>
-  (resource: JsonText, note: Note): JsonText => {
-    const uri = memberOf(resource, identity)
+  (identity: 'uri' | 'uriTemplate'): Complete =>
+  (resource, note, unique) => {
+    const uri = unique.get(identity)
     if (uri === undefined || stringOf(memberOf(resource, 'name')) !== undefined) return resource
     note(`named it by its ${identity}`)
     return withMember(resource, 'name', uri)
   }
 
-/** Adds what clients require. */
-const COMPLETED: Readonly<Record<ListName, (item: JsonText, note: Note) => JsonText | undefined>> = {
+const COMPLETED: Readonly<Record<ListName, Complete>> = {
   tools: completeTool,
   prompts: prompt => prompt,
   resources: completeResource('uri'),

@@ -1,3 +1,4 @@
+import type { JsonCursor } from '../../kernel/json/cursor.js'
 import { editMember } from '../../kernel/json/edit.js'
 import {
   arrayText,
@@ -33,21 +34,21 @@ export const kindsOf = (
     ...Object.entries(mended).map(([key, [kind, repair]]) => [key, { kind, repair }] as const),
   ])
 
-/**
- * Removes optional members of the wrong kind, often `null`, for which clients refuse the whole, and mends the
- * others, in one walk.
- */
+/** Removes an optional member of the wrong kind, often `null`, for which clients refuse all; mends others. */
+export const keepKind = (at: JsonCursor, kinds: Kinds, note: Note): JsonText | boolean => {
+  const { key } = at
+  const rule = kinds.get(key)
+  if (rule === undefined) return true
+  if (rule.kind !== at.kind) {
+    note(`removed ${key}: it was ${at.kind}`)
+    return false
+  }
+  return rule.repair === undefined || (rule.repair(at.value, note) ?? false)
+}
+
+/** The same of all members, in one walk. */
 export const keepKinds = (object: JsonText, kinds: Kinds, note: Note): JsonText =>
-  editMembers(object, at => {
-    const { key } = at
-    const rule = kinds.get(key)
-    if (rule === undefined) return true
-    if (rule.kind !== at.kind) {
-      note(`removed ${key}: it was ${at.kind}`)
-      return false
-    }
-    return rule.repair === undefined || (rule.repair(at.value, note) ?? false)
-  })
+  editMembers(object, at => keepKind(at, kinds, note))
 
 /** Removes an optional member whose value fails a test. */
 const keepIf = (object: JsonText, key: string, note: Note, test: (value: JsonText) => boolean): JsonText =>

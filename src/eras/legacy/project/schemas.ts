@@ -1,5 +1,6 @@
 import type { JsonCursor } from '../../../kernel/json/cursor.js'
 import { editMember } from '../../../kernel/json/edit.js'
+import { OPEN_OBJECT } from '../../../kernel/json/scan.js'
 import {
   editMembers,
   type JsonText,
@@ -37,20 +38,31 @@ const MAPS: ReadonlySet<string> = new Set([
   'dependencies',
 ])
 
-/** Edits one schema, without those inside; undefined leaves all of it alone. */
-type SchemaEdit = (schema: JsonText) => JsonText | undefined
+interface SchemaEdits {
+  /** Edits one schema, without those inside; undefined leaves all of it alone. */
+  readonly schema?: (schema: JsonText) => JsonText | undefined
+  /** What to put in place of a property that is no object; true keeps it. */
+  readonly property?: (at: JsonCursor) => JsonText | true
+}
 
 /** Edits a schema and every schema inside; the same reference if nothing changed. */
-const editSchemas = (schema: JsonText, edit: SchemaEdit, level = 0): JsonText => {
+const editSchemas = (schema: JsonText, edits: SchemaEdits, level = 0): JsonText => {
   if (level > MAX_LEVELS || kindOf(schema) !== 'object') return schema
-  const edited = edit(schema)
+  const edited = edits.schema === undefined ? schema : edits.schema(schema)
   if (edited === undefined) return schema
-  const inner = (value: JsonText): JsonText => editSchemas(value, edit, level + 1)
+  // Most describe a string or a number, with nothing inside.
+  if (!edited.includes(OPEN_OBJECT, 1)) return edited
+  const inner = (value: JsonText): JsonText => editSchemas(value, edits, level + 1)
   return editMembers(edited, at => {
     if (at.kind !== 'object' && at.kind !== 'array') return true
     const { key, value } = at
     if (DATA.has(key)) return true
-    if (MAPS.has(key)) return editMembers(value, named => inner(named.value))
+    if (MAPS.has(key)) {
+      const other = key === 'properties' ? edits.property : undefined
+      return editMembers(value, named =>
+        named.kind === 'object' ? inner(named.value) : (other?.(named) ?? true),
+      )
+    }
     return at.kind === 'array' ? mapElements(value, inner) : inner(value)
   })
 }
@@ -59,19 +71,11 @@ const ANYTHING = rawText('{}')
 const NOTHING = rawText('{"not":{}}')
 
 /**
- * A property's schema as an object; `null` and the like mean nothing, and clients reject the list for them.
- */
-const asObject = (at: JsonCursor): JsonText | true => {
-  if (at.kind === 'object') return true
-  return at.valueIs('false') ? NOTHING : ANYTHING
-}
-
-/**
  * Describes properties by objects only: SDK clients since 1.22 reject a whole list for `{"properties": {"a":
- * true}}`, which JSON Schema allows.
+ * true}}`, which JSON Schema allows. `null` and the like mean nothing, and clients reject the list for them.
  */
 export const withObjectProperties = (schema: JsonText): JsonText =>
-  editSchemas(schema, one => editMember(one, 'properties', properties => editMembers(properties, asObject)))
+  editSchemas(schema, { property: at => (at.valueIs('false') ? NOTHING : ANYTHING) })
 
 const WRAPPED_ROOT = '#/properties/result'
 const REFERENCES = ['$ref', '$dynamicRef']
@@ -91,9 +95,10 @@ const isDocument = (schema: JsonText): boolean => {
 /** The schema of `{"result": <what the schema describes>}`. */
 const wrapSchema = (schema: JsonText): JsonText => {
   const dialect = memberOf(schema, '$schema')
-  const inner = editSchemas(withoutMember(schema, '$schema'), one =>
-    isDocument(one) ? undefined : REFERENCES.reduce((text, key) => editMember(text, key, moved), one),
-  )
+  const inner = editSchemas(withoutMember(schema, '$schema'), {
+    schema: one =>
+      isDocument(one) ? undefined : REFERENCES.reduce((text, key) => editMember(text, key, moved), one),
+  })
   return objectText([
     ...(dialect === undefined ? [] : [['$schema', dialect] as const]),
     ['type', rawText('"object"')],
