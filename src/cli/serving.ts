@@ -63,6 +63,8 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
   const { config, verb } = served
   const { http, socket } = config.listen
   const { proxy, shutdown, settle, open } = await start(served)
+  // The only server of a bridge is there for whoever comes: it starts while we open what they come to.
+  const spoken = verb === 'bridge' ? proxy.startOnly() : undefined
   try {
     // Clients that wait for the daemon come first.
     const control = await open()
@@ -75,7 +77,7 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
       say(`\n${[addressSnippets(name, addresses), more ?? ''].filter(text => text !== '').join('\n\n')}\n`)
     }
     settle(httpFront?.localUrl, control)
-    if (verb === 'bridge') void tellRevision(proxy, addresses[0])
+    void tellRevision(spoken, addresses[0])
   } catch (thrown) {
     shutdown.end(EXIT.failure)
     await shutdown.ended
@@ -85,8 +87,11 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
 }
 
 /** Says what a bridged server speaks; who cannot be reached stands in the log. */
-const tellRevision = async (proxy: Proxy, first: ListenAddress | undefined): Promise<void> => {
-  const spoken = await proxy.startOnly()
+const tellRevision = async (
+  speaking: ReturnType<Proxy['startOnly']> | undefined,
+  first: ListenAddress | undefined,
+): Promise<void> => {
+  const spoken = await speaking
   if (spoken === undefined || first === undefined) return
   const [legacy = ''] = spoken.offered
   // HTTP+SSE is a transport of sessions, which 2026-07-28 has none of.
