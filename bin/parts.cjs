@@ -1,7 +1,8 @@
 'use strict'
 // Loads the parts of the build that most starts need, with the code that V8 made of them in an earlier start:
 // compiling a megabyte takes longer than running it. That code lies beside the part, whose name changes with
-// what it holds, in a file for each version of V8 and set of its flags.
+// what it holds, in a file for each version of V8 and set of its flags: who may write there, may change the
+// part itself.
 const { createHash } = require('node:crypto')
 const fs = require('node:fs')
 const { join } = require('node:path')
