@@ -44,13 +44,13 @@ const joinedName = (file, name) => `${posix.basename(file, '.js').replace(/\W/g,
 
 const relative = (from, to) => `./${posix.relative(posix.dirname(from), to)}`.replace('./../', '../')
 
-/** What `member` exports, for a file beside which `part` can be had by `from`. */
-const exportsIn = (outputs, member, from) => {
-  const names = outputs[member].exports.map(name => `${joinedName(member, name)}: ${name}`)
-  return `export const {${names.join()}}=${from};`
+/** A module that has what a file exports from the part that the file was joined into. */
+const requiring = (outputs, member, part) => {
+  const names = outputs[member].exports.map(name => `${joinedName(member, name)}:${name}`)
+  return `export const{${names.join()}}=require("./${part}.cjs");`
 }
 
-/** A module that leads to where a file was joined into. */
+/** The same, by way of the module of that part. */
 const leadingTo = (outputs, member, module) => {
   const names = outputs[member].exports.map(name => `${joinedName(member, name)} as ${name}`)
   return `export{${names.join()}}from${JSON.stringify(module)};`
@@ -100,9 +100,7 @@ export async function joinFiles(outputs, groups, common) {
   ]
 }
 
-/**
- * A function, as Node makes of each such file. Modules want `import.meta.url` only to require by it.
- */
+/** A function, as Node makes of each such file. Modules want `import.meta.url` only to require by it. */
 const PART = {
   format: 'cjs',
   define: { 'import.meta.url': '__filename' },
@@ -137,7 +135,7 @@ const linkingInPart = (outputs, joined, current) => ({
         : undefined
     })
     onLoad({ filter: /./, namespace: 'joined' }, ({ path }) => ({
-      contents: exportsIn(outputs, path, `require("./${joined.get(path)}.cjs")`),
+      contents: requiring(outputs, path, joined.get(path)),
       resolveDir: root,
     }))
     onLoad({ filter: /./, namespace: 'late' }, ({ path }) => ({

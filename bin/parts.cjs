@@ -23,19 +23,19 @@ const compiled = new Map()
 /** Code that was damaged on the disk would crash V8, which does not check it. */
 const digestOf = code => createHash('sha256').update(code).digest()
 
+/** The code of a part, in memory that can be given back; undefined if there is none that can be read. */
 const findCode = name => {
-  let file
   try {
-    file = fs.openSync(codeFile(name))
+    const file = fs.openSync(codeFile(name))
+    const maxByteLength = fs.fstatSync(file).size
+    const bytes = new Uint8Array(new ArrayBuffer(maxByteLength, { maxByteLength }))
+    fs.readSync(file, bytes)
+    fs.closeSync(file)
+    const code = bytes.subarray(DIGEST_BYTES)
+    return digestOf(code).equals(bytes.subarray(0, DIGEST_BYTES)) ? code : undefined
   } catch {
     return undefined
   }
-  const maxByteLength = fs.fstatSync(file).size
-  const bytes = new Uint8Array(new ArrayBuffer(maxByteLength, { maxByteLength }))
-  fs.readSync(file, bytes)
-  fs.closeSync(file)
-  const code = bytes.subarray(DIGEST_BYTES)
-  return digestOf(code).equals(bytes.subarray(0, DIGEST_BYTES)) ? code : undefined
 }
 
 const requireFrom = path => (path.startsWith('./') ? load(path.slice(2)) : require(path))
@@ -53,7 +53,7 @@ const load = name => {
   const cachedData = isCounted ? undefined : findCode(name)
   // One byte for each character, as esbuild writes nothing but ASCII.
   const script = new Script(fs.readFileSync(filename, 'latin1'), { filename, cachedData })
-  // Else it stays until the next collection of garbage, which may be far.
+  // V8 has copied it; else it stays until the next collection of garbage, which may be far.
   cachedData?.buffer.resize(0)
   if (script.cachedDataRejected !== false && !isCounted) compiled.set(name, script)
   const module = { exports: {} }

@@ -22,13 +22,16 @@ const REQUESTS = [
   { id: 2, method: 'tools/list' },
 ]
 
-/** Starts us; `find` tells the line of its output that is waited for, which `said` resolves with. */
+/**
+ * Starts us. `said` resolves with what `find` finds in a line of the output, or with undefined at the end.
+ */
 const start = (args, folder, find) => {
-  const env = { ...process.env, HOME: folder, XDG_STATE_HOME: folder, MCP_PROXY_RUN_DIR: join(folder, 'run') }
+  const env = { ...process.env, MCP_PROXY_RUN_DIR: join(folder, 'run') }
+  for (const name of ['HOME', 'USERPROFILE', 'XDG_STATE_HOME', 'LOCALAPPDATA']) env[name] = folder
   const options = { env, stdio: ['pipe', 'pipe', 'ignore'], timeout: LIMIT_MS }
   const child = spawn(process.execPath, [program, ...args], options)
   child.stdin.on('error', () => undefined)
-  const gone = new Promise(resolve => child.once('exit', resolve))
+  const gone = new Promise(resolve => child.once('exit', () => resolve(undefined)))
   const found = new Promise(resolve => {
     createInterface({ input: child.stdout }).on('line', line => find(line) && resolve(find(line)))
   })
@@ -48,13 +51,15 @@ export async function rehearse() {
     line => /http:\S+\/mcp\b/.exec(line)?.[0],
   )
   const url = await serve.said
-  const bridge = start(['bridge', '--to', 'stdio', url], folder, line => line.includes('"id":2'))
-  for (const request of REQUESTS)
-    bridge.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...request })}\n`)
-  await bridge.said
-  bridge.child.stdin.end()
-  await bridge.gone
+  if (url !== undefined) {
+    const bridge = start(['bridge', '--to', 'stdio', url], folder, line => line.includes('"id":2'))
+    for (const request of REQUESTS)
+      bridge.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...request })}\n`)
+    await bridge.said
+    bridge.child.stdin.end()
+    await bridge.gone
+  }
   serve.child.kill()
   await serve.gone
-  await rm(folder, { recursive: true, force: true })
+  await rm(folder, { recursive: true, force: true, maxRetries: 5 })
 }

@@ -4,6 +4,7 @@ import { KeptLines } from '../app/control/kept-lines.js'
 import type { ProxyEnvironment } from '../app/environment/environment.js'
 import type { AdjustableLogger } from '../app/logs/guarded-logger.js'
 import type { Proxy, ProxyOptions } from '../app/proxy.js'
+import type { Spoken } from '../app/proxy-contract.js'
 import type { Reloader } from '../app/reload.js'
 import type { Instance, InstanceOptions } from '../app/state/instance.js'
 import { type ConfigDiff, isSameSetting } from '../config/diff.js'
@@ -77,7 +78,7 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
       say(`\n${[addressSnippets(name, addresses), more ?? ''].filter(text => text !== '').join('\n\n')}\n`)
     }
     settle(httpFront?.localUrl, control)
-    void tellRevision(spoken, addresses[0])
+    void spoken?.then(told => tellRevision(told, addresses[0]))
   } catch (thrown) {
     shutdown.end(EXIT.failure)
     await shutdown.ended
@@ -87,11 +88,7 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
 }
 
 /** Says what a bridged server speaks; who cannot be reached stands in the log. */
-const tellRevision = async (
-  speaking: ReturnType<Proxy['startOnly']> | undefined,
-  first: ListenAddress | undefined,
-): Promise<void> => {
-  const spoken = await speaking
+const tellRevision = (spoken: Spoken | undefined, first: ListenAddress | undefined): void => {
   if (spoken === undefined || first === undefined) return
   const [legacy = ''] = spoken.offered
   // HTTP+SSE is a transport of sessions, which 2026-07-28 has none of.

@@ -1,12 +1,13 @@
 /**
- * The lists of a server: the method that reads each, the member of the result with its items, the capability
- * that announces it, its change notification, and the flag that asks for that (2026-07-28,
- * `SubscriptionFilter`).
+ * The lists of a server: the method that reads each, the member of the result with its items, the member that
+ * identifies one of them, the capability that announces the list, its change notification, and the flag that
+ * asks for that (2026-07-28, `SubscriptionFilter`).
  */
 export const LISTS = {
   tools: {
     method: 'tools/list',
     member: 'tools',
+    identity: 'name',
     capability: 'tools',
     changed: 'notifications/tools/list_changed',
     flag: 'toolsListChanged',
@@ -14,6 +15,7 @@ export const LISTS = {
   prompts: {
     method: 'prompts/list',
     member: 'prompts',
+    identity: 'name',
     capability: 'prompts',
     changed: 'notifications/prompts/list_changed',
     flag: 'promptsListChanged',
@@ -21,6 +23,7 @@ export const LISTS = {
   resources: {
     method: 'resources/list',
     member: 'resources',
+    identity: 'uri',
     capability: 'resources',
     changed: 'notifications/resources/list_changed',
     flag: 'resourcesListChanged',
@@ -28,6 +31,7 @@ export const LISTS = {
   templates: {
     method: 'resources/templates/list',
     member: 'resourceTemplates',
+    identity: 'uriTemplate',
     capability: 'resources',
     changed: 'notifications/resources/list_changed',
     flag: 'resourcesListChanged',

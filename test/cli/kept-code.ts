@@ -6,6 +6,12 @@ import { INITIALIZE, startBin, TINY } from '../support/proxy/start.js'
 
 // Coverage is counted in code that was compiled for it, and keeps none.
 const env = { NODE_V8_COVERAGE: '' }
+const FLAG = '--max-inlined-bytecode-size-cumulative'
+/** A module that writes to stderr which flags V8 is given. */
+const TELL_FLAGS = `data:text/javascript,${encodeURIComponent(
+  'import v8 from "node:v8"; const set = v8.setFlagsFromString; ' +
+    'v8.setFlagsFromString = flag => { console.error(flag); set(flag) }',
+)}`
 
 t.test('a service starts with the code that V8 made of it in an earlier start', async t => {
   t.testdir()
@@ -14,16 +20,19 @@ t.test('a service starts with the code that V8 made of it in an earlier start', 
     readdirSync(join(root, 'dist'))
       .filter(name => name.endsWith('.code'))
       .map(name => join(root, 'dist', name))
+  const bin = join(root, 'bin/mcp-proxy.js')
   const serve = async (...words: string[]): Promise<void> => {
-    const bin = join(root, 'bin/mcp-proxy.js')
-    const proxy = startBin(t, ['bridge', '--to', 'stdio', '--', process.execPath, TINY], { bin, env })
+    const argv = ['bridge', '--to', 'stdio', '--', process.execPath, TINY]
+    const proxy = startBin(t, argv, { bin, env, nodeArgs: ['--import', TELL_FLAGS] })
     proxy.send(INITIALIZE)
     await proxy.line(/"id":1/)
     proxy.send({ method: 'notifications/initialized' }, { id: 2, method: 'tools/list' })
     t.match(await proxy.line(/"id":2/), '"name":"echo"')
+    t.notMatch(proxy.err, FLAG, 'before the first call V8 has the flags of the code')
     if (words.length > 0) {
       proxy.send({ id: 3, method: 'tools/call', params: { name: 'echo', arguments: { words } } })
       t.match(await proxy.line(/"id":3/), words.join())
+      t.match(proxy.err, FLAG)
     }
     proxy.child.stdin?.end()
     t.equal(await proxy.exited, 0)
@@ -53,7 +62,6 @@ t.test('a service starts with the code that V8 made of it in an earlier start', 
   })
 
   await t.test('which loads more when it is needed', async t => {
-    const bin = join(root, 'bin/mcp-proxy.js')
     for (const [argv, code] of [
       [['--version'], 0],
       [['serve', '--config', join(root, 'missing.json')], 3],

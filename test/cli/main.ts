@@ -242,8 +242,10 @@ t.test(
       told.restore()
       syncBuiltinESMExports()
     })
-    await runHere(t, 'serve', '--config', '/nowhere.json')
-    t.strictSame(told(), [], 'code that was kept is good for no other flags')
+    for (const verb of ['check', 'serve']) {
+      await runHere(t, verb, '--config', '/nowhere.json')
+      t.strictSame(told(), [], 'code that was kept is good for no other flags')
+    }
     tuning.startIsOver()
     const flags = told().map(({ args: [flag] }) => flag.replace(/=.*/, ''))
     for (const flag of ['--no-allocation-site-pretenuring', '--max-inlined-bytecode-size-cumulative'])

@@ -58,6 +58,15 @@ t.test('nothing of a proxy that is killed outlives it', { skip: skipWithout.grou
 })
 
 const RECORDS = join(STATE_HOME, 'mcp-proxy', 'instances')
+/** A record; empty if it has gone since its folder was read. */
+const recordIn = (file: string): string => {
+  try {
+    return readFileSync(join(RECORDS, file), 'utf8')
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT') throw thrown
+    return ''
+  }
+}
 
 /** The process ids of the direct children of a process. */
 const childrenOf = (pid: number): number[] =>
@@ -79,7 +88,7 @@ t.test(
     const [, grandchild = 0, deep = 0] = (/grandchild (\d+) of (\d+)/.exec(dies.err) ?? []).map(Number)
     const recorded = () =>
       readdirSync(RECORDS)
-        .map(file => readFileSync(join(RECORDS, file), 'utf8'))
+        .map(recordIn)
         .some(text => [orphan, deep].every(pid => text.includes(`"pid":${pid},`)))
     await until(recorded, 'the record')
     // Frozen, so that it cannot replace its guard.

@@ -7,7 +7,7 @@ import { projectResult } from '../../eras/index.js'
 import { isErrorId, RUN } from '../../kernel/error-ids.js'
 import { Fault } from '../../kernel/faults.js'
 import { matcherOf } from '../../kernel/globs.js'
-import { arrayText, type JsonText, memberOf, objectText, stringOf } from '../../kernel/json/text.js'
+import { arrayText, type JsonText, objectText, textMember } from '../../kernel/json/text.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { isLegacyRevision } from '../../model/revision.js'
 import { sanitizeLine } from '../../secrets/mask.js'
@@ -33,7 +33,6 @@ import { mergedItems } from './views.js'
 export type { Cause, Why } from './verdicts.js'
 
 const KINDS = { tools: 'tool', prompts: 'prompt', resources: 'resource', templates: 'template' } as const
-const KEYS = { tools: 'name', prompts: 'name', resources: 'uri', templates: 'uriTemplate' } as const
 const QUERY_BYTES = 8192
 const MODERN = '2026-07-28'
 
@@ -122,7 +121,7 @@ const candidates = (inside: Inside, query: string): readonly Found[] =>
   [...inside.router.catalog.views.values()].flatMap(view =>
     LIST_NAMES.flatMap(list =>
       rawsOf(inside, view, list).flatMap(raw => {
-        const own = stringOf(memberOf(raw, KEYS[list]))
+        const own = textMember(raw, LISTS[list].identity)
         return own !== undefined && names(view, list, own).includes(query) ? [{ view, list, own, raw }] : []
       }),
     ),
@@ -215,7 +214,7 @@ const changesOf = (inside: Inside, found: Found): readonly Cause[] => {
   const { view, list, own, raw } = found
   const repaired = repairItem(list, raw)
   const notes = 'dropped' in repaired ? [] : repaired.notes
-  const twins = rawsOf(inside, view, list).filter(other => stringOf(memberOf(other, KEYS[list])) === own)
+  const twins = rawsOf(inside, view, list).filter(other => textMember(other, LISTS[list].identity) === own)
   return [
     ...(twins.length > 1 ? [REPEATED] : []),
     ...(list === 'tools' ? toolChanges(inside, found) : []),

@@ -1,9 +1,9 @@
 import type { Caller } from '../../kernel/caller.js'
 import { mayHold } from '../../kernel/json/edit.js'
-import { type JsonText, memberOf, stringOf, withoutMember } from '../../kernel/json/text.js'
+import { type JsonText, memberOf, textMember, withoutMember } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Meter, RepairKind } from '../../metering/meter.js'
-import type { ListName } from '../../model/listing.js'
+import { LISTS, type ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
 import { cutText } from '../../secrets/plain-text.js'
 import type { Exposure } from '../exposure.js'
@@ -15,13 +15,6 @@ import { repairItem } from '../repair/items.js'
 import type { View } from '../views/view.js'
 import { Interned } from './interned.js'
 import { digestOf, type Item, type Listed, listedOf } from './listed.js'
-
-const KEYS = {
-  tools: 'name',
-  prompts: 'name',
-  resources: 'uri',
-  templates: 'uriTemplate',
-} as const satisfies Record<ListName, string>
 
 /** The most tools of a server whose `outputSchema` is left out. */
 const SCHEMALESS_MAX = 1000
@@ -117,7 +110,8 @@ export class ServerView {
   #showOne(list: ListName, raw: JsonText): Item | 'filter' | 'broken' {
     const repaired = repairItem(list, raw)
     if ('dropped' in repaired) {
-      this.#note(list, stringOf(memberOf(raw, KEYS[list])) ?? 'an item', `left out: ${repaired.dropped}`)
+      const own = textMember(raw, LISTS[list].identity)
+      this.#note(list, own ?? 'an item', `left out: ${repaired.dropped}`)
       return 'broken'
     }
     const { item, own, notes } = repaired

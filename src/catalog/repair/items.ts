@@ -12,7 +12,7 @@ import {
   textOf,
   withMember,
 } from '../../kernel/json/text.js'
-import type { ListName } from '../../model/listing.js'
+import { LISTS, type ListName } from '../../model/listing.js'
 import {
   type Kinds,
   keepKind,
@@ -29,9 +29,7 @@ export type Repaired =
   | { readonly item: JsonText; readonly own: string; readonly notes: readonly string[] }
   | { readonly dropped: string }
 
-/** The members that identify an item: strings that must not be repeated. */
-const IDENTITY = { tools: 'name', prompts: 'name', resources: 'uri', templates: 'uriTemplate' } as const
-
+/** The members that must not be repeated. */
 const UNIQUE: Readonly<Record<ListName, ReadonlySet<string>>> = {
   tools: new Set(['name', 'inputSchema']),
   prompts: new Set(['name']),
@@ -59,7 +57,7 @@ export const repairItem = (list: ListName, item: JsonText): Repaired => {
     else unique.set(key, at.value)
     return true
   })
-  const identity = IDENTITY[list]
+  const { identity } = LISTS[list]
   const own = stringOf(unique.get(identity))
   if (own === undefined) return { dropped: `it has no text as its ${identity}` }
   if (twice !== undefined) return { dropped: `it has two members ${twice}` }
