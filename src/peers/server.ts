@@ -77,8 +77,18 @@ export class Server {
     const shared = mode === 'returned' ? this.#shared : undefined
     if (shared !== undefined || this.#connections.size === 0) return shared
     const { keys } = shareOf(this.options.sharing, client)
-    const own = this.#connections.get(keys[mode])
-    return own ?? (this.#isOnePerFolder ? this.#connections.get(keys[otherMode(mode)]) : undefined)
+    return this.#connections.get(keys[mode]) ?? this.#standIn(keys[otherMode(mode)])
+  }
+
+  /**
+   * A connection of the other mode that will do: one for all in a folder, or one that was opened for nobody and
+   * whose mode is not known yet. Another program would only be started to learn the same.
+   */
+  #standIn(key: string): Connection | undefined {
+    const other = this.#connections.get(key)
+    return this.#isOnePerFolder || (other?.facts === undefined && other?.wasUsed === false)
+      ? other
+      : undefined
   }
 
   /** The connection that `client` uses from now on, open or not. Throws once the server is closed. */

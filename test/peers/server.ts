@@ -76,6 +76,38 @@ t.test('in one folder clients of both eras meet in the first process that is the
   await server.close()
 })
 
+t.test('a client that comes while a server starts for nobody waits for that start', async t => {
+  for (const revision of ['2025-11-25', MODERN] as const) {
+    const { fake, server, pass } = create('principal', revision)
+    const start = server.start()
+    const client = new FakeClient(nobody, { principal: 'local', capabilities: CAN_NOTHING })
+    const able = new FakeClient(nobody, { principal: 'local' })
+    const connection = server.connectionFor(client)
+    t.not(server.connectionFor(able), connection, 'it is told of no capabilities')
+    await Promise.all([start, connection.open()])
+    t.equal(fake.links.length, 1, revision)
+    t.equal(server.connectionFor(client), connection)
+    await pass(1000)
+    await server.close()
+  }
+})
+
+t.test('it leaves what started for nobody where the server can do better', async t => {
+  const { fake, server } = create('principal', MODERN, '2025-11-25')
+  const start = server.start()
+  const client = new FakeClient(nobody, { principal: 'local', capabilities: CAN_NOTHING })
+  const connection = server.connectionFor(client)
+  await start
+  const own = server.connectionFor(client)
+  t.not(own, connection)
+  await own.open()
+  t.same(
+    fake.greetings.map(({ serverRequests }) => serverRequests),
+    ['returned', 'pushed'],
+  )
+  await server.close()
+})
+
 t.test('clients that came before it was known keep what they have as long as it lasts', async t => {
   const { fake, server, ann, bob, pass } = create('session')
   const [first, second] = [server.connectionFor(ann), server.connectionFor(bob)]
