@@ -10,17 +10,18 @@ import type { OutgoingMessage } from '../../wire/message-parts.js'
 
 /** How long a client may take to answer a ping that follows what it was sent. */
 const PING_MS = 1000
-/** How long one that is not pinged needs to read that: longer for each notification, and at most. */
-const SETTLE_MS = 5
-const SETTLE_EACH_MS = 0.2
-const SETTLE_MOST_MS = 100
+/**
+ * More than Node reads at a time, of what JSON may begin with: what was sent before is in an earlier read than
+ * the end of a message behind this, and is handled, with its promises, before that is read.
+ */
+const GAP = ' '.repeat(64 * 1024)
 
 /** An answer that waits, and what follows it. */
 interface Due {
   readonly frames: readonly OutgoingMessage[]
   readonly timer: Timer
-  /** The key of the ping whose answer it waits for, if the client can be asked. */
-  readonly ping: string | undefined
+  /** The key of the ping whose answer it waits for. */
+  readonly ping: string
 }
 
 export interface WriterOptions {
@@ -38,7 +39,7 @@ export class PipeWriter implements ReplyStream, Outlet {
   /**
    * Whether the client handles notifications a moment later than answers, and drops progress that came in the
    * same read as the answer. Answers to such a client wait until it has read what was sent before: it is
-   * pinged behind that, and where that cannot be, it has probably read it after a while.
+   * pinged behind that. Where that cannot be, a gap keeps them apart.
    */
   readsLate = false
   /** Whether the client can be asked: its revision has requests of servers, and its input is open. */
@@ -50,8 +51,8 @@ export class PipeWriter implements ReplyStream, Outlet {
   readonly #due = new Set<Due>()
   readonly #idPrefix: string | undefined
   #requests = 0
-  /** When the client has probably read what was said about requests under way. */
-  #settledAtMs = Number.NEGATIVE_INFINITY
+  /** Whether the client has handled all that was said about requests under way. */
+  #isRead = true
   /** The key of the last ping. */
   #ping = ''
   /** Whether nothing was said about requests since then. */
@@ -77,9 +78,7 @@ export class PipeWriter implements ReplyStream, Outlet {
     if (mayDrop && this.#isBehind()) return
     if (this.readsLate) {
       this.#isLastWord = false
-      const nowMs = this.#clock.nowMs()
-      const readMs = Math.max(this.#settledAtMs + SETTLE_EACH_MS, nowMs + SETTLE_MS)
-      this.#settledAtMs = Math.min(readMs, nowMs + SETTLE_MOST_MS)
+      this.#isRead = false
     }
     this.write(frame)
   }
@@ -91,19 +90,16 @@ export class PipeWriter implements ReplyStream, Outlet {
   ): void {
     const frames = [frame, behind].filter(one => one !== undefined)
     if (frames.length === 0) return
-    const settleMs = this.readsLate ? this.#settledAtMs - this.#clock.nowMs() : 0
-    if (settleMs <= 0) {
-      for (const one of frames) this.write(one)
+    if (this.#isRead || !this.canPing || !this.#answersPings) {
+      this.#writeApart(frames)
       return
     }
-    if (this.canPing && !this.#isLastWord) this.#sendPing()
-    const ping = this.#isLastWord ? this.#ping : undefined
-    const waitMs = ping !== undefined && this.#answersPings ? PING_MS : settleMs
-    const timer = this.#clock.after(waitMs, () => {
-      this.#answersPings &&= ping === undefined
+    if (!this.#isLastWord) this.#sendPing()
+    const timer = this.#clock.after(PING_MS, () => {
+      this.#answersPings = false
       this.#flush(due)
     })
-    const due: Due = { frames, timer, ping }
+    const due: Due = { frames, timer, ping: this.#ping }
     this.#due.add(due)
   }
 
@@ -113,8 +109,8 @@ export class PipeWriter implements ReplyStream, Outlet {
     const due = [...this.#due].filter(({ ping }) => ping === key)
     if (due.length === 0 && key !== this.#ping) return false
     this.#answersPings = true
-    if (key === this.#ping && this.#isLastWord) this.#settledAtMs = Number.NEGATIVE_INFINITY
-    for (const one of due) this.#flush(one)
+    if (key === this.#ping && this.#isLastWord) this.#isRead = true
+    for (const one of due) this.#flush(one, false)
     return true
   }
 
@@ -154,9 +150,20 @@ export class PipeWriter implements ReplyStream, Outlet {
     return this.#bounds.isOver('softQueue', this.#channel.queuedBytes)
   }
 
-  #flush(due: Due): void {
+  #flush(due: Due, isApart = true): void {
     due.timer.cancel()
     if (!this.#due.delete(due)) return
-    for (const frame of due.frames) this.write(frame)
+    if (isApart) this.#writeApart(due.frames)
+    else for (const frame of due.frames) this.write(frame)
+  }
+
+  /** Writes behind a gap, if the client may not have handled all; one that is behind has enough to read. */
+  #writeApart([first, ...others]: readonly OutgoingMessage[]): void {
+    if (first !== undefined) this.write(this.#isRead || this.#isBehind() ? first : behindGap(first))
+    for (const frame of others) this.write(frame)
+    this.#isRead = true
   }
 }
+
+const behindGap = (frame: OutgoingMessage): OutgoingMessage =>
+  Buffer.isBuffer(frame) ? { head: GAP, body: frame, tail: '' } : { ...frame, head: GAP + frame.head }
