@@ -175,6 +175,7 @@ const start = async (served: Served) => {
   /** Call once clients are served. */
   const settle = (url: string | undefined, control: Control | undefined): void => {
     reloader?.start()
+    if (config.cluster !== undefined) tuning.startIsOver()
     const { socket, token } = control?.place ?? {}
     const facts = { verb, url, config: source?.file, socket, token }
     instance ??= register({ facts, children: proxy.children, log })
@@ -198,7 +199,8 @@ const start = async (served: Served) => {
 
 const proxyOptions = ({ config, isAlone = false, environment }: Served): ProxyOptions => ({
   isAlone,
-  onFirstCall: tuning.startIsOver,
+  // A replica also passes on what it has no session of.
+  ...(config.cluster === undefined && { onFirstCall: tuning.startIsOver }),
   // There are no other servers to show meanwhile.
   ...(isAlone && { listWaitMs: config.startupWaitMs }),
   ...(environment && { programEnv: () => environment.forPrograms() }),

@@ -1,8 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t from 'tap'
+import { until } from '../support/processes.js'
 import { installed } from '../support/proxy/shared-daemon.js'
-import { INITIALIZE, startBin, TINY } from '../support/proxy/start.js'
+import { configFile, INITIALIZE, startBin, TINY } from '../support/proxy/start.js'
+import { noRedis, startRedis } from '../support/redis.js'
 
 // Coverage is counted in code that was compiled for it, and keeps none.
 const env = { NODE_V8_COVERAGE: '' }
@@ -89,3 +92,23 @@ t.test('a service starts with the code that V8 made of it in an earlier start', 
     }
   })
 })
+
+t.test(
+  'a replica has the flags for calls before it has any: it may only pass them on',
+  { skip: noRedis },
+  async t => {
+    const redis = await startRedis(t)
+    const keys = [randomBytes(32).toString('base64')]
+    const file = configFile(
+      t,
+      { tiny: { command: process.execPath, args: [TINY] } },
+      { cluster: { url: redis.url, keys, peer: { listen: '127.0.0.1:0' } } },
+    )
+    const argv = ['serve', '--config', file, '--port', '0']
+    const replica = startBin(t, argv, { env, nodeArgs: ['--import', TELL_FLAGS] })
+    await replica.line(/listening on http/)
+    await until(() => replica.err.includes(FLAG), 'the flags')
+    replica.child.kill('SIGTERM')
+    t.equal(await replica.exited, 0, replica.err)
+  },
+)
