@@ -78,6 +78,7 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
       say(`\n${[addressSnippets(name, addresses), more ?? ''].filter(text => text !== '').join('\n\n')}\n`)
     }
     settle(httpFront?.localUrl, control)
+    if (config.cluster !== undefined) tuning.startIsOver()
     void spoken?.then(told => tellRevision(told, addresses[0]))
   } catch (thrown) {
     shutdown.end(EXIT.failure)
@@ -175,7 +176,6 @@ const start = async (served: Served) => {
   /** Call once clients are served. */
   const settle = (url: string | undefined, control: Control | undefined): void => {
     reloader?.start()
-    if (config.cluster !== undefined) tuning.startIsOver()
     const { socket, token } = control?.place ?? {}
     const facts = { verb, url, config: source?.file, socket, token }
     instance ??= register({ facts, children: proxy.children, log })

@@ -81,8 +81,8 @@ export class Server {
   }
 
   /**
-   * A connection of the other mode that will do: one for all in a folder, or one that was opened for nobody and
-   * whose mode is not known yet. Another program would only be started to learn the same.
+   * A connection of the other mode that will do: one for all in a folder, or one that was opened for nobody
+   * and whose mode is not known yet. Another program would only be started to learn the same.
    */
   #standIn(key: string): Connection | undefined {
     const other = this.#connections.get(key)

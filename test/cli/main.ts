@@ -216,11 +216,11 @@ t.test('without a configuration it is said how to name one', async t => {
 t.test('each program in bin finds what the build makes', async t => {
   const folder = new URL('../../bin/', import.meta.url)
   const named = readdirSync(folder).flatMap(name =>
-    [...readFileSync(new URL(name, folder), 'utf8').matchAll(/'(\.\.\/dist\/\w[^']*\.js)'/g)].map(
+    [...readFileSync(new URL(name, folder), 'utf8').matchAll(/'(\.\.\/dist\/\w[^']*\.c?js)'/g)].map(
       ([, path = '']) => [name, path] as const,
     ),
   )
-  t.same(named.map(([name]) => name).sort(), ['mcp-proxy.js', 'start-example.js'])
+  t.same(named.map(([name]) => name).sort(), ['mcp-proxy.js', 'start-example.mjs'])
   for (const [name, path] of named) t.ok(existsSync(new URL(path, folder)), `${name}: ${path}`)
 })
 

@@ -8,7 +8,7 @@ import { watchIdle } from './idle-end.js'
 /** How long nothing may be under way before a proxy whose files were replaced makes room. */
 const QUIET_MS = 5000
 
-const OWN_FILE = packageFile('dist/cli/main.js')
+const OWN_FILE = packageFile('dist/cli/main.cjs')
 
 export interface OwnFilesOptions {
   /** One that every installation writes, if not that of this one. */

@@ -1,6 +1,6 @@
 import type { ValidateFunction } from 'ajv'
 
-// Written by `npm run build` (bin/build.js) from the schema of the configuration.
+// Written by `npm run build` (bin/build.mjs) from the schema of the configuration.
 
 export declare const server: ValidateFunction
 export declare const auth: ValidateFunction

@@ -19,7 +19,10 @@ export interface Installed {
 }
 
 /** What the package needs to run. */
-const FILES = ['bin/mcp-proxy.js', 'bin/connect.cjs', 'bin/parts.cjs', 'dist/cli/main.js', 'dist/index.js']
+const FILES = [
+  ...['bin/package.json', 'bin/mcp-proxy.js', 'bin/connect.cjs', 'bin/parts.cjs'],
+  ...['dist/cli/main.cjs', 'dist/index.js'],
+]
 
 export const readInstallation = ({
   version,

@@ -11,8 +11,8 @@ import type { OutgoingMessage } from '../../wire/message-parts.js'
 /** How long a client may take to answer a ping that follows what it was sent. */
 const PING_MS = 1000
 /**
- * More than Node reads at a time, of what JSON may begin with: what was sent before is in an earlier read than
- * the end of a message behind this, and is handled, with its promises, before that is read.
+ * More than Node reads at a time, of what JSON may begin with: what was sent before is in an earlier read
+ * than the end of a message behind this, and is handled, with its promises, before that is read.
  */
 const GAP = ' '.repeat(64 * 1024)
 

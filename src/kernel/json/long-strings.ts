@@ -16,8 +16,8 @@ const ESCAPES = Buffer.from('"\\/bfnrt')
 const RETURN_2 = [0x04, 0x40, 0x20, 0x02, 0x0f, 0x0b]
 
 /**
- * Marks those of the 16 bytes at `from` + `offset` that are special: with one bit flipped, a quote is next to the
- * control characters.
+ * Marks those of the 16 bytes at `from` + `offset` that are special: with one bit flipped, a quote is next to
+ * the control characters.
  */
 const special = (offset: number): number[] => [
   ...[0x20, 0x00, 0xfd, 0x00, 0x00, offset, 0x22, 0x03], // 3 = the bytes
@@ -29,7 +29,7 @@ const constant = (byte: number): number[] => [0xfd, 0x0c, ...all(byte)]
 
 /** Instructions (WebAssembly core specification 2.0, section 5.4) in order of use. */
 const BODY = [
-  ...[0x02, 0x01, 0x7f, 0x04, 0x7b], // locals: 2 an i32, 3 to 6 v128; 0 and 1 are the parameters `from` and `to`
+  ...[0x02, 0x01, 0x7f, 0x04, 0x7b], // locals: 2 an i32, 3 to 6 v128; 0 and 1 are the params `from` and `to`
   ...[...constant(0x02), 0x21, 0x04, ...constant(0x20), 0x21, 0x05, ...constant(0x5c), 0x21, 0x06],
   ...[0x03, 0x40], // loop
   ...[0x03, 0x40], // loop

@@ -5,8 +5,10 @@ import { readInstallation } from '../../../src/doctor/look/installation.js'
 import { skipWithout } from '../../support/processes.js'
 
 const manifest = (name: string, version = '1.0.0') => ({ 'package.json': JSON.stringify({ name, version }) })
-const bin = () => ({ 'mcp-proxy.js': '', 'connect.cjs': '', 'parts.cjs': '' })
-const dist = () => ({ cli: { 'main.js': '' }, 'index.js': '' })
+const bin = () => ({
+  ...{ 'package.json': '{"type":"commonjs"}', 'mcp-proxy.js': '', 'connect.cjs': '', 'parts.cjs': '' },
+})
+const dist = () => ({ cli: { 'main.cjs': '' }, 'index.js': '' })
 
 t.test(
   'missing files, other versions and other programs of our name are found',
@@ -46,7 +48,7 @@ t.test(
     ])
     t.equal(found.onPath.length, 3)
     t.same(readInstallation({ ...installed, folder: at('torn') }).damaged, [
-      'dist/cli/main.js is missing',
+      'dist/cli/main.cjs is missing',
       'dist/index.js is missing',
       'package.json is of another version',
     ])

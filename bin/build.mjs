@@ -7,10 +7,10 @@ import { fileURLToPath } from 'node:url'
 import { Ajv } from 'ajv'
 import standalone from 'ajv/dist/standalone/index.js'
 import { build } from 'esbuild'
-import { joinFiles } from './join-files.js'
-import { joinedPackages } from './joined-packages.js'
-import { lateParts } from './late-parts.js'
-import { rehearse } from './rehearse.js'
+import { joinFiles } from './join-files.mjs'
+import { joinedPackages } from './joined-packages.mjs'
+import { lateParts } from './late-parts.mjs'
+import { rehearse } from './rehearse.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const common = {

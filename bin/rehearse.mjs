@@ -1,4 +1,4 @@
-// Rehearses the start of what was built, for bin/build.js: services keep the code that V8 compiles for them
+// Rehearses the start of what was built, for bin/build.mjs: services keep the code that V8 compiles for them
 // (bin/parts.cjs), and so the first start that counts finds it.
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -22,6 +22,32 @@ const REQUESTS = [
   { id: 2, method: 'tools/list' },
 ]
 
+/** A program with tools, of a revision with a handshake, as most servers are. */
+const SERVER = `
+const text = { type: 'string', description: 'A text' }
+const tags = { type: 'array', items: { type: 'string', enum: ['a', 'b'] } }
+const inputSchema = { type: 'object', properties: { text, tags, more: { type: 'object' } }, required: ['text'] }
+const outputSchema = { type: 'object', properties: { text } }
+const annotations = { title: 'Does it', readOnlyHint: true }
+const tools = ['one', 'two', 'three'].map(name => ({
+  name, title: name, description: 'Does ' + name, inputSchema, outputSchema, annotations,
+}))
+const results = {
+  initialize: {
+    protocolVersion: '2025-11-25',
+    capabilities: { tools: { listChanged: true } },
+    serverInfo: { name: 'build', version: '0' },
+  },
+  'tools/list': { tools },
+}
+require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
+  const { id, method } = JSON.parse(line)
+  if (id === undefined) return
+  const result = results[method]
+  const answer = result ? { result } : { error: { code: -32601, message: 'Method not found' } }
+  console.log(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
+})`
+
 /**
  * Starts us. `said` resolves with what `find` finds in a line of the output, or with undefined at the end.
  */
@@ -38,15 +64,14 @@ const start = (args, folder, find) => {
   return { child, gone, said: Promise.race([found, gone]) }
 }
 
-/** A client on stdio, a proxy, another one over HTTP, and one on stdio that stands for a server. */
+/** A client on stdio, a proxy, another one over HTTP, and two servers. */
 export async function rehearse() {
   const folder = await mkdtemp(join(tmpdir(), 'mcp-proxy-build-'))
-  const [none, one] = ['none.json', 'one.json'].map(name => join(folder, name))
-  const server = { command: process.execPath, args: [program, 'stdio', '--config', none] }
-  await writeFile(none, '{"mcpServers":{}}')
-  await writeFile(one, JSON.stringify({ mcpServers: { none: server } }))
+  const file = join(folder, 'mcp-proxy.json')
+  const server = { command: process.execPath, args: ['-e', SERVER] }
+  await writeFile(file, JSON.stringify({ mcpServers: { one: server, other: server } }))
   const serve = start(
-    ['serve', '--port', '0', '--config', one],
+    ['serve', '--port', '0', '--config', file],
     folder,
     line => /http:\S+\/mcp\b/.exec(line)?.[0],
   )

@@ -1,4 +1,4 @@
-// Joins packages into the build, for bin/build.js, that each start loads or each remote server needs: they
+// Joins packages into the build, for bin/build.mjs, that each start loads or each remote server needs: they
 // consist of some seventy small files, which Node would find, read and compile one by one.
 import { createRequire, isBuiltin } from 'node:module'
 

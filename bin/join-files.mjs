@@ -1,4 +1,4 @@
-// Joins files of the build that are loaded together, for bin/build.js: esbuild makes a file of whatever any
+// Joins files of the build that are loaded together, for bin/build.mjs: esbuild makes a file of whatever any
 // two parts share, and Node takes a millisecond to find, read, compile and link each. What was joined is a
 // CommonJS file, which bin/parts.cjs loads, because V8 can keep the code of no other, and a module of its
 // name that leads there.
@@ -56,6 +56,18 @@ const leadingTo = (outputs, member, module) => {
   return `export{${names.join()}}from${JSON.stringify(module)};`
 }
 
+/** What leads to a file that was joined: a module for who imports it late, else what a program requires. */
+const faceOf = (outputs, file, part) => {
+  if (posix.basename(file).startsWith('part-'))
+    return [file, leadingTo(outputs, file, relative(file, `dist/${part}.js`))]
+  const exported = outputs[file].exports.map(name => `exports.${name}=part.${joinedName(file, name)};`)
+  const parts = JSON.stringify(relative(file, 'bin/parts.cjs'))
+  return [
+    file.replace(/\.js$/, '.cjs'),
+    `const part=require(${parts}).load("${part}.cjs");${exported.join('')}`,
+  ]
+}
+
 /**
  * Joins the files of a build by groups: those that are loaded with each of some lists of entry points, unless
  * a group before has them. A file that was joined stays only where it is imported by itself, as a line that
@@ -88,15 +100,12 @@ export async function joinFiles(outputs, groups, common) {
     await writeFile(`${root}/dist/${name}.js`, `import parts from"../bin/parts.cjs";${exported}`)
   }
   const alone = [...joined.keys()].filter(file => outputs[file].entryPoint !== undefined)
-  for (const file of alone)
-    await writeFile(
-      `${root}/${file}`,
-      leadingTo(outputs, file, relative(file, `dist/${joined.get(file)}.js`)),
-    )
+  const faces = alone.map(file => faceOf(outputs, file, joined.get(file)))
+  for (const [file, text] of faces) await writeFile(`${root}/${file}`, text)
   return [
     ...others.flatMap(file => [file, `${file}.map`]),
     ...parts.flatMap(({ name }) => ['js', 'cjs', 'cjs.map'].map(suffix => `dist/${name}.${suffix}`)),
-    ...alone,
+    ...faces.map(([file]) => file),
   ]
 }
 

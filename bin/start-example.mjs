@@ -49,7 +49,7 @@ const startRemote = port => {
   return { child, ready }
 }
 
-const main = new URL('../dist/cli/main.js', import.meta.url)
+const main = new URL('../dist/cli/main.cjs', import.meta.url)
 process.chdir(root)
 if (!existsSync(main) || !existsSync(server)) {
   say('The example is not ready: run `npm install` and `npm run build` in its folder')

@@ -1,4 +1,4 @@
-// Joins what is loaded late by what needs it, for bin/build.js: each module that is imported by itself would
+// Joins what is loaded late by what needs it, for bin/build.mjs: each module that is imported by itself would
 // be a file of its own, and so would whatever two of them share.
 import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
