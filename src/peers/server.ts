@@ -81,14 +81,13 @@ export class Server {
   }
 
   /**
-   * A connection of the other mode that will do: one for all in a folder, or one that was opened for nobody
-   * and whose mode is not known yet. Another program would only be started to learn the same.
+   * A connection of the other mode that will do: one for all in a folder, or one that starts for nobody, and
+   * whose mode is not known yet. Another program would only be started to learn the same.
    */
   #standIn(key: string): Connection | undefined {
     const other = this.#connections.get(key)
-    return this.#isOnePerFolder || (other?.facts === undefined && other?.wasUsed === false)
-      ? other
-      : undefined
+    const startsForNobody = other?.state.at === 'starting' && other.facts === undefined && !other.wasUsed
+    return this.#isOnePerFolder || startsForNobody ? other : undefined
   }
 
   /** The connection that `client` uses from now on, open or not. Throws once the server is closed. */

@@ -108,7 +108,7 @@ const withoutDaemon = async (
     return EXIT.failure
   }
   tell(`${code}: ${words}; serving in this process, without the servers that others share`)
-  const main = pathToFileURL(join(script, '..', '..', 'dist', 'cli', 'main.js')).href
+  const main = pathToFileURL(join(script, '..', '..', 'dist', 'cli', 'main.cjs')).href
   const { main: run } = (await import(main)) as { main: (argv: readonly string[]) => Promise<number> }
   const workspace = workspaceIn(given.workspace)
   const view = given.view === undefined ? [] : ['--view', given.view]
