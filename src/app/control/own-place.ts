@@ -1,5 +1,7 @@
+import { statSync } from 'node:fs'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
+import { isNamedPipe } from '../../machine/socket-path.js'
 import type { Place } from '../../shim/place.js'
 import { occupantOf } from './seat.js'
 
@@ -22,9 +24,18 @@ export const watchPlace = (place: Place, { mayStay, end, handOver, clock, log }:
   const { socket } = place
   let isOver = false
   let isTold = false
+  /** The mark of the socket by which we found ourselves. */
+  let own: string | undefined
   const look = async (): Promise<void> => {
-    const found = await occupantOf(place).catch(() => ({ pid: process.pid }))
-    if (isOver || found?.pid === process.pid) return
+    const mark = markOf(socket)
+    // Asked again and again, V8 would compile for our requests what it has compiled for those of clients.
+    if (mark !== undefined && mark === own) return
+    const found = await occupantOf(place).catch(() => 'unsure' as const)
+    if (isOver || found === 'unsure') return
+    if (found?.pid === process.pid) {
+      own = mark
+      return
+    }
     isOver = found !== undefined || !mayStay
     if (found !== undefined) {
       log.warn({ pid: found.pid, socket }, 'another proxy is in our place; this one ends')
@@ -46,5 +57,16 @@ export const watchPlace = (place: Place, { mayStay, end, handOver, clock, log }:
       isOver = true
       for (const timer of timers) timer.cancel()
     },
+  }
+}
+
+/** Differs for whatever comes to be at a path; undefined where there is nothing, or that cannot be told. */
+const markOf = (socket: string): string | undefined => {
+  if (isNamedPipe(socket)) return undefined
+  try {
+    const { dev, ino, ctimeNs } = statSync(socket, { bigint: true })
+    return [dev, ino, ctimeNs].join()
+  } catch {
+    return undefined
   }
 }
