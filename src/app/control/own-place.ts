@@ -28,7 +28,7 @@ export const watchPlace = (place: Place, { mayStay, end, handOver, clock, log }:
   let own: string | undefined
   const look = async (): Promise<void> => {
     const mark = markOf(socket)
-    // Asked again and again, V8 would compile for our requests what it has compiled for those of clients.
+    // Asking each time would have V8 compile anew, for a request of our own, what serves those of clients.
     if (mark !== undefined && mark === own) return
     const found = await occupantOf(place).catch(() => 'unsure' as const)
     if (isOver || found === 'unsure') return
