@@ -142,7 +142,8 @@ t.test('the page, in a browser', { skip: lacksBrowser, timeout: 300_000 }, async
     await page.locator('main[aria-label="Servers"]').getByText('hostile').first().waitFor()
     await tabTo(page, '.body a')
     await page.keyboard.press('ArrowDown')
-    await page.waitForFunction("document.activeElement.textContent === 'mortal'")
+    const focused = () => page.evaluate('document.activeElement.textContent')
+    await until(async () => (await focused()) === 'mortal', 'its focus')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'mortal' }).waitFor()
     await page.keyboard.press('r')
@@ -190,7 +191,7 @@ t.test('the page, in a browser', { skip: lacksBrowser, timeout: 300_000 }, async
     await page.evaluate('document.activeElement.blur()')
     await page.keyboard.press('Escape')
     await page.waitForURL(/#\/tools$/)
-    await page.waitForFunction("document.getElementById('filter').value === ''")
+    await until(async () => (await filter.inputValue()) === '', 'an empty filter')
   })
 
   await t.test('a tool is tried, with its progress, and cancelled', async t => {
