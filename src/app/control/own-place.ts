@@ -1,8 +1,8 @@
-import { statSync } from 'node:fs'
+import type { Stats } from 'node:fs'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
-import { isNamedPipe } from '../../machine/socket-path.js'
 import type { Place } from '../../shim/place.js'
+import { fileAt, isSame } from '../../transport/socket/bind.js'
 import { occupantOf } from './seat.js'
 
 const FIRST_LOOK_MS = 250
@@ -24,16 +24,16 @@ export const watchPlace = (place: Place, { mayStay, end, handOver, clock, log }:
   const { socket } = place
   let isOver = false
   let isTold = false
-  /** The mark of the socket by which we found ourselves. */
-  let own: string | undefined
+  /** The socket at which we found ourselves. */
+  let own: Stats | undefined
   const look = async (): Promise<void> => {
-    const mark = markOf(socket)
+    const there = fileAt(socket)
     // Asking each time would have V8 compile anew, for a request of our own, what serves those of clients.
-    if (mark !== undefined && mark === own) return
+    if (isSame(there, own)) return
     const found = await occupantOf(place).catch(() => 'unsure' as const)
     if (isOver || found === 'unsure') return
     if (found?.pid === process.pid) {
-      own = mark
+      own = there
       return
     }
     isOver = found !== undefined || !mayStay
@@ -48,25 +48,16 @@ export const watchPlace = (place: Place, { mayStay, end, handOver, clock, log }:
       log.warn({ socket }, 'the private socket was removed: connect and status find this proxy no more')
     }
   }
+  // Where the folder cannot be read, nothing is known of the place.
+  const lookIfPossible = (): void => void look().catch(() => undefined)
   const timers: readonly Timer[] = [
-    clock.after(FIRST_LOOK_MS, () => void look()),
-    clock.every(LOOK_MS, () => void look()),
+    clock.after(FIRST_LOOK_MS, lookIfPossible),
+    clock.every(LOOK_MS, lookIfPossible),
   ]
   return {
     cancel: () => {
       isOver = true
       for (const timer of timers) timer.cancel()
     },
-  }
-}
-
-/** Differs for whatever comes to be at a path; undefined where there is nothing, or that cannot be told. */
-const markOf = (socket: string): string | undefined => {
-  if (isNamedPipe(socket)) return undefined
-  try {
-    const { dev, ino, ctimeNs } = statSync(socket, { bigint: true })
-    return [dev, ino, ctimeNs].join()
-  } catch {
-    return undefined
   }
 }

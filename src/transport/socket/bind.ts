@@ -7,10 +7,12 @@ import { isNamedPipe } from '../../machine/socket-path.js'
 const OWNER_ONLY = 0o600
 const NOT_OWNER = 0o177
 
-const fileAt = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false })
+/** What is at the path of a socket, for `isSame`; undefined if nothing is, as at that of a named pipe. */
+export const fileAt = (path: string): Stats | undefined =>
+  isNamedPipe(path) ? undefined : lstatSync(path, { throwIfNoEntry: false })
 
-// The inode of a removed file is soon reused, so the time tells them apart.
-const isSame = (a: Stats | undefined, b: Stats | undefined): boolean =>
+/** The inode of a removed file is soon reused, so the time tells them apart. */
+export const isSame = (a: Stats | undefined, b: Stats | undefined): boolean =>
   a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev && a.mtimeMs === b.mtimeMs
 
 const takenFault = (path: string): Fault =>
@@ -96,7 +98,7 @@ export async function bindPath(server: Server, path: string): Promise<() => Prom
     if (!isNamedPipe(path)) await removeStale(path)
     await opened(server, path)
     if (!isNamedPipe(path)) chmodSync(path, OWNER_ONLY)
-    const ours = isNamedPipe(path) ? undefined : fileAt(path)
+    const ours = fileAt(path)
     return () => stopListening(server, path, ours)
   } catch (error) {
     server.close()

@@ -1,22 +1,19 @@
 import { rmSync } from 'node:fs'
-import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
 import { watchPlace } from '../../../src/app/control/own-place.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { Place } from '../../../src/shim/place.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { until } from '../../support/processes.js'
-import { newPlace } from '../../support/proxy/place.js'
+import { httpAnswer, newPlace, standIn } from '../../support/proxy/place.js'
 
 /** A proxy at a place, as far as it says who it is; `asked` counts how often it did. */
 const occupy = async (t: Test, place: Place, pid: number) => {
   let asked = 0
-  const server = createServer((_request, response) => {
+  await standIn(t, place, (_request, stream) => {
     asked += 1
-    response.end(JSON.stringify({ pid, version: '1.0.0' }))
+    stream.end(httpAnswer(200, JSON.stringify({ pid, version: '1.0.0' })))
   })
-  await new Promise<void>(resolve => server.listen(place.socket, resolve))
-  t.teardown(() => server.close())
   return { asked: () => asked }
 }
 
