@@ -78,6 +78,7 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
       say(`\n${[addressSnippets(name, addresses), more ?? ''].filter(text => text !== '').join('\n\n')}\n`)
     }
     settle(httpFront?.localUrl, control)
+    // A replica may have no call of its own, but pass on those of others.
     if (config.cluster !== undefined) tuning.startIsOver()
     void spoken?.then(told => tellRevision(told, addresses[0]))
   } catch (thrown) {
@@ -199,8 +200,7 @@ const start = async (served: Served) => {
 
 const proxyOptions = ({ config, isAlone = false, environment }: Served): ProxyOptions => ({
   isAlone,
-  // A replica also passes on what it has no session of.
-  ...(config.cluster === undefined && { onFirstCall: tuning.startIsOver }),
+  onFirstCall: tuning.startIsOver,
   // There are no other servers to show meanwhile.
   ...(isAlone && { listWaitMs: config.startupWaitMs }),
   ...(environment && { programEnv: () => environment.forPrograms() }),

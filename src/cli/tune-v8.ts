@@ -9,16 +9,20 @@ const HEAP_CHECK_MS = 1000
 /** How much the estimate of the live heap may grow at each check. */
 const CREEP = 1.02
 
+let isStarting = true
+
 /** What V8 is told about the start of a service. */
 export const tuning = {
   /** Keeps what it compiled, where the program can do that (bin/parts.cjs). */
   keepCode: (): Promise<void> => Promise.resolve(),
   /**
-   * Has it keep young what calls leave behind, and join the functions that a message goes through. For the
-   * first call: before it, that is not worth what compiling larger functions takes, and code that was kept is
-   * only good for the flags that it was compiled with.
+   * Has it, once, keep young what calls leave behind, and join the functions that a message goes through. For
+   * the first call: before it, that is not worth what compiling larger functions takes, and kept code is only
+   * good for the flags that it was compiled with.
    */
   startIsOver: (): void => {
+    if (!isStarting) return
+    isStarting = false
     void tuning.keepCode()
     keepHeapYoung()
     // A message goes through many functions: with V8's own bound, those at the end of the way are called.
