@@ -51,7 +51,7 @@ export class PipeWriter implements ReplyStream, Outlet {
   readonly #due = new Set<Due>()
   readonly #idPrefix: string | undefined
   #requests = 0
-  /** Whether the client has handled all that was said about requests under way. */
+  /** Whether the client handles what comes next after all that was said about requests under way. */
   #isRead = true
   /** The key of the last ping. */
   #ping = ''

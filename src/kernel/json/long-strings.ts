@@ -30,7 +30,9 @@ const constant = (byte: number): number[] => [0xfd, 0x0c, ...all(byte)]
 /** Instructions (WebAssembly core specification 2.0, section 5.4) in order of use. */
 const BODY = [
   ...[0x02, 0x01, 0x7f, 0x04, 0x7b], // locals: 2 an i32, 3 to 6 v128; 0 and 1 are the params `from` and `to`
-  ...[...constant(0x02), 0x21, 0x04, ...constant(0x20), 0x21, 0x05, ...constant(0x5c), 0x21, 0x06],
+  ...[...constant(0x02), 0x21, 0x04], // 4 = the bit that is flipped
+  ...[...constant(0x20), 0x21, 0x05], // 5 = a quote, with that
+  ...[...constant(0x5c), 0x21, 0x06], // 6 = a backslash
   ...[0x03, 0x40], // loop
   ...[0x03, 0x40], // loop
   ...[...special(0), ...special(16), ...OR, ...special(32), ...OR, ...special(48), ...OR],
