@@ -85,9 +85,9 @@ export class LineChannel implements Channel {
     if (!this.#isPaused) this.#stream.resume()
   }
 
-  send(message: OutgoingMessage): boolean {
+  send(message: OutgoingMessage, isAlone?: boolean): boolean {
     if (this.#isEnding || !this.#stream.writable || !this.#backlog.admit()) return false
-    this.#writer.send(message)
+    this.#writer.send(message, isAlone)
     return this.#backlog.grew()
   }
 

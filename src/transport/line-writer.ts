@@ -21,11 +21,11 @@ export class LineWriter {
     return this.#stream.writableLength
   }
 
-  /** False: the peer is behind, or can no longer be written to. */
-  send(message: OutgoingMessage): boolean {
+  /** False: the peer is behind, or can no longer be written to. What is alone waits for no others. */
+  send(message: OutgoingMessage, isAlone = false): boolean {
     const stream = this.#stream
     if (!stream.writable) return false
-    if (!this.#corked) {
+    if (!this.#corked && !isAlone) {
       this.#corked = true
       stream.cork()
       setImmediate(this.#flush)

@@ -25,9 +25,9 @@ export interface Channel {
   listen(listener: ChannelListener): void
   /**
    * Queues one line of JSON text. False: the peer is behind, slow down until `drained`. Sending on a closed
-   * channel does nothing and returns false.
+   * channel does nothing and returns false. `isAlone`: no other is likely to follow soon, to be sent with it.
    */
-  send(message: OutgoingMessage): boolean
+  send(message: OutgoingMessage, isAlone?: boolean): boolean
   /** Bytes that were sent but not yet taken by the operating system. */
   readonly queuedBytes: number
   /** Stops reading from the peer, so that it feels the back-pressure. */

@@ -89,7 +89,7 @@ export class PipeCaller implements Conversation, ChannelListener {
     this.#dispatcher.pending.add(id, sink)
     const frame = frameRequest(id, method, params)
     this.#sentBytes += lengthOf(frame)
-    this.#channel.send(frame)
+    this.#channel.send(frame, this.#dispatcher.pending.size === 1)
   }
 
   /**

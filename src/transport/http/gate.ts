@@ -24,7 +24,6 @@ import {
   denyAndCut,
   errorDenial,
   NodeResponder,
-  PendingResponses,
   type ResponderContext,
   refuseOn,
 } from './responder.js'
@@ -108,7 +107,6 @@ const addressOf = (socket: Duplex): string => (socket instanceof Socket ? (socke
 /** Checks each request (Host, Origin, size, credential) and reads its body for the handler. */
 export class HttpGate {
   readonly slowReaders: SlowReaders
-  readonly pending = new PendingResponses()
   readonly #options: GateOptions
   readonly #bounds: LimitCounters
   readonly #origins: ReadonlySet<string>
@@ -121,7 +119,7 @@ export class HttpGate {
     this.#options = options
     this.#bounds = bounds
     this.slowReaders = new SlowReaders(bounds, clock, log)
-    this.#responderContext = { log, slowReaders: this.slowReaders }
+    this.#responderContext = { log, slowReaders: this.slowReaders, due: 0 }
     this.#origins = resolveOrigins(options.allowedOrigins)
   }
 
@@ -131,10 +129,9 @@ export class HttpGate {
     this.#hosts = resolveHosts({ host, port, configured: allowedHosts })
   }
 
+  // Neither emits an error: requests as long as nobody listens for one (Node, lib/_http_incoming.js, onError),
+  // responses unless they are written to after their end (lib/_http_outgoing.js).
   readonly onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    // Requests emit no errors as long as nobody listens for them (Node, lib/_http_incoming.js, onError).
-    response.on('error', nothing)
-    this.pending.add(response)
     // One that is closed while it is idle may have the next request on its way.
     if (this.#options.isLeaving?.() === true) response.shouldKeepAlive = false
     if (this.#options.onRefused !== undefined) {
@@ -277,6 +274,7 @@ export class HttpGate {
   }
 
   async #handleOther(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.on('error', nothing)
     try {
       this.#other ??= this.#options.other()
       const handler = await this.#other
@@ -291,9 +289,11 @@ export class HttpGate {
     readBody(response.req, this.#bounds, {
       whole: body => {
         request.body = body
+        const responder = new NodeResponder(response, this.#responderContext)
         try {
-          handler(request, new NodeResponder(response, this.#responderContext))
+          handler(request, responder)
         } catch (error) {
+          responder.settle()
           this.#failed(response, error)
         }
         // The request lives until it is answered; its body need not.

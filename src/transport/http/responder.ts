@@ -101,6 +101,8 @@ export function refuseOn(
 
 const CUT_OFF = new Error('The connection was cut')
 
+const nothing = (): void => undefined
+
 /** Writes everything of one turn of the event loop as one chunk, where Node would make four of each event. */
 class ResponseStream implements HttpStream {
   readonly #response: ServerResponse
@@ -113,6 +115,8 @@ class ResponseStream implements HttpStream {
     this.#response = response
     this.#slowReaders = slowReaders
     this.#onTaken = onTaken
+    // Node tells of what is written after the end.
+    response.on('error', nothing)
   }
 
   /** Includes what the socket has queued. */
@@ -178,59 +182,61 @@ const framed = (chunk: OutgoingMessage | string): MessageParts => {
   return Buffer.isBuffer(chunk) ? { head: '', body: chunk, tail: '' } : chunk
 }
 
-/** The last response of each busy connection, which tells about all: they keep the order of requests. */
-export class PendingResponses {
-  readonly #last = new WeakMap<Duplex, ServerResponse>()
+/**
+ * The response that is due on a connection, or incomplete; those to further requests wait until it is
+ * written (Node, lib/_http_server.js, `assignSocket`).
+ */
+const currentOn = (socket: Duplex): ServerResponse | undefined =>
+  (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 
-  add(response: ServerResponse): void {
-    const { socket } = response.req
-    this.#last.set(socket, response)
-    // An idle connection would keep all that its last request was answered with.
-    response.on('finish', () => {
-      if (this.#last.get(socket) === response) this.#last.delete(socket)
-    })
-  }
+export const isDueOn = (socket: Duplex): boolean => currentOn(socket) !== undefined
 
-  /** Whether a response is due, or incomplete. */
-  isDue(socket: Duplex): boolean {
-    return this.#last.has(socket)
-  }
-
-  /** Whether anything else written to the connection would land inside a response, or be taken for it. */
-  isBusy(socket: Duplex): boolean {
-    const last = this.#last.get(socket)
-    if (last === undefined) return false
-    // An incomplete request may be answered with what is wrong with it, once it is its turn: then Node has
-    // assigned the socket.
-    return last.headersSent || last.socket === null || last.req.complete
-  }
+/**
+ * Whether anything else written to a connection would land inside a response, or be taken for it; a request
+ * that is incomplete may be answered with what is wrong with it.
+ */
+export const isBusy = (socket: Duplex): boolean => {
+  const current = currentOn(socket)
+  return current !== undefined && (current.headersSent || current.req.complete)
 }
 
+/** What the responders of one server share. */
 export interface ResponderContext {
   readonly log: Logger
   readonly slowReaders: SlowReaders
+  /** How many of them have yet to respond. */
+  due: number
 }
 
 export class NodeResponder implements HttpResponder {
   readonly #response: ServerResponse
   readonly #context: ResponderContext
-  #isSent = false
+  #isDue = true
 
   constructor(response: ServerResponse, context: ResponderContext) {
     this.#response = response
     this.#context = context
+    context.due += 1
   }
 
   /**
-   * Writes it at the end of the turn of the event loop: between the requests of the turn, each response would
-   * wake a client for nothing else.
+   * Writes it at the end of the turn of the event loop while others are due: between the requests of the
+   * turn, each response would wake a client for nothing else.
    */
   send(status: number, headers: Headers, body: OutgoingMessage | string = ''): void {
     if (this.#isUsed()) return
-    this.#isSent = true
-    setImmediate(() => {
-      if (!this.#response.destroyed) this.#write(status, headers, body)
-    })
+    this.settle()
+    if (this.#context.due === 0) this.#write(status, headers, body)
+    else
+      setImmediate(() => {
+        if (!this.#response.destroyed) this.#write(status, headers, body)
+      })
+  }
+
+  /** Has nobody wait for it: it responds now, or never will. */
+  settle(): void {
+    if (this.#isDue) this.#context.due -= 1
+    this.#isDue = false
   }
 
   #write(status: number, headers: Headers, body: OutgoingMessage | string): void {
@@ -248,6 +254,7 @@ export class NodeResponder implements HttpResponder {
   stream(status: number, headers: Headers, onTaken?: () => void): HttpStream {
     const stream = new ResponseStream(this.#response, this.#context.slowReaders, onTaken)
     if (this.#isUsed()) return stream
+    this.settle()
     try {
       this.#response.writeHead(status, headers)
     } catch {
@@ -260,6 +267,7 @@ export class NodeResponder implements HttpResponder {
   onGone(then: () => void): void {
     const response = this.#response
     const onClose = () => {
+      this.settle()
       if (!response.writableFinished) then()
     }
     if (response.closed || response.destroyed) queueMicrotask(onClose)
@@ -268,7 +276,7 @@ export class NodeResponder implements HttpResponder {
 
   #isUsed(): boolean {
     if (this.#response.destroyed) return true
-    if (!this.#isSent && !this.#response.headersSent) return false
+    if (this.#isDue && !this.#response.headersSent) return false
     this.#context.log.error({}, 'dropped a second response to one HTTP request')
     return true
   }

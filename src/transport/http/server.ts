@@ -7,7 +7,7 @@ import { Fault, systemCode } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { LimitName } from '../../kernel/limits.js'
 import { type GateOptions, HttpGate } from './gate.js'
-import { type PendingResponses, refuseOn } from './responder.js'
+import { isBusy, isDueOn, refuseOn } from './responder.js'
 
 export interface HttpServerOptions extends Omit<GateOptions, 'bounds'> {
   /** 0 for any free port. */
@@ -43,7 +43,7 @@ const PARSER_LIMITS: Readonly<Record<string, { readonly limit: LimitName; readon
 /** Answers what Node's parser rejected, unless another response is under way; then cuts the connection. */
 function refuseGarbage(error: Error, socket: Duplex, gate: HttpGate, bounds: LimitCounters): void {
   const code = systemCode(error) ?? ''
-  if (gate.pending.isBusy(socket)) {
+  if (isBusy(socket)) {
     socket.destroy()
     return
   }
@@ -89,21 +89,19 @@ function opened(server: Server, options: HttpServerOptions): Promise<AddressInfo
  * Java, which offer h2c. Node itself, once there is a listener for upgrades, would upgrade every request that
  * asks.
  */
-const upgradable = (pending: PendingResponses): typeof IncomingMessage =>
-  class extends IncomingMessage {
-    #isUpgrade: boolean | undefined
+class UpgradableMessage extends IncomingMessage {
+  #isUpgrade: boolean | undefined
 
-    /** Read by Node as soon as it has the head (lib/_http_server.js, parserOnIncoming). */
-    get upgrade(): boolean {
-      this.#isUpgrade ??=
-        this.method === 'CONNECT' || (wantsWebSocket(this.headers) && !pending.isDue(this.socket))
-      return this.#isUpgrade
-    }
-
-    set upgrade(_: unknown) {
-      // Overrides what Node decides.
-    }
+  /** Read by Node as soon as it has the head (lib/_http_server.js, parserOnIncoming). */
+  get upgrade(): boolean {
+    this.#isUpgrade ??= this.method === 'CONNECT' || (wantsWebSocket(this.headers) && !isDueOn(this.socket))
+    return this.#isUpgrade
   }
+
+  set upgrade(_: unknown) {
+    // Overrides what Node decides.
+  }
+}
 
 const wantsWebSocket = ({ connection, upgrade }: IncomingHttpHeaders): boolean =>
   upgrade?.toLowerCase() === 'websocket' && /\bupgrade\b/i.test(connection ?? '')
@@ -120,7 +118,7 @@ function createNodeServer(options: HttpServerOptions, gate: HttpGate, bounds: Li
     // With Node's default of 30 s a slow head could live three times as long as it may.
     connectionsCheckingInterval: Math.max(50, Math.min(headersTime, 1000)),
     noDelay: true,
-    ...(options.upgrade !== undefined && { IncomingMessage: upgradable(gate.pending) }),
+    ...(options.upgrade !== undefined && { IncomingMessage: UpgradableMessage }),
   }
   const server: Server =
     tls === undefined

@@ -128,9 +128,9 @@ class StdioChild implements ChildChannel {
     this.#settleWhenDrained()
   }
 
-  send(message: OutgoingMessage): boolean {
+  send(message: OutgoingMessage, isAlone?: boolean): boolean {
     if (this.#events.isClosed || this.#closing !== undefined || !this.#backlog.admit()) return false
-    const isTaken = this.#writer?.send(message) ?? false
+    const isTaken = this.#writer?.send(message, isAlone) ?? false
     this.#backlog.grew()
     return isTaken
   }

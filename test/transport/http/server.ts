@@ -461,6 +461,7 @@ t.test(
           stream = new NodeResponder(response, {
             log: silentLogger,
             slowReaders: new SlowReaders(boundsOf(), systemClock, silentLogger),
+            due: 0,
           }).stream(200, {})
         }),
     })
@@ -484,6 +485,36 @@ t.test(
     await until(() => seen.closed, 'the end of the connection')
   },
 )
+
+t.test('an answer is sent at once unless others are due, and those of clients that left are not', async t => {
+  const context = {
+    log: silentLogger,
+    slowReaders: new SlowReaders(boundsOf(), systemClock, silentLogger),
+    due: 0,
+  }
+  const wasSentAtOnce: boolean[] = []
+  const held: NodeResponder[] = []
+  const { ask, listener } = await listening(t, echo, {
+    other: () =>
+      Promise.resolve((request: IncomingMessage, response: ServerResponse) => {
+        const responder = new NodeResponder(response, context)
+        responder.onGone(() => undefined)
+        if (request.method === 'POST') held.push(responder)
+        else {
+          responder.send(200, {}, 'now')
+          wasSentAtOnce.push(response.headersSent)
+        }
+      }),
+  })
+  t.match(await ask('/other'), { text: 'now' })
+  const { socket } = raw(t, listener.port, 'POST /other HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await until(() => held.length === 1, 'a request that is not answered')
+  t.match(await ask('/other'), { text: 'now' })
+  socket.destroy()
+  await until(() => context.due === 0, 'its end')
+  t.match(await ask('/other'), { text: 'now' })
+  t.same(wasSentAtOnce, [true, false, true])
+})
 
 t.test('a handler learns that its client left, and not when the answer was complete', async t => {
   const gone: string[] = []
