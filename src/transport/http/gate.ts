@@ -129,8 +129,8 @@ export class HttpGate {
     this.#hosts = resolveHosts({ host, port, configured: allowedHosts })
   }
 
-  // Neither emits an error: requests as long as nobody listens for one (Node, lib/_http_incoming.js, onError),
-  // responses unless they are written to after their end (lib/_http_outgoing.js).
+  // Neither emits an error: requests as long as nobody listens for one (Node, lib/_http_incoming.js,
+  // onError), responses unless they are written to after their end (lib/_http_outgoing.js).
   readonly onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     // One that is closed while it is idle may have the next request on its way.
     if (this.#options.isLeaving?.() === true) response.shouldKeepAlive = false
