@@ -14,6 +14,8 @@ import type { Replay } from './replay.js'
 
 /** How long a client should wait before it resumes a broken stream. */
 const RETRY_MS = 1000
+/** How long a client may wait to learn that its answer is a stream. */
+const SOON_MS = 10
 const SEVERAL = rawText('')
 
 /** What the streams of one session share. */
@@ -42,6 +44,8 @@ export class EventStream implements LiveStream {
   readonly #context: StreamContext
   #out: HttpStream | undefined
   #live: Link<LiveStream> | undefined
+  /** Attaches it, while that is put off. */
+  #attachNow: (() => void) | undefined
   #isEnded = false
 
   /** `requestId`: of the request that it answers; empty for several. */
@@ -51,7 +55,7 @@ export class EventStream implements LiveStream {
   }
 
   get isAttached(): boolean {
-    return this.#out !== undefined
+    return this.#out !== undefined || this.#attachNow !== undefined
   }
 
   /** Starts writing to a response; with `isNew` the client first learns an id to resume from. */
@@ -68,6 +72,19 @@ export class EventStream implements LiveStream {
     }
   }
 
+  /**
+   * The same to a response with which it begins, once there is something to say, or in a moment: where that
+   * comes soon all is one write, and the client wakes up once.
+   */
+  attachSoon(responder: HttpResponder, headers: Readonly<Record<string, string>>): void {
+    const timer = this.#context.clock.after(SOON_MS, () => this.#attachNow?.())
+    this.#attachNow = () => {
+      timer.cancel()
+      this.#attachNow = undefined
+      this.attach(responder, headers, true)
+    }
+  }
+
   /** Writes a recorded event. */
   replay(id: string, frame: Buffer): void {
     this.#out?.write(messageEvent(frame, id))
@@ -75,6 +92,7 @@ export class EventStream implements LiveStream {
 
   send(frame: Buffer, mayDrop = false): void {
     if (this.#isEnded) return
+    this.#attachNow?.()
     const out = this.#out
     const { bounds } = this.#context
     if (mayDrop && out !== undefined && bounds.isOver('softQueue', out.queuedBytes)) return
@@ -93,6 +111,7 @@ export class EventStream implements LiveStream {
 
   /** Ends the response, and leaves the stream to be resumed. */
   release(): void {
+    this.#attachNow?.()
     this.#out?.end()
     this.#detach()
   }
@@ -169,16 +188,19 @@ export class PostStream implements ReplyStream, LiveStream {
 
   /** The same, unless the request is answered. */
   startStreamIfOpen(): void {
-    if (!this.#isOver) this.startStream()
+    if (!this.#isOver) this.startStream(true)
   }
 
-  /** Turns the answer into an SSE stream, if it is not one yet. */
-  startStream(): EventStream {
+  /** Turns the answer into an SSE stream, if it is not one yet; `isEarly`: before there is something to say. */
+  startStream(isEarly = false): EventStream {
     if (this.#events !== undefined) return this.#events
     this.#context.live.remove(this.#live)
     const events = new EventStream(this.#context, this.requestId)
     this.#events = events
-    if (!this.#isGone) events.attach(this.#responder, this.#on.eventHeaders(), true)
+    if (!this.#isGone) {
+      if (isEarly) events.attachSoon(this.#responder, this.#on.eventHeaders())
+      else events.attach(this.#responder, this.#on.eventHeaders(), true)
+    }
     this.#on.streaming(events)
     return events
   }

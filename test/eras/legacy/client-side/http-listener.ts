@@ -32,6 +32,9 @@ const call = (id: number, token?: unknown, name = 'x') => ({
 
 type Headers = Record<string, string>
 
+/** In which a client learns that its answer is a stream, if nothing is said before. */
+const SOON_MS = 10
+
 const start = (limits: Partial<Limits> = {}) => {
   const handler = new FakeHandler()
   const clock = new FakeClock()
@@ -478,7 +481,7 @@ t.test('closing the face ends every session once and stops its timers', async t 
 // ── JSON or a stream ──
 
 t.test('lists are JSON; a call that asks for progress is a stream from the start', async t => {
-  const { open, handler } = start()
+  const { open, handler, clock } = start()
   const { post } = await open()
   const list = post({ id: 1, method: 'tools/list', params: { _meta: { progressToken: 1 } } })
   handler.last.end(EMPTY)
@@ -487,6 +490,7 @@ t.test('lists are JSON; a call that asks for progress is a stream from the start
   handler.last.end(EMPTY)
   t.equal(quiet.headers['content-type'], 'application/json')
   const streamed = post(call(3, 0))
+  clock.advance(SOON_MS)
   t.equal(streamed.headers['content-type'], 'text/event-stream')
   t.equal(streamed.headers['x-accel-buffering'], 'no')
   t.match(streamed.headers['cache-control'], /no-cache/)
@@ -501,10 +505,34 @@ t.test('lists are JSON; a call that asks for progress is a stream from the start
 })
 
 t.test('a client that can be asked gets its calls as streams, so that there is a way to ask', async t => {
-  const { open } = start()
+  const { open, clock } = start()
   const { post } = await open('2025-06-18', { sampling: {} })
-  t.ok(post(call(1)).isStream)
-  t.notOk(post({ id: 2, method: 'tools/list' }).isStream)
+  const [asked, listed] = [post(call(1)), post({ id: 2, method: 'tools/list' })]
+  clock.advance(SOON_MS)
+  t.ok(asked.isStream)
+  t.notOk(listed.isStream)
+})
+
+t.test('a stream begins with what there is to say in its first moment, its answer too', async t => {
+  const { open, handler, clock } = start()
+  const { post } = await open()
+  const [quick, told, ended] = [post(call(1, 1)), post(call(2, 2)), post(call(3, 3))]
+  t.same([quick.answers, told.answers, ended.answers], [0, 0, 0])
+  const [first, second] = handler.calls
+  first?.end(EMPTY)
+  t.ok(quick.isStream)
+  t.same(
+    quick.allEvents.map(({ text }) => text !== ''),
+    [false, true],
+  )
+  t.ok(quick.isEnded)
+  second?.progress(progressOf({ progressToken: 9, progress: 1 }))
+  t.match(told.messages, [{ method: 'notifications/progress' }])
+  post({ method: 'notifications/cancelled', params: { requestId: 3 } })
+  t.same([ended.isStream, ended.isEnded, ended.messages], [true, true, []])
+  const before = [quick.body, told.body, ended.body]
+  clock.advance(SOON_MS)
+  t.same([quick.body, told.body, ended.body], before, 'and once')
 })
 
 t.test('an answer becomes a stream when something is said first', async t => {
@@ -539,8 +567,11 @@ t.test('an answer that takes long becomes a stream, and streams are kept alive',
 t.test(
   'streams begin with an event to resume from and a retry time, only for clients that know it',
   async t => {
-    const primed = await start().open('2025-11-25')
-    for (const answer of [primed.post(call(1, 1)), primed.get()]) {
+    const { open, clock } = start()
+    const primed = await open('2025-11-25')
+    const streams = [primed.post(call(1, 1)), primed.get()]
+    clock.advance(SOON_MS)
+    for (const answer of streams) {
       t.match(answer.body, /^id: \d+\.0\nretry: \d+\ndata: \n\n$/)
     }
     for (const version of ['2025-03-26', '2025-06-18']) {
@@ -777,9 +808,10 @@ t.test(
 )
 
 t.test('a dropped connection cancels nothing: the answer waits for whoever resumes', async t => {
-  const { open, handler } = start()
+  const { open, handler, clock } = start()
   const { post, get } = await open()
   const stream = post(call(1, 'a'))
+  clock.advance(SOON_MS)
   stream.goAway()
   t.same(handler.cancels, [])
   handler.last.end(resulted(rawText('{"content":[]}')))
@@ -818,6 +850,7 @@ t.test('an event id that is unknown, of another session or no longer kept is 400
   const { post, get } = await open()
   const other = await open()
   const stream = post(call(1, 'a'))
+  clock.advance(SOON_MS)
   stream.goAway()
   const id = stream.allEvents[0]?.id ?? ''
   t.equal(id, '1.0')
