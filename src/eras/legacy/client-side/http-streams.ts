@@ -191,7 +191,7 @@ export class PostStream implements ReplyStream, LiveStream {
     if (!this.#isOver) this.startStream(true)
   }
 
-  /** Turns the answer into an SSE stream, if it is not one yet; `isEarly`: before there is something to say. */
+  /** Turns the answer into an SSE stream, if it is not one yet; `isEarly`: with nothing to say so far. */
   startStream(isEarly = false): EventStream {
     if (this.#events !== undefined) return this.#events
     this.#context.live.remove(this.#live)
