@@ -86,8 +86,7 @@ export class Server {
    */
   #standIn(key: string): Connection | undefined {
     const other = this.#connections.get(key)
-    const startsForNobody = other?.state.at === 'starting' && other.facts === undefined && !other.wasUsed
-    return this.#isOnePerFolder || startsForNobody ? other : undefined
+    return this.#isOnePerFolder || other?.opensForNobody === true ? other : undefined
   }
 
   /** The connection that `client` uses from now on, open or not. Throws once the server is closed. */

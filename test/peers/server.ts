@@ -76,13 +76,15 @@ t.test('in one folder clients of both eras meet in the first process that is the
   await server.close()
 })
 
-t.test('a client that comes while a server starts for nobody waits for that start', async t => {
+t.test('clients that come while a server starts for nobody wait for that start', async t => {
   for (const revision of ['2025-11-25', MODERN] as const) {
     const { fake, server, pass } = create('principal', revision)
     const start = server.start()
     const client = new FakeClient(nobody, { principal: 'local', capabilities: CAN_NOTHING })
     const able = new FakeClient(nobody, { principal: 'local' })
     const connection = server.connectionFor(client)
+    const second = new FakeClient(nobody, { principal: 'local', capabilities: CAN_NOTHING })
+    t.equal(server.connectionFor(second), connection)
     t.not(server.connectionFor(able), connection, 'it is told of no capabilities')
     await Promise.all([start, connection.open()])
     t.equal(fake.links.length, 1, revision)
