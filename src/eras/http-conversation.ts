@@ -1,5 +1,6 @@
 import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
+import { HashTable } from '../kernel/hash-table.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { CallSink } from '../model/links.js'
@@ -19,7 +20,7 @@ export abstract class HttpConversation implements ExchangeContext {
   readonly clock: Clock
   readonly log: Logger
   lastHeardMs: number
-  protected readonly exchanges = new Map<OwnId, HttpExchange>()
+  protected readonly exchanges = new HashTable<OwnId, HttpExchange>()
   protected isOver = false
 
   constructor(listener: ConversationListener, { bounds = new LimitCounters(), clock, log }: CallerContext) {
@@ -75,6 +76,6 @@ export abstract class HttpConversation implements ExchangeContext {
   }
 
   readonly #onOver = (id: OwnId): void => {
-    this.exchanges.delete(id)
+    this.exchanges.take(id)
   }
 }
