@@ -89,7 +89,6 @@ export class Connection {
   #firstClient: Client | undefined
   #idleSinceMs: number
   #hasCarried = false
-  #opensForNobody = false
 
   constructor(
     server: ServerOptions,
@@ -146,11 +145,6 @@ export class Connection {
 
   get wasUsed(): boolean {
     return this.#everClients > 0
-  }
-
-  /** Whether it is being opened for the first time, and no client was there when that began. */
-  get opensForNobody(): boolean {
-    return this.#opensForNobody && this.state.at === 'starting' && this.#facts === undefined
   }
 
   get idleSinceMs(): number | undefined {
@@ -280,7 +274,6 @@ export class Connection {
     const attempt: Attempt = { abort: new AbortController(), died: undefined }
     this.#attempt = attempt
     this.#hasCarried = false
-    this.#opensForNobody = this.clients.size === 0
     this.meter.starting()
     this.#opening = this.#dial(attempt)
     this.#attemptDue()

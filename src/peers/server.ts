@@ -16,6 +16,8 @@ export class Server {
   readonly #byClient = new Map<Client, Connection>()
   /** The connection on which the server keeps no sessions, so that all clients of its mode share it. */
   #common: Connection | undefined
+  /** The connection that was made for nobody. */
+  #nobodys: Connection | undefined
   /** The only mode of server requests that the server has, if it is known to have no other. */
   #only: ServerRequestMode | undefined
   #isClosed = false
@@ -86,7 +88,8 @@ export class Server {
    */
   #standIn(key: string): Connection | undefined {
     const other = this.#connections.get(key)
-    return this.#isOnePerFolder || other?.opensForNobody === true ? other : undefined
+    const startsForNobody = other !== undefined && other === this.#nobodys && other.state.at === 'starting'
+    return this.#isOnePerFolder || (startsForNobody && other.facts === undefined) ? other : undefined
   }
 
   /** The connection that `client` uses from now on, open or not. Throws once the server is closed. */
@@ -171,7 +174,9 @@ export class Server {
     if (this.options.needsWorkspace === true)
       return Promise.reject(new Fault('unavailable', 'it starts in the folder of a client'))
     const [first] = this.#connections.values()
-    return (first ?? this.#connection(nobodysShare(this.options.sharing), 'returned')).open()
+    if (first !== undefined) return first.open()
+    this.#nobodys = this.#connection(nobodysShare(this.options.sharing), 'returned')
+    return this.#nobodys.open()
   }
 
   release(client: Client): void {
@@ -232,6 +237,7 @@ export class Server {
     this.#connections.clear()
     this.#byClient.clear()
     this.#common = undefined
+    this.#nobodys = undefined
     await Promise.all(connections.map(connection => connection.close()))
   }
 
@@ -286,6 +292,7 @@ export class Server {
     const connection = this.#connections.get(key)
     this.#connections.delete(key)
     if (connection === this.#common) this.#common = undefined
+    if (connection === this.#nobodys) this.#nobodys = undefined
     await connection?.close()
   }
 }

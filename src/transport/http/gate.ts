@@ -289,13 +289,17 @@ export class HttpGate {
     readBody(response.req, this.#bounds, {
       whole: body => {
         request.body = body
-        const responder = new NodeResponder(response, this.#responderContext)
+        const context = this.#responderContext
+        const responder = new NodeResponder(response, context)
+        // What is answered here and now, such as a notification, waits: more may have come in this turn.
+        context.due += 1
         try {
           handler(request, responder)
         } catch (error) {
           responder.settle()
           this.#failed(response, error)
         }
+        context.due -= 1
         // The request lives until it is answered; its body need not.
         request.body = NO_BODY
       },

@@ -1,4 +1,4 @@
-import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { type ClientRequest, type IncomingMessage, request, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -499,7 +499,7 @@ t.test('an answer is sent at once unless others are due, and those of clients th
       Promise.resolve((request: IncomingMessage, response: ServerResponse) => {
         const responder = new NodeResponder(response, context)
         responder.onGone(() => undefined)
-        if (request.method === 'POST') held.push(responder)
+        if (request.method === 'PUT') held.push(responder)
         else {
           responder.send(200, {}, 'now')
           wasSentAtOnce.push(response.headersSent)
@@ -507,13 +507,31 @@ t.test('an answer is sent at once unless others are due, and those of clients th
       }),
   })
   t.match(await ask('/other'), { text: 'now' })
-  const { socket } = raw(t, listener.port, 'POST /other HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  const { socket } = raw(t, listener.port, 'PUT /other HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await until(() => held.length === 1, 'a request that is not answered')
   t.match(await ask('/other'), { text: 'now' })
   socket.destroy()
   await until(() => context.due === 0, 'its end')
   t.match(await ask('/other'), { text: 'now' })
   t.same(wasSentAtOnce, [true, false, true])
+})
+
+t.test('what is answered in the turn in which it came is written at the end of that', async t => {
+  const seen: string[] = []
+  const { writeHead } = ServerResponse.prototype
+  t.teardown(() => Object.assign(ServerResponse.prototype, { writeHead }))
+  Object.assign(ServerResponse.prototype, {
+    writeHead(this: ServerResponse, ...head: Parameters<typeof writeHead>) {
+      seen.push('written')
+      return Reflect.apply(writeHead, this, head)
+    },
+  })
+  const { ask } = await listening(t, (_request, responder) => {
+    responder.send(202, {})
+    process.nextTick(() => seen.push('a tick later'))
+  })
+  t.match(await ask('/mcp'), { status: 202 })
+  t.same(seen, ['a tick later', 'written'])
 })
 
 t.test('a handler learns that its client left, and not when the answer was complete', async t => {
