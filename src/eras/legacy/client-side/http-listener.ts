@@ -174,7 +174,9 @@ export class LegacyHttpListener implements SessionHost {
     session.uplink.receive(message, post)
     // Nor has one with scopes to be checked, before they are.
     const isChecked = request.caller.scopes === undefined || session.uplink.isRouted(message.id)
-    if (isChecked && isStreamed(message, session, accepts)) post.startStreamIfOpen()
+    // A replica in between, which may end at any time, has to know at once that it passes a stream on.
+    const mayWait = this.#options.directory === undefined
+    if (isChecked && isStreamed(message, session, accepts)) post.startStreamIfOpen(mayWait)
   }
 
   /** Takes an array of messages, in the session that it names. */

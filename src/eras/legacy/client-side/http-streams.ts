@@ -130,6 +130,7 @@ export class EventStream implements LiveStream {
 
   /** Tells the client when to take it up again. */
   retryIn(ms: number): void {
+    this.#attachNow?.()
     this.#out?.write(`retry: ${Math.round(ms)}\n\n`)
   }
 
@@ -186,19 +187,19 @@ export class PostStream implements ReplyStream, LiveStream {
     })
   }
 
-  /** The same, unless the request is answered. */
-  startStreamIfOpen(): void {
-    if (!this.#isOver) this.startStream(true)
+  /** The same, unless the request is answered; `mayWait` for the first thing to say. */
+  startStreamIfOpen(mayWait: boolean): void {
+    if (!this.#isOver) this.startStream(mayWait)
   }
 
-  /** Turns the answer into an SSE stream, if it is not one yet; `isEarly`: with nothing to say so far. */
-  startStream(isEarly = false): EventStream {
+  /** Turns the answer into an SSE stream, if it is not one yet; `mayWait`: with nothing to say so far. */
+  startStream(mayWait = false): EventStream {
     if (this.#events !== undefined) return this.#events
     this.#context.live.remove(this.#live)
     const events = new EventStream(this.#context, this.requestId)
     this.#events = events
     if (!this.#isGone) {
-      if (isEarly) events.attachSoon(this.#responder, this.#on.eventHeaders())
+      if (mayWait) events.attachSoon(this.#responder, this.#on.eventHeaders())
       else events.attach(this.#responder, this.#on.eventHeaders(), true)
     }
     this.#on.streaming(events)
