@@ -224,8 +224,7 @@ export class NodeResponder implements HttpResponder {
    * turn, each response would wake a client for nothing else.
    */
   send(status: number, headers: Headers, body: OutgoingMessage | string = ''): void {
-    if (this.#isUsed()) return
-    this.settle()
+    if (!this.#begin()) return
     if (this.#context.due === 0) this.#write(status, headers, body)
     else
       setImmediate(() => {
@@ -253,8 +252,7 @@ export class NodeResponder implements HttpResponder {
 
   stream(status: number, headers: Headers, onTaken?: () => void): HttpStream {
     const stream = new ResponseStream(this.#response, this.#context.slowReaders, onTaken)
-    if (this.#isUsed()) return stream
-    this.settle()
+    if (!this.#begin()) return stream
     try {
       this.#response.writeHead(status, headers)
     } catch {
@@ -274,11 +272,13 @@ export class NodeResponder implements HttpResponder {
     else response.on('close', onClose)
   }
 
-  #isUsed(): boolean {
-    if (this.#response.destroyed) return true
-    if (this.#isDue && !this.#response.headersSent) return false
-    this.#context.log.error({}, 'dropped a second response to one HTTP request')
-    return true
+  /** Whether it may respond: the client is there, and it is the first time. Nobody waits for it then. */
+  #begin(): boolean {
+    const isFirst = this.#isDue && !this.#response.headersSent
+    this.settle()
+    if (this.#response.destroyed) return false
+    if (!isFirst) this.#context.log.error({}, 'dropped a second response to one HTTP request')
+    return isFirst
   }
 
   /** Node would refuse the whole response for one value with a line break. */

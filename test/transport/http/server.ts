@@ -498,7 +498,6 @@ t.test('an answer is sent at once unless others are due, and those of clients th
     other: () =>
       Promise.resolve((request: IncomingMessage, response: ServerResponse) => {
         const responder = new NodeResponder(response, context)
-        responder.onGone(() => undefined)
         if (request.method === 'PUT') held.push(responder)
         else {
           responder.send(200, {}, 'now')
@@ -510,10 +509,21 @@ t.test('an answer is sent at once unless others are due, and those of clients th
   const { socket } = raw(t, listener.port, 'PUT /other HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await until(() => held.length === 1, 'a request that is not answered')
   t.match(await ask('/other'), { text: 'now' })
+  held[0]?.onGone(() => undefined)
   socket.destroy()
   await until(() => context.due === 0, 'its end')
   t.match(await ask('/other'), { text: 'now' })
-  t.same(wasSentAtOnce, [true, false, true])
+  const { socket: another } = raw(t, listener.port, 'PUT /other HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await until(() => held.length === 2, 'another such request')
+  another.destroy()
+  await until(async () => {
+    await ask('/other')
+    held[1]?.send(200, {}, 'too late')
+    return context.due === 0
+  }, 'an answer that nobody waits for')
+  t.match(await ask('/other'), { text: 'now' })
+  t.same(wasSentAtOnce.slice(0, 3), [true, false, true])
+  t.equal(wasSentAtOnce.at(-1), true)
 })
 
 t.test('what is answered in the turn in which it came is written at the end of that', async t => {
