@@ -15,8 +15,8 @@ const NUMBER = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`
 const SHORT_BYTES = 1024
 
 const SCALAR = `(?:${STRING}|${NUMBER}|true|false|null)`
-// Each pattern stands there once, with a look at what follows: V8 compiles the whole expression, twice, where a
-// process reads its first messages.
+// Each pattern stands there once, with a look at what follows: V8 compiles the whole expression, twice,
+// where a process reads its first messages.
 const objectOf = (value: string): string => String.raw`\{(?:${STRING}:${value}(?:,(?=")|(?=\})))*\}`
 const FLAT = objectOf(SCALAR)
 const NESTED = objectOf(`(?:${SCALAR}|${FLAT})`)
