@@ -142,8 +142,9 @@ export const leftovers = async (): Promise<readonly Leftover[]> => {
 }
 
 /** Ends what earlier proxies left behind, and keeps a record of this one. Waits for neither. */
-export const registerInstance = (options: Omit<InstanceOptions, 'folder' | 'table'>): Instance => {
-  const context = { ...options, folder: stateDir(process.env), table: processTable() }
-  void endOrphans({ ...context, clock: systemClock })
+export const registerInstance = (options: Omit<InstanceOptions, 'folder' | 'table' | 'clock'>): Instance => {
+  const own = { folder: stateDir(process.env), table: processTable(), clock: systemClock }
+  const context = { ...options, ...own }
+  void endOrphans(context)
   return new Instance(context)
 }

@@ -1,5 +1,8 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Clock } from '../../kernel/async/clock.js'
+import { within } from '../../kernel/async/deadline.js'
+import { Deferred } from '../../kernel/async/deferred.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isObject } from '../../kernel/object.js'
 import { thisPlace } from '../../shim/place.js'
@@ -108,7 +111,11 @@ export interface InstanceOptions {
   readonly log: Logger
   readonly folder: string
   readonly table: ProcessTable
+  readonly clock: Clock
 }
+
+/** Programs start several at once, which takes all the CPU there is: what changes meanwhile is one write. */
+const MERGE_MS = 200
 
 /** Keeps our own record up to date until it is closed; a disk that fails costs only the record. */
 export class Instance {
@@ -118,6 +125,7 @@ export class Instance {
   /** When processes began, looked up once each, right after their start. */
   readonly #born = new Map<number, string | undefined>()
   #writing: Promise<void> | undefined
+  readonly #closing = new Deferred<undefined>()
   #isDirty = false
   #isClosed = false
 
@@ -137,6 +145,7 @@ export class Instance {
   /** Removes the record; called once all children have ended. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#closing.resolve(undefined)
     await this.#writing
     await removePrivate(this.#file).catch(() => undefined)
   }
@@ -146,12 +155,13 @@ export class Instance {
     if (!this.#isClosed) this.#writing ??= this.#writeAll()
   }
 
-  /** Changes during a write go into the next one. */
+  /** Changes during a write, and for a while after it, go into the next one. */
   async #writeAll(): Promise<void> {
     try {
       while (this.#isDirty && !this.#isClosed) {
         this.#isDirty = false
         await writePrivate(this.#file, JSON.stringify(await this.#record()))
+        await within(this.#closing.promise, { clock: this.#options.clock, ms: MERGE_MS })
       }
     } catch (thrown) {
       this.#options.log.debug({ err: thrown }, 'cannot write the record of this proxy')

@@ -1,10 +1,20 @@
-import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Children } from '../../../src/app/processes/children.js'
 import { Instance, readRecords } from '../../../src/app/state/instance.js'
+import { type Clock, systemClock } from '../../../src/kernel/async/clock.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { ProcessTable } from '../../../src/transport/process/process-table.js'
+import { FakeClock } from '../../support/fake-clock.js'
 import { isWindows, skipWithout } from '../../support/processes.js'
 
 const MARK = 'aaaaaaaaaaaaaaaaaaaaaa'
@@ -93,12 +103,20 @@ const table: ProcessTable = {
   carries: () => Promise.resolve(false),
   carriers: () => Promise.resolve([]),
 }
+/** No time passes: what waits goes on in the next turn. */
+const clock: Clock = {
+  ...systemClock,
+  after: (_ms, work) => {
+    const cancel = clearImmediate.bind(undefined, setImmediate(work))
+    return { cancel, [Symbol.dispose]: cancel }
+  },
+}
 const read = (file: string) => JSON.parse(readFileSync(file, 'utf8'))
 
 t.test('a proxy writes down that it runs and what runs for it, and takes it back', async t => {
   const folder = join(t.testdir(), 'state')
   const children = new Children()
-  const instance = new Instance({ facts, children, folder, table, log: silentLogger })
+  const instance = new Instance({ facts, children, folder, table, clock, log: silentLogger })
   await instance.written
   const file = join(folder, 'instances', `${children.mark}.json`)
   t.match(read(file), {
@@ -130,11 +148,33 @@ t.test('a proxy writes down that it runs and what runs for it, and takes it back
   t.same(readdirSync(join(folder, 'instances')), [], 'nothing is left, not even a half-written file')
 })
 
+t.test('programs that start together are written down together, and closing waits for none', async t => {
+  const folder = t.testdir()
+  const children = new Children()
+  const held = new FakeClock()
+  const instance = new Instance({ facts, children, folder, table, clock: held, log: silentLogger })
+  const file = join(folder, 'instances', `${children.mark}.json`)
+  const isWritten = async (count: number) => {
+    while (!existsSync(file) || read(file).children.length < count) await new Promise(setImmediate)
+  }
+  await isWritten(0)
+  while (held.pending === 0) await new Promise(setImmediate)
+  children.added(4711, {})
+  children.added(4712, {})
+  for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate)
+  t.same(read(file).children, [])
+  held.advance(1000)
+  await isWritten(2)
+  children.added(4713, {})
+  await instance.close()
+  t.notOk(existsSync(file))
+})
+
 t.test('until when its children are known to be its own is written when one has answered', async t => {
   const folder = t.testdir()
   const children = new Children()
   children.added(4711, {})
-  const instance = new Instance({ facts, children, folder, table, log: silentLogger })
+  const instance = new Instance({ facts, children, folder, table, clock, log: silentLogger })
   await instance.written
   const file = join(folder, 'instances', `${children.mark}.json`)
   const before = read(file).writtenAt
@@ -149,7 +189,7 @@ t.test('a folder that cannot be written to costs nothing but the record', async 
   writeFileSync(folder, '')
   const logged: string[] = []
   const log = { ...silentLogger, debug: (_: object, words: string) => void logged.push(words) }
-  const instance = new Instance({ facts, children: new Children(), folder, table, log })
+  const instance = new Instance({ facts, children: new Children(), folder, table, clock, log })
   await instance.written
   await instance.close()
   t.same(logged, ['cannot write the record of this proxy'])
