@@ -12,10 +12,10 @@ const FLUSH_MS = 500
  */
 export const main = async (
   argv: readonly string[],
-  keepCode: typeof tuning.keepCode = tuning.keepCode,
+  keepCode: typeof tuning.keeper = tuning.keeper,
 ): Promise<number> => {
   tolerateReaders()
-  tuning.keepCode = keepCode
+  tuning.keeper = keepCode
   const { code, isService } = await run(argv).catch(async (thrown: unknown) => ({
     code: await explained(thrown, argv),
     isService: false,

@@ -78,6 +78,7 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
       say(`\n${[addressSnippets(name, addresses), more ?? ''].filter(text => text !== '').join('\n\n')}\n`)
     }
     settle(httpFront?.localUrl, control)
+    tuning.serversStart()
     // A replica may have no call of its own, but pass on those of others.
     if (config.cluster !== undefined) tuning.startIsOver()
     void spoken?.then(told => tellRevision(told, addresses[0]))
@@ -107,7 +108,10 @@ export const serveStdio = async (served: Served, hint: string): Promise<number> 
   void proxy.serveStdio(served.view, served.workspace).gone.then(() => shutdown.end(EXIT.ok))
   // Not on the way of the first answer, and no reason to leave a client without its servers.
   proxy.listenMetrics().catch((thrown: unknown) => say(`mcp-proxy: ${Fault.from(thrown).message}`))
-  void open().then(control => settle(undefined, control))
+  void open().then(control => {
+    settle(undefined, control)
+    tuning.serversStart()
+  })
   return await shutdown.ended
 }
 
@@ -253,7 +257,7 @@ const reloading = (
 
 /** Ends what dead proxies left behind, and records what we would leave. Never rejects. */
 const register = async (
-  options: Omit<InstanceOptions, 'folder' | 'table'>,
+  options: Omit<InstanceOptions, 'folder' | 'table' | 'clock'>,
 ): Promise<Instance | undefined> => {
   try {
     const { registerInstance } = await import('../app/processes/orphans.js')
