@@ -26,7 +26,7 @@ export const DEFAULTS = {
     socket: undefined,
     isGiven: false,
   } as ListenConfig,
-  pageSize: 1000,
+  pageSize: 10_000,
   startupWaitMs: 4_500,
   drainMs: 10_000,
   limits: DEFAULT_LIMITS,
