@@ -52,7 +52,9 @@ export function usualMessage(bytes: Buffer, maxDepth: number): Message | undefin
   const isVersionFirst = text[2] === 'j'
   // Notifications have no id, and the names of their methods alone begin with this letter.
   const isNotice = isVersionFirst ? text[ID_AT - 4] !== 'i' : text[METHOD_AT] === 'n'
-  return isNotice ? usualProgress(bytes, text, isVersionFirst) : usualCall(bytes, text, isVersionFirst)
+  if (!isNotice) return usualCall(bytes, text, isVersionFirst)
+  const methodAt = METHOD_AT + (isVersionFirst ? VERSION_BYTES : 0)
+  return text.startsWith(PROGRESS, methodAt) ? usualProgress(bytes, text, isVersionFirst) : undefined
 }
 
 /** Reads a request or a result, whose id stands first or last in it (`text` is `bytes` in latin1). */
