@@ -11,7 +11,10 @@ export type Answer =
   | {
       readonly kind: 'result'
       readonly result: JsonText
-      /** It is nothing but texts (`isPlain` in content.ts), so nobody needs to look again. */
+      /**
+       * It is nothing but texts (`isPlain` in content.ts), or tools that all legacy revisions know, so nobody
+       * needs to look again.
+       */
       readonly isPlain?: boolean | undefined
       /** Whether it is that of a tool which says that it failed. */
       readonly isError?: boolean | undefined

@@ -53,6 +53,8 @@ export interface ClientViewsContext {
 /** A page, the version of the merged list that it was cut from, and how long clients may keep it. */
 export interface Page {
   readonly result: JsonText
+  /** Whether clients of legacy revisions are given it as it is. */
+  readonly isPlain: boolean
   readonly version: string
   readonly hints: CacheHints
 }
@@ -175,8 +177,8 @@ export class ClientViews {
     if (known?.mode !== 'search' || known.pins !== undefined) await this.refresh(viewer, list, waitMs)
     if (list === 'tools') this.choose(viewer)
     const { paged, version } = this.shownList(viewer, list)
-    const result = cutPage(list, paged, cursor, this.#context.options().pageSize)
-    return { result, version, hints: this.#hints(viewer, list) }
+    const page = cutPage(list, paged, cursor, this.#context.options().pageSize)
+    return { ...page, version, hints: this.#hints(viewer, list) }
   }
 
   /** Reads what is not fresh of a list, for as long as any list. Rejects with a Fault if nothing is known. */

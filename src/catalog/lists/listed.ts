@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { JsonText } from '../../kernel/json/text.js'
+import { cut, trust } from '../../kernel/json/cursor.js'
+import { arrayText, type JsonText } from '../../kernel/json/text.js'
 import type { Server } from '../../peers/server.js'
 
 export interface Item {
@@ -9,8 +10,24 @@ export interface Item {
   readonly exposed: string
   readonly text: JsonText
   readonly hasOutputSchema: boolean
+  /** Whether it is a plain tool (`plainToolName`): legacy revisions know all that is in it. */
+  readonly isPlain?: boolean | undefined
   /** Whether it is a tool of this proxy, of which the server knows nothing. */
   readonly isOurs?: boolean
+}
+
+/** An item before it has its place in memory; its text is in latin1, whose characters are bytes. */
+export type Unplaced = Omit<Item, 'text'> & { readonly latin1: string }
+
+/** Puts the texts of items side by side in memory, as a page has them: all of them are copied at once. */
+export const sideBySide = (items: readonly Unplaced[]): Item[] => {
+  const all = trust(Buffer.from(items.map(({ latin1 }) => latin1).join(), 'latin1'))
+  let end = -1
+  return items.map(({ server, own, exposed, latin1, hasOutputSchema, isPlain }) => {
+    const start = end + 1
+    end = start + latin1.length
+    return { server, own, exposed, text: cut(all, start, end), hasOutputSchema, isPlain }
+  })
 }
 
 /** One list of one server, as sent and as shown; connections on which it is the same share it. */
@@ -67,7 +84,7 @@ export const listedOf = (
       return made().leftOut
     },
     get digest() {
-      digest ??= digestOf(made().items.map(({ text }) => text))
+      digest ??= digestOf([arrayText(made().items.map(({ text }) => text))])
       return digest
     },
     // Shown items are about as long as those that were sent.
@@ -75,7 +92,7 @@ export const listedOf = (
   }
 }
 
-const EMPTY_DIGEST = digestOf([])
+const EMPTY_DIGEST = digestOf([arrayText([])])
 
 /** Whether clients see the same of two lists; undefined is none. */
 export const looksSame = (one: Listed | undefined, other: Listed | undefined): boolean => {

@@ -1,10 +1,10 @@
 import { Fault } from '../../kernel/faults.js'
-import { arrayText, type JsonText, objectText, textOf } from '../../kernel/json/text.js'
+import { type JsonText, objectText, textOf } from '../../kernel/json/text.js'
 import { LISTS, type ListName } from '../../model/listing.js'
 import { cursorKey, decodeCursor, encodeCursor, type Position } from './cursor.js'
 import type { Item } from './listed.js'
 
-type PagedItem = Pick<Item, 'own' | 'text'>
+type PagedItem = Pick<Item, 'own' | 'text' | 'isPlain'>
 
 interface PagedPart {
   readonly index: number
@@ -16,37 +16,42 @@ interface PagedPart {
 export interface Paged {
   readonly parts: readonly PagedPart[]
   /** Pages that were cut before, by the number of their first item. */
-  readonly pages: Map<number, JsonText>
+  readonly pages: Map<number, Cut>
+}
+
+/** One page, as the result of its list request. */
+interface Cut {
+  readonly result: JsonText
+  /** Whether all of its items are plain (`Item`): clients of legacy revisions are given it as it is. */
+  readonly isPlain: boolean
 }
 
 /**
- * Cuts one page of a merged list, as the result of its list request. The cursor names the item before the
- * page, so that pages stay right when the proxy restarts or a server comes or goes in between. Throws a Fault
- * `invalid-params` for a cursor that is not ours (server/utilities/pagination, "Error Handling").
+ * Cuts one page of a merged list. The cursor names the item before the page, so that pages stay right when
+ * the proxy restarts or a server comes or goes in between. Throws a Fault `invalid-params` for a cursor that
+ * is not ours (server/utilities/pagination, "Error Handling").
  */
-export const cutPage = (
-  list: ListName,
-  merged: Paged,
-  cursor: string | undefined,
-  pageSize: number,
-): JsonText => {
+export const cutPage = (list: ListName, merged: Paged, cursor: string | undefined, pageSize: number): Cut => {
   const place = cursor === undefined ? { part: 0, item: 0 } : placeAfter(merged, decode(cursor, list))
   const first = numberOf(merged, place)
   const kept = merged.pages.get(first)
   if (kept !== undefined) return kept
-  const shown: Entry[] = []
-  let next: Entry | undefined
-  for (const entry of entriesFrom(merged, place)) {
-    if (shown.length === pageSize) {
-      next = shown.at(-1)
-      break
-    }
-    shown.push(entry)
+  const shown: PagedItem[] = []
+  let last: Entry | undefined
+  let start = place.item
+  for (const part of merged.parts.slice(place.part)) {
+    const items = part.items.slice(start, start + pageSize - shown.length)
+    const item = items.at(-1)
+    if (item !== undefined) last = { part, index: start + items.length - 1, item }
+    shown.push(...items)
+    start = 0
   }
-  const page = objectText([
-    [LISTS[list].member, arrayText(shown.map(({ item }) => item.text))],
-    ...(next === undefined ? [] : [['nextCursor', textOf(cursorAfter(list, next))] as const]),
+  const hasMore = first + shown.length < numberOf(merged, { part: merged.parts.length, item: 0 })
+  const result = objectText([
+    [LISTS[list].member, shown.map(({ text }) => text)],
+    ...(hasMore && last !== undefined ? [['nextCursor', textOf(cursorAfter(list, last))] as const] : []),
   ])
+  const page = { result, isPlain: shown.every(({ isPlain }) => isPlain === true) }
   // Only the pages of those who read from the beginning are kept, since a cursor can name any item.
   if (first % pageSize === 0) merged.pages.set(first, page)
   return page
@@ -56,15 +61,6 @@ interface Entry {
   readonly part: PagedPart
   readonly index: number
   readonly item: PagedItem
-}
-
-function* entriesFrom({ parts }: Paged, place: Place): Generator<Entry> {
-  for (const [at, part] of parts.slice(place.part).entries()) {
-    const start = at === 0 ? place.item : 0
-    for (const [offset, item] of part.items.slice(start).entries()) {
-      yield { part, index: start + offset, item }
-    }
-  }
 }
 
 const cursorAfter = (list: ListName, { part, index, item }: Entry): string =>

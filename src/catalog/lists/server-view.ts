@@ -1,6 +1,6 @@
 import type { Caller } from '../../kernel/caller.js'
 import { mayHold } from '../../kernel/json/edit.js'
-import { type JsonText, memberOf, textMember, withoutMember } from '../../kernel/json/text.js'
+import { arrayText, type JsonText, memberOf, textMember, withoutMember } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Meter, RepairKind } from '../../metering/meter.js'
 import { LISTS, type ListName } from '../../model/listing.js'
@@ -12,9 +12,10 @@ import { exposedName } from '../names/names.js'
 import { rewriteItem, type UriMap } from '../names/rewrite.js'
 import { exposedUri } from '../names/uris.js'
 import { repairItem } from '../repair/items.js'
+import { renamedPlainTool } from '../repair/plain-tool.js'
 import type { View } from '../views/view.js'
 import { Interned } from './interned.js'
-import { digestOf, type Item, type Listed, listedOf } from './listed.js'
+import { digestOf, type Listed, listedOf, sideBySide, type Unplaced } from './listed.js'
 
 /** The most tools of a server whose `outputSchema` is left out. */
 const SCHEMALESS_MAX = 1000
@@ -73,13 +74,13 @@ export class ServerView {
 
   /** A list as clients see it; the same reference for the same list. */
   show(list: ListName, raw: readonly JsonText[]): Listed {
-    const key = `${list} ${digestOf(raw)}`
+    const key = `${list} ${digestOf([arrayText(raw)])}`
     const isFiltered = list === 'tools' && !this.tools.isOpen
     return this.#shown.get(key, () => listedOf({ key, raw, isFiltered }, () => this.#items(list, raw)))
   }
 
   #items(list: ListName, raw: readonly JsonText[]): Pick<Listed, 'items' | 'leftOut'> {
-    const items = new Map<string, Item>()
+    const items = new Map<string, Unplaced>()
     const leftOut = { filter: 0, broken: 0, twice: 0 }
     for (const text of raw) {
       const item = this.#showOne(list, text)
@@ -89,7 +90,7 @@ export class ServerView {
         this.#note(list, item.own, 'its name is repeated; the first one is shown')
       } else items.set(item.own, item)
     }
-    return { items: [...items.values()], leftOut }
+    return { items: sideBySide([...items.values()]), leftOut }
   }
 
   /** Has the next view hide the `outputSchema` of a tool that broke it. False if it is hidden already. */
@@ -107,32 +108,36 @@ export class ServerView {
   }
 
   /** An item as clients see it, or why they do not. */
-  #showOne(list: ListName, raw: JsonText): Item | 'filter' | 'broken' {
+  #showOne(list: ListName, raw: JsonText): Unplaced | 'filter' | 'broken' {
     const repaired = repairItem(list, raw)
     if ('dropped' in repaired) {
       const own = textMember(raw, LISTS[list].identity)
       this.#note(list, own ?? 'an item', `left out: ${repaired.dropped}`)
       return 'broken'
     }
-    const { item, own, notes } = repaired
+    const { item, own, notes, isPlain } = repaired
     for (const note of notes) this.#repaired(list, own, note, 'item')
-    if (list === 'tools') return this.#tool(own, item)
+    if (list === 'tools') return this.#tool(own, item, isPlain)
     const exposed = list === 'prompts' ? this.exposeName(list, own) : this.exposeUri(own)
     const name = list === 'prompts' ? exposed : undefined
     const text = rewriteItem(list, item, { name, uri: this.exposeUri })
-    return { server: this.server, own, exposed, text, hasOutputSchema: false }
+    return { server: this.server, own, exposed, latin1: text.toString('latin1'), hasOutputSchema: false }
   }
 
-  #tool(own: string, tool: JsonText): Item | 'filter' {
+  #tool(own: string, tool: JsonText, isPlain: boolean | undefined): Unplaced | 'filter' {
     if (!this.tools.isAllowed(own)) return 'filter'
     const kept = this.#schemaless.has(own) ? withoutMember(tool, 'outputSchema') : tool
     const { description } = this.exposure
     const described = description === undefined ? kept : describedBy(description, kept, this.server.name)
     const shown = this.tools.overridden(own, described)
     const exposed = this.exposeName('tools', own)
+    if (isPlain === true && shown === tool) {
+      const latin1 = renamedPlainTool(tool, own, exposed)
+      return { server: this.server, own, exposed, latin1, hasOutputSchema: false, isPlain }
+    }
     const text = rewriteItem('tools', shown, { name: exposed, uri: this.exposeUri })
     const hasOutputSchema = mayHold(shown, '"outputSchema"') && memberOf(shown, 'outputSchema') !== undefined
-    return { server: this.server, own, exposed, text, hasOutputSchema }
+    return { server: this.server, own, exposed, latin1: text.toString('latin1'), hasOutputSchema }
   }
 
   #repaired(list: ListName, item: string, words: string, kind: RepairKind): void {

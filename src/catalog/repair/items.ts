@@ -23,10 +23,17 @@ import {
   repairAnnotations,
   repairIcons,
 } from './parts.js'
+import { plainToolName } from './plain-tool.js'
 
 /** A repaired item, what identifies it, and what was done to it; or why it cannot be shown. */
 export type Repaired =
-  | { readonly item: JsonText; readonly own: string; readonly notes: readonly string[] }
+  | {
+      readonly item: JsonText
+      readonly own: string
+      readonly notes: readonly string[]
+      /** See `Item`. */
+      readonly isPlain?: boolean
+    }
   | { readonly dropped: string }
 
 /** The members that must not be repeated. */
@@ -43,6 +50,13 @@ const TASK_SUPPORT: ReadonlySet<string | undefined> = new Set(['forbidden', 'opt
 
 /** Repairs an item of a list, or drops it, since clients refuse a whole list for one bad item. */
 export const repairItem = (list: ListName, item: JsonText): Repaired => {
+  const name = list === 'tools' ? plainToolName(item) : undefined
+  return name === undefined ? repairUnusual(list, item) : { item, own: name, notes: NONE, isPlain: true }
+}
+
+const NONE: readonly string[] = []
+
+const repairUnusual = (list: ListName, item: JsonText): Repaired => {
   if (kindOf(item) !== 'object') return { dropped: `it is no object but ${kindOf(item)}` }
   const notes: string[] = []
   const note: Note = words => {

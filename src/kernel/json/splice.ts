@@ -117,7 +117,7 @@ class Removals {
 
 function concat(parts: readonly (Buffer | string)[]): JsonText {
   let length = 0
-  for (const part of parts) length += Buffer.byteLength(part)
+  for (const part of parts) length += typeof part === 'string' ? Buffer.byteLength(part) : part.length
   const out = new Output(length)
   for (const part of parts) {
     if (typeof part === 'string') {
@@ -296,14 +296,47 @@ export function mapElements(
 
 export function arrayText(elements: readonly JsonText[]): JsonText {
   const parts: (Buffer | string)[] = []
-  for (const element of elements) parts.push(parts.length === 0 ? '[' : COMMA_TEXT, element)
-  parts.push(elements.length === 0 ? '[]' : ']')
+  addArray(parts, elements)
   return concat(parts)
 }
 
-export function objectText(members: readonly (readonly [key: string, value: JsonText])[]): JsonText {
+function addArray(parts: (Buffer | string)[], elements: readonly JsonText[]): void {
+  let before: Buffer | string = '['
+  for (const run of runsOf(elements)) {
+    parts.push(before, run)
+    before = COMMA_TEXT
+  }
+  parts.push(elements.length === 0 ? '[]' : ']')
+}
+
+/** Joins elements that stand in memory as they do in an array, like those of a list that came so. */
+function runsOf(elements: readonly JsonText[]): Buffer[] {
+  const runs: Buffer[] = []
+  let memory: Uint8Array = NOTHING
+  let start = 0
+  let end = -1
+  for (const { buffer, byteOffset, length } of elements) {
+    if (byteOffset !== end + 1 || memory[end] !== COMMA || buffer !== memory.buffer) {
+      if (end >= 0) runs.push(Buffer.from(memory.buffer, start, end - start))
+      if (buffer !== memory.buffer) memory = new Uint8Array(buffer)
+      start = byteOffset
+    }
+    end = byteOffset + length
+  }
+  if (end >= 0) runs.push(Buffer.from(memory.buffer, start, end - start))
+  return runs
+}
+
+/** An object of these members; an array of texts is the value that `arrayText` makes of it. */
+export function objectText(
+  members: readonly (readonly [key: string, value: JsonText | readonly JsonText[]])[],
+): JsonText {
   const parts: (Buffer | string)[] = []
-  for (const [key, value] of members) parts.push(keyText(parts.length === 0 ? '{' : ',', key), value)
+  for (const [key, value] of members) {
+    parts.push(keyText(parts.length === 0 ? '{' : ',', key))
+    if (Buffer.isBuffer(value)) parts.push(value)
+    else addArray(parts, value)
+  }
   parts.push(members.length === 0 ? '{}' : '}')
   return concat(parts)
 }

@@ -30,7 +30,7 @@ const read = (
   of: Merged,
   cursor?: string,
 ): { readonly names: readonly string[]; readonly next: string | undefined } => {
-  const page = valueOf(cutPage('tools', of, cursor, PAGE)) as {
+  const page = valueOf(cutPage('tools', of, cursor, PAGE).result) as {
     tools: readonly { name: string }[]
     nextCursor?: string
   }
@@ -60,6 +60,18 @@ t.test('pages hold every item once, and are cut once', async t => {
   t.equal(list.pages.size, Math.ceil(NAMES.length / PAGE))
 })
 
+t.test('a page is plain if all that is on it is', async t => {
+  const { parts } = merged()
+  const plain = parts.map(part => ({ ...part, items: part.items.map(item => ({ ...item, isPlain: true })) }))
+  const last = plain.map((part, at) => (at === plain.length - 1 ? (parts[at] ?? part) : part))
+  const isPlain = (of: typeof parts, cursor?: string) =>
+    cutPage('tools', { parts: of, pages: new Map() }, cursor, PAGE).isPlain
+  t.ok(isPlain(plain))
+  t.notOk(isPlain(parts))
+  t.ok(isPlain(last), 'whatever is on another one')
+  t.notOk(cutPage('tools', { parts: last, pages: new Map() }, undefined, 10_000).isPlain)
+})
+
 t.test('made-up cursors lead somewhere, but nothing is kept for them', async t => {
   const list = merged()
   const { next = '' } = read(list)
@@ -72,7 +84,7 @@ t.test('made-up cursors lead somewhere, but nothing is kept for them', async t =
   }
   readAll(list)
   t.ok(list.pages.size <= Math.ceil(NAMES.length / PAGE) + 1, `${list.pages.size} pages are kept`)
-  const bytes = [...list.pages.values()].reduce((sum, page) => sum + page.length, 0)
+  const bytes = [...list.pages.values()].reduce((sum, { result }) => sum + result.length, 0)
   t.ok(bytes < 2 * NAMES.join().length + list.pages.size * 300)
   t.same(readAll(list), NAMES)
 })

@@ -11,6 +11,7 @@ import {
   memberOf,
   membersOf,
   objectText,
+  ownText,
   rawText,
   readJson,
   valueOf,
@@ -204,6 +205,24 @@ t.test('texts are joined to arrays and objects byte for byte', async t => {
   })
   t.doesNotThrow(() => fc.assert(property, runs(300)))
   t.same(valueOf(objectText([['é😀', arrayText([])]])), { 'é😀': [] })
+})
+
+t.test('texts that stand side by side in memory are joined as any others', async t => {
+  const picked = fc.array(fc.tuple(fc.nat({ max: 20 }), fc.boolean()), { maxLength: 12 })
+  const property = fc.property(arrays, picked, (array, choices) => {
+    const elements = [...elementsOf(read(written(array, brackets)))]
+    // In their order and not, more than once, from where they stand and copied.
+    const some = choices.flatMap(([n, isCopied]) => {
+      const element = elements[n % Math.max(1, elements.length)]
+      return element === undefined ? [] : [isCopied ? ownText(element) : element]
+    })
+    return [elements, elements.slice(1), some].every(
+      texts =>
+        arrayText(texts).toString() === `[${texts.join()}]` &&
+        objectText([['a', texts]]).toString() === `{"a":[${texts.join()}]}`,
+    )
+  })
+  t.doesNotThrow(() => fc.assert(property, runs(300)))
 })
 
 t.test('a large text is spliced as a small one', async t => {
