@@ -10,7 +10,7 @@ export interface Item {
   readonly exposed: string
   readonly text: JsonText
   readonly hasOutputSchema: boolean
-  /** Whether it is a plain tool (`plainToolName`): legacy revisions know all that is in it. */
+  /** Whether it is known to hold nothing that a legacy revision lacks (`UsualTool`). */
   readonly isPlain?: boolean | undefined
   /** Whether it is a tool of this proxy, of which the server knows nothing. */
   readonly isOurs?: boolean

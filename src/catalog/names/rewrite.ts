@@ -109,4 +109,6 @@ export const rewriteItem = (list: ListName, item: JsonText, { name, uri }: Expos
 }
 
 const named = (item: JsonText, name: string | undefined): JsonText =>
-  name === undefined ? item : withMember(item, 'name', textOf(name))
+  name === undefined || stringOf(memberOf(item, 'name')) === name
+    ? item
+    : withMember(item, 'name', textOf(name))

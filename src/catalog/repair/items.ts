@@ -23,7 +23,7 @@ import {
   repairAnnotations,
   repairIcons,
 } from './parts.js'
-import { plainToolName } from './plain-tool.js'
+import { type UsualTool, usualTool } from './usual-tool.js'
 
 /** A repaired item, what identifies it, and what was done to it; or why it cannot be shown. */
 export type Repaired =
@@ -31,8 +31,7 @@ export type Repaired =
       readonly item: JsonText
       readonly own: string
       readonly notes: readonly string[]
-      /** See `Item`. */
-      readonly isPlain?: boolean
+      readonly usual?: UsualTool
     }
   | { readonly dropped: string }
 
@@ -50,8 +49,8 @@ const TASK_SUPPORT: ReadonlySet<string | undefined> = new Set(['forbidden', 'opt
 
 /** Repairs an item of a list, or drops it, since clients refuse a whole list for one bad item. */
 export const repairItem = (list: ListName, item: JsonText): Repaired => {
-  const name = list === 'tools' ? plainToolName(item) : undefined
-  return name === undefined ? repairUnusual(list, item) : { item, own: name, notes: NONE, isPlain: true }
+  const usual = list === 'tools' ? usualTool(item) : undefined
+  return usual === undefined ? repairUnusual(list, item) : { item, own: usual.name, notes: NONE, usual }
 }
 
 const NONE: readonly string[] = []

@@ -25,30 +25,43 @@ const ARGUMENTS = objectOf(
 /** The type stands first or last, as in nearly all of them. */
 const IS_OBJECT = String.raw`(?=\{"type":"object"[,}]|.*"type":"object"\}\}$)`
 
-const PLAIN_TOOL = new RegExp(
-  String.raw`^\{"name":"([ !#-[\]-~]*)"(?:,"description":${STRING})?,"inputSchema":${IS_OBJECT}${ARGUMENTS}\}$`,
+/** As the SDK for TypeScript orders them. */
+const BETWEEN = `(?:,"title":(${STRING}))?(?:,"description":${STRING})?`
+const HINT = String.raw`"(?:title":${STRING}|(?:readOnly|destructive|idempotent|openWorld)Hint":(?:true|false))`
+const BEHIND = String.raw`(?:,"annotations":(${objectOf(HINT)}))?(?:,"execution":(\{"taskSupport":"(?:forbidden|optional|required)"\}))?`
+
+const USUAL_TOOL = new RegExp(
+  String.raw`^\{"name":"([ !#-[\]-~]*)"${BETWEEN},"inputSchema":${IS_OBJECT}${ARGUMENTS}${BEHIND}\}$`,
   's',
 )
 
 /** Longer ones are worth a walk. */
 const SHORT_BYTES = 4096
 
+export interface UsualTool {
+  readonly name: string
+  /** Whether there is nothing in it that a legacy revision lacks (`projectItem`). */
+  readonly isPlain: boolean
+}
+
 /**
- * The name of a tool that is as most programs write theirs: with a name, a description and a schema in this
- * order, in which there is nothing to repair (`repairItem`), and nothing that a legacy revision lacks
- * (`projectItem`). Undefined for all that need a closer look. What V8 itself does is fast from
- * the first tool on: walks over the tools of ten servers take longer than those to answer.
+ * Reads a tool that is written as most programs write theirs, with nothing in it to repair (`repairItem`);
+ * undefined for all that need a closer look. What V8 itself does is fast from the first tool on: walks over
+ * the tools of ten servers take longer than those to answer.
  */
-export function plainToolName(item: JsonText): string | undefined {
+export function usualTool(item: JsonText): UsualTool | undefined {
   if (item.length > SHORT_BYTES) return undefined
-  return PLAIN_TOOL.exec(item.toString('latin1'))?.[1]
+  const found = USUAL_TOOL.exec(item.toString('latin1'))
+  if (found === null) return undefined
+  const [, name = '', title, annotations, execution] = found
+  return { name, isPlain: (title ?? annotations ?? execution) === undefined }
 }
 
 const NAME_AT = '{"name":'.length
 const SIMPLE = /^[ !#-[\]-~]*$/
 
-/** Such a tool under another name, in latin1. */
-export function renamedPlainTool(tool: JsonText, name: string, other: string): string {
+/** A usual tool under another name, in latin1. */
+export function renamedUsualTool(tool: JsonText, name: string, other: string): string {
   const written = SIMPLE.test(other) ? `"${other}"` : textOf(other).toString('latin1')
   return `{"name":${written}${tool.toString('latin1', NAME_AT + name.length + '""'.length)}`
 }
