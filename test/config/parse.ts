@@ -42,7 +42,7 @@ const LISTEN = {
 
 /** What holds where a file says nothing of it. */
 const DEFAULTS = {
-  pageSize: 1000,
+  pageSize: 10_000,
   startupWaitMs: 4500,
   drainMs: 10_000,
   limits: DEFAULT_LIMITS,
@@ -147,7 +147,7 @@ t.test('everything that can be said arrives', async t => {
       "http": true, "host": "::1", "port": 0, "allowedHosts": ["h"], "allowedOrigins": ["https://o"],
       "sse": false, "ws": false, "socket": "unix:\${HOME}/mcp.sock",
     },
-    "pageSize": 10000, "knownServers": false, "startupWait": 0, "drain": "1m",
+    "pageSize": 9000, "knownServers": false, "startupWait": 0, "drain": "1m",
     "audit": "log/audit.jsonl", "auditArguments": true, "log": { "level": "silent" },
     "requestState": { "keys": ["${KEY}"] },
     "limits": { "sessions": 5, "body": 4194304, "listBytes": "1.5 MB", "sessionIdle": "1h" },
@@ -212,7 +212,7 @@ t.test('everything that can be said arrives', async t => {
       socket: '/home/ann/mcp.sock',
       isGiven: true,
     },
-    pageSize: 10_000,
+    pageSize: 9000,
     startupWaitMs: 0,
     drainMs: 60_000,
     limits: {
