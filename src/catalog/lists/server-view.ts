@@ -132,7 +132,7 @@ export class ServerView {
     const shown = this.tools.overridden(own, described)
     const exposed = this.exposeName('tools', own)
     if (usual !== undefined && shown === tool) {
-      const latin1 = renamedUsualTool(tool, own, exposed)
+      const latin1 = renamedUsualTool(usual, exposed)
       return { server: this.server, own, exposed, latin1, hasOutputSchema: false, isPlain: usual.isPlain }
     }
     const text = rewriteItem('tools', shown, { name: exposed, uri: this.exposeUri })

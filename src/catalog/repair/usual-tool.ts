@@ -42,6 +42,8 @@ export interface UsualTool {
   readonly name: string
   /** Whether there is nothing in it that a legacy revision lacks (`projectItem`). */
   readonly isPlain: boolean
+  /** All of its text. */
+  readonly latin1: string
 }
 
 /**
@@ -51,17 +53,18 @@ export interface UsualTool {
  */
 export function usualTool(item: JsonText): UsualTool | undefined {
   if (item.length > SHORT_BYTES) return undefined
-  const found = USUAL_TOOL.exec(item.toString('latin1'))
+  const latin1 = item.toString('latin1')
+  const found = USUAL_TOOL.exec(latin1)
   if (found === null) return undefined
   const [, name = '', title, annotations, execution] = found
-  return { name, isPlain: (title ?? annotations ?? execution) === undefined }
+  return { name, isPlain: (title ?? annotations ?? execution) === undefined, latin1 }
 }
 
 const NAME_AT = '{"name":'.length
 const SIMPLE = /^[ !#-[\]-~]*$/
 
-/** A usual tool under another name, in latin1. */
-export function renamedUsualTool(tool: JsonText, name: string, other: string): string {
+/** The text of a usual tool under another name, in latin1. */
+export function renamedUsualTool({ name, latin1 }: UsualTool, other: string): string {
   const written = SIMPLE.test(other) ? `"${other}"` : textOf(other).toString('latin1')
-  return `{"name":${written}${tool.toString('latin1', NAME_AT + name.length + '""'.length)}`
+  return `{"name":${written}${latin1.slice(NAME_AT + name.length + '""'.length)}`
 }

@@ -76,8 +76,8 @@ t.test('what most programs write is a usual tool, and nothing else is', async t 
 t.test('under another name a usual tool is the same otherwise', async t => {
   for (const text of [...PLAIN, ...USUAL])
     for (const name of ['x', 'alias__x', 'a "quoted" é', '']) {
-      const tool = json(text)
-      const renamed = renamedUsualTool(tool, usualTool(tool)?.name ?? '', name)
+      const usual = usualTool(json(text))
+      const renamed = usual === undefined ? '{}' : renamedUsualTool(usual, name)
       t.same(JSON.parse(Buffer.from(renamed, 'latin1').toString()), { ...JSON.parse(text), name })
     }
 })
