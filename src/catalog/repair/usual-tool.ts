@@ -47,7 +47,7 @@ export interface UsualTool {
 }
 
 /**
- * Reads a tool that is written as most programs write theirs, with nothing in it to repair (`repairItem`);
+ * Reads a tool that is written as many programs write theirs, with nothing in it to repair (`repairItem`);
  * undefined for all that need a closer look. What V8 itself does is fast from the first tool on: walks over
  * the tools of ten servers take longer than those to answer.
  */

@@ -67,7 +67,7 @@ const OTHERS: readonly string[] = [
   toolWith(`{"type":"object","title":"${'long '.repeat(1000)}"}`),
 ]
 
-t.test('what most programs write is a usual tool, and nothing else is', async t => {
+t.test('what many programs write is a usual tool, and nothing else is', async t => {
   for (const text of PLAIN) t.equal(usualTool(json(text))?.isPlain, true, text)
   for (const text of USUAL) t.equal(usualTool(json(text))?.isPlain, false, text)
   for (const text of OTHERS) t.equal(usualTool(json(text)), undefined, text.slice(0, 200))
