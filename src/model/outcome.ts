@@ -1,7 +1,7 @@
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
 import type { CacheHints } from './cache-hints.js'
-import type { Revision } from './revision.js'
+import type { LegacyRevision, Revision } from './revision.js'
 
 /**
  * A final answer. `result` and `error` are the peer's own text, as it came; `fault` is ours and gets its code
@@ -11,11 +11,10 @@ export type Answer =
   | {
       readonly kind: 'result'
       readonly result: JsonText
-      /**
-       * It is nothing but texts (`isPlain` in content.ts), or tools that all legacy revisions know, so nobody
-       * needs to look again.
-       */
+      /** It is nothing but texts (`isPlain` in content.ts), so nobody needs to look again. */
       readonly isPlain?: boolean | undefined
+      /** The first legacy revision that knows all that is in it, if there is one and it is known. */
+      readonly knownSince?: LegacyRevision | undefined
       /** Whether it is that of a tool which says that it failed. */
       readonly isError?: boolean | undefined
       /** How long it may be kept, where the text does not say so. */

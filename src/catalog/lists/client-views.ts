@@ -9,6 +9,7 @@ import { type CacheHints, type Contribution, mergeHints, UNCACHED } from '../../
 import type { Client, Viewer } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
 import type { ServerFacts } from '../../model/peer.js'
+import type { LegacyRevision } from '../../model/revision.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import type { Server } from '../../peers/server.js'
 import { lacksWorkspace } from '../../peers/sharing.js'
@@ -53,8 +54,8 @@ export interface ClientViewsContext {
 /** A page, the version of the merged list that it was cut from, and how long clients may keep it. */
 export interface Page {
   readonly result: JsonText
-  /** Whether clients of legacy revisions are given it as it is. */
-  readonly isPlain: boolean
+  /** See `Answer`. */
+  readonly knownSince: LegacyRevision | undefined
   readonly version: string
   readonly hints: CacheHints
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { cut, trust } from '../../kernel/json/cursor.js'
 import { arrayText, type JsonText } from '../../kernel/json/text.js'
+import type { LegacyRevision } from '../../model/revision.js'
 import type { Server } from '../../peers/server.js'
 
 export interface Item {
@@ -10,8 +11,8 @@ export interface Item {
   readonly exposed: string
   readonly text: JsonText
   readonly hasOutputSchema: boolean
-  /** Whether it is known to hold nothing that a legacy revision lacks (`UsualTool`). */
-  readonly isPlain?: boolean | undefined
+  /** The first revision that is known to know all that is in it; older clients are given what they know. */
+  readonly knownSince?: LegacyRevision | undefined
   /** Whether it is a tool of this proxy, of which the server knows nothing. */
   readonly isOurs?: boolean
 }
@@ -23,10 +24,10 @@ export type Unplaced = Omit<Item, 'text'> & { readonly latin1: string }
 export const sideBySide = (items: readonly Unplaced[]): Item[] => {
   const all = trust(Buffer.from(items.map(({ latin1 }) => latin1).join(), 'latin1'))
   let end = -1
-  return items.map(({ server, own, exposed, latin1, hasOutputSchema, isPlain }) => {
+  return items.map(({ server, own, exposed, latin1, hasOutputSchema, knownSince }) => {
     const start = end + 1
     end = start + latin1.length
-    return { server, own, exposed, text: cut(all, start, end), hasOutputSchema, isPlain }
+    return { server, own, exposed, text: cut(all, start, end), hasOutputSchema, knownSince }
   })
 }
 

@@ -1,10 +1,11 @@
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, objectText, textOf } from '../../kernel/json/text.js'
 import { LISTS, type ListName } from '../../model/listing.js'
+import { LEGACY_REVISIONS, type LegacyRevision } from '../../model/revision.js'
 import { cursorKey, decodeCursor, encodeCursor, type Position } from './cursor.js'
 import type { Item } from './listed.js'
 
-type PagedItem = Pick<Item, 'own' | 'text' | 'isPlain'>
+type PagedItem = Pick<Item, 'own' | 'text' | 'knownSince'>
 
 interface PagedPart {
   readonly index: number
@@ -22,8 +23,8 @@ export interface Paged {
 /** One page, as the result of its list request. */
 interface Cut {
   readonly result: JsonText
-  /** Whether all of its items are plain (`Item`): clients of legacy revisions are given it as it is. */
-  readonly isPlain: boolean
+  /** The first revision that knows all that is in it (`Item`). */
+  readonly knownSince: LegacyRevision | undefined
 }
 
 /**
@@ -51,10 +52,19 @@ export const cutPage = (list: ListName, merged: Paged, cursor: string | undefine
     [LISTS[list].member, shown.map(({ text }) => text)],
     ...(hasMore && last !== undefined ? [['nextCursor', textOf(cursorAfter(list, last))] as const] : []),
   ])
-  const page = { result, isPlain: shown.every(({ isPlain }) => isPlain === true) }
+  const page = { result, knownSince: newestOf(shown) }
   // Only the pages of those who read from the beginning are kept, since a cursor can name any item.
   if (first % pageSize === 0) merged.pages.set(first, page)
   return page
+}
+
+const newestOf = (items: readonly PagedItem[]): LegacyRevision | undefined => {
+  let newest: LegacyRevision = LEGACY_REVISIONS[0]
+  for (const { knownSince } of items) {
+    if (knownSince === undefined) return undefined
+    if (knownSince > newest) newest = knownSince
+  }
+  return newest
 }
 
 interface Entry {

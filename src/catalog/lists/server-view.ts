@@ -133,7 +133,8 @@ export class ServerView {
     const exposed = this.exposeName('tools', own)
     if (usual !== undefined && shown === tool) {
       const latin1 = renamedUsualTool(usual, exposed)
-      return { server: this.server, own, exposed, latin1, hasOutputSchema: false, isPlain: usual.isPlain }
+      const { hasOutputSchema, knownSince } = usual
+      return { server: this.server, own, exposed, latin1, hasOutputSchema, knownSince }
     }
     const text = rewriteItem('tools', shown, { name: exposed, uri: this.exposeUri })
     const hasOutputSchema = mayHold(shown, '"outputSchema"') && memberOf(shown, 'outputSchema') !== undefined

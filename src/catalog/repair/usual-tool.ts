@@ -1,4 +1,5 @@
 import { type JsonText, textOf } from '../../kernel/json/text.js'
+import type { LegacyRevision } from '../../model/revision.js'
 
 // Regular expressions over JSON as latin1 text. It was validated when it came, so that they need not tell
 // what is JSON; and they hold no two ways to read one text, so that none takes longer than its length.
@@ -19,45 +20,89 @@ const membersOf = (inner: string): string => {
 }
 
 const PROPERTY = objectOf(`${membersOf(FLAT)}|"(?:type|required)":(?:${SCALAR}|${arrayOf(SCALAR)}))`)
-const ARGUMENTS = objectOf(
-  String.raw`${membersOf(PROPERTY)}|"type":"object"|"\$schema":${STRING}|"required":${arrayOf(STRING)})`,
-)
-/** The type stands first or last, as in nearly all of them. */
-const IS_OBJECT = String.raw`(?=\{"type":"object"[,}]|.*"type":"object"\}\}$)`
-
-/** As the SDK for TypeScript orders them. */
-const BETWEEN = `(?:,"title":(${STRING}))?(?:,"description":${STRING})?`
 const HINT = String.raw`"(?:title":${STRING}|(?:readOnly|destructive|idempotent|openWorld)Hint":(?:true|false))`
-const BEHIND = String.raw`(?:,"annotations":(${objectOf(HINT)}))?(?:,"execution":(\{"taskSupport":"(?:forbidden|optional|required)"\}))?`
+const TASKS = String.raw`\{"taskSupport":"(forbidden|optional|required)"\}`
 
-const USUAL_TOOL = new RegExp(
-  String.raw`^\{"name":"([ !#-[\]-~]*)"${BETWEEN},"inputSchema":${IS_OBJECT}${ARGUMENTS}${BEHIND}\}$`,
-  's',
+const sticky = (pattern: string): RegExp => new RegExp(pattern, 'sy')
+
+// The parts of a tool, in the order in which the SDK for TypeScript writes them.
+const HEAD = sticky(
+  `\\{"name":"([ !#-[\\]-~]*)"(?:,"title":(${STRING}))?(?:,"description":${STRING})?,"inputSchema":`,
 )
+const SCHEMA = sticky(
+  objectOf(
+    String.raw`${membersOf(PROPERTY)}|"type":"object"|"\$schema":${STRING}|"required":${arrayOf(STRING)})`,
+  ),
+)
+const OUTPUT = ',"outputSchema":'
+const TAIL = sticky(`(?:,"annotations":(${objectOf(HINT)}))?(?:,"execution":${TASKS})?\\}$`)
+
+/** Where nearly all schemas of objects say so. */
+const TYPE_FIRST = sticky(String.raw`\{(?:"\$schema":${STRING},)?"type":"object"[,}]`)
+const TYPE_LAST = '"type":"object"}'
+
+/** The end of a tool that says in so many words what is true of all that say nothing about tasks. */
+const NO_TASKS = ',"execution":{"taskSupport":"forbidden"}}'
 
 /** Longer ones are worth a walk. */
 const SHORT_BYTES = 4096
 
 export interface UsualTool {
   readonly name: string
-  /** Whether there is nothing in it that a legacy revision lacks (`projectItem`). */
-  readonly isPlain: boolean
-  /** All of its text. */
+  readonly hasOutputSchema: boolean
+  /** The first revision that knows all that is in it (`projectItem`); undefined if none does. */
+  readonly knownSince: LegacyRevision | undefined
+  /** All of its text, without the word about tasks if that is what all mean who have none. */
   readonly latin1: string
 }
 
 /**
- * Reads a tool that is written as many programs write theirs, with nothing in it to repair (`repairItem`);
+ * Reads a tool that is written as most programs write theirs, with nothing in it to repair (`repairItem`);
  * undefined for all that need a closer look. What V8 itself does is fast from the first tool on: walks over
  * the tools of ten servers take longer than those to answer.
  */
 export function usualTool(item: JsonText): UsualTool | undefined {
   if (item.length > SHORT_BYTES) return undefined
-  const latin1 = item.toString('latin1')
-  const found = USUAL_TOOL.exec(latin1)
-  if (found === null) return undefined
-  const [, name = '', title, annotations, execution] = found
-  return { name, isPlain: (title ?? annotations ?? execution) === undefined, latin1 }
+  const text = item.toString('latin1')
+  const head = find(HEAD, text, 0)
+  const inputEnd = head && schemaEnd(text, HEAD.lastIndex)
+  if (head === undefined || inputEnd === undefined) return undefined
+  const hasOutputSchema = text.startsWith(OUTPUT, inputEnd)
+  const end = hasOutputSchema ? schemaEnd(text, inputEnd + OUTPUT.length) : inputEnd
+  const tail = end === undefined ? undefined : find(TAIL, text, end)
+  if (tail === undefined) return undefined
+  const [, name = '', title] = head
+  const [, annotations, tasks] = tail
+  const latin1 = tasks === 'forbidden' ? `${text.slice(0, -NO_TASKS.length)}}` : text
+  const knownSince = firstWith({ title, annotations, hasOutputSchema, tasks })
+  return { name, hasOutputSchema, knownSince, latin1 }
+}
+
+interface Members {
+  readonly title: string | undefined
+  readonly annotations: string | undefined
+  readonly hasOutputSchema: boolean
+  readonly tasks: string | undefined
+}
+
+/** No client is told of tasks (`projectItem`). */
+function firstWith({ title, annotations, hasOutputSchema, tasks }: Members): LegacyRevision | undefined {
+  if (tasks !== undefined && tasks !== 'forbidden') return undefined
+  if (title !== undefined || hasOutputSchema) return '2025-06-18'
+  return annotations === undefined ? '2024-11-05' : '2025-03-26'
+}
+
+function find(pattern: RegExp, text: string, from: number): RegExpExecArray | undefined {
+  pattern.lastIndex = from
+  return pattern.exec(text) ?? undefined
+}
+
+/** Where a usual schema of an object ends. */
+function schemaEnd(text: string, from: number): number | undefined {
+  if (find(SCHEMA, text, from) === undefined) return undefined
+  const end = SCHEMA.lastIndex
+  const saysLast = text.startsWith(TYPE_LAST, end - TYPE_LAST.length)
+  return saysLast || find(TYPE_FIRST, text, from) !== undefined ? end : undefined
 }
 
 const NAME_AT = '{"name":'.length

@@ -5,6 +5,7 @@ import { type Merged, mergeParts } from '../../../src/catalog/lists/merge.js'
 import { cutPage } from '../../../src/catalog/lists/page.js'
 import { textOf, valueOf } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
+import type { LegacyRevision } from '../../../src/model/revision.js'
 import type { Server } from '../../../src/peers/server.js'
 
 const SERVERS = ['a', 'b', 'c']
@@ -60,16 +61,19 @@ t.test('pages hold every item once, and are cut once', async t => {
   t.equal(list.pages.size, Math.ceil(NAMES.length / PAGE))
 })
 
-t.test('a page is plain if all that is on it is', async t => {
+t.test('a page is known since the newest of what is on it, if that is known of all', async t => {
   const { parts } = merged()
-  const plain = parts.map(part => ({ ...part, items: part.items.map(item => ({ ...item, isPlain: true })) }))
-  const last = plain.map((part, at) => (at === plain.length - 1 ? (parts[at] ?? part) : part))
-  const isPlain = (of: typeof parts, cursor?: string) =>
-    cutPage('tools', { parts: of, pages: new Map() }, cursor, PAGE).isPlain
-  t.ok(isPlain(plain))
-  t.notOk(isPlain(parts))
-  t.ok(isPlain(last), 'whatever is on another one')
-  t.notOk(cutPage('tools', { parts: last, pages: new Map() }, undefined, 10_000).isPlain)
+  const since = (knownSince: LegacyRevision, some: typeof parts) =>
+    some.map(part => ({ ...part, items: part.items.map(item => ({ ...item, knownSince })) }))
+  const all = since('2025-03-26', parts)
+  const sinceOf = (of: typeof parts, size: number) =>
+    cutPage('tools', { parts: of, pages: new Map() }, undefined, size).knownSince
+  t.equal(sinceOf(all, 10_000), '2025-03-26')
+  t.equal(sinceOf([...all.slice(1), ...since('2025-06-18', parts.slice(0, 1))], 10_000), '2025-06-18')
+  const last = [...all.slice(0, -1), ...parts.slice(-1)]
+  t.equal(sinceOf(last, 10_000), undefined)
+  t.equal(sinceOf(last, PAGE), '2025-03-26', 'whatever is on another page')
+  t.equal(sinceOf([], PAGE), '2024-11-05')
 })
 
 t.test('made-up cursors lead somewhere, but nothing is kept for them', async t => {

@@ -4,7 +4,7 @@ import { repairItem } from '../../../src/catalog/repair/items.js'
 import { renamedUsualTool, usualTool } from '../../../src/catalog/repair/usual-tool.js'
 import { projectItem } from '../../../src/eras/legacy/project/messages.js'
 import { type JsonText, readJson } from '../../../src/kernel/json/text.js'
-import { LEGACY_REVISIONS } from '../../../src/model/revision.js'
+import { LEGACY_REVISIONS, type LegacyRevision } from '../../../src/model/revision.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 const toolWith = (inputSchema: string): string =>
@@ -30,12 +30,27 @@ const PLAIN: readonly string[] = [
   ),
 ]
 
-/** With members that some legacy revision lacks. */
-const USUAL: readonly string[] = [
-  '{"name":"x","title":"X","inputSchema":{"type":"object"}}',
-  '{"name":"x","inputSchema":{"type":"object"},"execution":{"taskSupport":"forbidden"}}',
-  '{"name":"x","title":"X","description":"","inputSchema":{"type":"object"},"annotations":{"title":"Y","readOnlyHint":true}}',
-  '{"name":"x","inputSchema":{"type":"object"},"annotations":{},"execution":{"taskSupport":"optional"}}',
+/** With members that some legacy revision lacks, and the first one that has them. */
+const NEWER: readonly (readonly [text: string, since: LegacyRevision | undefined])[] = [
+  ['{"name":"x","title":"X","inputSchema":{"type":"object"}}', '2025-06-18'],
+  ['{"name":"x","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}', '2025-03-26'],
+  [
+    '{"name":"x","inputSchema":{"type":"object"},"annotations":{"title":"Y"},"execution":{"taskSupport":"forbidden"}}',
+    '2025-03-26',
+  ],
+  [
+    '{"name":"x","inputSchema":{"type":"object"},"outputSchema":{"$schema":"s","type":"object"}}',
+    '2025-06-18',
+  ],
+  [
+    '{"name":"x","inputSchema":{"type":"object"},"outputSchema":{"properties":{"a":{}},"type":"object"}}',
+    '2025-06-18',
+  ],
+  ['{"name":"x","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}', undefined],
+  [
+    '{"name":"x","title":"X","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}',
+    undefined,
+  ],
 ]
 
 const OTHERS: readonly string[] = [
@@ -48,7 +63,9 @@ const OTHERS: readonly string[] = [
   '{"name":"x","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":"yes"}}',
   '{"name":"x","inputSchema":{"type":"object"},"annotations":null}',
   '{"name":"x","inputSchema":{"type":"object"},"execution":{"taskSupport":"maybe"}}',
-  '{"name":"x","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}',
+  '{"name":"x","inputSchema":{"type":"object"},"outputSchema":{"type":"string"}}',
+  '{"name":"x","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"a":true}}}',
+  '{"name":"x","inputSchema":{"type":"object"},"outputSchema":null}',
   '{"name":"x","inputSchema":{"type":"object"},"_meta":{}}',
   toolWith('{}'),
   toolWith('{"type":"string"}'),
@@ -67,18 +84,29 @@ const OTHERS: readonly string[] = [
   toolWith(`{"type":"object","title":"${'long '.repeat(1000)}"}`),
 ]
 
-t.test('what many programs write is a usual tool, and nothing else is', async t => {
-  for (const text of PLAIN) t.equal(usualTool(json(text))?.isPlain, true, text)
-  for (const text of USUAL) t.equal(usualTool(json(text))?.isPlain, false, text)
+t.test('what most programs write is a usual tool, and nothing else is', async t => {
+  for (const text of PLAIN) t.equal(usualTool(json(text))?.knownSince, '2024-11-05', text)
+  for (const [text, since] of NEWER) {
+    const usual = usualTool(json(text))
+    t.ok(usual, text)
+    t.equal(usual?.knownSince, since, text)
+    t.equal(usual?.hasOutputSchema, text.includes('outputSchema'), text)
+  }
   for (const text of OTHERS) t.equal(usualTool(json(text)), undefined, text.slice(0, 200))
 })
 
+t.test('a tool that forbids tasks is shown without a word about them, which means the same', async t => {
+  const text = '{"name":"x","inputSchema":{"type":"object"},"execution":{"taskSupport":"forbidden"}}'
+  t.strictSame(usualTool(json(text)), usualTool(json('{"name":"x","inputSchema":{"type":"object"}}')))
+})
+
 t.test('under another name a usual tool is the same otherwise', async t => {
-  for (const text of [...PLAIN, ...USUAL])
+  for (const text of [...PLAIN, ...NEWER.map(([text]) => text)])
     for (const name of ['x', 'alias__x', 'a "quoted" é', '']) {
       const usual = usualTool(json(text))
       const renamed = usual === undefined ? '{}' : renamedUsualTool(usual, name)
-      t.same(JSON.parse(Buffer.from(renamed, 'latin1').toString()), { ...JSON.parse(text), name })
+      const same = JSON.parse(text.replace(',"execution":{"taskSupport":"forbidden"}', ''))
+      t.same(JSON.parse(Buffer.from(renamed, 'latin1').toString()), { ...same, name })
     }
 })
 
@@ -120,30 +148,36 @@ const behind = fc.constantFrom(
   ',"annotations":{"title":"t","openWorldHint":false}',
   ',"annotations":{"title":null}',
   ',"execution":{"taskSupport":"required"}',
+  ',"execution":{"taskSupport":"forbidden"}',
   ',"execution":{}',
 )
+const output = fc.option(schemas, { nil: undefined })
+const title = fc.constantFrom('', ',"title":"A \\"title\\""')
 
 t.test(
-  'a closer look at a usual tool finds nothing to repair, nor what a revision lacks if it is plain',
+  'a closer look at a usual tool finds nothing to repair, nor what a revision lacks that knows it',
   async t => {
-    let plain = 0
+    let count = 0
     const look = (text: string): void => {
-      const tool = json(text)
-      const usual = usualTool(tool)
+      const usual = usualTool(json(text))
       if (usual === undefined) return
+      count += 1
+      const tool = json(Buffer.from(usual.latin1, 'latin1').toString())
       // With a space in it, it is looked at closely.
       const spaced = json(`{ ${text.slice(1)}`)
       t.strictSame(repairItem('tools', spaced), { item: spaced, own: usual.name, notes: [] }, text)
-      if (!usual.isPlain) return
-      plain += 1
-      for (const revision of LEGACY_REVISIONS)
+      for (const revision of LEGACY_REVISIONS) {
+        if (usual.knownSince === undefined || revision < usual.knownSince) continue
         t.equal(projectItem(revision, 'tools', tool), tool, `${revision} ${text}`)
+        t.same(projectItem(revision, 'tools', spaced).toString('latin1').replace(' ', ''), usual.latin1, text)
+      }
     }
-    for (const text of [...PLAIN, ...USUAL]) look(text)
-    const property = fc.property(schemas, behind, (schema, more) =>
-      look(`${toolWith(schema).slice(0, -1)}${more}}`),
-    )
-    fc.assert(property, { numRuns: 3000 })
-    t.ok(plain > 100, `${plain} were plain`)
+    for (const text of [...PLAIN, ...NEWER.map(([text]) => text)]) look(text)
+    const property = fc.property(title, schemas, output, behind, (title, input, output, behind) => {
+      const answer = output === undefined ? '' : `,"outputSchema":${output}`
+      look(`{"name":"x"${title},"inputSchema":${input}${answer}${behind}}`)
+    })
+    fc.assert(property, { numRuns: 4000 })
+    t.ok(count > 300, `${count} were usual`)
   },
 )

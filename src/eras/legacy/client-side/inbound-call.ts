@@ -126,17 +126,19 @@ export class InboundCall implements Call {
   #frame(outcome: Answer): OutgoingMessage {
     switch (outcome.kind) {
       case 'result':
-        return frameResult(
-          this.id,
-          outcome.isPlain === true
-            ? outcome.result
-            : projectOnce(this.#session.revision, this.method, outcome.result),
-        )
+        return frameResult(this.id, this.#known(outcome))
       case 'error':
         return encodeError(this.id, this.#projected(outcome))
       case 'fault':
         return encodeError(this.id, encodeEnd(outcome))
     }
+  }
+
+  /** What the client's revision knows of a result. */
+  #known({ result, isPlain, knownSince }: Answer & { kind: 'result' }): JsonText {
+    const { revision } = this.#session
+    const isKnown = isPlain === true || (knownSince !== undefined && knownSince <= revision)
+    return isKnown ? result : projectOnce(revision, this.method, result)
   }
 
   /** Codes of legacy servers may pass; those of modern ones mean something else here, or nothing. */
