@@ -1,7 +1,7 @@
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
 import type { CacheHints } from './cache-hints.js'
-import type { LegacyRevision, Revision } from './revision.js'
+import type { Revision } from './revision.js'
 
 /**
  * A final answer. `result` and `error` are the peer's own text, as it came; `fault` is ours and gets its code
@@ -13,8 +13,8 @@ export type Answer =
       readonly result: JsonText
       /** It is nothing but texts (`isPlain` in content.ts), so nobody needs to look again. */
       readonly isPlain?: boolean | undefined
-      /** The first legacy revision that knows all that is in it, if there is one and it is known. */
-      readonly knownSince?: LegacyRevision | undefined
+      /** Of a list of tools: all members of these that not all legacy revisions know, if that is known. */
+      readonly holds?: ReadonlySet<string> | undefined
       /** Whether it is that of a tool which says that it failed. */
       readonly isError?: boolean | undefined
       /** How long it may be kept, where the text does not say so. */

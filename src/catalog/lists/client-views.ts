@@ -9,7 +9,6 @@ import { type CacheHints, type Contribution, mergeHints, UNCACHED } from '../../
 import type { Client, Viewer } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
 import type { ServerFacts } from '../../model/peer.js'
-import type { LegacyRevision } from '../../model/revision.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import type { Server } from '../../peers/server.js'
 import { lacksWorkspace } from '../../peers/sharing.js'
@@ -55,7 +54,7 @@ export interface ClientViewsContext {
 export interface Page {
   readonly result: JsonText
   /** See `Answer`. */
-  readonly knownSince: LegacyRevision | undefined
+  readonly holds: ReadonlySet<string> | undefined
   readonly version: string
   readonly hints: CacheHints
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { cut, trust } from '../../kernel/json/cursor.js'
 import { arrayText, type JsonText } from '../../kernel/json/text.js'
-import type { LegacyRevision } from '../../model/revision.js'
 import type { Server } from '../../peers/server.js'
 
 export interface Item {
@@ -11,8 +10,8 @@ export interface Item {
   readonly exposed: string
   readonly text: JsonText
   readonly hasOutputSchema: boolean
-  /** The first revision that is known to know all that is in it; older clients are given what they know. */
-  readonly knownSince?: LegacyRevision | undefined
+  /** All members of a tool that not all revisions know; undefined if that is not known. */
+  readonly holds?: readonly string[] | undefined
   /** Whether it is a tool of this proxy, of which the server knows nothing. */
   readonly isOurs?: boolean
 }
@@ -24,10 +23,10 @@ export type Unplaced = Omit<Item, 'text'> & { readonly latin1: string }
 export const sideBySide = (items: readonly Unplaced[]): Item[] => {
   const all = trust(Buffer.from(items.map(({ latin1 }) => latin1).join(), 'latin1'))
   let end = -1
-  return items.map(({ server, own, exposed, latin1, hasOutputSchema, knownSince }) => {
+  return items.map(({ server, own, exposed, latin1, hasOutputSchema, holds }) => {
     const start = end + 1
     end = start + latin1.length
-    return { server, own, exposed, text: cut(all, start, end), hasOutputSchema, knownSince }
+    return { server, own, exposed, text: cut(all, start, end), hasOutputSchema, holds }
   })
 }
 

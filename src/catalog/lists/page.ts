@@ -1,11 +1,10 @@
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, objectText, textOf } from '../../kernel/json/text.js'
 import { LISTS, type ListName } from '../../model/listing.js'
-import { LEGACY_REVISIONS, type LegacyRevision } from '../../model/revision.js'
 import { cursorKey, decodeCursor, encodeCursor, type Position } from './cursor.js'
 import type { Item } from './listed.js'
 
-type PagedItem = Pick<Item, 'own' | 'text' | 'knownSince'>
+type PagedItem = Pick<Item, 'own' | 'text' | 'holds'>
 
 interface PagedPart {
   readonly index: number
@@ -23,8 +22,8 @@ export interface Paged {
 /** One page, as the result of its list request. */
 interface Cut {
   readonly result: JsonText
-  /** The first revision that knows all that is in it (`Item`). */
-  readonly knownSince: LegacyRevision | undefined
+  /** See `Answer`. */
+  readonly holds: ReadonlySet<string> | undefined
 }
 
 /**
@@ -52,19 +51,19 @@ export const cutPage = (list: ListName, merged: Paged, cursor: string | undefine
     [LISTS[list].member, shown.map(({ text }) => text)],
     ...(hasMore && last !== undefined ? [['nextCursor', textOf(cursorAfter(list, last))] as const] : []),
   ])
-  const page = { result, knownSince: newestOf(shown) }
+  const page = { result, holds: heldBy(shown) }
   // Only the pages of those who read from the beginning are kept, since a cursor can name any item.
   if (first % pageSize === 0) merged.pages.set(first, page)
   return page
 }
 
-const newestOf = (items: readonly PagedItem[]): LegacyRevision | undefined => {
-  let newest: LegacyRevision = LEGACY_REVISIONS[0]
-  for (const { knownSince } of items) {
-    if (knownSince === undefined) return undefined
-    if (knownSince > newest) newest = knownSince
+const heldBy = (items: readonly PagedItem[]): ReadonlySet<string> | undefined => {
+  const all = new Set<string>()
+  for (const { holds } of items) {
+    if (holds === undefined) return undefined
+    if (holds.length > 0) for (const member of holds) all.add(member)
   }
-  return newest
+  return all
 }
 
 interface Entry {

@@ -133,8 +133,9 @@ export class ServerView {
     const exposed = this.exposeName('tools', own)
     if (usual !== undefined && shown === tool) {
       const latin1 = renamedUsualTool(usual, exposed)
-      const { hasOutputSchema, knownSince } = usual
-      return { server: this.server, own, exposed, latin1, hasOutputSchema, knownSince }
+      const { holds } = usual
+      const hasOutputSchema = holds.includes('outputSchema')
+      return { server: this.server, own, exposed, latin1, hasOutputSchema, holds }
     }
     const text = rewriteItem('tools', shown, { name: exposed, uri: this.exposeUri })
     const hasOutputSchema = mayHold(shown, '"outputSchema"') && memberOf(shown, 'outputSchema') !== undefined

@@ -1,5 +1,4 @@
 import { type JsonText, textOf } from '../../kernel/json/text.js'
-import type { LegacyRevision } from '../../model/revision.js'
 
 // Regular expressions over JSON as latin1 text. It was validated when it came, so that they need not tell
 // what is JSON; and they hold no two ways to read one text, so that none takes longer than its length.
@@ -49,9 +48,8 @@ const SHORT_BYTES = 4096
 
 export interface UsualTool {
   readonly name: string
-  readonly hasOutputSchema: boolean
-  /** The first revision that knows all that is in it (`projectItem`); undefined if none does. */
-  readonly knownSince: LegacyRevision | undefined
+  /** The members that not all revisions know. */
+  readonly holds: readonly string[]
   /** All of its text, without the word about tasks if that is what all mean who have none. */
   readonly latin1: string
 }
@@ -73,23 +71,17 @@ export function usualTool(item: JsonText): UsualTool | undefined {
   if (tail === undefined) return undefined
   const [, name = '', title] = head
   const [, annotations, tasks] = tail
-  const latin1 = tasks === 'forbidden' ? `${text.slice(0, -NO_TASKS.length)}}` : text
-  const knownSince = firstWith({ title, annotations, hasOutputSchema, tasks })
-  return { name, hasOutputSchema, knownSince, latin1 }
+  const saysNothing = tasks === 'forbidden'
+  const holds: string[] = []
+  note(holds, 'title', title)
+  note(holds, 'annotations', annotations)
+  note(holds, 'execution', saysNothing ? undefined : tasks)
+  if (hasOutputSchema) holds.push('outputSchema')
+  return { name, holds, latin1: saysNothing ? `${text.slice(0, -NO_TASKS.length)}}` : text }
 }
 
-interface Members {
-  readonly title: string | undefined
-  readonly annotations: string | undefined
-  readonly hasOutputSchema: boolean
-  readonly tasks: string | undefined
-}
-
-/** No client is told of tasks (`projectItem`). */
-function firstWith({ title, annotations, hasOutputSchema, tasks }: Members): LegacyRevision | undefined {
-  if (tasks !== undefined && tasks !== 'forbidden') return undefined
-  if (title !== undefined || hasOutputSchema) return '2025-06-18'
-  return annotations === undefined ? '2024-11-05' : '2025-03-26'
+function note(holds: string[], member: string, value: string | undefined): void {
+  if (value !== undefined) holds.push(member)
 }
 
 function find(pattern: RegExp, text: string, from: number): RegExpExecArray | undefined {

@@ -5,7 +5,6 @@ import { type Merged, mergeParts } from '../../../src/catalog/lists/merge.js'
 import { cutPage } from '../../../src/catalog/lists/page.js'
 import { textOf, valueOf } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import type { LegacyRevision } from '../../../src/model/revision.js'
 import type { Server } from '../../../src/peers/server.js'
 
 const SERVERS = ['a', 'b', 'c']
@@ -61,19 +60,24 @@ t.test('pages hold every item once, and are cut once', async t => {
   t.equal(list.pages.size, Math.ceil(NAMES.length / PAGE))
 })
 
-t.test('a page is known since the newest of what is on it, if that is known of all', async t => {
+t.test('a page holds what any tool on it holds, if that is known of all', async t => {
   const { parts } = merged()
-  const since = (knownSince: LegacyRevision, some: typeof parts) =>
-    some.map(part => ({ ...part, items: part.items.map(item => ({ ...item, knownSince })) }))
-  const all = since('2025-03-26', parts)
-  const sinceOf = (of: typeof parts, size: number) =>
-    cutPage('tools', { parts: of, pages: new Map() }, undefined, size).knownSince
-  t.equal(sinceOf(all, 10_000), '2025-03-26')
-  t.equal(sinceOf([...all.slice(1), ...since('2025-06-18', parts.slice(0, 1))], 10_000), '2025-06-18')
+  const holding = (some: typeof parts, ...holds: string[]) =>
+    some.map(part => ({ ...part, items: part.items.map(item => ({ ...item, holds })) }))
+  const all = holding(parts, 'title')
+  const heldBy = (of: typeof parts, size: number) => {
+    const { holds } = cutPage('tools', { parts: of, pages: new Map() }, undefined, size)
+    return holds && [...holds]
+  }
+  t.same(heldBy(all, 10_000), ['title'])
+  t.same(heldBy([...all.slice(1), ...holding(parts.slice(0, 1), 'annotations')], 10_000), [
+    'title',
+    'annotations',
+  ])
   const last = [...all.slice(0, -1), ...parts.slice(-1)]
-  t.equal(sinceOf(last, 10_000), undefined)
-  t.equal(sinceOf(last, PAGE), '2025-03-26', 'whatever is on another page')
-  t.equal(sinceOf([], PAGE), '2024-11-05')
+  t.equal(heldBy(last, 10_000), undefined)
+  t.same(heldBy(last, PAGE), ['title'], 'whatever is on another page')
+  t.same(heldBy([], PAGE), [])
 })
 
 t.test('made-up cursors lead somewhere, but nothing is kept for them', async t => {

@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { repairItem } from '../../../src/catalog/repair/items.js'
 import { renamedUsualTool, usualTool } from '../../../src/catalog/repair/usual-tool.js'
-import { projectItem } from '../../../src/eras/legacy/project/messages.js'
+import { knowsTools, projectItem } from '../../../src/eras/legacy/project/messages.js'
 import { type JsonText, readJson } from '../../../src/kernel/json/text.js'
-import { LEGACY_REVISIONS, type LegacyRevision } from '../../../src/model/revision.js'
+import { LEGACY_REVISIONS } from '../../../src/model/revision.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 const toolWith = (inputSchema: string): string =>
@@ -30,26 +30,27 @@ const PLAIN: readonly string[] = [
   ),
 ]
 
-/** With members that some legacy revision lacks, and the first one that has them. */
-const NEWER: readonly (readonly [text: string, since: LegacyRevision | undefined])[] = [
-  ['{"name":"x","title":"X","inputSchema":{"type":"object"}}', '2025-06-18'],
-  ['{"name":"x","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}', '2025-03-26'],
+/** With members that not all revisions know. */
+const NEWER: readonly (readonly [text: string, ...holds: string[]])[] = [
+  ['{"name":"x","title":"X","inputSchema":{"type":"object"}}', 'title'],
+  ['{"name":"x","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}', 'annotations'],
   [
     '{"name":"x","inputSchema":{"type":"object"},"annotations":{"title":"Y"},"execution":{"taskSupport":"forbidden"}}',
-    '2025-03-26',
+    'annotations',
   ],
   [
     '{"name":"x","inputSchema":{"type":"object"},"outputSchema":{"$schema":"s","type":"object"}}',
-    '2025-06-18',
+    'outputSchema',
   ],
   [
     '{"name":"x","inputSchema":{"type":"object"},"outputSchema":{"properties":{"a":{}},"type":"object"}}',
-    '2025-06-18',
+    'outputSchema',
   ],
-  ['{"name":"x","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}', undefined],
+  ['{"name":"x","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}', 'execution'],
   [
     '{"name":"x","title":"X","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}',
-    undefined,
+    'title',
+    'execution',
   ],
 ]
 
@@ -85,13 +86,8 @@ const OTHERS: readonly string[] = [
 ]
 
 t.test('what most programs write is a usual tool, and nothing else is', async t => {
-  for (const text of PLAIN) t.equal(usualTool(json(text))?.knownSince, '2024-11-05', text)
-  for (const [text, since] of NEWER) {
-    const usual = usualTool(json(text))
-    t.ok(usual, text)
-    t.equal(usual?.knownSince, since, text)
-    t.equal(usual?.hasOutputSchema, text.includes('outputSchema'), text)
-  }
+  for (const text of PLAIN) t.same(usualTool(json(text))?.holds, [], text)
+  for (const [text, ...holds] of NEWER) t.same(usualTool(json(text))?.holds, holds, text)
   for (const text of OTHERS) t.equal(usualTool(json(text)), undefined, text.slice(0, 200))
 })
 
@@ -167,7 +163,7 @@ t.test(
       const spaced = json(`{ ${text.slice(1)}`)
       t.strictSame(repairItem('tools', spaced), { item: spaced, own: usual.name, notes: [] }, text)
       for (const revision of LEGACY_REVISIONS) {
-        if (usual.knownSince === undefined || revision < usual.knownSince) continue
+        if (!knowsTools(revision, new Set(usual.holds))) continue
         t.equal(projectItem(revision, 'tools', tool), tool, `${revision} ${text}`)
         t.same(projectItem(revision, 'tools', spaced).toString('latin1').replace(' ', ''), usual.latin1, text)
       }

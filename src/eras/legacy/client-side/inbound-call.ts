@@ -18,7 +18,7 @@ import { encodeProgress, tokenIn } from '../../../rpc/progress-token.js'
 import { encodeError, encodeNotification, frameResult, type Message, metaOf } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { encodeEnd, encodeFault, projectError } from '../errors.js'
-import { projectOnce } from '../project/messages.js'
+import { knowsTools, projectOnce } from '../project/messages.js'
 
 /** What an inbound call needs from its session. */
 interface Session extends Client {
@@ -135,9 +135,9 @@ export class InboundCall implements Call {
   }
 
   /** What the client's revision knows of a result. */
-  #known({ result, isPlain, knownSince }: Answer & { kind: 'result' }): JsonText {
+  #known({ result, isPlain, holds }: Answer & { kind: 'result' }): JsonText {
     const { revision } = this.#session
-    const isKnown = isPlain === true || (knownSince !== undefined && knownSince <= revision)
+    const isKnown = isPlain === true || (holds !== undefined && knowsTools(revision, holds))
     return isKnown ? result : projectOnce(revision, this.method, result)
   }
 
