@@ -133,7 +133,8 @@ t.test(
     // Until then, for the system may take its time to tell of the writes.
     let n = 0
     await until(() => {
-      writeFileSync(file, String((n += 1)))
+      n += 1
+      writeFileSync(file, String(n))
       clock.advance(200)
       return watched.changes > 1
     }, 'the change that never rests')
