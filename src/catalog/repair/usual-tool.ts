@@ -19,7 +19,7 @@ const membersOf = (inner: string): string => {
 }
 
 const PROPERTY = objectOf(`${membersOf(FLAT)}|"(?:type|required)":(?:${SCALAR}|${arrayOf(SCALAR)}))`)
-const HINT = String.raw`"(?:title":${STRING}|(?:readOnly|destructive|idempotent|openWorld)Hint":(?:true|false))`
+const HINT = `"(?:title":${STRING}|(?:readOnly|destructive|idempotent|openWorld)Hint":(?:true|false))`
 const TASKS = String.raw`\{"taskSupport":"(forbidden|optional|required)"\}`
 
 const sticky = (pattern: string): RegExp => new RegExp(pattern, 'sy')
