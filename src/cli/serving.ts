@@ -6,7 +6,7 @@ import type { AdjustableLogger } from '../app/logs/guarded-logger.js'
 import type { Proxy, ProxyOptions } from '../app/proxy.js'
 import type { Spoken } from '../app/proxy-contract.js'
 import type { Reloader } from '../app/reload.js'
-import type { Instance, InstanceOptions } from '../app/state/instance.js'
+import type { Instance, OwnFacts } from '../app/state/instance.js'
 import { type ConfigDiff, isSameSetting } from '../config/diff.js'
 import type { parseConfig as parse } from '../config/parse.js'
 import type { Loaded, LogLevel, ProxyConfig } from '../config/types.js'
@@ -256,9 +256,7 @@ const reloading = (
 })
 
 /** Ends what dead proxies left behind, and records what we would leave. Never rejects. */
-const register = async (
-  options: Omit<InstanceOptions, 'folder' | 'table' | 'clock'>,
-): Promise<Instance | undefined> => {
+const register = async (options: OwnFacts): Promise<Instance | undefined> => {
   try {
     const { registerInstance } = await import('../app/processes/orphans.js')
     return registerInstance(options)

@@ -27,7 +27,7 @@ export const tuning = {
   },
   /**
    * Has it optimize small functions while servers start: large ones would be ready when their lists are read,
-   * and take a fifth of all CPU of ours until then, which programs that start could use.
+   * and take a tenth of all CPU of ours until then, which programs that start could use.
    */
   serversStart: (): void => {
     if (isStarting) joinUpTo(JOINED_BYTES.byStarts)

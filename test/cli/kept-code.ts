@@ -32,7 +32,7 @@ t.test('a service starts with the code that V8 made of it in an earlier start', 
     await proxy.line(/"id":1/)
     proxy.send({ method: 'notifications/initialized' }, { id: 2, method: 'tools/list' })
     t.match(await proxy.line(/"id":2/), '"name":"echo"')
-    t.notMatch(proxy.err, FLAG, 'before the first call V8 has not the flags for it')
+    t.notMatch(proxy.err, FLAG, 'before the first call V8 does not have the flags for calls')
     if (words.length > 0) {
       proxy.send({ id: 3, method: 'tools/call', params: { name: 'echo', arguments: { words } } })
       t.match(await proxy.line(/"id":3/), words.join())

@@ -9,13 +9,7 @@ import { endRecorded, findRecorded, hasRunSince, MARK_VARIABLE } from '../../tra
 import { type ProcessRow, type ProcessTable, processTable } from '../../transport/process/process-table.js'
 import { processExists, processTree } from '../../transport/process/process-tree.js'
 import { removeStale } from '../../transport/socket/bind.js'
-import {
-  Instance,
-  type InstanceOptions,
-  type InstanceRecord,
-  readRecords,
-  recordFolder,
-} from '../state/instance.js'
+import { Instance, type InstanceRecord, type OwnFacts, readRecords, recordFolder } from '../state/instance.js'
 import { readPrivate, removePrivate } from '../state/private-file.js'
 import { stateDir } from '../state/state-key.js'
 
@@ -142,9 +136,9 @@ export const leftovers = async (): Promise<readonly Leftover[]> => {
 }
 
 /** Ends what earlier proxies left behind, and keeps a record of this one. Waits for neither. */
-export const registerInstance = (options: Omit<InstanceOptions, 'folder' | 'table' | 'clock'>): Instance => {
-  const own = { folder: stateDir(process.env), table: processTable(), clock: systemClock }
-  const context = { ...options, ...own }
+export const registerInstance = (options: OwnFacts): Instance => {
+  const folder = stateDir(process.env)
+  const context = { ...options, folder, table: processTable(), clock: systemClock }
   void endOrphans(context)
   return new Instance(context)
 }

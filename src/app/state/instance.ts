@@ -105,10 +105,14 @@ interface InstanceFacts {
   readonly token?: string | undefined
 }
 
-export interface InstanceOptions {
+/** What a proxy says of itself. */
+export interface OwnFacts {
   readonly facts: InstanceFacts
   readonly children: Children
   readonly log: Logger
+}
+
+interface InstanceOptions extends OwnFacts {
   readonly folder: string
   readonly table: ProcessTable
   readonly clock: Clock

@@ -17,7 +17,7 @@ export interface Item {
 }
 
 /** An item before it has its place in memory; its text is in latin1, whose characters are bytes. */
-export type Unplaced = Omit<Item, 'text'> & { readonly latin1: string }
+export type Unplaced = Omit<Item, 'text' | 'isOurs'> & { readonly latin1: string }
 
 /** Puts the texts of items side by side in memory, as a page has them: all of them are copied at once. */
 export const sideBySide = (items: readonly Unplaced[]): Item[] => {

@@ -132,8 +132,8 @@ export class ServerView {
     const shown = this.tools.overridden(own, described)
     const exposed = this.exposeName('tools', own)
     if (usual !== undefined && shown === tool) {
-      const latin1 = renamedUsualTool(usual, exposed)
       const { holds } = usual
+      const latin1 = renamedUsualTool(usual, exposed)
       const hasOutputSchema = holds.includes('outputSchema')
       return { server: this.server, own, exposed, latin1, hasOutputSchema, holds }
     }
