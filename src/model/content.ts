@@ -1,4 +1,5 @@
 import { JsonCursor, trust } from '../kernel/json/cursor.js'
+import { outlineOf } from '../kernel/json/outline.js'
 import { OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../kernel/json/scan.js'
 import {
   arrayText,
@@ -19,16 +20,14 @@ const TEXT = String.raw`\{"type":"text","text":"[^"\\]*(?:\\.[^"\\]*)*"\}`
 /** The members of a result that is nothing but texts, as most programs write them. */
 export const TEXTS = String.raw`"content":\[${TEXT}(?:,${TEXT})*\](?:,"isError":(?:false|true))?`
 const USUAL = new RegExp(String.raw`^\{${TEXTS}\}$`)
-const USUAL_BYTES = 1024
 
 /**
  * Whether a tool result is nothing but texts, as most are: nothing in it differs between revisions, holds a
  * URI or needs repair; and if so, whether it says that the tool failed. One short walk in place of several.
  */
 export const plainKind = (result: JsonText): 'ok' | 'error' | undefined => {
-  if (result.length > USUAL_BYTES) return textsKind(result)
-  const text = result.toString('latin1')
-  if (!USUAL.test(text)) return textsKind(result)
+  const text = outlineOf(result)
+  if (text === undefined || !USUAL.test(text)) return textsKind(result)
   return text.endsWith('"isError":true}') ? 'error' : 'ok'
 }
 

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { cut, isWritten, type JsonText, trust } from '../kernel/json/cursor.js'
+import { LEFT_OUT, outlineOf } from '../kernel/json/outline.js'
 import type { Message } from './jsonrpc.js'
 
 // Regular expressions over JSON as latin1 text, whose bytes are valid UTF-8 (RFC 8259, sections 6 and 7).
@@ -10,9 +11,6 @@ const NUMBER = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`
 // Nearly all programs write requests and responses in one of two orders, without white space: version and id
 // first, or last, like the SDKs for TypeScript and Python. The patterns hold fixed words and valid values
 // only, so that no member can be there twice, or under a key that is spelled in another way.
-
-/** Up to this size `JSON.parse`, of which nothing is kept, costs less than a search of ours. */
-const SHORT_BYTES = 1024
 
 const SCALAR = `(?:${STRING}|${NUMBER}|true|false|null)`
 // Each pattern stands there once, with a look at what follows: V8 compiles the whole expression, twice,
@@ -42,13 +40,14 @@ const META_AT = '{"_meta":'.length
 const TOKEN = '"progressToken"'
 
 /**
- * Reads a short message that is written as usual; undefined if a closer look is needed. What V8 itself does
- * is fast from the first call of a process on: our scanner is ten times slower in the first thousand.
+ * Reads a message that is written as usual and short, but for long strings; undefined if a closer look is
+ * needed. What V8 itself does is fast from the first call of a process on: our scanner is ten times slower in
+ * the first thousand, and costs more than `JSON.parse` of so little, of which nothing is kept.
  */
 export function usualMessage(bytes: Buffer, maxDepth: number): Message | undefined {
+  const text = outlineOf(bytes)
   // So few bytes are never nested too deep: each level takes two.
-  if (bytes.length > SHORT_BYTES || bytes.length > 2 * maxDepth || !isUtf8(bytes)) return undefined
-  const text = bytes.toString('latin1')
+  if (text === undefined || text.length > 2 * maxDepth || !isUtf8(bytes)) return undefined
   const isVersionFirst = text[2] === 'j'
   // Notifications have no id, and the names of their methods alone begin with this letter.
   const isNotice = isVersionFirst ? text[ID_AT - 4] !== 'i' : text[METHOD_AT] === 'n'
@@ -57,7 +56,10 @@ export function usualMessage(bytes: Buffer, maxDepth: number): Message | undefin
   return text.startsWith(PROGRESS, methodAt) ? usualProgress(bytes, text, isVersionFirst) : undefined
 }
 
-/** Reads a request or a result, whose id stands first or last in it (`text` is `bytes` in latin1). */
+/**
+ * Reads a request or a result, whose id stands first or last in it (`text` is the outline of `bytes`). What is
+ * left out is in its body: no id, method or name may hold that.
+ */
 function usualCall(bytes: Buffer, text: string, isIdFirst: boolean): Message | undefined {
   const found = (isIdFirst ? ID_FIRST : ID_LAST).exec(text)
   if (found === null) return undefined
@@ -66,7 +68,7 @@ function usualCall(bytes: Buffer, text: string, isIdFirst: boolean): Message | u
   const end = bytes.length - 1
   const idFrom = isIdFirst ? ID_AT : end - lengthOf(last)
   const id = cut(trust(bytes), idFrom, idFrom + lengthOf(last ?? first))
-  const bodyBytes = lengthOf(params ?? result)
+  const bodyBytes = lengthOf(params ?? result) + bytes.length - text.length
   const behind = method === undefined ? RESULT_AT : METHOD_AT + method.length + PARAMS_BEHIND
   const from = isIdFirst ? end - bodyBytes : behind
   const body = cut(trust(bytes), from, from + bodyBytes)
@@ -81,8 +83,8 @@ function metaOf(params: JsonText, front: string | undefined, back: string | unde
   if (meta === undefined) return undefined
   // Its names must be readable as they are, and there must be one token at most to correlate by.
   const token = meta.indexOf(TOKEN)
-  const isTwice = token >= 0 && token !== meta.lastIndexOf(TOKEN)
-  if ((front !== undefined && back !== undefined) || isTwice || meta.includes('\\u')) return 'unusual'
+  const isTwice = (front !== undefined && back !== undefined) || token !== meta.lastIndexOf(TOKEN)
+  if (isTwice || meta.includes('\\u') || meta.includes(LEFT_OUT)) return 'unusual'
   const from = front === undefined ? params.length - 1 - meta.length : META_AT
   return cut(params, from, from + meta.length)
 }
@@ -112,7 +114,7 @@ const NOTICE = new RegExp(
 const PROGRESS_AT = `{"method":"${PROGRESS}","params":`.length
 const VERSION_BYTES = '"jsonrpc":"2.0",'.length
 
-/** Reads a progress notification that is written as usual (`text` is `bytes` in latin1). */
+/** Reads a progress notification that is written as usual (`text` is the outline of `bytes`). */
 function usualProgress(bytes: Buffer, text: string, isVersionFirst: boolean): Message | undefined {
   if (isVersionFirst === text.endsWith(',"jsonrpc":"2.0"}') || !NOTICE.test(text)) return undefined
   const from = PROGRESS_AT + (isVersionFirst ? VERSION_BYTES : 0)

@@ -177,12 +177,32 @@ t.test('nothing is usual that may be too long, nested too deep, or no UTF-8', as
   const answer = (result: string) => `{"jsonrpc":"2.0","id":7,"result":{"a":${result}}}`
   t.ok(usual(answer(`"${'x'.repeat(900)}"`)))
   t.equal(usual(answer(`"${'x'.repeat(1000)}"`)), undefined)
+  t.ok(usual(answer(`"${'x'.repeat(100_000)}"`)), 'a long string does not make it long')
+  t.equal(usual(answer(`["${'x'.repeat(100_000)}"${',0'.repeat(500)}]`)), undefined)
   const nested = Buffer.from(answer('[]'))
   t.ok(usualMessage(nested, nested.length / 2))
   t.equal(usualMessage(nested, nested.length / 2 - 1), undefined)
   const bytes = Buffer.from(answer('"?"'))
   bytes[bytes.indexOf('?')] = 0xff
   t.equal(usualMessage(bytes, DEPTH), undefined)
+  const long = Buffer.from(answer(`"${'x'.repeat(100_000)}?"`))
+  long[long.indexOf('?')] = 0xff
+  t.equal(usualMessage(long, DEPTH), undefined)
+})
+
+t.test('what a message is routed by is never left out because it is long', async t => {
+  const long = 'x'.repeat(3000)
+  const call = (id: string, name: string, meta: string) =>
+    `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{${meta}"name":"${name}","arguments":{"a":"${long}"}}}`
+  t.equal(usual(call('"a"', 'b', '"_meta":{"progressToken":1},'))?.['meta'], '{"progressToken":1}')
+  for (const [id, name, meta] of [
+    [`"${long}"`, 'b', ''],
+    ['1', long, ''],
+    ['1', 'b', `"_meta":{"progressToken":"${long}"},`],
+  ] as const)
+    t.equal(usual(call(id, name, meta)), undefined)
+  const result = `{"content":[{"type":"text","text":"${long}"}]}`
+  t.strictSame(usual(`{"result":${result},"jsonrpc":"2.0","id":"a"}`), { kind: 'result', id: '"a"', result })
 })
 
 const texts = fc.oneof(
@@ -226,23 +246,41 @@ const asked = fc
 
 const written = fc.oneof(asked, notices)
 
+/** Puts so much behind some of the quotes that what is between them and the next is a long string, if any. */
+const runsIn = fc
+  .array(fc.tuple(fc.nat(), fc.constantFrom('x'.repeat(2100), 'é\\"'.repeat(700), '\\u0061'.repeat(400))), {
+    maxLength: 3,
+  })
+  .map(runs => (text: string) => {
+    const parts = text.split('"')
+    for (const [n, run] of runs) parts[n % parts.length] = run + parts[n % parts.length]
+    return parts.join('"')
+  })
+
 void holds(
   t,
   'a closer look at a usual message finds the same, also where it is not quite usual',
-  fc.property(written, fc.nat(), fc.string({ maxLength: 2 }), fc.boolean(), (text, at, more, isWhole) => {
-    const from = at % text.length
-    const cut = isWhole ? text : text.slice(0, from) + more + text.slice(from + 1)
-    const found = usual(cut)
-    if (found === undefined) return
-    assert.deepEqual(looked(cut), found)
-    if (found['named'] === undefined) return
-    const given = JSON.parse(String(found['params']))
-    assert.deepEqual(
-      Object.keys(given).filter(key => key !== 'arguments' && key !== '_meta'),
-      ['name'],
-    )
-    assert.equal(given.name, found['named'])
-  }),
+  fc.property(
+    written,
+    fc.nat(),
+    fc.string({ maxLength: 2 }),
+    fc.boolean(),
+    runsIn,
+    (text, at, more, isWhole, long) => {
+      const from = at % text.length
+      const cut = long(isWhole ? text : text.slice(0, from) + more + text.slice(from + 1))
+      const found = usual(cut)
+      if (found === undefined) return
+      assert.deepEqual(looked(cut), found)
+      if (found['named'] === undefined) return
+      const given = JSON.parse(String(found['params']))
+      assert.deepEqual(
+        Object.keys(given).filter(key => key !== 'arguments' && key !== '_meta'),
+        ['name'],
+      )
+      assert.equal(given.name, found['named'])
+    },
+  ),
 )
 
 interface Connectable {

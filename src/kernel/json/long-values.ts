@@ -2,7 +2,6 @@
 export const LONG_BYTES = 16 * 1024
 /** How many values are remembered of one message: four times as many as fit side by side in 64 MiB. */
 const MOST = 16_384
-const QUOTE = 0x22
 
 // A message is passed over several times, and most of a large one is in a few long values, of which each pass
 // would look at every byte. Where those begin and end is remembered by their place in the memory that the
@@ -89,19 +88,4 @@ export function rememberCopy(
     const end = placeOf(to - byteOffset, true)
     if (start !== undefined && end !== undefined) rememberEnd(copy, start, end)
   }
-}
-
-/** The parts of a text outside of its remembered strings, in order. */
-export function outsideLongStrings(bytes: Buffer): Buffer[] {
-  const { byteOffset } = bytes
-  const strings = [...valuesIn(bytes)].filter(([start]) => bytes[start - byteOffset] === QUOTE)
-  strings.sort(([a], [b]) => a - b)
-  const parts: Buffer[] = []
-  let from = 0
-  for (const [start, end] of strings) {
-    parts.push(bytes.subarray(from, start - byteOffset))
-    from = end - byteOffset
-  }
-  parts.push(bytes.subarray(from))
-  return parts
 }

@@ -162,7 +162,8 @@ const SHORT_BYTES = 128
 
 let findLong: FindSpecial | undefined
 
-const findSpecial: FindSpecial = (bytes, i) => {
+/** Finds from `i` on a quote, a control character, or a doubtful backslash (see `FindSpecial`). */
+export const findSpecial: FindSpecial = (bytes, i) => {
   findLong ??= createFindSpecial() ?? ((_, from) => from)
   return findLong(bytes, i)
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { cut, decodeString, JsonCursor, type JsonKind, type JsonText, kindAt, trust } from './cursor.js'
-import { LONG_BYTES, outsideLongStrings } from './long-values.js'
+import { outlineOf } from './outline.js'
 import {
   BACKSLASH,
   CLOSE_ARRAY,
@@ -178,12 +178,15 @@ export function repeatedKey(object: JsonText, keys: ReadonlySet<string>): string
   return undefined
 }
 
+const LINE_BREAK = /[\r\n]/
+
 /** Replaces CR and LF by spaces, which cannot be inside tokens; the same reference if there are none. */
 export function oneLine(text: JsonText): JsonText {
-  const isOnOne = (part: Buffer): boolean => !part.includes(0x0a) && !part.includes(0x0d)
   // No line break can stand in a string.
-  const isFine = text.length < LONG_BYTES ? isOnOne(text) : outsideLongStrings(text).every(isOnOne)
-  if (isFine) return text
+  const outline = outlineOf(text)
+  const hasBreak =
+    outline === undefined ? text.includes('\n') || text.includes('\r') : LINE_BREAK.test(outline)
+  if (!hasBreak) return text
   const line = Buffer.allocUnsafe(text.length)
   for (let i = 0; i < text.length; i++) {
     const byte = text[i] ?? 0

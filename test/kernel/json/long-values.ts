@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { endsIn, LONG_BYTES, outsideLongStrings, rememberCopy } from '../../../src/kernel/json/long-values.js'
+import { endsIn, LONG_BYTES, rememberCopy } from '../../../src/kernel/json/long-values.js'
 import {
   elementsOf,
   type JsonText,
@@ -71,10 +71,6 @@ t.test('a long value is found at its place in every slice that holds all of it, 
     const part = bytes.subarray(0, 100) as JsonText
     t.equal(memberOf(part, 'params')?.length, 100 - '{"params":'.length, 'a slice that ends in it ends it')
     t.equal(rememberedEnd(Buffer.from(bytes), '{"params":{"long":'.length), undefined)
-    t.equal(
-      params && Buffer.concat(outsideLongStrings(params)).toString(),
-      kind === 'string' ? '{"long":}' : `{"long":${value}}`,
-    )
   }
   t.end()
 })
@@ -109,7 +105,6 @@ t.test('for a small part of a large message not all that is remembered of the me
   const copy = Buffer.alloc(2 * LONG_BYTES)
   for (let times = 0; first !== undefined && times < 400_000; times++) {
     rememberCopy(first, copy, offset => offset)
-    outsideLongStrings(first)
   }
   t.equal(rememberedEnd(copy, 0), value.length)
   t.end()
