@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
+import { LONG_BYTES } from '../../src/kernel/json/long-values.js'
 import { classify } from '../../src/wire/classify.js'
 import type { Message } from '../../src/wire/jsonrpc.js'
 import { isOfSdk, usualMessage } from '../../src/wire/usual-message.js'
@@ -191,7 +192,7 @@ t.test('nothing is usual that may be too long, nested too deep, or no UTF-8', as
 })
 
 t.test('what a message is routed by is never left out because it is long', async t => {
-  const long = 'x'.repeat(3000)
+  const long = 'x'.repeat(LONG_BYTES)
   const call = (id: string, name: string, meta: string) =>
     `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{${meta}"name":"${name}","arguments":{"a":"${long}"}}}`
   t.equal(usual(call('"a"', 'b', '"_meta":{"progressToken":1},'))?.['meta'], '{"progressToken":1}')
@@ -248,9 +249,19 @@ const written = fc.oneof(asked, notices)
 
 /** Puts so much behind some of the quotes that what is between them and the next is a long string, if any. */
 const runsIn = fc
-  .array(fc.tuple(fc.nat(), fc.constantFrom('x'.repeat(2100), 'é\\"'.repeat(700), '\\u0061'.repeat(400))), {
-    maxLength: 3,
-  })
+  .array(
+    fc.tuple(
+      fc.nat(),
+      fc.constantFrom(
+        'x'.repeat(LONG_BYTES),
+        'é\\"'.repeat(LONG_BYTES / 4),
+        '\\u0061'.repeat(LONG_BYTES / 6),
+      ),
+    ),
+    {
+      maxLength: 3,
+    },
+  )
   .map(runs => (text: string) => {
     const parts = text.split('"')
     for (const [n, run] of runs) parts[n % parts.length] = run + parts[n % parts.length]

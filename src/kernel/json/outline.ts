@@ -6,8 +6,6 @@ export const LEFT_OUT = '\xff'
 
 /** How long an outline may be; nothing is left out of a text that is no longer. */
 const OUTLINE_BYTES = 1024
-/** Shorter strings are not left out, so that the pieces in which a text is searched are few. */
-const STRING_BYTES = 2048
 
 /** From outside of all strings up to the last one that begins. */
 const OPENING = /^[^"]*(?:"[^"\\]*(?:\\.[^"\\]*)*"[^"]*)*"/
@@ -15,31 +13,29 @@ const OPENING = /^[^"]*(?:"[^"\\]*(?:\\.[^"\\]*)*"[^"]*)*"/
 /**
  * A text of UTF-8 in latin1, with `LEFT_OUT` for what its long strings hold: JSON exactly if the text is.
  * Regular expressions read it as fast as any short text, and V8 compiles those at once. Undefined if there is
- * too much beside long strings, or one of them holds an escape with `\u`.
+ * too much beside strings of at least `LONG_BYTES`, or one of them holds an escape with `\u`.
  */
 export function outlineOf(bytes: Buffer): string | undefined {
+  if (bytes.length > OUTLINE_BYTES && bytes.length < LONG_BYTES) return undefined
   let outline = ''
   let from = 0
   for (let room = OUTLINE_BYTES; bytes.length - from > room; room = OUTLINE_BYTES - outline.length) {
     const [before] = OPENING.exec(bytes.toString('latin1', from, from + room)) ?? []
     if (before === undefined) return undefined
-    const start = from + before.length
-    const end = endOfString(bytes, start)
-    if (end - start < STRING_BYTES) return undefined
+    from = endOfLong(bytes, from + before.length - 1)
+    if (from === 0) return undefined
     outline += `${before}${LEFT_OUT}"`
-    from = end
   }
   return outline + bytes.toString('latin1', from)
 }
 
-/** Behind the closing quote of a string that holds what stands from `start` on; 0 if there is none in sight. */
-function endOfString(bytes: Buffer, start: number): number {
-  const before = start - 1
-  const known = endsIn(bytes)?.get(bytes.byteOffset + before)
+/** Behind the long string whose opening quote is at `start`; 0 if it is not long, or ends nowhere in sight. */
+function endOfLong(bytes: Buffer, start: number): number {
+  const known = endsIn(bytes)?.get(bytes.byteOffset + start)
   if (known !== undefined && known <= bytes.byteOffset + bytes.length) return known - bytes.byteOffset
-  const end = findSpecial(bytes, start) + 1
-  if (bytes[end - 1] !== QUOTE) return 0
+  const end = findSpecial(bytes, start + 1) + 1
+  if (bytes[end - 1] !== QUOTE || end - start < LONG_BYTES) return 0
   // In what is no JSON this may be no string; but then nobody looks for what is remembered of it.
-  if (end - before >= LONG_BYTES) rememberEnd(bytes, before, end)
+  rememberEnd(bytes, start, end)
   return end
 }

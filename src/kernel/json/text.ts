@@ -185,7 +185,7 @@ export function oneLine(text: JsonText): JsonText {
   // No line break can stand in a string.
   const outline = outlineOf(text)
   const hasBreak =
-    outline === undefined ? text.includes('\n') || text.includes('\r') : LINE_BREAK.test(outline)
+    outline === undefined ? text.includes(0x0a) || text.includes(0x0d) : LINE_BREAK.test(outline)
   if (!hasBreak) return text
   const line = Buffer.allocUnsafe(text.length)
   for (let i = 0; i < text.length; i++) {
