@@ -104,9 +104,9 @@ function isJson(text: string | undefined): boolean {
 
 const PROGRESS = 'notifications/progress'
 
-const PROGRESS_MEMBER = `"(?:progress(?:Token":${STRING}|(?:Token)?":${NUMBER})|total":${NUMBER}|message":${STRING})`
+const MEMBER = `"(?:(?:progress|total)":${NUMBER}|message":${STRING})`
 // The token is what it is sent on by: it must be there once.
-const PROGRESS_PARAMS = String.raw`\{(?!.*"progressToken":.*"progressToken":)${PROGRESS_MEMBER}(?:,${PROGRESS_MEMBER}){0,3}\}`
+const PROGRESS_PARAMS = String.raw`\{(?:${MEMBER},)*"progressToken":(?:${STRING}|${NUMBER})(?:,${MEMBER})*\}`
 
 const NOTICE = new RegExp(
   String.raw`^\{(?:"jsonrpc":"2\.0",)?"method":"${PROGRESS}","params":${PROGRESS_PARAMS}(?:,"jsonrpc":"2\.0")?\}$`,

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { cut, decodeString, JsonCursor, type JsonKind, type JsonText, kindAt, trust } from './cursor.js'
+import { LONG_BYTES } from './long-values.js'
 import { outlineOf } from './outline.js'
 import {
   BACKSLASH,
@@ -183,7 +184,7 @@ const LINE_BREAK = /[\r\n]/
 /** Replaces CR and LF by spaces, which cannot be inside tokens; the same reference if there are none. */
 export function oneLine(text: JsonText): JsonText {
   // No line break can stand in a string.
-  const outline = outlineOf(text)
+  const outline = text.length < LONG_BYTES ? undefined : outlineOf(text)
   const hasBreak =
     outline === undefined ? text.includes(0x0a) || text.includes(0x0d) : LINE_BREAK.test(outline)
   if (!hasBreak) return text
