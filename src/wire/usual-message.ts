@@ -57,8 +57,8 @@ export function usualMessage(bytes: Buffer, maxDepth: number): Message | undefin
 }
 
 /**
- * Reads a request or a result, whose id stands first or last in it (`text` is the outline of `bytes`). What is
- * left out is in its body: no id, method or name may hold that.
+ * Reads a request or a result, whose id stands first or last in it (`text` is the outline of `bytes`). What
+ * is left out is in its body: no id, method or name may hold that.
  */
 function usualCall(bytes: Buffer, text: string, isIdFirst: boolean): Message | undefined {
   const found = (isIdFirst ? ID_FIRST : ID_LAST).exec(text)

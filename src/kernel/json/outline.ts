@@ -29,7 +29,7 @@ export function outlineOf(bytes: Buffer): string | undefined {
   return outline + bytes.toString('latin1', from)
 }
 
-/** Behind the long string whose opening quote is at `start`; 0 if it is not long, or ends nowhere in sight. */
+/** Behind the long string whose opening quote is at `start`; 0 if it is short, or ends nowhere in sight. */
 function endOfLong(bytes: Buffer, start: number): number {
   const known = endsIn(bytes)?.get(bytes.byteOffset + start)
   if (known !== undefined && known <= bytes.byteOffset + bytes.length) return known - bytes.byteOffset

@@ -5,26 +5,19 @@ import { Fault, type FaultData } from '../../../kernel/faults.js'
 import { unguessableId } from '../../../kernel/ids.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { LinkedList } from '../../../kernel/linked-list.js'
+import type { Logger } from '../../../kernel/logger.js'
 import { type Adopted, OVER, replicaLost } from '../../../rpc/directory.js'
-import type { ListenerOptions, Outlet } from '../../../rpc/host.js'
+import type { ListenerOptions, Outlet, OwnChallenge } from '../../../rpc/host.js'
 import { messageEvent, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder } from '../../../wire/http.js'
 import { EarlyCancels } from './early-cancels.js'
-import {
-  EventStream,
-  type LiveStream,
-  PostStream,
-  type PostStreamEvents,
-  type StreamContext,
-} from './http-streams.js'
+import { EventStream, type LiveStream, LOG_MESSAGE, PostStream, type StreamOwner } from './http-streams.js'
 import { lostEvent, Replay, type ReplayTotal, replayLimits } from './replay.js'
 import { SessionState } from './session-state.js'
 import { LegacyUplink } from './uplink.js'
 
 /** Bounds the notifications that wait for a standalone stream; at the limit the oldest goes. */
 const QUEUE_MAX = 100
-/** The notification that is dropped first when a client is behind. */
-const LOG_MESSAGE = 'notifications/message'
 /** How long a server request waits for a standalone stream. */
 const QUESTION_WAIT_MS = 10_000
 /** How long a client waits before it takes up a stream whose session has moved. */
@@ -48,7 +41,11 @@ export const REST_MS = 5 * 60_000
 /** The same for one that has requested nothing since it initialized. */
 const UNUSED_MS = 10_000
 
+type Headers = Readonly<Record<string, string>>
+
+const NO_HEADERS = {}
 const JSON_HEADERS = { 'content-type': 'application/json' }
+const NONE: readonly never[] = []
 
 const nothing = (): void => undefined
 
@@ -59,100 +56,87 @@ export interface HttpShared {
 }
 
 /** One Streamable HTTP session: its id, client and streams (basic/transports, "Session Management"). */
-export class HttpSession implements Outlet {
+export class HttpSession implements Outlet, StreamOwner {
   /** What another replica would need; undefined where there is none. */
   readonly state: SessionState | undefined
   readonly uplink: LegacyUplink
-  readonly context: StreamContext
+  readonly replay: Replay
+  readonly clock: Clock
+  readonly log: Logger
+  readonly bounds: LimitCounters
+  readonly live: LinkedList<LiveStream>
   lastUsedMs: number
-  readonly #clock: Clock
-  readonly #bounds: LimitCounters
-  readonly #streams = new Map<number, EventStream>()
+  readonly #options: ListenerOptions
+  /** None before the first one: an empty map for each of 100,000 sessions would take 18 MB. */
+  #streams: Map<number, EventStream> | undefined
   #standalone: EventStream | undefined
   /** Who opened it last. */
   #listening: Caller
   #isResting = false
   #postCount = 0
-  /** What answers to POSTs need, with events and without. */
-  readonly #directory: ListenerOptions['directory']
   readonly #epoch: number
   #id: string | undefined
-  #headers: Readonly<Record<string, string>> | undefined
-  #eventHeaders: Readonly<Record<string, string>> | undefined
-  readonly #posts: PostStreamEvents
-  readonly #jsonPosts: PostStreamEvents
   /** Messages that wait for a standalone stream, in order. */
-  #waiting: readonly Waiting[] = []
+  #waiting: readonly Waiting[] = NONE
   readonly #holding: Holding
 
   constructor(caller: Caller, { live, kept }: HttpShared, options: ListenerOptions, adopted?: Adopted) {
-    const { directory } = options
-    this.#directory = directory
+    const { clock, directory, bounds = new LimitCounters() } = options
+    this.#options = options
     this.#id = adopted?.id
     this.#epoch = adopted?.epoch ?? 1
     this.state = directory && new SessionState(() => directory.changed(this.id, this.record()))
-    this.#clock = options.clock
-    this.#bounds = options.bounds ?? new LimitCounters()
-    this.lastUsedMs = options.clock.nowMs()
+    this.clock = clock
+    this.log = options.log
+    this.bounds = bounds
+    this.live = live
+    this.lastUsedMs = clock.nowMs()
     this.#listening = caller
-    this.uplink = new LegacyUplink(caller, this, options, directory && new EarlyCancels(options.clock))
+    this.uplink = new LegacyUplink(caller, this, options, directory && new EarlyCancels(clock))
     this.uplink.sessionAt = this.state?.servers.at
-    this.#holding = this.#bounds.unread.open(() => {
-      for (const waiting of this.#wait([])) waiting.undeliverable()
+    this.#holding = bounds.unread.open(() => {
+      for (const waiting of this.#wait(NONE)) waiting.undeliverable()
     })
-    this.context = {
-      replay: new Replay(options.clock, replayLimits(this.#bounds), kept, directory && this.#epoch),
-      bounds: this.#bounds,
-      clock: options.clock,
-      log: options.log,
-      challenge: scopes => options.challenge?.(scopes, this.#listening),
-      isPrimed: () => this.uplink.revision >= PRIMED_SINCE,
-      live,
-    }
-    const none = {}
-    let jsonHeaders: Readonly<Record<string, string>> | undefined
-    this.#posts = {
-      // A rejected client must not get the id of a session that does not exist.
-      headers: () => (this.uplink.isKnown ? this.headers : none),
-      jsonHeaders: () => {
-        if (!this.uplink.isKnown) return JSON_HEADERS
-        jsonHeaders ??= { ...JSON_HEADERS, ...this.headers }
-        return jsonHeaders
-      },
-      eventHeaders: () => (this.uplink.isKnown ? this.eventHeaders : SSE_HEADERS),
-      streaming: stream => {
-        this.#streams.set(stream.number, stream)
-        this.#forgetEnded()
-      },
-      elsewhere: undefined,
-    }
-    this.#jsonPosts = {
-      ...this.#posts,
-      elsewhere: (frame, mayDrop) => this.notify(frame, mayDrop === true ? LOG_MESSAGE : ''),
-    }
+    this.replay = new Replay(clock, replayLimits(bounds), kept, directory && this.#epoch)
   }
 
   /** Made once its client has introduced itself: with several replicas it says something of that. */
   get id(): string {
-    this.#id ??= this.#directory?.newId(this.uplink) ?? unguessableId()
+    this.#id ??= this.#options.directory?.newId(this.uplink) ?? unguessableId()
     return this.#id
   }
 
-  /** The headers that name it. */
-  get headers(): Readonly<Record<string, string>> {
-    this.#headers ??= { 'mcp-session-id': this.id }
-    return this.#headers
+  // A rejected client must not get the id of a session that does not exist.
+
+  get headers(): Headers {
+    return this.uplink.isKnown ? { 'mcp-session-id': this.id } : NO_HEADERS
   }
 
-  /** The same for a stream. */
-  get eventHeaders(): Readonly<Record<string, string>> {
-    this.#eventHeaders ??= { ...SSE_HEADERS, ...this.headers }
-    return this.#eventHeaders
+  get jsonHeaders(): Headers {
+    return this.uplink.isKnown ? { 'mcp-session-id': this.id, ...JSON_HEADERS } : JSON_HEADERS
+  }
+
+  get eventHeaders(): Headers {
+    return this.uplink.isKnown ? { 'mcp-session-id': this.id, ...SSE_HEADERS } : SSE_HEADERS
+  }
+
+  get isPrimed(): boolean {
+    return this.uplink.revision >= PRIMED_SINCE
+  }
+
+  challenge(...[scopes]: Parameters<OwnChallenge>): ReturnType<OwnChallenge> {
+    return this.#options.challenge?.(scopes, this.#listening)
+  }
+
+  streaming(stream: EventStream): void {
+    this.#streams ??= new Map()
+    this.#streams.set(stream.number, stream)
+    this.#forgetEnded(this.#streams)
   }
 
   /** Tells the other replicas that it is here; resolves once they could go on with it. */
   async opened(): Promise<void> {
-    await this.#directory?.opened(this.id, this.#epoch, this.record())
+    await this.#options.directory?.opened(this.id, this.#epoch, this.record())
   }
 
   /** What another replica would need to go on with it. */
@@ -164,7 +148,7 @@ export class HttpSession implements Outlet {
 
   get queuedBytes(): number {
     const waiting = this.#waiting.reduce((sum, { frame }) => sum + frame.length, 0)
-    return [...this.#streams.values()].reduce((sum, { queuedBytes }) => sum + queuedBytes, waiting)
+    return this.#all.reduce((sum, { queuedBytes }) => sum + queuedBytes, waiting)
   }
 
   /** Whether nobody is connected and nothing is in flight. */
@@ -180,15 +164,15 @@ export class HttpSession implements Outlet {
   /** The Fault if too many streams are open for another request. */
   fullFault(): Fault | undefined {
     let open = 0
-    for (const stream of this.#streams.values()) if (stream.isAttached) open += 1
-    if (open < this.#bounds.max.streamsPerSession) return undefined
-    return this.#bounds.overloaded('streamsPerSession', `You have ${open} event streams open`)
+    for (const stream of this.#all) if (stream.isAttached) open += 1
+    if (open < this.bounds.max.streamsPerSession) return undefined
+    return this.bounds.overloaded('streamsPerSession', `You have ${open} event streams open`)
   }
 
   /** Notes a request of the client. */
   used(caller: Caller): void {
     this.uplink.sentBy(caller)
-    this.lastUsedMs = this.#clock.nowMs()
+    this.lastUsedMs = this.clock.nowMs()
     this.#isResting = false
   }
 
@@ -204,14 +188,14 @@ export class HttpSession implements Outlet {
    */
   post(responder: HttpResponder, takes: 'streams' | 'json'): PostStream {
     this.#postCount += 1
-    return new PostStream(responder, this.context, takes === 'json' ? this.#jsonPosts : this.#posts)
+    return new PostStream(responder, this, takes)
   }
 
   /** Opens the standalone stream; a newer one takes the older one's place. */
   listen(responder: HttpResponder): void {
     this.#listening = this.uplink.caller
-    const stream = this.#standalone ?? new EventStream(this.context)
-    this.#streams.set(stream.number, stream)
+    const stream = this.#standalone ?? new EventStream(this)
+    this.streaming(stream)
     this.#standalone = stream
     stream.attach(responder, this.eventHeaders, true)
     this.#flush(stream)
@@ -219,8 +203,8 @@ export class HttpSession implements Outlet {
 
   /** Resumes a broken stream after the last event the client saw; false if that would leave a gap. */
   resume(lastEventId: string, responder: HttpResponder): boolean {
-    const place = this.context.replay.after(lastEventId)
-    const stream = place && this.#streams.get(place.stream)
+    const place = this.replay.after(lastEventId)
+    const stream = place && this.#streams?.get(place.stream)
     if (place === undefined || stream === undefined) return this.#resumeLost(lastEventId, responder)
     if (stream.isEnded && place.events.length === 0) {
       // 204 stops EventSource clients from reconnecting (HTML, "Server-sent events"); SDK clients would take
@@ -238,7 +222,7 @@ export class HttpSession implements Outlet {
 
   /** Resumes what an earlier owner sent: an answer that was due is lost, and its request is told so. */
   #resumeLost(lastEventId: string, responder: HttpResponder): boolean {
-    if (this.#directory === undefined) return false
+    if (this.#options.directory === undefined) return false
     if (lastEventId === OVER) {
       responder.send(204, this.headers)
       return true
@@ -256,22 +240,21 @@ export class HttpSession implements Outlet {
 
   /** Has its client come back, but not all clients at once. */
   moves(): void {
-    for (const stream of this.#streams.values())
-      stream.retryIn(RETRY_LEAST_MS + Math.random() * RETRY_MORE_MS)
+    for (const stream of this.#all) stream.retryIn(RETRY_LEAST_MS + Math.random() * RETRY_MORE_MS)
   }
 
   /** Ends the open streams, which can be taken up again, here or elsewhere. */
   release(): void {
     this.moves()
-    for (const stream of this.#streams.values()) stream.release()
+    for (const stream of this.#all) stream.release()
   }
 
   close(reason: string, data?: FaultData): void {
     this.uplink.close(reason, data)
-    for (const stream of this.#streams.values()) stream.end()
-    this.context.replay.clear()
-    this.#streams.clear()
-    this.#wait([])
+    for (const stream of this.#all) stream.end()
+    this.replay.clear()
+    this.#streams = undefined
+    this.#wait(NONE)
   }
 
   /** Lets go of the standalone stream if its opener may not have it any more; another may take it up. */
@@ -282,8 +265,8 @@ export class HttpSession implements Outlet {
   /** Drops what is too old: events, server requests that found no stream, the stream of an old credential. */
   expire(): void {
     this.releaseUnless(caller => !hasEnded(caller))
-    this.context.replay.expire()
-    const sinceMs = this.#clock.nowMs() - QUESTION_WAIT_MS
+    this.replay.expire()
+    const sinceMs = this.clock.nowMs() - QUESTION_WAIT_MS
     const late = this.#waiting.filter(isRequest).filter(question => question.sinceMs <= sinceMs)
     if (late.length === 0) return
     this.#wait(this.#waiting.filter(waiting => !late.includes(waiting)))
@@ -301,14 +284,14 @@ export class HttpSession implements Outlet {
     const others = isMerged ? this.#waiting.filter(waiting => waiting.method !== method) : this.#waiting
     const notices = others.filter(waiting => !isRequest(waiting))
     const oldest = notices.length >= QUEUE_MAX ? notices[0] : undefined
-    const notice = { frame, method, sinceMs: this.#clock.nowMs(), undeliverable: nothing }
+    const notice = { frame, method, sinceMs: this.clock.nowMs(), undeliverable: nothing }
     this.#wait([...others.filter(waiting => waiting !== oldest), notice])
   }
 
   request(frame: Buffer, undeliverable: () => void): void {
     if (this.#standalone?.isAttached === true) this.#standalone.send(frame)
     else {
-      const question = { frame, method: undefined, sinceMs: this.#clock.nowMs(), undeliverable }
+      const question = { frame, method: undefined, sinceMs: this.clock.nowMs(), undeliverable }
       this.#wait([...this.#waiting, question])
     }
   }
@@ -318,7 +301,7 @@ export class HttpSession implements Outlet {
   }
 
   #flush(stream: EventStream): void {
-    for (const { frame } of this.#wait([])) stream.send(frame)
+    for (const { frame } of this.#wait(NONE)) stream.send(frame)
   }
 
   /** Replaces the waiting messages, and returns the previous ones. */
@@ -329,11 +312,15 @@ export class HttpSession implements Outlet {
     return before
   }
 
+  get #all(): readonly EventStream[] {
+    return [...(this.#streams?.values() ?? NONE)]
+  }
+
   /** Forgets ended streams that can no longer be resumed. */
-  #forgetEnded(): void {
-    if (this.#streams.size < 64) return
-    for (const [number, stream] of this.#streams) {
-      if (stream.isEnded && !this.context.replay.holds(number)) this.#streams.delete(number)
+  #forgetEnded(streams: Map<number, EventStream>): void {
+    if (streams.size < 64) return
+    for (const [number, stream] of streams) {
+      if (stream.isEnded && !this.replay.holds(number)) streams.delete(number)
     }
   }
 }

@@ -18,20 +18,33 @@ const RETRY_MS = 1000
 const SOON_MS = 10
 const SEVERAL = rawText('')
 
-/** What the streams of one session share. */
-export interface StreamContext {
+type Headers = Readonly<Record<string, string>>
+
+/** The session, as its streams see it. */
+export interface StreamOwner {
   readonly replay: Replay
   readonly clock: Clock
   readonly log: Logger
   readonly bounds: LimitCounters
-  readonly challenge: OwnChallenge | undefined
+  /** Streams that are open now, for keep-alive comments. */
+  readonly live: LinkedList<LiveStream>
   /**
    * Whether streams begin with a priming event, whose empty data breaks SDK clients older than 2025-11-25.
    */
-  isPrimed(): boolean
-  /** Streams that are open now, for keep-alive comments. */
-  readonly live: LinkedList<LiveStream>
+  readonly isPrimed: boolean
+  /** The headers that name the session, if it exists; those of a JSON answer, and of a stream. */
+  readonly headers: Headers
+  readonly jsonHeaders: Headers
+  readonly eventHeaders: Headers
+  challenge(...args: Parameters<OwnChallenge>): ReturnType<OwnChallenge>
+  /** The answer to a POST became a numbered stream. */
+  streaming(stream: EventStream): void
+  /** Takes what belongs to no request, or may not be said in its answer. */
+  notify(frame: Buffer, method: string): void
 }
+
+/** The notification that is dropped first when a client is behind. */
+export const LOG_MESSAGE = 'notifications/message'
 
 /** A stream, or an answer that may become one. */
 export interface LiveStream {
@@ -41,7 +54,7 @@ export interface LiveStream {
 /** One SSE stream of a session: numbered, recorded for replay, and possibly moved to another connection. */
 export class EventStream implements LiveStream {
   readonly number: number
-  readonly #context: StreamContext
+  readonly #owner: StreamOwner
   #out: HttpStream | undefined
   #live: Link<LiveStream> | undefined
   /** Attaches it, while that is put off. */
@@ -49,9 +62,9 @@ export class EventStream implements LiveStream {
   #isEnded = false
 
   /** `requestId`: of the request that it answers; empty for several. */
-  constructor(context: StreamContext, requestId?: JsonText) {
-    this.#context = context
-    this.number = context.replay.open(requestId)
+  constructor(owner: StreamOwner, requestId?: JsonText) {
+    this.#owner = owner
+    this.number = owner.replay.open(requestId)
   }
 
   get isAttached(): boolean {
@@ -59,16 +72,16 @@ export class EventStream implements LiveStream {
   }
 
   /** Starts writing to a response; with `isNew` the client first learns an id to resume from. */
-  attach(responder: HttpResponder, headers: Readonly<Record<string, string>>, isNew: boolean): void {
+  attach(responder: HttpResponder, headers: Headers, isNew: boolean): void {
     this.#out?.end()
     const out = responder.stream(200, headers)
     this.#out = out
-    this.#live ??= this.#context.live.add(this)
+    this.#live ??= this.#owner.live.add(this)
     responder.onGone(() => {
       if (this.#out === out) this.#detach()
     })
-    if (isNew && this.#context.isPrimed()) {
-      out.write(primingEvent(this.#context.replay.place(this.number), RETRY_MS))
+    if (isNew && this.#owner.isPrimed) {
+      out.write(primingEvent(this.#owner.replay.place(this.number), RETRY_MS))
     }
   }
 
@@ -76,8 +89,8 @@ export class EventStream implements LiveStream {
    * The same to a response with which it begins, once there is something to say, or in a moment: where that
    * comes soon all is one write, and the client wakes up once.
    */
-  attachSoon(responder: HttpResponder, headers: Readonly<Record<string, string>>): void {
-    const timer = this.#context.clock.after(SOON_MS, () => this.#attachNow?.())
+  attachSoon(responder: HttpResponder, headers: Headers): void {
+    const timer = this.#owner.clock.after(SOON_MS, () => this.#attachNow?.())
     this.#attachNow = () => {
       timer.cancel()
       this.#attachNow = undefined
@@ -94,9 +107,9 @@ export class EventStream implements LiveStream {
     if (this.#isEnded) return
     this.#attachNow?.()
     const out = this.#out
-    const { bounds } = this.#context
+    const { bounds } = this.#owner
     if (mayDrop && out !== undefined && bounds.isOver('softQueue', out.queuedBytes)) return
-    const id = this.#context.replay.record(this.number, frame)
+    const id = this.#owner.replay.record(this.number, frame)
     if (out === undefined) return
     if (out.queuedBytes > bounds.max.streamQueue) this.#cutOff(out)
     else out.write(messageEvent(frame, id))
@@ -105,7 +118,7 @@ export class EventStream implements LiveStream {
   /** Ends the stream; later messages are dropped. */
   end(): void {
     this.#isEnded = true
-    this.#context.replay.end(this.number)
+    this.#owner.replay.end(this.number)
     this.release()
   }
 
@@ -136,37 +149,25 @@ export class EventStream implements LiveStream {
 
   #cutOff(out: HttpStream): void {
     const { queuedBytes } = out
-    this.#context.bounds.hit('streamQueue')
-    this.#context.log.warn({ queuedBytes }, 'cut off a client that does not read its event stream')
+    this.#owner.bounds.hit('streamQueue')
+    this.#owner.log.warn({ queuedBytes }, 'cut off a client that does not read its event stream')
     out.destroy()
     this.#detach()
   }
 
   #detach(): void {
     this.#out = undefined
-    if (this.#live !== undefined) this.#context.live.remove(this.#live)
+    if (this.#live !== undefined) this.#owner.live.remove(this.#live)
     this.#live = undefined
   }
-}
-
-/** What the answer to a POST reports to its session. */
-export interface PostStreamEvents {
-  /** The headers of the answer, read when it begins. */
-  headers(): Readonly<Record<string, string>>
-  /** The same for a JSON answer, and for a stream. */
-  jsonHeaders(): Readonly<Record<string, string>>
-  eventHeaders(): Readonly<Record<string, string>>
-  /** The answer became a numbered stream. */
-  streaming(stream: EventStream): void
-  /** Takes the messages about the request if its client accepts only JSON. */
-  readonly elsewhere: ((frame: Buffer, mayDrop?: boolean) => void) | undefined
 }
 
 /** The answer to one POST: JSON, unless another message precedes it or is likely to; then an SSE stream. */
 export class PostStream implements ReplyStream, LiveStream {
   readonly #responder: HttpResponder
-  readonly #context: StreamContext
-  readonly #on: PostStreamEvents
+  readonly #owner: StreamOwner
+  /** Its client accepts only JSON: the messages about the request go elsewhere. */
+  readonly #isJson: boolean
   readonly #live: Link<LiveStream>
   /** Set for those that are asked for. */
   arrival: Arrival | undefined
@@ -176,14 +177,14 @@ export class PostStream implements ReplyStream, LiveStream {
   #isGone = false
   #isOver = false
 
-  constructor(responder: HttpResponder, context: StreamContext, on: PostStreamEvents) {
+  constructor(responder: HttpResponder, owner: StreamOwner, takes: 'streams' | 'json') {
     this.#responder = responder
-    this.#context = context
-    this.#on = on
-    this.#live = context.live.add(this)
+    this.#owner = owner
+    this.#isJson = takes === 'json'
+    this.#live = owner.live.add(this)
     responder.onGone(() => {
       this.#isGone = true
-      context.live.remove(this.#live)
+      owner.live.remove(this.#live)
     })
   }
 
@@ -195,29 +196,29 @@ export class PostStream implements ReplyStream, LiveStream {
   /** Turns the answer into an SSE stream, if it is not one yet; `mayWait`: with nothing to say so far. */
   startStream(mayWait = false): EventStream {
     if (this.#events !== undefined) return this.#events
-    this.#context.live.remove(this.#live)
-    const events = new EventStream(this.#context, this.requestId)
+    this.#owner.live.remove(this.#live)
+    const events = new EventStream(this.#owner, this.requestId)
     this.#events = events
     if (!this.#isGone) {
-      if (mayWait) events.attachSoon(this.#responder, this.#on.eventHeaders())
-      else events.attach(this.#responder, this.#on.eventHeaders(), true)
+      if (mayWait) events.attachSoon(this.#responder, this.#owner.eventHeaders)
+      else events.attach(this.#responder, this.#owner.eventHeaders, true)
     }
-    this.#on.streaming(events)
+    this.#owner.streaming(events)
     return events
   }
 
   get canAsk(): boolean {
-    return this.#on.elsewhere === undefined
+    return !this.#isJson
   }
 
   send(frame: Buffer, mayDrop?: boolean): void {
-    if (this.#on.elsewhere !== undefined) this.#on.elsewhere(frame, mayDrop)
+    if (this.#isJson) this.#owner.notify(frame, mayDrop === true ? LOG_MESSAGE : '')
     else this.startStream().send(frame, mayDrop)
   }
 
   end(frame: OutgoingMessage | undefined, { why }: { readonly why?: Fault | undefined } = {}): void {
     this.#isOver = true
-    this.#context.live.remove(this.#live)
+    this.#owner.live.remove(this.#live)
     if (this.#events !== undefined) {
       if (frame !== undefined) this.#events.send(whole(frame))
       this.#events.end()
@@ -225,20 +226,21 @@ export class PostStream implements ReplyStream, LiveStream {
       return
     } else if (frame !== undefined) {
       const full = statusOfFull(why)
-      const headers = this.#on.jsonHeaders()
-      if (refuseForScopes(this.#responder, why, this.#context.challenge, this.#on.headers())) return
+      const challenge: OwnChallenge = scopes => this.#owner.challenge(scopes)
+      if (why !== undefined && refuseForScopes(this.#responder, why, challenge, this.#owner.headers)) return
+      const headers = this.#owner.jsonHeaders
       if (full === undefined) this.#responder.send(200, headers, frame)
       else this.#responder.send(full.status, { ...headers, ...full.headers }, frame)
-    } else if (this.#on.elsewhere !== undefined) {
-      this.#responder.send(202, this.#on.headers())
+    } else if (this.#isJson) {
+      this.#responder.send(202, this.#owner.headers)
     } else {
       // A cancelled request gets an event stream without events (utilities/cancellation).
-      this.#responder.stream(200, this.#on.eventHeaders()).end()
+      this.#responder.stream(200, this.#owner.eventHeaders).end()
     }
   }
 
   /** A slow answer becomes a stream, so that no intermediary times out. */
   keepAlive(): void {
-    if (this.#on.elsewhere === undefined) this.startStream().keepAlive()
+    if (!this.#isJson) this.startStream().keepAlive()
   }
 }

@@ -27,7 +27,8 @@ interface OpenRequest extends DeferredRequest {
 export class PendingServerRequests {
   readonly #outlet: Outlet
   readonly #bounds: LimitCounters
-  readonly #open = new Map<string, OpenRequest>()
+  /** None before the first one: few clients are ever asked anything. */
+  #open: Map<string, OpenRequest> | undefined
   #deferred: DeferredRequest[] | undefined = []
 
   constructor(outlet: Outlet, bounds: LimitCounters) {
@@ -36,7 +37,7 @@ export class PendingServerRequests {
   }
 
   add(request: ServerRequest, during: InboundCall | undefined): void {
-    const unanswered = this.#open.size + (this.#deferred?.length ?? 0)
+    const unanswered = (this.#open?.size ?? 0) + (this.#deferred?.length ?? 0)
     if (unanswered >= this.#bounds.max.questionsPerClient) {
       const words = `The client has ${unanswered} unanswered requests`
       request.answer(failed(this.#bounds.overloaded('questionsPerClient', words)))
@@ -78,13 +79,13 @@ export class PendingServerRequests {
   /** Relays the client's progress on a server request under the server's token. */
   progress(params: JsonText): void {
     const token = memberOf(params, 'progressToken')
-    if (token !== undefined && isId(token)) this.#open.get(idKey(token))?.request.progress(params)
+    if (token !== undefined && isId(token)) this.#open?.get(idKey(token))?.request.progress(params)
   }
 
   /** Answers every server request in the client's place, with `why`. */
   close(why: Fault): void {
-    const all = [...this.#open.values(), ...(this.#deferred ?? [])]
-    this.#open.clear()
+    const all = [...(this.#open?.values() ?? []), ...(this.#deferred ?? [])]
+    this.#open = undefined
     this.#deferred = []
     for (const { request, holding } of all) {
       holding.set(0)
@@ -97,6 +98,7 @@ export class PendingServerRequests {
     const minted = this.#outlet.nextRequestId()
     const id = textOf(minted)
     const key = idKey(id)
+    this.#open ??= new Map()
     this.#open.set(key, { ...held, id })
     request.onWithdrawn = reason => this.#withdraw(key, reason)
     const frame = encodeRequest(
@@ -123,8 +125,8 @@ export class PendingServerRequests {
   }
 
   #take(key: string): OpenRequest | undefined {
-    const open = this.#open.get(key)
-    this.#open.delete(key)
+    const open = this.#open?.get(key)
+    this.#open?.delete(key)
     open?.holding.set(0)
     return open
   }

@@ -115,7 +115,8 @@ export class Replay {
   readonly #clock: Clock
   readonly #limits: ReplayLimits
   readonly #total: ReplayTotal | undefined
-  readonly #streams = new Map<number, StreamState>()
+  /** None before the first one: most sessions never have any. */
+  #streams: Map<number, StreamState> | undefined
   #kept: Kept[] = []
   #first = 0
   #bytes = 0
@@ -134,6 +135,7 @@ export class Replay {
   open(requestId?: JsonText): number {
     this.#last += 1
     const suffix = this.#prefix === '' || requestId === undefined ? '' : spoken(requestId)
+    this.#streams ??= new Map()
     this.#streams.set(this.#last, { sent: 0, kept: 0, isEnded: false, suffix })
     return this.#last
   }
@@ -144,7 +146,7 @@ export class Replay {
 
   /** Keeps a frame of an open stream and returns its event id. */
   record(stream: number, frame: Buffer): string {
-    const state = this.#streams.get(stream)
+    const state = this.#streams?.get(stream)
     if (state === undefined) throw new Fault('internal', 'The stream has ended')
     state.sent += 1
     if (this.#limits.events === 0) return this.#idOf(stream, state.sent, state.suffix)
@@ -159,20 +161,20 @@ export class Replay {
 
   /** No more events will come on a stream. */
   end(stream: number): void {
-    const state = this.#streams.get(stream)
+    const state = this.#streams?.get(stream)
     if (state === undefined) return
     state.isEnded = true
-    if (state.kept === 0) this.#streams.delete(stream)
+    if (state.kept === 0) this.#streams?.delete(stream)
   }
 
   /** Whether a stream can still be resumed. */
   holds(stream: number): boolean {
-    return this.#streams.has(stream)
+    return this.#streams?.has(stream) === true
   }
 
   /** The id of a stream's newest event, for its priming event. */
   place(stream: number): string {
-    const { sent = 0, suffix = '' } = this.#streams.get(stream) ?? {}
+    const { sent = 0, suffix = '' } = this.#streams?.get(stream) ?? {}
     return this.#idOf(stream, sent, suffix)
   }
 
@@ -187,7 +189,7 @@ export class Replay {
     const stream = Number(place[1])
     const from = Number(place[2])
     this.expire()
-    const { sent, suffix = '' } = this.#streams.get(stream) ?? {}
+    const { sent, suffix = '' } = this.#streams?.get(stream) ?? {}
     if (sent === undefined || from > sent || (place[3] ?? '') !== suffix) return undefined
     const events = this.#kept.slice(this.#first).filter(kept => kept.stream === stream && kept.n > from)
     if (events.length !== sent - from) return undefined
@@ -227,9 +229,9 @@ export class Replay {
     this.#first += 1
     this.#bytes -= frame.length
     this.#total?.removed(this, frame.length, this.#first === this.#kept.length)
-    const state = this.#streams.get(stream)
+    const state = this.#streams?.get(stream)
     if (state === undefined) return
     state.kept -= 1
-    if (state.isEnded && state.kept === 0) this.#streams.delete(stream)
+    if (state.isEnded && state.kept === 0) this.#streams?.delete(stream)
   }
 }
