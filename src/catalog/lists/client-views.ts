@@ -68,7 +68,7 @@ interface ClientView {
   readonly hasHidden: boolean
   readonly view: View | undefined
   offer: Offer | undefined
-  readonly lists: Map<ListName, MergedList>
+  readonly lists: Partial<Record<ListName, MergedList>>
   /** The list of tools as it is shown by some choice. */
   shown: { readonly by: Choice; readonly list: ShownList } | undefined
 }
@@ -244,12 +244,8 @@ export class ClientViews {
   mergedList(viewer: Viewer, list: ListName): MergedList {
     const seen = this.#of(viewer)
     const { lists } = seen
-    let merged = lists.get(list)
-    if (merged === undefined) {
-      merged = this.#merge(viewer.client, seen, list)
-      lists.set(list, merged)
-    }
-    return merged
+    lists[list] ??= this.#merge(viewer.client, seen, list)
+    return lists[list]
   }
 
   /** See `Catalog.version`. What a client is shown that has chosen nothing yet is not looked at. */
@@ -319,7 +315,7 @@ export class ClientViews {
         scopes,
         ...this.#visibleTo(client, caller),
         offer: undefined,
-        lists: new Map(),
+        lists: {},
         shown: undefined,
       }
       this.#byClient.set(client, view)
