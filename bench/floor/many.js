@@ -66,5 +66,7 @@ const server = createServer((request, response) => {
     else relay(pipe, Buffer.concat([body.subarray(0, name.from + 1), body.subarray(split + 2)]), response)
   })
 })
+// A connection that is closed while a request is on its way would lose a call.
+server.keepAliveTimeout = 600_000
 server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}/mcp`))
 process.on('SIGTERM', () => process.exit(0))

@@ -28,5 +28,7 @@ const server = createServer((request, response) => {
     pipe.request(body, place, event, event)
   })
 })
+// A connection that is closed while a request is on its way would lose a call.
+server.keepAliveTimeout = 600_000
 server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}/sse`))
 process.on('SIGTERM', () => process.exit(0))
