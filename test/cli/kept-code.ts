@@ -10,7 +10,7 @@ import { noRedis, startRedis } from '../support/redis.js'
 // Coverage is counted in code that was compiled for it, and keeps none.
 const env = { NODE_V8_COVERAGE: '' }
 /** What V8 is told for calls. */
-const FLAG = '--max-inlined-bytecode-size-cumulative=2500'
+const FLAG = '--max-inlined-bytecode-size-cumulative=1400'
 /** A module that writes to stderr which flags V8 is given. */
 const TELL_FLAGS = `data:text/javascript,${encodeURIComponent(
   'import v8 from "node:v8"; const set = v8.setFlagsFromString; ' +
