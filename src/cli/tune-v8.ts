@@ -13,10 +13,12 @@ const CREEP = 1.02
 const JOINED_BYTES = { byStarts: 100, byItself: 920, byCalls: 1400 }
 
 /**
- * After how much bytecode V8 considers to optimize a function: a quarter of its own bound. So calls of a new
- * kind are fast a thousand calls earlier.
+ * After how much bytecode V8 considers to optimize a function: a quarter of its own bound, so that calls of a
+ * new kind are fast a thousand calls earlier. Later versions than that of Node 20 have another compiler for
+ * such code, or know no such flag.
  */
 const WARM_BYTES = 16_896
+const NEWEST_WITH_BOUND = 11
 
 const joinUpTo = (bytes: number): void =>
   setFlagsFromString(`--max-inlined-bytecode-size-cumulative=${bytes}`)
@@ -50,7 +52,8 @@ export const tuning = {
     keepHeapYoung()
     // A message goes through many functions: with V8's own bound, those at the end of the way are called.
     joinUpTo(JOINED_BYTES.byCalls)
-    setFlagsFromString(`--interrupt-budget=${WARM_BYTES}`)
+    if (Number.parseInt(process.versions.v8, 10) <= NEWEST_WITH_BOUND)
+      setFlagsFromString(`--interrupt-budget=${WARM_BYTES}`)
   },
 }
 
