@@ -124,7 +124,7 @@ export class HttpSession implements Outlet, StreamOwner {
     return this.uplink.revision >= PRIMED_SINCE
   }
 
-  challenge(...[scopes]: Parameters<OwnChallenge>): ReturnType<OwnChallenge> {
+  challenge(scopes: readonly string[]): ReturnType<OwnChallenge> {
     return this.#options.challenge?.(scopes, this.#listening)
   }
 

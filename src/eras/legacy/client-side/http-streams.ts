@@ -36,7 +36,7 @@ export interface StreamOwner {
   readonly headers: Headers
   readonly jsonHeaders: Headers
   readonly eventHeaders: Headers
-  challenge(...args: Parameters<OwnChallenge>): ReturnType<OwnChallenge>
+  challenge(scopes: readonly string[]): ReturnType<OwnChallenge>
   /** The answer to a POST became a numbered stream. */
   streaming(stream: EventStream): void
   /** Takes what belongs to no request, or may not be said in its answer. */
