@@ -18,7 +18,7 @@ const JOINED_BYTES = { byStarts: 100, byItself: 920, byCalls: 1400 }
  * such code, or know no such flag.
  */
 const WARM_BYTES = 16_896
-const NEWEST_WITH_BOUND = 11
+const V8_OF_NODE_20 = 11
 
 const joinUpTo = (bytes: number): void =>
   setFlagsFromString(`--max-inlined-bytecode-size-cumulative=${bytes}`)
@@ -52,7 +52,7 @@ export const tuning = {
     keepHeapYoung()
     // A message goes through many functions: with V8's own bound, those at the end of the way are called.
     joinUpTo(JOINED_BYTES.byCalls)
-    if (Number.parseInt(process.versions.v8, 10) <= NEWEST_WITH_BOUND)
+    if (Number.parseInt(process.versions.v8, 10) <= V8_OF_NODE_20)
       setFlagsFromString(`--interrupt-budget=${WARM_BYTES}`)
   },
 }

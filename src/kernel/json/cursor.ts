@@ -1,4 +1,4 @@
-import { type Ends, endsIn, LONG_BYTES, rememberEnd } from './long-values.js'
+import { type Ends, endsIn, knownEnd, LONG_BYTES, rememberEnd } from './long-values.js'
 import { BACKSLASH, COMMA, LETTER_U, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipSpace } from './scan.js'
 
 declare const brand: unique symbol
@@ -177,12 +177,6 @@ const SPACE = 0x20
 /** Shorter values are walked byte by byte, not looked up. */
 const SHORT_BYTES = 32
 
-/** Where the long value that starts at `start` ends, if it was passed before. */
-function known(text: Buffer, start: number, ends: Ends): number | undefined {
-  const end = ends?.get(text.byteOffset + start)
-  return end === undefined || end > text.byteOffset + text.length ? undefined : end - text.byteOffset
-}
-
 /** Remembers the end of a long value, and returns it. */
 function noted(text: Buffer, start: number, end: number): number {
   if (end - start >= LONG_BYTES) rememberEnd(text, start, end)
@@ -193,7 +187,7 @@ function skipGap(text: Buffer, start: number, ends: Ends): number {
   if ((text[start] ?? 0) > SPACE) return start
   const isShort = (text[start + SHORT_BYTES] ?? QUOTE) > SPACE
   if (isShort) return skipSpace(text, start)
-  return known(text, start, ends) ?? noted(text, start, skipSpace(text, start))
+  return knownEnd(text, start, ends) ?? noted(text, start, skipSpace(text, start))
 }
 
 function skipString(text: Buffer, start: number, ends: Ends): number {
@@ -203,7 +197,7 @@ function skipString(text: Buffer, start: number, ends: Ends): number {
     if (byte === QUOTE) return i + 1
     if (byte === BACKSLASH) break
   }
-  return known(text, start, ends) ?? noted(text, start, searchString(text, start))
+  return knownEnd(text, start, ends) ?? noted(text, start, searchString(text, start))
 }
 
 /** A native search is a hundred times faster unless many quotes are escaped. */
@@ -233,7 +227,7 @@ function skipValue(text: Buffer, i: number, ends: Ends): number {
 }
 
 function skipContainer(text: Buffer, start: number, ends: Ends): number {
-  const end = known(text, start, ends)
+  const end = knownEnd(text, start, ends)
   if (end !== undefined) return end
   let depth = 0
   let i = start
@@ -262,7 +256,7 @@ function skipScalar(text: Buffer, start: number, ends: Ends): number {
       i++
     }
     if (stop >= text.length) return text.length
-    const end = known(text, start, ends)
+    const end = knownEnd(text, start, ends)
     if (end !== undefined) return end
   }
 }

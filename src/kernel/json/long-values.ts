@@ -70,6 +70,12 @@ export type Ends = ReadonlyMap<number, number> | undefined
 
 export const endsIn = (bytes: Buffer): Ends => known.get(bytes.buffer)?.ends
 
+/** Where the long value that starts at `start` ends, if it was passed before and is inside. */
+export function knownEnd(bytes: Buffer, start: number, ends: Ends): number | undefined {
+  const end = ends?.get(bytes.byteOffset + start)
+  return end === undefined || end > bytes.byteOffset + bytes.length ? undefined : end - bytes.byteOffset
+}
+
 const valuesIn = (bytes: Buffer): Iterable<readonly [number, number]> =>
   known.get(bytes.buffer)?.between(bytes.byteOffset, bytes.byteOffset + bytes.length) ?? []
 

@@ -1,4 +1,4 @@
-import { endsIn, LONG_BYTES, rememberEnd } from './long-values.js'
+import { endsIn, knownEnd, LONG_BYTES, rememberEnd } from './long-values.js'
 import { findSpecial, QUOTE } from './scan.js'
 
 /** Stands in an outline for what a long string holds: a byte that no UTF-8 has. */
@@ -13,7 +13,8 @@ const OPENING = /^[^"]*(?:"[^"\\]*(?:\\.[^"\\]*)*"[^"]*)*"/
 /**
  * A text of UTF-8 in latin1, with `LEFT_OUT` for what its long strings hold: JSON exactly if the text is.
  * Regular expressions read it as fast as any short text, and V8 compiles those at once. Undefined if there is
- * too much beside strings of at least `LONG_BYTES`, or one of them holds an escape with `\u`.
+ * too much beside strings of at least `LONG_BYTES`, or one that nobody has passed before
+ * holds an escape with `\u`.
  */
 export function outlineOf(bytes: Buffer): string | undefined {
   if (bytes.length > OUTLINE_BYTES && bytes.length < LONG_BYTES) return undefined
@@ -31,8 +32,8 @@ export function outlineOf(bytes: Buffer): string | undefined {
 
 /** Behind the long string whose opening quote is at `start`; 0 if it is short, or ends nowhere in sight. */
 function endOfLong(bytes: Buffer, start: number): number {
-  const known = endsIn(bytes)?.get(bytes.byteOffset + start)
-  if (known !== undefined && known <= bytes.byteOffset + bytes.length) return known - bytes.byteOffset
+  const known = knownEnd(bytes, start, endsIn(bytes))
+  if (known !== undefined) return known
   const end = findSpecial(bytes, start + 1) + 1
   if (bytes[end - 1] !== QUOTE || end - start < LONG_BYTES) return 0
   // In what is no JSON this may be no string; but then nobody looks for what is remembered of it.

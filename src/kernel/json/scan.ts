@@ -162,7 +162,7 @@ const SHORT_BYTES = 128
 
 let findLong: FindSpecial | undefined
 
-/** Finds from `i` on a quote, a control character, or a doubtful backslash (see `FindSpecial`). */
+/** See `FindSpecial`; without WebAssembly it finds whatever is at `i`. */
 export const findSpecial: FindSpecial = (bytes, i) => {
   findLong ??= createFindSpecial() ?? ((_, from) => from)
   return findLong(bytes, i)

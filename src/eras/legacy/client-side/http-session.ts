@@ -11,7 +11,14 @@ import type { ListenerOptions, Outlet, OwnChallenge } from '../../../rpc/host.js
 import { messageEvent, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder } from '../../../wire/http.js'
 import { EarlyCancels } from './early-cancels.js'
-import { EventStream, type LiveStream, LOG_MESSAGE, PostStream, type StreamOwner } from './http-streams.js'
+import {
+  EventStream,
+  type Headers,
+  type LiveStream,
+  LOG_MESSAGE,
+  PostStream,
+  type StreamOwner,
+} from './http-streams.js'
 import { lostEvent, Replay, type ReplayTotal, replayLimits } from './replay.js'
 import { SessionState } from './session-state.js'
 import { LegacyUplink } from './uplink.js'
@@ -40,8 +47,6 @@ export const REST_MS = 5 * 60_000
 
 /** The same for one that has requested nothing since it initialized. */
 const UNUSED_MS = 10_000
-
-type Headers = Readonly<Record<string, string>>
 
 const NO_HEADERS = {}
 const JSON_HEADERS = { 'content-type': 'application/json' }
@@ -147,8 +152,9 @@ export class HttpSession implements Outlet, StreamOwner {
   }
 
   get queuedBytes(): number {
-    const waiting = this.#waiting.reduce((sum, { frame }) => sum + frame.length, 0)
-    return this.#all.reduce((sum, { queuedBytes }) => sum + queuedBytes, waiting)
+    let bytes = this.#waiting.reduce((sum, { frame }) => sum + frame.length, 0)
+    for (const { queuedBytes } of this.#all) bytes += queuedBytes
+    return bytes
   }
 
   /** Whether nobody is connected and nothing is in flight. */
@@ -312,8 +318,8 @@ export class HttpSession implements Outlet, StreamOwner {
     return before
   }
 
-  get #all(): readonly EventStream[] {
-    return [...(this.#streams?.values() ?? NONE)]
+  get #all(): Iterable<EventStream> {
+    return this.#streams?.values() ?? NONE
   }
 
   /** Forgets ended streams that can no longer be resumed. */

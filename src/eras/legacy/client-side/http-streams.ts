@@ -18,7 +18,7 @@ const RETRY_MS = 1000
 const SOON_MS = 10
 const SEVERAL = rawText('')
 
-type Headers = Readonly<Record<string, string>>
+export type Headers = Readonly<Record<string, string>>
 
 /** The session, as its streams see it. */
 export interface StreamOwner {
@@ -226,8 +226,7 @@ export class PostStream implements ReplyStream, LiveStream {
       return
     } else if (frame !== undefined) {
       const full = statusOfFull(why)
-      const challenge: OwnChallenge = scopes => this.#owner.challenge(scopes)
-      if (why !== undefined && refuseForScopes(this.#responder, why, challenge, this.#owner.headers)) return
+      if (why !== undefined && this.#refusedForScopes(why)) return
       const headers = this.#owner.jsonHeaders
       if (full === undefined) this.#responder.send(200, headers, frame)
       else this.#responder.send(full.status, { ...headers, ...full.headers }, frame)
@@ -237,6 +236,11 @@ export class PostStream implements ReplyStream, LiveStream {
       // A cancelled request gets an event stream without events (utilities/cancellation).
       this.#responder.stream(200, this.#owner.eventHeaders).end()
     }
+  }
+
+  #refusedForScopes(why: Fault): boolean {
+    const challenge: OwnChallenge = scopes => this.#owner.challenge(scopes)
+    return refuseForScopes(this.#responder, why, challenge, this.#owner.headers)
   }
 
   /** A slow answer becomes a stream, so that no intermediary times out. */
