@@ -19,7 +19,7 @@ export abstract class HttpConversation implements ExchangeContext {
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
-  lastHeardMs: number
+  signsOfLife = 0
   protected readonly exchanges = new HashTable<OwnId, HttpExchange>()
   protected isOver = false
 
@@ -28,7 +28,6 @@ export abstract class HttpConversation implements ExchangeContext {
     this.bounds = bounds
     this.clock = clock
     this.log = log
-    this.lastHeardMs = clock.nowMs()
   }
 
   get isBusy(): boolean {
@@ -48,7 +47,7 @@ export abstract class HttpConversation implements ExchangeContext {
   }
 
   heard(): void {
-    this.lastHeardMs = this.clock.nowMs()
+    this.signsOfLife += 1
   }
 
   abstract admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean

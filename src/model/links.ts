@@ -256,7 +256,6 @@ export interface Downlink {
   notify(method: string, params: JsonText | undefined): void
   /** Whether notifications that belong to no request can reach us: list_changed can be relied on. */
   readonly hearsAmbient: boolean
-  readonly lastHeardMs: number
   pause(): void
   resume(): void
   /** Ends the connection in order; what is still under way ends with a fault. Never rejects. */

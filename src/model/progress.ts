@@ -2,6 +2,14 @@ import { JsonCursor } from '../kernel/json/cursor.js'
 import { OPEN_OBJECT } from '../kernel/json/scan.js'
 import { type JsonText, numberAt } from '../kernel/json/text.js'
 
+/** What was found around the token where progress was read, a character for each byte (latin1). */
+interface Found {
+  readonly before: string
+  readonly token: string
+  readonly behind: string
+  readonly value: number | undefined
+}
+
 /** A progress notification's params (basic/utilities/progress), searched once for all who need a part. */
 export class Progress {
   readonly params: JsonText
@@ -10,25 +18,42 @@ export class Progress {
   /** Where in `params` the token stands; both are 0 if there is none. */
   readonly tokenStart: number
   readonly tokenEnd: number
+  /** What stands around the token, if that is known already. */
+  readonly found: Pick<Found, 'before' | 'behind'> | undefined
 
-  constructor(params: JsonText) {
+  /** `found` saves the search. */
+  constructor(params: JsonText, found?: Found) {
     this.params = params
-    let value: number | undefined
-    let hasValue = false
-    let tokenStart = 0
-    let tokenEnd = 0
-    const at = new JsonCursor(params, OPEN_OBJECT)
-    while (at.next()) {
-      if (tokenEnd === 0 && at.keyIs('progressToken')) {
-        tokenStart = at.valueStart
-        tokenEnd = at.end
-      } else if (!hasValue && at.keyIs('progress')) {
-        value = numberAt(params, at.valueStart, at.end)
-        hasValue = true
-      }
-    }
+    this.found = found
+    const { value, tokenStart, tokenEnd } = found === undefined ? searched(params) : placed(found)
     this.value = value
     this.tokenStart = tokenStart
     this.tokenEnd = tokenEnd
   }
+}
+
+type Places = Pick<Progress, 'value' | 'tokenStart' | 'tokenEnd'>
+
+const placed = ({ before, token, value }: Found): Places => ({
+  value,
+  tokenStart: before.length,
+  tokenEnd: before.length + token.length,
+})
+
+function searched(params: JsonText): Places {
+  let value: number | undefined
+  let hasValue = false
+  let tokenStart = 0
+  let tokenEnd = 0
+  const at = new JsonCursor(params, OPEN_OBJECT)
+  while (at.next()) {
+    if (tokenEnd === 0 && at.keyIs('progressToken')) {
+      tokenStart = at.valueStart
+      tokenEnd = at.end
+    } else if (!hasValue && at.keyIs('progress')) {
+      value = numberAt(params, at.valueStart, at.end)
+      hasValue = true
+    }
+  }
+  return { value, tokenStart, tokenEnd }
 }

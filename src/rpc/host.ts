@@ -16,7 +16,7 @@ export interface ReplyStream {
   /** Over a network: how that request came. */
   readonly arrival?: Arrival | undefined
   /** Sends a notification or request on it; left out if it `mayDrop` and the client is behind. */
-  send(frame: Buffer, mayDrop?: boolean): void
+  send(frame: OutgoingMessage, mayDrop?: boolean): void
   /**
    * Sends the answer and ends the stream; without a frame (a cancelled request) just ends it. Called once.
    * `why` is the fault that the answer tells of: HTTP gives some of them a status, too.

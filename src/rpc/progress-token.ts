@@ -1,36 +1,26 @@
-import { Output } from '../kernel/json/splice.js'
-import {
-  type JsonText,
-  memberOf,
-  oneLine,
-  rawText,
-  withAt,
-  withMember,
-  withoutMember,
-} from '../kernel/json/text.js'
+import { trust } from '../kernel/json/cursor.js'
+import { type JsonText, memberOf, rawText, withAt, withMember, withoutMember } from '../kernel/json/text.js'
 import type { Progress } from '../model/progress.js'
 import { encodeNotification, isId } from '../wire/jsonrpc.js'
+import { type OutgoingMessage, textFrame } from '../wire/message-parts.js'
 
 /** Where in a request's `params` the progress token stands (basic/utilities/progress, all revisions). */
 const TOKEN_PATH = ['_meta', 'progressToken'] as const
 const EMPTY_OBJECT = rawText('{}')
 
 const PROGRESS = 'notifications/progress'
-const NOTICE = Buffer.from(`{"jsonrpc":"2.0","method":"${PROGRESS}","params":`)
-const CLOSE = Buffer.from('}')
+const NOTICE = `{"jsonrpc":"2.0","method":"${PROGRESS}","params":`
 
-/** Writes a progress notification under the token of whoever is told, in one go: a call may have hundreds. */
-export function encodeProgress({ params, tokenStart, tokenEnd }: Progress, token: JsonText): Buffer {
-  if (tokenEnd === 0) return encodeNotification(PROGRESS, withMember(params, 'progressToken', token))
-  const line = oneLine(params)
-  const kept = line.length - (tokenEnd - tokenStart)
-  const out = new Output(NOTICE.length + kept + token.length + CLOSE.length)
-  out.add(NOTICE, 0, NOTICE.length)
-  out.add(line, 0, tokenStart)
-  out.add(token, 0, token.length)
-  out.add(line, tokenEnd, line.length)
-  out.add(CLOSE, 0, CLOSE.length)
-  return out.bytes
+/**
+ * Writes a progress notification under the token of whoever is told, which is a text in latin1: a call may
+ * have hundreds of them.
+ */
+export function encodeProgress({ params, found }: Progress, token: string): OutgoingMessage {
+  if (found !== undefined) return textFrame(`${NOTICE}${found.before}${token}${found.behind}}`)
+  return encodeNotification(
+    PROGRESS,
+    withMember(params, 'progressToken', trust(Buffer.from(token, 'latin1'))),
+  )
 }
 
 /**

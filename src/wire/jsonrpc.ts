@@ -3,6 +3,14 @@ import { cut, trust } from '../kernel/json/cursor.js'
 import { type JsonText, kindOf, memberOf, oneLine, smallInteger, stringOf } from '../kernel/json/text.js'
 import { type MessageParts, type OutgoingMessage, whole } from './message-parts.js'
 
+/** The params of progress, a character for each byte (latin1), apart at the token; and how far it is. */
+interface ProgressText {
+  readonly before: string
+  readonly token: string
+  readonly behind: string
+  readonly value: number | undefined
+}
+
 /** One JSON-RPC 2.0 message of any revision; what it carries stays text, as it came. */
 export type Message =
   | {
@@ -15,7 +23,12 @@ export type Message =
       /** The `_meta` in its params; without it and `named` nothing is known of that. */
       readonly meta?: JsonText | undefined
     }
-  | { readonly kind: 'notification'; readonly method: string; readonly params: JsonText | undefined }
+  | {
+      readonly kind: 'notification'
+      readonly method: string
+      readonly params: JsonText | undefined
+      readonly progress?: ProgressText | undefined
+    }
   | { readonly kind: 'result'; readonly id: JsonText; readonly result: JsonText }
   | { readonly kind: 'error'; readonly id: JsonText | undefined; readonly error: JsonText }
 

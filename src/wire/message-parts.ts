@@ -9,6 +9,11 @@ export interface MessageParts {
 /** A message on its way out. */
 export type OutgoingMessage = Buffer | MessageParts
 
+const NOTHING = Buffer.alloc(0)
+
+/** A text, each character of which is a byte (latin1), as a message. */
+export const textFrame = (text: string): MessageParts => ({ head: text, body: NOTHING, tail: '' })
+
 export const lengthOf = (frame: OutgoingMessage): number =>
   Buffer.isBuffer(frame) ? frame.length : frame.head.length + frame.body.length + frame.tail.length
 

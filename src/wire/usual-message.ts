@@ -104,9 +104,10 @@ function isJson(text: string | undefined): boolean {
 
 const PROGRESS = 'notifications/progress'
 
-const MEMBER = `"(?:(?:progress|total)":${NUMBER}|message":${STRING})`
+const MEMBER = `"(?:total":${NUMBER}|message":${STRING})`
+const VALUE = `"progress":(${NUMBER})`
 // The token is what it is sent on by: it must be there once.
-const PROGRESS_PARAMS = String.raw`\{(?:${MEMBER},)*"progressToken":(?:${STRING}|${NUMBER})(?:,${MEMBER})*\}`
+const PROGRESS_PARAMS = String.raw`(\{(?:${MEMBER},)*(?:${VALUE},(?:${MEMBER},)*)?"progressToken":)(${STRING}|${NUMBER})((?:,${MEMBER})*(?:,${VALUE}(?:,${MEMBER})*)?\})`
 
 const NOTICE = new RegExp(
   String.raw`^\{(?:"jsonrpc":"2\.0",)?"method":"${PROGRESS}","params":${PROGRESS_PARAMS}(?:,"jsonrpc":"2\.0")?\}$`,
@@ -116,10 +117,22 @@ const VERSION_BYTES = '"jsonrpc":"2.0",'.length
 
 /** Reads a progress notification that is written as usual (`text` is the outline of `bytes`). */
 function usualProgress(bytes: Buffer, text: string, isVersionFirst: boolean): Message | undefined {
-  if (isVersionFirst === text.endsWith(',"jsonrpc":"2.0"}') || !NOTICE.test(text)) return undefined
+  if (isVersionFirst === text.endsWith(',"jsonrpc":"2.0"}')) return undefined
+  const found = NOTICE.exec(text)
+  if (found === null) return undefined
+  const [, before = '', first, token = '', behind = '', second] = found
   const from = PROGRESS_AT + (isVersionFirst ? VERSION_BYTES : 0)
   const to = bytes.length - 1 - (isVersionFirst ? 0 : VERSION_BYTES)
-  return { kind: 'notification', method: PROGRESS, params: cut(trust(bytes), from, to) }
+  const value = first ?? second
+  return {
+    kind: 'notification',
+    method: PROGRESS,
+    params: cut(trust(bytes), from, to),
+    progress:
+      text.length < bytes.length
+        ? undefined
+        : { before, token, behind, value: value === undefined ? undefined : Number(value) },
+  }
 }
 
 const METHOD_FIRST = '{"method":'

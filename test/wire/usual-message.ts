@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { LONG_BYTES } from '../../src/kernel/json/long-values.js'
+import { Progress } from '../../src/model/progress.js'
 import { classify } from '../../src/wire/classify.js'
 import type { Message } from '../../src/wire/jsonrpc.js'
 import { isOfSdk, usualMessage } from '../../src/wire/usual-message.js'
@@ -10,12 +11,24 @@ import { holds } from '../support/property.js'
 
 const DEPTH = 512
 
-/** The texts of a message, by its members. */
-const shown = (message: Message | undefined) =>
-  message &&
-  Object.fromEntries(
-    Object.entries(message).map(([key, value]) => [key, Buffer.isBuffer(value) ? value.toString() : value]),
+/** The texts of a message, by its members; what was found in it on the way is compared with its params. */
+const shown = (message: Message | undefined) => {
+  if (message === undefined) return undefined
+  const { progress, ...rest } = { progress: undefined, ...message }
+  if (progress !== undefined) assert.deepEqual(progress, lookedFor(message))
+  return Object.fromEntries(
+    Object.entries(rest).map(([key, value]) => [key, Buffer.isBuffer(value) ? value.toString() : value]),
   )
+}
+
+/** What a search finds in the params of progress. */
+const lookedFor = (message: Message) => {
+  assert.ok(message.kind === 'notification' && message.params !== undefined)
+  const { value, tokenStart, tokenEnd } = new Progress(message.params)
+  const text = message.params.toString('latin1')
+  const before = text.slice(0, tokenStart)
+  return { before, token: text.slice(tokenStart, tokenEnd), behind: text.slice(tokenEnd), value }
+}
 const usual = (text: string) => shown(usualMessage(Buffer.from(text), DEPTH))
 
 /** What a closer look finds out about the same message: nothing is usual that begins with a space. */
@@ -82,10 +95,13 @@ t.test('progress is recognized in both orders, whatever the order of what it is 
     '{"progressToken":7,"progress":1}',
     '{"progress":0.5,"total":1e3,"message":"é \\" \\\\","progressToken":"x-1"}',
     '{"progress":-1.5E-7,"progressToken":0}',
+    '{"total":3,"progress":1,"message":"\\"progress\\":9","progressToken":0,"progress":2,"total":4}',
+    '{"progressToken":1}',
   ]
   for (const params of rows) {
     const message = { kind: 'notification', method: 'notifications/progress', params }
     for (const text of inBothOrders(params)) {
+      t.match(usualMessage(Buffer.from(text), DEPTH), { progress: {} }, text)
       t.strictSame(usual(text), message, text)
       t.strictSame(looked(text), message, text)
     }
@@ -161,6 +177,8 @@ t.test('what is not said in the usual way, or is not right, gets a closer look',
   const progress = [
     '{"progressToken":1,"progressToken":1}',
     '{"progressToken":1,"progress\\u0054oken":1}',
+    '{"progress":1,"progress":2,"progressToken":1}',
+    '{"progressToken":1,"progress":1,"progress":2}',
     '{"progressToken":01,"progress":1}',
     '{"progressToken":1,"progress":1.}',
     '{"progressToken":null,"progress":1}',

@@ -74,7 +74,7 @@ export class PipeWriter implements ReplyStream, Outlet {
     return this.#channel.queuedBytes
   }
 
-  send(frame: Buffer, mayDrop = false): void {
+  send(frame: OutgoingMessage, mayDrop = false): void {
     if (mayDrop && this.#isBehind()) return
     if (this.readsLate) {
       this.#isLastWord = false

@@ -16,7 +16,7 @@ const SPACE = 0x20
 const SMALL_COPY_BYTES = 48
 
 /** Writes a text of known length from start to end. */
-export class Output {
+class Output {
   readonly bytes: Buffer
   #at = 0
 

@@ -38,7 +38,7 @@ export class PipeCaller implements Conversation, ChannelListener {
   readonly #clock: Clock
   readonly #bounds: LimitCounters
   readonly hearsAmbient = true
-  lastHeardMs: number
+  signsOfLife = 0
   #isClosed = false
   /** What was sent in requests, how much of that was taken when we last looked, and when any last was. */
   #sentBytes = 0
@@ -55,7 +55,6 @@ export class PipeCaller implements Conversation, ChannelListener {
     this.#dispatcher = new Dispatcher(listener, context.log, this.#bounds)
     this.#log = context.log
     this.#clock = context.clock
-    this.lastHeardMs = context.clock.nowMs()
     channel.listen(
       guarded(this, thrown => {
         this.#log.error(
@@ -146,7 +145,7 @@ export class PipeCaller implements Conversation, ChannelListener {
   // ── what the channel tells ──
 
   message(bytes: Buffer): void {
-    this.lastHeardMs = this.#clock.nowMs()
+    this.signsOfLife += 1
     this.#dispatcher.take(bytes, undefined)
   }
 

@@ -33,7 +33,8 @@ export interface Conversation {
   agreed(revision: string): void
   /** Whether notifications that belong to no request can reach us. */
   readonly hearsAmbient: boolean
-  readonly lastHeardMs: number
+  /** Counts what came, whatever it was: to be compared with what it was before. */
+  readonly signsOfLife: number
   readonly isBusy: boolean
   pause(): void
   resume(): void

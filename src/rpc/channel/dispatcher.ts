@@ -91,7 +91,7 @@ export class Dispatcher {
         this.#listener.requested(message.id, message.method, message.params, about)
         return
       case 'notification':
-        if (message.method === 'notifications/progress') this.#progress(message.params)
+        if (message.method === 'notifications/progress') this.#progress(message)
         else this.#listener.notified(message.method, message.params, about)
         return
       case 'result':
@@ -109,9 +109,9 @@ export class Dispatcher {
     return sink
   }
 
-  #progress(params: JsonText | undefined): void {
+  #progress({ params, progress: found }: Message & { kind: 'notification' }): void {
     if (params === undefined) return
-    const progress = new Progress(params)
+    const progress = new Progress(params, found)
     this.pending.find(params, progress.tokenStart, progress.tokenEnd)?.progress(progress)
   }
 }

@@ -1,4 +1,4 @@
-import type { MessageParts, OutgoingMessage } from '../message-parts.js'
+import { type MessageParts, type OutgoingMessage, textFrame } from '../message-parts.js'
 
 /** The headers of every event stream; the last keeps proxies in front of us from collecting events. */
 export const SSE_HEADERS = {
@@ -12,14 +12,10 @@ export const SSE_COMMENT = ':\n\n'
 
 const END = '\n\n'
 const MESSAGE = 'event: message\ndata: '
-const NOTHING = Buffer.alloc(0)
 
 /** The event that a stream begins with: what to resume after, and how long to wait before that. */
-export const primingEvent = (id: string, retryMs: number): MessageParts => ({
-  head: `id: ${id}\nretry: ${retryMs}\ndata: ${END}`,
-  body: NOTHING,
-  tail: '',
-})
+export const primingEvent = (id: string, retryMs: number): MessageParts =>
+  textFrame(`id: ${id}\nretry: ${retryMs}\ndata: ${END}`)
 
 /** The event that HTTP+SSE begins with: where messages are to be sent. */
 export const endpointEvent = (path: string): string => `event: endpoint\ndata: ${path}${END}`

@@ -201,7 +201,6 @@ export class FakeLink implements Downlink {
   readonly told: (readonly [string, unknown])[] = []
   readonly asks: FakeServerRequest[] = []
   hearsAmbient: boolean
-  lastHeardMs = 0
   isClosed = false
 
   constructor(server: FakeServer, greeting: Greeting, listener: DownlinkListener) {

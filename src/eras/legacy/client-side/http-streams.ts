@@ -99,11 +99,11 @@ export class EventStream implements LiveStream {
   }
 
   /** Writes a recorded event. */
-  replay(id: string, frame: Buffer): void {
+  replay(id: string, frame: OutgoingMessage): void {
     this.#out?.write(messageEvent(frame, id))
   }
 
-  send(frame: Buffer, mayDrop = false): void {
+  send(frame: OutgoingMessage, mayDrop = false): void {
     if (this.#isEnded) return
     this.#attachNow?.()
     const out = this.#out
@@ -211,8 +211,8 @@ export class PostStream implements ReplyStream, LiveStream {
     return !this.#isJson
   }
 
-  send(frame: Buffer, mayDrop?: boolean): void {
-    if (this.#isJson) this.#owner.notify(frame, mayDrop === true ? LOG_MESSAGE : '')
+  send(frame: OutgoingMessage, mayDrop?: boolean): void {
+    if (this.#isJson) this.#owner.notify(whole(frame), mayDrop === true ? LOG_MESSAGE : '')
     else this.startStream().send(frame, mayDrop)
   }
 

@@ -50,7 +50,8 @@ export class InboundCall implements Call {
   onFault: OnFault | undefined
   readonly id: JsonText
   readonly #key: string | undefined
-  readonly #token: JsonText | undefined
+  /** In latin1. */
+  readonly #token: string | undefined
   readonly #session: Session
   #over = false
 
@@ -71,7 +72,7 @@ export class InboundCall implements Call {
     this.replies = replies
     this.id = id
     this.#key = key
-    this.#token = tokenIn(meta)
+    this.#token = tokenIn(meta)?.toString('latin1')
     this.#session = session
     this.wantsProgress = this.#token !== undefined
   }

@@ -3,6 +3,7 @@ import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, rawText } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import { isId } from '../../../wire/jsonrpc.js'
+import { lengthOf, type OutgoingMessage } from '../../../wire/message-parts.js'
 
 /** Bounds on what one session keeps for replay; with 0 events, nothing is kept. */
 export interface ReplayLimits {
@@ -67,7 +68,8 @@ export class ReplayTotal {
 interface Kept {
   readonly stream: number
   readonly n: number
-  readonly frame: Buffer
+  readonly frame: OutgoingMessage
+  readonly bytes: number
   readonly atMs: number
 }
 
@@ -82,7 +84,7 @@ interface StreamState {
 /** An event that was sent, or would have been. */
 export interface ReplayEvent {
   readonly id: string
-  readonly frame: Buffer
+  readonly frame: OutgoingMessage
 }
 
 const PLACE = /^([1-9]\d{0,8})\.(0|[1-9]\d{0,8})(~[\w-]{0,88})?$/
@@ -145,17 +147,18 @@ export class Replay {
   }
 
   /** Keeps a frame of an open stream and returns its event id. */
-  record(stream: number, frame: Buffer): string {
+  record(stream: number, frame: OutgoingMessage): string {
     const state = this.#streams?.get(stream)
     if (state === undefined) throw new Fault('internal', 'The stream has ended')
     state.sent += 1
     if (this.#limits.events === 0) return this.#idOf(stream, state.sent, state.suffix)
     state.kept += 1
     const nowMs = this.#clock.nowMs()
-    this.#kept.push({ stream, n: state.sent, frame, atMs: nowMs })
-    this.#bytes += frame.length
+    const bytes = lengthOf(frame)
+    this.#kept.push({ stream, n: state.sent, frame, bytes, atMs: nowMs })
+    this.#bytes += bytes
     this.#expire(nowMs)
-    this.#total?.added(this, frame.length)
+    this.#total?.added(this, bytes)
     return this.#idOf(stream, state.sent, state.suffix)
   }
 
@@ -225,10 +228,10 @@ export class Replay {
     }
   }
 
-  #drop({ stream, frame }: Kept): void {
+  #drop({ stream, bytes }: Kept): void {
     this.#first += 1
-    this.#bytes -= frame.length
-    this.#total?.removed(this, frame.length, this.#first === this.#kept.length)
+    this.#bytes -= bytes
+    this.#total?.removed(this, bytes, this.#first === this.#kept.length)
     const state = this.#streams?.get(stream)
     if (state === undefined) return
     state.kept -= 1

@@ -90,10 +90,6 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
     return this.revision >= '2025-11-25'
   }
 
-  get lastHeardMs(): number {
-    return this.conversation.lastHeardMs
-  }
-
   get hearsAmbient(): boolean {
     return this.conversation.hearsAmbient
   }

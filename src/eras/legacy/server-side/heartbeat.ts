@@ -24,7 +24,8 @@ export class Heartbeat {
   readonly #conversation: Conversation
   readonly #clock: Clock
   readonly #log: Logger
-  readonly #silenceMs: number
+  /** The signs of life at the last look. */
+  #seen: number
   readonly #tick: Timer
   #timeout: Timer | undefined
   #misses = 0
@@ -33,7 +34,7 @@ export class Heartbeat {
     this.#conversation = conversation
     this.#clock = options.clock
     this.#log = options.log
-    this.#silenceMs = options.pingMs
+    this.#seen = conversation.signsOfLife
     this.#tick = options.clock.every(options.pingMs, () => this.#check())
   }
 
@@ -43,7 +44,9 @@ export class Heartbeat {
   }
 
   #check(): void {
-    const isSilent = this.#clock.nowMs() - this.#conversation.lastHeardMs >= this.#silenceMs
+    const { signsOfLife } = this.#conversation
+    const isSilent = signsOfLife === this.#seen
+    this.#seen = signsOfLife
     if (!isSilent) this.#misses = 0
     if (!isSilent || this.#conversation.isBusy) return
     const id = this.#conversation.nextId()

@@ -118,7 +118,7 @@ export class HttpAnswer implements Replies {
     responder.onGone(() => this.#close())
   }
 
-  send(frame: Buffer, mayDrop = false): void {
+  send(frame: OutgoingMessage, mayDrop = false): void {
     if (this.#isOver || this.#form !== 'stream') return
     const { bounds } = this.#context
     if (mayDrop && this.#out !== undefined && bounds.isOver('softQueue', this.#out.queuedBytes)) return
@@ -152,7 +152,7 @@ export class HttpAnswer implements Replies {
     return this.#out
   }
 
-  #write(frame: Buffer): void {
+  #write(frame: OutgoingMessage): void {
     const out = this.#stream()
     const { queuedBytes } = out
     if (queuedBytes <= this.#context.bounds.max.streamQueue) {

@@ -29,8 +29,8 @@ export interface InboundRequest extends RequestFacts {
   readonly caller: Caller
   readonly named?: string | undefined
   readonly logLevel: LogLevel | undefined
-  /** The progress token. */
-  readonly token?: JsonText | undefined
+  /** The progress token, in latin1. */
+  readonly token?: string | undefined
   readonly replies: Replies
   readonly arrival: Call['arrival']
   /** The `Implementation` object that results are signed with. */
@@ -174,7 +174,7 @@ export interface Ending {
 /** PORT. Takes the messages about one request, ending with its answer. */
 export interface Replies {
   /** Sends a notification of the request; one that `mayDrop` is skipped if the client is behind. */
-  send(frame: Buffer, mayDrop?: boolean): void
+  send(frame: OutgoingMessage, mayDrop?: boolean): void
   /** Sends the answer, or none if the client no longer waits for it. Called once, and last. */
   end(frame: OutgoingMessage | undefined, ending: Ending): void
 }

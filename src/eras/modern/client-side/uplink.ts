@@ -173,7 +173,7 @@ export class ModernUplink {
       method,
       params: named === undefined ? params : bare(message),
       named,
-      token: envelope.token,
+      token: envelope.token?.toString('latin1'),
       declared: envelope.declared,
       client,
       caller,

@@ -73,10 +73,6 @@ export class ModernDownlink implements Downlink, ConversationListener {
     return this.facts.capabilities.tasks
   }
 
-  get lastHeardMs(): number {
-    return this.#connection.conversation.lastHeardMs
-  }
-
   get hearsAmbient(): boolean {
     return this.#connection.subscriptions.isHeard
   }

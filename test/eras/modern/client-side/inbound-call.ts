@@ -40,11 +40,11 @@ const start = (
     client,
     caller: LOCAL,
     logLevel: envelope.logLevel,
-    token: envelope.token,
+    token: envelope.token?.toString('latin1'),
     arrival: undefined,
     identity: () => rawText('{"name":"proxy","version":"1"}'),
     replies: {
-      send: frame => said.push(frame.toString()),
+      send: frame => said.push(whole(frame).toString()),
       end: (frame, ending) => {
         said.push(frame === undefined ? 'the end' : whole(frame).toString())
         endings.push(ending)
