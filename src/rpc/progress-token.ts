@@ -1,8 +1,16 @@
-import { trust } from '../kernel/json/cursor.js'
-import { type JsonText, memberOf, rawText, withAt, withMember, withoutMember } from '../kernel/json/text.js'
+import { cut, isWritten, trust } from '../kernel/json/cursor.js'
+import {
+  type JsonText,
+  memberOf,
+  rawText,
+  smallInteger,
+  withAt,
+  withMember,
+  withoutMember,
+} from '../kernel/json/text.js'
 import type { Progress } from '../model/progress.js'
 import { encodeNotification, isId } from '../wire/jsonrpc.js'
-import { type OutgoingMessage, textFrame } from '../wire/message-parts.js'
+import { type OutgoingMessage, textFrame, whole } from '../wire/message-parts.js'
 
 /** Where in a request's `params` the progress token stands (basic/utilities/progress, all revisions). */
 const TOKEN_PATH = ['_meta', 'progressToken'] as const
@@ -38,8 +46,25 @@ export const withToken = (
   return withMember(params, '_meta', withoutMember(meta, 'progressToken'))
 }
 
+/** Adds a token to params that hold a name, and no `_meta`. */
+export const withTokenBehind = (params: JsonText, token: number): JsonText =>
+  trust(whole({ head: '', body: params.subarray(0, -1), tail: `,"_meta":${TOKEN_ALONE}${token}}}` }))
+
 /** The legal progress token in the `_meta` of a request: text or an integer (base, "Progress"). */
 export const tokenIn = (meta: JsonText | undefined): JsonText | undefined => {
-  const token = meta && memberOf(meta, 'progressToken')
+  const token = meta && (aloneIn(meta) ?? memberOf(meta, 'progressToken'))
   return token !== undefined && isId(token) ? token : undefined
+}
+
+/** Whether a `_meta` holds a progress token and nothing else, and is written as most clients write that. */
+export const isToken = (meta: JsonText): boolean => aloneIn(meta) !== undefined
+
+const TOKEN_ALONE = '{"progressToken":'
+
+/** The token in a `_meta` that holds nothing else: a number, without white space. */
+const aloneIn = (meta: JsonText): JsonText | undefined => {
+  const start = TOKEN_ALONE.length
+  const end = meta.length - 1
+  const isIt = isWritten(meta, 0, start, TOKEN_ALONE) && smallInteger(meta, start, end) !== undefined
+  return isIt ? cut(meta, start, end) : undefined
 }

@@ -1,6 +1,15 @@
 import { decimalOf } from '../kernel/json/canonical.js'
 import { cut, trust } from '../kernel/json/cursor.js'
-import { type JsonText, kindOf, memberOf, oneLine, smallInteger, stringOf } from '../kernel/json/text.js'
+import {
+  type JsonText,
+  kindOf,
+  memberOf,
+  oneLine,
+  smallInteger,
+  stringOf,
+  withoutMember,
+  withoutOuter,
+} from '../kernel/json/text.js'
 import { type MessageParts, type OutgoingMessage, whole } from './message-parts.js'
 
 /** The params of progress, a character for each byte (latin1), apart at the token; and how far it is. */
@@ -38,6 +47,10 @@ export const metaOf = (message: Message): JsonText | undefined => {
   if (message.kind === 'request' && (message.named ?? message.meta) !== undefined) return message.meta
   return message.params && memberOf(message.params, '_meta')
 }
+
+/** The params of a request without their `_meta`. */
+export const bareParams = ({ params, meta }: Message & { kind: 'request' }): JsonText | undefined =>
+  params && ((meta && withoutOuter(params, '_meta', meta)) ?? withoutMember(params, '_meta'))
 
 const HEAD_WITH_ID = '{"jsonrpc":"2.0","id":'
 

@@ -14,8 +14,15 @@ import { type Answer, answerOf, type Outcome } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 import { isLegacyRevision, type LegacyRevision } from '../../../model/revision.js'
 import type { ReplyStream } from '../../../rpc/host.js'
-import { encodeProgress, tokenIn } from '../../../rpc/progress-token.js'
-import { encodeError, encodeNotification, frameResult, type Message, metaOf } from '../../../wire/jsonrpc.js'
+import { encodeProgress, isToken, tokenIn } from '../../../rpc/progress-token.js'
+import {
+  bareParams,
+  encodeError,
+  encodeNotification,
+  frameResult,
+  type Message,
+  metaOf,
+} from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { encodeEnd, encodeFault, projectError } from '../errors.js'
 import { knowsTools, projectOnce } from '../project/messages.js'
@@ -62,13 +69,15 @@ export class InboundCall implements Call {
     replies: ReplyStream,
     session: Session,
   ) {
-    const { id, method, params, named } = request
+    const { id, method, named } = request
     const meta = metaOf(request)
+    // A token alone does not cross this hop, so that nothing of that `_meta` is left.
+    const isBare = named !== undefined && (meta === undefined || isToken(meta))
     this.client = session
     this.caller = session.caller
     this.method = method
-    this.params = params
-    this.named = meta === undefined ? named : undefined
+    this.params = isBare && meta !== undefined ? bareParams(request) : request.params
+    this.named = isBare ? named : undefined
     this.replies = replies
     this.id = id
     this.#key = key

@@ -8,7 +8,7 @@ import type { Progress } from '../../../model/progress.js'
 import type { LegacyRevision } from '../../../model/revision.js'
 import { repairError } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
-import { withToken } from '../../../rpc/progress-token.js'
+import { withToken, withTokenBehind } from '../../../rpc/progress-token.js'
 import { hasBecomeModern } from '../../detect/probe-verdict.js'
 import { EMPTY_RESULTS } from '../methods.js'
 import { projectRequest } from '../project/messages.js'
@@ -100,9 +100,10 @@ const paramsFor = (
   { method, params, isBare, wantsProgress, taskTtlMs }: Request,
   id: number,
 ): JsonText | undefined => {
-  if (isBare === true && !wantsProgress) return withTask(params, taskTtlMs)
-  const known = projectRequest(revision, method, params)
-  return withToken(withTask(known, taskTtlMs), wantsProgress ? textOf(id) : undefined)
+  const known = isBare === true ? params : projectRequest(revision, method, params)
+  const asked = withTask(known, taskTtlMs)
+  if (isBare !== true || asked === undefined) return withToken(asked, wantsProgress ? textOf(id) : undefined)
+  return wantsProgress ? withTokenBehind(asked, id) : asked
 }
 
 /** Asks for a task instead of a result (2025-11-25, basic/utilities/tasks). */

@@ -1,13 +1,13 @@
 import { type Caller, hasEnded, mayTheSame, type RenewCaller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
-import { type JsonText, textMember, textOf, withoutMember, withoutOuter } from '../../../kernel/json/text.js'
+import { type JsonText, textMember, textOf } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { UNCACHED } from '../../../model/cache-hints.js'
 import type { Arrival } from '../../../model/links.js'
 import { type ListenerOptions, REVOKED } from '../../../rpc/host.js'
 import { statusOfFull } from '../../../rpc/http/errors.js'
-import { type Message, metaOf } from '../../../wire/jsonrpc.js'
+import { bareParams, type Message, metaOf } from '../../../wire/jsonrpc.js'
 import { cancelledKey } from '../../protocol.js'
 import { type Envelope, readEnvelope } from '../envelope.js'
 import { encodeFault, headerMismatch } from '../errors.js'
@@ -171,7 +171,7 @@ export class ModernUplink {
     const call = new InboundCall({
       id,
       method,
-      params: named === undefined ? params : bare(message),
+      params: named === undefined ? params : bareParams(message),
       named,
       token: envelope.token?.toString('latin1'),
       declared: envelope.declared,
@@ -222,9 +222,5 @@ export class ModernUplink {
     replies.end(frame, statusOfFull(why) ?? { status })
   }
 }
-
-/** The params of a request without its `_meta`. */
-const bare = ({ params, meta }: RequestMessage): JsonText | undefined =>
-  params && ((meta && withoutOuter(params, '_meta', meta)) ?? withoutMember(params, '_meta'))
 
 const disconnected = (reason: string): Fault => new Fault('disconnected', `The connection is over: ${reason}`)

@@ -364,6 +364,32 @@ t.test('progress carries the token of the client with its type, and ends with th
   }
 })
 
+t.test('a token that is alone in its _meta goes no further, and leaves nothing behind', async t => {
+  const { say, open, handler } = start()
+  await open()
+  const call = (params: string) => {
+    say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`)
+    const { named, params: left, wantsProgress } = handler.last
+    handler.last.end(resulted(rawText('{}')))
+    return [named, left?.toString(), wantsProgress]
+  }
+  const named = '"name":"a","arguments":{"_meta":{"progressToken":7}}'
+  t.same(call(`{${named},"_meta":{"progressToken":7}}`), ['a', `{${named}}`, true])
+  t.same(call(`{"_meta":{"progressToken":0},${named}}`), ['a', `{${named}}`, true])
+  for (const meta of [
+    '{"progressToken":7,"x":1}',
+    '{"x":1,"progressToken":7}',
+    '{"progressToken":"7"}',
+    '{"progressToken":7 }',
+    '{"progressToken":-7}',
+  ]) {
+    const params = `{${named},"_meta":${meta}}`
+    t.same(call(params), [undefined, params, true], 'said in any other way, it goes as it came')
+  }
+  const other = `{"uri":"a","_meta":{"progressToken":7}}`
+  t.same(call(other), [undefined, other, true], 'where more than a name may stand, too')
+})
+
 t.test('a token of another kind, or none, asks for no progress', async t => {
   const { say, take, open, handler } = start()
   await open()

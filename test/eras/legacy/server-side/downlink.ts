@@ -269,6 +269,23 @@ t.test('a call carries our id and our token, and everything else as it came', as
   ])
 })
 
+t.test('params that hold a name alone get our token, or stay as they are', async t => {
+  const { server, link } = await connected()
+  const sink = { progress: () => undefined, ended: () => undefined }
+  const params = rawText('{"name":"x","arguments":{}}')
+  link.call({ method: 'tools/call', params, isBare: true, wantsProgress: true }, sink)
+  link.call({ method: 'tools/call', params, isBare: true, wantsProgress: false }, sink)
+  link.call({ method: 'tools/call', params, isBare: true, wantsProgress: true, taskTtlMs: 5 }, sink)
+  t.same(
+    server.take().map(({ params: sent }) => sent),
+    [
+      { name: 'x', arguments: {}, _meta: { progressToken: 2 } },
+      { name: 'x', arguments: {} },
+      { name: 'x', arguments: {}, task: { ttl: 5 }, _meta: { progressToken: 4 } },
+    ],
+  )
+})
+
 t.test('what an older server does not know is not sent to it', async t => {
   const { server, call } = await connected('2025-03-26')
   call('completion/complete', { ref: {}, argument: {}, context: {} })
