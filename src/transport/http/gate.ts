@@ -137,7 +137,7 @@ export class HttpGate {
     if (this.#options.onRefused !== undefined) {
       // A closed connection no longer has an address.
       const remoteAddress = addressOf(request.socket)
-      response.once('close', () => {
+      response.on('close', () => {
         const { headersSent, statusCode } = response
         if (headersSent && statusCode >= 400) this.#refused(request, statusCode, remoteAddress)
       })

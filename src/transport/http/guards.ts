@@ -36,10 +36,11 @@ function spellings(entry: string, port: number): string[] {
 /** Every allowed `Host` header in lower case, for `hostAllowed`. */
 export function resolveHosts({ host, port, configured }: Reachable): ReadonlySet<string> {
   const own = WILDCARDS.has(host) ? LOOPBACK_NAMES : [...LOOPBACK_NAMES, bracketed(host.toLowerCase())]
-  return new Set([
+  const all = [
     ...own.flatMap(name => [name, `${name}:${port}`]),
     ...configured.flatMap(entry => spellings(entry, port)),
-  ])
+  ]
+  return new Set(all.filter(name => /^[^:]/.test(name)))
 }
 
 /**
@@ -49,7 +50,7 @@ export function resolveHosts({ host, port, configured }: Reachable): ReadonlySet
 export function hostAllowed(header: string | undefined, allowed: ReadonlySet<string>): boolean {
   if (header === undefined) return false
   // Most clients write it in lower case already.
-  if (allowed.has(header) && /^[^:]/.test(header)) return true
+  if (allowed.has(header)) return true
   const host = header.toLowerCase()
   return HOST.test(host) && allowed.has(host)
 }

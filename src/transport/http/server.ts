@@ -90,16 +90,20 @@ function opened(server: Server, options: HttpServerOptions): Promise<AddressInfo
  * asks.
  */
 class UpgradableMessage extends IncomingMessage {
-  #isUpgrade: boolean | undefined
+  /** Set where an upgrade is asked for: hardly ever, and a member of all would be made for each request. */
+  declare upgrades?: { is?: boolean }
 
   /** Read by Node as soon as it has the head (lib/_http_server.js, parserOnIncoming). */
   get upgrade(): boolean {
-    this.#isUpgrade ??= this.method === 'CONNECT' || (wantsWebSocket(this.headers) && !isDueOn(this.socket))
-    return this.#isUpgrade
+    const { upgrades } = this
+    if (upgrades === undefined) return false
+    upgrades.is ??= this.method === 'CONNECT' || (wantsWebSocket(this.headers) && !isDueOn(this.socket))
+    return upgrades.is
   }
 
-  set upgrade(_: unknown) {
-    // Overrides what Node decides.
+  /** Told by Node what the parser found, and then what Node itself would do. */
+  set upgrade(isAsked: unknown) {
+    if (isAsked === true) this.upgrades ??= {}
   }
 }
 
