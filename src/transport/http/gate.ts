@@ -119,7 +119,7 @@ export class HttpGate {
     this.#options = options
     this.#bounds = bounds
     this.slowReaders = new SlowReaders(bounds, clock, log)
-    this.#responderContext = { log, slowReaders: this.slowReaders, due: 0 }
+    this.#responderContext = { log, slowReaders: this.slowReaders, isHandling: false }
     this.#origins = resolveOrigins(options.allowedOrigins)
   }
 
@@ -290,16 +290,13 @@ export class HttpGate {
       whole: body => {
         request.body = body
         const context = this.#responderContext
-        const responder = new NodeResponder(response, context)
-        // What is answered here and now, such as a notification, waits: more may have come in this turn.
-        context.due += 1
+        context.isHandling = true
         try {
-          handler(request, responder)
+          handler(request, new NodeResponder(response, context))
         } catch (error) {
-          responder.settle()
           this.#failed(response, error)
         }
-        context.due -= 1
+        context.isHandling = false
         // The request lives until it is answered; its body need not.
         request.body = NO_BODY
       },

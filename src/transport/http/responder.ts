@@ -204,38 +204,32 @@ export const isBusy = (socket: Duplex): boolean => {
 export interface ResponderContext {
   readonly log: Logger
   readonly slowReaders: SlowReaders
-  /** How many of them have yet to respond. */
-  due: number
+  /** Whether a request is being handled: what is answered now, and not later, was in the same turn. */
+  isHandling: boolean
 }
 
 export class NodeResponder implements HttpResponder {
   readonly #response: ServerResponse
   readonly #context: ResponderContext
-  #isDue = true
+  #hasBegun = false
 
   constructor(response: ServerResponse, context: ResponderContext) {
     this.#response = response
     this.#context = context
-    context.due += 1
   }
 
   /**
-   * Writes it at the end of the turn of the event loop while others are due: between the requests of the
-   * turn, each response would wake a client for nothing else.
+   * Writes what is answered here and now, such as a notification, at the end of the turn of the event loop:
+   * more requests may have come in it, between which each response would wake a client for nothing else.
    */
   send(status: number, headers: Headers, body: OutgoingMessage | string = ''): void {
     if (!this.#begin()) return
-    if (this.#context.due === 0) this.#write(status, headers, body)
-    else
+    if (this.#context.isHandling)
       setImmediate(() => {
-        if (!this.#response.destroyed) this.#write(status, headers, body)
+        const { destroyed, headersSent } = this.#response
+        if (!destroyed && !headersSent) this.#write(status, headers, body)
       })
-  }
-
-  /** Has nobody wait for it: it responds now, or never will. */
-  settle(): void {
-    if (this.#isDue) this.#context.due -= 1
-    this.#isDue = false
+    else this.#write(status, headers, body)
   }
 
   #write(status: number, headers: Headers, body: OutgoingMessage | string): void {
@@ -265,17 +259,16 @@ export class NodeResponder implements HttpResponder {
   onGone(then: () => void): void {
     const response = this.#response
     const onClose = () => {
-      this.settle()
       if (!response.writableFinished) then()
     }
     if (response.closed || response.destroyed) queueMicrotask(onClose)
     else response.on('close', onClose)
   }
 
-  /** Whether it may respond: the client is there, and it is the first time. Nobody waits for it then. */
+  /** Whether it may respond: the client is there, and it is the first time. */
   #begin(): boolean {
-    const isFirst = this.#isDue && !this.#response.headersSent
-    this.settle()
+    const isFirst = !this.#hasBegun && !this.#response.headersSent
+    this.#hasBegun = true
     if (this.#response.destroyed) return false
     if (!isFirst) this.#context.log.error({}, 'dropped a second response to one HTTP request')
     return isFirst
