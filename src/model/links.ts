@@ -112,8 +112,8 @@ export const endOf = (call: Call, outcome: Outcome): Outcome =>
 export interface Call extends Viewer {
   readonly method: string
   /**
-   * As the client sent them, its progress token still inside; where it calls a tool through one of ours, the
-   * mux puts in what it means.
+   * As the client sent them, without a `_meta` that may hold nothing but its progress token; where it calls a
+   * tool through one of ours, the mux puts in what it means.
    */
   params: JsonText | undefined
   /** The `name` in `params`, if nothing but that and `arguments` is known to stand there. */
