@@ -18,6 +18,8 @@ const JOINED_BYTES = { byStarts: 100, byItself: 920, byCalls: 1400 }
  * such code, or know no such flag.
  */
 const WARM_BYTES = 16_896
+/** When that begins: many programs make a few calls, and what V8 would compile for them costs more than they. */
+const FIRST_CALLS_MS = 500
 const V8_OF_NODE_20 = 11
 
 const joinUpTo = (bytes: number): void =>
@@ -42,8 +44,8 @@ export const tuning = {
   },
   /**
    * Has it, once, keep young what calls leave behind, join the functions that a message goes through, and
-   * optimize them soon. For the first call: before it, that is not worth what compiling takes, and kept code
-   * is only good for the flags that it was compiled with.
+   * optimize them soon if calls go on. For the first call: before it, that is not worth what compiling takes,
+   * and kept code is only good for the flags that it was compiled with.
    */
   startIsOver: (): void => {
     if (!isStarting) return
@@ -53,7 +55,7 @@ export const tuning = {
     // A message goes through many functions: with V8's own bound, those at the end of the way are called.
     joinUpTo(JOINED_BYTES.byCalls)
     if (Number.parseInt(process.versions.v8, 10) <= V8_OF_NODE_20)
-      setFlagsFromString(`--interrupt-budget=${WARM_BYTES}`)
+      setTimeout(() => setFlagsFromString(`--interrupt-budget=${WARM_BYTES}`), FIRST_CALLS_MS).unref()
   },
 }
 
