@@ -18,7 +18,7 @@ const JOINED_BYTES = { byStarts: 100, byItself: 920, byCalls: 1400 }
  * such code, or know no such flag.
  */
 const WARM_BYTES = 16_896
-/** When that begins: many programs make a few calls, and what V8 would compile for them costs more than they. */
+/** When that begins: many programs make few calls, and compiling what those go through costs more than they do. */
 const FIRST_CALLS_MS = 500
 const V8_OF_NODE_20 = 11
 
