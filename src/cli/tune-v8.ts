@@ -18,7 +18,7 @@ const JOINED_BYTES = { byStarts: 100, byItself: 920, byCalls: 1400 }
  * such code, or know no such flag.
  */
 const WARM_BYTES = 16_896
-/** When that begins: many programs make few calls, and compiling what those go through costs more than they do. */
+/** When that begins: programs that make few calls would pay for code that they hardly run. */
 const FIRST_CALLS_MS = 500
 const V8_OF_NODE_20 = 11
 
