@@ -10,7 +10,7 @@ import {
 } from '../kernel/json/text.js'
 import type { Progress } from '../model/progress.js'
 import { encodeNotification, isId } from '../wire/jsonrpc.js'
-import { type OutgoingMessage, textFrame, whole } from '../wire/message-parts.js'
+import { type OutgoingMessage, textFrame } from '../wire/message-parts.js'
 
 /** Where in a request's `params` the progress token stands (basic/utilities/progress, all revisions). */
 const TOKEN_PATH = ['_meta', 'progressToken'] as const
@@ -46,25 +46,18 @@ export const withToken = (
   return withMember(params, '_meta', withoutMember(meta, 'progressToken'))
 }
 
-/** Adds a token to params that hold a name, and no `_meta`. */
-export const withTokenBehind = (params: JsonText, token: number): JsonText =>
-  trust(whole({ head: '', body: params.subarray(0, -1), tail: `,"_meta":${TOKEN_ALONE}${token}}}` }))
-
 /** The legal progress token in the `_meta` of a request: text or an integer (base, "Progress"). */
 export const tokenIn = (meta: JsonText | undefined): JsonText | undefined => {
-  const token = meta && (aloneIn(meta) ?? memberOf(meta, 'progressToken'))
+  const token = meta && (tokenAlone(meta) ?? memberOf(meta, 'progressToken'))
   return token !== undefined && isId(token) ? token : undefined
 }
 
-/** Whether a `_meta` holds a progress token and nothing else, and is written as most clients write that. */
-export const isToken = (meta: JsonText): boolean => aloneIn(meta) !== undefined
+const BEFORE_TOKEN = '{"progressToken":'
 
-const TOKEN_ALONE = '{"progressToken":'
-
-/** The token in a `_meta` that holds nothing else: a number, without white space. */
-const aloneIn = (meta: JsonText): JsonText | undefined => {
-  const start = TOKEN_ALONE.length
+/** The token in a `_meta` that holds nothing else, and is written as most clients write that: a number. */
+export const tokenAlone = (meta: JsonText): JsonText | undefined => {
+  const start = BEFORE_TOKEN.length
   const end = meta.length - 1
-  const isIt = isWritten(meta, 0, start, TOKEN_ALONE) && smallInteger(meta, start, end) !== undefined
-  return isIt ? cut(meta, start, end) : undefined
+  const isAlone = isWritten(meta, 0, start, BEFORE_TOKEN) && smallInteger(meta, start, end) !== undefined
+  return isAlone ? cut(meta, start, end) : undefined
 }

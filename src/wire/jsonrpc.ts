@@ -36,6 +36,7 @@ export type Message =
       readonly kind: 'notification'
       readonly method: string
       readonly params: JsonText | undefined
+      /** Of progress that is written as usual: what was found on the way. */
       readonly progress?: ProgressText | undefined
     }
   | { readonly kind: 'result'; readonly id: JsonText; readonly result: JsonText }
@@ -51,6 +52,13 @@ export const metaOf = (message: Message): JsonText | undefined => {
 /** The params of a request without their `_meta`. */
 export const bareParams = ({ params, meta }: Message & { kind: 'request' }): JsonText | undefined =>
   params && ((meta && withoutOuter(params, '_meta', meta)) ?? withoutMember(params, '_meta'))
+
+const META_KEY = Buffer.from(',"_meta":')
+const CLOSE = Buffer.from('}')
+
+/** Adds a `_meta` to params that hold a name, and none so far. */
+export const withMeta = (params: JsonText, meta: JsonText): JsonText =>
+  trust(Buffer.concat([params.subarray(0, -1), META_KEY, meta, CLOSE]))
 
 const HEAD_WITH_ID = '{"jsonrpc":"2.0","id":'
 

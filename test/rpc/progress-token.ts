@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type JsonText, rawText, readJson, withMember } from '../../src/kernel/json/text.js'
 import { Progress } from '../../src/model/progress.js'
-import { encodeProgress, isToken, tokenIn, withToken, withTokenBehind } from '../../src/rpc/progress-token.js'
-import { encodeNotification } from '../../src/wire/jsonrpc.js'
+import { encodeProgress, tokenAlone, tokenIn, withToken } from '../../src/rpc/progress-token.js'
+import { encodeNotification, withMeta } from '../../src/wire/jsonrpc.js'
 import { whole } from '../../src/wire/message-parts.js'
 import { objects, written } from '../support/arbitraries.js'
 
@@ -83,13 +83,16 @@ t.test('a request takes the token of its next hop along, and no other', async t 
 
 t.test('it is added to params without _meta as it would be to any', async t => {
   for (const params of ['{"name":"a"}', '{"name":"é","arguments":{"_meta":{}}}'])
-    t.equal(text(withTokenBehind(rawText(params), 7)), text(withToken(rawText(params), rawText('7'))))
+    t.equal(
+      text(withMeta(rawText(params), rawText('{"progressToken":7}'))),
+      text(withToken(rawText(params), rawText('7'))),
+    )
 })
 
 t.test('a token is alone where nothing else stands in its _meta', async t => {
-  t.ok(isToken(rawText('{"progressToken":12}')))
+  t.equal(text(tokenAlone(rawText('{"progressToken":12}'))), '12')
   for (const meta of ['{}', '{"progressToken":1,"x":2}', '{"progressToken":01}', '{"progressToken":}'])
-    t.notOk(isToken(rawText(meta)), meta)
+    t.equal(tokenAlone(rawText(meta)), undefined, meta)
 })
 
 t.test('only text and integers are tokens', async t => {

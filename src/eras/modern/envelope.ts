@@ -1,5 +1,4 @@
 import { Fault } from '../../kernel/faults.js'
-import { trust } from '../../kernel/json/cursor.js'
 import {
   isEmpty,
   type JsonText,
@@ -21,6 +20,7 @@ import { isLogLevel, type LogLevel } from '../../model/log-level.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../model/peer.js'
 import { decodeClientCapabilities, INFO_BYTES, TASKS_EXTENSION } from '../../rpc/capabilities.js'
 import { tokenIn } from '../../rpc/progress-token.js'
+import { withMeta } from '../../wire/jsonrpc.js'
 import { META, MODERN_REVISION } from '../protocol.js'
 import { remembered } from '../remembered.js'
 import { withoutReservedMeta } from './project/meta.js'
@@ -236,13 +236,9 @@ export const requestParams = (
     followsTasks,
   }
   return isBare === true && params !== undefined
-    ? trust(Buffer.concat([params.subarray(0, -1), META_KEY, envelopeFor(facts), CLOSE]))
+    ? withMeta(params, envelopeFor(facts))
     : withEnvelope(params, facts)
 }
-
-/** Behind the name in params that hold nothing like it. */
-const META_KEY = Buffer.from(',"_meta":')
-const CLOSE = Buffer.from('}')
 
 /** Params of `server/discover` in a version of this era; `identity` is our `Implementation` object. */
 export const discoverParams = (version: string, identity: JsonText): JsonText =>

@@ -13,8 +13,8 @@ const OPENING = /^[^"]*(?:"[^"\\]*(?:\\.[^"\\]*)*"[^"]*)*"/
 /**
  * A text of UTF-8 in latin1, with `LEFT_OUT` for what its long strings hold: JSON exactly if the text is.
  * Regular expressions read it as fast as any short text, and V8 compiles those at once. Undefined if there is
- * too much beside strings of at least `LONG_BYTES`, or one that nobody has passed before
- * holds an escape with `\u`.
+ * too much beside strings of at least `LONG_BYTES`, or one that nobody has passed before holds an escape with
+ * `\u`.
  */
 export function outlineOf(bytes: Buffer): string | undefined {
   if (bytes.length > OUTLINE_BYTES && bytes.length < LONG_BYTES) return undefined

@@ -40,6 +40,7 @@ export function resolveHosts({ host, port, configured }: Reachable): ReadonlySet
     ...own.flatMap(name => [name, `${name}:${port}`]),
     ...configured.flatMap(entry => spellings(entry, port)),
   ]
+  // What an entry without a name makes would let in requests that name nobody.
   return new Set(all.filter(name => /^[^:]/.test(name)))
 }
 

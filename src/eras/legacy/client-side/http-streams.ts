@@ -220,6 +220,7 @@ export class PostStream implements ReplyStream, LiveStream {
     this.#isOver = true
     this.#owner.live.remove(this.#live)
     if (this.#events !== undefined) {
+      // A copy: what is kept for replay must not keep all that its result came with.
       if (frame !== undefined) this.#events.send(whole(frame))
       this.#events.end()
     } else if (this.#isGone) {

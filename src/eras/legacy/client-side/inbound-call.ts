@@ -14,7 +14,7 @@ import { type Answer, answerOf, type Outcome } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 import { isLegacyRevision, type LegacyRevision } from '../../../model/revision.js'
 import type { ReplyStream } from '../../../rpc/host.js'
-import { encodeProgress, isToken, tokenIn } from '../../../rpc/progress-token.js'
+import { encodeProgress, tokenAlone, tokenIn } from '../../../rpc/progress-token.js'
 import {
   bareParams,
   encodeError,
@@ -71,8 +71,9 @@ export class InboundCall implements Call {
   ) {
     const { id, method, named } = request
     const meta = metaOf(request)
-    // A token alone does not cross this hop, so that nothing of that `_meta` is left.
-    const isBare = named !== undefined && (meta === undefined || isToken(meta))
+    // A token does not cross this hop, and where it is alone nothing of that `_meta` is left.
+    const alone = meta && tokenAlone(meta)
+    const isBare = named !== undefined && (meta === undefined || alone !== undefined)
     this.client = session
     this.caller = session.caller
     this.method = method
@@ -81,7 +82,7 @@ export class InboundCall implements Call {
     this.replies = replies
     this.id = id
     this.#key = key
-    this.#token = tokenIn(meta)?.toString('latin1')
+    this.#token = (alone ?? tokenIn(meta))?.toString('latin1')
     this.#session = session
     this.wantsProgress = this.#token !== undefined
   }

@@ -69,7 +69,6 @@ interface Kept {
   readonly stream: number
   readonly n: number
   readonly frame: OutgoingMessage
-  readonly bytes: number
   readonly atMs: number
 }
 
@@ -155,7 +154,7 @@ export class Replay {
     state.kept += 1
     const nowMs = this.#clock.nowMs()
     const bytes = lengthOf(frame)
-    this.#kept.push({ stream, n: state.sent, frame, bytes, atMs: nowMs })
+    this.#kept.push({ stream, n: state.sent, frame, atMs: nowMs })
     this.#bytes += bytes
     this.#expire(nowMs)
     this.#total?.added(this, bytes)
@@ -228,7 +227,8 @@ export class Replay {
     }
   }
 
-  #drop({ stream, bytes }: Kept): void {
+  #drop({ stream, frame }: Kept): void {
+    const bytes = lengthOf(frame)
     this.#first += 1
     this.#bytes -= bytes
     this.#total?.removed(this, bytes, this.#first === this.#kept.length)

@@ -8,7 +8,8 @@ import type { Progress } from '../../../model/progress.js'
 import type { LegacyRevision } from '../../../model/revision.js'
 import { repairError } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
-import { withToken, withTokenBehind } from '../../../rpc/progress-token.js'
+import { withToken } from '../../../rpc/progress-token.js'
+import { withMeta } from '../../../wire/jsonrpc.js'
 import { hasBecomeModern } from '../../detect/probe-verdict.js'
 import { EMPTY_RESULTS } from '../methods.js'
 import { projectRequest } from '../project/messages.js'
@@ -103,7 +104,7 @@ const paramsFor = (
   const known = isBare === true ? params : projectRequest(revision, method, params)
   const asked = withTask(known, taskTtlMs)
   if (isBare !== true || asked === undefined) return withToken(asked, wantsProgress ? textOf(id) : undefined)
-  return wantsProgress ? withTokenBehind(asked, id) : asked
+  return wantsProgress ? withMeta(asked, textOf({ progressToken: id })) : asked
 }
 
 /** Asks for a task instead of a result (2025-11-25, basic/utilities/tasks). */

@@ -7,7 +7,7 @@ import { refuse, refuseForScopes } from '../../../rpc/http/errors.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
 import type { AcceptedTypes, HttpExchange, HttpResponder, HttpStream } from '../../../wire/http.js'
 import { type Message, metaOf } from '../../../wire/jsonrpc.js'
-import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
+import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { readEnvelope } from '../envelope.js'
 import { LISTEN } from './encode-outcome.js'
 import type { Ending, Replies } from './inbound-call.js'
@@ -133,7 +133,7 @@ export class HttpAnswer implements Replies {
       return
     }
     const isEvent = this.#out !== undefined || (this.#form === 'stream' && status === 200)
-    if (frame !== undefined && isEvent) this.#write(whole(frame))
+    if (frame !== undefined && isEvent) this.#write(frame)
     else if (frame !== undefined)
       this.#responder.send(status, { 'content-type': 'application/json', ...headers }, frame)
     this.#out?.end()
