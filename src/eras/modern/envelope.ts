@@ -68,8 +68,13 @@ const claimIn = rememberedMeta(
   }),
 )
 
+/** A `_meta` that is shorter has room for none of the keys, which escapes would only make longer. */
+const LEAST_BYTES = Math.min(...[...KEYS].map(key => `{"${key}":0}`.length))
+const NO_CLAIM: Claim = { isRepeated: false, claim: undefined }
+
 /** Reads the version that a message claims to be written in, from its `_meta`. */
-export const readClaim = (meta: JsonText = EMPTY_OBJECT): Claim => claimIn(meta)
+export const readClaim = (meta: JsonText = EMPTY_OBJECT): Claim =>
+  meta.length < LEAST_BYTES ? NO_CLAIM : claimIn(meta)
 
 /**
  * Reads the envelope of a modern request, its `_meta`. The fault is `invalid-params` and names the keys at

@@ -2,6 +2,7 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import type { Holding } from '../../../kernel/byte-account.js'
 import { type Caller, hasEnded } from '../../../kernel/caller.js'
 import { Fault, type FaultData } from '../../../kernel/faults.js'
+import { HashTable } from '../../../kernel/hash-table.js'
 import { unguessableId } from '../../../kernel/ids.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { LinkedList } from '../../../kernel/linked-list.js'
@@ -19,7 +20,7 @@ import {
   PostStream,
   type StreamOwner,
 } from './http-streams.js'
-import { lostEvent, Replay, type ReplayTotal, replayLimits } from './replay.js'
+import { lostEvent, Replay, type ReplayEvent, type ReplayTotal, replayLimits } from './replay.js'
 import { SessionState } from './session-state.js'
 import { LegacyUplink } from './uplink.js'
 
@@ -72,8 +73,8 @@ export class HttpSession implements Outlet, StreamOwner {
   readonly live: LinkedList<LiveStream>
   lastUsedMs: number
   readonly #options: ListenerOptions
-  /** None before the first one: an empty map for each of 100,000 sessions would take 18 MB. */
-  #streams: Map<number, EventStream> | undefined
+  /** Those that have not ended; none before the first one: 100,000 sessions would take 18 MB for empty ones. */
+  #streams: HashTable<number, EventStream> | undefined
   #standalone: EventStream | undefined
   /** Who opened it last. */
   #listening: Caller
@@ -133,10 +134,13 @@ export class HttpSession implements Outlet, StreamOwner {
     return this.#options.challenge?.(scopes, this.#listening)
   }
 
-  streaming(stream: EventStream): void {
-    this.#streams ??= new Map()
+  streamBegan(stream: EventStream): void {
+    this.#streams ??= new HashTable()
     this.#streams.set(stream.number, stream)
-    this.#forgetEnded(this.#streams)
+  }
+
+  streamEnded({ number }: EventStream): void {
+    this.#streams?.take(number)
   }
 
   /** Tells the other replicas that it is here; resolves once they could go on with it. */
@@ -169,9 +173,10 @@ export class HttpSession implements Outlet, StreamOwner {
 
   /** The Fault if too many streams are open for another request. */
   fullFault(): Fault | undefined {
-    let open = 0
-    for (const stream of this.#all) if (stream.isAttached) open += 1
-    if (open < this.bounds.max.streamsPerSession) return undefined
+    const { streamsPerSession } = this.bounds.max
+    if (this.#streams === undefined || this.#streams.size < streamsPerSession) return undefined
+    const open = this.#all.filter(stream => stream.isAttached).length
+    if (open < streamsPerSession) return undefined
     return this.bounds.overloaded('streamsPerSession', `You have ${open} event streams open`)
   }
 
@@ -201,8 +206,8 @@ export class HttpSession implements Outlet, StreamOwner {
   listen(responder: HttpResponder): void {
     this.#listening = this.uplink.caller
     const stream = this.#standalone ?? new EventStream(this)
-    this.streaming(stream)
     this.#standalone = stream
+    this.streamBegan(stream)
     stream.attach(responder, this.eventHeaders, true)
     this.#flush(stream)
   }
@@ -210,20 +215,30 @@ export class HttpSession implements Outlet, StreamOwner {
   /** Resumes a broken stream after the last event the client saw; false if that would leave a gap. */
   resume(lastEventId: string, responder: HttpResponder): boolean {
     const place = this.replay.after(lastEventId)
-    const stream = place && this.#streams?.get(place.stream)
-    if (place === undefined || stream === undefined) return this.#resumeLost(lastEventId, responder)
-    if (stream.isEnded && place.events.length === 0) {
-      // 204 stops EventSource clients from reconnecting (HTML, "Server-sent events"); SDK clients would take
-      // an empty stream for a standalone one.
-      responder.send(204, this.headers)
+    if (place === undefined) return this.#resumeLost(lastEventId, responder)
+    const stream = this.#streams?.get(place.stream)
+    if (stream === undefined) {
+      this.#sendRest(place.events, responder)
       return true
     }
     if (stream === this.#standalone) this.#listening = this.uplink.caller
     stream.attach(responder, this.eventHeaders, false)
     for (const { id, frame } of place.events) stream.replay(id, frame)
     if (stream === this.#standalone) this.#flush(stream)
-    if (stream.isEnded) stream.end()
     return true
+  }
+
+  /** Sends what is left of a stream that has ended. */
+  #sendRest(events: readonly ReplayEvent[], responder: HttpResponder): void {
+    if (events.length === 0) {
+      // 204 stops EventSource clients from reconnecting (HTML, "Server-sent events"); SDK clients would take
+      // an empty stream for a standalone one.
+      responder.send(204, this.headers)
+      return
+    }
+    const out = responder.stream(200, this.eventHeaders)
+    for (const { id, frame } of events) out.write(messageEvent(frame, id))
+    out.end()
   }
 
   /** Resumes what an earlier owner sent: an answer that was due is lost, and its request is told so. */
@@ -318,16 +333,8 @@ export class HttpSession implements Outlet, StreamOwner {
     return before
   }
 
-  get #all(): Iterable<EventStream> {
+  get #all(): readonly EventStream[] {
     return this.#streams?.values() ?? NONE
-  }
-
-  /** Forgets ended streams that can no longer be resumed. */
-  #forgetEnded(streams: Map<number, EventStream>): void {
-    if (streams.size < 64) return
-    for (const [number, stream] of streams) {
-      if (stream.isEnded && !this.replay.holds(number)) streams.delete(number)
-    }
   }
 }
 

@@ -38,7 +38,9 @@ export interface StreamOwner {
   readonly eventHeaders: Headers
   challenge(scopes: readonly string[]): ReturnType<OwnChallenge>
   /** The answer to a POST became a numbered stream. */
-  streaming(stream: EventStream): void
+  streamBegan(stream: EventStream): void
+  /** From now on a stream can be resumed for what is kept of it, and nothing follows that. */
+  streamEnded(stream: EventStream): void
   /** Takes what belongs to no request, or may not be said in its answer. */
   notify(frame: Buffer, method: string): void
 }
@@ -119,6 +121,7 @@ export class EventStream implements LiveStream {
   end(): void {
     this.#isEnded = true
     this.#owner.replay.end(this.number)
+    this.#owner.streamEnded(this)
     this.release()
   }
 
@@ -127,10 +130,6 @@ export class EventStream implements LiveStream {
     this.#attachNow?.()
     this.#out?.end()
     this.#detach()
-  }
-
-  get isEnded(): boolean {
-    return this.#isEnded
   }
 
   get queuedBytes(): number {
@@ -203,7 +202,7 @@ export class PostStream implements ReplyStream, LiveStream {
       if (mayWait) events.attachSoon(this.#responder, this.#owner.eventHeaders)
       else events.attach(this.#responder, this.#owner.eventHeaders, true)
     }
-    this.#owner.streaming(events)
+    this.#owner.streamBegan(events)
     return events
   }
 

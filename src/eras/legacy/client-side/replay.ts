@@ -169,11 +169,6 @@ export class Replay {
     if (state.kept === 0) this.#streams?.delete(stream)
   }
 
-  /** Whether a stream can still be resumed. */
-  holds(stream: number): boolean {
-    return this.#streams?.has(stream) === true
-  }
-
   /** The id of a stream's newest event, for its priming event. */
   place(stream: number): string {
     const { sent = 0, suffix = '' } = this.#streams?.get(stream) ?? {}
