@@ -21,6 +21,10 @@ export const NO_CAPABILITIES: ClientCapabilities = {
   elicitation: undefined,
 }
 
+/** Whether servers may ask a client anything. */
+export const isInteractive = ({ roots, sampling, elicitation }: ClientCapabilities): boolean =>
+  roots !== undefined || sampling !== undefined || elicitation !== undefined
+
 /** What a server said that it can do, reduced to what the proxy routes by. */
 export interface ServerCapabilities {
   readonly tools: { readonly listChanged: boolean } | undefined

@@ -6,7 +6,7 @@ import { at, type JsonText, stringOf, textMember, textOf, withAt } from '../../k
 import { insufficientScope } from '../../model/access.js'
 import type { Call, Client, Downlink, Request, Requester, Viewer } from '../../model/links.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
-import { newClientId } from '../../model/peer.js'
+import { isInteractive, newClientId } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
 import type { Server } from '../../peers/server.js'
 import type { ParkedCalls } from '../input-required/parked/parked-calls.js'
@@ -154,8 +154,10 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       return
     }
     const { deferredRoots, parkedCalls, retries } = this.#context
-    const connection = server.connectionFor(call.client)
-    const isAskable = call.client.serverRequests === 'returned' && mayNeedInput(call.method)
+    const { client, method } = call
+    const connection = server.connectionFor(client)
+    const isAskable =
+      client.serverRequests === 'returned' && isInteractive(client.capabilities) && mayNeedInput(method)
     const isFirst = isAskable && retry === undefined
     const early =
       this.#overload(connection) ?? (isFirst ? deferredRoots.question(connection, call) : undefined)

@@ -32,7 +32,7 @@ export interface TaskHandle extends CallHandle {
 /** A client request with the server it is for. */
 export interface RoutedCall {
   readonly request: Call
-  /** The same, wrapped so that it can be parked if its client gets server requests in results. */
+  /** The same, wrapped so that it can be parked if its client may get server requests in results. */
   readonly call: Call
   readonly connection: Connection
   /** Whose call it is: the same for all calls of a session; sessionless clients may be several users each. */
@@ -114,7 +114,7 @@ export class InFlightCall implements CallSink {
     return this.#down?.taskId
   }
 
-  /** The call as one that can be parked, if its client gets server requests in results. */
+  /** The call as one that can be parked, if its client may get server requests in results. */
   get parked(): ParkedCall | undefined {
     return this.call instanceof ParkedCall ? this.call : undefined
   }

@@ -3,6 +3,7 @@ import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Downlink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
+import { isInteractive } from '../../model/peer.js'
 import type { LogLevels } from '../notifications/log-levels.js'
 import { whenCancelled } from './call-events.js'
 import type { CallTable } from './call-table.js'
@@ -43,11 +44,8 @@ export class Preparation {
 }
 
 /** Whether a server request during this call could belong to another client's call on the same connection. */
-const takesTurns = ({ connection, call: { client } }: RoutedCall, link: Downlink): boolean => {
-  const { roots, sampling, elicitation } = client.capabilities
-  const canBeAsked = roots !== undefined || sampling !== undefined || elicitation !== undefined
-  return connection.server.serialize && link.serverRequests === 'pushed' && canBeAsked
-}
+const takesTurns = ({ connection, call: { client } }: RoutedCall, link: Downlink): boolean =>
+  connection.server.serialize && link.serverRequests === 'pushed' && isInteractive(client.capabilities)
 
 export interface PendingCallContext {
   readonly clock: Clock

@@ -4,6 +4,7 @@ import type { JsonText } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { LinkedList } from '../../../kernel/linked-list.js'
 import { insufficientScope } from '../../../model/access.js'
+import { isInteractive } from '../../../model/peer.js'
 import { isLegacyRevision } from '../../../model/revision.js'
 import { faultText } from '../../../model/rpc-error.js'
 import type { Adopted, SessionHost } from '../../../rpc/directory.js'
@@ -277,7 +278,5 @@ const isStreamed = (
   takes: AcceptedTypes,
 ): boolean => {
   if (!TALKATIVE.has(message.method) || !takes.events) return false
-  const { roots, sampling, elicitation } = session.uplink.capabilities
-  const isInteractive = roots !== undefined || sampling !== undefined || elicitation !== undefined
-  return isInteractive || tokenIn(metaOf(message)) !== undefined
+  return isInteractive(session.uplink.capabilities) || tokenIn(metaOf(message)) !== undefined
 }
