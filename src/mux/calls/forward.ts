@@ -154,10 +154,8 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       return
     }
     const { deferredRoots, parkedCalls, retries } = this.#context
-    const { client, method } = call
-    const connection = server.connectionFor(client)
-    const isAskable =
-      client.serverRequests === 'returned' && isInteractive(client.capabilities) && mayNeedInput(method)
+    const connection = server.connectionFor(call.client)
+    const isAskable = mayBeParked(call)
     const isFirst = isAskable && retry === undefined
     const early =
       this.#overload(connection) ?? (isFirst ? deferredRoots.question(connection, call) : undefined)
@@ -318,6 +316,10 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     return tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
   }
 }
+
+/** Whether its client may get server requests in results, and gets such results for it. */
+const mayBeParked = ({ client, method }: Call): boolean =>
+  client.serverRequests === 'returned' && isInteractive(client.capabilities) && mayNeedInput(method)
 
 /** A sessionless client may be several users. */
 const partyOf = ({ serverRequests, id }: Client): number => (serverRequests === 'pushed' ? id : newClientId())

@@ -73,7 +73,7 @@ export class HttpSession implements Outlet, StreamOwner {
   readonly live: LinkedList<LiveStream>
   lastUsedMs: number
   readonly #options: ListenerOptions
-  /** Those that have not ended; none before the first one: 100,000 sessions would take 18 MB for empty ones. */
+  /** Those that have not ended; none before the first: for 100,000 sessions, empty tables take 18 MB. */
   #streams: HashTable<number, EventStream> | undefined
   #standalone: EventStream | undefined
   /** Who opened it last. */

@@ -90,8 +90,21 @@ const encodeInput = (result: JsonText, identity: JsonText): JsonText =>
 /** As `resultText` for what holds none of the members that a result is given, without copying it. */
 const plainText = (result: JsonText, id: JsonText, identity: JsonText): Response => {
   const { head, body } = frameResult(id, result)
-  const stamp = `,"resultType":"complete","_meta":{"${META.serverInfo}":${oneLine(identity).toString('latin1')}}}}`
-  return { frame: { head, body: body.subarray(0, -1), tail: stamp }, status: OK }
+  return { frame: { head, body: body.subarray(0, -1), tail: stampOf(identity) }, status: OK }
+}
+
+/** Identities last for many answers. */
+const stamps = new WeakMap<JsonText, string>()
+
+/** What ends a result of texts and its response, in latin1; written once for each identity. */
+const stampOf = (identity: JsonText): string => {
+  let stamp = stamps.get(identity)
+  if (stamp === undefined) {
+    const server = oneLine(identity).toString('latin1')
+    stamp = `,"resultType":"complete","_meta":{"${META.serverInfo}":${server}}}}`
+    stamps.set(identity, stamp)
+  }
+  return stamp
 }
 
 const resultText = (

@@ -58,9 +58,9 @@ export class ModernHttpListener {
     }
     this.#exchanges += 1
     const key = String(this.#exchanges)
-    const replies = new HttpAnswer(responder, form, this.#answers, caller)
+    const gone = (): void => this.#uplink.find(key)?.cancel('the client closed the stream')
+    const replies = new HttpAnswer({ responder, caller, gone }, form, this.#answers)
     this.#uplink.receive(message, { caller, replies, key, arrival: request })
-    responder.onGone(() => this.#uplink.find(key)?.cancel('the client closed the stream'))
   }
 }
 
@@ -82,6 +82,14 @@ type AnswerForm =
   | 'json-first'
   /** A stream, because notifications are likely. */
   | 'stream'
+
+/** Who is answered. */
+interface Asker {
+  readonly responder: HttpResponder
+  readonly caller: Caller
+  /** Called if nobody waits any more. */
+  readonly gone: () => void
+}
 
 /** What the answers of one endpoint share. */
 export interface AnswerContext {
@@ -109,13 +117,16 @@ export class HttpAnswer implements Replies {
   #hasWaited = false
   #isOver = false
 
-  constructor(responder: HttpResponder, form: AnswerForm, context: AnswerContext, caller: Caller) {
+  constructor({ responder, caller, gone }: Asker, form: AnswerForm, context: AnswerContext) {
     this.#responder = responder
     this.#form = form
     this.#context = context
     this.#caller = caller
     this.#link = context.open.add(this)
-    responder.onGone(() => this.#close())
+    responder.onGone(() => {
+      this.#close()
+      gone()
+    })
   }
 
   send(frame: OutgoingMessage, mayDrop = false): void {

@@ -14,12 +14,16 @@ const start = (form: 'json' | 'json-first' | 'stream') => {
   const responder = new FakeResponder()
   const open = new LinkedList<HttpAnswer>()
   const { log, lines } = recordedLog()
-  return {
+  const asker = {
     responder,
-    open,
-    lines,
-    answer: new HttpAnswer(responder, form, { log, open, bounds: boundsOf(), challenge: undefined }, LOCAL),
+    caller: LOCAL,
+    isGone: false,
+    gone() {
+      asker.isGone = true
+    },
   }
+  const context = { log, open, bounds: boundsOf(), challenge: undefined }
+  return { responder, open, lines, asker, answer: new HttpAnswer(asker, form, context) }
 }
 
 t.test('an answer where nothing else was to be said is JSON', async t => {
@@ -108,9 +112,10 @@ t.test('a stream that is open gets a comment each time', async t => {
 })
 
 t.test('nothing is written for a client that is gone', async t => {
-  const { responder, answer, open } = start('stream')
+  const { responder, answer, open, asker } = start('stream')
   t.equal(open.size, 1)
   responder.goAway()
+  t.ok(asker.isGone)
   t.equal(open.size, 0)
   answer.send(NOTICE)
   answer.keepAlive()
