@@ -1,5 +1,5 @@
 import { JsonCursor, trust } from '../kernel/json/cursor.js'
-import { outlineOf } from '../kernel/json/outline.js'
+import { isJson, outlineOf } from '../kernel/json/outline.js'
 import { OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../kernel/json/scan.js'
 import {
   arrayText,
@@ -17,43 +17,76 @@ const ELLIPSIS = '…'
 
 /** Text blocks as most programs write them; in valid JSON a backslash always begins an escape. */
 const TEXT = String.raw`\{"type":"text","text":"[^"\\]*(?:\\.[^"\\]*)*"\}`
+const CONTENT = String.raw`"content":\[${TEXT}(?:,${TEXT})*\]`
+const FAILURE = '(?:,"isError":(?:false|true))?'
 /** The members of a result that is nothing but texts, as most programs write them. */
-export const TEXTS = String.raw`"content":\[${TEXT}(?:,${TEXT})*\](?:,"isError":(?:false|true))?`
-const USUAL = new RegExp(String.raw`^\{${TEXTS}\}$`)
+export const TEXTS = CONTENT + FAILURE
+/** The same, or with structured output: an object, and whatever may stand between its ends. */
+const USUAL = new RegExp(String.raw`^\{${CONTENT}(?:,"structuredContent":(\{.*\}))?${FAILURE}\}$`, 's')
+
+/** What a tool result holds that nobody needs to look at again. */
+interface Plain {
+  /** Whether the tool says that it failed. */
+  readonly isError: boolean
+  /** Whether it has structured output, which revisions before 2025-06-18 lack. */
+  readonly isStructured: boolean
+}
 
 /**
- * Whether a tool result is nothing but texts, as most are: nothing in it differs between revisions, holds a
- * URI or needs repair; and if so, whether it says that the tool failed. One short walk in place of several.
+ * Looks whether a tool result is nothing but texts, and perhaps structured output, as most are: nothing else
+ * in it differs between revisions, holds a URI or needs repair. One short walk in place of several.
  */
-export const plainKind = (result: JsonText): 'ok' | 'error' | undefined => {
+export const plainOf = (result: JsonText): Plain | undefined => {
   const text = outlineOf(result)
-  if (text === undefined || !USUAL.test(text)) return textsKind(result)
-  return text.endsWith('"isError":true}') ? 'error' : 'ok'
+  const found = text === undefined ? null : USUAL.exec(text)
+  if (text === undefined || found === null) return walked(result)
+  const [, structure] = found
+  if (!isJson(structure)) return undefined
+  return { isError: text.endsWith('"isError":true}'), isStructured: structure !== undefined }
 }
 
-const textsKind = (result: JsonText): 'ok' | 'error' | undefined => {
+interface Seen {
+  /** How many there are, once the content has been seen. */
+  texts: number | undefined
+  isError: boolean
+  isStructured: boolean
+}
+
+const walked = (result: JsonText): Plain | undefined => {
+  const seen: Seen = { texts: undefined, isError: false, isStructured: false }
   const at = new JsonCursor(result, OPEN_OBJECT)
-  let hasContent = false
-  let isError = false
-  while (at.next()) {
-    if (at.keyIs('content')) {
-      if (hasContent || !holdsTexts(result, at.valueStart)) return undefined
-      hasContent = true
-    } else {
-      if (!at.keyIs('isError')) return undefined
-      isError = at.valueIs('true')
-      if (!isError && !at.valueIs('false')) return undefined
-    }
-  }
-  if (!hasContent) return undefined
-  return isError ? 'error' : 'ok'
+  while (at.next()) if (!take(at, result, seen)) return undefined
+  const { texts, isError, isStructured } = seen
+  // Structured output without a text is put into words.
+  return texts === undefined || (texts === 0 && isStructured) ? undefined : { isError, isStructured }
 }
 
-const holdsTexts = (result: JsonText, from: number): boolean => {
-  if (result[from] !== OPEN_ARRAY) return false
+/** Takes a member of a result; false if somebody has to look at it. */
+const take = (at: JsonCursor, result: JsonText, seen: Seen): boolean => {
+  if (at.keyIs('content')) {
+    if (seen.texts !== undefined) return false
+    seen.texts = textsAt(result, at.valueStart)
+    return seen.texts !== undefined
+  }
+  if (at.keyIs('isError')) {
+    seen.isError = at.valueIs('true')
+    return seen.isError || at.valueIs('false')
+  }
+  if (seen.isStructured || !at.keyIs('structuredContent')) return false
+  seen.isStructured = true
+  return at.kind === 'object'
+}
+
+/** How many texts a list holds; undefined if it holds anything else, or is none. */
+const textsAt = (result: JsonText, from: number): number | undefined => {
+  if (result[from] !== OPEN_ARRAY) return undefined
   const at = new JsonCursor(result, OPEN_ARRAY, from)
-  while (at.next()) if (!isText(result, at.valueStart)) return false
-  return true
+  let texts = 0
+  while (at.next()) {
+    if (!isText(result, at.valueStart)) return undefined
+    texts += 1
+  }
+  return texts
 }
 
 const isText = (result: JsonText, from: number): boolean => {

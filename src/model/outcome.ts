@@ -11,8 +11,10 @@ export type Answer =
   | {
       readonly kind: 'result'
       readonly result: JsonText
-      /** It is nothing but texts (`isPlain` in content.ts), so nobody needs to look again. */
+      /** Nobody needs to look at it again (`plainOf` in content.ts), but where it is structured. */
       readonly isPlain?: boolean | undefined
+      /** Whether a plain one has structured output, which revisions before 2025-06-18 lack. */
+      readonly isStructured?: boolean | undefined
       /** Of a list of tools: all members of these that not all legacy revisions know, if that is known. */
       readonly holds?: ReadonlySet<string> | undefined
       /** Whether it is that of a tool which says that it failed. */

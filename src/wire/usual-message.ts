@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { cut, isWritten, type JsonText, trust } from '../kernel/json/cursor.js'
-import { LEFT_OUT, outlineOf } from '../kernel/json/outline.js'
+import { isJson, LEFT_OUT, outlineOf } from '../kernel/json/outline.js'
 import type { Message } from './jsonrpc.js'
 
 // Regular expressions over JSON as latin1 text, whose bytes are valid UTF-8 (RFC 8259, sections 6 and 7).
@@ -90,17 +90,6 @@ function metaOf(params: JsonText, front: string | undefined, back: string | unde
 }
 
 const lengthOf = (text: string | undefined): number => text?.length ?? 0
-
-/** Whether a text, each character of which is a byte, is a value; what is not there is fine. */
-function isJson(text: string | undefined): boolean {
-  if (text === undefined) return true
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
 
 const PROGRESS = 'notifications/progress'
 

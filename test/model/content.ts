@@ -1,9 +1,12 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
 import t from 'tap'
 import { rewriteUris } from '../../src/catalog/names/rewrite.js'
 import { repairResult } from '../../src/catalog/repair/results.js'
-import { projectResult } from '../../src/eras/legacy/project/messages.js'
-import { type JsonText, readJson } from '../../src/kernel/json/text.js'
-import { plainKind, shownJson, textBlock, withReadableContent } from '../../src/model/content.js'
+import { knowsStructure, projectResult } from '../../src/eras/legacy/project/messages.js'
+import { projectResult as projectModern } from '../../src/eras/modern/project/messages.js'
+import { type JsonText, memberOf, readJson } from '../../src/kernel/json/text.js'
+import { plainOf, shownJson, textBlock, withReadableContent } from '../../src/model/content.js'
 import { LEGACY_REVISIONS } from '../../src/model/revision.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
@@ -63,7 +66,7 @@ const PLAIN = [
 t.test('a result of texts is known for what it is, and nobody would change a byte of it', async t => {
   for (const text of PLAIN) {
     const result = json(text)
-    t.equal(plainKind(result), /true/.test(text) ? 'error' : 'ok', text)
+    t.same(plainOf(result), { isError: text.includes('true'), isStructured: false }, text)
     t.equal(repairResult('tools/call', result, false), result)
     t.equal(
       rewriteUris('tools/call', result, () => 'x+y'),
@@ -71,6 +74,68 @@ t.test('a result of texts is known for what it is, and nobody would change a byt
     )
     for (const revision of LEGACY_REVISIONS) t.equal(projectResult(revision, 'tools/call', result), result)
   }
+})
+
+const STRUCTURED = [
+  '{"content":[{"type":"text","text":"a"}],"structuredContent":{"a":[{"uri":"b://c"}],"content":1}}',
+  '{"content":[{"type":"text","text":"a"}],"structuredContent":{},"isError":true}',
+  '{ "isError":false, "structuredContent" : {"_meta":{"a":null}} , "content":[{"text":"","type":"text"}]}',
+]
+
+t.test('structured output beside texts is known too, and only clients that lack it get less', async t => {
+  for (const text of STRUCTURED) {
+    const result = json(text)
+    t.same(plainOf(result), { isError: text.includes('true'), isStructured: true }, text)
+    t.equal(repairResult('tools/call', result, false), result)
+    t.equal(
+      rewriteUris('tools/call', result, () => 'x+y'),
+      result,
+    )
+    t.equal(projectModern('tools/call', result), result)
+    for (const revision of LEGACY_REVISIONS) {
+      const projected = projectResult(revision, 'tools/call', result)
+      t.equal(projected === result, knowsStructure(revision), revision)
+      t.equal(memberOf(projected, 'structuredContent') === undefined, revision < '2025-06-18', revision)
+    }
+  }
+})
+
+const MEMBERS = [
+  '"content":[{"type":"text","text":"a"}]',
+  '"content":[{"type":"text","text":"\\"},\\"structuredContent\\":{"},{"type":"text","text":"é"}]',
+  '"content":[{"type":"text","text":"a"},{"type":"resource_link","uri":"a://b","name":"c"}]',
+  '"content":[]',
+  '"structuredContent":{}',
+  '"structuredContent":{"a":{"b":"},"},"isError":true}',
+  '"structuredContent":[{}]',
+  '"isError":true',
+  '"isError":false',
+  '"isError":null',
+  '"_meta":{"ui":{"resourceUri":"a://b"}}',
+  '"resultType":"complete"',
+]
+
+t.test('of what is known to be plain nobody changes a byte, whatever stands where', async () => {
+  const members = fc.array(fc.constantFrom(...MEMBERS), { maxLength: 4 })
+  fc.assert(
+    fc.property(members, fc.constantFrom(',', ' , '), (some, comma) => {
+      const result = json(`{${some.join(comma)}}`)
+      const plain = plainOf(result)
+      if (plain === undefined) return
+      assert.equal(plain.isStructured, memberOf(result, 'structuredContent') !== undefined)
+      const seen = { isError: false }
+      assert.equal(repairResult('tools/call', result, false, seen), result)
+      assert.equal(plain.isError, seen.isError)
+      const uris = rewriteUris('tools/call', result, () => 'x+y')
+      assert.equal(uris, result)
+      assert.equal(projectModern('tools/call', result), result)
+      for (const revision of LEGACY_REVISIONS) {
+        const isKnown: boolean = !plain.isStructured || knowsStructure(revision)
+        assert.equal(projectResult(revision, 'tools/call', result) === result, isKnown)
+      }
+    }),
+    { numRuns: 2000 },
+  )
 })
 
 t.test('whatever else stands in a result is looked at', async t => {
@@ -92,8 +157,13 @@ t.test('whatever else stands in a result is looked at', async t => {
     '{"content":[],"isError":null}',
     '{"content":[],"_meta":{}}',
     '{"content":[],"structuredContent":{}}',
+    '{"structuredContent":{}}',
+    '{"content":[{"type":"text","text":"a"}],"structuredContent":null}',
+    '{"content":[{"type":"text","text":"a"}],"structuredContent":[]}',
+    '{"content":[{"type":"text","text":"a"}],"structuredContent":{},"structuredContent":{}}',
+    '{"content":[{"type":"text","text":"a"}],"structuredContent":{},"_meta":{}}',
     '{"content":[],"task":{}}',
     '{"content":[],"resultType":"complete"}',
   ]
-  for (const text of others) t.equal(plainKind(json(text)), undefined, text)
+  for (const text of others) t.equal(plainOf(json(text)), undefined, text)
 })

@@ -30,6 +30,17 @@ export function outlineOf(bytes: Buffer): string | undefined {
   return outline + bytes.toString('latin1', from)
 }
 
+/** Whether an outline, or a part of one, is a value; what is not there is fine. */
+export function isJson(outline: string | undefined): boolean {
+  if (outline === undefined) return true
+  try {
+    JSON.parse(outline)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Behind the long string whose opening quote is at `start`; 0 if it is short, or ends nowhere in sight. */
 function endOfLong(bytes: Buffer, start: number): number {
   const known = knownEnd(bytes, start, endsIn(bytes))

@@ -73,7 +73,7 @@ export class ResultPresenter {
   ): Outcome {
     const { result } = outcome
     if (outcome.isPlain === true) {
-      this.#checkOutput(call, routed.exposed, result)
+      if (outcome.isStructured !== true) this.#checkOutput(call, routed.exposed, result)
       return outcome
     }
     const { catalog, owners } = this.#context

@@ -120,15 +120,18 @@ export const projectResult = (revision: LegacyRevision, method: string, result: 
 const projectEach = (result: JsonText, key: string, project: (element: JsonText) => JsonText): JsonText =>
   editMember(result, key, list => mapElements(list, project))
 
+/** Whether a revision has structured output. */
+export const knowsStructure = (revision: LegacyRevision): boolean => revision >= '2025-06-18'
+
 /**
- * Structured output exists since 2025-06-18, and only as an object: other values are wrapped like their
- * schema (`projectOutputSchema`). Older clients get the text that mirrors it.
+ * Structured output is an object: other values are wrapped like their schema (`projectOutputSchema`). Clients
+ * older than it get the text that mirrors it.
  */
 const projectStructure = (revision: LegacyRevision, result: JsonText): JsonText => {
   const structure = memberOf(result, 'structuredContent')
   if (structure === undefined) return result
   const readable = withReadableContent(result)
-  if (revision < '2025-06-18') return withoutMember(readable, 'structuredContent')
+  if (!knowsStructure(revision)) return withoutMember(readable, 'structuredContent')
   if (kindOf(structure) === 'object') return readable
   return withMember(readable, 'structuredContent', objectText([['result', structure]]))
 }

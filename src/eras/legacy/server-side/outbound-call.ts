@@ -1,7 +1,7 @@
 import { Fault } from '../../../kernel/faults.js'
 import { mayHold } from '../../../kernel/json/edit.js'
 import { type JsonText, kindOf, memberOf, rawText, textOf, withMember } from '../../../kernel/json/text.js'
-import { plainKind } from '../../../model/content.js'
+import { plainOf } from '../../../model/content.js'
 import type { CallSink, CancelReason, DownstreamCall, Request } from '../../../model/links.js'
 import { failed, type Outcome, resulted } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
@@ -84,8 +84,8 @@ export class OutboundCall implements CallSink, DownstreamCall {
     if (outcome.kind !== 'result') return outcome
     const { result } = outcome
     if (this.#method === 'tools/call') {
-      const plain = plainKind(result)
-      if (plain !== undefined) return { kind: 'result', result, isPlain: true, isError: plain === 'error' }
+      const plain = plainOf(result)
+      if (plain !== undefined) return { kind: 'result', result, isPlain: true, ...plain }
       if (isTask(result)) return { kind: 'task', result }
     }
     if (kindOf(result) === 'object') return outcome

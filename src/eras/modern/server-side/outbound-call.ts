@@ -14,7 +14,7 @@ import {
   textOf,
   withoutMembers,
 } from '../../../kernel/json/text.js'
-import { plainKind, TEXTS } from '../../../model/content.js'
+import { plainOf, TEXTS } from '../../../model/content.js'
 import type {
   CallSink,
   CancelReason,
@@ -257,8 +257,8 @@ const plainResult = (result: JsonText): Outcome | undefined => {
     else return false
     return true
   })
-  const kind = types > 1 || isStrange ? undefined : plainKind(bare)
-  return kind && { kind: 'result', result: bare, isPlain: true, isError: kind === 'error' }
+  const plain = types > 1 || isStrange ? undefined : plainOf(bare)
+  return plain && { kind: 'result', result: bare, isPlain: true, ...plain }
 }
 
 const holdsOnlyServer = (meta: JsonText): boolean =>
