@@ -177,7 +177,7 @@ export class LegacyHttpListener implements SessionHost {
     const isChecked = request.caller.scopes === undefined || session.uplink.isRouted(message.id)
     // A replica in between, which may end at any time, has to know at once that it passes a stream on.
     const mayWait = this.#options.directory === undefined
-    if (isChecked && isStreamed(message, session, accepts)) post.startStreamIfOpen(mayWait)
+    if (isChecked && isStreamed(message, session, accepts)) post.expectStream(mayWait)
   }
 
   /** Takes an array of messages, in the session that it names. */

@@ -71,6 +71,7 @@ export class HttpSession implements Outlet, StreamOwner {
   readonly log: Logger
   readonly bounds: LimitCounters
   readonly live: LinkedList<LiveStream>
+  expected = 0
   lastUsedMs: number
   readonly #options: ListenerOptions
   /** Those that have not ended; none before the first: for 100,000 sessions, empty tables take 18 MB. */
@@ -174,8 +175,9 @@ export class HttpSession implements Outlet, StreamOwner {
   /** The Fault if too many streams are open for another request. */
   fullFault(): Fault | undefined {
     const { streamsPerSession } = this.bounds.max
-    if (this.#streams === undefined || this.#streams.size < streamsPerSession) return undefined
-    const open = this.#all.filter(stream => stream.isAttached).length
+    const most = (this.#streams?.size ?? 0) + this.expected
+    if (most < streamsPerSession) return undefined
+    const open = this.#all.filter(stream => stream.isAttached).length + this.expected
     if (open < streamsPerSession) return undefined
     return this.bounds.overloaded('streamsPerSession', `You have ${open} event streams open`)
   }

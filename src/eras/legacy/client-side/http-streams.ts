@@ -1,4 +1,4 @@
-import type { Clock } from '../../../kernel/async/clock.js'
+import type { Clock, Timer } from '../../../kernel/async/clock.js'
 import type { Fault } from '../../../kernel/faults.js'
 import { type JsonText, rawText } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
@@ -28,6 +28,8 @@ export interface StreamOwner {
   readonly bounds: LimitCounters
   /** Streams that are open now, for keep-alive comments. */
   readonly live: LinkedList<LiveStream>
+  /** How many answers are likely to become streams. */
+  expected: number
   /**
    * Whether streams begin with a priming event, whose empty data breaks SDK clients older than 2025-11-25.
    */
@@ -59,8 +61,6 @@ export class EventStream implements LiveStream {
   readonly #owner: StreamOwner
   #out: HttpStream | undefined
   #live: Link<LiveStream> | undefined
-  /** Attaches it, while that is put off. */
-  #attachNow: (() => void) | undefined
   #isEnded = false
 
   /** `requestId`: of the request that it answers; empty for several. */
@@ -70,7 +70,7 @@ export class EventStream implements LiveStream {
   }
 
   get isAttached(): boolean {
-    return this.#out !== undefined || this.#attachNow !== undefined
+    return this.#out !== undefined
   }
 
   /** Starts writing to a response; with `isNew` the client first learns an id to resume from. */
@@ -87,19 +87,6 @@ export class EventStream implements LiveStream {
     }
   }
 
-  /**
-   * The same to a response with which it begins, once there is something to say, or in a moment: where that
-   * comes soon all is one write, and the client wakes up once.
-   */
-  attachSoon(responder: HttpResponder, headers: Headers): void {
-    const timer = this.#owner.clock.after(SOON_MS, () => this.#attachNow?.())
-    this.#attachNow = () => {
-      timer.cancel()
-      this.#attachNow = undefined
-      this.attach(responder, headers, true)
-    }
-  }
-
   /** Writes a recorded event. */
   replay(id: string, frame: OutgoingMessage): void {
     this.#out?.write(messageEvent(frame, id))
@@ -107,7 +94,6 @@ export class EventStream implements LiveStream {
 
   send(frame: OutgoingMessage, mayDrop = false): void {
     if (this.#isEnded) return
-    this.#attachNow?.()
     const out = this.#out
     const { bounds } = this.#owner
     if (mayDrop && out !== undefined && bounds.isOver('softQueue', out.queuedBytes)) return
@@ -127,7 +113,6 @@ export class EventStream implements LiveStream {
 
   /** Ends the response, and leaves the stream to be resumed. */
   release(): void {
-    this.#attachNow?.()
     this.#out?.end()
     this.#detach()
   }
@@ -142,7 +127,6 @@ export class EventStream implements LiveStream {
 
   /** Tells the client when to take it up again. */
   retryIn(ms: number): void {
-    this.#attachNow?.()
     this.#out?.write(`retry: ${Math.round(ms)}\n\n`)
   }
 
@@ -173,6 +157,8 @@ export class PostStream implements ReplyStream, LiveStream {
   /** Of the request that it answers, if that is one. */
   requestId: JsonText = SEVERAL
   #events: EventStream | undefined
+  /** Set while it is likely to become a stream. */
+  #expecting: Timer | undefined
   #isGone = false
   #isOver = false
 
@@ -183,25 +169,40 @@ export class PostStream implements ReplyStream, LiveStream {
     this.#live = owner.live.add(this)
     responder.onGone(() => {
       this.#isGone = true
+      this.#expectNoMore()
       owner.live.remove(this.#live)
     })
   }
 
-  /** The same, unless the request is answered; `mayWait` for the first thing to say. */
-  startStreamIfOpen(mayWait: boolean): void {
-    if (!this.#isOver) this.startStream(mayWait)
+  /**
+   * There is likely to be more to say than the answer. If it `mayWait`, the stream begins with the first
+   * thing that is said, in one write, or else in a moment; an answer that comes first is no stream.
+   */
+  expectStream(mayWait: boolean): void {
+    if (this.#isOver || this.#events !== undefined) return
+    if (!mayWait) {
+      this.startStream()
+      return
+    }
+    this.#owner.expected += 1
+    this.#expecting = this.#owner.clock.after(SOON_MS, () => this.startStream())
   }
 
-  /** Turns the answer into an SSE stream, if it is not one yet; `mayWait`: with nothing to say so far. */
-  startStream(mayWait = false): EventStream {
+  #expectNoMore(): void {
+    if (this.#expecting === undefined) return
+    this.#expecting.cancel()
+    this.#expecting = undefined
+    this.#owner.expected -= 1
+  }
+
+  /** Turns the answer into an SSE stream, if it is not one yet. */
+  startStream(): EventStream {
     if (this.#events !== undefined) return this.#events
+    this.#expectNoMore()
     this.#owner.live.remove(this.#live)
     const events = new EventStream(this.#owner, this.requestId)
     this.#events = events
-    if (!this.#isGone) {
-      if (mayWait) events.attachSoon(this.#responder, this.#owner.eventHeaders)
-      else events.attach(this.#responder, this.#owner.eventHeaders, true)
-    }
+    if (!this.#isGone) events.attach(this.#responder, this.#owner.eventHeaders, true)
     this.#owner.streamBegan(events)
     return events
   }
@@ -217,6 +218,7 @@ export class PostStream implements ReplyStream, LiveStream {
 
   end(frame: OutgoingMessage | undefined, { why }: { readonly why?: Fault | undefined } = {}): void {
     this.#isOver = true
+    this.#expectNoMore()
     this.#owner.live.remove(this.#live)
     if (this.#events !== undefined) {
       // A copy: what is kept for replay must not keep all that its result came with.
