@@ -15,6 +15,7 @@ const calls = (name, front, load, must, wish, rest = {}) => ({
     size: load.size ?? 20,
     argument: load.argument ?? 32,
     notices: load.notices ?? 0,
+    isStructured: load.isStructured ?? false,
     list: load.list,
     /** Each call goes to the next of these. */
     inTurn: load.inTurn,
@@ -195,6 +196,7 @@ const cluster = [
 
 export const WORKLOADS = [
   ...each('http', { isMain: true }),
+  calls('structured output, one at a time', 'http', { isStructured: true }, { cpu: 1.3 }, { cpu: 1.3 }),
   ...crowd,
   ...stateless.sort((a, b) => (a.server ?? '').localeCompare(b.server ?? '')),
   ...each('sse'),

@@ -105,12 +105,12 @@ export class Session {
   }
 
   /** Calls the tool; `done(isRight)` is told when there was an answer, or can be none. */
-  call({ tool, size, argument, notices }, done) {
+  call({ tool, size, argument, notices, isStructured }, done) {
     this.#last += 1
     const id = this.#last
     const tag = `${this.#name}-${id}`
     this.#pending.set(id, { tag: `"text":"${tag} `, size, notices, heard: 0, done })
-    const asked = notices > 0 ? `"notices":${notices},` : ''
+    const asked = `${notices > 0 ? `"notices":${notices},` : ''}${isStructured ? '"structured":true,' : ''}`
     const head = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{${this.#meta(id, notices)}"name":"${tool}","arguments":{"tag":"${tag}","size":${size},${asked}"padding":"`
     const about = { method: 'tools/call', name: tool }
     if (argument <= 1000) this.#carrier.send(id, [`${head}${paddingOf(argument).latin1Slice()}"}}}`], about)

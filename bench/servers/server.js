@@ -64,6 +64,11 @@ export function answer(line, put) {
   }
 }
 
+const END = Buffer.from('"}]}}')
+const STRUCTURED_END = Buffer.from(
+  '"}],"structuredContent":{"items":[{"id":1,"name":"one","tags":["a","b"]},{"id":2,"name":"two","tags":[]}],"total":2}}}',
+)
+
 const IDENTITY = '{"name":"bench","version":"1"}'
 const DISCOVERY = `{${COMPLETE}${LASTING}"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"_meta":{"io.modelcontextprotocol/serverInfo":${IDENTITY}}}`
 
@@ -86,6 +91,6 @@ function call(line, head, start, put) {
   put(
     Buffer.from(`${start}{${COMPLETE}"content":[{"type":"text","text":"${tag} ${line.length} `),
     paddingOf(size),
-    Buffer.from('"}]}}'),
+    after(head, '"structured":') === undefined ? END : STRUCTURED_END,
   )
 }
