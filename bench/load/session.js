@@ -110,8 +110,9 @@ export class Session {
     const id = this.#last
     const tag = `${this.#name}-${id}`
     this.#pending.set(id, { tag: `"text":"${tag} `, size, notices, heard: 0, done })
-    const asked = `${notices > 0 ? `"notices":${notices},` : ''}${isStructured ? '"structured":true,' : ''}`
-    const head = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{${this.#meta(id, notices)}"name":"${tool}","arguments":{"tag":"${tag}","size":${size},${asked}"padding":"`
+    const noticed = notices > 0 ? `"notices":${notices},` : ''
+    const structured = isStructured ? '"structured":true,' : ''
+    const head = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{${this.#meta(id, notices)}"name":"${tool}","arguments":{"tag":"${tag}","size":${size},${noticed}${structured}"padding":"`
     const about = { method: 'tools/call', name: tool }
     if (argument <= 1000) this.#carrier.send(id, [`${head}${paddingOf(argument).latin1Slice()}"}}}`], about)
     else this.#carrier.send(id, [head, paddingOf(argument), '"}}}'], about)

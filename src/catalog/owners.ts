@@ -1,10 +1,12 @@
 import type { Caller, Principal } from '../kernel/caller.js'
 import { Fault } from '../kernel/faults.js'
+import { oncePer } from '../kernel/once-per.js'
 import type { Access } from '../model/access.js'
 import type { Client, Viewer } from '../model/links.js'
 import type { Connection } from '../peers/connection.js'
 import type { Server } from '../peers/server.js'
 import type { Catalog } from './catalog.js'
+import type { Item } from './lists/listed.js'
 import type { ServerView } from './lists/server-view.js'
 import { hasSignInTool, signInToolName } from './names/sign-in-tool.js'
 import { type AliasFinder, matchTemplate, schemeAliases, splitUri } from './names/uris.js'
@@ -42,7 +44,6 @@ export class Owners {
   /** Removed servers, by alias. */
   readonly #removed = new Map<string, Removed>()
   #table: ServerTable
-  readonly #uriSets = new WeakMap<object, ReadonlySet<string>>()
 
   constructor(catalog: Catalog, options: { readonly isAlone: boolean; readonly nowMs: () => number }) {
     this.#catalog = catalog
@@ -252,13 +253,7 @@ export class Owners {
   /** The server's own URIs of its resources or templates; collected once per reading. */
   #owns(viewer: Viewer, list: 'resources' | 'templates', server: Server): ReadonlySet<string> {
     const part = this.#catalog.merged(viewer, list).parts.find(({ index }) => index === server.index)
-    if (part === undefined) return new Set()
-    let uris = this.#uriSets.get(part.items)
-    if (uris === undefined) {
-      uris = new Set(part.items.map(item => item.own))
-      this.#uriSets.set(part.items, uris)
-    }
-    return uris
+    return part === undefined ? new Set() : ownNames(part.items)
   }
 
   #byTemplate(viewer: Viewer, uri: string): Server[] {
@@ -276,6 +271,10 @@ export class Owners {
     return owners
   }
 }
+
+const ownNames = oncePer(
+  (items: readonly Item[]): ReadonlySet<string> => new Set(items.map(({ own }) => own)),
+)
 
 /** What one principal's server showed says nothing to another's. */
 const seenKey = (uri: string, owner: Principal | undefined): string =>

@@ -24,7 +24,7 @@ export const TEXTS = CONTENT + FAILURE
 /** The same, or with structured output: an object, and whatever may stand between its ends. */
 const USUAL = new RegExp(String.raw`^\{${CONTENT}(?:,"structuredContent":(\{.*\}))?${FAILURE}\}$`, 's')
 
-/** What a tool result holds that nobody needs to look at again. */
+/** What is known of a tool result that no step needs to look at again. */
 interface Plain {
   /** Whether the tool says that it failed. */
   readonly isError: boolean

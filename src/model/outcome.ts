@@ -11,9 +11,9 @@ export type Answer =
   | {
       readonly kind: 'result'
       readonly result: JsonText
-      /** Nobody needs to look at it again (`plainOf` in content.ts), but where it is structured. */
+      /** No step on the way to its client needs to look at it again (`plainOf` in content.ts). */
       readonly isPlain?: boolean | undefined
-      /** Whether a plain one has structured output, which revisions before 2025-06-18 lack. */
+      /** Whether a plain one has structured output, which clients older than 2025-06-18 must not get. */
       readonly isStructured?: boolean | undefined
       /** Of a list of tools: all members of these that not all legacy revisions know, if that is known. */
       readonly holds?: ReadonlySet<string> | undefined

@@ -2,6 +2,7 @@ import type { Caller } from '../../kernel/caller.js'
 import { matcherOf } from '../../kernel/globs.js'
 import { canonicalJson } from '../../kernel/json/canonical.js'
 import { textOf } from '../../kernel/json/text.js'
+import { oncePer } from '../../kernel/once-per.js'
 import type { ListName } from '../../model/listing.js'
 import { annotationOf } from '../annotations.js'
 import type { Item } from '../lists/listed.js'
@@ -45,7 +46,10 @@ export class View {
   readonly #isDenied: (tool: string) => boolean
   readonly #annotations: readonly (readonly [key: string, value: string])[]
   /** By what was filtered, so that equal lists stay the same reference. */
-  readonly #shown = new WeakMap<readonly Item[], readonly Item[]>()
+  readonly #shown = oncePer((items: readonly Item[]): readonly Item[] => {
+    const kept = items.filter(item => this.hasTool(item))
+    return kept.length === items.length ? items : kept
+  })
 
   constructor(rules: ViewRules) {
     views += 1
@@ -97,12 +101,7 @@ export class View {
   }
 
   #part(part: Part): Part {
-    let items = this.#shown.get(part.items)
-    if (items === undefined) {
-      const kept = part.items.filter(item => this.hasTool(item))
-      items = kept.length === part.items.length ? part.items : kept
-      this.#shown.set(part.items, items)
-    }
+    const items = this.#shown(part.items)
     return items === part.items ? part : { ...part, items }
   }
 

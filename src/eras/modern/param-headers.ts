@@ -9,6 +9,7 @@ import {
   stringOf,
   withoutMember,
 } from '../../kernel/json/text.js'
+import { oncePer } from '../../kernel/once-per.js'
 
 // Servers mark tool arguments that clients repeat in headers, for routing (server/tools, "x-mcp-header";
 // basic/transports/streamable-http, "Custom Headers from Tool Parameters").
@@ -92,18 +93,11 @@ export const paramHeadersOf = (inputSchema: JsonText): ParamHeaders => {
   return { headers: found.headers, invalid: found.invalid, schema }
 }
 
-/** Tools, whose lists are kept for many calls. */
-const ofTools = new WeakMap<JsonText, ParamHeaders['headers']>()
-
 /** The headers of a tool as it is listed, read once. */
-export const headersOfTool = (tool: JsonText): ParamHeaders['headers'] => {
-  let headers = ofTools.get(tool)
-  if (headers === undefined) {
-    headers = paramHeadersOf(memberOf(tool, 'inputSchema') ?? NO_SCHEMA).headers
-    ofTools.set(tool, headers)
-  }
-  return headers
-}
+export const headersOfTool = oncePer(
+  (tool: JsonText): ParamHeaders['headers'] =>
+    paramHeadersOf(memberOf(tool, 'inputSchema') ?? NO_SCHEMA).headers,
+)
 
 /** Removes the invalid annotations from a schema and from all schemas inside. */
 const withoutInvalid = (schema: JsonText, place: Place, found: Found): JsonText => {

@@ -175,8 +175,8 @@ export class HttpSession implements Outlet, StreamOwner {
   /** The Fault if too many streams are open for another request. */
   fullFault(): Fault | undefined {
     const { streamsPerSession } = this.bounds.max
-    const most = (this.#streams?.size ?? 0) + this.expected
-    if (most < streamsPerSession) return undefined
+    // Asked for each request: those that could be taken up again are told apart only where it matters.
+    if ((this.#streams?.size ?? 0) + this.expected < streamsPerSession) return undefined
     const open = this.#all.filter(stream => stream.isAttached).length + this.expected
     if (open < streamsPerSession) return undefined
     return this.bounds.overloaded('streamsPerSession', `You have ${open} event streams open`)

@@ -92,8 +92,6 @@ const projectFrame = (revision: LegacyRevision, result: JsonText): JsonText => {
 
 /**
  * A result for a client of `revision`; the same reference if it knows all that is in it.
- *
- *
  */
 export const projectResult = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
   const known = projectFrame(revision, result)

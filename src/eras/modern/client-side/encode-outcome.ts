@@ -10,6 +10,7 @@ import {
   withAt,
   withMembers,
 } from '../../../kernel/json/text.js'
+import { oncePer } from '../../../kernel/once-per.js'
 import { type CacheHints, hintMembers, readCacheHints, UNCACHED } from '../../../model/cache-hints.js'
 import type { Welcome } from '../../../model/links.js'
 import { answerOf, failed, type Outcome } from '../../../model/outcome.js'
@@ -93,19 +94,11 @@ const plainText = (result: JsonText, id: JsonText, identity: JsonText): Response
   return { frame: { head, body: body.subarray(0, -1), tail: stampOf(identity) }, status: OK }
 }
 
-/** Identities last for many answers. */
-const stamps = new WeakMap<JsonText, string>()
-
-/** What ends a result of texts and its response, in latin1; written once for each identity. */
-const stampOf = (identity: JsonText): string => {
-  let stamp = stamps.get(identity)
-  if (stamp === undefined) {
-    const server = oneLine(identity).toString('latin1')
-    stamp = `,"resultType":"complete","_meta":{"${META.serverInfo}":${server}}}}`
-    stamps.set(identity, stamp)
-  }
-  return stamp
-}
+/** What ends a plain result and its response, in latin1. */
+const stampOf = oncePer((identity: JsonText) => {
+  const server = oneLine(identity).toString('latin1')
+  return `,"resultType":"complete","_meta":{"${META.serverInfo}":${server}}}}`
+})
 
 const resultText = (
   result: JsonText,

@@ -102,6 +102,7 @@ t.test('events grow too old without any other event, and their ended streams go 
   clock.advance(1)
   replay.expire()
   t.equal(replay.after('1.0'), undefined)
+  t.equal(replay.place(ended), '1.0', 'nothing is left of an ended stream')
   t.equal(replay.after('2.0'), undefined)
   t.same(replay.after('2.1')?.events, [], 'an open stream can be taken up where it stands')
   t.equal(replay.place(open), '2.1')
