@@ -3,6 +3,7 @@ import type { Caller } from '../../kernel/caller.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'
 import type { HttpHeaders, HttpRequest } from '../../wire/http.js'
+import type { IncomingRequest } from './incoming-request.js'
 
 interface BodyReader {
   whole(body: Buffer): void
@@ -30,7 +31,7 @@ export const hasLongBody = (request: IncomingMessage): boolean =>
  * as soon as the body is known to be too large, which may be before it begins.
  */
 export function readBody(
-  request: IncomingMessage,
+  request: IncomingRequest,
   { max, inbound }: LimitCounters,
   reader: BodyReader,
 ): void {
@@ -41,17 +42,15 @@ export function readBody(
   let isRefused = false
   const refuse = (limit: 'body' | 'inbound'): void => {
     isRefused = true
-    request.pause()
     body?.clear()
     reader.refused(limit)
   }
   // Most bodies come in one piece.
   let only: Buffer | undefined
   let body: ByteRope | undefined
-  request.on('data', (chunk: Buffer) => {
-    if (isRefused) return
-    if (body === undefined && chunk.length === announcedBytes(request)) {
-      only = chunk
+  const add = (piece: Buffer): void => {
+    if (body === undefined && piece.length === announcedBytes(request)) {
+      only = piece
       return
     }
     if (body === undefined) {
@@ -59,14 +58,18 @@ export function readBody(
       request.on('close', () => parts.clear())
       body = parts
     }
-    body.add(chunk)
+    body.add(piece)
     if (body.size > max.body) refuse('body')
-  })
-  request.on('end', () => {
-    if (isRefused) return
-    const whole = body?.take() ?? only ?? NO_BODY
-    only = undefined
-    reader.whole(whole)
+  }
+  request.takeBody(piece => {
+    if (isRefused) return false
+    if (piece !== null) add(piece)
+    else {
+      const whole = body?.take() ?? only ?? NO_BODY
+      only = undefined
+      reader.whole(whole)
+    }
+    return !isRefused
   })
 }
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { createServer, type IncomingHttpHeaders, IncomingMessage, type Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -7,7 +7,8 @@ import { Fault, systemCode } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { LimitName } from '../../kernel/limits.js'
 import { type GateOptions, HttpGate } from './gate.js'
-import { isBusy, isDueOn, refuseOn } from './responder.js'
+import { IncomingRequest } from './incoming-request.js'
+import { isBusy, refuseOn } from './responder.js'
 
 export interface HttpServerOptions extends Omit<GateOptions, 'bounds'> {
   /** 0 for any free port. */
@@ -69,7 +70,7 @@ function listenFault(error: Error, { host, port }: HttpServerOptions): Fault {
   return new Fault('unavailable', reason, { cause: error })
 }
 
-function opened(server: Server, options: HttpServerOptions): Promise<AddressInfo> {
+function opened(server: Server<typeof IncomingRequest>, options: HttpServerOptions): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     const onError = (error: Error) => reject(listenFault(error, options))
     server.once('error', onError)
@@ -83,34 +84,11 @@ function opened(server: Server, options: HttpServerOptions): Promise<AddressInfo
   })
 }
 
-/**
- * Requests that Node upgrades only if we can: to a WebSocket, on a connection without pending responses. All
- * others are served as if they had not asked for it (RFC 9110 §7.8), such as those of `curl --http2` and
- * Java, which offer h2c. Node itself, once there is a listener for upgrades, would upgrade every request that
- * asks.
- */
-class UpgradableMessage extends IncomingMessage {
-  /** Set where an upgrade is asked for: hardly ever, and a member of all would be made for each request. */
-  declare upgrades?: { is?: boolean }
-
-  /** Read by Node as soon as it has the head (lib/_http_server.js, parserOnIncoming). */
-  get upgrade(): boolean {
-    const { upgrades } = this
-    if (upgrades === undefined) return false
-    upgrades.is ??= this.method === 'CONNECT' || (wantsWebSocket(this.headers) && !isDueOn(this.socket))
-    return upgrades.is
-  }
-
-  /** Told by Node what the parser found, and then what Node itself would do. */
-  set upgrade(isAsked: unknown) {
-    if (isAsked === true) this.upgrades ??= {}
-  }
-}
-
-const wantsWebSocket = ({ connection, upgrade }: IncomingHttpHeaders): boolean =>
-  upgrade?.toLowerCase() === 'websocket' && /\bupgrade\b/i.test(connection ?? '')
-
-function createNodeServer(options: HttpServerOptions, gate: HttpGate, bounds: LimitCounters): Server {
+function createNodeServer(
+  options: HttpServerOptions,
+  gate: HttpGate,
+  bounds: LimitCounters,
+): Server<typeof IncomingRequest> {
   const { connections, headers, headersTime, keepAliveTime, requestTime } = bounds.max
   // None of these times ends a response that is being written, such as an event stream.
   const { tls } = options
@@ -122,9 +100,9 @@ function createNodeServer(options: HttpServerOptions, gate: HttpGate, bounds: Li
     // With Node's default of 30 s a slow head could live three times as long as it may.
     connectionsCheckingInterval: Math.max(50, Math.min(headersTime, 1000)),
     noDelay: true,
-    ...(options.upgrade !== undefined && { IncomingMessage: UpgradableMessage }),
+    IncomingMessage: IncomingRequest,
   }
-  const server: Server =
+  const server: Server<typeof IncomingRequest> =
     tls === undefined
       ? createServer(settings)
       : createTlsServer({ ...settings, ...tls, requestCert: true, rejectUnauthorized: true })

@@ -251,6 +251,34 @@ t.test('a connection that is open and idle keeps nothing of its last request', a
   t.notOk(seen.closed)
 })
 
+t.test('a body arrives whole, and is refused if too large, also when its sender is known late', async t => {
+  const admissions: (() => void)[] = []
+  const { listener } = await listening(t, echo, {
+    authorize: () =>
+      new Promise(resolve => {
+        admissions.push(() => resolve(LOCAL))
+      }),
+  })
+  const head = `POST /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\n`
+  const chunked = `${head}Transfer-Encoding: chunked\r\n\r\n`
+  const tooMuch = (LIMIT + 1).toString(16)
+  const rows = [
+    ['none', `${head}Content-Length: 0\r\n\r\n`, '', /^HTTP\/1\.1 200 .*\r\n\r\n$/s],
+    ['all before', `${head}Content-Length: 7\r\n\r\n{"a":1}`, '', /\r\n\r\n\{"a":1\}$/],
+    ['all after', `${head}Content-Length: 7\r\n\r\n`, '{"a":1}', /\r\n\r\n\{"a":1\}$/],
+    ['some before', `${chunked}4\r\n{"a"\r\n`, '3\r\n:1}\r\n0\r\n\r\n', /\r\n\r\n\{"a":1\}$/],
+    ['too much', `${chunked}1\r\nx\r\n`, `${tooMuch}\r\n${'x'.repeat(LIMIT + 1)}\r\n`, /^HTTP\/1\.1 413 /],
+  ] as const
+  for (const [title, first, rest, answer] of rows) {
+    const { socket, seen } = raw(t, listener.port, first)
+    await until(() => admissions.length > 0, `the request with ${title}`)
+    admissions.pop()?.()
+    socket.write(rest)
+    await until(() => seen.text.includes('\r\n\r\n'), `the answer to ${title}`)
+    t.match(seen.text, answer, title)
+  }
+})
+
 t.test('a body of just the limit is taken', async t => {
   const { ask } = await listening(t, echo)
   t.equal((await ask('/mcp', {}, 'x'.repeat(LIMIT))).text.length, LIMIT)
