@@ -1,6 +1,7 @@
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, stringOf, textMember } from '../kernel/json/text.js'
 import type { Logger } from '../kernel/logger.js'
+import { oncePer } from '../kernel/once-per.js'
 import {
   type Call,
   type Client,
@@ -221,7 +222,7 @@ export class Router implements ClientHandler, ConnectionListener {
 
   ownIdentity(client: Client): JsonText | undefined {
     const info = this.catalog.own(viewerOf(client))?.info
-    return info !== undefined && textMember(info, 'name') !== undefined ? info : undefined
+    return info && hasName(info).is ? info : undefined
   }
 
   tool(client: Client, exposed: string): JsonText | undefined {
@@ -350,3 +351,6 @@ const noMethod = ({ method }: Call): Fault =>
   new Fault('unknown-method', `Method not found: ${method.slice(0, 128)}`)
 
 const unknown = (asked: string): Fault => new Fault('invalid-params', `Unknown: ${asked.slice(0, 128)}`)
+
+/** Asked for each answer to a client of 2026-07-28, about what a server says of itself once. */
+const hasName = oncePer((info: JsonText) => ({ is: textMember(info, 'name') !== undefined }))

@@ -83,7 +83,8 @@ function metaOf(params: JsonText, front: string | undefined, back: string | unde
   if (meta === undefined) return undefined
   // Its names must be readable as they are, and there must be one token at most to correlate by.
   const token = meta.indexOf(TOKEN)
-  const isTwice = (front !== undefined && back !== undefined) || token !== meta.lastIndexOf(TOKEN)
+  const hasTwo = token >= 0 && meta.includes(TOKEN, token + TOKEN.length)
+  const isTwice = (front !== undefined && back !== undefined) || hasTwo
   if (isTwice || meta.includes('\\u') || meta.includes(LEFT_OUT)) return 'unusual'
   const from = front === undefined ? params.length - 1 - meta.length : META_AT
   return cut(params, from, from + meta.length)
