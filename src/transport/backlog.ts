@@ -1,3 +1,4 @@
+import { getDefaultHighWaterMark } from 'node:stream'
 import type { Clock, Timer } from '../kernel/async/clock.js'
 import type { Holding } from '../kernel/byte-account.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
@@ -7,6 +8,9 @@ const STALL_BYTES = 4 * 1024 * 1024
 
 /** Anything less is already on its way to the operating system. */
 const WORTH_COUNTING_BYTES = 16 * 1024
+
+/** Node says that what waits was taken ('drain') only if it was as much as this: 64 KiB from Node 22 on. */
+const TOLD_BYTES = getDefaultHighWaterMark(false)
 
 /** Far above `serverQueue`, because responses and notifications to a child do not stop at it. */
 const CHILD_FACTOR = 16
@@ -43,7 +47,7 @@ export class Backlog {
     this.#options = options
     this.#limit = peer === 'child' ? 'serverQueue' : 'clientQueue'
     this.#hardBytes = peer === 'child' ? CHILD_FACTOR * serverQueue : clientQueue
-    this.#softBytes = softQueue
+    this.#softBytes = Math.max(softQueue, TOLD_BYTES)
     // Only requests wait for servers, and they are bounded where they come from.
     if (peer === 'client') this.#holding = bounds.unread.open(() => setImmediate(onStalled), queuedBytes)
   }

@@ -239,7 +239,7 @@ t.test(
   'a slow reader is told to its sender, cut off in the end, and troubles nobody else',
   { skip },
   async t => {
-    const bounds = boundsOf({ softQueue: 10_000, clientQueue: 40_000 })
+    const bounds = boundsOf({ softQueue: 16_384, clientQueue: 400_000 })
     const clock = new FakeClock()
     const { path, accepted, lines } = await listening(t, { clock, bounds })
     const slow = raw(t, path)
