@@ -38,13 +38,26 @@ function writeResponse(
   response.writeHead(status, headOf(headers, body))
   // In latin1 each byte is one character, and back.
   if (typeof body === 'string') response.end(body)
-  else if (lengthOf(body) <= JOINED_BYTES) response.end(textOf(body), 'latin1')
+  else if (lengthOf(body) <= JOINED_BYTES) endWith(textOf(body), response)
   else if (lengthOf(body) <= COPIED_BYTES || Buffer.isBuffer(body)) response.end(whole(body))
   else {
     response.write(body.head, 'latin1')
     response.write(body.body)
     response.end(body.tail, 'latin1')
   }
+}
+
+/**
+ * Ends a response whose head is written with a body in latin1, as a part of the head, which Node sends as it
+ * is (lib/_http_outgoing.js, `_send`). Of both, and an empty text behind them, Node would make a list to be
+ * written: a thirtieth of what a small call costs.
+ */
+function endWith(body: string, response: ServerResponse): void {
+  const own = response as { _header?: unknown }
+  if (typeof own._header === 'string' && response.req.method !== 'HEAD') {
+    own._header += body
+    response.end()
+  } else response.end(body, 'latin1')
 }
 
 const textOf = (frame: OutgoingMessage): string =>

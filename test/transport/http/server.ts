@@ -588,10 +588,14 @@ t.test('a handler that throws, answers twice or sets a bad header harms its own 
 
 t.test('HEAD and statuses without a body carry none', async t => {
   const { listener } = await listening(t, (request, responder) =>
-    responder.send(request.query.has('none') ? 204 : 200, {}, 'body'),
+    responder.send(
+      request.query.has('none') ? 204 : 200,
+      {},
+      request.query.has('bytes') ? Buffer.from('body') : 'body',
+    ),
   )
   const host = `Host: localhost:${listener.port}\r\nConnection: close\r\n\r\n`
-  for (const line of ['HEAD /mcp HTTP/1.1', 'GET /mcp?none HTTP/1.1']) {
+  for (const line of ['HEAD /mcp HTTP/1.1', 'HEAD /mcp?bytes HTTP/1.1', 'GET /mcp?none HTTP/1.1']) {
     const { seen } = raw(t, listener.port, `${line}\r\n${host}`)
     await until(() => seen.closed, 'the answer')
     t.ok(seen.text.endsWith('\r\n\r\n'), line)
