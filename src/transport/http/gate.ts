@@ -132,7 +132,7 @@ export class HttpGate {
 
   // Neither emits an error: requests as long as nobody listens for one (Node, lib/_http_incoming.js,
   // onError), responses unless they are written to after their end (lib/_http_outgoing.js).
-  readonly onRequest = (request: IncomingRequest, response: ServerResponse): void => {
+  readonly onRequest = (request: IncomingRequest, response: ServerResponse<IncomingRequest>): void => {
     // One that is closed while it is idle may have the next request on its way.
     if (this.#options.isLeaving?.() === true) response.shouldKeepAlive = false
     if (this.#options.onRefused !== undefined) {
@@ -151,7 +151,7 @@ export class HttpGate {
   }
 
   /** Spares a client that asks first (`Expect: 100-continue`) from sending a body that is too large. */
-  readonly onExpect = (request: IncomingRequest, response: ServerResponse): void => {
+  readonly onExpect = (request: IncomingRequest, response: ServerResponse<IncomingRequest>): void => {
     if (!announcesTooMuch(request, this.#bounds.max.body)) response.writeContinue()
     this.onRequest(request, response)
   }
@@ -238,7 +238,7 @@ export class HttpGate {
     return errorDenial(400, 'Request target must be a path')
   }
 
-  #dispatch(request: IncomingRequest, response: ServerResponse): void {
+  #dispatch(request: IncomingRequest, response: ServerResponse<IncomingRequest>): void {
     const target = request.url ?? '/'
     const mark = target.indexOf('?')
     const path = mark < 0 ? target : target.slice(0, mark)
@@ -260,7 +260,7 @@ export class HttpGate {
           return
         }
         const query = mark < 0 ? '' : target.slice(mark + 1)
-        this.#serve(handler, request, new EndpointRequest(request, admitted, path, query), response)
+        this.#serve(handler, new EndpointRequest(request, admitted, path, query), response)
       }
       const admitted = this.#options.authorize(request, path)
       if (admitted instanceof Promise)
@@ -286,13 +286,8 @@ export class HttpGate {
     }
   }
 
-  #serve(
-    handler: HttpHandler,
-    message: IncomingRequest,
-    request: EndpointRequest,
-    response: ServerResponse,
-  ): void {
-    readBody(message, this.#bounds, {
+  #serve(handler: HttpHandler, request: EndpointRequest, response: ServerResponse<IncomingRequest>): void {
+    readBody(response.req, this.#bounds, {
       whole: body => {
         request.body = body
         const context = this.#responderContext

@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isDueOn } from './responder.js'
 
 /** Gets a body piece by piece, and null at its end. Returns whether it wants more. */
-export type BodyTaker = (piece: Buffer | null) => boolean
+type BodyTaker = (piece: Buffer | null) => boolean
 
 const wantsWebSocket = ({ connection, upgrade }: IncomingHttpHeaders): boolean =>
   upgrade?.toLowerCase() === 'websocket' && /\bupgrade\b/i.test(connection ?? '')
@@ -37,8 +37,8 @@ export class IncomingRequest extends IncomingMessage {
   }
 
   /**
-   * Has the body taken, all of it, also where parts of it have come before. Where the sender leaves halfway,
-   * there is no end but 'close', which a body that was taken to its end does not have.
+   * Has the body taken, all of it, also where parts of it have come before. Where the sender leaves halfway
+   * the taker hears no more, and the request emits 'close', which one that was taken to its end may not.
    */
   takeBody(taker: BodyTaker): void {
     if (!this.complete && this.readableLength === 0) {

@@ -10,7 +10,7 @@ import type { SlowReaders } from './slow-readers.js'
 /** How long a client that is still sending may take to read the error before its connection is cut. */
 const LINGER_MS = 300
 
-/** Up to this size Node writes head and body together, if the body is text. */
+/** Up to this size what is written goes together with what is in front of it, as one text. */
 const JOINED_BYTES = 16 * 1024
 /** Up to this size copying the parts of a body costs less than writing each of them. */
 const COPIED_BYTES = 64 * 1024
