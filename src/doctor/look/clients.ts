@@ -5,7 +5,7 @@ import { CLIENTS, type Client, isOfFolder } from '../../setup/clients/clients.js
 import { foldersOf, type Machine } from '../../setup/clients/machine.js'
 import type { Disk } from '../../setup/files/disk.js'
 import { openFile } from '../../setup/files/edit-file.js'
-import { type Found, serversIn } from '../../setup/import/containers.js'
+import { type Found, serversAt, serversIn } from '../../setup/import/containers.js'
 import { identityOf, isOwn, type OwnMarks } from '../../setup/import/identity.js'
 import { normalise } from '../../setup/import/normalise.js'
 import { firstThere } from '../../setup/import/sources.js'
@@ -70,7 +70,7 @@ const readFile = async (
     const { value, state } = await openFile(context, path, client.syntax)
     const isInstalled = installs.includes(state.path)
     const [key = ''] = client.at
-    const right = serversIn({ [key]: isObject(value) ? value[key] : undefined })
+    const right = serversAt(value, key)
     const entries = await Promise.all(right.map(found => readEntry(found, client, context)))
     const isOther = (found: Found): boolean => isOurs(found, client, context)
     const misplaced =

@@ -7,6 +7,8 @@ export interface Found {
   /** Empty for a server without a name. */
   readonly name: string
   readonly entry: Members
+  /** Reported with it. */
+  readonly note?: string
 }
 
 const KEYS = ['mcpServers', 'servers', 'context_servers', 'mcp_servers', 'mcp', 'extensions'] as const
@@ -28,27 +30,45 @@ const inContainer = (value: unknown): readonly Found[] => {
   return Object.entries(value).flatMap(([name, entry]) => (isServer(entry) ? [{ name, entry }] : []))
 }
 
-/**
- * The servers of any file that is known: those of all containers, else of a map of servers, else one server.
- * `project` also takes those that Claude Code keeps for a folder; they come first.
- */
-export const serversIn = (root: unknown, project?: string): readonly Found[] => {
+/** The servers of any known file: those in all containers, else in a map of servers, else one server. */
+export const serversIn = (root: unknown): readonly Found[] => {
   if (!isObject(root)) return inContainer(root)
-  const projects = root['projects']
-  const own = project !== undefined && isObject(projects) ? projects[project] : undefined
-  const found = [own, root].flatMap(from =>
-    isObject(from) ? KEYS.flatMap(key => inContainer(from[key])) : [],
-  )
-  const known = [...found, ...packaged(root)].filter(isEnabledIn(root))
+  const known = [...KEYS.flatMap(key => serversAt(root, key)), ...packaged(root)]
   if (known.length > 0) return known
   const bare = inContainer(root)
   return bare.length > 0 || !isServer(root) ? bare : [{ name: '', entry: root }]
 }
 
-/** Gemini names beside its servers those that it leaves out. */
-const isEnabledIn = ({ mcp }: Members) => {
-  const excluded = isObject(mcp) && Array.isArray(mcp['excluded']) ? mcp['excluded'] : []
-  return ({ name }: Found): boolean => !excluded.includes(name)
+/** The servers of one container of a file, and no others; those that the file switches off are disabled. */
+export const serversAt = (root: unknown, key: string): readonly Found[] =>
+  isObject(root) ? inContainer(root[key]).map(switched(root)) : []
+
+/** Gemini lists the servers that it starts, or leaves out, apart from the servers. */
+const switched = ({ mcp }: Members): ((found: Found) => Found) => {
+  const { allowed, excluded } = isObject(mcp) ? mcp : {}
+  return found => {
+    const isExcluded = Array.isArray(excluded) && excluded.includes(found.name)
+    const isLeft = Array.isArray(allowed) && !allowed.includes(found.name)
+    if (!isExcluded && !isLeft) return found
+    const note = `disabled, as "mcp.${isExcluded ? 'excluded' : 'allowed'}" says in its client`
+    return { ...found, entry: { ...found.entry, disabled: true }, note }
+  }
+}
+
+/** A project's own servers in the file of a user (Claude Code's "local" scope). */
+export interface ProjectServers {
+  /** The project's folder. */
+  readonly folder: string
+  readonly found: readonly Found[]
+}
+
+/** The projects that have servers of their own in a user's file. */
+export const projectsIn = (root: unknown): readonly ProjectServers[] => {
+  const projects = isObject(root) && isObject(root['projects']) ? root['projects'] : {}
+  return Object.entries(projects).flatMap(([folder, project]) => {
+    const found = serversAt(project, 'mcpServers')
+    return found.length === 0 ? [] : [{ folder, found }]
+  })
 }
 
 /** The server of a manifest.json of a bundle (.mcpb), whose files lie beside it. */

@@ -20,6 +20,8 @@ export interface Normalised {
   readonly notes: readonly string[]
   /** Names of variables whose values the client would have asked for. */
   readonly inputs: readonly string[]
+  /** Reasons why it would not run here as it does in its client, for people. */
+  readonly obstacles: readonly string[]
 }
 
 /** Turns an entry of any client into one of ours. What only a client can do is left out, with a note. */
@@ -33,6 +35,7 @@ export const normalise = (source: Members, dialect: Dialect): Normalised => {
     entry: read.isUnusable ? { ...entry, disabled: true } : entry,
     notes: read.notes,
     inputs: [...read.inputs],
+    obstacles: read.obstacles,
   }
 }
 
@@ -57,14 +60,24 @@ const READ = new Set(
   stderr startup sseReadTimeout alwaysLoad supports_parallel_tool_calls bundled display_name`.split(/\s+/),
 )
 
-const LEFT: readonly (readonly [keys: string, note: string])[] = [
+/** Keys that are not imported; with an obstacle, the server depends on them. */
+const LEFT: readonly (readonly [keys: string, note: string, obstacle?: string])[] = [
   ['alwaysAllow autoApprove trust default_tools_approval_mode', 'approvals stay in the client'],
   [
     'oauth auth authProviderType requiresOAuth oauth_headers oauth_resource scopes obo',
     'log in again: logins stay in the client',
+    'the client is signed in to it',
   ],
-  ['headersHelper', 'headersHelper is left out: write its headers into "headers"'],
-  ['envFile env_file', 'envFile is left out: write its variables into "env"'],
+  [
+    'headersHelper',
+    'headersHelper is left out: write its headers into "headers"',
+    'headersHelper runs only in the client',
+  ],
+  [
+    'envFile env_file',
+    'envFile is left out: write its variables into "env"',
+    'its envFile is read only by the client',
+  ],
 ]
 
 /** Forms of variables that other clients know, and `$${`, which stands for itself. */
@@ -102,6 +115,7 @@ interface VariableParts {
 class Reader {
   readonly notes: string[] = []
   readonly inputs = new Set<string>()
+  readonly obstacles: string[] = []
   isUnusable = false
   readonly #source: Members
   readonly #dialect: Dialect
@@ -278,13 +292,17 @@ class Reader {
     if (!all.startsWith('${cmd:')) return sep
     this.isUnusable = true
     this.notes.push('"${cmd:" would run a program: replace it, and enable the server')
+    this.obstacles.push('"${cmd:…}" works only in the client')
     return `$${all}`
   }
 
   #noteOthers(): void {
     const found = Object.keys(this.#source)
-    for (const [keys, note] of LEFT)
-      if (keys.split(' ').some(key => found.includes(key))) this.notes.push(note)
+    for (const [keys, note, obstacle] of LEFT) {
+      if (!keys.split(' ').some(key => found.includes(key))) continue
+      this.notes.push(note)
+      if (obstacle !== undefined) this.obstacles.push(obstacle)
+    }
     const known = new Set([...READ, ...KEYS.own, ...LEFT.flatMap(([keys]) => keys.split(' ')), 'x-mcp-proxy'])
     const others = found.filter(key => !known.has(key) && !/^(?:\/\/|_|#|x-|\$)/.test(key))
     if (others.length > 0) this.notes.push(`left out: ${others.slice(0, 10).join(', ')}`)

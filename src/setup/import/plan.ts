@@ -37,6 +37,11 @@ export interface Planned {
   /** Variables that its secrets were moved to. */
   readonly secrets: readonly string[]
   readonly notes: readonly string[]
+  /**
+   * Reasons why it would not run behind the proxy as it does in its client, such as `API_KEY is missing`; a
+   * server with any must stay in the client. Empty if nothing is known against it.
+   */
+  readonly obstacles: readonly string[]
 }
 
 export interface Plan {
@@ -49,6 +54,7 @@ interface Known {
   readonly identity: string
   readonly settings: string
   readonly isNew: boolean
+  readonly isOff: boolean
 }
 
 /** Decides what becomes of all servers that were found; writes nothing. */
@@ -61,9 +67,12 @@ export const planImport = async (
   const isWanted = options.only === undefined ? () => true : picomatch(options.only)
   const servers: Planned[] = []
   for (const source of sources) {
-    for (const { name, entry } of source.found) {
+    for (const { name, entry, note } of source.found) {
       const named = name === '' ? (options.name ?? '') : name
-      if (isWanted(named)) servers.push(await planner.plan(named, normalise(entry, source.dialect), source))
+      if (!isWanted(named)) continue
+      const normalised = normalise(entry, source.dialect)
+      const notes = note === undefined ? normalised.notes : [note, ...normalised.notes]
+      servers.push(await planner.plan(named, { ...normalised, notes }, source))
     }
   }
   return { servers, secrets: planner.names.added }
@@ -82,7 +91,8 @@ class Planner {
     for (const [name, entry] of own.servers) this.#known.set(name, this.#traits(entry, false))
   }
 
-  async plan(name: string, { entry, notes, inputs }: Normalised, source: Source): Promise<Planned> {
+  async plan(name: string, normalised: Normalised, source: Source): Promise<Planned> {
+    const { entry, notes, inputs, obstacles } = normalised
     const base = {
       name,
       from: source.label,
@@ -91,20 +101,37 @@ class Planner {
       entry: undefined,
       secrets: [],
       notes,
+      obstacles,
     }
     if (name === '') return { ...base, state: 'unnamed' }
     if (isOwn(entry, { scripts: this.#options.scripts, urls: this.#own.urls }))
       return { ...base, state: 'own' }
     const traits = this.#traits(entry, true)
     const [other, known] = [...this.#known].find(([, each]) => isSame(each, traits)) ?? []
-    if (known !== undefined) return { ...base, as: other, state: known.isNew ? 'same' : 'there' }
+    if (known !== undefined) {
+      const state = known.isNew ? 'same' : 'there'
+      const lost = known.isOff && !isOff(entry) ? [`it is disabled in ${this.#own.file.state.path}`] : []
+      return { ...base, as: other, state, obstacles: [...obstacles, ...this.#missing(inputs), ...lost] }
+    }
     const choice = await this.#choose(name, traits, source)
     if (choice === 'skip') return { ...base, state: 'skipped' }
     const as = choice === 'rename' ? this.#freeName(`${name}-${source.id}`) : name
     const folded = source.folder === undefined ? entry : withFolder(entry, source.folder)
     const written = await this.#written(as, folded, inputs)
     this.#known.set(as, traits)
-    return { ...base, ...written, as, state: STATES[choice], notes: [...notes, ...written.notes] }
+    return {
+      ...base,
+      ...written,
+      as,
+      state: STATES[choice],
+      notes: [...notes, ...written.notes],
+      obstacles: [...obstacles, ...this.#missing(inputs)],
+    }
+  }
+
+  /** The variables among these that have no value, as obstacles. */
+  #missing(inputs: readonly string[]): readonly string[] {
+    return inputs.filter(name => !this.names.valueOf(name)).map(name => `${name} is missing`)
   }
 
   /** A name may be free, or taken by another server, or by this one with other variables. */
@@ -142,7 +169,7 @@ class Planner {
     const resolved = JSON.parse(JSON.stringify(entry), (_key, value: unknown) =>
       typeof value === 'string' ? this.names.resolve(value) : value,
     ) as Entry
-    return { identity: identityOf(resolved), settings: settingsOf(resolved), isNew }
+    return { identity: identityOf(resolved), settings: settingsOf(resolved), isNew, isOff: isOff(entry) }
   }
 
   #freeName(wish: string): string {
@@ -154,6 +181,8 @@ class Planner {
 }
 
 const STATES = { add: 'new', rename: 'renamed', replace: 'replaced' } as const
+
+const isOff = (entry: Entry): boolean => entry['disabled'] === true || entry['enabled'] === false
 
 const isSame = (one: Known, other: Known): boolean =>
   one.identity === other.identity && one.settings === other.settings

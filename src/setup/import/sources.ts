@@ -6,7 +6,7 @@ import type { Disk } from '../files/disk.js'
 import { located, openFile, parserOf, type Syntax } from '../files/edit-file.js'
 import { readState, textOf } from '../files/revise.js'
 import { SetupError } from '../setup-error.js'
-import { type Found, serversIn } from './containers.js'
+import { type Found, projectsIn, serversAt, serversIn } from './containers.js'
 import type { Dialect } from './normalise.js'
 
 /** Servers that were found in one place. */
@@ -26,7 +26,21 @@ export interface Sources {
   readonly sources: readonly Source[]
   /** Files that could not be read. */
   readonly problems: readonly SetupError[]
+  /** Clients whose user files hold servers of projects, which stay there. */
+  readonly projects: readonly ProjectCount[]
 }
+
+/** The servers that a client keeps for single projects. */
+export interface ProjectCount {
+  /** The client, for people. */
+  readonly label: string
+  readonly projects: number
+  readonly servers: number
+}
+
+/** Such as "3 Claude Code projects have their own servers (7); they stay there". */
+export const projectWords = ({ label, projects, servers }: ProjectCount): string =>
+  `${projects} ${label} ${projects === 1 ? 'project has its' : 'projects have their'} own servers (${servers}); they stay there`
 
 export interface SourceOptions {
   readonly machine: Machine
@@ -47,14 +61,21 @@ export const readClients = async ({ machine, disk, clients, project }: SourceOpt
   const folders = foldersOf(machine)
   const sources: Source[] = []
   const problems: SetupError[] = []
+  const projects: ProjectCount[] = []
   const read = async (client: Client, files: readonly string[], folder?: string): Promise<void> => {
     try {
       const file = await firstThere(disk, files)
       if (file === undefined) return
       const { value } = await openFile({ disk }, file, client.syntax)
-      const found = serversIn(value, folder === undefined ? (project ?? machine.cwd) : undefined)
-      const own = folder === undefined ? {} : { folder }
-      sources.push({ id: client.id, label: client.label, file, found, dialect: dialectOf(client), ...own })
+      const { id, label } = client
+      const base = { id, label, file, dialect: dialectOf(client) }
+      const ofProjects = folder === undefined ? projectsIn(value) : []
+      const asked = ofProjects.filter(each => each.folder === project)
+      for (const each of asked) sources.push({ ...base, ...each })
+      const others = ofProjects.filter(each => !asked.includes(each))
+      const servers = others.reduce((sum, { found }) => sum + found.length, 0)
+      if (others.length > 0) projects.push({ label, projects: others.length, servers })
+      sources.push({ ...base, found: serversIn(value), ...(folder === undefined ? {} : { folder }) })
     } catch (thrown) {
       if (!(thrown instanceof SetupError)) throw thrown
       problems.push(thrown)
@@ -71,7 +92,14 @@ export const readClients = async ({ machine, disk, clients, project }: SourceOpt
       )
   }
   for (const client of asked) await read(client, client.user(folders))
-  return { sources, problems }
+  return { sources, problems, projects }
+}
+
+/** The servers of a client's file among which our entry will stand. Rejects with a SetupError. */
+export const readClientFile = async (disk: Disk, client: Client, file: string): Promise<Source> => {
+  const { value } = await openFile({ disk }, file, client.syntax)
+  const { id, label } = client
+  return { id, label, file, found: serversAt(value, client.at[0] ?? ''), dialect: dialectOf(client) }
 }
 
 /** The first of these files that is there. */

@@ -2,12 +2,20 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { parseConfig } from '../../../src/config/parse.js'
+import { CLIENTS, type Client } from '../../../src/setup/clients/clients.js'
 import type { Machine } from '../../../src/setup/clients/machine.js'
 import { systemDisk } from '../../../src/setup/files/disk.js'
 import { identityOf, isOwn, settingsOf } from '../../../src/setup/import/identity.js'
 import type { Entry } from '../../../src/setup/import/normalise.js'
 import { type PlanOptions, planImport } from '../../../src/setup/import/plan.js'
-import { readClients, readGiven, readPasted, type Source } from '../../../src/setup/import/sources.js'
+import {
+  projectWords,
+  readClientFile,
+  readClients,
+  readGiven,
+  readPasted,
+  type Source,
+} from '../../../src/setup/import/sources.js'
 import { openOwnFile, writeOwnFile } from '../../../src/setup/own-file.js'
 
 const OPTIONS: PlanOptions = {
@@ -79,7 +87,6 @@ t.test('servers of several clients become one of each, and a second run finds no
   })
   const { states, config, read } = await run(home, await clientsIn(home))
   t.same(states, [
-    'local of Claude Code: new local',
     'github of Claude Code: new github',
     'gh of Cursor: same github',
     'github of Cursor: renamed github-cursor',
@@ -152,6 +159,92 @@ t.test('values that a client asks for are asked for, or the server is disabled',
   const answered = await run(other, [await readPasted(text)], { askSecret: async () => "it's" })
   t.same(answered.config.a, { command: 'x', env: { K: '${MY_KEY}' } })
   t.equal(answered.read('secrets.env'), "MY_KEY='it'\\''s'\n")
+})
+
+t.test('servers of projects stay there, and are imported into their folder when it is named', async t => {
+  const home = t.testdir()
+  const shop = join(home, 'work')
+  write(home, {
+    '.claude.json': {
+      mcpServers: { db: npx('db') },
+      projects: {
+        [shop]: {
+          mcpServers: {
+            db: { command: 'node', args: ['./tools/db.mjs'] },
+            web: { url: 'https://a.example' },
+          },
+        },
+        '/b': { mcpServers: { one: npx('one') } },
+        '/c': {},
+      },
+    },
+  })
+  const read = (project?: string) =>
+    readClients({ machine: machineIn(home), disk: systemDisk, clients: undefined, project })
+  const { sources, projects } = await read()
+  t.same(
+    sources.flatMap(({ found }) => found.map(({ name }) => name)),
+    ['db'],
+  )
+  t.same(projects.map(projectWords), ['2 Claude Code projects have their own servers (3); they stay there'])
+  const named = await read(shop)
+  t.same(named.projects.map(projectWords), ['1 Claude Code project has its own servers (1); they stay there'])
+  const { config } = await run(home, named.sources)
+  t.match(config.db, { args: ['./tools/db.mjs'], cwd: shop })
+  t.match(config['db-claude-code'], { args: ['-y', 'db'] })
+})
+
+t.test('a server that needs its client has an obstacle, and others have none', async t => {
+  const off = { command: 'node', args: ['off'] }
+  const home = t.testdir({
+    proxy: { 'mcp.json': JSON.stringify({ mcpServers: { off: { ...off, disabled: true } } }) },
+  })
+  const servers = {
+    input: { command: 'x', env: { K: '${input:weather-key}' } },
+    helper: { url: 'https://a.example', headersHelper: './h.sh' },
+    login: { url: 'https://b.example', oauth: { clientId: 'c' } },
+    cmd: { command: 'y', env: { K: '${cmd:pass show a}' } },
+    off,
+    plain: { command: 'z' },
+  }
+  const source = await readPasted(JSON.stringify({ mcpServers: servers }))
+  const { plan } = await run(home, [source])
+  t.match(Object.fromEntries(plan.servers.map(({ name, obstacles }) => [name, obstacles])), {
+    input: ['WEATHER_KEY is missing'],
+    helper: [/headersHelper/],
+    login: [/signed in/],
+    cmd: [/only in the client/],
+    off: [/^it is disabled in .*mcp\.json$/],
+    plain: [],
+  })
+  t.equal(plan.servers.filter(({ obstacles }) => obstacles.length === 0).length, 1)
+  const answered = await run(t.testdir(), [source], { askSecret: async () => 'k' })
+  t.same(answered.plan.servers[0]?.obstacles, [])
+})
+
+t.test('servers that Gemini leaves out are imported as disabled, which is reported', async t => {
+  const home = t.testdir()
+  write(home, {
+    '.gemini/settings.json': {
+      mcp: { excluded: ['off'], allowed: ['on', 'off'] },
+      mcpServers: { on: npx('on'), off: npx('off'), left: npx('left') },
+    },
+  })
+  const gemini = CLIENTS.find(({ id }) => id === 'gemini') as Client
+  const file = await readClientFile(systemDisk, gemini, join(home, '.gemini', 'settings.json'))
+  for (const sources of [await clientsIn(home), [file]]) {
+    const { plan, config } = await run(t.testdir(), sources)
+    t.same(
+      Object.entries<Entry>(config).map(([name, { disabled }]) => [name, disabled]),
+      [
+        ['on', undefined],
+        ['off', true],
+        ['left', true],
+      ],
+    )
+    t.match(plan.servers[1]?.notes, [/disabled, as "mcp\.excluded"/])
+    t.match(plan.servers[2]?.notes, [/disabled, as "mcp\.allowed"/])
+  }
 })
 
 /** What entries of other clients become. */

@@ -61,13 +61,14 @@ export const importVerb = defineVerb({
     ['pbpaste | mcp-proxy import -', 'A piece of configuration that was copied from a page'],
   ],
   async run(args) {
-    const [{ files }, { openOwnFile, writeOwnFile }, { planImport }] = await Promise.all([
+    const [{ files }, { openOwnFile, writeOwnFile }, { planImport }, { projectWords }] = await Promise.all([
       setupFiles(),
       import('../../../setup/own-file.js'),
       import('../../../setup/import/plan.js'),
+      import('../../../setup/import/sources.js'),
     ])
     const own = await openOwnFile(files, configTarget(args.config), thisMachine())
-    const { sources, problems } = await readSources(args)
+    const { sources, problems, projects } = await readSources(args)
     const isAsking =
       isInteractive() && [args.yes, args.dryRun].every(flag => flag !== true) && fileOf(args) !== '-'
     const plan = await planImport(own, sources, {
@@ -79,6 +80,7 @@ export const importVerb = defineVerb({
       askSecret: async (name, server) => (isAsking ? await ask(`${name} for ${server}: `, true) : undefined),
     })
     for (const problem of problems) say(problem.message)
+    for (const each of projects) say(projectWords(each))
     show(args, own, plan)
     const changes = plan.servers.flatMap(({ name, as = name, entry }) =>
       entry === undefined ? [] : [{ at: [], name: as, value: entry }],
@@ -118,11 +120,12 @@ const readSources = async (args: Args): Promise<Sources> => {
     word === '-' ? text(process.stdin).then(readPasted) : readGiven(disk, word),
   )
   const fromFiles = await Promise.all(read)
-  if (given.length > 0 && named.length === 0 && args.all !== true) return { sources: fromFiles, problems: [] }
+  if (given.length > 0 && named.length === 0 && args.all !== true)
+    return { sources: fromFiles, problems: [], projects: [] }
   const clients =
     args.all === true || given.length === 0 ? undefined : CLIENTS.filter(({ id }) => named.includes(id))
   const found = await readClients({ machine: thisMachine(), disk, clients, project })
-  return { sources: [...fromFiles, ...found.sources], problems: found.problems }
+  return { ...found, sources: [...fromFiles, ...found.sources] }
 }
 
 const checkedFolder = async (folder: string): Promise<string> => {

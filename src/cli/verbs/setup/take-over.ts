@@ -1,7 +1,5 @@
-import { isObject } from '../../../kernel/object.js'
 import type { Client } from '../../../setup/clients/clients.js'
 import type { Files } from '../../../setup/files/revise.js'
-import type { Source } from '../../../setup/import/sources.js'
 import type { OwnFile } from '../../../setup/own-file.js'
 import { ask, isInteractive } from '../../output/ask.js'
 import { say } from '../../output/output.js'
@@ -31,11 +29,14 @@ export const planTakeOver = async (
   isAsking: boolean,
   tell: (words: string) => void = say,
 ): Promise<TakeOver> => {
-  const [{ planImport }, { writeOwnFile }] = await Promise.all([
+  const [{ planImport }, { readClientFile }, { writeOwnFile }] = await Promise.all([
     import('../../../setup/import/plan.js'),
+    import('../../../setup/import/sources.js'),
     import('../../../setup/own-file.js'),
   ])
-  const sources = await Promise.all(places.map(({ client, file }) => sourceOf(files, client, file)))
+  const sources = await Promise.all(
+    places.map(({ client, file }) => readClientFile(files.disk, client, file)),
+  )
   const plan = await planImport(ownFile, sources, {
     keepsSecrets: false,
     only: undefined,
@@ -61,17 +62,4 @@ export const planTakeOver = async (
       await writeOwnFile(files, ownFile, changes, plan.secrets)
     },
   }
-}
-
-/** The servers of the container in which our entry will stand, and no others of the file. */
-const sourceOf = async (files: Files, client: Client, file: string): Promise<Source> => {
-  const [{ openFile }, { serversIn }] = await Promise.all([
-    import('../../../setup/files/edit-file.js'),
-    import('../../../setup/import/containers.js'),
-  ])
-  const { value } = await openFile(files, file, client.syntax)
-  const [key = ''] = client.at
-  const found = serversIn({ [key]: isObject(value) ? value[key] : undefined })
-  const { id, label, timeoutUnit, hasShellVariables = false } = client
-  return { id, label, file, found, dialect: { timeoutUnit, hasShellVariables } }
 }
