@@ -116,7 +116,7 @@ class RunningProxy implements Proxy {
     const logins = new Logins({
       ...{ stateDir: state, store: config.credentialStore, clock, log, isAlone },
       onLogin: server => this.#router.signedIn(server),
-      clientDocument: () => this.#connect.links.clientDocument,
+      clientDocument: issuer => this.#connect.links.clientDocument(issuer),
     })
     this.#logins = logins
     this.#connect = new Connect({

@@ -357,6 +357,47 @@ t.test('AD-36 without a browser the address where it ended is pasted', async t =
   t.equal(server.to('/token').length, 1)
 })
 
+t.test(
+  'AX-7 a configured client has a redirect URI for each issuer, and takes answers only there',
+  async t => {
+    const { server, config } = await setUp(t, { oauth: { clientId: 'mine' } })
+    const login = startBin(t, ['auth', 'login', 'linear', '--no-browser', '--config', config])
+    const line = await login.line(/Open this on any machine: {2}/)
+    const answer = await fetch(line.replace(/^.*: {2}/, ''), { redirect: 'manual' })
+    const location = new URL(answer.headers.get('location') ?? '')
+    t.match(location.href, /^http:\/\/127\.0\.0\.1:41873\/callback\/[\da-f]{32}\?/)
+    const host = new URL(server.url).host
+    t.match(login.out, `The next page must be at ${host}. If it is at another host, close it.`)
+    t.match(
+      login.out,
+      `The redirect URI, which must be registered there: ${location.origin}${location.pathname}`,
+    )
+    const elsewhere = new URL(location)
+    elsewhere.pathname = `/callback/${'0'.repeat(32)}`
+    t.equal((await fetch(elsewhere)).status, 404)
+    login.child.stdin?.write(`${elsewhere.href}\n${location.search.slice(1)}\n`)
+    await login.line(/not the address of this login/)
+    t.equal(server.to('/token').length, 0)
+    login.child.stdin?.write(`${location.href}\n`)
+    t.equal(await login.exited, 0)
+  },
+)
+
+t.test('a login ends before the browser opens if the token endpoint is of no use', async t => {
+  const { server, logIn } = await setUp(t)
+  for (const [token_endpoint, says] of [
+    [undefined, /names no token endpoint/],
+    ['', /names no token endpoint/],
+    ['token', /names no token endpoint/],
+    ['http://a.test/token', /a\.test is not visited/],
+    ['ftp://a.test/token', /a\.test is not visited/],
+  ] as const) {
+    server.metadata = { token_endpoint }
+    t.match(await logIn(), { code: 4, err: says }, String(token_endpoint))
+  }
+  t.equal(server.to('/authorize').length + server.to('/register').length, 0)
+})
+
 t.test('AD-34, AX-8 one redirect with the right state is taken, others are not (vector 49)', async t => {
   const { server, config } = await setUp(t)
   const login = startBin(t, ['auth', 'login', 'linear', '--no-browser', '--config', config])

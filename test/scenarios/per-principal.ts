@@ -272,7 +272,7 @@ t.test('vector 61, AX-17: nobody else can use a link, in any way', async t => {
   const away = await hers.press(known, 'continue')
   const back = await fetch(away.url, { redirect: 'manual', headers: { cookie: 'account=quincy' } })
   const answer = back.headers.get('location') ?? ''
-  t.equal(answer.startsWith(`${origin}/oauth/callback?`), true)
+  t.match(answer.slice(origin.length), /^\/oauth\/callback\/[\da-f]{32}\?/, 'AX-7')
   t.equal((await bobs.open(answer)).status, 400, 'AX-8: a callback in another browser')
   t.equal((await bobs.open(`${origin}/oauth/callback?code=x&state=unknown`)).status, 400)
   t.equal(github.to('/token').length, 0)
@@ -285,6 +285,57 @@ t.test('vector 61, AX-17: nobody else can use a link, in any way', async t => {
   t.equal(textOf(await call(alice, 'github__look')), 'did look as zelda')
   t.not(linkIn(textOf(await call(bob, 'github__look'))), link)
 })
+
+t.test('AX-7: an answer of one issuer is never sent to the token endpoint of another', async t => {
+  const [honest, hostile] = [await LoginServer.start(t), await LoginServer.start(t)]
+  const publicUrl = 'https://p.test'
+  const perPrincipal = { credentials: 'per-principal' }
+  const { open, call, atGithub, origin } = await setUp(t, {
+    auth: { ...AUTH, publicUrl },
+    more: {
+      mcpServers: {
+        honest: { url: honest.mcpUrl, ...perPrincipal },
+        hostile: { url: hostile.mcpUrl, ...perPrincipal },
+      },
+    },
+  })
+  for (const one of [honest, hostile]) one.metadata = { client_id_metadata_document_supported: true }
+  const alice = await open(ALICE)
+  const browser = new Browser(origin, publicUrl)
+  const go = async (server: string): Promise<{ known: Visited; away: Visited }> => {
+    const link = linkIn(textOf(await call(alice, `${server}__sign_in`)))
+    const known = await browser.press(await browser.open(link), 'token', { token: ALICE })
+    return { known, away: await browser.press(known, 'continue') }
+  }
+  const [atHonest, atHostile] = [await go('honest'), await go('hostile')]
+  const { searchParams: good } = new URL(atHonest.away.url)
+  const { searchParams: bad } = new URL(atHostile.away.url)
+  for (const name of ['client_id', 'redirect_uri']) t.not(good.get(name), bad.get(name), name)
+  t.match(atHostile.known.text, new RegExp(`next page must be at <strong>${new URL(hostile.url).host}`))
+
+  // The hostile one sends her on to the honest one, whose code comes back with the `state` of the hostile one.
+  const callback = (redirect: string | null): string => `${redirect}?code=of-honest&state=${bad.get('state')}`
+  for (const path of [good.get('redirect_uri'), `${publicUrl}/oauth/callback`, `${bad.get('redirect_uri')}/`])
+    t.match(await browser.open(callback(path)), { status: 400, text: /This sign-in is over/ }, String(path))
+  t.equal(hostile.to('/token').length + honest.to('/token').length, 0)
+
+  t.match((await atGithub(browser, atHonest.away, 'zelda')).text, /You are signed in to honest/)
+  t.equal(hostile.to('/token').length, 0)
+  t.match((await atGithub(browser, atHostile.away, 'zelda')).text, /You are signed in to hostile/)
+})
+
+t.test(
+  'AX-7: a page for an issuer that names itself in its answers has no warning about its host',
+  async t => {
+    const { open, call, browser, github } = await setUp(t)
+    github.metadata = { authorization_response_iss_parameter_supported: true }
+    const link = linkIn(textOf(await call(await open(ALICE), 'github__sign_in')))
+    const one = browser()
+    const known = await one.press(await one.open(link), 'token', { token: ALICE })
+    t.match(known.text, 'You sign in at')
+    t.notMatch(known.text, 'next page must be')
+  },
+)
 
 t.test('a form that another page sent does nothing, and no page can be framed, kept or leaked', async t => {
   const { open, call, browser, github, ask } = await setUp(t)
@@ -497,17 +548,20 @@ t.test('AD-17: our metadata document is there for everybody where others can rea
   const publicUrl = 'https://p.test'
   const { ask } = await setUp(t, { auth: { ...AUTH, publicUrl } })
   const headers = { host: 'p.test', origin: 'https://x.test' }
-  const { status, text, headers: said } = await ask('/oauth/client.json', { headers })
+  const hash = '0123456789abcdef'.repeat(2)
+  const { status, text, headers: said } = await ask(`/oauth/client/${hash}.json`, { headers })
   t.equal(status, 200)
   t.match(said, { 'access-control-allow-origin': '*', 'content-type': /json/ })
   t.match(JSON.parse(text), {
-    client_id: 'https://p.test/oauth/client.json',
-    redirect_uris: ['https://p.test/oauth/callback'],
+    client_id: `https://p.test/oauth/client/${hash}.json`,
+    redirect_uris: [`https://p.test/oauth/callback/${hash}`],
     application_type: 'web',
     token_endpoint_auth_method: 'none',
   })
+  for (const other of ['/oauth/client.json', '/oauth/client/.json', '/oauth/client/x.json'])
+    t.equal((await ask(other, { headers: { host: 'p.test' } })).status, 404, other)
   const { ask: here } = await setUp(t)
-  t.equal((await here('/oauth/client.json')).status, 404, 'nobody else can reach this machine')
+  t.equal((await here(`/oauth/client/${hash}.json`)).status, 404, 'nobody else can reach this machine')
 })
 
 t.test(
@@ -656,7 +710,8 @@ t.test('AD-17, AD-16 an authorization server that reads our document needs no re
   t.ok(link.startsWith(`${publicUrl}/oauth/connect/`))
   const page = await signIn(link, ALICE, 'zelda', new Browser(origin, publicUrl))
   t.match(page.text, /You are signed in to github/)
-  const id = `${publicUrl}/oauth/client.json`
+  const id = github.to('/authorize')[0]?.query.get('client_id')
+  t.match(id, /^https:\/\/p\.test\/oauth\/client\/[\da-f]{32}\.json$/)
   t.same(read, [{ status: 200, id, named: id }])
   t.same(github.to('/register'), [])
   t.equal(github.to('/token')[0]?.form.get('client_id'), id)

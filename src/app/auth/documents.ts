@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { CLIENT_DOCUMENT_PATH } from '../connect/client-document.js'
+import { isClientDocument } from '../connect/client-document.js'
 
 /** Finds the text of a document at a path; undefined if there is none. */
 export type FindDocument = (path: string) => string | undefined | Promise<string | undefined>
@@ -13,7 +13,7 @@ const METHODS = 'GET, HEAD, OPTIONS'
 export const createDocuments =
   (find: FindDocument): RequestHandler =>
   async (request: Request, response: Response, next: NextFunction) => {
-    if (!request.path.startsWith('/.well-known/') && request.path !== CLIENT_DOCUMENT_PATH) {
+    if (!request.path.startsWith('/.well-known/') && !isClientDocument(request.path)) {
       next()
       return
     }

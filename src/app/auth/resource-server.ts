@@ -12,7 +12,7 @@ import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost, isUnencrypted } from '../../machine/loopback.js'
 import { comesTwice } from '../../transport/http/request.js'
 import type { AuthReplicas, AuthServer } from '../auth-server/server.js'
-import { CLIENT_DOCUMENT_PATH, clientDocument } from '../connect/client-document.js'
+import { clientDocument, isClientDocument } from '../connect/client-document.js'
 import { createDocuments } from './documents.js'
 
 export interface ResourceServerContext {
@@ -110,7 +110,7 @@ export const createResourceServer = async (
     },
     isThroughProxy: ({ headers: { host } }) => origin !== local && host?.toLowerCase() === publicHost,
     documents: createDocuments(path => {
-      if (path === CLIENT_DOCUMENT_PATH) return clientDocument(origin)
+      if (isClientDocument(path)) return clientDocument(origin, path)
       return resource.document(path) ?? (path === SERVER_METADATA ? issuers?.metadata() : undefined)
     }),
     refused: () => gate.refused,

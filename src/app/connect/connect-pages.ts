@@ -12,6 +12,7 @@ import { sendPage } from '../auth-server/sign-in/page.js'
 import { isSame } from '../auth-server/store.js'
 import { readForm } from '../auth-server/token-request.js'
 import type { Browsers } from './browser.js'
+import { callbackPath, isIssuerCallback } from './client-document.js'
 import { type Away, type Heard, hear, type Progress, progressOf } from './progress.js'
 import { CONNECT_PATH, type Link, type SignInLinks } from './sign-in-links.js'
 import { deniedPage, donePage, FOREIGN, GONE, goOnPage, NOT_HERE, strangerPage, whoPage } from './views.js'
@@ -78,10 +79,10 @@ export class ConnectPages {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [path = '', query = ''] = (request.url ?? '').split(/\?(.*)/s)
     const { method = '' } = request
-    const isBack = path === CALLBACK_PATH
+    const isBack = path === CALLBACK_PATH || isIssuerCallback(path)
     if (method !== 'GET' && method !== 'HEAD' && (method !== 'POST' || isBack)) {
       response.writeHead(405, { Allow: isBack ? 'GET' : 'GET, POST', 'Cache-Control': 'no-store' }).end()
-    } else if (isBack) await this.#back(request, response, new URLSearchParams(query))
+    } else if (isBack) await this.#back(request, response, { path, answer: new URLSearchParams(query) })
     else await this.#visit(request, response, path)
   }
 
@@ -157,6 +158,7 @@ export class ConnectPages {
         serverHost: draft === undefined ? name : new URL(draft.context.url).host,
         issuerHost: discovery && hostOf(discovery.server.authorization_endpoint ?? discovery.server.issuer),
         scopes: asked ?? [],
+        isNamedByAnswer: discovery?.server.authorization_response_iss_parameter_supported === true,
       }),
     )
   }
@@ -262,15 +264,19 @@ export class ConnectPages {
     cookies.set('login', away && tokenHash(away.state), { path, maxAge: COOKIE_MS })
   }
 
-  /** Takes what a browser brings back (AX-8): in the browser that was sent away, once. */
-  async #back(request: IncomingMessage, response: ServerResponse, answer: URLSearchParams): Promise<void> {
+  /** Takes the answer of a sign-in (AX-7, AX-8): in the browser that left, on the path of its issuer, once. */
+  async #back(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { path, answer }: { readonly path: string; readonly answer: URLSearchParams },
+  ): Promise<void> {
     const state = answer.get('state') ?? ''
     const link = this.#away.get(state)
     const visit = link && this.#options.links.find(link.id) && this.#visitOf(link, request, response)
     const away = visit?.progress.away
     const isHere =
       visit !== undefined && visit.cookies.get('login', { path: visit.path }) === tokenHash(state)
-    if (visit === undefined || away?.state !== state || !isHere) {
+    if (visit === undefined || away?.state !== state || !isHere || path !== pathOf(away)) {
       sendPage(response, NOT_HERE)
       return
     }
@@ -341,6 +347,10 @@ export class ConnectPages {
 
 const isOwners = ({ progress, browser }: Visit): boolean =>
   progress.owner !== undefined && isSame(progress.owner, tokenHash(browser))
+
+/** The only path on which the answer counts: another issuer knows another one. */
+const pathOf = (away: Away): string =>
+  away.is === 'identity' ? CALLBACK_PATH : callbackPath(away.underway.pending.discovery.server.issuer)
 
 const hostOf = (address: string): string => (URL.canParse(address) ? new URL(address).host : address)
 

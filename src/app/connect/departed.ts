@@ -27,7 +27,7 @@ export const endDepartedLogins = async (context: DepartedContext): Promise<void>
 }
 
 const isOurs = ({ redirect, client }: CredentialRecord, { origin }: DepartedContext): boolean =>
-  redirect === 'web' && client?.redirectUri === origin + CALLBACK_PATH
+  redirect === 'web' && client?.redirectUri?.startsWith(origin + CALLBACK_PATH) === true
 
 const PERSON = 'person '
 

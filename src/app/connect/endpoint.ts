@@ -9,6 +9,7 @@ import { CALLBACK_PATH } from '../auth-server/metadata.js'
 import type { AuthServer } from '../auth-server/server.js'
 import type { Logins } from '../credentials/logins.js'
 import { lateModule } from '../late-module.js'
+import { isIssuerCallback } from './client-document.js'
 import type { ConnectPages } from './connect-pages.js'
 import { CONNECT_PATH, type Link, type SignInLinks } from './sign-in-links.js'
 
@@ -67,7 +68,7 @@ export const createConnectEndpoint = (options: ConnectEndpointOptions): ConnectE
       return id === undefined ? isAwaited(query) : options.links.find(id) !== undefined
     },
     owns(path, query) {
-      if (path.startsWith(`${CONNECT_PATH}/`)) return true
+      if (path.startsWith(`${CONNECT_PATH}/`) || isIssuerCallback(path)) return true
       if (path !== CALLBACK_PATH) return false
       return options.authServer() === undefined || isAwaited(query)
     },

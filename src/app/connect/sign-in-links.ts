@@ -72,10 +72,10 @@ export class SignInLinks implements SignInPages {
     return this.#isWanted && this.#origin !== undefined
   }
 
-  /** The address of the document that says who we are, where authorization servers can read it. */
-  get clientDocument(): string | undefined {
+  /** The address of our metadata document for an issuer, where authorization servers can read it. */
+  clientDocument(issuer: string): string | undefined {
     const origin = this.#origin
-    return origin === undefined ? undefined : clientDocumentUrl(origin)
+    return origin === undefined ? undefined : clientDocumentUrl(origin, issuer)
   }
 
   isSignedIn(server: ServerOptions): boolean {

@@ -78,6 +78,13 @@ ${form(
 )}`,
 })
 
+/** Without `iss` in the answer, only the person can notice that another authorization server gives it. */
+const hostNote = (view: { readonly issuerHost: string | undefined; readonly isNamedByAnswer: boolean }) =>
+  view.issuerHost === undefined || view.isNamedByAnswer
+    ? undefined
+    : html`<p class="note">The next page must be at <strong>${view.issuerHost}</strong>. If it is at another host, close
+it.</p>`
+
 /** Shows what is about to happen, before anybody is sent away (AX-9). */
 export const goOnPage = (
   view: Form & {
@@ -85,6 +92,8 @@ export const goOnPage = (
     readonly serverHost: string
     /** Undefined until it could be asked. */
     readonly issuerHost: string | undefined
+    /** Whether the answer will name its issuer (RFC 9207). */
+    readonly isNamedByAnswer: boolean
     readonly scopes: readonly string[]
   },
 ): Page => ({
@@ -100,6 +109,7 @@ ${
     : html`<div><dt>It may</dt><dd><ul>${view.scopes.map(scope => html`<li><code>${scope}</code></li>`)}</ul></dd></div>`
 }
 </dl>
+${hostNote(view)}
 ${note(view)}
 ${form(
   view,

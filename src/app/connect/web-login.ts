@@ -5,11 +5,10 @@ import type { Client } from '../../auth/client/tokens.js'
 import type { ServerConfig, UrlTransport } from '../../config/types.js'
 import { Fault } from '../../kernel/faults.js'
 import type { ServerOptions } from '../../peers/dial.js'
-import { CALLBACK_PATH } from '../auth-server/metadata.js'
 import { askChallenge } from '../credentials/challenge.js'
 import { draftLogin, keepLogin } from '../credentials/login-draft.js'
 import { type LoginContext, type Logins, loginContext, SHARED } from '../credentials/logins.js'
-import { clientDocumentUrl, clientNameAt } from './client-document.js'
+import { callbackPath, clientDocumentUrl, clientNameAt } from './client-document.js'
 
 /** A login that a person may begin: nothing was sent yet. */
 export interface Draft {
@@ -48,7 +47,7 @@ export class WebLogins {
     const { name, oauth, transport } = configOf(server) ?? {}
     if (name === undefined || oauth === undefined || transport === undefined || !('url' in transport))
       throw new Fault('unavailable', 'this server is no longer configured')
-    const settings = { clientMetadataUrl: clientDocumentUrl(origin), ...defined(oauth) }
+    const settings = { ...oauth, ownDocument: (issuer: string) => clientDocumentUrl(origin, issuer) }
     const owner = server.owned?.owner ?? SHARED
     const login = { server: name, command: undefined, url: transport.url, settings, owner }
     const context = await loginContext(login, await logins.store())
@@ -64,7 +63,7 @@ export class WebLogins {
     const { context, record } = draft
     const { settings } = context
     const { discovery, asked: scopes, dpopKey } = record
-    const redirectUri = this.#redirectUri
+    const redirectUri = this.#redirectUri(draft)
     const client = await becomeClient(context, {
       ...{ discovery, settings, redirectUri, scopes },
       applicationType: 'web',
@@ -90,21 +89,19 @@ export class WebLogins {
     await keepLogin(context.store, { ...record, client, tokens: got.tokens })
   }
 
-  get #redirectUri(): string {
-    return this.#options.origin + CALLBACK_PATH
+  #redirectUri({ record: { discovery } }: Draft): string {
+    return this.#options.origin + callbackPath(discovery.server.issuer)
   }
 
   /** Our registration is one for all people: it says who we are, and nothing of them (AD-23). */
-  #knownClient({ context, record: { discovery } }: Draft): Client | undefined {
-    const { issuer } = discovery.server
+  #knownClient(draft: Draft): Client | undefined {
+    const { context, record } = draft
+    const { issuer } = record.discovery.server
+    const wanted = this.#redirectUri(draft)
     return context.store
       .all()
       .filter(({ discovery: { server } }) => server.issuer === issuer)
       .flatMap(({ client }) => client ?? [])
-      .find(({ id, redirectUri }) => redirectUri === this.#redirectUri && !this.#dead.has(id))
+      .find(({ id, redirectUri }) => redirectUri === wanted && !this.#dead.has(id))
   }
 }
-
-/** Members that are there and undefined would hide ours. */
-const defined = <T extends object>(settings: T): T =>
-  Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as T

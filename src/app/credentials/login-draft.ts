@@ -1,5 +1,5 @@
 import { newDpopKey } from '../../auth/client/dpop.js'
-import { chooseScopes } from '../../auth/client/login-flow.js'
+import { checkEndpoints, chooseScopes } from '../../auth/client/login-flow.js'
 import type { CredentialRecord } from '../../auth/client/record.js'
 import { countLogin } from '../../auth/client/step-up.js'
 import { discoverFor } from '../../auth/client/token-source.js'
@@ -21,6 +21,7 @@ export const draftLogin = async (
   const discovery = await discoverFor(context, challenge)
   if (!isRefused && discovery.by === 'endpoints')
     throw new Fault('unavailable', `${server} asks for no login`)
+  checkEndpoints(discovery, context)
   const draft: CredentialRecord = {
     ...{ ...recordFor(context, discovery), version: 1, redirect, discovery },
     ...{ url, owner, discoveredMs: nowMs() },

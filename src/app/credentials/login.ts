@@ -1,7 +1,13 @@
 import { hostname } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import { beginDeviceLogin } from '../../auth/client/device-flow.js'
-import { beginLogin, finishLogin, type LoginRequest } from '../../auth/client/login-flow.js'
+import { issuerId } from '../../auth/client/issuer-id.js'
+import {
+  beginLogin,
+  finishLogin,
+  type LoginRequest,
+  type PendingLogin,
+} from '../../auth/client/login-flow.js'
 import { isMachineGrant } from '../../auth/client/machine-grants.js'
 import type { CredentialRecord } from '../../auth/client/record.js'
 import { becomeClient, givenClient } from '../../auth/client/register.js'
@@ -42,9 +48,14 @@ export interface LoginOptions {
   readonly say: (line: string) => void
 }
 
-/** Where browsers are sent back to where a person or our document told the authorization server so. */
-const REDIRECT = 'http://127.0.0.1:41873/callback'
-/** The same for a registration of ours: at a port that is chosen with it. */
+/**
+ * The redirect URI of a client that the configuration or a metadata document names. Each issuer has its own:
+ * the same client may be known at several (RFC 9700 §4.4.2).
+ */
+const redirectFor = ({ server }: CredentialRecord['discovery']): string =>
+  `http://127.0.0.1:41873/callback/${issuerId(server.issuer)}`
+
+/** The redirect URI of a registration of ours, whose id no other issuer knows: at a port that is chosen with it. */
 const ANY_PORT = 'http://127.0.0.1:0/callback'
 /** How long to wait for a port that must be that one: another login may be about to end. */
 const PORT_WAIT_MS = 5000
@@ -111,7 +122,7 @@ class Login {
   async #byDevice(draft: CredentialRecord): Promise<{ client: Client; answer: TokenAnswer }> {
     const { settings, say, timeoutMs } = this.#options
     const { discovery, asked: scopes, dpopKey } = draft
-    const client = await this.#becomeClient(draft, settings.redirectUri ?? REDIRECT)
+    const client = await this.#becomeClient(draft, settings.redirectUri ?? redirectFor(discovery))
     const context = { ...this.#context, clock: systemClock }
     const login = await beginDeviceLogin(context, { discovery, client, settings, scopes, dpopKey })
     say(`Open this on any device:  ${login.url}\nand enter the code:  ${login.userCode}`)
@@ -161,7 +172,7 @@ class Login {
     const { settings, forgetsClient } = this.#options
     return becomeClient(this.#context, {
       ...{ discovery, settings, redirectUri, scopes: asked },
-      appRedirectUri: settings.redirectUri ?? REDIRECT,
+      appRedirectUri: settings.redirectUri ?? redirectFor(discovery),
       applicationType: 'native',
       clientName: `mcp-proxy (${hostname()})`,
       known: forgetsClient ? undefined : client,
@@ -174,7 +185,7 @@ class Login {
     const isRegistered = givenClient(discovery, settings, undefined) === undefined
     const isFree = isRegistered && discovery.server.registration_endpoint !== undefined
     if (!isFree || settings.redirectUri !== undefined)
-      return await this.#listenAt(settings.redirectUri ?? REDIRECT)
+      return await this.#listenAt(settings.redirectUri ?? redirectFor(discovery))
     const { redirectUri = ANY_PORT } = client ?? {}
     return (await listenLoopback(redirectUri)) ?? (await this.#listenAt(ANY_PORT))
   }
@@ -201,6 +212,10 @@ class Login {
     const { host } = url
     const scopes = request.scopes === undefined ? '' : `, scopes ${sanitizeLine(request.scopes.join(' '))}`
     say(`Signing in at ${host} for ${server}${scopes}.`)
+    if (request.discovery.server.authorization_response_iss_parameter_supported !== true)
+      say(`The next page must be at ${host}. If it is at another host, close it.`)
+    if (request.client.by !== 'registration')
+      say(`The redirect URI, which must be registered there: ${request.redirectUri}`)
     const answer = listener.answerTo(pending.state)
     const isOpen = this.#browser !== undefined && (await openPage(this.#browser, url))
     const minutes = Math.max(1, Math.round(timeoutMs / 60_000))
@@ -209,7 +224,7 @@ class Login {
         ? `Opening ${url.href} in your browser (or open it yourself). Waiting ${minutes} min …`
         : `Open this on any machine:  ${url.href}`,
     )
-    const answers = [answer, this.#pastedAnswer(pending.state)]
+    const answers = [answer, this.#pastedAnswer(pending)]
     const parameters = await within(Promise.race(answers), {
       clock: systemClock,
       ms: timeoutMs,
@@ -219,14 +234,15 @@ class Login {
   }
 
   /** The answer in an address that the person pastes; none if there is nobody to paste. */
-  async #pastedAnswer(state: string): Promise<URLSearchParams> {
+  async #pastedAnswer({ state, redirectUri }: PendingLogin): Promise<URLSearchParams> {
     const { readLines, say } = this.#options
     if (this.#isByHand) {
       say('Paste the address where your browser ended:')
       for await (const line of readLines()) {
         const text = line.trim()
-        const parameters = URL.canParse(text) ? new URL(text).searchParams : new URLSearchParams(text)
-        if (parameters.get('state') === state) return parameters
+        const address = URL.canParse(text) ? new URL(text) : undefined
+        const isHere = address?.pathname === new URL(redirectUri).pathname
+        if (isHere && address.searchParams.get('state') === state) return address.searchParams
         if (text !== '')
           say('This is not the address of this login: paste all of it, with "code" and "state".')
       }

@@ -82,8 +82,8 @@ export interface LoginsOptions {
   readonly log: Logger
   /** Called when somebody has signed in at a server that could not be asked. */
   readonly onLogin: (server: ServerOptions) => void
-  /** The address of our client ID metadata document, where there is one. */
-  readonly clientDocument: () => string | undefined
+  /** The address of our client ID metadata document for an issuer; undefined if there is none. */
+  readonly clientDocument: (issuer: string) => string | undefined
   /** Whether the only server is known to people by its address, as in `mcp-proxy bridge`. */
   readonly isAlone: boolean
 }
@@ -176,8 +176,7 @@ export class Logins {
 
   /** People who sign in through our pages need no registration where a document will do. */
   #settings(oauth: OAuthSettings, owner: string): OAuthSettings {
-    const document = owner === SHARED ? undefined : this.#options.clientDocument()
-    return { ...oauth, clientMetadataUrl: oauth.clientMetadataUrl ?? document }
+    return owner === SHARED ? oauth : { ...oauth, ownDocument: this.#options.clientDocument }
   }
 
   #create(

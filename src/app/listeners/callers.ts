@@ -6,7 +6,7 @@ import { isLoopbackHost } from '../../machine/loopback.js'
 import type { GateOptions } from '../../transport/http/gate.js'
 import type { ResourceServer, ResourceServerContext } from '../auth/resource-server.js'
 import { ENDPOINTS, SIGN_IN_PATH } from '../auth-server/metadata.js'
-import { CLIENT_DOCUMENT_PATH } from '../connect/client-document.js'
+import { isClientDocument } from '../connect/client-document.js'
 import { CONNECT_PATH } from '../connect/sign-in-links.js'
 import { workspaceOfRequest } from '../workspace.js'
 
@@ -60,11 +60,11 @@ const PUBLIC_PATHS: ReadonlySet<string> = new Set([
   ENDPOINTS.registration,
   ENDPOINTS.token,
   ENDPOINTS.revocation,
-  CLIENT_DOCUMENT_PATH,
 ])
 
 const isShared = (path: string): boolean =>
   PUBLIC_PATHS.has(path) ||
+  isClientDocument(path) ||
   path.startsWith('/.well-known/') ||
   // A form says itself where it comes from, and a browser may say `null` of our own pages.
   path.startsWith(`${SIGN_IN_PATH}/`) ||

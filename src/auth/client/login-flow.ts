@@ -74,6 +74,24 @@ const visitable = (address: string | undefined): URL => {
   throw refused('its authorization endpoint is not an https address, and is not opened')
 }
 
+/**
+ * Throws a Fault unless the token endpoint can be asked with `https`, or with `http` between programs of this
+ * machine: the code of a login would be worth nothing, or would be sent in the clear.
+ */
+export const checkEndpoints = (
+  { server }: Discovery,
+  { url, settings }: { readonly url: string; readonly settings: OAuthSettings },
+): void => {
+  const endpoint = server.token_endpoint
+  const token = endpoint !== undefined && URL.canParse(endpoint) ? new URL(endpoint) : undefined
+  if (token === undefined) throw refused(`the metadata of ${cut(server.issuer)} names no token endpoint`)
+  const named = [url, settings.issuer, settings.endpoints?.token].flatMap(each => each ?? [])
+  const isHere = named.some(each => URL.canParse(each) && isLoopbackHost(new URL(each).hostname))
+  if (token.protocol === 'https:') return
+  if (token.protocol === 'http:' && isHere && isLoopbackHost(token.hostname)) return
+  throw refused(`${cut(token.hostname)} is not visited: the token endpoint is not an https address`)
+}
+
 /** The `resource` of all requests (RFC 8707), as far as the configuration leaves it to us. */
 export const resourceOf = ({
   discovery,

@@ -47,14 +47,13 @@ export const becomeClient = async (
 /** The client that needs no registration, if there is one. */
 export const givenClient = (
   { server }: Discovery,
-  { clientId, clientSecret, clientMetadataUrl }: OAuthSettings,
+  { clientId, clientSecret, clientMetadataUrl, ownDocument }: OAuthSettings,
   redirectUri: string | undefined,
 ): Client | undefined => {
   if (clientId !== undefined) return { id: clientId, secret: clientSecret, redirectUri, by: 'configuration' }
   const takesDocuments = server.client_id_metadata_document_supported === true
-  return takesDocuments && clientMetadataUrl !== undefined
-    ? { id: clientMetadataUrl, redirectUri, by: 'document' }
-    : undefined
+  const document = takesDocuments ? (clientMetadataUrl ?? ownDocument?.(server.issuer)) : undefined
+  return document === undefined ? undefined : { id: document, redirectUri, by: 'document' }
 }
 
 const isUsable = (known: Client, { redirectUri }: Registration, nowMs: number): boolean =>
@@ -146,10 +145,14 @@ const clientIn = (
   }
 }
 
-/** The redirect URI that was registered in the end; another must lead to this machine too. */
+/** The registered redirect URI; another one must lead to the same path of this machine. */
 const redirectUriIn = (given: unknown, asked: string): string => {
   if (!Array.isArray(given) || given.length === 0 || given.includes(asked)) return asked
-  const usable = isOfThisMachine(asked) ? given.map(String).find(isOfThisMachine) : undefined
+  const usable = isOfThisMachine(asked)
+    ? given
+        .map(String)
+        .find(each => isOfThisMachine(each) && new URL(each).pathname === new URL(asked).pathname)
+    : undefined
   if (usable !== undefined) return usable
   throw new Fault('unauthorized', `the authorization server changed our redirect URI ${asked}`, {
     data: { reason: 'needs-client' },

@@ -110,7 +110,12 @@ t.test('AD-20 what the authorization server made of a registration counts', asyn
       client_secret: 's',
       client_secret_expires_at: 1_800_000_000,
       token_endpoint_auth_method: 'client_secret_post',
-      redirect_uris: [7, 'https://elsewhere.test/', 'http://localhost:41873/callback'],
+      redirect_uris: [
+        7,
+        'https://elsewhere.test/',
+        'http://localhost:41873/other',
+        'http://localhost:41873/callback',
+      ],
     },
   ])
   t.same(client, {
@@ -128,6 +133,7 @@ t.test('AD-20 what the authorization server made of a registration counts', asyn
 
 t.test('AD-20 a redirect URI that does not lead here is of no use', async t => {
   const away = ['https://elsewhere.test/callback', 'http://10.0.0.1/', 'mailto:x', 'nonsense']
+  away.push('http://127.0.0.1:41873/callback/of-another-issuer')
   const changed = { data: { reason: 'needs-client' }, message: /changed our redirect URI/ }
   t.match((await become([{ client_id: 'c', redirect_uris: away }])).client, changed)
   const onPage = { redirectUri: 'https://p.test/oauth/callback', applicationType: 'web' } as const
