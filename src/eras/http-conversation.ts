@@ -1,4 +1,4 @@
-import type { Clock } from '../kernel/async/clock.js'
+import type { Clock, Timer } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { HashTable } from '../kernel/hash-table.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
@@ -13,6 +13,11 @@ import { type ExchangeContext, HttpExchange } from '../rpc/http/exchange.js'
 import type { SseReader } from '../wire/framing/sse-read.js'
 import type { HttpHeaders } from '../wire/http.js'
 
+/** How long requests in flight may wait for replies of their own once the server has forgotten the session. */
+const RETIRE_MS = 5000
+/** Bounds the open streams of requests that are over: their connections are kept for reuse for a while. */
+const LINGERING_MAX = 64
+
 /** What conversations over HTTP share: each request is an exchange, whose messages go to one dispatcher. */
 export abstract class HttpConversation implements ExchangeContext {
   readonly dispatcher: Dispatcher
@@ -22,6 +27,8 @@ export abstract class HttpConversation implements ExchangeContext {
   signsOfLife = 0
   protected readonly exchanges = new HashTable<OwnId, HttpExchange>()
   protected isOver = false
+  #isRetired = false
+  #retirement: Timer | undefined
 
   constructor(listener: ConversationListener, { bounds = new LimitCounters(), clock, log }: CallerContext) {
     this.dispatcher = new Dispatcher(listener, log, bounds)
@@ -57,7 +64,8 @@ export abstract class HttpConversation implements ExchangeContext {
   /** Makes the exchange of a request; ends it and returns undefined if the conversation is over. */
   protected exchangeFor(id: OwnId, sink: CallSink): HttpExchange | undefined {
     if (this.isOver) {
-      sink.ended(failed(new Fault('disconnected', 'The connection to the server is closed')))
+      const code = this.#isRetired ? 'session-lost' : 'disconnected'
+      sink.ended(failed(new Fault(code, 'The connection to the server is closed')))
       return undefined
     }
     this.dispatcher.pending.add(id, sink)
@@ -74,7 +82,34 @@ export abstract class HttpConversation implements ExchangeContext {
     for (const exchange of this.exchanges.values()) exchange.stop()
   }
 
+  /**
+   * Ends the conversation for new requests. Each one in flight waits for its own reply for `RETIRE_MS`: it
+   * proves whether the server ran it.
+   */
+  protected endAfterReplies(why: Fault): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.#isRetired = true
+    this.#retirement = this.clock.after(RETIRE_MS, () => {
+      this.dispatcher.endAll(why)
+      for (const exchange of this.exchanges.values()) exchange.stop()
+    })
+    this.dispatcher.lost(why)
+    this.#checkRetirement()
+  }
+
+  /** The request of an exchange is over, but its stream is not: it is given a moment to end. */
+  lingers(exchange: HttpExchange): void {
+    if (this.exchanges.size - this.dispatcher.pending.size > LINGERING_MAX) exchange.stop()
+    else exchange.endSoon()
+  }
+
+  #checkRetirement(): void {
+    if (this.exchanges.size === 0) this.#retirement?.cancel()
+  }
+
   readonly #onOver = (id: OwnId): void => {
     this.exchanges.take(id)
+    this.#checkRetirement()
   }
 }

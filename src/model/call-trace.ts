@@ -8,6 +8,7 @@ import {
   withoutMember,
 } from '../kernel/json/text.js'
 import { type Failure, failureOf, isFine } from './failure.js'
+import { type Request, withParams } from './links.js'
 import type { Outcome, Settle } from './outcome.js'
 import type { Progress } from './progress.js'
 
@@ -52,12 +53,8 @@ export interface Destination {
   readonly isTold: boolean
 }
 
-/** A request as far as it says where it is traced. */
-interface Sendable {
-  readonly method: string
-  readonly params: JsonText | undefined
-  readonly headers?: Readonly<Record<string, string>> | undefined
-}
+/** The members of a request that tracing reads or changes. */
+type Sendable = Pick<Request, 'method' | 'params' | 'isBare' | 'headers'>
 
 interface Sink {
   progress(progress: Progress): void
@@ -200,8 +197,7 @@ export const telling = <R extends Sendable>(
 ): R => {
   const traceparent = traceParent(context)
   return {
-    ...request,
-    params: withContext(request.params, traceparent, state),
+    ...withParams(request, withContext(request.params, traceparent, state)),
     headers: { ...headers, traceparent, ...(state !== undefined && { tracestate: state }) },
   }
 }

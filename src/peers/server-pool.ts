@@ -27,6 +27,8 @@ export class ServerPool {
   readonly #leaving = new Set<Server>()
   /** Those of principals, by the configured ones; the one that was wanted last is the last. */
   readonly #owned = new Map<Server, Map<Principal, Server>>()
+  /** Servers that were given up and are not closed yet. */
+  readonly #ending = new Set<Promise<void>>()
   readonly #context: PoolContext
   readonly #sweep: Timer
   #needsWorkspace = false
@@ -102,7 +104,8 @@ export class ServerPool {
   }
 
   #forget(server: Server): void {
-    void server.close()
+    const ending = server.close().then(() => void this.#ending.delete(ending))
+    this.#ending.add(ending)
     this.#byOptions.delete(server.options)
     this.#context.onForgotten?.(server.options)
   }
@@ -176,7 +179,7 @@ export class ServerPool {
 
   async close(): Promise<void> {
     this.#sweep.cancel()
-    await Promise.all([...this.#everyone()].map(server => server.close()))
+    await Promise.all([...this.#ending, ...[...this.#everyone()].map(server => server.close())])
   }
 
   *#served(): Iterable<Server> {

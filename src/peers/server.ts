@@ -20,6 +20,8 @@ export class Server {
   #nobodys: Connection | undefined
   /** The only mode of server requests that the server has, if it is known to have no other. */
   #only: ServerRequestMode | undefined
+  /** Connections that are being closed: a remote server is told, which takes a moment. */
+  readonly #ending = new Set<Promise<void>>()
   #isClosed = false
 
   constructor(options: ServerOptions, index: number, context: ConnectionContext) {
@@ -238,7 +240,7 @@ export class Server {
     this.#byClient.clear()
     this.#common = undefined
     this.#nobodys = undefined
-    await Promise.all(connections.map(connection => connection.close()))
+    await Promise.all([...this.#ending, ...connections.map(connection => connection.close())])
   }
 
   /** An eager server keeps one connection whoever comes and goes. */
@@ -293,7 +295,11 @@ export class Server {
     this.#connections.delete(key)
     if (connection === this.#common) this.#common = undefined
     if (connection === this.#nobodys) this.#nobodys = undefined
-    await connection?.close()
+    if (connection === undefined) return
+    const ending = connection.close()
+    this.#ending.add(ending)
+    await ending
+    this.#ending.delete(ending)
   }
 }
 

@@ -112,6 +112,31 @@ t.test('one trace leads from each kind of client to each kind of server', async 
   }
 })
 
+t.test('a traced request has one _meta, with its trace and all else that its server needs', async t => {
+  const servers = { old: await startPlainServer(t, NEWEST), new: await startPlainServer(t, MODERN) }
+  const entries = { old: servers.old.entry, new: servers.new.entry }
+  const { url, proxy } = await start(t, entries, { ratio: 1, perSecond: 1000 })
+  const [old, young] = [new RawClient(url), new RawClient(url)]
+  await old.initialize()
+  for (const server of ['old', 'new'] as const) {
+    const name = `${server}__echo`
+    for (const [id, meta] of [
+      [`plain-${server}`, undefined],
+      [`token-${server}`, { progressToken: 'p' }],
+    ] as const) {
+      t.match((await old.call(`old-${id}`, name, '{}', meta)).last.message, { result: {} })
+      const request = modern(`new-${id}`, 'tools/call', { name, arguments: {} }, meta)
+      young.headers = mirrored(request)
+      t.match((await young.post(request)).last.message, { result: {} })
+    }
+    const calls = servers[server].seen.filter(({ message }) => message.method === 'tools/call')
+    t.equal(calls.length, 4)
+    t.ok(calls.every(({ message }) => /^00-/.test(message.params._meta.traceparent)))
+    t.equal(calls.filter(({ message }) => message.params._meta.progressToken !== undefined).length, 2)
+  }
+  await proxy.close()
+})
+
 t.test('a wait, a question and a start are spans, and what waited for it links to the start', async t => {
   const server = await startServer(t, 'stdio', '2025-06-18')
   const { url, spansOf, collector } = await start(t, { old: server.entry })

@@ -88,7 +88,7 @@ export class LongResults {
     const id = this.#keep(viewer, whole)
     const content = arrayText([...firstOf(blocks, end), textBlock(remark(id, end, whole.length))])
     const result = withMember(withoutMember(outcome.result, 'structuredContent'), 'content', content)
-    return { ...outcome, result }
+    return { kind: 'result', result, isError: outcome.isError }
   }
 
   /** A part of a kept result, in words for a model; undefined if it is not kept for this viewer. */

@@ -13,6 +13,7 @@ import {
   type Request,
   type ServerRequest,
   viewerOf,
+  withParams,
 } from '../../model/links.js'
 import { type Answer, failed, type Outcome, resulted } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
@@ -334,4 +335,4 @@ const firstOf = (request: Request): Request =>
   request.params === undefined ||
   !mayHold(request.params, '"inputResponses"', '"requestState"')
     ? request
-    : { ...request, params: retryParams(request.params, undefined, undefined) }
+    : withParams(request, retryParams(request.params, undefined, undefined))

@@ -8,7 +8,10 @@ import type { OwnId } from './pending-requests.js'
 export interface ConversationListener {
   requested(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void
   notified(method: string, params: JsonText | undefined, about: CallSink | undefined): void
-  /** The conversation is over and every open request has ended; comes exactly once. */
+  /**
+   * The conversation takes no more requests; comes exactly once. Those in flight have ended, or still wait a
+   * few seconds for replies of their own.
+   */
   closed(fault: Fault): void
 }
 
@@ -38,6 +41,8 @@ export interface Conversation {
   readonly isBusy: boolean
   pause(): void
   resume(): void
+  /** Takes no more requests, while those in flight get replies of their own; absent where one stream has all. */
+  retire?(why: Fault): void
   close(): Promise<void>
 }
 

@@ -46,9 +46,18 @@ export class Dispatcher {
     else for (const sink of this.pending.drain()) sink.ended(why)
   }
 
-  /** Ends every open request with `why`. */
+  /** Ends every open request with `why`, and reports the end of the conversation. */
   close(why: Fault): void {
+    this.endAll(why)
+    this.lost(why)
+  }
+
+  endAll(why: Fault): void {
     for (const sink of this.pending.drain()) sink.ended(failed(why))
+  }
+
+  /** Reports the end of the conversation; open requests may still be answered. */
+  lost(why: Fault): void {
     this.#listener.closed(why)
   }
 

@@ -39,6 +39,8 @@ export interface ExchangeContext {
   admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean
   /** What the JSON body of an HTTP error says about the conversation, if it is not the answer. */
   faultIn(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined
+  /** The request of an exchange is over, though its event stream is still open. */
+  lingers(exchange: HttpExchange): void
   /** The event stream of a request ended, or broke, without its answer. */
   streamEnded(exchange: HttpExchange, reader: SseReader): void
 }
@@ -158,7 +160,7 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
 
   read(): void {
     this.#owner.heard()
-    if (!this.isOpen) this.endSoon()
+    if (!this.isOpen) this.#owner.lingers(this)
   }
 
   skipped(bytes: number): void {

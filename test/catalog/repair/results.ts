@@ -172,6 +172,26 @@ t.test('most of what is repaired would have been refused', async t => {
   t.ok(refused.length >= 17, `${refused.length} of ${REPAIRED.length}`)
 })
 
+t.test('base64 of either alphabet, with white space or without padding, becomes standard base64', async t => {
+  for (const [data, expected] of [
+    ['_-8A', '/+8A'],
+    ['AA', 'AA=='],
+    ['AAA', 'AAA='],
+    ['AA=', 'AA=='],
+    ['AAAA\r\nAA\t= =\n', 'AAAAAA=='],
+    ['QR==', 'QR=='],
+    ['', ''],
+  ]) {
+    const image = { type: 'image', data, mimeType: 'a/b' }
+    const repaired = valueOf(repairResult('tools/call', textOf({ content: [image] })))
+    t.same(repaired, { content: [{ ...image, data: expected }] }, data)
+  }
+  const escaped = '{"content":[{"type":"image","data":"\\u005f\\u002D8A\\/\\n\\u003D","mimeType":"a/b"}]}'
+  t.match(valueOf(repairResult('tools/call', json(escaped))), { content: [{ data: undefined }] })
+  const whole = escaped.replace('8A', '8AAA')
+  t.match(valueOf(repairResult('tools/call', json(whole))), { content: [{ data: '/+8AAA/=' }] })
+})
+
 t.test('base64 that cannot be read is shown as text, whatever is wrong with it', async t => {
   for (const data of ['!', 'QQQQQ', 'Q', 'QQ=Q', 'QQ====', 'QUE=QUE=', 'é', 'QQ\0']) {
     const image = { type: 'image', data, mimeType: 'a/b' }

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import type { Loose } from '../client/raw-client.js'
 import { codecOf, MODERN } from '../era/codec.js'
+import { parseStrict } from '../strict-json.js'
 
 /** Listens on loopback until the test ends; resolves to its address. */
 export const listenFor = async (t: Test, server: Server): Promise<string> => {
@@ -50,7 +51,7 @@ export const startPlainServer = async (
       return
     }
     void text(request).then(body => {
-      const message: Loose = JSON.parse(body)
+      const message = parseStrict(body) as Loose
       seen.push({ message, headers: request.headers })
       if (message.id === undefined) response.writeHead(202).end()
       else {

@@ -117,12 +117,19 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
 
   replaced(then: () => void): void {
     this.#log.info({}, 'the server no longer speaks this revision: reconnecting')
-    void this.close().then(then)
+    const { conversation } = this
+    if (conversation.retire === undefined) void this.close().then(then)
+    else {
+      conversation.retire(new Fault('disconnected', 'The server no longer speaks this revision'))
+      then()
+    }
   }
 
   // ── called by the conversation ──
 
   requested(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void {
+    // The session that an answer would need is gone.
+    if (this.#lost !== undefined) return
     const key = idKey(id)
     if (method === 'ping') this.conversation.sendResult(id, EMPTY)
     else if (!SERVER_REQUESTS.has(method)) this.conversation.sendError(id, methodNotFound(method))

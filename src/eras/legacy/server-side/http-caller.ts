@@ -23,8 +23,6 @@ import { Posts } from './posts.js'
 /** No replica makes as many requests in one session: the next owner's ids are not those of the last. */
 const IDS_PER_REPLICA = 2 ** 28
 const RESUME_TRIES = 5
-/** Bounds the connections of cancelled requests that are kept for reuse. */
-const LINGERING_MAX = 64
 /** The first try is early: by then a network glitch is over, and a crash is known. */
 const RESUME = { firstMs: 250, maxMs: 15_000 }
 const LISTEN = { firstMs: 1000, maxMs: 60_000 }
@@ -84,9 +82,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
   forget(id: OwnId): void {
     this.dispatcher.pending.drop(id)
     const exchange = this.exchanges.get(id)
-    const lingering = this.exchanges.size - this.dispatcher.pending.size
-    if (lingering > LINGERING_MAX) exchange?.stop()
-    else exchange?.endSoon()
+    if (exchange !== undefined) this.lingers(exchange)
   }
 
   async notify(method: string, params: JsonText | undefined): Promise<void> {
@@ -248,16 +244,25 @@ export class HttpCaller extends HttpConversation implements Conversation {
    * The server no longer knows the session, and did not process `id` (transports, "Session Management", 4).
    */
   #sessionLost(id?: OwnId): void {
-    if (this.isOver) return
     const untouched = id === undefined ? undefined : this.dispatcher.pending.drop(id)
-    this.#over(new Fault('disconnected', 'The server no longer knows the session'))
+    this.retire(new Fault('disconnected', 'The server no longer knows the session'))
     untouched?.ended(failed(sessionLost()))
   }
 
+  retire(why: Fault): void {
+    if (this.isOver) return
+    this.#leave()
+    this.endAfterReplies(why)
+  }
+
   #over(why: Fault): void {
+    this.#leave()
+    this.end(why)
+  }
+
+  #leave(): void {
     this.hearsAmbient = false
     if (this.#noted?.goesOn() === false) this.#noted.note(undefined)
-    this.end(why)
     this.#all.abort()
   }
 }

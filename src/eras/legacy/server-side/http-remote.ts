@@ -13,7 +13,7 @@ import type { HttpClient, HttpHeaders, OutboundRequest } from '../../../wire/htt
 import { type NotedSession, writeNoted } from './noted-session.js'
 
 /** How long the server may take to acknowledge the end of the session. */
-const END_MS = 2000
+const END_MS = 1000
 /** The first revision with `MCP-Protocol-Version`, which older servers may reject. */
 const VERSION_HEADER_SINCE = '2025-06-18'
 

@@ -1,7 +1,14 @@
 import type { Timer } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
-import type { CallSink, CancelReason, Downlink, DownstreamCall, Request } from '../../../model/links.js'
+import {
+  type CallSink,
+  type CancelReason,
+  type Downlink,
+  type DownstreamCall,
+  type Request,
+  withParams,
+} from '../../../model/links.js'
 import { failed, midway, type Outcome } from '../../../model/outcome.js'
 import type { CallHandle } from '../../calls/in-flight-call.js'
 import { noInput } from '../questions.js'
@@ -125,7 +132,7 @@ export class RoundDriver implements CallHandle {
     }
     try {
       const params = retryParams(this.#request.params, responses, state)
-      this.#send({ ...this.#request, params })
+      this.#send(withParams(this.#request, params))
     } catch (thrown) {
       this.#finish(failed(Fault.from(thrown)))
     }

@@ -536,17 +536,29 @@ t.test('requests that are called off at once keep no connection each', async t =
 
 // ── the session ──
 
-t.test('404 loses the session: its request may be sent again, the others may not', async t => {
-  const { call, heard, http, link } = await connected()
-  const [hit, streaming, waiting] = [call(), call(), call()]
+const LOST = '{"jsonrpc":"2.0","id":null,"error":{}}'
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+t.test('404 loses the session: requests in flight wait for replies of their own', async t => {
+  const { call, heard, http, link, clock } = await connected()
+  const [hit, second, answered, streaming, waiting] = [call(), call(), call(), call(), call()]
   streaming.exchange.sse()
   await settled()
-  hit.exchange.reply(404, { 'content-type': 'application/json' }, '{"jsonrpc":"2.0","id":null,"error":{}}')
+  hit.exchange.reply(404, JSON_TYPE, LOST)
   await settled()
   t.match(hit.ends, [/^session-lost/])
+  t.same(heard, ['closed disconnected'], 'a new session can begin at once')
+  second.exchange.reply(404, JSON_TYPE, LOST)
+  const { id } = answered.exchange.message
+  answered.exchange.reply(200, JSON_TYPE, JSON.stringify({ jsonrpc: '2.0', id, result: { content: [] } }))
+  await settled()
+  t.match(second.ends, [/^session-lost/], 'this request was not run either')
+  t.match(answered.ends, [/content/], 'this request was run')
+  t.same([streaming.ends, waiting.ends], [[], []])
+  await pass(clock, 5000)
   t.match([streaming.ends, waiting.ends], [[/^disconnected/], [/^disconnected/]])
-  t.same(heard, ['closed disconnected'])
   t.ok(waiting.exchange.isAborted)
+  t.same(heard, ['closed disconnected'])
   link.notify('notifications/x', undefined)
   t.equal(http.waiting, 0)
   const late: string[] = []
@@ -554,9 +566,36 @@ t.test('404 loses the session: its request may be sent again, the others may not
     { method: 'tools/list', params: undefined, wantsProgress: false },
     { progress: () => undefined, ended: outcome => late.push(shown(outcome)) },
   )
-  t.match(late, [/^disconnected/])
+  t.match(late, [/^session-lost/], 'a request that was not sent may be sent in the next session')
   await link.close()
   t.equal(http.waiting, 0, 'a lost session is not ended again')
+  t.equal(clock.pending, 0)
+})
+
+t.test('a question that comes after the session was lost reaches no client', async t => {
+  const { call, asks } = await connected()
+  const [hit, streaming] = [call(), call()]
+  streaming.exchange.sse()
+  hit.exchange.reply(404, JSON_TYPE, LOST)
+  await settled()
+  streaming.exchange.raw('data: {"jsonrpc":"2.0","id":1,"method":"roots/list"}\n\n')
+  await settled()
+  t.same(asks, [])
+})
+
+t.test('at most 64 streams of answered requests are kept open', async t => {
+  const { call, clock } = await connected()
+  const calls = Array.from({ length: 70 }, () => call())
+  for (const { exchange } of calls) {
+    exchange.sse()
+    exchange.raw(`data: {"jsonrpc":"2.0","id":${exchange.message.id},"result":{}}\n\n`)
+  }
+  await settled()
+  t.ok(calls.every(({ ends }) => ends.length === 1))
+  const open = () => calls.filter(({ exchange }) => !exchange.isAborted).length
+  t.equal(open(), 64)
+  await pass(clock, 5000)
+  t.equal(open(), 0)
 })
 
 t.test('404 with an answer to the request is that answer, and the session stays', async t => {
@@ -595,6 +634,7 @@ t.test('404 to a notification or a resumption loses the session for every reques
   other.link.notify('notifications/x', undefined)
   other.http.next().reply(404)
   await settled()
+  await pass(other.clock, 5000)
   t.match(open.ends, [/^disconnected/])
   t.notOk(link.hearsAmbient)
 })
@@ -624,7 +664,7 @@ t.test('notifications are taken with any 2xx; another status is logged and nothi
   t.same(heard, [])
 })
 
-t.test('closing ends what is open, then the session, and gives up on that after 2 s', async t => {
+t.test('closing ends what is open, then the session, and gives up on that after a second', async t => {
   const { call, heard, http, link, clock } = await connected()
   const { ends } = call()
   const closing = link.close()
@@ -632,7 +672,7 @@ t.test('closing ends what is open, then the session, and gives up on that after 
   t.same(heard, ['closed disconnected'])
   const end = http.next()
   t.same([end.method, end.headers['mcp-session-id']], ['DELETE', 'sid-1'])
-  await pass(clock, 2000)
+  await pass(clock, 1000)
   await closing
   await link.close()
   t.equal(http.waiting, 0)
