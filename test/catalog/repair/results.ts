@@ -184,7 +184,7 @@ t.test('base64 of either alphabet, with white space or without padding, becomes 
   ]) {
     const image = { type: 'image', data, mimeType: 'a/b' }
     const repaired = valueOf(repairResult('tools/call', textOf({ content: [image] })))
-    t.same(repaired, { content: [{ ...image, data: expected }] }, data)
+    t.same(repaired, { content: [{ ...image, data: expected }] }, JSON.stringify(data))
   }
   const escaped = '{"content":[{"type":"image","data":"\\u005f\\u002D8A\\/\\n\\u003D","mimeType":"a/b"}]}'
   t.match(valueOf(repairResult('tools/call', json(escaped))), { content: [{ data: undefined }] })
