@@ -36,6 +36,8 @@ export interface PublicOptions {
 /** The same for our own programs. */
 export interface ProxyOptions extends PublicOptions {
   readonly clock?: Clock
+  /** Whether the lists of servers are cached for later, but not read: each server is waited for. */
+  readonly isFirstStart?: boolean
   /** What programs may inherit from; the variables of this process if absent. */
   readonly programEnv?: () => Promise<Environment>
   /** Where the configuration comes from, for the status. */

@@ -126,7 +126,8 @@ class RunningProxy implements Proxy {
     const makeRoom = (): Promise<boolean> => this.#router.pool.makeRoom()
     const parts = { clock, log, children: this.children, bounds, makeRoom, logins }
     this.#dialer = new Dialer(configOf, { ...parts, programEnv: options.programEnv ?? (() => process.env) })
-    this.#cache = serverCacheFiles(config, { stateDir: options.stateDir, configOf, clock, log })
+    const { stateDir: kept, isFirstStart } = options
+    this.#cache = serverCacheFiles(config, { stateDir: kept, isFirstStart, configOf, clock, log })
     const late = { config: () => this.#config, router: () => this.#router, logins, cache: this.#cache }
     this.#cluster = lateCluster(config, { ...late, bounds, clock, log, meter: this.#metrics })
     const { instance: replica } = this.#cluster ?? {}

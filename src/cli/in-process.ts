@@ -13,8 +13,10 @@ export interface Session {
 
 interface InProcessOptions {
   readonly level: LogLevel
-  /** Whether the next proxy shows what the servers list now before it has reached them. */
+  /** Whether the lists of servers are cached for the next proxy; cached lists are not read. */
   readonly isRemembered?: boolean
+  /** The exit code of a signal that arrived before this began, if there was one. */
+  readonly stopped?: () => number | undefined
 }
 
 interface Finding {
@@ -58,6 +60,8 @@ export const inProcess = async (
     return proxy.close()
   }
   const shutdown = createShutdown({ close, log, codeOf: signal => SIGNAL_CODES[signal] })
+  const stopped = options.stopped?.()
+  if (stopped !== undefined) shutdown.end(stopped)
   const client = new LocalClient(proxy.clientHandler, options)
   const starts = watchStarts(() => proxy.status().servers)
   let failure: { readonly thrown: unknown } | undefined
@@ -80,9 +84,9 @@ export const inProcess = async (
   return code
 }
 
-const ownMemory = async (): Promise<{ readonly stateDir: string }> => {
+const ownMemory = async () => {
   const { stateDir } = await import('../app/state/state-key.js')
-  return { stateDir: stateDir(process.env) }
+  return { stateDir: stateDir(process.env), isFirstStart: true }
 }
 
 /** Watches them start, shows on a terminal which are slow, and remembers why one that is retried failed. */

@@ -27,6 +27,8 @@ type Tell = (server: ServerOptions, print: string, bytes: Buffer) => void
 export interface ServerCacheContext {
   /** Undefined to keep nothing. */
   readonly stateDir: string | undefined
+  /** Writes without reading. */
+  readonly isFirstStart?: boolean | undefined
   readonly configOf: (server: ServerOptions) => ServerConfig | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -64,7 +66,8 @@ export class ServerCacheFiles implements ServerCache {
 
   load(server: ServerOptions): CachedServer | undefined {
     const entry = this.#entry(server)
-    if (entry === undefined || this.#folder === undefined) return undefined
+    const { isFirstStart } = this.#context
+    if (entry === undefined || this.#folder === undefined || isFirstStart === true) return undefined
     const bytes = readCacheFile(this.#folder, entry.print)
     const known = bytes && decodeServer(bytes)
     if (bytes !== undefined && known !== undefined) entry.written = hashOf(bytes)

@@ -7,6 +7,10 @@ export const isInteractive = (): boolean => process.stdin.isTTY && process.stder
 
 const INTERRUPTED = 130
 
+/** Exit codes as shells give them; `app/shutdown.ts` has all. */
+const STOPS = { SIGINT: INTERRUPTED, SIGTERM: 143, SIGHUP: 129 } as const
+const SIGNALS = Object.keys(STOPS) as (keyof typeof STOPS)[]
+
 interface Waiting {
   readonly answer: (line: string) => void
   readonly stop: (thrown: unknown) => void
@@ -51,12 +55,28 @@ class Dialogue {
   async ask(question: string, isHidden: boolean): Promise<string> {
     if (isHidden) process.stderr.write(question)
     this.#isHidden = isHidden
+    const release = this.#stopOnSignals()
     try {
-      return (await this.#line(isHidden ? '' : question)).trim()
+      const line = await this.#line(isHidden ? '' : question)
+      if (isHidden) process.stderr.write('\n')
+      return line.trim()
+    } catch (thrown) {
+      process.stderr.write('\n')
+      throw thrown
     } finally {
+      release()
       this.#waiting = undefined
       this.#isHidden = false
-      if (isHidden) process.stderr.write('\n')
+    }
+  }
+
+  /** A terminal sends Ctrl-C as a key; other programs send these. */
+  #stopOnSignals(): () => void {
+    const stop = (signal: keyof typeof STOPS): void =>
+      this.#waiting?.stop(new CliError(STOPS[signal], STOPPED.message))
+    for (const signal of SIGNALS) process.on(signal, stop)
+    return () => {
+      for (const signal of SIGNALS) process.off(signal, stop)
     }
   }
 

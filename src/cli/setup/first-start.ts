@@ -8,6 +8,7 @@ import { mask } from '../../secrets/mask.js'
 import { inProcess } from '../in-process.js'
 import { mark } from '../output/look.js'
 import { count, oneLine, say } from '../output/output.js'
+import { CliError, EXIT } from '../verb.js'
 
 /** How the first start of a server went. */
 export interface Started {
@@ -21,17 +22,24 @@ export interface Started {
   readonly problem: string | undefined
 }
 
-/** Starts all servers once, and says of each how many tools it has, or what is wrong with it. */
-export const startOnce = async (config: ProxyConfig): Promise<readonly Started[]> => {
+/**
+ * Starts all servers once, and prints for each its number of tools or its problem. Rejects with a CliError at a
+ * signal.
+ */
+export const startOnce = async (
+  config: ProxyConfig,
+  stopped: () => number | undefined = () => undefined,
+): Promise<readonly Started[]> => {
   const beganMs = performance.now()
   let found: readonly Started[] = []
-  await inProcess(config, { level: 'silent', isRemembered: true }, async session => {
+  const code = await inProcess(config, { level: 'silent', isRemembered: true, stopped }, async session => {
     // Where no server answers there is no list; each says why for itself.
     await session.client.list('tools').catch(expectFault)
     const spentMs = performance.now() - beganMs
     found = session.status().map(status => resultOf(status, config.servers, spentMs))
-    return { code: 0, show: () => undefined }
+    return { code: EXIT.ok, show: () => undefined }
   })
+  if (code !== EXIT.ok) throw new CliError(code, 'stopped')
   for (const { name, tools, ms = 0, state, problem: words } of found) {
     const good = `${count(tools ?? 0, 'tool')}, ${(ms / 1000).toFixed(1)} s`
     say(`${state === 'waiting' ? '!' : mark(words === undefined)} ${name}  ${words ?? good}`)

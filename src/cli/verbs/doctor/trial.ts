@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { asking } from '../../../app/control/seat.js'
 import { IDENTITY } from '../../../app/identity.js'
+import { SIGNAL_CODES } from '../../../app/shutdown.js'
 import type { ConfigFacts, DaemonFacts, TrialFacts } from '../../../doctor/facts.js'
 import { packageFile } from '../../../machine/package-file.js'
 import { sanitizeLine } from '../../../secrets/mask.js'
@@ -33,14 +34,15 @@ export const tryDaemon = async (
   if (config?.loaded.config === undefined || daemon === undefined) return undefined
   if (daemon.state !== 'none' && daemon.state !== 'dead') return undefined
   const folder = mkdtempSync(join(tmpdir(), 'mcp-proxy-doctor-'))
+  const remove = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   try {
     const env = { ...process.env, MCP_PROXY_RUN_DIR: join(folder, 'run') }
     const machine = thisMachine()
     const place = placeOf(placeId(file, machine.at), env, machine)
     preparePlace(place)
-    return await tryAt(place, { file, env, startMs })
+    return await tryAt(place, { file, env, startMs, remove })
   } finally {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+    remove()
   }
 }
 
@@ -48,10 +50,16 @@ interface Trial {
   readonly file: string
   readonly env: NodeJS.ProcessEnv
   readonly startMs: number
+  /** Removes its folder. */
+  readonly remove: () => void
 }
 
-const tryAt = async (place: Place, { file, env, startMs }: Trial): Promise<TrialFacts> => {
+const tryAt = async (place: Place, { file, env, startMs, remove }: Trial): Promise<TrialFacts> => {
   let child: ChildProcess | undefined
+  const release = onSignals(() => {
+    child?.kill('SIGTERM')
+    remove()
+  })
   const program: DaemonProgram = {
     onStart: started => {
       child = started
@@ -76,6 +84,20 @@ const tryAt = async (place: Place, { file, env, startMs }: Trial): Promise<Trial
     await end(place)
     // One that hung before it could be told.
     child?.kill('SIGKILL')
+    release()
+  }
+}
+
+/** Does this and exits at a signal: a trial daemon is detached, so Ctrl-C does not reach it. */
+const onSignals = (work: () => void): (() => void) => {
+  const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  const end = (signal: (typeof names)[number]): void => {
+    work()
+    process.exit(SIGNAL_CODES[signal])
+  }
+  for (const name of names) process.once(name, end)
+  return () => {
+    for (const name of names) process.off(name, end)
   }
 }
 

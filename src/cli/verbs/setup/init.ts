@@ -23,6 +23,7 @@ import {
   readBack,
   usualTerms,
 } from '../../setup/installing.js'
+import { type Interrupts, interruptible } from '../../setup/interrupts.js'
 import { lastingShim } from '../../setup/lasting.js'
 import { ownScripts, setupFiles } from '../../setup/setup-files.js'
 import {
@@ -58,26 +59,34 @@ export const init = defineVerb({
   ],
   async run(args) {
     clientsNamed([...(args.from ?? []), ...(args.install ?? [])])
-    const isAsking = isInteractive() && args.yes !== true && args.dryRun !== true
-    const found = await findServers(args.config, args.from)
-    sayFound(found)
-    const chosen = await chooseServers(found, isAsking)
-    const plan = await planServers(found, chosen, isAsking)
-    if (args.dryRun === true) return await rehearse(args, found, plan)
-    if (!isAsking && args.yes !== true) throw unasked()
-    const shim = await lastingShim(args.yes === true)
-    await writeServers(found, plan)
-    const started = await startServers(args.config)
-    const context = await openContext(args.config, shim)
-    const clients = await clientsFor(args, context)
-    const able = await editable(clients, context)
-    const work = await chooseClients(able, context, isAsking)
-    const code = Math.max(await installInto(work), able.length < clients.length ? EXIT.failure : EXIT.ok)
-    await sayCaps(args.config, work, started)
-    if (args.json === true) print(documentOf({ found, plan, started, work }))
-    return code
+    return await interruptible('mcp-proxy init', interrupts => setUp(args, interrupts))
   },
 })
+
+const setUp = async (args: Args, interrupts: Interrupts): Promise<number> => {
+  const isAsking = isInteractive() && args.yes !== true && args.dryRun !== true
+  const found = await findServers(args.config, args.from)
+  sayFound(found)
+  const chosen = await chooseServers(found, isAsking)
+  const plan = await planServers(found, chosen, isAsking)
+  if (args.dryRun === true) return await rehearse(args, found, plan)
+  if (!isAsking && args.yes !== true) throw unasked()
+  const shim = await lastingShim(args.yes === true)
+  interrupts.check()
+  await writeServers(found, plan, interrupts)
+  const started = await startServers(args.config, interrupts)
+  const context = await openContext(args.config, shim)
+  const clients = await clientsFor(args, context)
+  const able = await editable(clients, context)
+  const work = await chooseClients(able, context, isAsking)
+  const code = Math.max(
+    await installInto(work, interrupts),
+    able.length < clients.length ? EXIT.failure : EXIT.ok,
+  )
+  await sayCaps(args.config, work, started)
+  if (args.json === true) print(documentOf({ found, plan, started, work }))
+  return code
+}
 
 const unasked = (): CliError =>
   new CliError(EXIT.usage, 'nothing was written: this needs --yes where nobody can be asked', {
@@ -145,7 +154,7 @@ const chosenOf = (
 }
 
 /** Also makes a configuration without servers, to which some can be added. */
-const writeServers = async ({ own }: Findings, plan: Plan): Promise<void> => {
+const writeServers = async ({ own }: Findings, plan: Plan, { wrote }: Interrupts): Promise<void> => {
   const [{ files }, { writeOwnFile, writeEmptyFile }] = await Promise.all([
     setupFiles(),
     import('../../../setup/own-file.js'),
@@ -153,6 +162,8 @@ const writeServers = async ({ own }: Findings, plan: Plan): Promise<void> => {
   const changes = newIn(plan).map(({ as, entry }) => ({ at: [], name: as, value: entry }))
   if (changes.length > 0) await writeOwnFile(files, own, changes, plan.secrets)
   else await writeEmptyFile(files, own)
+  if (plan.secrets.size > 0) wrote(own.secrets.path)
+  if (changes.length > 0 || own.file.state.bytes === undefined) wrote(own.file.state.path)
   for (const { as, notes } of newIn(plan)) for (const note of new Set(notes)) say(`  ${as}: ${note}`)
   const { bytes } = own.file.state
   const path = shortPath(own.file.state.path)
@@ -162,9 +173,12 @@ const writeServers = async ({ own }: Findings, plan: Plan): Promise<void> => {
   )
 }
 
-const startServers = async (config: string | undefined): Promise<readonly Started[]> => {
+const startServers = async (
+  config: string | undefined,
+  { stopped }: Interrupts,
+): Promise<readonly Started[]> => {
   try {
-    return await startOnce((await readUsable(config)).config)
+    return await startOnce((await readUsable(config)).config, stopped)
   } catch (thrown) {
     if (!(thrown instanceof CliError) || thrown.code !== EXIT.configuration) throw thrown
     say(`${mark(false)} ${thrown.message}; mend: ${thrown.mend ?? 'mcp-proxy check'}`)
@@ -232,11 +246,16 @@ const planClients = async (
   return await inTurn(plans)
 }
 
-const installInto = async (work: readonly PlannedInstall[]): Promise<number> => {
+const installInto = async (
+  work: readonly PlannedInstall[],
+  { check, wrote }: Interrupts,
+): Promise<number> => {
   const done: PlannedInstall[] = []
   for (const plan of work) {
     const { client } = plan.place
+    check()
     if (!(await attempt(client, plan.carryOut))) continue
+    if (plan.changes.length > 0) wrote(plan.path)
     done.push(plan)
     const { label, id } = client
     const gone = plan.changes.filter(({ value }) => value === undefined).length

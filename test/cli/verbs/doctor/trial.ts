@@ -1,11 +1,11 @@
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { readConfiguration } from '../../../../src/cli/configuration.js'
 import { tryDaemon } from '../../../../src/cli/verbs/doctor/trial.js'
 import type { ConfigFacts, DaemonFacts } from '../../../../src/doctor/facts.js'
-import { isRunning, isWindows, until } from '../../../support/processes.js'
-import { configFile, tiny } from '../../../support/proxy/start.js'
+import { isRunning, isWindows, skipWithout, until } from '../../../support/processes.js'
+import { configFile, startBin, tiny } from '../../../support/proxy/start.js'
 
 t.test('a daemon that hangs at its start is told, and killed', { skip: isWindows }, async t => {
   const file = configFile(t, { one: tiny() })
@@ -26,3 +26,28 @@ t.test('a daemon that hangs at its start is told, and killed', { skip: isWindows
     'one that runs is enough',
   )
 })
+
+t.test('Ctrl-C in doctor ends the daemon that it tries', { skip: skipWithout.proc }, async t => {
+  const file = configFile(t, { one: tiny() })
+  const folder = join(dirname(file), 'tmp')
+  mkdirSync(folder)
+  const daemons = (): readonly number[] =>
+    readdirSync('/proc')
+      .filter(name => /^\d+$/.test(name))
+      .filter(pid => commandOf(pid).includes(`--config\0${file}\0--daemon`))
+      .map(Number)
+  const doctor = startBin(t, ['doctor', '--config', file], { env: { TMPDIR: folder } })
+  await until(() => daemons().length > 0, 'the daemon')
+  doctor.child.kill('SIGINT')
+  t.equal(await doctor.exited, 130)
+  await until(() => daemons().length === 0, 'the end of the daemon')
+  t.same(readdirSync(folder), [])
+})
+
+const commandOf = (pid: string): string => {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    return ''
+  }
+}
