@@ -22,9 +22,17 @@ export const bodyOf = async (request: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString()
 }
 
-/** A request for the API; `base` is what its path begins with. */
+/** The path and query of a request. Throws a Fault `invalid-params` for a target that is not a path. */
+export const targetOf = ({ url = '' }: IncomingMessage): URL => {
+  // `//host` would be an address of another host.
+  if (!url.startsWith('/') || url.startsWith('//') || !URL.canParse(url, 'http://localhost'))
+    throw new Fault('invalid-params', 'the request target must be a path')
+  return new URL(url, 'http://localhost')
+}
+
+/** A request for the API; `base` is the start of its path. Throws like `targetOf`. */
 export const apiRequest = (request: IncomingMessage, base: string, body: string): ApiRequest => {
-  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost')
+  const { pathname, searchParams } = targetOf(request)
   const lastEventId = request.headers['last-event-id']?.toString()
   const wantsEvents = request.headers.accept?.includes('text/event-stream') === true
   const { method = 'GET' } = request
@@ -37,7 +45,11 @@ export const sendJson = (
   value: object,
   headers: Readonly<Record<string, string>> = {},
 ): void => {
-  if (response.headersSent) return
+  if (response.headersSent) {
+    // An error within a response can only be shown by cutting it off.
+    if (!response.writableEnded) response.destroy()
+    return
+  }
   const body = JSON.stringify(value)
   response.writeHead(status, {
     'content-type': 'application/json',
@@ -65,7 +77,6 @@ export const sendAnswer = (response: ServerResponse, answer: ApiAnswer): void =>
     if (response.writableLength > UNREAD_BYTES) response.destroy()
     else response.write(text)
   }
-  const beat = setInterval(() => write(':\n\n'), BEAT_MS)
   const stop = answer.stream(
     ({ id, event, data }) => {
       const name = id === undefined ? '' : `id: ${id}\n`
@@ -73,6 +84,7 @@ export const sendAnswer = (response: ServerResponse, answer: ApiAnswer): void =>
     },
     () => response.end(),
   )
+  const beat = setInterval(() => write(':\n\n'), BEAT_MS)
   response.once('close', () => {
     clearInterval(beat)
     stop()

@@ -26,12 +26,15 @@ const HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
 }
 
+/** The contents of these files; one that cannot be read is tried again. */
+const kept = new Map<string, Buffer>()
+
 /** Whether a path is one of the page or below it. */
 export const isPage = (path: string): boolean => path === PAGE_BASE || path.startsWith(`${PAGE_BASE}/`)
 
 /**
  * Serves the files of the page, which hold nothing about this proxy: all that it shows comes from the API.
- * They are read when they are asked for, and not kept.
+ * Each is read with the first request for it.
  */
 export const answerPage = async (
   request: IncomingMessage,
@@ -57,7 +60,8 @@ const sendFile = async (
   [file, type]: readonly [file: string, type: string],
 ): Promise<void> => {
   try {
-    const body = await readFile(packageFile(`dist/ui/${file}`))
+    const body = kept.get(file) ?? (await readFile(packageFile(`dist/ui/${file}`)))
+    kept.set(file, body)
     response.writeHead(200, { ...HEADERS, 'content-type': type, 'content-length': body.length })
     response.end(method === 'HEAD' ? undefined : body)
   } catch {

@@ -19,10 +19,12 @@ import {
   type Refusal,
 } from '../../shim/hello.js'
 import type { Place } from '../../shim/place.js'
+import { inTurn } from '../../transport/http/pipelining.js'
+import { currentOn, isDueOn } from '../../transport/http/responder.js'
 import { LineChannel } from '../../transport/line-channel.js'
 import { bindPath } from '../../transport/socket/bind.js'
 import type { Api } from '../api/api.js'
-import { apiRequest, bodyOf, FAULT_STATUSES, sendAnswer, sendJson } from '../api/http.js'
+import { apiRequest, bodyOf, FAULT_STATUSES, sendAnswer, sendJson, targetOf } from '../api/http.js'
 import type { VariableStatus } from '../environment/environment.js'
 import { IDENTITY } from '../identity.js'
 import { sendMetrics } from '../metrics/listener.js'
@@ -95,8 +97,16 @@ export const openControl = async (place: Place, controlled: Controlled): Promise
   const token = tokenIn(place.token)
   const ownFiles = watchOwn(controlled)
   const api = new ControlApi(controlled, token, () => ownFiles.look())
-  server.on('request', (request, response) => void api.answer(request, response))
-  server.on('upgrade', (request, socket, head) => api.upgrade(request, socket, head))
+  const onRequest = inTurn((request: IncomingMessage, response: ServerResponse) => {
+    void api.answer(request, response)
+  })
+  server.on('request', onRequest)
+  server.on('checkContinue', onRequest)
+  server.on('upgrade', (request, socket, head) => {
+    // Anything written now would land in the response that is due.
+    if (isDueOn(socket)) socket.destroy()
+    else api.upgrade(request, socket, head)
+  })
   const { file } = controlled
   // Before the socket: once clients are served nothing of the start is left to do.
   const forget = file === undefined ? undefined : await keepFacts(place, file)
@@ -124,7 +134,7 @@ export const openControl = async (place: Place, controlled: Controlled): Promise
   }
 }
 
-/** Bounds for whoever connects: they are programs of this user, and still may hang or lie. */
+/** Bounds for clients: they are programs of this user, and still may hang or lie. */
 const createControlServer = (maxConnections: number): Server => {
   const server = createServer({
     maxHeaderSize: 8 * 1024,
@@ -183,15 +193,16 @@ class ControlApi {
     this.#onHello = onHello
   }
 
+  /** Never rejects. */
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost')
     try {
       const { client, pid } = this.#helloOf(request)
+      const { pathname, searchParams } = targetOf(request)
       if (request.method === 'GET' && pathname === '/v1/logs' && !wantsEvents(request)) {
         this.#logs(searchParams, response)
         return
       }
-      const body = await postedTo(request)
+      const body = await postedTo(request, response)
       const what = `${request.method} ${pathname}`
       const found = pathname === '/v1/env' ? await this.#env(what, body, client) : this.#run(what, pid)
       if (found !== undefined) sendJson(response, 200, found)
@@ -200,7 +211,10 @@ class ControlApi {
       const { code, message } = Fault.from(thrown)
       const status = thrown instanceof Fault ? (FAULT_STATUSES[code] ?? 400) : 500
       if (status === 500)
-        this.#controlled.log.error({ err: thrown, path: pathname }, 'a request on the private socket failed')
+        this.#controlled.log.error(
+          { err: thrown, url: request.url },
+          'a request on the private socket failed',
+        )
       sendJson(response, status, { error: message })
     }
   }
@@ -344,8 +358,11 @@ const NO_HELLO: StatedRefusal = { status: 400, no: 'token', say: 'this is no hel
 const helloOf = (request: IncomingMessage): Hello | undefined =>
   decodeHello(request.headers[HELLO_HEADER]?.toString())
 
-const postedTo = (request: IncomingMessage): Promise<string> =>
-  request.method === 'POST' ? bodyOf(request) : Promise.resolve('')
+const postedTo = (request: IncomingMessage, response: ServerResponse): Promise<string> => {
+  if (request.method !== 'POST') return Promise.resolve('')
+  if (request.headers.expect !== undefined && currentOn(request.socket) === response) response.writeContinue()
+  return bodyOf(request)
+}
 
 const wantsEvents = ({ headers: { accept = '' } }: IncomingMessage): boolean =>
   accept.includes('text/event-stream')

@@ -5,6 +5,7 @@ import { Fault, systemCode } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost } from '../../machine/loopback.js'
 import { hostAllowed, resolveHosts } from '../../transport/http/guards.js'
+import { inTurn } from '../../transport/http/pipelining.js'
 import type { MetricsPages } from './pages.js'
 
 /** An address that serves the metrics and nothing else. */
@@ -49,7 +50,8 @@ export const listenMetrics = async (
     )
   }
   let hosts: ReadonlySet<string> = new Set()
-  const server = createServer({ maxHeaderSize: 16 * 1024, headersTimeout: 10_000 }, (request, response) => {
+  const server = createServer({ maxHeaderSize: 16 * 1024, headersTimeout: 10_000 })
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const denial = denialOf(request, { token, hosts })
     if (denial !== undefined) {
       response.writeHead(denial.status, { 'content-type': 'text/plain', ...denial.headers })
@@ -62,7 +64,8 @@ export const listenMetrics = async (
       if (!response.headersSent) response.writeHead(500)
       response.end()
     })
-  })
+  }
+  server.on('request', inTurn(onRequest))
   server.maxConnections = CONNECTIONS
   await new Promise<void>((resolve, reject) => {
     server.once('error', (thrown: Error) => {

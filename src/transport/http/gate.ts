@@ -18,7 +18,8 @@ import {
   shareWith,
 } from './guards.js'
 import type { IncomingRequest } from './incoming-request.js'
-import { announcesTooMuch, comesTwice, EndpointRequest, hasLongBody, NO_BODY, readBody } from './request.js'
+import { inTurn } from './pipelining.js'
+import { comesTwice, EndpointRequest, hasLongBody, NO_BODY, readBody } from './request.js'
 import {
   type Denial,
   deny,
@@ -132,7 +133,11 @@ export class HttpGate {
 
   // Neither emits an error: requests as long as nobody listens for one (Node, lib/_http_incoming.js,
   // onError), responses unless they are written to after their end (lib/_http_outgoing.js).
-  readonly onRequest = (request: IncomingRequest, response: ServerResponse<IncomingRequest>): void => {
+  readonly onRequest = inTurn((request: IncomingRequest, response: ServerResponse<IncomingRequest>) =>
+    this.#handle(request, response),
+  )
+
+  #handle(request: IncomingRequest, response: ServerResponse<IncomingRequest>): void {
     // One that is closed while it is idle may have the next request on its way.
     if (this.#options.isLeaving?.() === true) response.shouldKeepAlive = false
     if (this.#options.onRefused !== undefined) {
@@ -150,9 +155,9 @@ export class HttpGate {
     }
   }
 
-  /** Spares a client that asks first (`Expect: 100-continue`) from sending a body that is too large. */
+  /** A client that sent `Expect: 100-continue` is asked for the body by the handler that reads it. */
   readonly onExpect = (request: IncomingRequest, response: ServerResponse<IncomingRequest>): void => {
-    if (!announcesTooMuch(request, this.#bounds.max.body)) response.writeContinue()
+    request.expecting = response
     this.onRequest(request, response)
   }
 

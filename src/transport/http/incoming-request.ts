@@ -1,5 +1,5 @@
-import { type IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { isDueOn } from './responder.js'
+import { type IncomingHttpHeaders, IncomingMessage, type ServerResponse } from 'node:http'
+import { currentOn, isDueOn } from './responder.js'
 
 /** Gets a body piece by piece, and null at its end. Returns whether it wants more. */
 type BodyTaker = (piece: Buffer | null) => boolean
@@ -8,7 +8,7 @@ const wantsWebSocket = ({ connection, upgrade }: IncomingHttpHeaders): boolean =
   upgrade?.toLowerCase() === 'websocket' && /\bupgrade\b/i.test(connection ?? '')
 
 /**
- * A request to our HTTP server. It differs from Node's in two things.
+ * A request to our HTTP server. It differs from Node's in three things.
  *
  * It is upgraded only if we can: to a WebSocket, on a connection without pending responses. All others are
  * served as if they had not asked for it (RFC 9110 §7.8), such as those of `curl --http2` and Java, which
@@ -16,11 +16,16 @@ const wantsWebSocket = ({ connection, upgrade }: IncomingHttpHeaders): boolean =
  *
  * Its body may be taken as the parser finds it, which saves a twentieth of what a small call costs: Node's
  * stream tells of one piece and the end of it in four events, each of them a tick later.
+ *
+ * A client that sent `Expect: 100-continue` gets `100 Continue` when its body is first read, so that a
+ * refused request is answered without its body (RFC 9110 §10.1.1).
  */
 export class IncomingRequest extends IncomingMessage {
   /** Set where an upgrade is asked for: hardly ever, and a member of all would be made for each request. */
   declare upgrades?: { is?: boolean }
   declare taker?: BodyTaker
+  /** The response, while the client may wait for `100 Continue`. */
+  declare expecting?: ServerResponse
 
   /** Read by Node as soon as it has the head (lib/_http_server.js, parserOnIncoming). */
   get upgrade(): boolean {
@@ -43,6 +48,7 @@ export class IncomingRequest extends IncomingMessage {
   takeBody(taker: BodyTaker): void {
     if (!this.complete && this.readableLength === 0) {
       this.taker = taker
+      this.#invite()
       return
     }
     this.on('data', (piece: Buffer) => {
@@ -53,7 +59,35 @@ export class IncomingRequest extends IncomingMessage {
 
   /** Called by Node with what its parser finds; false stops reading (lib/_http_common.js). */
   override push(piece: Buffer | null, encoding?: BufferEncoding): boolean {
+    if (this.expecting !== undefined) this.#came(piece === null)
     return this.taker === undefined ? super.push(piece, encoding) : this.taker(piece)
+  }
+
+  /** Called by Node's streams when the body is read. */
+  override _read(size: number): void {
+    this.#invite()
+    super._read(size)
+  }
+
+  /** Writes `100 Continue` once the response is due, so that it never lands in another one. */
+  #invite(): void {
+    const { expecting: response } = this
+    if (response === undefined) return
+    const write = (): void => {
+      if (this.expecting === undefined || response.headersSent || this.readableLength > 0) return
+      delete this.expecting
+      response.writeContinue()
+    }
+    if (currentOn(this.socket) === response) write()
+    else response.once('socket', write)
+  }
+
+  /** A body that came whole without `100 Continue` leaves the connection usable. */
+  #came(isWhole: boolean): void {
+    const { expecting: response } = this
+    // Node would close the connection after a response that no `100 Continue` preceded.
+    if (isWhole && response?.headersSent === false) Object.assign(response, { _expect_continue: false })
+    if (isWhole || response?.headersSent === true) delete this.expecting
   }
 
   /** Called by Node once a request is answered that nobody read as a stream. */

@@ -19,7 +19,7 @@ const SHORT_BODY_BYTES = 64 * 1024
 /** The announced length of the body, 0 if there is none. */
 const announcedBytes = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
 
-export const announcesTooMuch = (request: IncomingMessage, limitBytes: number): boolean =>
+const announcesTooMuch = (request: IncomingMessage, limitBytes: number): boolean =>
   announcedBytes(request) > limitBytes
 
 /** Whether the body is better cut off than read if the request is refused anyway. */

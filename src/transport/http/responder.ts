@@ -199,7 +199,7 @@ const framed = (chunk: OutgoingMessage | string): MessageParts => {
  * The response that is due on a connection, or incomplete; those to further requests wait until it is
  * written (Node, lib/_http_server.js, `assignSocket`).
  */
-const currentOn = (socket: Duplex): ServerResponse | undefined =>
+export const currentOn = (socket: Duplex): ServerResponse | undefined =>
   (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 
 export const isDueOn = (socket: Duplex): boolean => currentOn(socket) !== undefined

@@ -278,3 +278,20 @@ t.test('one that a person started stays without its socket, and leaves its place
   await until(() => did.length > 0, 'the end')
   t.same(did, [0])
 })
+
+t.test('a request whose target is not a path is answered, after the check of the token', async t => {
+  const { place } = await setUp(t)
+  const { hello } = asking(place)
+  const send = async (target: string, more = ''): Promise<string> => {
+    const socket = connect(place.socket)
+    t.teardown(() => socket.destroy())
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${more}\r\n`)
+    let text = ''
+    for await (const chunk of socket) text += String(chunk)
+    return text
+  }
+  const proof = `${HELLO_HEADER}: ${encodeHello(hello)}\r\n`
+  for (const target of ['//', '///', '//x:y/v1/status', 'http://', '*'])
+    t.match(await send(target, proof), /^HTTP\/1\.1 400 /, target)
+  t.match(await send('/v1/nothing', proof), /^HTTP\/1\.1 404 /)
+})

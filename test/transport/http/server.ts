@@ -957,3 +957,112 @@ t.test('there are no more connections than the operating system has files for', 
   t.equal(connectionsThatFit(undefined) > 0, true)
   t.equal(connectionsThatFit(1_000_000), 999_488)
 })
+
+t.test('of pipelined requests 64 are handled at a time, in order, and all are answered', async t => {
+  let [inFlight, most] = [0, 0]
+  const other = (request: IncomingMessage, response: ServerResponse): void => {
+    inFlight += 1
+    most = Math.max(most, inFlight)
+    setImmediate(() => {
+      inFlight -= 1
+      response.end(`${request.url};`)
+    })
+  }
+  const { listener } = await listening(t, echo, { other: () => Promise.resolve(other) })
+  const head = `HTTP/1.1\r\nHost: localhost:${listener.port}\r\n`
+  const many = 3000
+  const body = `${head}Content-Length: 5\r\n\r\nbody!`
+  const requests = Array.from({ length: many }, (_, n) => `POST /status/${n} ${body}`)
+  const { seen } = raw(t, listener.port, requests.join(''))
+  await until(() => seen.text.includes(`/status/${many - 1};`), 'the last answer')
+  t.equal(most, 64)
+  const order = [...seen.text.matchAll(/\/status\/(\d+);/g)].map(([, n]) => Number(n))
+  t.same(
+    order,
+    requests.map((_, n) => n),
+  )
+})
+
+t.test('a connection with pipelined requests that wait is not read', async t => {
+  // A connection that is not read keeps no process alive, nor does the timer that ends it.
+  const alive = setInterval(() => undefined, 1000)
+  t.teardown(() => clearInterval(alive))
+  let started = 0
+  const other = (): void => {
+    started += 1
+  }
+  const { listener } = await listening(t, echo, { other: () => Promise.resolve(other) })
+  const requests = `GET /status HTTP/1.1\r\nHost: localhost:${listener.port}\r\n\r\n`.repeat(200_000)
+  const { socket } = raw(t, listener.port, requests)
+  await until(() => started === 64, 'as many as may be in flight')
+  for (let turn = 0; turn < 200; turn++) await new Promise(resolve => setImmediate(resolve))
+  t.equal(started, 64)
+  t.ok(socket.writableLength > 0, 'the rest was not read')
+})
+
+t.test('a request that is refused by its head is not asked for its body', async t => {
+  const refusal = { status: 401, headers: {}, body: 'who?' }
+  const { listener } = await listening(t, echo, { authorize: async () => refusal })
+  const more = 'Content-Length: 60000\r\nExpect: 100-continue\r\n\r\n'
+  for (const [title, host, status] of [
+    ['without a credential', `localhost:${listener.port}`, 401],
+    ['for another host', 'evil.example', 403],
+  ] as const) {
+    const { seen } = raw(t, listener.port, `POST /mcp HTTP/1.1\r\nHost: ${host}\r\n${more}`)
+    await until(() => seen.closed, `the end of the connection ${title}`)
+    t.match(seen.text, new RegExp(`^HTTP/1\\.1 ${status} `), title)
+  }
+})
+
+t.test('a page that reads a body asks for it, and one that does not read it does not', async t => {
+  const other = (request: IncomingMessage, response: ServerResponse): void => {
+    if (request.url === '/refused') response.writeHead(403).end('no')
+    else request.on('data', () => undefined).on('end', () => response.end('read'))
+  }
+  const { listener } = await listening(t, echo, { other: () => Promise.resolve(other) })
+  const ask = (path: string) =>
+    raw(
+      t,
+      listener.port,
+      `POST ${path} HTTP/1.1\r\nHost: localhost:${listener.port}\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n`,
+    )
+  const read = ask('/read')
+  await until(() => read.seen.text !== '', 'the go-ahead')
+  t.equal(read.seen.text, 'HTTP/1.1 100 Continue\r\n\r\n')
+  read.socket.write('{}')
+  await until(() => read.seen.text.endsWith('read'), 'the answer')
+  const refused = ask('/refused')
+  await until(() => refused.seen.closed, 'the end of the connection')
+  t.match(refused.seen.text, /^HTTP\/1\.1 403 /)
+})
+
+t.test('100 Continue never lands within the response to an earlier request', async t => {
+  const long = 'x'.repeat(20_000)
+  const held: (() => void)[] = []
+  const handler: HttpHandler = ({ path, body, query }, responder) => {
+    const answer = query.has('long') ? Buffer.from(long) : Buffer.from(`${path} ${body};`)
+    if (query.has('hold')) held.push(() => responder.send(200, {}, answer))
+    else responder.send(200, {}, answer)
+  }
+  const { listener } = await listening(t, handler)
+  const post = (query: string, more = '') =>
+    `POST /mcp?${query} HTTP/1.1\r\nHost: localhost:${listener.port}\r\nContent-Length: 2\r\n${more}\r\n`
+  const expects = 'Expect: 100-continue\r\n'
+  const release = async (): Promise<void> => {
+    await until(() => held.length === 1, 'the request that is held')
+    for (let turn = 0; turn < 20; turn++) await new Promise(resolve => setImmediate(resolve))
+    for (const answer of held.splice(0)) answer()
+  }
+  const whole = raw(t, listener.port, `${post('hold')}{}${post('long', expects)}{}${post('')}{}`)
+  await release()
+  await until(() => whole.seen.text.split('HTTP/1.1 200').length === 4, 'three answers')
+  await until(() => whole.seen.text.endsWith('{};'), 'the last one')
+  t.notMatch(whole.seen.text, '100 Continue')
+  t.ok(whole.seen.text.includes(`\r\n\r\n${long}HTTP/1.1 200 OK\r\n`), 'each one is whole')
+  const waits = raw(t, listener.port, `${post('hold')}{}${post('long', expects)}`)
+  await release()
+  await until(() => waits.seen.text.includes('100 Continue'), 'the go-ahead')
+  t.match(waits.seen.text, /\{\};HTTP\/1\.1 100 Continue\r\n\r\n$/, 'it follows the response before')
+  waits.socket.write('{}')
+  await until(() => waits.seen.text.endsWith(long), 'the answer')
+})

@@ -1,0 +1,62 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** Maximum requests of one connection that are handled at the same time. */
+const MOST_IN_FLIGHT = 64
+
+/**
+ * The requests of one connection without a complete response. Node stops reading only when written responses
+ * queue up, so pipelined requests whose handlers wait would be unbounded. Further requests wait here, and
+ * nothing more is read from the connection meanwhile: at most what one read of the socket held.
+ */
+class Pipeline {
+  readonly #socket: Socket
+  readonly #waiting: (() => void)[] = []
+  #inFlight = 0
+
+  constructor(socket: Socket) {
+    this.#socket = socket
+    // Node resumes a connection when a handler reads a body or queued responses are written.
+    socket.on('resume', () => {
+      if (this.#waiting.length > 0) socket.pause()
+    })
+  }
+
+  run(response: ServerResponse, start: () => void): void {
+    if (this.#inFlight < MOST_IN_FLIGHT) this.#start(response, start)
+    else {
+      this.#waiting.push(() => this.#start(response, start))
+      this.#socket.pause()
+    }
+  }
+
+  #start(response: ServerResponse, start: () => void): void {
+    this.#inFlight += 1
+    response.on('close', this.#ended)
+    start()
+  }
+
+  readonly #ended = (): void => {
+    this.#inFlight -= 1
+    if (this.#socket.destroyed) this.#waiting.length = 0
+    const next = this.#waiting.shift()
+    if (next === undefined) return
+    next()
+    if (this.#waiting.length === 0) this.#socket.resume()
+  }
+}
+
+const pipelines = new WeakMap<Socket, Pipeline>()
+
+/** Wraps a listener for requests: each is handled once its connection has fewer than 64 in flight. */
+export const inTurn =
+  <Q extends IncomingMessage, R extends ServerResponse>(handle: (request: Q, response: R) => void) =>
+  (request: Q, response: R): void => {
+    const { socket } = request
+    let pipeline = pipelines.get(socket)
+    if (pipeline === undefined) {
+      pipeline = new Pipeline(socket)
+      pipelines.set(socket, pipeline)
+    }
+    pipeline.run(response, () => handle(request, response))
+  }
