@@ -1,12 +1,13 @@
 import { realpathSync, statSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
-import { homedir, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { basename, isAbsolute, parse, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { WORKSPACE_PLACE } from '../config/read/variables.js'
 import type { ServerTransport } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
 import { isLoopbackHost } from '../machine/loopback.js'
+import { homeFolder } from '../shim/who-am-i.js'
 
 /** Whether a server is started with the folder of its clients. */
 export const namesWorkspace = (transport: ServerTransport): boolean =>
@@ -113,7 +114,7 @@ const realFolder = (path: string): string | undefined => {
 }
 
 const isWorkspace = (folder: string): boolean => {
-  const none = [parse(folder).root, realFolder(homedir()), realFolder(tmpdir())]
+  const none = [parse(folder).root, realFolder(homeFolder()), realFolder(tmpdir())]
   const isSystem = [...SYSTEM, ...PROGRAMS].some(
     each => folder === each || folder.startsWith(`${each}${sep}`),
   )

@@ -1,8 +1,9 @@
-import { resolve } from 'node:path'
 import type { InstanceRecord } from '../app/state/instance.js'
 import { isSamePath } from '../config/file/watch.js'
 import type { Opened } from '../shim/ask.js'
-import { CliError, EXIT } from './verb.js'
+import { configPath } from '../shim/place.js'
+import { configTarget } from './configuration.js'
+import { CliError, EXIT, textOption } from './verb.js'
 
 const LIMIT_MS = 5000
 
@@ -13,34 +14,48 @@ export interface Choice {
   readonly all: readonly InstanceRecord[]
 }
 
-/** Chooses the only running proxy, or the only one with this configuration. */
-export const chooseRunning = async (config: string | undefined): Promise<Choice> => {
+export const pidOption = textOption('The process id of the proxy, if several run')
+
+/**
+ * Chooses a running proxy: the one with this process id; else the daemon of this configuration, of
+ * `MCP_PROXY_CONFIG` or of the user's own file; else the only one.
+ */
+export const chooseRunning = async (config: string | undefined, pid?: string): Promise<Choice> => {
   const { runningProxies } = await import('../app/processes/orphans.js')
   const all = await runningProxies()
-  const file = config ?? process.env['MCP_PROXY_CONFIG']
-  const meant = all.filter(one => config === undefined || runsWith(one, config))
-  // The variable chooses among several proxies, but does not hide the only one.
-  const preferred = meant.filter(one => file !== undefined && runsWith(one, file))
-  const found = preferred.length === 1 ? preferred : meant
-  return { one: found.length === 1 ? found[0] : undefined, all: meant }
+  const meant = all.filter(
+    one => (pid === undefined || String(one.pid) === pid) && (config === undefined || runsWith(one, config)),
+  )
+  const file = configTarget(config)
+  // The user's own file and the variable choose among several proxies, but do not hide the only one.
+  const sameFile = meant.filter(one => runsWith(one, file))
+  const [found] = [sameFile.filter(({ verb }) => verb === 'serve'), sameFile, meant].filter(isOne)
+  return { one: found?.[0], all: meant }
 }
 
-/** The running proxy that a verb means. Throws a CliError if there is not just one. */
-export const theRunning = async (config: string | undefined, flags = '--config'): Promise<InstanceRecord> => {
-  const { one, all } = await chooseRunning(config)
+const isOne = (all: readonly unknown[]): boolean => all.length === 1
+
+/** The running proxy that a verb means. Rejects with a CliError if there is not exactly one. */
+export const theRunning = async (config: string | undefined, pid?: string): Promise<InstanceRecord> => {
+  const { one, all } = await chooseRunning(config, pid)
   if (one !== undefined) return one
   if (all.length === 0) throw new CliError(EXIT.failure, 'no proxy of this user runs here', NOBODY)
+  throw severalRun(all)
+}
+
+export const severalRun = (all: readonly InstanceRecord[]): CliError => {
   const list = all.map(each => `  ${runningName(each)}`).join('\n')
-  throw new CliError(EXIT.usage, `several proxies run; choose one with ${flags}:\n${list}`)
+  return new CliError(EXIT.usage, `several proxies run; choose one with --config or --pid:\n${list}`)
 }
 
 const NOBODY = {
-  why: "nobody has started one with that configuration, or it is another user's, who is asked with --url",
+  why: "no proxy is running for this configuration; for another user's proxy, pass --url",
   mend: 'mcp-proxy daemon start',
 }
 
-const runsWith = (one: InstanceRecord, file: string): boolean =>
-  one.config !== undefined && isSamePath(one.config, resolve(file))
+/** Whether a proxy runs with a configuration, under any of its folder's paths. */
+export const runsWith = (one: InstanceRecord, file: string): boolean =>
+  one.config !== undefined && isSamePath(configPath(one.config), configPath(file))
 
 export const runningName = ({ verb, pid, url, config }: InstanceRecord): string =>
   [`${verb}, pid ${pid}`, url, config].filter(part => part !== undefined).join(', ')

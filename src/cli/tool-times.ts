@@ -7,6 +7,7 @@ import { CliError, EXIT } from './verb.js'
 interface Asked {
   readonly url?: string | undefined
   readonly config?: string | undefined
+  readonly pid?: string | undefined
   readonly json?: boolean | undefined
 }
 
@@ -16,9 +17,9 @@ const HEADINGS = ['TOOL', 'SERVER', 'CALLS', 'FAILED', 'P50', 'P99']
 const MOST = 10_000
 
 /** Shows how often tools were called, and how long that took; those called most first. Throws a CliError. */
-export const showTools = async ({ url, config, json }: Asked): Promise<number> => {
+export const showTools = async ({ url, config, pid, json }: Asked): Promise<number> => {
   if (url !== undefined) throw new CliError(EXIT.usage, '--tools is told on this machine only, without --url')
-  const one = await theRunning(config, '--config')
+  const one = await theRunning(config, pid)
   const { tools: all } = JSON.parse(await askRunning(one, `/v1/tools?limit=${MOST}`)) as ToolsView
   const tools = all
     .filter(({ calls }) => calls > 0)

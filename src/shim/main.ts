@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Fault } from '../kernel/faults.js'
@@ -11,6 +10,7 @@ import { defaultConfigFile } from './default-config-file.js'
 import type { Hello } from './hello.js'
 import { placeId, placeOf, thisMachine } from './place.js'
 import { Session } from './session.js'
+import { homeFolder } from './who-am-i.js'
 
 /** Exit codes; those of the command line. */
 const EXIT = { ok: 0, usage: 2, configuration: 3, failure: 4 } as const
@@ -33,7 +33,7 @@ export const main = async (words: readonly string[], folder: string): Promise<nu
   }
   const { env, platform } = process
   const named = given.config ?? env['MCP_PROXY_CONFIG']
-  const config = resolve(named || defaultConfigFile({ platform, home: homedir(), env }))
+  const config = resolve(named || defaultConfigFile({ platform, home: homeFolder(), env }))
   if (!existsSync(config)) {
     tell(`D010: there is no configuration ${config} that can be read`, {
       why: 'no file is there',

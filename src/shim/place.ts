@@ -9,10 +9,11 @@ import {
   realpathSync,
   type Stats,
 } from 'node:fs'
-import { hostname, userInfo } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { Fault, systemCode } from '../kernel/faults.js'
 import { PIPE_FOLDER } from '../machine/socket-path.js'
+import { machineId } from './machine-id.js'
+import { whoAmI } from './who-am-i.js'
 
 /** Variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -33,7 +34,7 @@ export interface Place {
   readonly token: string | undefined
 }
 
-/** The machine and the user; those of this process unless a test says otherwise. */
+/** The machine and the user; those of this process except in tests. */
 export interface Machine {
   readonly platform: NodeJS.Platform
   /** From the database of users: variables differ between a shell and the launcher of a desktop. */
@@ -45,17 +46,22 @@ export interface Machine {
   readonly at: string
 }
 
-/** Where our process ids are valid: containers that share a home folder do not see each other's processes. */
-export const thisPlace = (): string => {
+/**
+ * Identifies the machine and the PID namespace: process ids are valid there only, and containers that share a
+ * home folder must not share a daemon.
+ */
+export const thisPlace = (): string => `${machineId()} ${pidNamespace()}`
+
+const pidNamespace = (): string => {
   try {
-    return `${hostname()} ${readlinkSync('/proc/self/ns/pid')}`
+    return readlinkSync('/proc/self/ns/pid')
   } catch {
-    return `${hostname()} ${process.platform}`
+    return process.platform
   }
 }
 
 export const thisMachine = (): Machine => {
-  const { homedir: home, username: user, uid } = userInfo()
+  const { home, name: user, uid } = whoAmI()
   const { platform, env } = process
   const isElevated =
     platform === 'win32' && isReadable(join(env['SystemRoot'] ?? 'C:\\Windows', 'System32', 'config'))
@@ -71,12 +77,31 @@ const isReadable = (folder: string): boolean => {
   }
 }
 
-/** The id of the proxy of a configuration file, which must exist. Throws what the file system throws. */
+/** The id of the proxy of a configuration file, which need not exist. */
 export const placeId = (file: string, at: string): string =>
   createHash('sha256')
-    .update(`${realpathSync(file)}\0${at}`)
+    .update(`${configPath(file)}\0${at}`)
     .digest('hex')
     .slice(0, 10)
+
+/**
+ * The one path of a configuration file: its own name in its real folder. A file that is a link keeps its
+ * name, because the link may point to another file tomorrow (home-manager, stow, ConfigMaps).
+ */
+export const configPath = (file: string): string => {
+  const path = resolve(file)
+  return join(realFolder(dirname(path)), basename(path))
+}
+
+/** The real path of a folder as far as it exists. */
+const realFolder = (folder: string): string => {
+  try {
+    return realpathSync.native(folder)
+  } catch {
+    const above = dirname(folder)
+    return above === folder ? folder : join(realFolder(above), basename(folder))
+  }
+}
 
 /** `sun_path` holds 103 bytes on macOS, 107 on Linux. */
 const SOCKET_BYTES = 100

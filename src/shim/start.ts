@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
-import { closeSync, openSync } from 'node:fs'
+import { accessSync, closeSync, constants, openSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { inheritedEnv } from '../machine/inherited-env.js'
 import type { StartLock } from './lock.js'
 import type { Environment, Place } from './place.js'
@@ -39,7 +40,7 @@ export const startDaemon = (
     const child = spawn(execPath, [script, 'serve', '--config', config, '--daemon', ...more], {
       detached: true,
       windowsHide: true,
-      cwd: home,
+      cwd: startFolder(home),
       env: { ...daemonEnv(env), [LOCK_VARIABLE]: lock.key },
       stdio: ['ignore', output ?? 'ignore', output ?? 'ignore'],
     })
@@ -51,6 +52,16 @@ export const startDaemon = (
     })
   } finally {
     if (output !== undefined) closeSync(output)
+  }
+}
+
+/** Where programs of a user start: the home folder, or the root folder if this user may not enter that. */
+export const startFolder = (home: string): string => {
+  try {
+    accessSync(home, constants.X_OK)
+    return home
+  } catch {
+    return resolve('/')
   }
 }
 

@@ -4,11 +4,14 @@ import {
   chownSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { placeId, preparePlace, thisPlace } from '../../src/shim/place.js'
@@ -24,7 +27,7 @@ import {
   WAITING,
   waiting,
 } from '../support/proxy/shared-daemon.js'
-import { configFile, runHere, startBin } from '../support/proxy/start.js'
+import { BIN, configFile, runHere, startBin } from '../support/proxy/start.js'
 import { startServer } from '../support/server/started-server.js'
 
 /** How often what is about races is repeated; a hundred or more show more. */
@@ -339,6 +342,114 @@ t.test('daemon starts, tells of itself, restarts and stops', async t => {
   following.child.kill('SIGTERM')
   await following.exited
   t.match(await run('status', '--json'), { code: 1, out: /"state": "stopped"/ })
+})
+
+t.test('a configuration that becomes another link keeps its daemon', { skip: skipWithout.links }, async t => {
+  const [real, other] = [configured(t), configFile(t, waiting())]
+  const file = join(dirname(other), 'link.json')
+  symlinkSync(real, file)
+  t.teardown(() => runHere(t, 'daemon', 'stop', '--config', file))
+  const first = new ShimClient(t, file)
+  await first.initialize()
+  rmSync(file)
+  symlinkSync(other, file)
+  const second = new ShimClient(t, file)
+  await second.initialize()
+  const sessions = await asked(placeFor(file).socket, '/v1/sessions')
+  t.equal(sessions?.body.sessions.length, 2)
+  t.match(await runHere(t, 'status', '--config', file), { code: 0 })
+  await Promise.all([first.leave(), second.leave()])
+})
+
+const isRoot = process.getuid?.() === 0
+const asRoot = process.platform === 'linux' && isRoot ? false : 'needs root on Linux'
+
+t.test('a new host name does not start another daemon', { skip: asRoot }, async t => {
+  const file = configured(t)
+  const { out } = await runHere(t, 'daemon', 'start', '--config', file)
+  const script = 'hostname other && exec "$0" "$@"'
+  const words = [process.execPath, BIN, 'daemon', 'start', '--config', file]
+  const done = spawnSync('unshare', ['-u', 'sh', '-c', script, ...words], { encoding: 'utf8' })
+  if (done.status !== 0 && /unshare/.test(done.stderr)) t.comment('no namespaces can be made here')
+  else t.equal(done.stdout, out)
+})
+
+t.test('a user whom the user database does not know has a daemon', { skip: asRoot }, async t => {
+  const file = configured(t)
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  for (const path of [folder, dirname(file)]) chownSync(path, 54_321, 54_321)
+  const own = { MCP_PROXY_RUN_DIR: join(folder, 'run'), XDG_STATE_HOME: folder }
+  const run = (home: string | undefined, ...words: string[]) => {
+    const env: NodeJS.ProcessEnv = { ...process.env, ...own }
+    if (home === undefined) delete env['HOME']
+    else env['HOME'] = home
+    return spawnSync(process.execPath, [BIN, ...words, '--config', file], {
+      encoding: 'utf8',
+      uid: 54_321,
+      gid: 54_321,
+      env,
+    })
+  }
+  for (const home of [folder, '/root', undefined]) {
+    t.match(run(home, 'daemon', 'start'), { status: 0, stdout: /pid \d+/ }, String(home))
+    t.match(run(home, 'service', 'print', '--platform', 'linux'), { status: 0 }, String(home))
+    if (home === folder) t.match(run(home, 'doctor', '--offline'), { stdout: /daemon +runs/ })
+    t.match(run(home, 'daemon', 'stop'), { status: 0 }, String(home))
+  }
+})
+
+t.test('a daemon whose configuration was deleted can be stopped', async t => {
+  const file = configured(t)
+  const run = (...words: string[]) => runHere(t, 'daemon', ...words, '--config', file)
+  await run('start', '--keep')
+  rmSync(file)
+  t.match(await run('status'), { code: 0, out: /ready/ })
+  t.match(await run('logs'), { code: 0 })
+  t.match(await run('restart'), { code: 3, err: /D010/ }, 'which is not ended before another can start')
+  t.match(await run('stop'), { code: 0 })
+  t.match(await runHere(t, 'daemon', 'stop', '--config', '/nowhere/mcp.json'), { code: 3, err: /D010/ })
+})
+
+t.test('stop names the clients that start the daemon again', async t => {
+  const file = configured(t)
+  const client = new ShimClient(t, file, { args: ['--client', 'zed'] })
+  await client.initialize()
+  const { pid } = client.running.child
+  const { out } = await runHere(t, 'daemon', 'stop', '--json', '--config', file)
+  t.match(JSON.parse(out), { stopped: true, clients: [{ client: 'zed', pid }] })
+  await client.call('w__wait', {})
+  t.match(await runHere(t, 'daemon', 'stop', '--config', file), {
+    code: 0,
+    err: new RegExp(`1 client still connected.*\n +zed, pid ${pid}\n`),
+  })
+  await client.leave()
+})
+
+t.test('a daemon that hangs is killed by restart and by stop', { skip: skipWithout.signals }, async t => {
+  const file = configured(t)
+  const run = (...words: string[]) => runHere(t, 'daemon', ...words, '--config', file)
+  const pidIn = (out: string): number => JSON.parse(out).pid
+  const first = pidIn((await run('start', '--json')).out)
+  await until(async () => (await runHere(t, 'status', '--pid', String(first))).code === 0, 'its record')
+  process.kill(first, 'SIGSTOP')
+  const second = pidIn((await run('restart', '--json')).out)
+  t.notOk(isRunning(first))
+  await until(async () => (await runHere(t, 'status', '--pid', String(second))).code === 0, 'its record')
+  process.kill(second, 'SIGSTOP')
+  t.match(await run('stop'), { code: 0, err: /did not answer \(D042\) and was killed/ })
+  t.notOk(isRunning(second))
+})
+
+t.test('start and restart point at the mistake in a broken configuration', async t => {
+  const file = configured(t)
+  const run = (...words: string[]) => runHere(t, 'daemon', ...words, '--config', file)
+  const { pid } = JSON.parse((await run('start', '--json')).out)
+  writeFileSync(file, '{\n  "mcpServers": nonsense\n}')
+  t.match(await run('restart'), { code: 3, err: /mcp\.json:2:17: error: [\s\S]*D011/ })
+  t.ok(isRunning(pid), 'the daemon that runs goes on')
+  await run('stop')
+  t.match(await run('start'), { code: 3, err: /mcp\.json:2:17: error: [\s\S]*D011/ })
 })
 
 t.test('a daemon that nobody needs ends, and one that is to be kept does not', async t => {

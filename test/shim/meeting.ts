@@ -1,4 +1,15 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { LogFile } from '../../src/app/control/log-file.js'
@@ -14,7 +25,7 @@ import {
   newProof,
 } from '../../src/shim/hello.js'
 import { StartLock } from '../../src/shim/lock.js'
-import { type Machine, placeOf, preparePlace } from '../../src/shim/place.js'
+import { type Machine, placeId, placeOf, preparePlace, thisPlace } from '../../src/shim/place.js'
 import { skipWithout } from '../support/processes.js'
 
 const LINUX: Machine = {
@@ -47,6 +58,28 @@ t.test('a proxy is met where no variable of a shell or a desktop moves it', asyn
   t.equal(pipe.socket, '\\\\.\\pipe\\mcp-proxy-a_b-id')
   t.match(pipe.token, /id\.token$/)
   t.equal(placeOf('id', {}, { ...WINDOWS, isElevated: true }).socket, '\\\\.\\pipe\\mcp-proxy-a_b-admin-id')
+})
+
+t.test('a file has one proxy, whatever it is a link to', { skip: skipWithout.links }, async t => {
+  const folder = t.testdir({ real: { 'mcp.json': '{}', 'other.json': '{}' } })
+  const link = join(folder, 'link')
+  symlinkSync(join(folder, 'real'), link, 'junction')
+  const file = join(folder, 'real', 'mcp.json')
+  const id = placeId(file, 'here')
+  t.equal(placeId(join(link, 'mcp.json'), 'here'), id, 'by any path of its folder')
+  t.not(placeId(join(folder, 'real', 'other.json'), 'here'), id)
+  t.not(placeId(file, 'there'), id)
+  rmSync(file)
+  t.equal(placeId(file, 'here'), id, 'though it is gone')
+  symlinkSync(join(folder, 'real', 'other.json'), file)
+  t.equal(placeId(file, 'here'), id, 'though it has become a link')
+  renameSync(join(folder, 'real'), join(folder, 'moved'))
+  t.equal(placeId(file, 'here'), id, 'though its folder is gone')
+})
+
+t.test('the place of a proxy does not depend on the host name', async t => {
+  t.notMatch(thisPlace(), hostname())
+  t.equal(thisPlace(), thisPlace())
 })
 
 t.test('the folders of a place are closed to others', { skip: skipWithout.modes }, async t => {

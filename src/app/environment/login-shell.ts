@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { userInfo } from 'node:os'
 import { stripVTControlCharacters } from 'node:util'
 import type { Environment } from '../../config/types.js'
 import { inheritedEnv } from '../../machine/inherited-env.js'
+import { startFolder } from '../../shim/start.js'
+import { whoAmI } from '../../shim/who-am-i.js'
 
 /** How long a shell may take: some run half a desktop at each start. */
 const LIMIT_MS = 5000
@@ -96,7 +97,7 @@ const askShell = (env: Environment, limitMs: number): Promise<ShellAnswer> => {
 /** What every program needs decides about it, not what happens to be set where we were started. */
 const startShell = (shell: string, command: string, env: Environment): ChildProcess =>
   spawn(shell, ['-ilc', command], {
-    cwd: userInfo().homedir,
+    cwd: startFolder(whoAmI().home),
     env: inheritedEnv(env, {}, process.platform),
     stdio: ['ignore', 'pipe', 'ignore'],
     // Interactive shells want the terminal, if there is one, and would be stopped.
@@ -104,8 +105,9 @@ const startShell = (shell: string, command: string, env: Environment): ChildProc
     windowsHide: true,
   })
 
-const shellOf = ({ SHELL: shell }: Environment): string | undefined =>
-  (shell === '' ? undefined : shell) ?? userInfo().shell ?? undefined
+/** The login shell of the user; undefined if neither the environment nor the user database names one. */
+export const shellOf = ({ SHELL: shell }: Environment): string | undefined =>
+  (shell === '' ? undefined : shell) ?? whoAmI().shell
 
 /** Ends a shell with all that it started. */
 const endGroup = ({ pid }: ChildProcess): void => {

@@ -16,8 +16,9 @@ export interface InstanceRecord {
   readonly version: 1
   /** See `Children.mark`; also the name of the file. */
   readonly mark: string
-  /** The machine, or container, to which its process ids belong. */
+  /** As `thisPlace`: where its process ids are valid. */
   readonly place: string
+  /** 1 for the first process of a container. */
   readonly pid: number
   /** See `ProcessRow`. */
   readonly born: string | undefined
@@ -73,7 +74,9 @@ export const parseRecord = (text: string): InstanceRecord | undefined => {
   const { pid, children } = value
   if (mark === undefined || place === undefined || startedAt === undefined || verb === undefined)
     return undefined
-  if (!isPid(pid) || !Array.isArray(children)) return undefined
+  // Only a proxy of our own container may be its first process.
+  const isFirst = pid === 1 && place === thisPlace()
+  if (!(isFirst || isPid(pid)) || !Array.isArray(children)) return undefined
   return {
     version: 1,
     mark,

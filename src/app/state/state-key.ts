@@ -1,11 +1,11 @@
 import { createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { ProxyConfig } from '../../config/types.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { createSealer, type Sealer, type SealKey } from '../../mux/input-required/retry/sealed-state.js'
+import { homeFolder } from '../../shim/who-am-i.js'
 import { createPrivateSync, findFile } from './private-file.js'
 
 const FILE = 'request-state.key'
@@ -14,7 +14,7 @@ const FILE_BYTES = 1024
 
 /** The folder for state that outlives a process but is not data (XDG Base Directory Specification). */
 export const stateDir = (env: NodeJS.ProcessEnv, platform: NodeJS.Platform = process.platform): string => {
-  const home = homedir()
+  const home = homeFolder()
   const [named, usual] =
     platform === 'win32'
       ? [env['LOCALAPPDATA'], join(home, 'AppData', 'Local')]

@@ -1,9 +1,9 @@
-import { homedir } from 'node:os'
 import { sep } from 'node:path'
 import { unblock } from '../../app/unblock.js'
 import { systemClock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { plainText } from '../../secrets/plain-text.js'
+import { homeFolder } from '../../shim/who-am-i.js'
 
 /** Writes a line of data to stdout, for programs as well as for people. */
 export const print = (text: string | Uint8Array): void => {
@@ -41,7 +41,7 @@ const written = (stream: NodeJS.WriteStream): Promise<void> =>
 export const oneLine = (text: string): string => plainText(text).replace(/\s+/g, ' ').trim()
 
 /** A path as people write it: below the home folder with `~`. Not for programs. */
-export const shortPath = (path: string, home = homedir()): string =>
+export const shortPath = (path: string, home = homeFolder()): string =>
   home.length > 1 && path.startsWith(`${home}${sep}`) ? `~${path.slice(home.length)}` : path
 
 /** Words about a problem behind its number (docs/doctor.md), if it has one; they may begin with it. */

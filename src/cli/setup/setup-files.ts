@@ -1,13 +1,13 @@
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../machine/package-file.js'
 import type { Machine } from '../../setup/clients/machine.js'
 import type { Files } from '../../setup/files/revise.js'
+import { homeFolder } from '../../shim/who-am-i.js'
 
 export const thisMachine = (): Machine => ({
   platform: process.platform,
-  home: homedir(),
+  home: homeFolder(),
   cwd: process.cwd(),
   env: process.env,
 })

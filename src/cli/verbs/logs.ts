@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createColors } from 'picocolors'
 import { print, say } from '../output/output.js'
 import { stdoutLook } from '../output/table.js'
-import { askRunning, followRunning, theRunning } from '../running.js'
+import { askRunning, followRunning, pidOption, theRunning } from '../running.js'
 import { CliError, configOption, defineVerb, EXIT, textOption } from '../verb.js'
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
@@ -13,6 +13,7 @@ export const logs = defineVerb({
   describe: 'Print the last lines of the log of a running proxy, with what its servers write to stderr',
   flags: {
     config: configOption,
+    pid: pidOption,
     follow: { type: 'boolean', alias: 'f', describe: 'Go on as lines come' },
     level: { choices: LEVELS, requiresArg: true, describe: 'Only lines at least this important' },
     since: textOption('Only lines of this last time, such as 10m'),
@@ -24,12 +25,12 @@ export const logs = defineVerb({
     ['mcp-proxy logs -f --level warn', 'What goes wrong, as it does'],
     ['mcp-proxy logs --since 10m --json', 'What happened of late, for programs'],
   ],
-  async run({ server, config, follow = false, level, since, json = false }) {
+  async run({ server, config, pid, follow = false, level, since, json = false }) {
     const query = new URLSearchParams()
     if (server !== undefined) query.set('server', server)
     if (level !== undefined) query.set('level', level)
     if (since !== undefined) query.set('since', String(Date.now() - spanMs(since)))
-    const one = await theRunning(config)
+    const one = await theRunning(config, pid)
     const show = linePrinter(json)
     if (!follow) {
       const lines = (await askRunning(one, `/v1/logs?${query.toString()}`)).split('\n').filter(Boolean)

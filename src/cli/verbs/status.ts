@@ -3,7 +3,7 @@ import type { ProxyStatus, ServerStatus } from '../../app/status.js'
 import { isObject, objectIn } from '../../kernel/object.js'
 import { count, numbered, print } from '../output/output.js'
 import { stdoutLook, tableText } from '../output/table.js'
-import { askRunning, runningName, theRunning } from '../running.js'
+import { askRunning, pidOption, runningName, theRunning } from '../running.js'
 import { showTools } from '../tool-times.js'
 import { CliError, configOption, defineVerb, EXIT, textOption } from '../verb.js'
 
@@ -13,6 +13,7 @@ export const status = defineVerb({
   flags: {
     url: textOption('The address of the proxy, any of those that it prints when it starts'),
     config: configOption,
+    pid: pidOption,
     env: { type: 'boolean', describe: 'Where each variable of the configuration comes from' },
     tools: { type: 'boolean', describe: 'The tools that were called: how often, and how long that took' },
     cluster: { type: 'boolean', describe: 'The replicas that are one proxy with it, and their engine' },
@@ -26,7 +27,8 @@ export const status = defineVerb({
   async run(args) {
     if (args.env === true) return await showVariables(args)
     if (args.tools === true) return await showTools(args)
-    const found = args.url === undefined ? await askOwn(args.config) : await askUrl(statusUrl(args.url))
+    const found =
+      args.url === undefined ? await askOwn(args.config, args.pid) : await askUrl(statusUrl(args.url))
     if (args.cluster === true) return showCluster(found, args.json === true)
     print(args.json === true ? JSON.stringify(jsonStatus(found), null, 2) : shown(found))
     return EXIT.ok
@@ -36,8 +38,8 @@ export const status = defineVerb({
 // ── which proxy ──
 
 /** Asks the running proxy that is meant. Throws a CliError. */
-const askOwn = async (config: string | undefined): Promise<ProxyStatus> => {
-  const one = await theRunning(config, '--url or --config')
+const askOwn = async (config: string | undefined, pid: string | undefined): Promise<ProxyStatus> => {
+  const one = await theRunning(config, pid)
   if (one.socket !== undefined) return parseStatus(await askRunning(one, '/v1/status'), one.socket)
   if (one.url !== undefined) return await askUrl(statusUrl(one.url))
   throw new CliError(EXIT.failure, `the running proxy cannot be asked: ${runningName(one)}`)
@@ -91,13 +93,14 @@ const isStatus = (value: unknown): value is ProxyStatus => isObject(value) && Ar
 interface Asked {
   readonly url?: string | undefined
   readonly config?: string | undefined
+  readonly pid?: string | undefined
   readonly json?: boolean | undefined
 }
 
 /** Shows where variables come from, which only their user may know. */
-const showVariables = async ({ url, config, json }: Asked): Promise<number> => {
+const showVariables = async ({ url, config, pid, json }: Asked): Promise<number> => {
   if (url !== undefined) throw new CliError(EXIT.usage, '--env is told on this machine only, without --url')
-  const one = await theRunning(config, '--config')
+  const one = await theRunning(config, pid)
   const variables = variablesIn(await askRunning(one, '/v1/env'))
   const row = ({ name, from, waiting }: VariableStatus): string[] =>
     from === undefined ? [name, 'not set (D020)', waiting.join(' ')] : [name, from, '']

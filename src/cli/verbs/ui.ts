@@ -1,5 +1,5 @@
 import { print } from '../output/output.js'
-import { askRunning, runningName, theRunning } from '../running.js'
+import { askRunning, pidOption, runningName, theRunning } from '../running.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption } from '../verb.js'
 
 export const ui = defineVerb({
@@ -8,6 +8,7 @@ export const ui = defineVerb({
     'Open the page of a running proxy in the browser, or print its address, which is good for a minute',
   flags: {
     config: configOption,
+    pid: pidOption,
     print: { type: 'boolean', describe: 'Only print the address' },
     json: jsonOption,
   },
@@ -16,8 +17,8 @@ export const ui = defineVerb({
     ['mcp-proxy ui --print', 'Its address, for another browser'],
     ['mcp-proxy ui --config mcp.json', 'The page of one of several proxies'],
   ],
-  async run({ config, print: isPrinted = false, json = false }) {
-    const one = await theRunning(config)
+  async run({ config, pid, print: isPrinted = false, json = false }) {
+    const one = await theRunning(config, pid)
     if (one.url === undefined)
       throw new CliError(EXIT.failure, `${runningName(one)} listens on no port: set "listen", or use serve`)
     const { status } = await fetch(new URL('/ui/', one.url))

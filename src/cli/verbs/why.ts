@@ -1,7 +1,7 @@
 import type { Cause, Why } from '../../app/api/why.js'
 import { configFile, loadFile } from '../configuration.js'
 import { numbered, print } from '../output/output.js'
-import { askRunning, chooseRunning } from '../running.js'
+import { askRunning, chooseRunning, pidOption, severalRun } from '../running.js'
 import { CliError, configOption, defineVerb, EXIT, textOption } from '../verb.js'
 
 export const why = defineVerb({
@@ -10,6 +10,7 @@ export const why = defineVerb({
   needs: 'a name, URI, server or error id',
   flags: {
     config: configOption,
+    pid: pidOption,
     for: textOption('And what clients of this revision of MCP see in place of it'),
     json: { type: 'boolean', describe: 'One JSON document' },
   },
@@ -21,11 +22,10 @@ export const why = defineVerb({
     ['mcp-proxy why github', 'How a server is, and what it said last'],
     ['mcp-proxy why k3fz-1a', 'What an error in a client was about'],
   ],
-  async run({ name, config, for: revision, json = false }) {
+  async run({ name, config, pid, for: revision, json = false }) {
     const query = new URLSearchParams({ q: name, ...(revision !== undefined && { for: revision }) })
-    const { one, all } = await chooseRunning(config)
-    if (one === undefined && all.length > 1)
-      throw new CliError(EXIT.usage, 'several proxies run; choose one with --config')
+    const { one, all } = await chooseRunning(config, pid)
+    if (one === undefined && all.length > 1) throw severalRun(all)
     const text =
       one === undefined ? await askHere(config, query) : await askRunning(one, `/v1/why?${query.toString()}`)
     const found = JSON.parse(text) as Why

@@ -13,6 +13,7 @@ import { Children } from '../../../src/app/processes/children.js'
 import { Instance, readRecords } from '../../../src/app/state/instance.js'
 import { type Clock, systemClock } from '../../../src/kernel/async/clock.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
+import { thisPlace } from '../../../src/shim/place.js'
 import type { ProcessTable } from '../../../src/transport/process/process-table.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { isWindows, skipWithout } from '../../support/processes.js'
@@ -67,6 +68,11 @@ t.test('what is no record of ours is none', async t => {
   t.same((await readBack(t, { ...RECORD, children }))?.children, [
     { pid: 7, born: undefined, sinceMs: Number.NaN },
   ])
+})
+
+t.test('a proxy that is the first process of this container is known', async t => {
+  const first = { ...RECORD, pid: 1, place: thisPlace() }
+  t.match(await readBack(t, first), { pid: 1 })
 })
 
 t.test('only files that nobody else can have written are read', { skip: skipWithout.modes }, async t => {

@@ -1,11 +1,13 @@
 import { once } from 'node:events'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parseStatus, shown, spanText } from '../../../src/cli/verbs/status.js'
 import { RawClient } from '../../support/client/raw-client.js'
-import { socketFile, until } from '../../support/processes.js'
-import { configFile, type Running, runHere, startBin, tiny } from '../../support/proxy/start.js'
+import { isWindows, socketFile, until } from '../../support/processes.js'
+import { configFile, type Running, runHere, setEnv, startBin, tiny } from '../../support/proxy/start.js'
 
 const SECRET = 'hunter2hunter2'
 
@@ -83,6 +85,27 @@ t.test('of several proxies one must be chosen', async t => {
   t.equal((await runHere(t, 'status', '--config', first.file)).code, 0)
   t.equal((await runHere(t, 'status', '--config', '/nowhere.json')).code, 4)
   await Promise.all([end(first.proxy), end(second)])
+})
+
+t.test('any other proxy does not hide the daemon of the user’s own file', { skip: isWindows }, async t => {
+  const home = t.testdir()
+  setEnv(t, { HOME: home })
+  const own = join(home, '.config', 'mcp-proxy', 'mcp.json')
+  mkdirSync(dirname(own), { recursive: true })
+  writeFileSync(own, JSON.stringify({ mcpServers: { one: tiny() } }))
+  const { out } = await runHere(t, 'daemon', 'start', '--json')
+  const { pid } = JSON.parse(out)
+  t.teardown(() => runHere(t, 'daemon', 'stop'))
+  const bridge = startBin(t, ['bridge', '--port', '0', '--', process.execPath, '-e', '0'])
+  await bridge.line(/listening/)
+  const of = (other: number) => ['--pid', String(other)]
+  await until(async () => (await runHere(t, 'status', ...of(bridge.child.pid ?? 0))).code === 0, 'its record')
+  t.match((await runHere(t, 'status')).out, new RegExp(`, pid ${pid}, `))
+  t.match((await runHere(t, 'status', ...of(pid))).out, new RegExp(`, pid ${pid}, `))
+  for (const words of [['status', '--env'], ['status', '--tools'], ['why', 'one'], ['logs']])
+    t.notMatch((await runHere(t, ...words)).err, /several proxies/, words.join(' '))
+  t.match(await runHere(t, 'status', ...of(1)), { code: 4, err: /no proxy of this user runs here/ })
+  await end(bridge)
 })
 
 t.test('a proxy without a port is asked on its private socket', async t => {

@@ -6,16 +6,18 @@ import { ask, follow } from '../../../shim/ask.js'
 import { isNobody } from '../../../shim/place.js'
 import { print, say } from '../../output/output.js'
 import { stdoutLook, tableText } from '../../output/table.js'
+import { pidOption } from '../../running.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, textOption } from '../../verb.js'
 import { followLog, linePrinter, spanMs } from '../logs.js'
 import { jsonStatus, parseStatus, shown, spanText } from '../status.js'
-import { daemonPlace, wedged } from './place.js'
+import { runningPlace, wedged } from './place.js'
 
 export const status = defineVerb({
   usage: 'status',
   describe: 'Show the daemon, its clients and its servers; code 1 if it does not run',
   flags: {
     config: configOption,
+    pid: pidOption,
     all: { type: 'boolean', describe: 'All proxies of this user, not only that of one configuration' },
     json: jsonOption,
   },
@@ -24,9 +26,9 @@ export const status = defineVerb({
     ['mcp-proxy daemon status --all', 'Every proxy of this user'],
     ['mcp-proxy daemon status --json | jq .clients', 'Its clients, for programs'],
   ],
-  async run({ config, all = false, json = false }) {
+  async run({ config, pid, all = false, json = false }) {
     if (all) return await showAll(json)
-    const where = daemonPlace(config)
+    const where = await runningPlace({ config, pid })
     try {
       const [state, sessions] = [
         await ask(asking(where.place), '/v1/status'),
@@ -99,6 +101,7 @@ export const logs = defineVerb({
   describe: 'Print the log of the daemon, with what its servers write to stderr',
   flags: {
     config: configOption,
+    pid: pidOption,
     follow: { type: 'boolean', alias: 'f', describe: 'Go on as lines come' },
     server: textOption('Only lines about this server'),
     since: textOption('Only lines of this last time, such as 10m'),
@@ -110,8 +113,9 @@ export const logs = defineVerb({
     ['mcp-proxy daemon logs --since 10m', 'What happened of late'],
     ['mcp-proxy daemon logs --level error', 'Only what went wrong'],
   ],
-  async run({ config, follow: isFollowed = false, server, since, level, json = !process.stdout.isTTY }) {
-    const { place } = daemonPlace(config)
+  async run(args) {
+    const { follow: isFollowed = false, server, since, level, json = !process.stdout.isTTY } = args
+    const { place } = await runningPlace(args)
     const filter: LogFilter = {
       server,
       level,

@@ -1,13 +1,20 @@
-import { resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { occupantOf } from '../../../app/control/seat.js'
 import { IDENTITY } from '../../../app/identity.js'
+import { endProcess } from '../../../app/processes/end-process.js'
+import { runningProxies } from '../../../app/processes/orphans.js'
+import type { InstanceRecord } from '../../../app/state/instance.js'
 import { Fault } from '../../../kernel/faults.js'
 import { packageFile } from '../../../machine/package-file.js'
+import { problem } from '../../../problems/problem.js'
 import { Connector, NoDaemon } from '../../../shim/connector.js'
 import { type Place, placeId, placeOf, thisMachine } from '../../../shim/place.js'
-import { configFile } from '../../configuration.js'
+import { configFile, configTarget, loadFile, readUsable } from '../../configuration.js'
 import { say } from '../../output/output.js'
-import { CliError, EXIT } from '../../verb.js'
+import { runsWith } from '../../running.js'
+import { CliError, EXIT, problemError } from '../../verb.js'
 
 /** Where the daemon of a configuration is met. */
 export interface DaemonPlace {
@@ -17,15 +24,63 @@ export interface DaemonPlace {
   readonly home: string
 }
 
-/** The place of the configuration that a flag names. Throws a CliError. */
+/** The daemon that the flags of a verb name. */
+export interface WantedDaemon {
+  readonly config?: string | undefined
+  /** A process id. */
+  readonly pid?: string | undefined
+}
+
+/** The place of the configuration that a flag names. Throws a CliError if there is no such file. */
 export const daemonPlace = (flag: string | undefined): DaemonPlace => {
   const file = resolve(configFile(flag))
+  if (!existsSync(file)) throw noConfiguration(file)
+  return placeFor(file)
+}
+
+const noConfiguration = (file: string): CliError =>
+  problemError(EXIT.configuration, problem('D010', { file }, { why: 'no such file' }))
+
+const placeFor = (file: string): DaemonPlace => {
   const machine = thisMachine()
+  return { file, place: placeOf(placeId(file, machine.at), process.env, machine), home: machine.home }
+}
+
+/**
+ * The place of a daemon that may run although its configuration is gone, as after an uninstallation. Rejects
+ * with a CliError if there is neither a configuration nor a daemon.
+ */
+export const runningPlace = async ({ config, pid }: WantedDaemon): Promise<DaemonPlace> => {
+  const usual = placeFor(resolve(configTarget(config)))
+  if (pid === undefined && [usual.file, usual.place.log].some(path => existsSync(path))) return usual
+  if (pid === undefined && (await isThere(usual.place))) return usual
+  const all = (await runningProxies()).filter(({ verb, socket }) => verb === 'serve' && socket !== undefined)
+  const found = all.find(one => (pid === undefined ? runsWith(one, usual.file) : String(one.pid) === pid))
+  if (found !== undefined) return recordedPlace(found, usual)
+  if (pid === undefined) throw noConfiguration(usual.file)
+  throw new CliError(EXIT.failure, `no daemon of this user has the process id ${pid}`, {
+    mend: 'mcp-proxy daemon status --all',
+  })
+}
+
+const isThere = async (place: Place): Promise<boolean> => {
   try {
-    return { file, place: placeOf(placeId(file, machine.at), process.env, machine), home: machine.home }
+    return (await occupantOf(place)) !== undefined
   } catch {
-    throw new CliError(EXIT.configuration, `there is no configuration ${file}`)
+    return true
   }
+}
+
+/** The place at which a proxy has recorded that it listens. */
+const recordedPlace = (
+  { config, socket = '', token }: InstanceRecord,
+  { file, home }: DaemonPlace,
+): DaemonPlace => {
+  const id = token === undefined ? basename(socket, '.sock') : basename(token, '.token')
+  const beside = placeOf(id, { ...process.env, MCP_PROXY_RUN_DIR: dirname(token ?? socket) })
+  // A socket whose path would be too long is not in the run folder.
+  const place = existsSync(beside.facts) ? beside : placeOf(id, process.env)
+  return { file: config ?? file, place: { ...place, socket, token }, home }
 }
 
 const START_MS = 15_000
@@ -42,12 +97,33 @@ export const startedDaemon = async ({ file, place, home }: DaemonPlace, isKept: 
     return welcome.pid
   } catch (thrown) {
     if (!(thrown instanceof NoDaemon)) throw thrown
+    await checkConfiguration(file)
     throw new CliError(EXIT.failure, `${thrown.code}: ${thrown.message}; its log is ${place.log}`)
   }
 }
 
+/** Rejects with a CliError, after its problems were printed, for a configuration that no daemon can use. */
+export const checkConfiguration = async (file: string): Promise<void> => {
+  if (!existsSync(file)) throw noConfiguration(file)
+  const { config } = await loadFile(file)
+  if (config === undefined || config.servers.length + config.waiting.length === 0) await readUsable(file)
+}
+
+/**
+ * Ends the process that has recorded that it serves at a place, whose id and start are verified first.
+ * Resolves with false if no such process is known, or it does not end.
+ */
+export const endRecordedAt = async ({ socket }: Place): Promise<boolean> => {
+  const record = (await runningProxies()).find(one => one.socket === socket)
+  // Windows tells the start of a process by the wall clock, by which the record was found.
+  if (record === undefined || (record.born === undefined && process.platform !== 'win32')) return false
+  return await endProcess(record.pid, record.born)
+}
+
 /** A CliError for a daemon that is there and does not answer. */
 export const wedged = (thrown: unknown, { place }: DaemonPlace): CliError => {
-  const words = Fault.from(thrown).message
-  return new CliError(EXIT.failure, `the daemon at ${place.socket} cannot be asked (D042): ${words}`)
+  const { message } = Fault.from(thrown)
+  return new CliError(EXIT.failure, `the daemon at ${place.socket} does not answer (D042): ${message}`, {
+    mend: 'mcp-proxy doctor --fix',
+  })
 }

@@ -1,12 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { asking, occupantOf } from '../../../app/control/seat.js'
-import { isObject } from '../../../kernel/object.js'
+import { Fault } from '../../../kernel/faults.js'
+import { isObject, objectIn } from '../../../kernel/object.js'
+import { plainLine } from '../../../secrets/plain-text.js'
 import { ask } from '../../../shim/ask.js'
 import { isService } from '../../../shim/hello.js'
 import { isNobody } from '../../../shim/place.js'
 import { count, print, say } from '../../output/output.js'
+import { pidOption } from '../../running.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption } from '../../verb.js'
-import { type DaemonPlace, daemonPlace, startedDaemon, wedged } from './place.js'
+import {
+  checkConfiguration,
+  type DaemonPlace,
+  daemonPlace,
+  endRecordedAt,
+  runningPlace,
+  startedDaemon,
+  wedged,
+} from './place.js'
 
 const keepOption = { type: 'boolean', describe: 'Stay without clients' } as const
 
@@ -36,17 +47,19 @@ const isKept = async ({ place }: DaemonPlace): Promise<boolean | undefined> => {
 export const stop = defineVerb({
   usage: 'stop',
   describe: 'End the daemon and its servers; clients that are still there start it again when they need it',
-  flags: { config: configOption, json: jsonOption },
+  flags: { config: configOption, pid: pidOption, json: jsonOption },
   examples: [
     ['mcp-proxy daemon stop', 'Waits for calls that are under way, and says which clients had any'],
     ['mcp-proxy daemon stop --config mcp.json', 'That of another configuration'],
     ['mcp-proxy daemon stop && mcp-proxy serve', 'To watch it in a terminal'],
   ],
-  async run({ config, json = false }) {
-    const wasThere = await stopped(daemonPlace(config))
-    if (json) print(JSON.stringify({ version: 1, stopped: wasThere }))
+  async run({ config, pid, json = false }) {
+    const clients = await stopped(await runningPlace({ config, pid }))
+    const wasThere = clients !== undefined
+    if (json) print(JSON.stringify({ version: 1, stopped: wasThere, clients }))
     else if (wasThere) print('mcp-proxy has ended')
     else say('mcp-proxy: there is no daemon to stop')
+    if (!json && wasThere && clients.length > 0) say(startAgainText(clients))
     return wasThere ? EXIT.ok : EXIT.negative
   },
 })
@@ -54,14 +67,14 @@ export const stop = defineVerb({
 export const restart = defineVerb({
   usage: 'restart',
   describe: 'End the daemon and start it again, as it was kept; its clients notice nothing',
-  flags: { config: configOption, keep: keepOption, json: jsonOption },
+  flags: { config: configOption, pid: pidOption, keep: keepOption, json: jsonOption },
   examples: [
     ['mcp-proxy daemon restart', 'With the settings that need a restart, and the version installed'],
     ['mcp-proxy daemon restart --keep', 'And stay without clients'],
     ['mcp-proxy daemon restart --config mcp.json', 'That of another configuration'],
   ],
-  async run({ config, keep = false, json = false }) {
-    tellStart(await restarted(daemonPlace(config), keep), json)
+  async run({ config, pid, keep = false, json = false }) {
+    tellStart(await restarted(await runningPlace({ config, pid }), keep), json)
     return EXIT.ok
   },
 })
@@ -73,39 +86,73 @@ const tellStart = (pid: number, isJson: boolean): void =>
 const END_MS = 25_000
 const POLL_MS = 50
 
-/** Ends the daemon, and resolves once it has ended; false if there is none. */
-const stopped = async (where: DaemonPlace): Promise<boolean> => {
+/** A client that the daemon served when it was told to end. */
+interface LeftClient {
+  readonly client: string | undefined
+  /** Of its shim. */
+  readonly pid: number
+  readonly calls: number
+}
+
+/**
+ * Ends the daemon, and resolves once it has ended, with the clients that will start it again; undefined if
+ * there is none. A daemon that does not answer is killed. Rejects with a CliError.
+ */
+const stopped = async (where: DaemonPlace): Promise<readonly LeftClient[] | undefined> => {
   const { place } = where
+  let why: unknown = new Fault('timeout', 'it was asked to end but still runs')
   try {
     const { body } = await ask(asking(place), '/v1/stop', '')
-    const answer: unknown = JSON.parse(body)
-    const { pid, calls, sessions }: Record<string, unknown> = isObject(answer) ? answer : {}
-    for (const line of underWay(calls, sessions)) say(line)
+    const { pid, calls, sessions } = objectIn(body) ?? {}
+    const clients = clientsIn(sessions)
+    for (const line of inFlight(calls, clients)) say(line)
     for (const endMs = performance.now() + END_MS; performance.now() < endMs; ) {
       // On its way out it may hang up.
-      if ((await occupantOf(place).catch(() => ({ pid })))?.pid !== pid) return true
+      if ((await occupantOf(place).catch(() => ({ pid })))?.pid !== pid) return clients
       await delay(POLL_MS)
     }
   } catch (thrown) {
-    if (isNobody(thrown)) return false
-    throw wedged(thrown, where)
+    if (isNobody(thrown)) return undefined
+    if (!(thrown instanceof Fault) || thrown.code !== 'timeout') throw wedged(thrown, where)
+    why = thrown
   }
-  throw wedged(new Error('it was told to end, and still runs'), where)
+  if (!(await endRecordedAt(place))) throw wedged(why, where)
+  say('mcp-proxy: the daemon did not answer (D042) and was killed')
+  return []
 }
 
-const underWay = (calls: unknown, sessions: unknown): readonly string[] => {
-  if (typeof calls !== 'number' || calls === 0) return []
+const clientsIn = (sessions: unknown): readonly LeftClient[] => {
   const all: readonly unknown[] = Array.isArray(sessions) ? sessions : []
-  const lines = all.flatMap(one =>
-    isObject(one) && typeof one['calls'] === 'number' && one['calls'] > 0
-      ? [`  ${clientName(one)}: ${count(one['calls'], 'call')}`]
-      : [],
-  )
-  return [`waiting for ${count(calls, 'call')} under way:`, ...lines]
+  return all.flatMap(one => {
+    if (!isObject(one) || typeof one['pid'] !== 'number') return []
+    const { client, pid, calls } = one
+    return [
+      {
+        client: typeof client === 'string' ? client : undefined,
+        pid,
+        calls: typeof calls === 'number' ? calls : 0,
+      },
+    ]
+  })
 }
 
-const clientName = ({ client, pid }: Record<string, unknown>): string =>
-  typeof client === 'string' ? client : `client behind pid ${String(pid)}`
+const inFlight = (calls: unknown, clients: readonly LeftClient[]): readonly string[] => {
+  if (typeof calls !== 'number' || calls === 0) return []
+  const busy = clients.filter(one => one.calls > 0)
+  return [
+    `waiting for ${count(calls, 'call')} in flight:`,
+    ...busy.map(one => `  ${clientName(one)}: ${count(one.calls, 'call')}`),
+  ]
+}
+
+const startAgainText = (clients: readonly LeftClient[]): string =>
+  [
+    `mcp-proxy: ${count(clients.length, 'client')} still connected; each starts the daemon again when it needs it:`,
+    ...clients.map(one => `  ${clientName(one)}`),
+  ].join('\n')
+
+const clientName = ({ client, pid }: LeftClient): string =>
+  client === undefined ? `client behind pid ${pid}` : `${plainLine(client)}, pid ${pid}`
 
 const AGAIN_MS = 30_000
 
@@ -114,6 +161,7 @@ const AGAIN_MS = 30_000
  * itself. Rejects with a CliError.
  */
 export const restarted = async (where: DaemonPlace, keep = false): Promise<number> => {
+  await checkConfiguration(where.file)
   const { place } = where
   const before = await occupantOf(place).catch(() => undefined)
   const { kept } = before ?? {}

@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process'
 import { lstatSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { userInfo } from 'node:os'
 import { dirname } from 'node:path'
 import { asking } from '../../../app/control/seat.js'
-import { LoginShell } from '../../../app/environment/login-shell.js'
+import { LoginShell, shellOf } from '../../../app/environment/login-shell.js'
 import { IDENTITY } from '../../../app/identity.js'
 import { leftovers, runningProxies } from '../../../app/processes/orphans.js'
 import { portOwner } from '../../../app/processes/port-owner.js'
@@ -182,5 +181,5 @@ export const readShell = async (config: ConfigFacts | undefined): Promise<Facts[
     why = /^D022: the login shell (.*?): set /.exec(words)?.[1] ?? words
   }
   const values = await new LoginShell({ env: process.env, tell }).variables()
-  return { shell: process.env['SHELL'] ?? userInfo().shell ?? '', why, values }
+  return { shell: shellOf(process.env) ?? '', why, values }
 }

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { homedir, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -14,6 +14,7 @@ import { ask } from '../../../shim/ask.js'
 import { Connector, NoDaemon } from '../../../shim/connector.js'
 import { type Place, placeId, placeOf, preparePlace, thisMachine } from '../../../shim/place.js'
 import type { DaemonProgram } from '../../../shim/start.js'
+import { homeFolder } from '../../../shim/who-am-i.js'
 
 /** As long as a shim waits. */
 const START_MS = 6000
@@ -67,7 +68,7 @@ const tryAt = async (place: Place, { file, env, startMs, remove }: Trial): Promi
     execPath: process.execPath,
     script: fileURLToPath(packageFile('bin/mcp-proxy.js')),
     config: file,
-    home: homedir(),
+    home: homeFolder(),
     env,
   }
   const hello = { version: IDENTITY.version, pid: process.pid, client: 'mcp-proxy doctor' }

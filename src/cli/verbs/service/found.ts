@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { userInfo } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { asking } from '../../../app/control/seat.js'
 import { isObject } from '../../../kernel/object.js'
@@ -15,6 +14,7 @@ import {
 } from '../../../setup/service/manager.js'
 import { ask } from '../../../shim/ask.js'
 import { thisMachine as machineOfPlace, type Place, placeId, placeOf } from '../../../shim/place.js'
+import { whoAmI } from '../../../shim/who-am-i.js'
 import { oneLine } from '../../output/output.js'
 import { managerOf } from '../../seat.js'
 import { setupFiles, thisMachine } from '../../setup/setup-files.js'
@@ -34,7 +34,7 @@ export interface FoundService {
 /** Rejects with a CliError where there is no manager that we know, or the file is somebody else's. */
 export const findService = async (): Promise<FoundService> => {
   const platform = servicePlatform(process.platform)
-  const manager = serviceManager(platform, thisMachine(), userInfo().uid)
+  const manager = serviceManager(platform, thisMachine(), whoAmI().uid)
   const { files } = await setupFiles()
   const state = await readState(files.disk, manager.file)
   const command = state.bytes && commandIn(manager.text(state.bytes))
@@ -79,7 +79,7 @@ export const configIn = (command: readonly string[] | undefined): string | undef
 /** The place of the configuration that the installed service serves. */
 export const placeIn = (command: readonly string[] | undefined): Place | undefined => {
   const config = configIn(command)
-  if (config === undefined || !existsSync(config)) return undefined
+  if (config === undefined) return undefined
   const machine = machineOfPlace()
   return placeOf(placeId(config, machine.at), process.env, machine)
 }
@@ -121,4 +121,4 @@ export const foundWithin = async <T>(
 
 /** Whether systemd keeps services of this user after its last session; undefined elsewhere. */
 export const lingers = (name: string): boolean | undefined =>
-  name === 'systemd' ? existsSync(`/var/lib/systemd/linger/${userInfo().username}`) : undefined
+  name === 'systemd' ? existsSync(`/var/lib/systemd/linger/${whoAmI().name}`) : undefined

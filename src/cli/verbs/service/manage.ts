@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
-import { userInfo } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { asking } from '../../../app/control/seat.js'
 import { packageFile } from '../../../machine/package-file.js'
@@ -10,6 +9,7 @@ import type { ServiceProgram } from '../../../setup/service/files.js'
 import { type Command, SERVICE_PLATFORMS, serviceManager } from '../../../setup/service/manager.js'
 import { ask } from '../../../shim/ask.js'
 import { preparePlace } from '../../../shim/place.js'
+import { whoAmI } from '../../../shim/who-am-i.js'
 import { readPort } from '../../listening.js'
 import { print, say } from '../../output/output.js'
 import { thisMachine } from '../../setup/setup-files.js'
@@ -111,7 +111,7 @@ export const printFile = defineVerb({
     const program = await programOf(args, daemonPlace(args.config))
     const platform = args.platform ?? servicePlatform(process.platform)
     // Not with `print`, whose line end would be no UTF-16.
-    process.stdout.write(serviceManager(platform, thisMachine(), userInfo().uid).bytes(program))
+    process.stdout.write(serviceManager(platform, thisMachine(), whoAmI().uid).bytes(program))
     return EXIT.ok
   },
 })
@@ -133,9 +133,7 @@ const programOf = async ({ port }: Flags, { file, place }: DaemonPlace): Promise
     if (!isLasting) say(`D052: ${path} is that of one version; after an update: mcp-proxy service install`)
   }
   const { env } = process
-  const user = [env['USERDOMAIN'], userInfo().username]
-    .filter(part => part !== undefined && part !== '')
-    .join('\\')
+  const user = [env['USERDOMAIN'], whoAmI().name].filter(part => part !== undefined && part !== '').join('\\')
   const runDir = env['MCP_PROXY_RUN_DIR'] === '' ? undefined : env['MCP_PROXY_RUN_DIR']
   return {
     node: node.path,
