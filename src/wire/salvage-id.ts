@@ -12,7 +12,7 @@ export interface SalvagedId {
   readonly isResponse: boolean
 }
 
-const SHORT = String.raw`"(jsonrpc|id|method)"\s*:\s*(-?\d{1,16}|"(?:[^"\\]|\\.){1,512}")\s*`
+const SHORT = String.raw`"(jsonrpc|id|method)"\s*:\s*(-?\d{1,16}(?:\.0{1,16})?|"(?:[^"\\]|\\.){1,512}")\s*`
 const FRONT = new RegExp(String.raw`^\s*\{\s*(?:${SHORT},\s*)*"(result|error|params|method)"\s*:`)
 const BACK = new RegExp(String.raw`(?:,\s*${SHORT})+\}\s*$`)
 const EACH = new RegExp(SHORT, 'g')

@@ -1,4 +1,6 @@
-import t from 'tap'
+import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
+import t, { type Test } from 'tap'
 import { createProxy } from '../../src/app/proxy.js'
 import { parseConfig } from '../../src/config/parse.js'
 import type { ProxyConfig } from '../../src/config/types.js'
@@ -6,6 +8,7 @@ import { mask } from '../../src/secrets/mask.js'
 import { RawClient } from '../support/client/raw-client.js'
 import { isRunning, until } from '../support/processes.js'
 import { rawServer } from '../support/proxy/start.js'
+import { listenFor } from '../support/server/plain-http-server.js'
 
 const read = (mcpServers: object, more: object = {}): ProxyConfig => {
   const { config } = parseConfig(JSON.stringify({ mcpServers, ...more }), 'test.json', process.env)
@@ -89,4 +92,47 @@ t.test('a server that stands for itself stays the only one', async t => {
   t.teardown(() => proxy.close())
   t.throws(() => proxy.reload(read({ a: rawServer(), b: rawServer() })), { code: 'invalid-params' })
   t.match(proxy.reload(read({ a: rawServer('other') })), { replaced: ['a'] })
+})
+
+/** A server over HTTP with sessions, and those that were ended there. */
+const startSessions = async (t: Test) => {
+  const ended: unknown[] = []
+  const server = createServer(async (request, response) => {
+    const body = await text(request)
+    if (request.method !== 'POST') {
+      if (request.method === 'DELETE') ended.push(request.headers['mcp-session-id'])
+      response.writeHead(request.method === 'DELETE' ? 200 : 405).end()
+      return
+    }
+    const { id, method } = JSON.parse(body)
+    const results: Readonly<Record<string, object>> = {
+      initialize: {
+        protocolVersion: '2025-11-25',
+        capabilities: { tools: {} },
+        serverInfo: { name: 's', version: '1' },
+      },
+      'tools/list': { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] },
+      'tools/call': { content: [] },
+    }
+    const result = results[method]
+    if (id === undefined) response.writeHead(202).end()
+    else {
+      const session = method === 'initialize' ? { 'mcp-session-id': 'sid' } : {}
+      response.writeHead(200, { 'content-type': 'application/json', ...session })
+      const error = { code: -32601, message: 'unknown' }
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, ...(result === undefined ? { error } : { result }) }))
+    }
+  })
+  return { entry: { type: 'http', url: `${await listenFor(t, server)}/mcp` }, ended }
+}
+
+t.test('a proxy that closes ends its sessions at servers, also those whose client has just left', async t => {
+  const { entry, ended } = await startSessions(t)
+  const proxy = createProxy(read({ s: { ...entry, sharing: 'session' } }))
+  t.teardown(() => proxy.close())
+  const client = new RawClient((await proxy.listen({ port: 0 })).url)
+  await client.initialize()
+  t.match((await client.call(1, 's__echo', '{}')).last.message, { result: {} })
+  await proxy.close()
+  t.same(ended, ['sid'])
 })

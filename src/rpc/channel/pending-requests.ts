@@ -1,7 +1,8 @@
 import { HashTable } from '../../kernel/hash-table.js'
 import { cut } from '../../kernel/json/cursor.js'
-import { type JsonText, kindOf, smallInteger, stringOf } from '../../kernel/json/text.js'
+import { type JsonText, smallInteger, stringOf } from '../../kernel/json/text.js'
 import type { CallSink } from '../../model/links.js'
+import { idKey, isId } from '../../wire/jsonrpc.js'
 
 /** An id of ours: a number of the conversation, or a text of whoever must not be mixed up with any number. */
 export type OwnId = number | string
@@ -63,16 +64,17 @@ export class PendingRequests {
 }
 
 /**
- * An id of ours as a peer echoed it. Its decimal string counts too: clients of the TypeScript SDK v1 convert
- * ids with `Number`, so servers that answer `"7"` to `7` go unnoticed. Nothing looser: not `7.0`, `"07"`,
- * `null`.
+ * An id of ours as a peer echoed it. `7.0` is the same JSON number as `7` (RFC 8259 §6). The decimal string
+ * counts too: clients of the TypeScript SDK v1 convert ids with `Number`, so servers that answer `"7"` to `7`
+ * go unnoticed. Nothing looser: not `"07"`, `"7.0"`, `null`.
  */
 export const ownIdOf = (text: JsonText | undefined): OwnId | undefined => {
   if (text === undefined || text.length === 0) return undefined
   const number = numberOf(text)
   if (number !== undefined) return number
-  const string = kindOf(text) === 'string' ? stringOf(text) : undefined
-  const digits = string ?? text.toString('latin1')
+  if (!isId(text)) return undefined
+  const string = stringOf(text)
+  const digits = string ?? idKey(text)
   return /^[1-9]\d{0,15}$/.test(digits) ? Number(digits) : string
 }
 
