@@ -196,9 +196,7 @@ export class Reloader {
   #reasonsAgainst({ config, problems }: Loaded): readonly string[] {
     const errors = problems.filter(({ severity }) => severity === 'error')
     const isKnown = (problem: Problem): boolean => this.#knownErrors.has(errorOf(problem))
-    if (config === undefined || !errors.every(isKnown)) return errors.map(formatProblem)
-    if (config.servers.length + config.waiting.length > 0) return []
-    return [`${this.#options.file}: error: no server would be left. Add one, or end the proxy.`]
+    return config === undefined || !errors.every(isKnown) ? errors.map(formatProblem) : []
   }
 
   #refuse(problems: readonly string[]): void {

@@ -41,7 +41,8 @@ export const readConfiguration = async (flag: string | undefined): Promise<Proxy
   (await readUsable(flag)).config
 
 /**
- * Reads a configuration, prints its problems and keeps the good servers. Throws a CliError if none is left.
+ * Reads a configuration, prints its problems and keeps the valid servers. A file without servers is valid.
+ * Throws a CliError if the file cannot be used, or if errors have cost all of its servers.
  */
 export const readUsable = async (
   flag: string | undefined,
@@ -52,19 +53,15 @@ export const readUsable = async (
   for (const problem of problems) say(formatProblem(problem))
   if (config === undefined) {
     throw new CliError(EXIT.configuration, `${file} cannot be used (D011)`, {
-      why: 'the errors stand above',
+      why: 'the errors are listed above',
       mend: `mcp-proxy check --config ${file}`,
     })
   }
-  if (config.servers.length + config.waiting.length > 0) return { config, problems, disabled }
-  const unusable = disabled.map(({ name, why }) => `${name} (${why})`).join(', ')
-  throw unusable === ''
-    ? new CliError(EXIT.configuration, `${file} names no server`, {
-        why: '"mcpServers" is empty',
-        mend: 'mcp-proxy add NAME -- COMMAND',
-      })
-    : new CliError(EXIT.configuration, `no server of ${file} is left`, {
-        why: unusable,
-        mend: `mcp-proxy check --config ${file}`,
-      })
+  const isEmpty = config.servers.length + config.waiting.length === 0
+  const isUnusable = isEmpty && disabled.some(({ why }) => why === 'invalid')
+  if (!isUnusable) return { config, problems, disabled }
+  throw new CliError(EXIT.configuration, `${file} has no valid server`, {
+    why: disabled.map(({ name, why }) => `${name} (${why})`).join(', '),
+    mend: `mcp-proxy check --config ${file}`,
+  })
 }

@@ -49,8 +49,8 @@ export const inProcess = async (
       import('../app/shutdown.js'),
     ])
   const log = await createLogger({ level: options.level, isTerminal: process.stderr.isTTY })
-  const startupWaitMs = Math.max(...config.servers.map(({ timeouts }) => timeouts.connectMs))
-  const listMs = Math.max(...config.servers.map(({ timeouts }) => timeouts.listMs))
+  const startupWaitMs = Math.max(0, ...config.servers.map(({ timeouts }) => timeouts.connectMs))
+  const listMs = Math.max(0, ...config.servers.map(({ timeouts }) => timeouts.listMs))
   const patient: ProxyConfig = { ...config, startupWaitMs, pageSize: PAGE_SIZE }
   const memory = options.isRemembered === true ? await ownMemory() : {}
   const proxy = createProxy(patient, { log, listWaitMs: listMs, ...memory })

@@ -150,10 +150,20 @@ t.test('an error that was there at the start does not stand in the way of other 
   t.match(await bench.reload(), { result: 'refused' }, 'once it was mended it does')
 })
 
-t.test('a file with no server left is refused, and so is what the proxy cannot do', async t => {
+t.test('the last server can be disabled or removed', async t => {
   const bench = await Bench.on(t, ONE)
   bench.write({ one: { command: 'x', disabled: true } })
-  t.match(await bench.reload(), { result: 'refused', problems: [/no server would be left/] })
+  t.match(await bench.reload(), { result: 'ok', removed: ['one'] })
+  t.same(bench.reloader.status.disabled, ['one'])
+  bench.write(ONE)
+  t.match(await bench.reload(), { result: 'ok', added: ['one'] })
+  bench.write({})
+  t.match(await bench.reload(), { result: 'ok', removed: ['one'] })
+  t.equal(bench.reloader.status.generation, 4)
+})
+
+t.test('a configuration that the proxy cannot apply is refused', async t => {
+  const bench = await Bench.on(t, ONE)
   bench.write(TWO)
   bench.refusal = new Fault('invalid-params', 'not these two')
   t.match(await bench.reload(), { result: 'refused', problems: ['not these two'] })

@@ -115,7 +115,7 @@ t.test(
     const table: readonly (readonly [string, () => void, RegExp])[] = [
       ['a half', () => writeFileSync(file, text.slice(0, 40)), /mcp\.json:1:\d+: error: expected/],
       ['nothing', () => writeFileSync(file, ''), /mcp\.json.*: error: /],
-      ['no servers', () => proxy.write({}), /no server would be left/],
+      ['no list of servers', () => writeFileSync(file, '{}'), /the key .+ is missing/],
       [
         'a bad entry beside a new one',
         () => proxy.write({ ...bad, c: eager() }),
@@ -139,6 +139,42 @@ t.test(
     t.equal((await proxy.status()).config?.generation, 1)
   },
 )
+
+t.test('the last server is disabled or removed while clients are served, and one is added later', async t => {
+  const proxy = await follow(t, { a: eager() })
+  const client = await proxy.client()
+  await client.listen()
+  const tools = async (): Promise<readonly string[]> => {
+    const { last } = await client.request('tools/list')
+    return ((last.message.result?.['tools'] ?? []) as { name: string }[]).map(({ name }) => name)
+  }
+  t.ok((await tools()).includes('a__echo'))
+  const { a = 0 } = await pidsFor(client, 'a')
+  const off = await proxy.after('disabled', () => proxy.write({ a: { ...eager(), disabled: true } }))
+  t.match(off, { result: 'ok', removed: ['a'] })
+  await until(() => !isRunning(a), 'the end of its process')
+  t.same(await tools(), [])
+  t.match((await client.call(2, 'a__echo')).last.message, { error: { code: -32602 } })
+  t.match(await proxy.after('on', () => proxy.write({ a: eager() })), { result: 'ok', added: ['a'] })
+  await proxy.pids()
+  t.ok((await tools()).includes('a__echo'))
+  t.match(await proxy.after('removed', () => proxy.write({})), { result: 'ok', removed: ['a'] })
+  t.same(await tools(), [])
+})
+
+t.test('a proxy without servers answers every list with an empty one, and serves what is added', async t => {
+  const proxy = await follow(t, {})
+  const client = await proxy.client()
+  await client.listen()
+  const lists = { tools: 'tools', prompts: 'prompts', resources: 'resources' }
+  for (const [method, member] of Object.entries({ ...lists, 'resources/templates': 'resourceTemplates' })) {
+    const { last } = await client.request(`${method}/list`)
+    t.same(last.message.result, { [member]: [] }, method)
+  }
+  await proxy.after('added', () => proxy.write({ a: eager() }))
+  await until(() => client.ambient.some(({ text }) => text.includes('tools/list_changed')), 'list_changed')
+  t.match(await pidsFor(client, 'a'), { a: Number })
+})
 
 t.test('only what changed is touched: one server is renamed, of another the arguments change', async t => {
   const proxy = await follow(t, { a: eager(), b: eager(), c: eager() })

@@ -127,7 +127,8 @@ export class ClientViews {
     seen.offer ??= withinView(
       joinCapabilities(
         [...seen.servers.keys()].map(server => this.facts(server, viewer.client)),
-        seen.hasHidden,
+        // Without servers too there may be any later: the configuration is reloaded.
+        seen.hasHidden || seen.servers.size === 0,
       ),
       seen.view,
     )

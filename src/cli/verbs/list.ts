@@ -45,7 +45,7 @@ export const list = defineVerb({
         const fault = loginFault(servers.filter(({ name }) => mayHelp(name)))
         if (fault !== undefined) throw fault
         return {
-          code: servers.some(({ state }) => state === 'ready') ? EXIT.ok : EXIT.failure,
+          code: servers.length === 0 || servers.some(isReady) ? EXIT.ok : EXIT.failure,
           show: () => {
             const isCost = args.tokens === true
             if (args.json === true) print(isCost ? costDocument(servers) : documentText(servers, found))
@@ -56,6 +56,8 @@ export const list = defineVerb({
     )
   },
 })
+
+const isReady = ({ state }: ServerStatus): boolean => state === 'ready'
 
 type Found = ReadonlyMap<string, readonly JsonText[]>
 
@@ -134,12 +136,16 @@ const tables = (servers: readonly ServerStatus[], found: Found, look: Look): str
     server.revision ?? '-',
     reasonOf(server) ?? '',
   ])
+  const table = tableText(['NAME', 'STATE', 'REVISION', 'WHY'], rows, look)
   const sections = [
-    `Servers (${servers.length})\n${tableText(['NAME', 'STATE', 'REVISION', 'WHY'], rows, look)}`,
+    `Servers (${servers.length})\n${servers.length === 0 ? NO_SERVERS : table}`,
     ...LISTS.map(({ list: name, title, columns }) => section(title, found.get(name) ?? [], columns, look)),
   ]
   return sections.filter(text => text !== undefined).join('\n\n')
 }
+
+/** Shown instead of an empty table. */
+export const NO_SERVERS = 'no server is enabled; fix: mcp-proxy add NAME -- COMMAND'
 
 const HEADINGS: Readonly<Record<string, string>> = { uriTemplate: 'URI TEMPLATE' }
 

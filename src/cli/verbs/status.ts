@@ -6,6 +6,7 @@ import { stdoutLook, tableText } from '../output/table.js'
 import { askRunning, pidOption, runningName, theRunning } from '../running.js'
 import { showTools } from '../tool-times.js'
 import { CliError, configOption, defineVerb, EXIT, textOption } from '../verb.js'
+import { NO_SERVERS } from './list.js'
 
 export const status = defineVerb({
   usage: 'status',
@@ -168,7 +169,8 @@ export const shown = (found: ProxyStatus): string => {
     `${count(found.calls, 'call')} under way`,
     `${Math.round(found.rssBytes / 2 ** 20)} MiB${found.pressure > 0 ? ', short of memory' : ''}`,
   ]
-  const table = tableText(HEADINGS, [...found.servers, ...leavingOf(found)].map(rowOf), stdoutLook())
+  const rows = [...found.servers, ...leavingOf(found)].map(rowOf)
+  const table = rows.length === 0 ? NO_SERVERS : tableText(HEADINGS, rows, stdoutLook())
   const top = [head.join(', '), ...configLines(found), ...authLines(found)].join('\n')
   const lines = [remarkLines(found), exposedLines(found), principalLines(found), limitLines(found)]
   return [top, table, ...lines.map(each => each.join('\n')).filter(Boolean)].join('\n\n')

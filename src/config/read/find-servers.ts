@@ -19,7 +19,7 @@ const isServer = (item: Item): boolean => {
   return ['command', 'url', 'serverUrl', 'httpUrl'].some(key => found.has(key))
 }
 
-/** Finds the servers of a file; undefined after it was reported that there are none. */
+/** Finds the servers of a file; undefined after an error was reported. An empty "mcpServers" is valid. */
 export function findServers(root: Item, context: ReadContext): Contents | undefined {
   const { report } = context
   if (root.node.type !== 'object') {

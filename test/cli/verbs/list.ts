@@ -49,13 +49,20 @@ t.test('list --tokens shows what the tools of each server cost a model', async t
   })
 })
 
-t.test('list ends with 4 when no server could be reached, and 3 when none is configured', async t => {
+t.test('list ends with 4 when no server could be reached, and 3 when errors cost all of them', async t => {
   const dead = await runHere(t, 'list', '--config', configFile(t, { two: tiny('--die') }))
   t.match(dead, { code: 4, out: /exited with code 3/ })
-  const none = await runHere(t, 'list', '--config', configFile(t, {}))
-  t.match(none, { code: 3, out: '', err: /names no server\n.*\n {2}mend: mcp-proxy add/ })
-  const off = await runHere(t, 'list', '--config', configFile(t, { a: { command: 'x', disabled: true } }))
-  t.match(off, { code: 3, err: /no server of .* is left\n {2}why: a \(disabled\)/ })
+  const bad = await runHere(t, 'list', '--config', configFile(t, { a: { command: 5 } }))
+  t.match(bad, { code: 3, err: /has no valid server\n {2}why: a \(invalid\)/ })
+})
+
+t.test('list of a configuration without servers is empty, and suggests how to add one', async t => {
+  for (const servers of [{}, { a: { command: 'x', disabled: true } }]) {
+    const { code, out } = await runHere(t, 'list', '--config', configFile(t, servers))
+    t.match({ code, out }, { code: 0, out: /^Servers \(0\)\n.*fix: mcp-proxy add NAME -- COMMAND/ })
+  }
+  const { out } = await runHere(t, 'list', '--json', '--config', configFile(t, {}))
+  t.match(JSON.parse(out), { servers: [], tools: [] })
 })
 
 t.test('bad servers are told and do not keep the good ones from working', async t => {
