@@ -65,7 +65,9 @@ export const answerPort = async (
 }
 
 const ownOrigin = ({ headers: { host = '' } }: IncomingMessage, { publicOrigin }: PortContext): string => {
-  const isPublic = publicOrigin !== undefined && new URL(publicOrigin).host === host
+  const written = `${publicOrigin?.split(':', 1)[0]}://${host}`
+  const isPublic =
+    publicOrigin !== undefined && URL.canParse(written) && new URL(written).origin === publicOrigin
   return isPublic ? publicOrigin : `http://${host}`
 }
 

@@ -34,8 +34,6 @@ export interface ResourceServer {
   authorize(request: IncomingMessage, path: string): Admitted
   /** Why a request from elsewhere may not read the status, if it may not. */
   refuseStatus(request: IncomingMessage): Promise<Refusal | undefined>
-  /** Whether a request seems to come from this machine because a reverse proxy in front of us does. */
-  isThroughProxy(request: IncomingMessage): boolean
   /** Undefined unless we have one of our own. */
   readonly authServer: AuthServer | undefined
   /** Serves the metadata that clients read to find out where to get a token. */
@@ -57,12 +55,12 @@ const STATUS_PATH = '/status'
 const STATUS_SCOPE = 'mcp:admin'
 
 /**
- * Creates the resource server of a port. `origin` is where clients reach it, and `local` where we listen:
- * scheme, host and port, without a slash at the end.
+ * Creates the resource server of a port. `origin` is where clients reach it: scheme, host and port, without a
+ * slash at the end.
  */
 export const createResourceServer = async (
   auth: AuthConfig,
-  { origin, local }: { readonly origin: string; readonly local: string },
+  origin: string,
   context: ResourceServerContext,
 ): Promise<ResourceServer> => {
   const { config, log } = context
@@ -97,7 +95,6 @@ export const createResourceServer = async (
       path,
       address: remoteAddress,
     })
-  const { host: publicHost } = new URL(origin)
   return {
     authorize,
     authServer,
@@ -108,7 +105,6 @@ export const createResourceServer = async (
         ? undefined
         : gate.insufficientScope(STATUS_PATH, [STATUS_SCOPE])
     },
-    isThroughProxy: ({ headers: { host } }) => origin !== local && host?.toLowerCase() === publicHost,
     documents: createDocuments(path => {
       if (isClientDocument(path)) return clientDocument(origin, path)
       return resource.document(path) ?? (path === SERVER_METADATA ? issuers?.metadata() : undefined)

@@ -4,6 +4,7 @@ import { type Caller, LOCAL, type Principal, unprovenCaller } from '../../kernel
 import { Fault } from '../../kernel/faults.js'
 import { isLoopbackHost } from '../../machine/loopback.js'
 import type { GateOptions } from '../../transport/http/gate.js'
+import { isDirect } from '../../transport/http/guards.js'
 import type { ResourceServer, ResourceServerContext } from '../auth/resource-server.js'
 import { ENDPOINTS, SIGN_IN_PATH } from '../auth-server/metadata.js'
 import { isClientDocument } from '../connect/client-document.js'
@@ -41,14 +42,14 @@ export const createCallers = (
       async authorize(request, path) {
         if (server === undefined) throw new Fault('unavailable', 'The proxy is starting')
         const admitted = await server.authorize(request, path)
-        return 'status' in admitted || server.isThroughProxy(request) ? admitted : placed(admitted, request)
+        return 'status' in admitted || !isDirect(request) ? admitted : placed(admitted, request)
       },
     },
     principalAt: address => anonymousAt(address).principal,
     async opened(local) {
       const origin = publicUrl ?? local
       const { createResourceServer } = await import('../auth/resource-server.js')
-      server = await createResourceServer(auth, { origin, local }, context)
+      server = await createResourceServer(auth, origin, context)
       return origin
     },
     resourceServer: () => server,

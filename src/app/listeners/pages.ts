@@ -4,6 +4,7 @@ import { unknownView, type Views } from '../../catalog/views/views.js'
 import type { ClusterStatus } from '../../cluster/cluster.js'
 import type { LimitCounters, Pressure } from '../../kernel/limit-counters.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
+import { isDirect } from '../../transport/http/guards.js'
 import type { Api } from '../api/api.js'
 import { answerPage, isPage } from '../api/page-files.js'
 import type { PageSessions } from '../api/page-sessions.js'
@@ -75,7 +76,7 @@ export const createPages = (context: PagesContext): NodeHandler => {
   })
   app.use((request, response) => {
     const view = viewIn(request.path)
-    const isKnowable = view !== undefined && isFromHere(request.socket) && views.names.length > 0
+    const isKnowable = view !== undefined && isLocal(request, resourceServer()) && views.names.length > 0
     const error = isKnowable ? unknownView(view, views.names) : 'the MCP endpoint is /mcp'
     response.status(404).json({ error: `Not found: ${error}` })
   })
@@ -84,8 +85,7 @@ export const createPages = (context: PagesContext): NodeHandler => {
     const server = resourceServer()
     const [path = '', query = ''] = (request.url ?? '').split(/\?(.*)/s)
     const entry = {
-      isFromHere: ({ socket }: IncomingMessage) =>
-        isFromLoopback(socket) && server?.isThroughProxy(request) !== true,
+      isFromHere: (asked: IncomingMessage) => isFromLoopback(asked.socket) && mayBeLocal(asked, server),
       hasToken:
         server && (async (asked: IncomingMessage) => (await server.refuseStatus(asked)) === undefined),
     }
@@ -130,15 +130,23 @@ const readiness = ({
   return [200, { status: pressure >= DEGRADED ? 'degraded' : state, engine }]
 }
 
-/** The status is told to programs of the same machine, and to whoever may see it by `auth`. */
+/** The status is for programs of this machine, and for tokens with the scope `mcp:admin`. */
 const refuseStatus = (
   request: IncomingMessage,
   server: ResourceServer | undefined,
   refusal = NOT_FROM_HERE,
 ) => {
-  if (isFromHere(request.socket) && server?.isThroughProxy(request) !== true) return undefined
+  if (isLocal(request, server)) return undefined
   return server === undefined ? refusal : server.refuseStatus(request)
 }
+
+/** With `auth` there may be a reverse proxy on this machine, whose clients are elsewhere. */
+const mayBeLocal = (request: IncomingMessage, server: ResourceServer | undefined): boolean =>
+  server === undefined || isDirect(request)
+
+/** Whether a program of this machine sends a request. */
+const isLocal = (request: IncomingMessage, server: ResourceServer | undefined): boolean =>
+  isFromHere(request.socket) && mayBeLocal(request, server)
 
 const forbidden = (error: string) => ({
   status: 403,

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isLoopbackHost } from '../../machine/loopback.js'
 
 /** A valid `Host`: a name, an IPv4 or a bracketed IPv6 address, and perhaps a port (RFC 9110 §7.2). */
 const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/
@@ -54,6 +55,25 @@ export function hostAllowed(header: string | undefined, allowed: ReadonlySet<str
   if (allowed.has(header)) return true
   const host = header.toLowerCase()
   return HOST.test(host) && allowed.has(host)
+}
+
+/**
+ * Whether a request names the address and port it came in at, as programs of this machine do. A reverse proxy
+ * passes on the name that its own clients use, however that is written (RFC 9110 §4.2.3).
+ */
+export function isDirect({
+  headers: { host = '' },
+  socket: { localAddress = '', localPort },
+}: Addressed): boolean {
+  const [, name = '', port = '80'] = /^(.*?)(?::(\d{1,5}))?$/.exec(host.toLowerCase()) ?? []
+  const ours = bracketed(localAddress.replace(/^::ffff:/, ''))
+  const isOurs = isLoopbackHost(name) || name === ours
+  return isOurs && Number(port) === localPort
+}
+
+interface Addressed {
+  readonly headers: { readonly host?: string | undefined }
+  readonly socket: { readonly localAddress?: string | undefined; readonly localPort?: number | undefined }
 }
 
 /** `scheme://host:port` and nothing else, so that `http://localhost@evil.example` is not an origin. */

@@ -237,6 +237,25 @@ t.test('AU-6: pages need no credential; the status is for this machine and for m
   t.same(auth, { people: 3, issuers: [], embedded: false, refused: 0 })
 })
 
+t.test('AU-6: a reverse proxy on this machine is recognized however its clients write its host', async t => {
+  const views = { reading: { servers: ['nowhere'] } }
+  const { ask, origin } = await startAuthorized(
+    t,
+    { publicUrl: 'https://p.test', people: PEOPLE },
+    { more: { views, listen: { port: 0, allowedHosts: ['other.test'] } } },
+  )
+  const { port } = new URL(origin)
+  const names = ['p.test', 'P.Test', 'p.test:443', 'p.test:80', `p.test:${port}`, 'other.test', 'localhost']
+  for (const host of names) {
+    const headers = { host }
+    t.match(await ask('/status', { headers }), { status: 401 }, host)
+    t.match(await ask('/metrics', { headers }), { status: 401 }, host)
+    t.notMatch(await ask('/mcp/no-such', { headers }), { text: /reading/ }, `views at ${host}`)
+  }
+  for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`])
+    t.match(await ask('/status', { headers: { host } }), { status: 200 }, host)
+})
+
 t.test('AX-20: a refused credential is logged and counted, and stands nowhere', async t => {
   const { ask, initialize, lines } = await startAuthorized(t, { people: PEOPLE })
   const wrong = createPersonalToken()
