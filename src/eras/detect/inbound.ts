@@ -47,6 +47,8 @@ interface Refused {
   readonly is: 'refused'
   /** Undefined unless it is a request: pipes then send nothing, HTTP an error without id. */
   readonly id: JsonText | undefined
+  /** The members of a batch: over a pipe, each one that waits for an answer gets the error. */
+  readonly batch?: readonly Classified[]
   readonly status: 400
   readonly error: JsonText
 }
@@ -146,7 +148,7 @@ const eraOfBatch = (items: readonly Classified[], meansModern: boolean): Inbound
   const claims = items.some(item => item.is === 'message' && hasClaim(metaOf(item.message)))
   if (!claims && !meansModern) return { is: 'legacy-batch', items }
   const error = ownErrorText(-32600, `Batch not supported in ${MODERN_REVISIONS[0]}`)
-  return { is: 'refused', id: undefined, status: 400, error }
+  return { is: 'refused', id: undefined, batch: items, status: 400, error }
 }
 
 const hasClaim = (envelope: JsonText | undefined): boolean => readClaim(envelope).claim !== undefined

@@ -14,7 +14,7 @@ import { encodeError, idKey, type Message } from '../../wire/jsonrpc.js'
 import { salvageId } from '../../wire/salvage-id.js'
 import { isOfSdk } from '../../wire/usual-message.js'
 import { eraOf, type ServedEras } from '../detect/inbound.js'
-import { batchError, runBatch } from '../legacy/client-side/batch.js'
+import { batchError, idOf, runBatch } from '../legacy/client-side/batch.js'
 import { LegacyUplink } from '../legacy/client-side/uplink.js'
 import { ModernUplink } from '../modern/client-side/uplink.js'
 import { PipeWriter } from './pipe-writer.js'
@@ -156,7 +156,7 @@ export class PipeListener implements ChannelListener {
         return
       case 'legacy-batch': {
         const error = batchError(verdict.items, this.#legacy)
-        if (error !== undefined) this.#refuse(-32600, error, undefined)
+        if (error !== undefined) this.#refuseBatch(verdict.items, ownErrorText(-32600, error))
         else runBatch(verdict.items, this.#legacy, this.#writer, this.#bounds.unread)
         return
       }
@@ -166,7 +166,8 @@ export class PipeListener implements ChannelListener {
         return
       case 'refused':
         // Notifications are never answered.
-        if (verdict.id === undefined) this.#logDropped('it is refused')
+        if (verdict.batch !== undefined) this.#refuseBatch(verdict.batch, verdict.error)
+        else if (verdict.id === undefined) this.#logDropped('it is refused')
         else this.#writer.write(encodeError(verdict.id, verdict.error))
     }
   }
@@ -251,6 +252,14 @@ export class PipeListener implements ChannelListener {
     this.#logDropped(why)
     if (id !== undefined || this.#readsErrorsWithoutId)
       this.#writer.write(encodeError(id, ownErrorText(code, why)))
+  }
+
+  /** Answers each member that waits for an answer: without one, its client would wait for ever. */
+  #refuseBatch(items: readonly Classified[], error: JsonText): void {
+    this.#logDropped('the batch is refused')
+    const ids = items.flatMap(item => idOf(item) ?? [])
+    for (const id of ids) this.#writer.write(encodeError(id, error))
+    if (ids.length === 0 && this.#readsErrorsWithoutId) this.#writer.write(encodeError(undefined, error))
   }
 
   get #readsErrorsWithoutId(): boolean {

@@ -71,8 +71,11 @@ export const runBatch = (
   }
 }
 
-const idOf = (item: Classified): JsonText | undefined =>
-  item.is === 'message' && item.message.kind === 'request' ? item.message.id : undefined
+/** The id under which a member of a batch is answered; undefined if it is not, or has none. */
+export const idOf = (item: Classified): JsonText | undefined => {
+  if (item.is === 'malformed') return item.isResponse ? undefined : item.id
+  return item.is === 'message' && item.message.kind === 'request' ? item.message.id : undefined
+}
 
 /** Collects the answers to a batch; one that does not fit the account becomes an error. */
 class BatchAnswers {
