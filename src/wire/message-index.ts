@@ -68,7 +68,7 @@ export class MessageIndex {
     this.id = this.rawId !== undefined && !this.#isIdRepeated && isId(this.rawId) ? this.rawId : undefined
   }
 
-  /** The `name` in `params`, if nothing but that, `arguments` and `_meta` stands there. */
+  /** The `name` in `params`, if nothing but that, an object of `arguments` and `_meta` stands there. */
   get named(): string | undefined {
     return (this.#inParams & ~NAMED) === 0 ? stringOf(this.#name) : undefined
   }
@@ -113,10 +113,11 @@ export class MessageIndex {
       const key = keys[n] ?? ''
       const bit = bitOf(n)
       const isRepeated = (seen & bit & ~OTHERS) !== 0
+      const isOdd = key === 'arguments' && !at.isObject
       const inside = isRepeated ? undefined : ROUTED_INSIDE[key]
       if (inside !== undefined && at.isObject) this.#walkRouted(at, inside, key)
       else at.skip()
-      if (keys === ROUTED) this.#keep(key, bit, at)
+      if (keys === ROUTED) this.#keep(key, isOdd ? OTHERS : bit, at)
       if (isRepeated) this.repeatedParam ??= keys === ROUTED ? key : `${name}.${key}`
       seen |= bit
     }

@@ -1,6 +1,7 @@
 import { editMember } from '../../kernel/json/edit.js'
 import {
   arrayText,
+  editMembers,
   elementsOf,
   type JsonText,
   kindOf,
@@ -61,18 +62,19 @@ const repairToolResult = (
   if (kindOf(result) !== 'object') return result
   const resultType = memberOf(result, 'resultType')
   if (resultType !== undefined && stringOf(resultType) !== 'complete') return result
-  const optional = [
-    'isError',
-    '_meta',
-    ...((nullIsValue ?? resultType !== undefined) ? [] : ['structuredContent']),
-  ]
-  const whole = withoutMembers(result, at => {
-    if (at.keyIs('isError')) seen.isError = at.valueIs('true')
-    return at.kind === 'null' && optional.some(key => at.keyIs(key))
+  const optional = ['_meta', ...((nullIsValue ?? resultType !== undefined) ? [] : ['structuredContent'])]
+  const whole = editMembers(result, at => {
+    if (!at.keyIs('isError')) return at.kind !== 'null' || !optional.some(key => at.keyIs(key))
+    seen.isError =
+      at.kind === 'boolean' ? at.valueIs('true') : SAYS_YES.test(at.value.toString('latin1', 0, 8))
+    return at.kind === 'boolean' || (seen.isError && rawText('true'))
   })
   const blocks = editMember(whole, 'content', list => mapElements(list, repairBlock))
   return withReadableContent(blocks)
 }
+
+/** Values that sloppy servers use for `true`, as lenient parsers read them. */
+const SAYS_YES = /^(?:1|"(?:true|yes|on|1)")$/i
 
 const repairCompletion = (completion: JsonText): JsonText => {
   if (kindOf(completion) !== 'object') return completion

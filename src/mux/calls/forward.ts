@@ -2,7 +2,16 @@ import type { Catalog } from '../../catalog/catalog.js'
 import type { Owned, Owners } from '../../catalog/owners.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import { at, type JsonText, stringOf, textMember, textOf, withAt } from '../../kernel/json/text.js'
+import {
+  at,
+  type JsonText,
+  kindOf,
+  memberOf,
+  stringOf,
+  textMember,
+  textOf,
+  withAt,
+} from '../../kernel/json/text.js'
 import { insufficientScope } from '../../model/access.js'
 import type { Call, Client, Downlink, Request, Requester, Viewer } from '../../model/links.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
@@ -104,6 +113,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       if (place === undefined) throw new Fault('invalid-params', NO_REF)
       // No spread: on the path of every call it costs as much as everything else here.
       const named = { by: place.by, path: place.path, exposed: textAt(call, place.path) }
+      if (call.named === undefined) checkShape(call, named)
       const owner = this.#ownerOf(call, named, retry)
       if (owner instanceof Promise) this.#routeLater(call, owner, named, retry)
       else this.#route(call, owner, named, retry)
@@ -330,6 +340,21 @@ const textAt = (call: Call, path: readonly string[]): string => {
   const text = call.params && textOfName(call.params, path)
   if (text === undefined) throw new Fault('invalid-params', `${call.method}: ${path.join('.')} must be text`)
   return text
+}
+
+/** Longer URIs are not read (limits.md). */
+const URI_CHARS = 8192
+/** RFC 3986 §3.1. */
+const SCHEME = /^[a-z][a-z0-9+.-]*:/i
+
+/** Refuses what no revision allows. Throws a Fault `invalid-params`. */
+const checkShape = ({ method, params }: Call, { by, exposed }: Named): void => {
+  if (by === 'uri' && (exposed.length > URI_CHARS || !SCHEME.test(exposed)))
+    throw new Fault('invalid-params', `${method}: uri must be a URI of at most ${URI_CHARS} characters`)
+  if (by !== 'tool') return
+  const given = params && memberOf(params, 'arguments')
+  if (given !== undefined && !['object', 'null'].includes(kindOf(given)))
+    throw new Fault('invalid-params', `${method}: arguments must be an object`)
 }
 
 /** Params under the server's own name; a server that pushes its requests knows nothing of retries. */

@@ -78,7 +78,7 @@ const ANSWERS: Readonly<Record<string, AnswerKind>> = {
   'sampling/createMessage': {
     members: ['role', 'content', 'model', 'stopReason'],
     isWellFormed: answer =>
-      isKind(memberOf(answer, 'role'), 'string') &&
+      ROLES.has(stringOf(memberOf(answer, 'role'))) &&
       isKind(memberOf(answer, 'content'), 'object', 'array') &&
       isKind(memberOf(answer, 'model'), 'string'),
   },
@@ -111,11 +111,55 @@ export const bareAnswer = (method: string, answer: JsonText): JsonText => {
   }
 }
 
-/** Keeps the roots that are files; SDK servers reject a whole answer for another one. */
+/**
+ * Keeps the roots that are files, without `.` and `..` in their paths; SDK servers reject a whole answer for
+ * another one. A path that leads above its own beginning is removed.
+ */
 export const fileRoots = (roots: JsonText): JsonText =>
-  mapElements(roots, root =>
-    stringOf(memberOf(root, 'uri'))?.startsWith('file://') === true ? root : undefined,
+  kindOf(roots) === 'array' ? mapElements(roots, fileRoot) : roots
+
+const fileRoot = (root: JsonText): JsonText | undefined => {
+  const uri = stringOf(memberOf(root, 'uri'))
+  const known = uri?.startsWith('file://') === true ? withoutTraversal(uri) : undefined
+  if (known === undefined) return undefined
+  return known === uri ? root : withMember(root, 'uri', textOf(known))
+}
+
+/** Servers decode a path before they use it, so that encoded dots and slashes count (RFC 3986 §6.2.2). */
+const withoutTraversal = (uri: string): string | undefined => {
+  const pathAt = uri.indexOf('/', 'file://'.length)
+  if (pathAt === -1) return uri
+  const kept: string[] = []
+  let isChanged = false
+  for (const segment of uri.slice(pathAt + 1).split(/\/|\\|%2f|%5c/i)) {
+    const dots = segment.replaceAll(/%2e/gi, '.')
+    if (dots !== '.' && dots !== '..') {
+      kept.push(segment)
+      continue
+    }
+    isChanged = true
+    if (dots === '..' && kept.pop() === undefined) return undefined
+  }
+  return isChanged ? `${uri.slice(0, pathAt + 1)}${kept.join('/')}` : uri
+}
+
+const ROLES: ReadonlySet<string | undefined> = new Set(['user', 'assistant'])
+
+/** Whether params can be those of a server's question (schema: the params of each). */
+export const isQuestion = (method: string, params: JsonText | undefined): boolean => {
+  if (method !== 'sampling/createMessage') return true
+  const messages = params && memberOf(params, 'messages')
+  return (
+    messages !== undefined &&
+    isKind(messages, 'array') &&
+    !some(
+      elementsOf(messages),
+      message =>
+        !ROLES.has(stringOf(memberOf(message, 'role'))) ||
+        !isKind(memberOf(message, 'content'), 'object', 'array'),
+    )
   )
+}
 
 const CANCELLED = rawText('{"action":"cancel"}')
 

@@ -1,9 +1,9 @@
-import type { FaultCode } from '../../kernel/faults.js'
+import { Fault, type FaultCode } from '../../kernel/faults.js'
 import { editMember } from '../../kernel/json/edit.js'
 import { type JsonText, memberOf, rawText, stringOf, withoutMember } from '../../kernel/json/text.js'
 import type { CancelReason, ServerRequest } from '../../model/links.js'
-import { type Answer, resulted } from '../../model/outcome.js'
-import { fileRoots } from '../input-required/questions.js'
+import { type Answer, failed, resulted } from '../../model/outcome.js'
+import { fileRoots, isAnswer } from '../input-required/questions.js'
 
 const CANCELLED = rawText('{"action":"cancel"}')
 
@@ -58,14 +58,20 @@ export class PassedRequest implements ServerRequest {
 /** Faults that mean that the user was never asked, and so did not cancel. */
 const NOT_ASKED: ReadonlySet<FaultCode> = new Set(['overloaded', 'unknown-method', 'invalid-params'])
 
-/** A user who can no longer be asked counts as having cancelled; roots that are no files are left out. */
+/**
+ * A user who can no longer be asked counts as having cancelled; roots that are not files are left out; an
+ * answer that the server could not read becomes an error.
+ */
 const answerFor = (method: string, outcome: Answer): Answer => {
   if (outcome.kind === 'fault' && method === 'elicitation/create' && !NOT_ASKED.has(outcome.fault.code)) {
     return resulted(CANCELLED)
   }
-  if (outcome.kind === 'result' && method === 'roots/list')
-    return resulted(editMember(outcome.result, 'roots', fileRoots))
-  return outcome
+  if (outcome.kind !== 'result') return outcome
+  const isRoots = method === 'roots/list'
+  const result = isRoots ? editMember(outcome.result, 'roots', fileRoots) : outcome.result
+  if (!isAnswer(method, result))
+    return failed(new Fault('internal', `The client's answer to ${method} is malformed`))
+  return isRoots ? resulted(result) : outcome
 }
 
 /** Drops `includeContext`: the client sees one server, us, and would hand it the context of others. */

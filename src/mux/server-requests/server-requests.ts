@@ -20,6 +20,7 @@ import type { Connection } from '../../peers/connection.js'
 import { destinationOf } from '../../peers/own-traces.js'
 import type { CallTable } from '../calls/call-table.js'
 import type { CallHandle, InFlightCall, TaskHandle } from '../calls/in-flight-call.js'
+import { isQuestion } from '../input-required/questions.js'
 import { mayNeedInput, type RequestStates } from '../input-required/retry/request-states.js'
 import { planAsIs, planRound, type RoundPlan, retryParams } from '../input-required/rounds/input-rounds.js'
 import type { InputSource, RoundLimits } from '../input-required/rounds/question-round.js'
@@ -101,6 +102,10 @@ export class ServerRequests {
     if (!this.#hasRoom(connection, request)) return
     if (!canBeAsked(request, connection.share.capabilities)) {
       request.answer(failed(incapable(request)))
+      return
+    }
+    if (!isQuestion(request.method, request.params)) {
+      request.answer(failed(new Fault('invalid-params', `The params of ${request.method} are malformed`)))
       return
     }
     const evidence = this.#evidence(connection, request)

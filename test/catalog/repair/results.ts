@@ -172,6 +172,20 @@ t.test('most of what is repaired would have been refused', async t => {
   t.ok(refused.length >= 17, `${refused.length} of ${REPAIRED.length}`)
 })
 
+t.test('isError that is not a boolean becomes one, or is removed', async t => {
+  for (const [value, expected] of [
+    ['"yes"', true],
+    ['"True"', true],
+    ['1', true],
+    ['"no"', undefined],
+    ['0', undefined],
+    ['{}', undefined],
+  ] as const) {
+    const repaired = valueOf(repairResult('tools/call', json(`{"content":[],"isError":${value}}`)))
+    t.same(repaired, { content: [], ...(expected !== undefined && { isError: expected }) }, value)
+  }
+})
+
 t.test('base64 of either alphabet, with white space or without padding, becomes standard base64', async t => {
   for (const [data, expected] of [
     ['_-8A', '/+8A'],

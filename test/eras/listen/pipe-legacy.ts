@@ -104,11 +104,26 @@ t.test('a batch that follows initialize at once waits for its answer', async t =
   t.match(client.lines, [/"id":"hello"/, '[{"jsonrpc":"2.0","id":2,"result":{}}]'])
 })
 
-t.test('no other revision takes batches', async t => {
+t.test('no other revision takes batches: each request in one gets an error of its own', async t => {
   for (const version of ['2024-11-05', '2025-06-18', '2025-11-25']) {
     const { client, handler } = await start(version)
-    client.say([{ jsonrpc: '2.0', id: 1, method: 'tools/list' }])
+    client.say([
+      { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+      { jsonrpc: '2.0', method: 'notifications/x' },
+      { jsonrpc: '2.0', id: 9, result: {} },
+      { jsonrpc: '1.0', id: 'two', method: 'ping' },
+    ])
     t.same(handler.calls, [], version)
+    const answers = client.take().map(({ id, error }) => [id, error?.code])
+    t.same(
+      answers,
+      [
+        [1, -32600],
+        ['two', -32600],
+      ],
+      version,
+    )
+    client.say([{ jsonrpc: '2.0', method: 'notifications/x' }])
     const codes = client.take().map(({ error }) => error?.code)
     t.same(codes, version === '2025-11-25' ? [-32600] : [], 'older clients reject an error without id')
   }
@@ -117,6 +132,7 @@ t.test('no other revision takes batches', async t => {
 t.test('initialize is refused inside a batch, as are empty and oversized ones', async t => {
   const { client, handler, lines } = await start('2025-03-26')
   client.say([{ jsonrpc: '2.0', ...hello('2025-11-25') }])
+  t.match(client.take(), [{ id: 'hello', error: { code: -32600 } }])
   client.say([])
   client.say(Array.from({ length: 51 }, (_, id) => ping(id)))
   t.same(client.lines, [])

@@ -133,7 +133,10 @@ t.test('an array with a claim in it is not run, whatever was introduced', async 
     { jsonrpc: '2.0', ...modern(2, 'tools/list') },
   ])
   t.same(handler.calls, [])
-  t.same(client.lines, [])
+  t.match(client.take(), [
+    { id: 1, error: { code: -32600 } },
+    { id: 2, error: { code: -32600 } },
+  ])
 })
 
 t.test('what cannot be read is answered without id to those who know such errors', async t => {

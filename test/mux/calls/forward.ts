@@ -347,14 +347,19 @@ t.test('nothing is opened for a session that left while a template was looked fo
   )
 })
 
-t.test('a request that names nothing is -32602 and reaches no server', async t => {
+t.test('a request that names nothing, or is malformed, is -32602 and reaches no server', async t => {
   const world = new World({ a: { tools: [], prompts: [], resources: [] } })
   const client = await world.client()
   for (const [method, params] of [
     ['tools/call', undefined],
     ['tools/call', { name: 7 }],
     ['prompts/get', {}],
+    ['tools/call', { name: 'a__x', arguments: [1] }],
+    ['tools/call', { name: 'a__x', arguments: 'x' }],
     ['resources/read', { uri: null }],
+    ['resources/read', { uri: '' }],
+    ['resources/read', { uri: 'doc' }],
+    ['resources/read', { uri: `a+x:${'y'.repeat(10_000)}` }],
     ['resources/subscribe', {}],
     ['resources/unsubscribe', undefined],
   ] as const) {

@@ -51,6 +51,26 @@ const BAD: readonly (readonly [method: string, answer: unknown])[] = [
   ['ping', {}],
 ]
 
+t.test('roots lose dots in their paths, and are removed where these lead above the beginning', async t => {
+  const uris = [
+    'file:///a/b',
+    'file:///a/./b/../c/',
+    'file:///a/%2E%2e/b',
+    'file:///a/x%20y/..%2fb',
+    'file:///C:/a/../b',
+    'file:///a/../../etc',
+    'file:///a/%2e%2e/%2e%2E/etc',
+    'file:///a/..%2f..%2Fetc',
+    'file:///a/..\\..\\etc',
+    'file:///..',
+  ]
+  const answer = bareAnswer('roots/list', textOf({ roots: uris.map(uri => ({ uri })) }))
+  t.same(
+    (valueOf(answer) as { roots: { uri: string }[] }).roots.map(({ uri }) => uri),
+    ['file:///a/b', 'file:///a/c/', 'file:///b', 'file:///a/b', 'file:///C:/b'],
+  )
+})
+
 t.test('what cannot be the answer to a question is none', async t => {
   for (const [method, answer] of BAD)
     t.notOk(isAnswer(method, textOf(answer)), `${method} ${JSON.stringify(answer)}`)

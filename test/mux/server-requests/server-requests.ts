@@ -50,6 +50,31 @@ t.test(
   },
 )
 
+t.test('a malformed sampling request is refused, and a malformed answer becomes an error', async t => {
+  const { server, clients } = await withTool()
+  const [client] = clients
+  call(client)
+  const user = (content: unknown, role = 'user') => ({ messages: [{ role, content }], maxTokens: 1 })
+  for (const params of [
+    undefined,
+    {},
+    { messages: 'x' },
+    user({ type: 'text', text: 'x' }, 'system'),
+    user('x'),
+  ])
+    t.match(server.link.ask('sampling/createMessage', params).answered, { code: -32602 })
+  t.same(client?.asked, [])
+  const content = { type: 'text', text: 'x' }
+  for (const answer of [
+    { role: 'assistant', content },
+    { role: 'system', content, model: 'm' },
+  ]) {
+    const question = server.link.ask('sampling/createMessage', SAMPLING)
+    client?.asked.at(-1)?.ask.answer(resulted(textOf(answer)))
+    t.match(question.answered, { code: -32603 }, JSON.stringify(answer))
+  }
+})
+
 t.test('of two clients that call at the same time, the one on whose stream it comes is asked', async t => {
   const { server, clients } = await withTool({}, 2)
   const calls = clients.map(call)
@@ -257,7 +282,7 @@ t.test(
     const { world, server, clients } = await withTool({}, 2)
     call(clients[0])
     const questions = ['elicitation/create', 'sampling/createMessage'].map(method =>
-      server.link.ask(method, { message: '?' }),
+      server.link.ask(method, { message: '?', ...SAMPLING }),
     )
     clients[0]?.leave()
     t.same(questions[0]?.answered, { result: { action: 'cancel' } })
