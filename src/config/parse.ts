@@ -8,6 +8,7 @@ import type { ReadContext } from './read/entry.js'
 import { readEnvFile } from './read/env-file.js'
 import { findServers } from './read/find-servers.js'
 import { checkUsers } from './read/oauth.js'
+import { programFolder } from './read/program-folder.js'
 import { readServer } from './read/server.js'
 import { readSettings } from './read/settings.js'
 import type {
@@ -41,7 +42,14 @@ export function parseConfig(
   if (root !== undefined) warnRepeated(root, report)
   const own = { from: 'environment', values: env }
   const folder = dirname(resolve(file))
-  const outer = { text: body, folder, env: merged([own, ...(later ?? [])]), report, variables: [] }
+  const outer = {
+    text: body,
+    folder,
+    programFolder: programFolder(folder, env),
+    env: merged([own, ...(later ?? [])]),
+    report,
+    variables: [],
+  }
   const contents = root === undefined ? undefined : findServers(root, outer)
   if (contents === undefined) return { config: undefined, problems: report.problems, disabled: [] }
   const fromFile = { from: 'envFile', values: readEnvFile(contents.settings.get('envFile'), outer) }

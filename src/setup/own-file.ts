@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { DEFAULTS } from '../config/defaults.js'
 import { DEFAULT_ENV_FILE, envFileLine, parseEnvFile } from '../config/read/env-file.js'
+import { programFolder } from '../config/read/program-folder.js'
 import { isObject } from '../kernel/object.js'
 import type { Machine } from './clients/machine.js'
 import type { Change } from './edit/change.js'
@@ -19,10 +20,13 @@ export interface OwnFile {
   readonly variables: Readonly<Record<string, string>>
   /** Addresses at which a proxy of this file listens. */
   readonly urls: readonly string[]
+  readonly home: string
+  /** The folder in which its programs without `cwd` run. */
+  readonly programFolder: string
 }
 
 /** Opens our configuration, also one that is missing. Rejects with a SetupError. */
-export const openOwnFile = async (files: Files, path: string, { home }: Machine): Promise<OwnFile> => {
+export const openOwnFile = async (files: Files, path: string, { home, env }: Machine): Promise<OwnFile> => {
   const file = await openFile(files, path, 'jsonc')
   const root = isObject(file.value) ? file.value : {}
   const at = containerIn(root)
@@ -41,6 +45,8 @@ export const openOwnFile = async (files: Files, path: string, { home }: Machine)
     servers: new Map(entries as [string, Entry][]),
     variables: parseEnvFile(textOf(secrets)),
     urls: urlsOf(isObject(root['listen']) ? root['listen'] : {}),
+    home,
+    programFolder: programFolder(dirname(resolve(path)), env),
   }
 }
 

@@ -17,6 +17,8 @@ export interface ReadContext {
   readonly text: string
   /** The folder of the file, absolute. */
   readonly folder: string
+  /** The folder of programs without `cwd`, absolute. */
+  readonly programFolder: string
   readonly env: Environment
   readonly report: Report
   readonly variables: Found[]

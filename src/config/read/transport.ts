@@ -78,7 +78,7 @@ const readStdio = (entry: Entry, command: Item, outer: ReadContext): Reach => {
       ...program,
       env,
       unsetEnv,
-      cwd: folder ?? (workspace.isUsed ? '${workspaceFolder}' : context.folder),
+      cwd: folder ?? (workspace.isUsed ? '${workspaceFolder}' : context.programFolder),
     },
     usesWorkspace: workspace.isUsed,
     written: {

@@ -26,6 +26,8 @@ export interface Client {
   readonly project?: readonly string[]
   /** The unit of its `timeout`. */
   readonly timeoutUnit: 's' | 'ms'
+  /** Whether it starts servers in the folder of the project; other clients start them in the home folder. */
+  readonly startsInProject?: true
   /** Whether it replaces `${workspaceFolder}` in arguments. */
   readonly passesWorkspace?: true
   /** Whether a file that is missing is left to the client to create. */
@@ -69,6 +71,7 @@ export const CLIENTS: readonly Client[] = [
     ...usual,
     id: 'claude-code',
     label: 'Claude Code',
+    startsInProject: true,
     user: ({ home, named }) => [join(named('CLAUDE_CONFIG_DIR') ?? home, '.claude.json')],
     project: ['.mcp.json'],
     stdio: typed,
@@ -109,6 +112,7 @@ export const CLIENTS: readonly Client[] = [
     ...usual,
     id: 'zed',
     label: 'Zed',
+    startsInProject: true,
     at: ['context_servers'],
     user: ({ config, isWindows }) => [join(config, isWindows ? 'Zed' : 'zed', 'settings.json')],
     project: ['.zed/settings.json'],
@@ -120,6 +124,7 @@ export const CLIENTS: readonly Client[] = [
     ...usual,
     id: 'gemini',
     label: 'Gemini CLI',
+    startsInProject: true,
     user: ({ home }) => [join(home, '.gemini', 'settings.json')],
     project: ['.gemini/settings.json'],
     hasShellVariables: true,
@@ -130,6 +135,7 @@ export const CLIENTS: readonly Client[] = [
     ...usual,
     id: 'codex',
     label: 'Codex',
+    startsInProject: true,
     syntax: 'toml',
     at: ['mcp_servers'],
     user: ({ home, named }) => [join(named('CODEX_HOME') ?? join(home, '.codex'), 'config.toml')],
@@ -177,6 +183,7 @@ export const CLIENTS: readonly Client[] = [
     ...usual,
     id: 'goose',
     label: 'Goose',
+    startsInProject: true,
     syntax: 'yaml',
     at: ['extensions'],
     user: ({ config, isWindows }) => [
@@ -206,6 +213,7 @@ export const CLIENTS: readonly Client[] = [
     ...usual,
     id: 'opencode',
     label: 'OpenCode',
+    startsInProject: true,
     at: ['mcp'],
     // Where both are there, the first one counts.
     user: ({ home, named }) =>
@@ -222,6 +230,7 @@ export const CLIENTS: readonly Client[] = [
     ...usual,
     id: 'copilot-cli',
     label: 'Copilot CLI',
+    startsInProject: true,
     user: ({ home }) => [join(home, '.copilot', 'mcp-config.json')],
     project: ['.github/mcp.json'],
     stdio: launch => ({ ...plain(launch), tools: ['*'] }),
@@ -256,6 +265,7 @@ export const CLIENTS: readonly Client[] = [
     ...usual,
     id: 'crush',
     label: 'Crush',
+    startsInProject: true,
     at: ['mcp'],
     user: ({ local }) => [join(local, 'crush', 'crush.json')],
     project: ['.crush.json'],

@@ -11,8 +11,8 @@ interface Runner {
   readonly withValue: RegExp
   /** Those of them that name the package, whose program is named behind them. */
   readonly names?: RegExp
-  /** Those of them that are to a container what variables are to a program. */
-  readonly settings?: RegExp
+  /** Flags that do not change the program that runs. */
+  readonly idle: RegExp
 }
 
 const RUNNERS: readonly Runner[] = [
@@ -22,6 +22,7 @@ const RUNNERS: readonly Runner[] = [
     version: /(?<=.)@[^@/]*$/,
     withValue: /^(?:-[pcw]|--(?:package|call|workspace|registry|cache|prefix))$/,
     names: /^(?:-p|--package)$/,
+    idle: /^(?:-y|--yes|-q|--quiet|--silent|--prefer-o(?:n|ff)line|--no-install|--)$/,
   },
   {
     words: /^(?:uvx|uv tool run|pipx run)$/,
@@ -30,6 +31,7 @@ const RUNNERS: readonly Runner[] = [
     withValue:
       /^(?:-[pwc]|--(?:from|spec|with(?:-[a-z]+)?|python|(?:default-|extra-)?index(?:-url)?|directory|env-file))$/,
     names: /^--(?:from|spec)$/,
+    idle: /^(?:-q|-qq|--quiet|--no-progress|--)$/,
   },
   {
     words: /^(?:docker|podman)(?: container)? run$/,
@@ -38,14 +40,15 @@ const RUNNERS: readonly Runner[] = [
     // Most have one, so that those without are named.
     withValue:
       /^(?!(?:-[itdPq]|--(?:rm|init|interactive|tty|detach|privileged|read-only|publish-all|quiet))$)(?:-\w|--[\w-]+)$/,
-    settings: /^(?:-e|--env|--env-file|-v|--volume|--mount)$/,
+    idle: /^(?:-[itqd]+|--(?:rm|init|interactive|tty|detach|quiet|pull|name))$/,
   },
 ]
 
-const programOf = (path: string): string =>
+/** The name of a program without its folder and extension. */
+export const programOf = (path: string): string =>
   (path.split(/[/\\]/).at(-1) ?? path).replace(/\.(?:exe|cmd|bat)$/i, '')
 
-/** What makes two entries the same server: a program and its arguments, or an address. */
+/** The program and its arguments, or the address: what entries of one server have in common. */
 export const identityOf = (entry: Entry): string => {
   const { command, url } = entry
   const words = wordsOf(entry)
@@ -102,17 +105,49 @@ const packageOf = (words: readonly string[]): readonly string[] | undefined => {
 const wordsOf = ({ command, args }: Entry): readonly string[] =>
   typeof command === 'string' ? [command, ...(Array.isArray(args) ? args.map(String) : [])] : []
 
-/** What two entries of one server may differ in: its variables and headers, which are texts in the end. */
-export const settingsOf = (entry: Entry): string => {
+/** How a package runs: its version, and the flags of its runner that make a difference. */
+const runOptions = (words: readonly string[]): readonly unknown[] => {
+  const { flags, runner, words: [name = ''] = [] } = runOf(words) ?? { flags: [] }
+  if (runner === undefined) return []
+  const given = flags.filter(
+    // The name of a variable alone refers to the entry's variable.
+    ([flag, value]) => !runner.idle.test(flag) && !(/^(?:-e|--env)$/.test(flag) && /^\w+$/.test(value)),
+  )
+  const version = (runner.version.exec(name)?.[0] ?? '').replace(/^[@:]latest$/, '')
+  return [version, given.map(String).sort()]
+}
+
+/** The folder that an entry names; empty for the home folder, in which programs run unless told otherwise. */
+const folderOf = ({ cwd, sharing }: Entry, home: string): string => {
+  if (typeof cwd !== 'string' || cwd === '') return sharing === 'workspace' ? WORKSPACE : ''
+  const path = cwd
+    .replace(/^(?:~|\$\{userHome\})(?=[/\\]|$)/, () => home)
+    .replace('${cwd}', () => WORKSPACE)
+    .replace(/(?<=.)[/\\]+$/, '')
+  return path === home ? '' : path
+}
+
+const WORKSPACE = '${workspaceFolder}'
+
+/**
+ * The parts that make entries of one program or address different servers: variables, headers, folder,
+ * version, options of the runner, transport. `home` is the user's home folder.
+ */
+export const settingsOf = (entry: Entry, home = ''): string => {
   const sorted = (value: unknown): unknown =>
     isObject(value) ? Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)) : []
   const asText = (_name: string, value: unknown): unknown =>
     typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
-  const { flags = [], runner } = runOf(wordsOf(entry)) ?? {}
-  // A name alone stands for a variable of the entry.
-  const given = flags.filter(([flag, value]) => runner?.settings?.test(flag) && /\W/.test(value))
-  return JSON.stringify([sorted(entry['env']), sorted(entry['headers']), given.map(String).sort()], asText)
+  const { env, headers, type, command, timeouts } = entry
+  // A server of type "http" is also found without the type.
+  const kind = command !== undefined || type === 'http' ? undefined : type
+  const parts = [sorted(env), sorted(headers), runOptions(wordsOf(entry)), folderOf(entry, home), kind]
+  return JSON.stringify([...parts, sorted(timeouts)], asText)
 }
+
+/** Whether two entries are one server, so that either may replace the other. */
+export const isSameServer = (one: Entry, other: Entry, home = ''): boolean =>
+  identityOf(one) === identityOf(other) && settingsOf(one, home) === settingsOf(other, home)
 
 /** How entries of this proxy are recognised: by absolute paths of its programs, and its addresses. */
 export interface OwnMarks {

@@ -1,7 +1,9 @@
 import { sep } from 'node:path'
 import { KEYS } from '../../config/schema/keys.generated.js'
 import { isObject } from '../../kernel/object.js'
+import { plainLine } from '../../secrets/plain-text.js'
 import type { Json } from '../edit/change.js'
+import { commandWords } from './command-line.js'
 import type { Members } from './containers.js'
 
 /** An entry of `mcpServers` in our own file. */
@@ -163,13 +165,12 @@ class Reader {
     }
   }
 
-  /** A whole command line in place of a program is taken apart, unless it looks like a path with spaces. */
+  /** Splits a command line that stands in place of a program, unless it is a path with spaces. */
   #words(command: string, source: Members): readonly string[] {
-    const words = command.trim().match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? []
-    if (words.length < 2 || textsOf(source['args']).length > 0 || /[/\\]/.test(words[0] ?? ''))
-      return [command]
-    this.notes.push('its command was one text, and is now a program with arguments')
-    return words.map(word => word.replace(/"([^"]*)"|'([^']*)'/g, '$1$2'))
+    if (textsOf(source['args']).length > 0) return [command]
+    const words = commandWords(command)
+    if (words.length > 1) this.notes.push('its command was one text, and is now a program with arguments')
+    return words
   }
 
   #env(source: Members): Readonly<Record<string, Json>> {
@@ -264,10 +265,14 @@ class Reader {
     const isOurs = isObject(tools) && ['allow', 'deny', 'rename', 'override'].some(key => key in tools)
     if (isOurs) return { tools: tools as Json }
     if (isObject(tools)) this.notes.push('approvals stay in the client')
-    const allow = [source['includeTools'], source['enabled_tools'], tools].flatMap(textsOf)
+    const allowed = [source['includeTools'], source['enabled_tools'], tools].filter(each =>
+      Array.isArray(each),
+    )
+    const allow = allowed.flatMap(textsOf)
     const deny = [source['excludeTools'], source['disabled_tools'], source['disabledTools']].flatMap(textsOf)
     const rules = {
-      ...(allow.length === 0 || allow.includes('*') ? {} : { allow }),
+      // An empty list allows no tool.
+      ...(allowed.length === 0 || allow.includes('*') ? {} : { allow }),
       ...(deny.length === 0 ? {} : { deny }),
     }
     return Object.keys(rules).length === 0 ? {} : { tools: rules }
@@ -305,12 +310,15 @@ class Reader {
     }
     const known = new Set([...READ, ...KEYS.own, ...LEFT.flatMap(([keys]) => keys.split(' ')), 'x-mcp-proxy'])
     const others = found.filter(key => !known.has(key) && !/^(?:\/\/|_|#|x-|\$)/.test(key))
-    if (others.length > 0) this.notes.push(`left out: ${others.slice(0, 10).join(', ')}`)
+    if (others.length > 0) this.notes.push(`left out: ${others.slice(0, 10).map(shown).join(', ')}`)
   }
 }
 
 /** Calls that may take longer need a longer time in all, too. */
 const LONGEST_CALL_MS = 600_000
+
+/** A key for people: one line, of bounded length. */
+const shown = (key: string): string => plainLine(key).slice(0, 80)
 
 const firstMs = (given: readonly (readonly [value: unknown, unitMs: number])[]): number | undefined => {
   const found = given.find(([value]) => typeof value === 'number')

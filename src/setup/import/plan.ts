@@ -1,7 +1,10 @@
+import { dirname, resolve } from 'node:path'
 import picomatch from 'picomatch'
 import type { OwnFile } from '../own-file.js'
+import { dependsOnFolder, placed } from './folder.js'
 import { identityOf, isOwn, settingsOf } from './identity.js'
 import { type Entry, type Normalised, normalise } from './normalise.js'
+import { allowsNothing, restricted } from './rules.js'
 import { replaceSecrets, SecretNames } from './secrets.js'
 import type { Source } from './sources.js'
 
@@ -28,8 +31,20 @@ export interface Planned {
   readonly name: string
   readonly from: string
   readonly file: string
-  /** `there`: in our file; `same`: as one found before; `own`: this proxy; `unnamed`: without a name. */
-  readonly state: 'new' | 'renamed' | 'replaced' | 'there' | 'same' | 'own' | 'skipped' | 'unnamed'
+  /**
+   * `there`: in our file; `restricted`: in our file, and its tool rules become stricter; `same`: as one found
+   * before; `own`: this proxy; `unnamed`: without a name.
+   */
+  readonly state:
+    | 'new'
+    | 'renamed'
+    | 'replaced'
+    | 'there'
+    | 'restricted'
+    | 'same'
+    | 'own'
+    | 'skipped'
+    | 'unnamed'
   /** Its name in our file. */
   readonly as: string | undefined
   /** What is written, if anything. */
@@ -50,11 +65,19 @@ export interface Plan {
   readonly secrets: ReadonlyMap<string, string>
 }
 
+/** A server of our file, or one that is planned for it. */
 interface Known {
   readonly identity: string
   readonly settings: string
+  /** The settings without time limits, which users tune in our file. */
+  readonly untimed: string
   readonly isNew: boolean
+  /** As it stands in our file, or is to be written. */
+  readonly entry: Entry
+  /** Whether it is disabled where it was found. */
   readonly isOff: boolean
+  /** The planned server with which it is written; undefined if it stays as it is. */
+  readonly writer: number | undefined
 }
 
 /** Decides what becomes of all servers that were found; writes nothing. */
@@ -65,20 +88,20 @@ export const planImport = async (
 ): Promise<Plan> => {
   const planner = new Planner(own, options)
   const isWanted = options.only === undefined ? () => true : picomatch(options.only)
-  const servers: Planned[] = []
   for (const source of sources) {
     for (const { name, entry, note } of source.found) {
       const named = name === '' ? (options.name ?? '') : name
       if (!isWanted(named)) continue
       const normalised = normalise(entry, source.dialect)
       const notes = note === undefined ? normalised.notes : [note, ...normalised.notes]
-      servers.push(await planner.plan(named, { ...normalised, notes }, source))
+      await planner.plan(named, { ...normalised, notes }, source)
     }
   }
-  return { servers, secrets: planner.names.added }
+  return { servers: planner.servers, secrets: planner.names.added }
 }
 
 class Planner {
+  readonly servers: Planned[] = []
   readonly names: SecretNames
   readonly #own: OwnFile
   readonly #options: PlanOptions
@@ -88,15 +111,25 @@ class Planner {
     this.#own = own
     this.#options = options
     this.names = new SecretNames(own.variables)
-    for (const [name, entry] of own.servers) this.#known.set(name, this.#traits(entry, false))
+    for (const [name, entry] of own.servers) {
+      this.#known.set(name, {
+        ...this.#traits(entry),
+        entry,
+        isNew: false,
+        writer: undefined,
+      })
+    }
   }
 
-  async plan(name: string, normalised: Normalised, source: Source): Promise<Planned> {
-    const { entry, notes, inputs, obstacles } = normalised
-    const base = {
-      name,
-      from: source.label,
-      file: source.file,
+  async plan(name: string, normalised: Normalised, source: Source): Promise<void> {
+    this.servers.push(await this.#planned(name, normalised, source))
+  }
+
+  async #planned(name: string, normalised: Normalised, source: Source): Promise<Planned> {
+    const { notes, inputs, obstacles } = normalised
+    const from = { name, from: source.label, file: source.file }
+    const base: Omit<Planned, 'state'> = {
+      ...from,
       as: undefined,
       entry: undefined,
       secrets: [],
@@ -104,21 +137,22 @@ class Planner {
       obstacles,
     }
     if (name === '') return { ...base, state: 'unnamed' }
-    if (isOwn(entry, { scripts: this.#options.scripts, urls: this.#own.urls }))
+    if (isOwn(normalised.entry, { scripts: this.#options.scripts, urls: this.#own.urls }))
       return { ...base, state: 'own' }
-    const traits = this.#traits(entry, true)
+    const entry =
+      source.start === undefined
+        ? normalised.entry
+        : placed(normalised.entry, source.start, this.#own.programFolder)
+    const traits = this.#traits(entry)
     const [other, known] = [...this.#known].find(([, each]) => isSame(each, traits)) ?? []
-    if (known !== undefined) {
-      const state = known.isNew ? 'same' : 'there'
-      const lost = known.isOff && !isOff(entry) ? [`it is disabled in ${this.#own.file.state.path}`] : []
-      return { ...base, as: other, state, obstacles: [...obstacles, ...this.#missing(inputs), ...lost] }
-    }
+    if (other !== undefined && known !== undefined)
+      return this.#merged([other, known], entry, { base, inputs })
     const choice = await this.#choose(name, traits, source)
     if (choice === 'skip') return { ...base, state: 'skipped' }
     const as = choice === 'rename' ? this.#freeName(`${name}-${source.id}`) : name
-    const folded = source.folder === undefined ? entry : withFolder(entry, source.folder)
-    const written = await this.#written(as, folded, inputs)
-    this.#known.set(as, traits)
+    const before = choice === 'replace' ? this.#known.get(as)?.entry : undefined
+    const written = await this.#written(as, before === undefined ? entry : restricted(entry, before), inputs)
+    this.#known.set(as, { ...traits, entry: written.entry, isNew: true, writer: this.servers.length })
     return {
       ...base,
       ...written,
@@ -129,13 +163,48 @@ class Planner {
     }
   }
 
+  /** A server that is known: its rules apply too, and it is enabled if any client enables it. */
+  #merged(
+    [as, known]: readonly [string, Known],
+    entry: Entry,
+    { base, inputs }: { readonly base: Omit<Planned, 'state'>; readonly inputs: readonly string[] },
+  ): Planned {
+    const missing = this.#missing(inputs)
+    const isEnabled = known.isNew && known.isOff && !isOff(entry)
+    const ruled = restricted(known.entry, entry)
+    const merged = isEnabled && missing.length === 0 ? without(ruled, 'disabled') : ruled
+    const server: Planned = {
+      ...base,
+      as,
+      state: known.isNew ? 'same' : 'there',
+      notes: ruled === known.entry ? base.notes : [...base.notes, `its rules apply to ${as} for all clients`],
+      obstacles: [...base.obstacles, ...missing, ...this.#lost(known, entry, merged)],
+    }
+    if (merged === known.entry) return server
+    const writer = known.writer ?? this.servers.length
+    this.#known.set(as, { ...known, entry: merged, isOff: known.isOff && !isEnabled, writer })
+    const written = this.servers[writer]
+    if (written === undefined) return { ...server, state: 'restricted', entry: merged }
+    this.servers[writer] = { ...written, entry: merged }
+    return server
+  }
+
+  /** Reasons why the client would lose this server to the known one. */
+  #lost(known: Known, entry: Entry, merged: Entry): readonly string[] {
+    const isLost = !known.isNew && known.isOff && !isOff(entry)
+    return [
+      ...(isLost ? [`it is disabled in ${this.#own.file.state.path}`] : []),
+      ...(allowsNothing(merged) && !allowsNothing(entry) ? ['another client allows none of its tools'] : []),
+    ]
+  }
+
   /** The variables among these that have no value, as obstacles. */
   #missing(inputs: readonly string[]): readonly string[] {
     return inputs.filter(name => !this.names.valueOf(name)).map(name => `${name} is missing`)
   }
 
   /** A name may be free, or taken by another server, or by this one with other variables. */
-  async #choose(name: string, { identity }: Known, { label }: Source): Promise<OnConflict | 'add'> {
+  async #choose(name: string, { identity }: Traits, { label }: Source): Promise<OnConflict | 'add'> {
     const taken = this.#known.get(name)
     if (taken === undefined) return 'add'
     return taken.identity === identity ? await this.#options.onConflict(name, label) : 'rename'
@@ -152,7 +221,7 @@ class Planner {
       if (this.names.valueOf(name) !== undefined) continue
       const value = await this.#options.askSecret(name, server)
       if (value === undefined || value === '') missing.push(name)
-      else this.names.put(server, name, value)
+      else this.names.keep(name, value)
     }
     const secrets = new Set<string>()
     const take = (name: string, value: string): string => {
@@ -165,11 +234,16 @@ class Planner {
     return { entry: missing.length > 0 ? { ...moved, disabled: true } : moved, secrets: [...secrets], notes }
   }
 
-  #traits(entry: Entry, isNew: boolean): Known {
-    const resolved = JSON.parse(JSON.stringify(entry), (_key, value: unknown) =>
+  #traits(entry: Entry): Traits {
+    const resolved = JSON.parse(JSON.stringify(inOwnFile(entry, this.#own)), (_key, value: unknown) =>
       typeof value === 'string' ? this.names.resolve(value) : value,
     ) as Entry
-    return { identity: identityOf(resolved), settings: settingsOf(resolved), isNew, isOff: isOff(entry) }
+    return {
+      identity: identityOf(resolved),
+      settings: settingsOf(resolved, this.#own.home),
+      untimed: settingsOf(without(resolved, 'timeouts'), this.#own.home),
+      isOff: isOff(entry),
+    }
   }
 
   #freeName(wish: string): string {
@@ -180,13 +254,26 @@ class Planner {
   }
 }
 
+type Traits = Pick<Known, 'identity' | 'settings' | 'untimed' | 'isOff'>
+
 const STATES = { add: 'new', rename: 'renamed', replace: 'replaced' } as const
 
 const isOff = (entry: Entry): boolean => entry['disabled'] === true || entry['enabled'] === false
 
-const isSame = (one: Known, other: Known): boolean =>
-  one.identity === other.identity && one.settings === other.settings
+const without = (entry: Entry, key: string): Entry =>
+  Object.fromEntries(Object.entries(entry).filter(([name]) => name !== key))
 
-/** Programs of a project run in its folder. */
-const withFolder = (entry: Entry, folder: string): Entry =>
-  'command' in entry && !('cwd' in entry) ? { ...entry, cwd: folder } : entry
+/** Limits of time that only our file sets keep no server from being the same. */
+const isSame = (known: Known, found: Traits): boolean =>
+  known.identity === found.identity &&
+  (known.settings === found.settings ||
+    (!known.isNew && found.settings === found.untimed && known.untimed === found.untimed))
+
+/** An entry of our file with the folder in which it runs, where that matters. */
+const inOwnFile = (entry: Entry, { file, home, programFolder }: OwnFile): Entry => {
+  const { cwd } = entry
+  if (typeof cwd === 'string' && /^\.\.?(?:[/\\]|$)|^\w[^:$]*$/.test(cwd))
+    return { ...entry, cwd: resolve(dirname(file.state.path), cwd) }
+  const isElsewhere = cwd === undefined && programFolder !== home && dependsOnFolder(entry)
+  return isElsewhere ? { ...entry, cwd: programFolder } : entry
+}

@@ -154,6 +154,12 @@ export class SecretNames {
     return this.#known.get(name)
   }
 
+  /** Adds a variable under exactly this name. */
+  keep(name: string, value: string): void {
+    this.added.set(name, value)
+    this.#known.set(name, value)
+  }
+
   /** A variable with this value: `name`, or with the server's before it if that has another value. */
   put(server: string, name: string, value: string): string {
     const isVague = ['KEY', 'TOKEN', 'PASSWORD', 'SECRET'].includes(name)

@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { dirname, join, sep } from 'node:path'
 import { CLIENTS, type Client, isOfFolder } from '../clients/clients.js'
 import { type Folders, foldersOf, type Machine } from '../clients/machine.js'
 import { valueIn } from '../edit/change.js'
@@ -7,6 +7,7 @@ import { located, openFile, parserOf, type Syntax } from '../files/edit-file.js'
 import { readState, textOf } from '../files/revise.js'
 import { SetupError } from '../setup-error.js'
 import { type Found, projectsIn, serversAt, serversIn } from './containers.js'
+import { type StartFolder, WORKSPACE } from './folder.js'
 import type { Dialect } from './normalise.js'
 
 /** Servers that were found in one place. */
@@ -20,6 +21,8 @@ export interface Source {
   readonly dialect: Dialect
   /** Where its programs run, for a file of a project. */
   readonly folder?: string
+  /** Where its client would start its programs; undefined if that is not known. */
+  readonly start?: StartFolder
 }
 
 export interface Sources {
@@ -56,6 +59,24 @@ const dialectOf = ({ timeoutUnit, hasShellVariables = false }: Client): Dialect 
   hasShellVariables,
 })
 
+/** Where a client starts the servers of its user's file. */
+const startOf = (client: Client, file: string, home: string): Pick<Source, 'folder' | 'start'> => {
+  if (isOfFolder(client)) return ofProject(dirname(file))
+  return { start: { path: client.startsInProject === true ? WORKSPACE : home, otherwise: home } }
+}
+
+const ofProject = (folder: string): Pick<Source, 'folder' | 'start'> => ({
+  folder,
+  start: { path: folder, otherwise: folder, isProject: true },
+})
+
+/** The project that a client's file belongs to, by its name. */
+const projectOf = (file: string, clients: readonly Client[]): string | undefined => {
+  const names = clients.flatMap(({ project = [] }) => project.map(name => join(sep, name)))
+  const name = names.find(each => file.endsWith(each))
+  return name === undefined ? undefined : file.slice(0, -name.length)
+}
+
 /** Reads the files of clients: those of the project first, then those of the user. Never rejects. */
 export const readClients = async ({ machine, disk, clients, project }: SourceOptions): Promise<Sources> => {
   const folders = foldersOf(machine)
@@ -69,13 +90,14 @@ export const readClients = async ({ machine, disk, clients, project }: SourceOpt
       const { value } = await openFile({ disk }, file, client.syntax)
       const { id, label } = client
       const base = { id, label, file, dialect: dialectOf(client) }
+      const place = folder === undefined ? startOf(client, file, machine.home) : ofProject(folder)
       const ofProjects = folder === undefined ? projectsIn(value) : []
       const asked = ofProjects.filter(each => each.folder === project)
-      for (const each of asked) sources.push({ ...base, ...each })
+      for (const each of asked) sources.push({ ...base, found: each.found, ...ofProject(each.folder) })
       const others = ofProjects.filter(each => !asked.includes(each))
       const servers = others.reduce((sum, { found }) => sum + found.length, 0)
       if (others.length > 0) projects.push({ label, projects: others.length, servers })
-      sources.push({ ...base, found: serversIn(value), ...(folder === undefined ? {} : { folder }) })
+      sources.push({ ...base, found: serversIn(value), ...place })
     } catch (thrown) {
       if (!(thrown instanceof SetupError)) throw thrown
       problems.push(thrown)
@@ -96,10 +118,24 @@ export const readClients = async ({ machine, disk, clients, project }: SourceOpt
 }
 
 /** The servers of a client's file among which our entry will stand. Rejects with a SetupError. */
-export const readClientFile = async (disk: Disk, client: Client, file: string): Promise<Source> => {
+export const readClientFile = async (
+  { machine, disk }: Pick<SourceOptions, 'machine' | 'disk'>,
+  client: Client,
+  file: string,
+): Promise<Source> => {
   const { value } = await openFile({ disk }, file, client.syntax)
   const { id, label } = client
-  return { id, label, file, found: serversAt(value, client.at[0] ?? ''), dialect: dialectOf(client) }
+  const isUsers = client.user(foldersOf(machine)).includes(file)
+  const project = isUsers ? undefined : projectOf(file, [client])
+  const place = project === undefined ? startOf(client, file, machine.home) : ofProject(project)
+  return {
+    id,
+    label,
+    file,
+    found: serversAt(value, client.at[0] ?? ''),
+    dialect: dialectOf(client),
+    ...place,
+  }
 }
 
 /** The first of these files that is there. */
@@ -134,6 +170,7 @@ export const readGiven = async (disk: Disk, file: string): Promise<Source> => {
     file: state.path,
     found,
     dialect: client === undefined ? GIVEN : dialectOf(client),
+    start: { path: projectOf(state.path, CLIENTS) ?? dirname(state.path), otherwise: undefined },
   }
 }
 

@@ -19,6 +19,18 @@ const ROWS: readonly (readonly [
     { command: 'npx', args: ['-y', 'my server', '--a b'] },
     [/was one text/],
   ],
+  [
+    'a command line with the path of a program',
+    { command: `${process.execPath} server.js --x` },
+    { command: process.execPath, args: ['server.js', '--x'] },
+    [/was one text/],
+  ],
+  [
+    'a command line with a program that is not there',
+    { command: '/nowhere/node /srv/server.js' },
+    { command: '/nowhere/node', args: ['/srv/server.js'] },
+    [/was one text/],
+  ],
   ['a path with spaces', { command: '/opt/my tools/server' }, { command: '/opt/my tools/server' }],
   [
     'a list as the command',
@@ -99,6 +111,12 @@ const ROWS: readonly (readonly [
   ],
   ['all tools', { command: 'x', tools: ['*'] }, { command: 'x' }],
   ['what nobody knows', { command: 'x', moon: 'full', _own: 1 }, { command: 'x' }, [/^left out: moon$/]],
+  [
+    'a key with control characters',
+    { command: 'x', 'a\u001b[2K\rb': 1 },
+    { command: 'x' },
+    [/^left out: a b$/],
+  ],
 ]
 
 t.test('whatever a client calls it, it becomes an entry of ours', async t => {

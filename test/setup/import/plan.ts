@@ -231,7 +231,11 @@ t.test('servers that Gemini leaves out are imported as disabled, which is report
     },
   })
   const gemini = CLIENTS.find(({ id }) => id === 'gemini') as Client
-  const file = await readClientFile(systemDisk, gemini, join(home, '.gemini', 'settings.json'))
+  const file = await readClientFile(
+    { machine: machineIn(home), disk: systemDisk },
+    gemini,
+    join(home, '.gemini', 'settings.json'),
+  )
   for (const sources of [await clientsIn(home), [file]]) {
     const { plan, config } = await run(t.testdir(), sources)
     t.same(
@@ -245,6 +249,142 @@ t.test('servers that Gemini leaves out are imported as disabled, which is report
     t.match(plan.servers[1]?.notes, [/disabled, as "mcp\.excluded"/])
     t.match(plan.servers[2]?.notes, [/disabled, as "mcp\.allowed"/])
   }
+})
+
+t.test('programs run in the folder in which their client would start them', async t => {
+  const home = t.testdir()
+  const node = (...args: string[]) => ({ command: 'node', args })
+  write(home, {
+    '.claude.json': {
+      mcpServers: {
+        files: npx('server-filesystem', undefined),
+        here: { command: 'npx', args: ['-y', 'server-filesystem', '.'] },
+        script: node('./server.js'),
+        sub: { ...node('/a/x.js'), cwd: 'tools' },
+        absolute: node('/a/y.js'),
+        serena: { command: 'uvx', args: ['--from', 'git+https://github.com/oraios/serena', 'serena'] },
+        variable: { command: 'x', args: ['--root=${PWD}'] },
+      },
+    },
+    '.cursor/mcp.json': {
+      mcpServers: { mine: node('server.mjs'), deep: { ...node('/a/x.js'), cwd: './tools' } },
+    },
+    '.codex/config.toml': '[mcp_servers.codex]\ncommand = "uv"\nargs = ["run", "tool"]\n',
+    '.gemini/settings.json': { mcpServers: { gemini: { command: 'python', args: ['-m', 'tool'] } } },
+    '.copilot/mcp-config.json': { mcpServers: { copilot: { command: './run.sh' } } },
+    '.config/crush/crush.json': { mcp: { crush: node('dist/index') } },
+    '.config/opencode/opencode.json': { mcp: { opencode: { type: 'local', command: ['node', 'o.js'] } } },
+    '.config/goose/config.yaml': 'extensions:\n  goose: { type: stdio, cmd: node, args: [g.js] }\n',
+  })
+  const { config } = await run(home, await clientsIn(home))
+  const cwds = Object.fromEntries(Object.entries<Entry>(config).map(([name, { cwd }]) => [name, cwd]))
+  const workspace = '${workspaceFolder}'
+  t.same(cwds, {
+    files: home,
+    here: workspace,
+    script: workspace,
+    sub: `${workspace}/tools`,
+    absolute: home,
+    serena: workspace,
+    variable: workspace,
+    mine: home,
+    deep: join(home, 'tools'),
+    codex: workspace,
+    gemini: workspace,
+    copilot: workspace,
+    crush: workspace,
+    opencode: workspace,
+    goose: workspace,
+  })
+})
+
+t.test('different servers stay apart, and the same one is imported once', async t => {
+  const claim = async (one: object, other: object) => {
+    const source = async (entry: object) => await readPasted(JSON.stringify({ mcpServers: { s: entry } }))
+    return await run(t.testdir(), [await source(one), await source(other)])
+  }
+  const line = (text: string): object => {
+    const [command = '', ...args] = text.split(' ')
+    return { command, args }
+  }
+  const url = 'https://a.example/mcp'
+  for (const [one, other] of [
+    [
+      { ...line('node server.mjs'), cwd: '/one' },
+      { ...line('node server.mjs'), cwd: '/two' },
+    ],
+    [line('npx pkg@1'), line('npx pkg@2')],
+    [line('npx pkg@1'), line('npx pkg')],
+    [line('uvx --directory /a tool'), line('uvx --directory /b tool')],
+    [line('docker run -i img'), line('docker run -i --network none img')],
+    [line('docker run -i img'), line('docker run -i --read-only img')],
+    [line('docker run -i -w /a img'), line('docker run -i -w /b img')],
+    [
+      { type: 'sse', url },
+      { type: 'http', url },
+    ],
+    [
+      { command: 'x', timeout: 5000 },
+      { command: 'x', timeout: 90_000 },
+    ],
+  ] as const) {
+    const { states } = await claim(one, other)
+    t.match(states[1], /: renamed s-pasted$/, JSON.stringify([one, other]))
+  }
+  for (const [one, other] of [
+    [line('npx -y pkg@latest'), line('/usr/bin/npx pkg')],
+    [line('docker run -i --rm img'), line('docker run -it --name x img:latest')],
+    [
+      { command: 'x', cwd: '/a/' },
+      { command: 'x', cwd: '/a' },
+    ],
+    [{ type: 'http', url }, { url }],
+  ] as const) {
+    const { states } = await claim(one, other)
+    t.match(states[1], /: same s$/, JSON.stringify([one, other]))
+  }
+})
+
+t.test('no client gains a tool or loses a server when a server is merged', async t => {
+  const source = async (entry: object) =>
+    await readPasted(JSON.stringify({ mcpServers: { s: { command: 'x', ...entry } } }))
+  const both = async (one: object, other: object) =>
+    await run(t.testdir(), [await source(one), await source(other)])
+  for (const rule of ['disabledTools', 'excludeTools', 'disabled_tools']) {
+    const { config } = await both({}, { [rule]: ['read'] })
+    t.same(config.s.tools, { deny: ['read'] }, rule)
+  }
+  t.same((await both({ includeTools: ['a', 'b'] }, { includeTools: ['b', 'c'] })).config.s.tools, {
+    allow: ['b'],
+  })
+  t.same((await both({ includeTools: ['a'] }, {})).config.s.tools, { allow: ['a'] })
+  t.same((await both({}, { enabled_tools: ['a'], disabled_tools: ['b'] })).config.s.tools, {
+    allow: ['a'],
+    deny: ['b'],
+  })
+  t.same((await both({ enabled_tools: [] }, {})).config.s.tools, { allow: [] })
+  t.match((await both({ includeTools: ['a'] }, { includeTools: ['b'] })).plan.servers[1]?.obstacles, [
+    /none of its tools/,
+  ])
+  t.notOk('disabled' in (await both({ disabled: true }, {})).config.s, 'one client enables it')
+  t.notOk('disabled' in (await both({}, { disabled: true })).config.s, 'one client enables it')
+  t.equal((await both({ disabled: true }, { disabled: true })).config.s.disabled, true)
+})
+
+t.test('a server of our file gets the rules of a client that has it, and keeps all else', async t => {
+  const home = t.testdir({
+    proxy: {
+      'mcp.json':
+        '{ "mcpServers": { "mine": { "command": "x", "timeouts": { "call": "5s" }, "start": "eager" } } }',
+    },
+  })
+  const source = await readPasted('{ "mcpServers": { "s": { "command": "x", "disabledTools": ["read"] } } }')
+  const { states, config } = await run(home, [source])
+  t.same(states, ['s of the pasted text: restricted mine'])
+  t.same(config, {
+    mine: { command: 'x', timeouts: { call: '5s' }, start: 'eager', tools: { deny: ['read'] } },
+  })
+  t.same((await run(home, [source])).states, ['s of the pasted text: there mine'])
 })
 
 /** What entries of other clients become. */

@@ -165,6 +165,7 @@ const WORDS: Readonly<Record<Planned['state'], string>> = {
   renamed: 'new, renamed',
   replaced: 'replaces',
   there: 'there already',
+  restricted: 'there already, gets stricter rules',
   same: 'the same as',
   own: 'this proxy itself',
   skipped: 'skipped',

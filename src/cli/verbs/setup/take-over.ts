@@ -3,6 +3,7 @@ import type { Files } from '../../../setup/files/revise.js'
 import type { OwnFile } from '../../../setup/own-file.js'
 import { ask, isInteractive } from '../../output/ask.js'
 import { say } from '../../output/output.js'
+import { thisMachine } from '../../setup/setup-files.js'
 
 /** The import that goes before servers are taken out of the files of clients. */
 export interface TakeOver {
@@ -34,8 +35,9 @@ export const planTakeOver = async (
     import('../../../setup/import/sources.js'),
     import('../../../setup/own-file.js'),
   ])
+  const machine = thisMachine()
   const sources = await Promise.all(
-    places.map(({ client, file }) => readClientFile(files.disk, client, file)),
+    places.map(({ client, file }) => readClientFile({ machine, disk: files.disk }, client, file)),
   )
   const plan = await planImport(ownFile, sources, {
     keepsSecrets: false,

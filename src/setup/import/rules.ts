@@ -1,0 +1,44 @@
+import { matcherOf } from '../../kernel/globs.js'
+import { isObject } from '../../kernel/object.js'
+import type { Entry } from './normalise.js'
+
+const listOf = (value: unknown): readonly string[] | undefined =>
+  Array.isArray(value) ? value.map(String) : undefined
+
+/** The tools that both lists allow; a missing list allows all. */
+const shared = (
+  one: readonly string[] | undefined,
+  other: readonly string[] | undefined,
+): readonly string[] | undefined => {
+  if (one === undefined || other === undefined) return one ?? other
+  return [...new Set([...one.filter(matcherOf(other)), ...other.filter(matcherOf(one))])]
+}
+
+const rulesOf = ({ tools }: Entry) => {
+  const { allow, deny } = isObject(tools) ? tools : {}
+  return { allow: listOf(allow), deny: listOf(deny) ?? [] }
+}
+
+/**
+ * Adds the tool rules of another entry for the same server, so that only tools that both allow stay. Returns the
+ * same object if that changes nothing.
+ */
+export const restricted = (entry: Entry, other: Entry): Entry => {
+  const own = rulesOf(entry)
+  const more = rulesOf(other)
+  const allow = shared(own.allow, more.allow)
+  const denied = more.deny.filter(name => !own.deny.includes(name))
+  if (denied.length === 0 && allow?.length === own.allow?.length) return entry
+  const { tools } = entry
+  return {
+    ...entry,
+    tools: {
+      ...(isObject(tools) ? tools : {}),
+      ...(allow === undefined ? {} : { allow }),
+      ...(denied.length === 0 ? {} : { deny: [...own.deny, ...denied] }),
+    },
+  }
+}
+
+/** Whether its rules leave out every tool. */
+export const allowsNothing = (entry: Entry): boolean => rulesOf(entry).allow?.length === 0
