@@ -1,8 +1,20 @@
 import type { Clock } from '../kernel/async/clock.js'
 
 const MINUTE_MS = 60_000
-/** More addresses than this within a minute are an attack that no count for each of them would stop. */
+/** Of more keys than this within a minute, the oldest make room. */
 const MOST_KEYS = 10_000
+
+/** The part of an address that one party has for itself: of IPv6, the network (RFC 6177). */
+export const addressGroup = (address: string): string => {
+  const plain = address.replace(/^::ffff:(?=[\d.]+$)/i, '').replace(/%.*$/, '')
+  if (!plain.includes(':')) return plain
+  const [head = '', tail] = plain.split('::')
+  const [before, after] = [head, tail ?? ''].map(part => part.split(':').filter(group => group !== ''))
+  const zeros = tail === undefined ? 0 : 8 - (before?.length ?? 0) - (after?.length ?? 0)
+  return [...(before ?? []), ...Array<string>(Math.max(0, zeros)).fill('0'), ...(after ?? [])]
+    .slice(0, 4)
+    .join(':')
+}
 
 /** Counts what happens within a minute under each key, such as an address. */
 export class PerMinute {
@@ -21,7 +33,8 @@ export class PerMinute {
 
   add(key: string): void {
     const counts = this.#current()
-    if (counts.size >= MOST_KEYS && !counts.has(key)) counts.clear()
+    const [oldest] = counts.keys()
+    if (oldest !== undefined && counts.size >= MOST_KEYS && !counts.has(key)) counts.delete(oldest)
     counts.set(key, this.count(key) + 1)
   }
 

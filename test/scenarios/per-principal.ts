@@ -313,7 +313,8 @@ t.test('AX-7: an answer of one issuer is never sent to the token endpoint of ano
   for (const name of ['client_id', 'redirect_uri']) t.not(good.get(name), bad.get(name), name)
   t.match(atHostile.known.text, new RegExp(`next page must be at <strong>${new URL(hostile.url).host}`))
 
-  // The hostile one sends her on to the honest one, whose code comes back with the `state` of the hostile one.
+  // The hostile one sends her on to the honest one, whose code comes back with the `state` of the hostile
+  // one.
   const callback = (redirect: string | null): string => `${redirect}?code=of-honest&state=${bad.get('state')}`
   for (const path of [good.get('redirect_uri'), `${publicUrl}/oauth/callback`, `${bad.get('redirect_uri')}/`])
     t.match(await browser.open(callback(path)), { status: 400, text: /This sign-in is over/ }, String(path))
@@ -345,7 +346,7 @@ t.test('a form that another page sent does nothing, and no page can be framed, k
   for (const [name, value] of [
     ['x-frame-options', 'DENY'],
     ['cache-control', 'no-store'],
-    ['referrer-policy', 'same-origin'],
+    ['referrer-policy', 'no-referrer'],
     ['content-security-policy', /default-src 'none'.*frame-ancestors 'none'/],
   ] as const)
     t.match(page.headers.get(name), value)

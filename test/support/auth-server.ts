@@ -1,7 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type AuthServer, createAuthServer } from '../../src/app/auth-server/server.js'
+import {
+  type AuthServer,
+  type AuthServerOptions,
+  createAuthServer,
+} from '../../src/app/auth-server/server.js'
 import type { AuthConfig, EmbeddedServer, Person } from '../../src/config/types.js'
 import { systemClock } from '../../src/kernel/async/clock.js'
 import { LimitCounters } from '../../src/kernel/limit-counters.js'
@@ -28,6 +32,7 @@ export interface AuthServerSetting {
   readonly stateDir?: string
   readonly fetch?: typeof fetch
   readonly log?: Logger
+  readonly onEvent?: AuthServerOptions['onEvent']
 }
 
 export interface RunningAuthServer {
@@ -63,6 +68,7 @@ export const startAuthServer = async (
     fetch,
     stateDir = t.testdir(),
     log = silentLogger,
+    onEvent,
   }: AuthServerSetting = {},
 ): Promise<RunningAuthServer> => {
   const http = createServer((request, response) => running.server?.handle(request, response))
@@ -97,6 +103,7 @@ export const startAuthServer = async (
     bounds: new LimitCounters({ limits: { ...DEFAULT_LIMITS, ...limits } }),
     clock: systemClock,
     log,
+    onEvent,
     ...(fetch && { fetch }),
   })
   running.server = server

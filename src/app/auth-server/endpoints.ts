@@ -1,12 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { PerMinute } from '../../auth/per-minute.js'
+import { addressGroup, type PerMinute } from '../../auth/per-minute.js'
+import type { RefusedCredentials } from '../../auth/refused-credentials.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost } from '../../machine/loopback.js'
+import { sanitizeLine } from '../../secrets/mask.js'
+import type { ClientTries } from './client-tries.js'
+import { renderErrorAnswer } from './error-answer.js'
+import { addressOf } from './grant-events.js'
 import { CALLBACK_PATH, ENDPOINTS, SIGN_IN_PATH } from './metadata.js'
+import type { Consents } from './sign-in/consents.js'
 import type { SignIn } from './sign-in/sign-in.js'
-import type { Store } from './store.js'
-import { withRedirectUri } from './token-request.js'
+import { REGISTERED_MS, type Store } from './store.js'
+import { type ClientRequest, readClientRequest } from './token-request.js'
 
 export interface EndpointsOptions {
   readonly issuer: URL
@@ -21,8 +27,11 @@ export interface EndpointsOptions {
   readonly provider: (request: IncomingMessage, response: ServerResponse) => Promise<void>
   readonly signIn: SignIn
   readonly store: Store
+  readonly consents: Consents
   /** Registrations of an address. */
   readonly registrations: PerMinute
+  readonly tries: ClientTries
+  readonly refusals: RefusedCredentials
   readonly bounds: LimitCounters
   readonly log: Logger
 }
@@ -39,10 +48,6 @@ const CORS = {
 } as const
 
 const REGISTRATIONS_PER_MINUTE = 10
-
-/** The registration of an unknown client may be forgotten for another one after so long. */
-const REGISTERED_MS = 10 * 60_000
-const DAY_MS = 86_400_000
 
 const withoutSlash = (path: string): string => (path.length > 1 ? path.replace(/\/$/, '') : path)
 
@@ -116,23 +121,57 @@ export class Endpoints {
     response: ServerResponse,
     { path, query }: { readonly path: string; readonly query: string },
   ): Promise<void> {
-    const { issuer, provider, store } = this.#options
-    if (path === ENDPOINTS.authorization) {
-      // The cookies of `localhost` are not those of 127.0.0.1. Behind a proxy, `Host` may be anything.
-      if (isLoopbackHost(issuer.hostname) && request.headers.host !== issuer.host) {
-        response.writeHead(307, { Location: issuer.origin + (request.url ?? '') }).end()
-        return
-      }
-      request.url = `${path}?${this.#authorizationQuery(query)}`
-    } else request.url = path
-    if (path === ENDPOINTS.registration && !this.#admits(request, response)) return
+    const { provider } = this.#options
     if (this.#posts.has(path) && !response.hasHeader('Access-Control-Allow-Origin')) {
       response.setHeader('Access-Control-Allow-Origin', '*')
     }
+    if (path === ENDPOINTS.authorization) {
+      if (this.#answersItself(request, response, query)) return
+      request.url = `${path}?${this.#authorizationQuery(query)}`
+    } else request.url = path
+    if (path === ENDPOINTS.registration && !this.#admits(request, response)) return
     response.setHeader('Cache-Control', 'no-store')
-    const asked = path === ENDPOINTS.token ? await withRedirectUri(request, store) : request
+    if (path === ENDPOINTS.token || path === ENDPOINTS.revocation) await this.#ofClient(request, response)
+    else await provider(request, response)
+  }
+
+  /** Whether an authorization request is sent elsewhere, or refused, before anything of it is used. */
+  #answersItself(request: IncomingMessage, response: ServerResponse, query: string): boolean {
+    const { issuer } = this.#options
+    // The cookies of `localhost` are not those of 127.0.0.1. Behind a proxy, `Host` may be anything.
+    if (isLoopbackHost(issuer.hostname) && request.headers.host !== issuer.host) {
+      response.writeHead(307, { Location: issuer.origin + (request.url ?? '') }).end()
+      return true
+    }
+    const repeated = repeatedIn(new URLSearchParams(query))
+    if (repeated.length > 0) sendRepeated(request, response, repeated)
+    return repeated.length > 0
+  }
+
+  /** Answers a request for a token or its revocation, in which a credential could be guessed. */
+  async #ofClient(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { provider, store } = this.#options
+    const asked = await readClientRequest(request, store)
     if (asked === undefined) sendError(response, 413, 'invalid_request', 'the request is too large')
-    else await provider(asked, response)
+    else if (this.#mayTry(asked)) await provider(asked.request, response)
+    else {
+      response.setHeader('Retry-After', '1')
+      sendError(response, 429, 'temporarily_unavailable', 'too many credentials of this client were refused')
+    }
+  }
+
+  #mayTry({ client = '', isGuess, request }: ClientRequest): boolean {
+    const { bounds, refusals, tries } = this.#options
+    const address = addressOf(request)
+    if (!isGuess || tries.admits(client, address)) return true
+    bounds.hit('authFailures', { client: address })
+    refusals.report({
+      address,
+      path: request.url ?? '',
+      why: 'too many credentials of this client were refused',
+      client: sanitizeLine(client),
+    })
+    return false
   }
 
   /**
@@ -143,11 +182,9 @@ export class Endpoints {
     const params = new URLSearchParams(query)
     params.delete('response_mode')
     const { baseScope, scopes } = this.#options
-    const asked = params.getAll('scope')
-    // Twice is an error, which is not for us to find.
-    if (asked.length > 1) return params.toString()
-    const known = (asked[0] ?? '').split(' ').filter(scope => scopes().includes(scope))
-    const offline = asked[0]?.split(' ').includes('offline_access') === true ? ['offline_access'] : []
+    const asked = (params.get('scope') ?? '').split(' ')
+    const known = asked.filter(scope => scopes().includes(scope))
+    const offline = asked.includes('offline_access') ? ['offline_access'] : []
     params.set('scope', [...(known.length === 0 ? [baseScope] : known), ...offline].join(' '))
     return params.toString()
   }
@@ -155,7 +192,7 @@ export class Endpoints {
   /** Whether one more client may be registered (AX-22); answers the request if not. */
   #admits(request: IncomingMessage, response: ServerResponse): boolean {
     const { issuer, registrations } = this.#options
-    const { remoteAddress: address = '' } = request.socket
+    const address = addressGroup(addressOf(request))
     // Where only this machine reaches us, its programs all have the same address.
     if (!isLoopbackHost(issuer.hostname) && registrations.count(address) >= REGISTRATIONS_PER_MINUTE) {
       response.setHeader('Retry-After', String(Math.ceil(registrations.leftMs / 1000)))
@@ -169,20 +206,39 @@ export class Endpoints {
     return false
   }
 
-  /** Forgets clients that nobody has trusted so far, the oldest first. */
+  /** Forgets clients that no user trusts, or no longer does: those that were used least recently first. */
   #makeRoom(): boolean {
-    const { bounds, store } = this.#options
+    const { bounds, consents, store } = this.#options
     const clients = store.shelf('Client')
-    for (const [id, { exp = Number.POSITIVE_INFINITY }] of clients.entries()) {
-      if (clients.size < bounds.max.registrations) return true
-      const ageMs = Date.now() - (exp * 1000 - DAY_MS)
-      if (ageMs > REGISTERED_MS) void clients.delete(id)
+    const isFull = (): boolean => clients.size >= bounds.max.registrations
+    if (!isFull()) return true
+    for (const id of store.unusedClients()) {
+      if (!isFull()) return true
+      void clients.delete(id)
+      void consents.forget(id)
     }
-    if (clients.size < bounds.max.registrations) return true
+    if (!isFull()) return true
     bounds.hit('registrations')
     return false
   }
 }
+
+/** The parameters that come more than once, which only `resource` may (OAuth 2.1 §3.1, RFC 8707 §2). */
+const repeatedIn = (params: URLSearchParams): readonly string[] => {
+  const names = [...params.keys()]
+  return [...new Set(names.filter((name, at) => name !== 'resource' && names.indexOf(name) !== at))]
+}
+
+/** Nobody can say which of two redirect URIs would be meant, so this leads nowhere. */
+const sendRepeated = (request: IncomingMessage, response: ServerResponse, names: readonly string[]): void => {
+  const words = `a parameter must not be repeated: ${names.slice(0, NAMES_SHOWN).join(', ').slice(0, NAMES_LENGTH)}`
+  const answer = { error: 'invalid_request', words, status: 400 }
+  const { status, headers, text } = renderErrorAnswer(request.headers.accept, answer)
+  response.writeHead(status, headers).end(text)
+}
+
+const NAMES_SHOWN = 5
+const NAMES_LENGTH = 200
 
 /** An error for a program: always JSON (AU-61). */
 const sendError = (response: ServerResponse, status: number, error: string, words?: string): void => {

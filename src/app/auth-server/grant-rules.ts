@@ -2,7 +2,7 @@ import type { Configuration, Grant, KoaContextWithOIDC } from 'oidc-provider'
 import { Fault } from '../../kernel/faults.js'
 import type { OidcProvider } from './client-rules.js'
 import { SIGN_IN_PATH } from './metadata.js'
-import { redirectHost } from './redirect-uris.js'
+import { isRemembered, redirectHost } from './redirect-uris.js'
 import type { Consents } from './sign-in/consents.js'
 import type { IdentitySessions } from './sign-in/identity-sessions.js'
 import type { People } from './sign-in/people.js'
@@ -48,20 +48,33 @@ export interface ResourceContext {
   readonly defaultResource: string
   /** All scopes that mean something here. */
   readonly scopes: () => readonly string[]
+  /** The scopes of a client of the configuration, which acts for itself. */
+  readonly machineScopes: (clientId: string) => readonly string[]
 }
 
 /** What tokens are for (AU-44; RFC 8707). */
 export const resourceRules = (
   oidc: OidcProvider,
-  { audienceOf, defaultResource, scopes }: ResourceContext,
+  { audienceOf, defaultResource, scopes, machineScopes }: ResourceContext,
 ): NonNullable<NonNullable<Configuration['features']>['resourceIndicators']> => ({
   enabled: true,
   defaultResource: (_ctx, _client, oneOf) => Promise.resolve(oneOf?.[0] ?? defaultResource),
   useGrantedResource: () => Promise.resolve(true),
-  getResourceServerInfo: async (_ctx, resource) => {
+  getResourceServerInfo: async (ctx, resource, { clientId }) => {
     const audience = audienceOf(resource)
-    if (audience === undefined) throw new oidc.errors.InvalidTarget('resource is no endpoint of this proxy')
-    return await Promise.resolve({ audience, scope: scopes().join(' '), accessTokenFormat: 'opaque' })
+    if (audience === undefined)
+      throw new oidc.errors.InvalidTarget('the resource is not an endpoint of this proxy')
+    const { params } = ctx.oidc
+    const isMachine = params?.['grant_type'] === 'client_credentials'
+    const known = isMachine ? machineScopes(clientId) : scopes()
+    if (isMachine) {
+      // By default all of its scopes (RFC 6749 §3.3): without any, a token would be of no use.
+      params['scope'] ??= known.join(' ')
+      const asked = String(params['scope']).split(' ')
+      if (!asked.some(scope => known.includes(scope)))
+        throw new oidc.errors.InvalidScope('the client has none of these scopes', asked.join(' '))
+    }
+    return await Promise.resolve({ audience, scope: known.join(' '), accessTokenFormat: 'opaque' })
   },
 })
 
@@ -118,31 +131,49 @@ const isBacked = async (
 }
 
 const questionOf = ({ oidc: { session, client, params } }: KoaContextWithOIDC) => {
-  const { redirect_uri: redirect, scope } = params ?? {}
+  const { redirect_uri: redirect, scope, resource } = params ?? {}
   return {
     principal: session?.accountId ?? '',
     clientId: client?.clientId ?? '',
     host: redirectHost(new URL(String(redirect))),
+    resources: [resource].flat().map(String),
     scopes: typeof scope === 'string' ? scope.split(' ') : [],
   }
 }
 
-/** Native clients are asked for each time: any program of the machine could be behind the name (AX-18). */
-const isAllowed = (ctx: KoaContextWithOIDC, { consents }: SignInContext): boolean =>
-  ctx.oidc.result?.consent !== undefined ||
-  (ctx.oidc.client?.applicationType !== 'native' && consents.covers(questionOf(ctx)))
+const isAllowed = (ctx: KoaContextWithOIDC, { consents }: SignInContext): boolean => {
+  const { client, params, result } = ctx.oidc
+  if (result?.consent !== undefined) return true
+  const redirect = new URL(String(params?.['redirect_uri']))
+  return isRemembered(client?.applicationType, redirect) && consents.covers(questionOf(ctx))
+}
 
-/** The grant that a page made, or a new one for what was allowed before. */
+/** The grant that a page made, or the user's one for what was allowed before. */
 const grantOf = async (ctx: KoaContextWithOIDC, context: SignInContext): Promise<Grant | undefined> => {
-  const { provider, resourceServers, result, session } = ctx.oidc
-  const made = result?.consent?.grantId
-  if (made !== undefined) return await provider.Grant.find(made)
-  if (session?.accountId === undefined || !isAllowed(ctx, context)) return undefined
-  const { principal, clientId, scopes } = questionOf(ctx)
-  const groups = context.identities?.groupsOf(identitySessionOf(session)) ?? []
-  const granted = context.people.granted({ principal, groups }, scopes) ?? []
+  const made = ctx.oidc.result?.consent?.grantId
+  if (made !== undefined) return await ctx.oidc.provider.Grant.find(made)
+  const { session } = ctx.oidc
+  return session?.accountId === undefined || !isAllowed(ctx, context)
+    ? undefined
+    : await grantAgain(ctx, identitySessionOf(session), context)
+}
+
+/** Users who are redirected again and again keep one grant for each client. */
+const grantAgain = async (
+  ctx: KoaContextWithOIDC,
+  identitySession: string | undefined,
+  { identities, people, store }: SignInContext,
+): Promise<Grant> => {
+  const { provider, resourceServers } = ctx.oidc
+  const { principal, clientId, scopes: asked } = questionOf(ctx)
+  const scopes =
+    people.granted({ principal, groups: identities?.groupsOf(identitySession) ?? [] }, asked) ?? []
+  const resources = Object.keys(resourceServers ?? {})
+  const known = store.grantFor(principal, { clientId, resources, scopes })
+  const kept = known === undefined ? undefined : await provider.Grant.find(known)
+  if (kept !== undefined) return kept
   const grant = new provider.Grant({ accountId: principal, clientId })
-  for (const resource of Object.keys(resourceServers ?? {})) grant.addResourceScope(resource, [...granted])
+  for (const resource of resources) grant.addResourceScope(resource, [...scopes])
   await grant.save()
   return grant
 }

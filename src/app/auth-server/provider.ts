@@ -7,13 +7,14 @@ import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost } from '../../machine/loopback.js'
 import { boundedFetch } from './bounded-fetch.js'
 import { clientRules, type OidcProvider, refineClients, registrationRules } from './client-rules.js'
+import { type ErrorAnswer, renderErrorAnswer } from './error-answer.js'
+import { type GrantWatch, watchGrants } from './grant-events.js'
 import { resourceRules, type SignInContext, signInRules, tokenRules } from './grant-rules.js'
 import { AUTH_ALGORITHMS, ENDPOINTS } from './metadata.js'
+import { isNative } from './redirect-uris.js'
 import { Cookies } from './sign-in/cookies.js'
-import { renderPage } from './sign-in/page.js'
-import { errorPage } from './sign-in/sign-in-page.js'
 
-export interface ProviderParts extends SignInContext {
+export interface ProviderParts extends SignInContext, GrantWatch {
   readonly issuer: URL
   readonly embedded: EmbeddedServer
   /** The paths of the MCP endpoints; tokens are for the first unless a client names another. */
@@ -31,7 +32,7 @@ export interface ProviderParts extends SignInContext {
  * keys of clients that cannot be read.
  */
 export const createProvider = async (oidc: OidcProvider, parts: ProviderParts): Promise<Provider> => {
-  const { clock, embedded, identities, issuer, log, resourcePaths, scopes, store } = parts
+  const { clock, embedded, identities, issuer, log, people, resourcePaths, scopes, store } = parts
   const signingKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
   const provider = new oidc.Provider(issuer.origin, {
     ...(await clientRules(oidc, embedded)),
@@ -56,6 +57,7 @@ export const createProvider = async (oidc: OidcProvider, parts: ProviderParts): 
         audienceOf: resource => audienceOf(resource, issuer, resourcePaths()),
         defaultResource: issuer.origin + resourcePaths()[0],
         scopes,
+        machineScopes: clientId => people.ownScopes(people.machine(clientId)),
       }),
       revocation: {
         enabled: true,
@@ -67,6 +69,8 @@ export const createProvider = async (oidc: OidcProvider, parts: ProviderParts): 
   })
   speakForIssuer(provider, issuer)
   refineClients(provider, scopes)
+  keepErrorsHere(provider, parts)
+  watchGrants(provider, parts)
   provider.on('server_error', (_ctx, thrown) => log.error({ err: thrown }, 'the authorization server failed'))
   // Koa would write it to stderr.
   const koa: EventEmitter = provider
@@ -109,13 +113,39 @@ const speakForIssuer = (provider: Provider, issuer: URL): void => {
   })
 }
 
-/** A page for people; programs get JSON (AU-61). */
 const renderError: NonNullable<Configuration['renderError']> = (ctx, { error, error_description: words }) => {
-  if (ctx.accepts('json', 'html') !== 'html') {
-    ctx.body = { error, error_description: words }
-    return
-  }
-  const { headers, text } = renderPage(errorPage(error, words, ctx.status))
+  answerError(ctx, { error, words, status: ctx.status })
+}
+
+const answerError = (ctx: KoaContextWithOIDC, answer: ErrorAnswer): void => {
+  const { status, headers, text } = renderErrorAnswer(ctx.headers.accept, answer)
+  ctx.status = status
   ctx.set(headers)
   ctx.body = text
+}
+
+/**
+ * Redirects errors only to this machine and to redirect URIs that a user has sent codes to: else the proxy
+ * would
+ * lead its users to any address that a stranger registers (RFC 9700 §4.11.2).
+ */
+const keepErrorsHere = (provider: Provider, { consents, issuer }: ProviderParts): void => {
+  provider.use(async (ctx: KoaContextWithOIDC, next: () => Promise<unknown>) => {
+    await next()
+    const location = ctx.response.get('Location')
+    if (!URL.canParse(location)) return
+    const to = new URL(location)
+    const answer = to.hash === '' ? to.searchParams : new URLSearchParams(to.hash.slice(1))
+    const error = answer.get('error')
+    if (error === null || to.origin === issuer.origin || isNative(to)) return
+    const { client, params } = ctx.oidc
+    if (consents.isKnownRedirect(client?.clientId ?? '', String(params?.['redirect_uri']))) return
+    ctx.response.remove('Location')
+    answerError(ctx, {
+      error,
+      words: answer.get('error_description') ?? undefined,
+      status: error === 'access_denied' ? 403 : 400,
+      link: location,
+    })
+  })
 }

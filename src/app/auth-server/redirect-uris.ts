@@ -21,5 +21,13 @@ export const redirectUrl = (uri: unknown, privateRedirects: readonly string[]): 
 /** Whether programs of the person's machine wait at a redirect URI: nobody can tell which. */
 export const isNative = (url: URL): boolean => url.protocol !== 'https:'
 
+/**
+ * Whether a consent for a redirect URI of a client is remembered: not for native clients, as any program of
+ * the
+ * machine could be behind the name (AX-18).
+ */
+export const isRemembered = (applicationType: string | undefined, url: URL): boolean =>
+  applicationType !== 'native' && !isNative(url)
+
 /** Where a code goes, as a person can judge it. */
 export const redirectHost = (url: URL): string => (url.host === '' ? url.protocol : url.host)

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import type { AdapterPayload } from 'oidc-provider'
-import { PerMinute } from '../../auth/per-minute.js'
+import { addressGroup, PerMinute } from '../../auth/per-minute.js'
+import { RefusedCredentials } from '../../auth/refused-credentials.js'
 import type { TokenTable, VerifiedToken } from '../../auth/resource-server/tokens.js'
 import { IdentityProvider } from '../../auth/sign-in/identity-provider.js'
 import type { AuthConfig, EmbeddedServer } from '../../config/types.js'
@@ -16,7 +17,9 @@ import { tokenHash } from '../../secrets/personal-token.js'
 import { createGuardedFetch } from '../../transport/http/guarded-fetch.js'
 import { lateModule } from '../late-module.js'
 import { keptKey, replicaKeys } from '../state/state-key.js'
+import { ClientTries } from './client-tries.js'
 import { Endpoints } from './endpoints.js'
+import { addressOf, type OnGrantEvent } from './grant-events.js'
 import { CALLBACK_PATH, metadataOf } from './metadata.js'
 import { createProvider } from './provider.js'
 import { SharedShelves, type SharedShelvesOptions } from './shared-shelves.js'
@@ -47,6 +50,10 @@ export interface AuthServerOptions {
   readonly replicas?: AuthReplicas | undefined
   /** Visits addresses that clients name; guarded if absent. */
   readonly fetch?: typeof fetch
+  /** Called with each step of a sign-in, for the audit. */
+  readonly onEvent?: OnGrantEvent | undefined
+  /** Counts refused credentials together with those of the gate. */
+  readonly refusals?: RefusedCredentials | undefined
 }
 
 /** What all replicas have in common. */
@@ -106,16 +113,20 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
   checkTls(issuer)
   const folder = join(options.stateDir, 'authorization-server', tokenHash(issuer.origin).slice(0, 16))
   const { replicas } = options
+  const oidc = await oidcProvider()
   const shared = replicas && new SharedShelves({ notes: replicas.notes, clock, log })
   const parts = {
     ...{ ...options, issuer, embedded },
-    store: new Store({ folder, bounds, shared, log }),
+    store: new Store({ folder, bounds, shared, log, network: () => networkOf(oidc.Provider.ctx?.req) }),
     consents: consentsIn(folder, shared, log),
     people: new People({ ...options, issuer: issuer.origin }),
     login: loginAt(embedded, { ...options, issuer, folder, shared }),
+    tries: new ClientTries(clock, bounds.max.authFailures),
+    refusals: options.refusals ?? new RefusedCredentials(log),
+    onEvent: options.onEvent ?? (() => undefined),
   }
   const { people, store } = parts
-  const provider = await createProvider(await oidcProvider(), {
+  const provider = await createProvider(oidc, {
     ...parts,
     identities: parts.login?.sessions,
     fetch: options.fetch ?? createGuardedFetch({ trusted: [], clock }),
@@ -159,9 +170,14 @@ const consentsIn = (folder: string, shared: SharedShelves | undefined, log: Logg
   new Consents(
     new Shelf<Consent>({
       ...{ most: MOST_CONSENTS, file: join(folder, 'consents.json'), log },
+      ownerOf: ({ principal }) => principal,
+      familyOf: ({ clientId }) => clientId,
       shared: shared && { shelves: shared, name: 'consents' },
     }),
   )
+
+const networkOf = (request: IncomingMessage | undefined): string =>
+  request === undefined ? '' : addressGroup(addressOf(request))
 
 /** Whose browser it is, by the session in its cookie; undefined for people whom nobody knows any more. */
 const ownerOf = (cookies: Cookies, store: Store, people: People): Principal | undefined => {
@@ -247,6 +263,7 @@ const loginAt = ({ login }: EmbeddedServer, options: LoginOptions) => {
   })
   const shelf = new Shelf<IdentitySession>({
     ...{ most: MOST_SESSIONS, file: join(folder, 'sessions.json'), log },
+    ownerOf: ({ principal }) => principal,
     shared: shared && { shelves: shared, name: 'sessions' },
   })
   const [key = keptKey(stateDir), ...older] = replicaKeys(replicas?.keys ?? [], 'sessions')

@@ -1,3 +1,4 @@
+import { FairShare } from '../../kernel/fair-share.js'
 import { systemCode } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isObject } from '../../kernel/object.js'
@@ -31,9 +32,15 @@ export interface ShelvesOfAll {
 }
 
 export interface ShelfOptions<T> {
-  /** The oldest go when there are more; then `onFull` is called. */
+  /** The oldest of the owner with the most goes when there are more; then `onFull` is called. */
   readonly most: number
   readonly onFull?: () => void
+  /** Whose it is: no owner can push out what others have. */
+  readonly ownerOf?: (value: T) => string | undefined
+  /** Whether it makes room before all others. */
+  readonly isSpare?: (value: T) => boolean
+  /** Whether it makes room before others of its family. */
+  readonly isUsedUp?: (value: T) => boolean
   /** What belongs together and ends together; of each family only the newest `mostOfFamily` are kept. */
   readonly familyOf?: (value: T) => string | undefined
   readonly mostOfFamily?: number
@@ -52,6 +59,8 @@ export class Shelf<T extends Kept> {
   readonly #options: ShelfOptions<T>
   readonly #all = new Map<string, T>()
   readonly #families = new Map<string, Set<string>>()
+  readonly #shares = new FairShare()
+  readonly #spare = new FairShare()
   #writing: Promise<void> | undefined
   /** Changes that no write has begun to take along. */
   #unwritten = 0
@@ -98,7 +107,7 @@ export class Shelf<T extends Kept> {
   set(key: string, value: T): Promise<void> {
     this.#drop(key)
     this.#put(key, value)
-    this.#trim(this.#options.familyOf?.(value))
+    this.#trim(key, value)
     const { shared } = this.#options
     shared?.shelves.changed(shared.name, key, { value })
     return this.#changed()
@@ -119,13 +128,14 @@ export class Shelf<T extends Kept> {
     this.#drop(key)
     if (value !== undefined && isLive(value)) {
       this.#put(key, value)
-      this.#trim(this.#options.familyOf?.(value))
+      this.#trim(key, value)
     }
     void this.#changed()
   }
 
   #put(key: string, value: T): void {
     this.#all.set(key, value)
+    this.#shareOf(value).add(this.#ownerOf(value), key)
     const family = this.#options.familyOf?.(value)
     if (family === undefined) return
     const keys = this.#families.get(family) ?? new Set()
@@ -136,24 +146,47 @@ export class Shelf<T extends Kept> {
     const value = this.#all.get(key)
     if (value === undefined) return
     this.#all.delete(key)
+    this.#shareOf(value).delete(this.#ownerOf(value), key)
     const family = this.#options.familyOf?.(value)
     const keys = family === undefined ? undefined : this.#families.get(family)
     keys?.delete(key)
     if (family !== undefined && keys?.size === 0) this.#families.delete(family)
   }
 
-  #trim(family: string | undefined): void {
-    const { most, mostOfFamily = most } = this.#options
-    if (family !== undefined) {
-      for (const key of this.family(family).slice(0, -mostOfFamily)) this.#drop(key)
-    }
+  #trim(newest: string, value: T): void {
+    const { familyOf, most, mostOfFamily = most } = this.#options
+    const family = familyOf?.(value)
+    if (family !== undefined) this.#trimFamily(this.family(family), mostOfFamily)
     if (this.#all.size <= most) return
     for (const [key, value] of this.#all) if (!isLive(value)) this.#drop(key)
-    for (const key of this.#all.keys()) {
-      if (this.#all.size <= most) break
+    for (let key = this.#next(newest); key !== undefined && this.#all.size > most; key = this.#next(newest)) {
       this.#drop(key)
       this.#options.onFull?.()
     }
+  }
+
+  /** Which one makes room, if possible for the newest. */
+  #next(newest: string): string | undefined {
+    const spare = this.#spare.next()
+    return spare === undefined || spare === newest ? (this.#shares.next() ?? spare) : spare
+  }
+
+  #trimFamily(keys: readonly string[], most: number): void {
+    if (keys.length <= most) return
+    const { isUsedUp } = this.#options
+    const used = keys.filter(key => {
+      const value = this.#all.get(key)
+      return value !== undefined && isUsedUp?.(value) === true
+    })
+    for (const key of [...new Set([...used, ...keys])].slice(0, keys.length - most)) this.#drop(key)
+  }
+
+  #ownerOf(value: T): string {
+    return this.#options.ownerOf?.(value) ?? ''
+  }
+
+  #shareOf(value: T): FairShare {
+    return this.#options.isSpare?.(value) === true ? this.#spare : this.#shares
   }
 
   async #changed(): Promise<void> {

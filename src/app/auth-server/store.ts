@@ -18,7 +18,8 @@ type Rules = Pick<ShelfOptions<AdapterPayload>, 'most' | 'mostOfFamily'> & {
 }
 
 /**
- * What oidc-provider stores, by the names of its models. A used refresh token is kept to recognize its theft,
+ * What oidc-provider stores, by the names of its models. When one is full, the user with the most loses the
+ * oldest (for machines, the client). A used refresh token is kept to recognize its theft,
  * as long as it is among the last hundred of its grant.
  */
 const RULES: Readonly<Record<string, Rules>> = {
@@ -36,18 +37,40 @@ const nobody = async (): Promise<undefined> => await Promise.resolve(undefined)
 
 const DAY = 86_400
 
-/** A client that has just registered: it goes after a day, unless somebody trusts it before (AU-47). */
+/**
+ * The registration of a client that no user has trusted yet may be forgotten for another one after so long.
+ */
+export const REGISTERED_MS = 10 * 60_000
+
+/** A client that has just registered: it goes after a day, unless a user trusts it before (AU-47). */
 const asKept = ({ client_secret: secret, ...metadata }: AdapterPayload): AdapterPayload => ({
   ...metadata,
   ...(secret !== undefined && { client_secret: tokenHash(secret) }),
   exp: Math.floor(Date.now() / 1000) + DAY,
 })
 
+/** A sign-in of a browser: who began it, and whether its page was fetched. */
+interface Begun {
+  readonly owner?: string | undefined
+  readonly isFetched?: boolean | undefined
+}
+
+/** The grants of a user, and the tokens of a machine, belong together. */
+const familyWithoutGrant = (model: string, { accountId, clientId }: AdapterPayload): string | undefined =>
+  model === 'Grant' ? accountId : model === 'ClientCredentials' ? clientId : undefined
+
+const begunIn = (payload: AdapterPayload | undefined): Begun => (payload ?? {}) as Begun
+
+const ownerOf = (payload: AdapterPayload): string | undefined =>
+  begunIn(payload).owner ?? payload.accountId ?? payload.clientId
+
 export interface StoreOptions {
   /** The folder of this authorization server. */
   readonly folder: string
-  /** For `loginFlows`: of sign-ins under way, the one that began first makes room. */
+  /** For `loginFlows`. Of sign-ins in progress, those whose page was never fetched make room first. */
   readonly bounds: LimitCounters
+  /** The network that the current request comes from. */
+  readonly network: () => string
   /** Where other replicas have the same. */
   readonly shared: SharedShelves | undefined
   readonly log: Logger
@@ -74,10 +97,13 @@ export class Store {
       ...(model === 'Interaction' && {
         most: bounds.max.loginFlows,
         onFull: () => bounds.hit('loginFlows'),
+        isSpare: value => begunIn(value).isFetched !== true,
       }),
+      ownerOf,
+      isUsedUp: ({ consumed }) => consumed !== undefined,
       ...(file !== undefined && { file: join(folder, file) }),
       ...(shared !== undefined && { shared: { shelves: shared, name: model } }),
-      familyOf: value => value.grantId ?? (model === 'ClientCredentials' ? value.clientId : undefined),
+      familyOf: value => value.grantId ?? familyWithoutGrant(model, value),
       log,
     })
     this.#shelves.set(model, shelf)
@@ -89,9 +115,45 @@ export class Store {
     return this.shelf('AccessToken').get(sha256) ?? this.shelf('ClientCredentials').get(sha256)
   }
 
+  /**
+   * Whether somebody has this refresh token, which may have been used; true while replicas cannot be asked.
+   */
+  async knowsRefreshToken(token: string): Promise<boolean> {
+    const known = this.shelf('RefreshToken').seek(tokenHash(token))
+    return await known.then(
+      kept => kept !== undefined,
+      () => true,
+    )
+  }
+
   /** Takes what other replicas know of a token. Rejects with a Fault `unavailable` if they do not say. */
   async seekToken(sha256: string): Promise<void> {
     for (const model of ['AccessToken', 'ClientCredentials']) await this.shelf(model).seek(sha256)
+  }
+
+  /** A grant of a user that already gives a client all of this, and nothing at other resources. */
+  grantFor(
+    principal: string,
+    wanted: {
+      readonly clientId: string
+      readonly resources: readonly string[]
+      readonly scopes: readonly string[]
+    },
+  ): string | undefined {
+    const shelf = this.shelf('Grant')
+    return shelf.family(principal).findLast(id => {
+      const { clientId, resources } = shelf.get(id) ?? {}
+      if (clientId !== wanted.clientId || typeof resources !== 'object') return false
+      const granted = Object.entries<unknown>({ ...resources })
+      return (
+        granted.length === wanted.resources.length &&
+        granted.every(
+          ([resource, scope]) =>
+            wanted.resources.includes(resource) &&
+            wanted.scopes.every(each => String(scope).split(' ').includes(each)),
+        )
+      )
+    })
   }
 
   /** Ends grants with all that was issued for them. */
@@ -112,6 +174,10 @@ export class Store {
       upsert: async (id, payload) => {
         if (model === 'RefreshToken') await this.#prolong(payload)
         if (model === 'Grant') await this.#used(payload.clientId)
+        if (model === 'Interaction') {
+          await shelf.set(keyOf(id), { ...this.#begun(payload, shelf.get(keyOf(id))), jti: undefined })
+          return
+        }
         // The id of a token is the token.
         await shelf.set(keyOf(id), model === 'Client' ? asKept(payload) : { ...payload, jti: undefined })
       },
@@ -132,16 +198,44 @@ export class Store {
     }
   }
 
+  /**
+   * Clients without a grant, those that were used least recently first. The registration of one that never
+   * had
+   * any is only a few minutes old where it is not among them.
+   */
+  unusedClients(): readonly string[] {
+    const used = new Set<string | undefined>()
+    for (const [id] of this.shelf('Grant').entries()) used.add(this.shelf('Grant').get(id)?.clientId)
+    return [...this.shelf('Client').entries()].flatMap(([id, { exp }]) => {
+      const ageMs = exp === undefined ? Number.POSITIVE_INFINITY : Date.now() - (exp - DAY) * 1000
+      return ageMs > REGISTERED_MS && !used.has(id) ? [id] : []
+    })
+  }
+
+  /** Notes that a browser shows the page of a sign-in. */
+  async fetched(uid: string): Promise<void> {
+    const shelf = this.shelf('Interaction')
+    const kept = shelf.get(tokenHash(uid))
+    if (kept === undefined || begunIn(kept).isFetched === true) return
+    await shelf.set(tokenHash(uid), { ...kept, ...({ isFetched: true } satisfies Begun) })
+  }
+
+  /** Sign-ins are shared out by client and network. */
+  #begun(payload: AdapterPayload, before: AdapterPayload | undefined): AdapterPayload {
+    const { owner, isFetched } = begunIn(before)
+    const client = String(payload.params?.['client_id'])
+    return { ...payload, owner: owner ?? `${client} ${this.#options.network()}`, isFetched }
+  }
+
   /** A grant lives as long as the newest refresh token for it. */
   async #prolong({ grantId = '', exp }: AdapterPayload): Promise<void> {
     const grant = this.shelf('Grant').get(grantId)
     if (grant !== undefined) await this.shelf('Grant').set(grantId, { ...grant, exp })
   }
 
-  /** A client that somebody trusted once is kept. */
+  /** A client that a user trusts is kept as long as it has a grant, and may go after that. */
   async #used(clientId = ''): Promise<void> {
     const client = this.shelf('Client').get(clientId)
-    if (client?.exp === undefined) return
-    await this.shelf('Client').set(clientId, { ...client, exp: undefined })
+    if (client !== undefined) await this.shelf('Client').set(clientId, { ...client, exp: undefined })
   }
 }

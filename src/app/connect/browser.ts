@@ -60,7 +60,9 @@ export class Browsers {
         isLocal || authServer?.identityProvider === undefined
           ? undefined
           : new URL(authServer.identityProvider.issuer).host,
-      code: isLocal ? this.#approvals.codeOf(visit, what, asLocal) : undefined,
+      code: isLocal
+        ? this.#approvals.codeOf(visit, { what, owner: principal, principalOf: asLocal })
+        : undefined,
     }
   }
 

@@ -22,7 +22,10 @@ const documentUrl = (origin: string, id: string): string | undefined => {
   return protocol === 'https:' && !isLoopbackHost(hostname) ? `${origin}/oauth/client/${id}.json` : undefined
 }
 
-/** The client ID metadata document at a path (2025-11-25, basic/authorization, "Client ID Metadata Documents"). */
+/**
+ * The client ID metadata document at a path (2025-11-25, basic/authorization, "Client ID Metadata
+ * Documents").
+ */
 export const clientDocument = (origin: string, path: string): string | undefined => {
   const id = DOCUMENT.exec(path)?.[1]
   const url = id && documentUrl(origin, id)

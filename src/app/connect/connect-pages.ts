@@ -264,7 +264,9 @@ export class ConnectPages {
     cookies.set('login', away && tokenHash(away.state), { path, maxAge: COOKIE_MS })
   }
 
-  /** Takes the answer of a sign-in (AX-7, AX-8): in the browser that left, on the path of its issuer, once. */
+  /**
+   * Takes the answer of a sign-in (AX-7, AX-8): in the browser that left, on the path of its issuer, once.
+   */
   async #back(
     request: IncomingMessage,
     response: ServerResponse,
@@ -276,7 +278,7 @@ export class ConnectPages {
     const away = visit?.progress.away
     const isHere =
       visit !== undefined && visit.cookies.get('login', { path: visit.path }) === tokenHash(state)
-    if (visit === undefined || away?.state !== state || !isHere || path !== pathOf(away)) {
+    if (visit === undefined || !isHere || !isAnswerTo(away, state, path)) {
       sendPage(response, NOT_HERE)
       return
     }
@@ -348,9 +350,14 @@ export class ConnectPages {
 const isOwners = ({ progress, browser }: Visit): boolean =>
   progress.owner !== undefined && isSame(progress.owner, tokenHash(browser))
 
-/** The only path on which the answer counts: another issuer knows another one. */
-const pathOf = (away: Away): string =>
-  away.is === 'identity' ? CALLBACK_PATH : callbackPath(away.underway.pending.discovery.server.issuer)
+/**
+ * Whether the answer is on the path of the issuer that the browser was sent to: another one knows another.
+ */
+const isAnswerTo = (away: Away | undefined, state: string, path: string): away is Away => {
+  if (away?.state !== state) return false
+  const issuer = away.is === 'login' ? away.underway.pending.discovery.server.issuer : undefined
+  return path === (issuer === undefined ? CALLBACK_PATH : callbackPath(issuer))
+}
 
 const hostOf = (address: string): string => (URL.canParse(address) ? new URL(address).host : address)
 

@@ -55,7 +55,10 @@ export interface LoginOptions {
 const redirectFor = ({ server }: CredentialRecord['discovery']): string =>
   `http://127.0.0.1:41873/callback/${issuerId(server.issuer)}`
 
-/** The redirect URI of a registration of ours, whose id no other issuer knows: at a port that is chosen with it. */
+/**
+ * The redirect URI of a registration of ours, whose id no other issuer knows: at a port that is chosen with
+ * it.
+ */
 const ANY_PORT = 'http://127.0.0.1:0/callback'
 /** How long to wait for a port that must be that one: another login may be about to end. */
 const PORT_WAIT_MS = 5000

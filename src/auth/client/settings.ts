@@ -11,7 +11,10 @@ export interface OAuthSettings {
   readonly scopes?: readonly string[] | undefined
   readonly redirectUri?: string | undefined
   readonly clientMetadataUrl?: string | undefined
-  /** The address of a metadata document that the proxy serves for one issuer; used without `clientMetadataUrl`. */
+  /**
+   * The address of a metadata document that the proxy serves for one issuer; used without
+   * `clientMetadataUrl`.
+   */
   readonly ownDocument?: ((issuer: string) => string | undefined) | undefined
   readonly grant?: Grant | undefined
   /** A private key (PKCS #8, PEM), or the file that holds it. */

@@ -169,7 +169,8 @@ t.test('a page shows who asks, in words that cannot deceive (AU-51, AX-10, AX-18
     /^default-src 'none'; style-src 'sha256-.*frame-ancestors 'none'$/,
   )
   t.equal(page.headers.get('x-frame-options'), 'DENY')
-  t.equal(page.headers.get('referrer-policy'), 'same-origin', 'clarification 13')
+  t.equal(page.headers.get('referrer-policy'), 'no-referrer')
+  t.equal(page.headers.get('cache-control'), 'no-store')
   t.equal(page.headers.get('cache-control'), 'no-store')
 })
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Clock, Timer } from '../../../kernel/async/clock.js'
 import type { Principal } from '../../../kernel/caller.js'
+import { FairMap } from '../../../kernel/fair-share.js'
 import { unguessableId } from '../../../kernel/ids.js'
 import { readPrivate, removePrivate, writePrivate } from '../../state/private-file.js'
 
@@ -69,6 +70,15 @@ const MOST_REQUESTS = 100
 /** Who approved sign-ins are: the principal, or why there is none. */
 type ApproverOf = (as: string | undefined) => { readonly principal: Principal } | { readonly why: string }
 
+/** A sign-in that is to be approved. */
+interface Asked {
+  /** What the user is told that they approved. */
+  readonly what: string
+  /** Whose it is: sign-ins of others make room for it last. */
+  readonly owner: string
+  readonly principalOf?: ApproverOf
+}
+
 interface Waiting {
   readonly code: string
   readonly untilMs: number
@@ -82,7 +92,7 @@ interface Waiting {
 export interface ApprovalsOptions {
   readonly stateDir: string
   readonly clock: Clock
-  /** How many may wait; the one that began first makes room. */
+  /** How many may wait; the oldest of the owner with the most makes room. */
   readonly most: number
   readonly principalOf: ApproverOf
 }
@@ -95,7 +105,7 @@ export interface ApprovalsOptions {
 export class Approvals {
   readonly #options: ApprovalsOptions
   readonly #folder: string
-  readonly #waiting = new Map<string, Waiting>()
+  readonly #waiting: FairMap<Waiting>
   readonly #seen = new Set<string>()
   #timer: Timer | undefined
   #isReading = false
@@ -103,29 +113,18 @@ export class Approvals {
   constructor(options: ApprovalsOptions) {
     this.#options = options
     this.#folder = folderOf(options.stateDir)
+    this.#waiting = new FairMap(options.most)
   }
 
   /** The code that a sign-in shows: a new one if the last is too old, none if too many were wrong. */
-  codeOf(
-    flow: string,
-    what: string,
-    principalOf: ApproverOf = this.#options.principalOf,
-  ): string | undefined {
+  codeOf(flow: string, { what, owner, principalOf = this.#options.principalOf }: Asked): string | undefined {
     const now = this.#options.clock.nowMs()
     for (const [id, { untilMs }] of this.#waiting) if (untilMs <= now) this.#waiting.delete(id)
     const known = this.#waiting.get(flow)
     if (known !== undefined) return known.wrong < MOST_WRONG ? known.code : undefined
-    const [oldest] = this.#waiting.keys()
-    if (oldest !== undefined && this.#waiting.size >= this.#options.most) this.#waiting.delete(oldest)
     const code = base32(randomBytes(5))
-    this.#waiting.set(flow, {
-      code,
-      untilMs: now + CODE_MS,
-      what,
-      principalOf,
-      wrong: 0,
-      principal: undefined,
-    })
+    const waiting = { code, untilMs: now + CODE_MS, what, principalOf, wrong: 0, principal: undefined }
+    this.#waiting.set(flow, waiting, owner)
     this.#timer ??= this.#options.clock.every(POLL_MS, () => void this.read())
     return code
   }
@@ -176,9 +175,9 @@ export class Approvals {
 
   #judge(code: string, as: unknown): ApprovalAnswer | undefined {
     const now = this.#options.clock.nowMs()
-    const waiting = [...this.#waiting.values()].filter(
-      each => each.principal === undefined && each.untilMs > now && each.wrong < MOST_WRONG,
-    )
+    const waiting = [...this.#waiting]
+      .map(([, each]) => each)
+      .filter(each => each.principal === undefined && each.untilMs > now && each.wrong < MOST_WRONG)
     const meant = waiting.find(each => each.code === code)
     if (meant === undefined) {
       for (const each of waiting) each.wrong += 1
@@ -193,8 +192,8 @@ export class Approvals {
   /** Nobody has to look as long as nobody waits. */
   #rest(): void {
     const now = this.#options.clock.nowMs()
-    const isAwaited = [...this.#waiting.values()].some(
-      ({ untilMs, principal, wrong }) => untilMs > now && principal === undefined && wrong < MOST_WRONG,
+    const isAwaited = [...this.#waiting].some(
+      ([, { untilMs, principal, wrong }]) => untilMs > now && principal === undefined && wrong < MOST_WRONG,
     )
     if (isAwaited) return
     this.#timer?.cancel()

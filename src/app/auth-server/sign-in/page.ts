@@ -47,7 +47,7 @@ const HEADERS = {
   ].join('; '),
   'X-Frame-Options': 'DENY',
   'X-Content-Type-Options': 'nosniff',
-  'Referrer-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
   'Cache-Control': 'no-store',
 } as const
 

@@ -1,5 +1,6 @@
 import type { PendingSignIn } from '../../../auth/sign-in/identity-provider.js'
 import type { Clock } from '../../../kernel/async/clock.js'
+import { FairMap } from '../../../kernel/fair-share.js'
 
 /** A sign-in at the identity provider, and the sign-in of ours that it is for. */
 export interface PendingLogin extends PendingSignIn {
@@ -11,18 +12,16 @@ const LIFE_MS = 10 * 60_000
 /** People who are at the identity provider: each comes back once, within ten minutes (AU-58). */
 export class PendingLogins {
   readonly #clock: Clock
-  readonly #most: number
-  readonly #all = new Map<string, { readonly login: PendingLogin; readonly untilMs: number }>()
+  readonly #all: FairMap<{ readonly login: PendingLogin; readonly untilMs: number }>
 
   constructor(most: number, clock: Clock) {
-    this.#most = most
     this.#clock = clock
+    this.#all = new FairMap(most)
   }
 
-  add(login: PendingLogin): void {
-    const [oldest] = this.#all.keys()
-    if (oldest !== undefined && this.#all.size >= this.#most) this.#all.delete(oldest)
-    this.#all.set(login.state, { login, untilMs: this.#clock.nowMs() + LIFE_MS })
+  /** Of too many, the oldest of the owner with the most makes room. */
+  add(login: PendingLogin, owner: string): void {
+    this.#all.set(login.state, { login, untilMs: this.#clock.nowMs() + LIFE_MS }, owner)
   }
 
   has(state: string): boolean {

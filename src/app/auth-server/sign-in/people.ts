@@ -65,6 +65,11 @@ export class People {
     return `${this.#options.issuer} ${clientId}`
   }
 
+  /** The scopes of a principal without groups, without what they imply; none if it is not known. */
+  ownScopes(principal: Principal): readonly string[] {
+    return this.#ownScopes(principal, []) ?? []
+  }
+
   /** Whether somebody may still sign in here. */
   isKnown(principal: Principal): boolean {
     return this.#ownScopes(principal, []) !== undefined

@@ -68,7 +68,7 @@ const scopeWords = (scope: string, baseScope: string): Html => {
 const warning = ({ isLocal, clientName }: SignInView): Html | undefined =>
   isLocal
     ? html`<p class="note">The codes go to a program on your own computer, and any program there may call itself
-“${clientName}”. Go on only if you have just tried to connect it.</p>`
+“${clientName}”. Nothing verifies the name: any program on this computer could claim it. Continue only if you have just started to connect it.</p>`
     : undefined
 
 const asBefore = (name: string): Html => html`
@@ -119,13 +119,29 @@ const EXPLAINED: Readonly<Record<string, string>> = {
     'The client wants its codes at an address that it has not registered. Nothing was sent there.',
 }
 
-/** A page for what cannot go on, and must not lead anywhere else (AX-12). */
-export const errorPage = (error: string, description: string | undefined, status: number): Page => ({
-  title: 'This sign-in cannot go on',
+/** A page for a sign-in that cannot continue, and that leads elsewhere only by a click (AX-12). */
+export const errorPage = ({
+  error,
+  description = '',
+  status,
+  link,
+}: {
+  readonly error: string
+  readonly description?: string | undefined
+  readonly status: number
+  readonly link?: string | undefined
+}): Page => ({
+  title: 'This sign-in cannot continue',
   status,
   body: html`
 <p>${EXPLAINED[error] ?? 'Start again from your client.'}</p>
-<p class="quiet">${description ?? ''} <code>${error}</code></p>`,
+<p class="quiet">${description} <code>${error}</code></p>
+${
+  link === undefined
+    ? undefined
+    : html`<p>The client can be told so at an address that nobody here has used before:
+<a href="${link}" rel="noreferrer">${new URL(link).host}</a></p>`
+}`,
 })
 
 /** A page for a sign-in that is not there (any more). */

@@ -1,15 +1,18 @@
 import { createHmac } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Client, Interaction, InteractionResults, Provider } from 'oidc-provider'
-import type { PerMinute } from '../../../auth/per-minute.js'
+import { addressGroup, type PerMinute } from '../../../auth/per-minute.js'
+import type { RefusedCredentials } from '../../../auth/refused-credentials.js'
 import { type IdentityProvider, SignInRefused } from '../../../auth/sign-in/identity-provider.js'
 import type { Principal } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Logger } from '../../../kernel/logger.js'
+import { sanitizeLine } from '../../../secrets/mask.js'
 import { tokenHash } from '../../../secrets/personal-token.js'
+import { addressOf, type GrantEvent, type OnGrantEvent } from '../grant-events.js'
 import { SIGN_IN_PATH } from '../metadata.js'
-import { isLoopback, isNative, redirectHost } from '../redirect-uris.js'
+import { isLoopback, isNative, isRemembered, redirectHost } from '../redirect-uris.js'
 import { isSame, type Store } from '../store.js'
 import { readForm } from '../token-request.js'
 import type { Approvals } from './approvals.js'
@@ -37,8 +40,10 @@ export interface SignInOptions {
         readonly pending: PendingLogins
       }
     | undefined
-  /** Wrong personal tokens of an address. */
+  /** Wrong personal tokens of a sign-in: strangers cannot use up those of a user. */
   readonly failures: PerMinute
+  readonly refusals: RefusedCredentials
+  readonly onEvent: OnGrantEvent
   /** For the forms of our pages; the same for all replicas. */
   readonly formKey: Uint8Array
   readonly bounds: LimitCounters
@@ -79,6 +84,7 @@ export class SignIn {
       sendPage(response, OVER)
       return
     }
+    await this.#options.store.fetched(uid)
     if (request.method === 'POST') await this.#post(flow)
     else await this.#show(flow)
   }
@@ -143,7 +149,10 @@ export class SignIn {
     const isApproved = signedInAs === undefined && login === undefined
     const name = (clientName ?? clientId).slice(0, NAME_LENGTH)
     const code = isApproved
-      ? approvals.codeOf(interaction.uid, `${name}, which gets its codes at ${redirectHost(redirect)},`)
+      ? approvals.codeOf(interaction.uid, {
+          what: `${name}, which gets its codes at ${redirectHost(redirect)},`,
+          owner: this.#ownerOf(flow),
+        })
       : undefined
     if (isApproved && code === undefined) {
       await interaction.destroy()
@@ -157,7 +166,7 @@ export class SignIn {
         redirectHost: redirectHost(redirect),
         isLocal: isNative(redirect) || isLoopback(redirect),
         documentHost: URL.canParse(clientId) ? new URL(clientId).host : undefined,
-        resources: [interaction.params['resource']].flat().map(String),
+        resources: resourcesOf(interaction),
         scopes,
         baseScope,
         path: `${SIGN_IN_PATH}/${interaction.uid}`,
@@ -203,7 +212,7 @@ export class SignIn {
     const { login, people } = this.#options
     const { accountId, amr } = flow.interaction.session ?? {}
     if (token !== '') {
-      const principal = this.#byToken(token.trim(), flow.request.socket.remoteAddress)
+      const principal = this.#byToken(token.trim(), flow)
       if (principal === undefined) await this.#show(flow, 'No person has this token.')
       else await this.#allow(flow, { principal, groups: [] })
     } else if (accountId !== undefined) {
@@ -216,16 +225,24 @@ export class SignIn {
     } else await this.#show(flow, people.haveTokens ? 'Give your token, or have it approved.' : undefined)
   }
 
-  /** Whose token it is, unless too many of this address were wrong. */
-  #byToken(token: string, address = ''): Principal | undefined {
-    const { bounds, failures, people } = this.#options
-    if (failures.count(address) >= bounds.max.authFailures) {
-      bounds.hit('authFailures', { client: address })
-      return undefined
-    }
-    const principal = people.byToken(token)
-    if (principal === undefined) failures.add(address)
-    return principal
+  /** Whose token it is, unless too many were wrong in this sign-in. */
+  #byToken(token: string, { client, interaction, request }: Flow): Principal | undefined {
+    const { bounds, failures, people, refusals } = this.#options
+    const { uid } = interaction
+    const address = addressOf(request)
+    const isTooOften = failures.count(uid) >= bounds.max.authFailures
+    const principal = isTooOften ? undefined : people.byToken(token)
+    if (principal !== undefined) return principal
+    if (isTooOften) bounds.hit('authFailures', { client: address })
+    else failures.add(uid)
+    const why = 'the personal token is not known, or no longer'
+    refusals.report({ address, path: SIGN_IN_PATH, why, client: sanitizeLine(client.clientId) })
+    return undefined
+  }
+
+  /** Sign-ins are shared out by client and network, so that a stranger ends none of others. */
+  #ownerOf({ client, request }: Flow): string {
+    return `${client.clientId} ${addressGroup(addressOf(request))}`
   }
 
   /** Sends the person to the identity provider: only after they have allowed it here (AX-9). */
@@ -238,7 +255,7 @@ export class SignIn {
     }
     try {
       const { url, pending } = await login.provider.start()
-      login.pending.add({ ...pending, flow: uid })
+      login.pending.add({ ...pending, flow: uid }, this.#ownerOf(flow))
       flow.cookies.set('login', tokenHash(pending.state), { path: `${SIGN_IN_PATH}/${uid}` })
       redirect(flow.response, url.href)
     } catch (thrown) {
@@ -259,14 +276,18 @@ export class SignIn {
       return
     }
     const grant = new provider.Grant({ accountId: principal, clientId: client.clientId })
-    for (const resource of [interaction.params['resource']].flat())
-      grant.addResourceScope(String(resource), [...granted])
-    // A native one is asked for each time.
-    if (!isNative(target)) {
-      await consents.add({ principal, clientId: client.clientId, host: redirectHost(target), scopes })
-    }
+    const resources = resourcesOf(interaction)
+    for (const resource of resources) grant.addResourceScope(resource, [...granted])
+    const { clientId, applicationType } = client
+    if (isRemembered(applicationType, target))
+      await consents.add({ principal, clientId, host: redirectHost(target), resources, scopes })
+    if (!isNative(target))
+      await consents.addRedirect(principal, clientId, String(interaction.params['redirect_uri']))
     const grantId = await grant.save()
-    if (interaction.session?.accountId !== principal) await this.#forgetSession(flow)
+    if (interaction.session?.accountId !== principal) {
+      await this.#forgetSession(flow)
+      this.#report('signed in', flow, principal)
+    }
     const login = { accountId: principal, ...(session !== undefined && { amr: [session] }) }
     await this.#end(flow, { login, consent: { grantId } })
   }
@@ -280,7 +301,10 @@ export class SignIn {
   }
 
   /** Gives the outcome to oidc-provider, which tells the client. */
-  async #end({ cookies, interaction, response }: Flow, result: InteractionResults): Promise<void> {
+  async #end(flow: Flow, result: InteractionResults): Promise<void> {
+    const { cookies, interaction, response } = flow
+    if (result.error !== undefined)
+      this.#report('denied', flow, interaction.session?.accountId, String(result.error_description))
     this.#options.approvals.forget(interaction.uid)
     interaction.result = result
     await interaction.persist()
@@ -288,10 +312,25 @@ export class SignIn {
     redirect(response, interaction.returnTo)
   }
 
+  #report(
+    event: GrantEvent['event'],
+    { client, redirect: target, request, scopes }: Flow,
+    principal: Principal | undefined,
+    why?: string,
+  ): void {
+    this.#options.onEvent({
+      ...{ event, principal, client: client.clientId, scopes, why },
+      redirectHost: redirectHost(target),
+      address: addressOf(request),
+    })
+  }
+
   #csrf(uid: string): string {
     return createHmac('sha256', this.#options.formKey).update(uid).digest('base64url')
   }
 }
+
+const resourcesOf = ({ params }: Interaction): readonly string[] => [params['resource']].flat().map(String)
 
 const redirect = (response: ServerResponse, location: string): void => {
   response.writeHead(303, { Location: location, 'Cache-Control': 'no-store', 'Content-Length': 0 }).end()

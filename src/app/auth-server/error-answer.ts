@@ -1,0 +1,34 @@
+import type { Page } from './sign-in/page.js'
+import { renderPage } from './sign-in/page.js'
+import { errorPage } from './sign-in/sign-in-page.js'
+
+/** An OAuth error for a browser or a program. */
+export interface ErrorAnswer {
+  readonly error: string
+  readonly words?: string | undefined
+  readonly status: number
+  /** Where a person may continue, which is not done without a click (RFC 9700 §4.11.2). */
+  readonly link?: string | undefined
+}
+
+/** A page for people; programs get JSON (AU-61). */
+export const renderErrorAnswer = (
+  accept: string | undefined,
+  { error, words, status, link }: ErrorAnswer,
+): { readonly status: number; readonly headers: Record<string, string>; readonly text: string } => {
+  if (wantsPage(accept)) {
+    const page: Page = errorPage({ error, description: words, status, link })
+    return { status, ...renderPage(page) }
+  }
+  return {
+    status,
+    headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' },
+    text: JSON.stringify({ error, ...(words !== undefined && { error_description: words }) }),
+  }
+}
+
+/** Whether HTML comes before JSON in an `Accept` header. */
+const wantsPage = (accept = ''): boolean => {
+  const [html, json] = [accept.indexOf('text/html'), accept.indexOf('application/json')]
+  return html >= 0 && (json < 0 || html < json)
+}
