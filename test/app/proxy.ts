@@ -136,3 +136,45 @@ t.test('a proxy that closes ends its sessions at servers, also those whose clien
   await proxy.close()
   t.same(ended, ['sid'])
 })
+
+t.test('a configuration without errors can be served, however odd its patterns and names are', async t => {
+  const server = { command: process.execPath }
+  const of = (more: object) => ({ mcpServers: { a: { ...server, ...more } } })
+  const long = 'x'.repeat(70_000)
+  for (const odd of ['', ' ', '[', '(', '!(', '{a', '**', '\\', long, 5, null, [], {}]) {
+    const name = typeof odd === 'string' ? odd : 'k'
+    const files: Readonly<Record<string, object>> = {
+      'access.call': of({ access: { call: { [name]: ['x'] } } }),
+      'access.call scopes': of({ access: { call: { k: [odd] } } }),
+      'access.see': of({ access: { see: [odd] } }),
+      'tools.allow': of({ tools: { allow: [odd] } }),
+      'tools.deny': of({ tools: { deny: [odd] } }),
+      'tools.rename': of({ tools: { rename: { [name]: 'b' } } }),
+      'tools.override': of({ tools: { override: { [name]: { title: odd } } } }),
+      tags: of({ tags: [odd] }),
+      'views.servers': { ...of({}), views: { v: { servers: [odd] } } },
+      'views.tags': { ...of({}), views: { v: { tags: [odd] } } },
+      'views.tools.allow': { ...of({}), views: { v: { tools: { allow: [odd] } } } },
+      'views.tools.deny': { ...of({}), views: { v: { tools: { deny: [odd] } } } },
+      'views.scopes': { ...of({}), views: { v: { scopes: [odd] } } },
+      'views.expose.pin': { ...of({}), views: { v: { expose: { mode: 'search', pin: [odd] } } } },
+      views: { ...of({}), views: { [name]: {} } },
+      clients: { ...of({}), clients: { [name]: { maxTools: 1 } } },
+      'clients.expose.pin': { ...of({}), clients: { k: { expose: { mode: 'search', pin: [odd] } } } },
+      'expose.pin': { ...of({}), expose: { mode: 'search', pin: [odd] } },
+      'listen.allowedHosts': { ...of({}), listen: { allowedHosts: [odd] } },
+      'auth.people': { ...of({}), auth: { people: { [name]: {} } } },
+      'auth.scopeImplies': { ...of({}), auth: { scopeImplies: { [name]: ['x'] } } },
+      mcpServers: { mcpServers: { [name]: server } },
+    }
+    for (const [where, file] of Object.entries(files)) {
+      const { config, problems } = parseConfig(JSON.stringify(file), 'test.json', {})
+      const errors = problems.filter(({ severity }) => severity === 'error')
+      const what = `${where} ${JSON.stringify(odd).slice(0, 20)}`
+      for (const { mend } of problems) if (mend.includes('undefined')) t.fail(`${what}: ${mend}`)
+      if (odd === '' && !where.startsWith('tools.override')) t.not(errors.length, 0, what)
+      if (config === undefined || errors.length > 0) continue
+      await createProxy(config).close()
+    }
+  }
+})
