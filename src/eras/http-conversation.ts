@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { HashTable } from '../kernel/hash-table.js'
+import type { JsonText } from '../kernel/json/text.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { CallSink } from '../model/links.js'
@@ -39,6 +40,10 @@ export abstract class HttpConversation implements ExchangeContext {
 
   get isBusy(): boolean {
     return this.dispatcher.pending.size > 0
+  }
+
+  named(id: JsonText): CallSink | undefined {
+    return this.dispatcher.pending.find(id)
   }
 
   keep(id: OwnId, sink: CallSink): void {

@@ -18,6 +18,14 @@ export class LinkedList<T> implements Iterable<T> {
     return this.#size
   }
 
+  get first(): T | undefined {
+    return this.#first?.item
+  }
+
+  get last(): T | undefined {
+    return this.#last?.item
+  }
+
   add(item: T): Link<T> {
     const before = this.#last
     const link: Link<T> = { item, before, after: undefined, isIn: true }

@@ -57,6 +57,7 @@ export interface Destination {
 type Sendable = Pick<Request, 'method' | 'params' | 'isBare' | 'headers'>
 
 interface Sink {
+  readonly owner?: object | undefined
   progress(progress: Progress): void
   ended: Settle
 }
@@ -123,6 +124,7 @@ export class CallTrace {
         this.#requests += 1
         const part = this.#begin({ is: 'request', what: request.method, to, attempt: this.#requests })
         const traced: Sink = {
+          owner: sink.owner,
           progress: progress => sink.progress(progress),
           ended: outcome => {
             this.#end(part, outcome)

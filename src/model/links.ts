@@ -62,6 +62,13 @@ export interface Client {
   project(method: string, params: JsonText | undefined, isShared: boolean): ProjectedRequest
 }
 
+/**
+ * Whether a client is certain to be one person. Over HTTP, all requests that describe their client alike are
+ * one client of 2026-07-28; a session and a channel are each held by one program.
+ */
+export const isOnePerson = ({ serverRequests, via }: Client): boolean =>
+  serverRequests === 'pushed' || via !== 'http'
+
 /** A session at a server as another replica would go on with it. */
 export interface ServerSession {
   /** What was noted of it last; undefined if there is none. Read by the era that wrote it alone. */
@@ -237,14 +244,24 @@ export const withParams = <R extends Pick<Request, 'params' | 'isBare'>>(
 export interface DownstreamCall {
   /** Its id on the wire, where that is one request. */
   readonly id?: number | string | undefined
-  /** Tells the server that nobody waits; nothing reaches the sink after, not even of a task. */
-  cancel(reason: CancelReason): void
+  /** The `owner` of its sink. */
+  readonly owner?: object | undefined
+  /**
+   * Cancels the request at the server; nothing reaches the sink after, not even of a task. Servers may ignore
+   * a cancellation or miss it: `onLate` is called if the server answers the request all the same.
+   */
+  cancel(reason: CancelReason, onLate?: OnLate): void
 }
+
+/** Called when a server has answered a cancelled request: it does not work on it any more. */
+export type OnLate = () => void
 
 /** What is said about one request; `ended` comes exactly once and last, unless cancelled or made a task. */
 export interface CallSink {
   /** Over HTTP: headers of the request beside those of its conversation. */
   readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The call that the request is part of; a sink that wraps another one has the same owner. */
+  readonly owner?: object | undefined
   progress(progress: Progress): void
   ended: Settle
 }
@@ -262,6 +279,8 @@ export interface Downlink {
   notify(method: string, params: JsonText | undefined): void
   /** Whether notifications that belong to no request can reach us: list_changed can be relied on. */
   readonly hearsAmbient: boolean
+  /** Whether a ping of the proxy is unanswered. */
+  readonly isPinging?: boolean
   pause(): void
   resume(): void
   /** Ends the connection in order; what is still under way ends with a fault. Never rejects. */
@@ -272,7 +291,7 @@ export interface Downlink {
 export interface ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined
-  /** The request on whose own stream it came, when the transport can tell (HTTP); undefined on a pipe. */
+  /** The request on whose own stream it came (HTTP), or that it names; undefined if neither is known. */
   readonly about: DownstreamCall | undefined
   readonly wantsProgress: boolean
   /** Answers; exactly one answer reaches the server. */

@@ -286,18 +286,19 @@ export class Router implements ClientHandler, ConnectionListener {
   }
 
   lost(connection: Connection): void {
+    this.#parts.calls.lost(connection)
     this.catalog.lost(connection)
   }
 
   ended(connection: Connection): void {
+    this.#parts.calls.lost(connection)
     this.catalog.ended(connection)
   }
 
   /** Whether a subscription, a parked call, or changes promised to a stream need the connection. */
   isKept(connection: Connection): boolean {
     const { subscriptions, calls, streams } = this.#parts
-    if (subscriptions.areOn(connection)) return true
-    for (const { call } of calls.on(connection)) if (call.client.serverRequests === 'returned') return true
+    if (subscriptions.areOn(connection) || calls.hasReturned(connection)) return true
     const server = this.pool.of(connection)
     return streams.isHeard(connection, client => server?.connectionOf(client))
   }

@@ -5,31 +5,39 @@ import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
 import type { Downlink } from '../model/links.js'
 import { type Answer, answerOf, failed, type Outcome } from '../model/outcome.js'
+import type { OwnRequests } from './own-requests.js'
 
-export interface AskLimit {
+export interface AskOptions {
   readonly clock: Clock
   readonly timeoutMs: number
+  /** Where the request counts until the server is done with it. */
+  readonly own?: OwnRequests | undefined
 }
 
-/** Sends a server a request of our own, and cancels it if the answer is late. Never rejects. */
+/** Sends a server a request of the proxy itself, and cancels it if the answer is late. Never rejects. */
 export const askServer = async (
   link: Pick<Downlink, 'call'>,
   method: string,
   params: JsonText | undefined,
-  { clock, timeoutMs }: AskLimit,
+  { clock, timeoutMs, own }: AskOptions,
 ): Promise<Answer> => {
   const answered = new Deferred<Answer>()
   const sink = {
     progress: () => undefined,
-    ended: (outcome: Outcome) => answered.resolve(answerOf(outcome)),
+    ended: (outcome: Outcome) => {
+      own?.ended()
+      answered.resolve(answerOf(outcome))
+    },
   }
+  own?.began()
   try {
     const call = link.call({ method, params, wantsProgress: false }, sink)
     const answer = await within(answered.promise, { clock, ms: timeoutMs })
     if (answer !== undefined) return answer
-    call.cancel('timed out')
+    call.cancel('timed out', own?.cancelled(clock.nowMs()))
     return failed(new Fault('timeout', `no answer within ${Math.round(timeoutMs / 1000)} s`))
   } catch (thrown) {
+    own?.ended()
     return failed(Fault.from(thrown))
   }
 }

@@ -19,6 +19,8 @@ import type { ServerFacts } from '../model/peer.js'
 import type { Tracer } from '../model/tracer.js'
 import { ConnectionMeter } from './connection-meter.js'
 import type { Dial, Greeting, ServerOptions } from './dial.js'
+import { OwnRequests } from './own-requests.js'
+import { PastClients } from './past-clients.js'
 import type { ServerState } from './server-state.js'
 import { type Share, shareOf } from './sharing.js'
 import { type Loss, Supervisor } from './supervisor.js'
@@ -71,6 +73,7 @@ export class Connection {
   readonly clients = new Set<Client>()
   readonly bounds: LimitCounters
   readonly meter: ConnectionMeter
+  readonly ownRequests = new OwnRequests()
   readonly #context: ConnectionContext
   readonly #supervisor: Supervisor
   #link: Downlink | undefined
@@ -85,8 +88,7 @@ export class Connection {
   #quiet: Deferred<void> | undefined
   /** Resolved when the next attempt begins, or when there will be none. */
   #due: Deferred<void> | undefined
-  #everClients = 0
-  #firstClient: Client | undefined
+  readonly #past = new PastClients()
   #idleSinceMs: number
   #hasCarried = false
 
@@ -137,14 +139,16 @@ export class Connection {
     return this.state.at === 'ready' ? this.#link : undefined
   }
 
-  /** The only client that ever used this connection: what the server sends outside any call is for it. */
+  /**
+   * The only client that ever used this connection, if it is certain to be one person: everything that the
+   * server sends is for it.
+   */
   get onlyClient(): Client | undefined {
-    const first = this.#firstClient
-    return this.#everClients === 1 && first !== undefined && this.clients.has(first) ? first : undefined
+    return this.#past.only
   }
 
   get wasUsed(): boolean {
-    return this.#everClients > 0
+    return !this.#past.isNone
   }
 
   get idleSinceMs(): number | undefined {
@@ -159,14 +163,13 @@ export class Connection {
     if (this.clients.has(client)) return
     this.#idleSinceMs = this.#context.clock.nowMs()
     this.clients.add(client)
-    this.#everClients += 1
-    if (this.#everClients === 1) this.#firstClient = client
+    this.#past.joined(client)
     this.#context.listener.joined(this, client)
   }
 
   leave(client: Client): void {
     if (!this.clients.delete(client)) return
-    if (this.#firstClient === client) this.#firstClient = undefined
+    this.#past.left(client)
     this.#idleSinceMs = this.#context.clock.nowMs()
     this.#context.listener.parted(this, client)
   }
@@ -334,8 +337,8 @@ export class Connection {
         : this.#serverRequests,
       capabilities: share.capabilities,
       workspace: share.workspace,
-      clientInfo: isOnes ? this.#firstClient?.info : undefined,
-      session: isOnes ? this.#firstClient?.sessionAt?.(server.name) : undefined,
+      clientInfo: isOnes ? this.#past.first?.info : undefined,
+      session: isOnes ? this.#past.first?.sessionAt?.(server.name) : undefined,
     }
   }
 

@@ -186,7 +186,7 @@ export class ConnectionLists {
       const link = await connection.open()
       // From here on a change may be announced before the list that holds it.
       state.isDue = false
-      const limit = { clock, timeoutMs: server.timeouts.listMs }
+      const limit = { clock, timeoutMs: server.timeouts.listMs, own: connection.ownRequests }
       this.#wasRead(
         state,
         offers(link.facts, list)

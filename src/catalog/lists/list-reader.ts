@@ -17,7 +17,7 @@ import { LISTS, type ListName } from '../../model/listing.js'
 import { loginReasonOf } from '../../model/login.js'
 import type { Answer } from '../../model/outcome.js'
 import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
-import { type AskLimit, askServer } from '../../peers/ask-server.js'
+import { type AskOptions, askServer } from '../../peers/ask-server.js'
 
 const NONE = rawText('[]')
 
@@ -38,7 +38,7 @@ export interface ReadList {
 export const readList = async (
   link: Pick<Downlink, 'call' | 'serverRequests'>,
   list: ListName,
-  pageLimit: AskLimit,
+  pageLimit: AskOptions,
   bounds: LimitCounters,
 ): Promise<ReadList> => {
   const items: JsonText[] = []

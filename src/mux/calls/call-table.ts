@@ -1,21 +1,48 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
-import { LinkedList } from '../../kernel/linked-list.js'
-import type { Client, DownstreamCall } from '../../model/links.js'
+import type { Client, DownstreamCall, ServerRequest } from '../../model/links.js'
 import type { Connection } from '../../peers/connection.js'
 import type { Evidence } from '../server-requests/origin.js'
-import type { InFlightCall } from './in-flight-call.js'
+import { type DepartedCall, DepartedCalls } from './departed-calls.js'
+import { InFlightCall } from './in-flight-call.js'
+import { PartyList } from './party-list.js'
 
 /** The precision of timeouts: one timer checks all calls. */
 const TICK_MS = 250
-const NONE = new LinkedList<InFlightCall>()
+const NONE: Iterable<InFlightCall> & { readonly size: number } = new PartyList<InFlightCall>()
 
 /** Ticks this far apart mean that the process was stalled: answers may wait, so nothing times out yet. */
 const STALL_MS = 4 * TICK_MS
 
+/** The calls of one connection that a message of its server could belong to. */
+class ConnectionCalls {
+  /** Sent and not ended, parked ones included. */
+  readonly calls = new PartyList<InFlightCall>()
+  readonly departed = new DepartedCalls()
+  /** Those whose server made a task of them. */
+  readonly byTask = new Map<string, InFlightCall>()
+  /** Calls of clients that get server requests in results. */
+  returned = 0
+
+  get isEmpty(): boolean {
+    return this.calls.size === 0 && this.departed.size === 0
+  }
+
+  /** The party of all of them, departed ones included; undefined if there are none. */
+  party(nowMs: number): number | 'several' | undefined {
+    const departed = this.departed.party(nowMs)
+    const inFlight = this.calls.party ?? departed
+    return departed === undefined || departed === inFlight ? inFlight : 'several'
+  }
+}
+
+/**
+ * Knows all calls that a message of a server may belong to: those in flight, parked ones included, and those
+ * that were cancelled or timed out. Enforces their time limits.
+ */
 export class CallTable {
   readonly #clock: Clock
-  /** Empty lists stay for a while: the next call usually comes soon. */
-  readonly #byConnection = new Map<Connection, LinkedList<InFlightCall>>()
+  /** Empty entries stay for a while: the next call usually comes soon. */
+  readonly #byConnection = new Map<Connection, ConnectionCalls>()
   #size = 0
   #tick: Timer | undefined
   #tickedMs = 0
@@ -41,12 +68,13 @@ export class CallTable {
 
   add(call: InFlightCall): void {
     const { connection } = call
-    let calls = this.#byConnection.get(connection)
-    if (calls === undefined) {
-      calls = new LinkedList()
-      this.#byConnection.set(connection, calls)
+    let entry = this.#byConnection.get(connection)
+    if (entry === undefined) {
+      entry = new ConnectionCalls()
+      this.#byConnection.set(connection, entry)
     }
-    call.place = calls.add(call)
+    call.place = entry.calls.add(call)
+    if (call.call.client.serverRequests === 'returned') entry.returned += 1
     this.begin(connection)
     if (this.#tick !== undefined) return
     this.#tickedMs = this.#clock.nowMs()
@@ -55,33 +83,74 @@ export class CallTable {
 
   remove(call: InFlightCall): void {
     const { connection, place } = call
-    if (place !== undefined && this.#byConnection.get(connection)?.remove(place)) this.end(connection)
+    const entry = this.#byConnection.get(connection)
+    if (entry === undefined || place === undefined || !entry.calls.remove(place)) return
+    if (call.call.client.serverRequests === 'returned') entry.returned -= 1
+    if (call.taskId !== undefined) entry.byTask.delete(call.taskId)
+    this.end(connection)
+  }
+
+  /** Keeps the party of a call that is cancelled or timed out; returns undefined if there are too many. */
+  depart(call: InFlightCall): DepartedCall | undefined {
+    return this.#byConnection.get(call.connection)?.departed.add(call.party, this.#clock.nowMs())
+  }
+
+  /** Forgets the cancelled requests of a connection that is gone. */
+  lost(connection: Connection): void {
+    connection.ownRequests.lost()
+    this.#byConnection.get(connection)?.departed.clear()
   }
 
   /** Oldest first. */
   on(connection: Connection): Iterable<InFlightCall> & { readonly size: number } {
-    return this.#byConnection.get(connection) ?? NONE
+    return this.#byConnection.get(connection)?.calls ?? NONE
   }
 
-  /** Collects the evidence of where a server message belongs; `about` is what the transport knows. */
+  /** Whether a client that gets server requests in results has a call on a connection. */
+  hasReturned(connection: Connection): boolean {
+    return (this.#byConnection.get(connection)?.returned ?? 0) > 0
+  }
+
+  /** Whether any call in flight on a connection may have caused a question that is open. */
+  isAsked(connection: Connection, request: ServerRequest): boolean {
+    for (const call of this.on(connection)) if (call.isAsked(request)) return true
+    return false
+  }
+
+  /**
+   * Collects the evidence of where a server message belongs; `about` is the request that it is known to be
+   * about.
+   */
   evidence(connection: Connection, about: DownstreamCall | undefined): Evidence<Client, InFlightCall> {
-    const known = this.#about(connection, about)
-    // Where the transport knows, the other calls do not matter.
-    const running = known === undefined ? [...this.on(connection)].filter(call => call.isRunning) : []
-    return { about: known, running, onlyClient: connection.onlyClient }
+    const entry = this.#byConnection.get(connection)
+    const { onlyClient, ownRequests, link } = connection
+    const nowMs = this.#clock.nowMs()
+    const party = entry?.party(nowMs)
+    const hasOwn = ownRequests.isAny(nowMs) || link?.isPinging === true
+    return {
+      about: about && (this.#about(connection, about) ?? 'another'),
+      latest: entry?.calls.latest,
+      // The proxy's own requests may be on behalf of any client.
+      isOnes: onlyClient !== undefined || (party !== 'several' && !(hasOwn && party !== undefined)),
+      onlyClient,
+    }
   }
 
-  /** The call that the transport names; `another` if that is over, or a request of our own. */
-  #about(connection: Connection, down: DownstreamCall | undefined): InFlightCall | 'another' | undefined {
-    if (down === undefined) return undefined
+  /** The call in flight that a request to a server is part of. */
+  #about(connection: Connection, down: DownstreamCall): InFlightCall | undefined {
+    const { owner } = down
+    if (owner instanceof InFlightCall) return owner.isRunning && owner.isAbout(down) ? owner : undefined
     for (const call of this.on(connection)) if (call.isAbout(down)) return call
-    return 'another'
+    return undefined
+  }
+
+  /** Notes that the server made a task of a call. */
+  becameTask(call: InFlightCall, taskId: string | undefined): void {
+    if (taskId !== undefined) this.#byConnection.get(call.connection)?.byTask.set(taskId, call)
   }
 
   ofTask(connection: Connection, taskId: string | undefined): InFlightCall | undefined {
-    if (taskId === undefined) return undefined
-    for (const call of this.on(connection)) if (call.taskId === taskId) return call
-    return undefined
+    return taskId === undefined ? undefined : this.#byConnection.get(connection)?.byTask.get(taskId)
   }
 
   close(): void {
@@ -90,18 +159,15 @@ export class CallTable {
   }
 
   #checkTimes(): void {
-    if (this.#size === 0) {
-      this.close()
-      this.#byConnection.clear()
-      return
-    }
     const nowMs = this.#clock.nowMs()
     const isStalled = nowMs - this.#tickedMs > STALL_MS
     this.#tickedMs = nowMs
     if (isStalled) return
-    for (const [connection, calls] of this.#byConnection) {
-      for (const call of calls) call.checkTime(nowMs)
-      if (calls.size === 0) this.#byConnection.delete(connection)
+    for (const [connection, entry] of this.#byConnection) {
+      for (const call of entry.calls) call.checkTime(nowMs)
+      entry.departed.expire(nowMs)
+      if (entry.isEmpty) this.#byConnection.delete(connection)
     }
+    if (this.#byConnection.size === 0 && this.#size === 0) this.close()
   }
 }

@@ -1,4 +1,5 @@
 import type { Connection } from '../../peers/connection.js'
+import type { DepartedCall } from './departed-calls.js'
 import type { RoutedCall } from './in-flight-call.js'
 
 interface Waiting {
@@ -8,7 +9,8 @@ interface Waiting {
 
 interface Line {
   holder: number | undefined
-  readonly running: Set<RoutedCall>
+  /** Cancelled calls included, as long as the server may be working on them. */
+  readonly running: Set<RoutedCall | DepartedCall>
   readonly waiting: Waiting[]
 }
 
@@ -37,17 +39,26 @@ export class ClientTurns {
     return new Promise(resolve => line.waiting.push({ routed, admit: resolve }))
   }
 
-  leave(routed: RoutedCall): void {
-    const line = this.#lines.get(routed.connection)
+  leave(connection: Connection, call: RoutedCall | DepartedCall): void {
+    const line = this.#lines.get(connection)
     if (line === undefined) return
-    const place = line.waiting.findIndex(waiting => waiting.routed === routed)
+    const place = line.waiting.findIndex(waiting => waiting.routed === call)
     if (place >= 0) line.waiting.splice(place, 1)
-    line.running.delete(routed)
+    line.running.delete(call)
     const [first] = line.waiting
     const isFree = line.running.size === 0
     if (first !== undefined && (isFree || first.routed.party === line.holder))
       this.#admit(line, first.routed.party)
-    else if (isFree) this.#lines.delete(routed.connection)
+    else if (isFree) this.#lines.delete(connection)
+  }
+
+  /** Keeps the turn of a cancelled call until its server is done with it. */
+  depart(routed: RoutedCall, departed: DepartedCall): void {
+    const { connection } = routed
+    const line = this.#lines.get(connection)
+    if (line?.running.has(routed) !== true) return
+    line.running.add(departed)
+    departed.onOver = () => this.leave(connection, departed)
   }
 
   #admit(line: Line, party: number): void {

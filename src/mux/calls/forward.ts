@@ -13,14 +13,21 @@ import {
   withAt,
 } from '../../kernel/json/text.js'
 import { insufficientScope } from '../../model/access.js'
-import type { Call, Client, Downlink, Request, Requester, Viewer } from '../../model/links.js'
+import type {
+  Call,
+  Client,
+  Downlink,
+  OnLate,
+  Request,
+  Requester,
+  ServerRequest,
+  Viewer,
+} from '../../model/links.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
-import { isInteractive, newClientId } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
 import type { Server } from '../../peers/server.js'
-import type { ParkedCalls } from '../input-required/parked/parked-calls.js'
+import { mayBeParked, type ParkedCalls } from '../input-required/parked/parked-calls.js'
 import { bare, type InputRetries, type Retry } from '../input-required/retry/input-retries.js'
-import { mayNeedInput } from '../input-required/retry/request-states.js'
 import type { LogLevels } from '../notifications/log-levels.js'
 import { type NamedAt, type NamedBy, namedAt } from '../routes.js'
 import type { DeferredRoots } from '../server-requests/deferred-roots.js'
@@ -189,11 +196,12 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       call.end(resumed)
       return
     }
+    const party = parkedCalls.partyOf(call.client, retry)
     const routed: RoutedCall = {
       request: call,
-      call: isAskable ? parkedCalls.adopt(call, connection, resumed.earlier) : call,
+      call: isAskable ? parkedCalls.adopt(call, connection, party, resumed.earlier) : call,
       connection,
-      party: partyOf(call.client),
+      party,
       exposed,
       own,
       path,
@@ -284,7 +292,9 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
 
   taskOf(inFlight: InFlightCall, down: CallHandle | undefined, result: JsonText): TaskHandle {
     const requester = this.#requesterOf(inFlight.routed)
-    return this.#context.serverRequests.taskOf(inFlight, { down, requester, result })
+    const task = this.#context.serverRequests.taskOf(inFlight, { down, requester, result })
+    if (inFlight.isRunning) this.calls.becameTask(inFlight, task.taskId)
+    return task
   }
 
   again(inFlight: InFlightCall): void {
@@ -297,6 +307,16 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   forget(inFlight: InFlightCall): void {
     this.calls.remove(inFlight)
     this.preparation.leave(inFlight.routed)
+  }
+
+  depart(inFlight: InFlightCall): OnLate | undefined {
+    const departed = this.calls.depart(inFlight)
+    if (departed !== undefined) this.preparation.depart(inFlight.routed, departed)
+    return departed?.over
+  }
+
+  isAsked(connection: Connection, request: ServerRequest): boolean {
+    return this.calls.isAsked(connection, request)
   }
 
   present(inFlight: InFlightCall, outcome: Outcome): Outcome {
@@ -337,13 +357,6 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     return tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
   }
 }
-
-/** Whether its client may get server requests in results, and gets such results for it. */
-const mayBeParked = ({ client, method }: Call): boolean =>
-  client.serverRequests === 'returned' && isInteractive(client.capabilities) && mayNeedInput(method)
-
-/** A sessionless client may be several users. */
-const partyOf = ({ serverRequests, id }: Client): number => (serverRequests === 'pushed' ? id : newClientId())
 
 /** Throws a Fault `invalid-params`. */
 const textAt = (call: Call, path: readonly string[]): string => {

@@ -7,6 +7,7 @@ import type {
   CancelReason,
   Downlink,
   DownstreamCall,
+  OnLate,
   ServerRequest,
 } from '../../model/links.js'
 import { failed, type Outcome } from '../../model/outcome.js'
@@ -60,12 +61,26 @@ export interface InFlightCallContext {
   /** Sends a call once more, because its server did not run it; this one is over. */
   again(call: InFlightCall): void
   forget(call: InFlightCall): void
+  /** Whether a question is open that any call in flight on a connection may have caused. */
+  isAsked?(connection: Connection, request: ServerRequest): boolean
+  /** Keeps what must be known of a call that is cancelled at its server, until that is done with it. */
+  depart?(call: InFlightCall): OnLate | undefined
   present(call: InFlightCall, outcome: Outcome): Outcome
   /** Hears how the request ended; without an outcome if it was called off. */
   served(call: InFlightCall, outcome: Outcome | undefined): void
-  /** Hears that somebody was asked something, since when. */
+  /**
+   * Called when the client has answered all questions that were put to it on this call, the first at
+   * `sinceMs`.
+   */
   asked(call: InFlightCall, sinceMs: number): void
 }
+
+/**
+ * How a question belongs to a call: `certain` ones end with it. One whose call is not known is put to the
+ * client on its `likely` call, and any other call of that party on the connection is `possible`; it outlives
+ * their results.
+ */
+export type Belonging = 'certain' | 'likely' | 'possible'
 
 /** A client request that was sent to its server over one link; ended exactly once. */
 export class InFlightCall implements CallSink {
@@ -78,9 +93,11 @@ export class InFlightCall implements CallSink {
   /** When its server was done with it, where somebody counts that: presenting a result is our time. */
   servedMs = 0
   readonly #context: InFlightCallContext
-  /** With each, the calls that it may belong to where that is not known. */
-  #serverRequests: Map<ServerRequest, readonly InFlightCall[]> | undefined
+  #questions: Map<ServerRequest, Belonging> | undefined
   #askedAtMs = 0
+  #wasAsked = false
+  /** Set when it was cancelled at its server. */
+  #onLate: OnLate | undefined
   #down: CallHandle | undefined
   #isOver = false
   #idleAtMs = Number.POSITIVE_INFINITY
@@ -102,6 +119,10 @@ export class InFlightCall implements CallSink {
     return this.routed.party
   }
 
+  get owner(): this {
+    return this
+  }
+
   get isRunning(): boolean {
     return !this.#isOver && this.#down !== undefined
   }
@@ -119,13 +140,9 @@ export class InFlightCall implements CallSink {
     return this.call instanceof ParkedCall ? this.call : undefined
   }
 
-  /** Whether the server waits for its client, which has no request open and may never come back. */
-  get isWaiting(): boolean {
-    return this.parked?.at === 'parked' && this.#hasQuestions
-  }
-
-  get #hasQuestions(): boolean {
-    return this.#serverRequests !== undefined && this.#serverRequests.size > 0
+  /** Whether a question is open that may belong to this call. */
+  get hasQuestions(): boolean {
+    return this.#questions !== undefined && this.#questions.size > 0
   }
 
   start(): void {
@@ -142,20 +159,25 @@ export class InFlightCall implements CallSink {
     }
   }
 
-  /**
-   * Notes a server request that belongs to this call: silence does not count while a user answers. It ends
-   * with the call, unless another of the `possible` ones is still in flight.
-   */
-  serverRequested(request: ServerRequest, possible: readonly InFlightCall[] = []): void {
-    this.#serverRequests ??= new Map()
-    if (this.#serverRequests.size === 0) this.#askedAtMs = this.#context.nowMs()
-    this.#serverRequests.set(request, possible)
+  /** Notes a server request that may belong to this call: silence does not count while a user answers. */
+  serverRequested(request: ServerRequest, belonging: Belonging = 'certain'): void {
+    this.#questions ??= new Map()
+    if (this.#questions.size === 0) {
+      this.#askedAtMs = this.#context.nowMs()
+      this.#wasAsked = false
+    }
+    if (belonging !== 'possible') this.#wasAsked = true
+    this.#questions.set(request, belonging)
+  }
+
+  isAsked(request: ServerRequest): boolean {
+    return this.#questions?.has(request) === true
   }
 
   answered(request: ServerRequest): void {
-    if (this.#serverRequests?.delete(request) !== true) return
-    if (this.#serverRequests.size === 0) {
-      this.#context.asked(this, this.#askedAtMs)
+    if (this.#questions?.delete(request) !== true) return
+    if (this.#questions.size === 0) {
+      if (this.#wasAsked) this.#context.asked(this, this.#askedAtMs)
       if (this.#isPatient) this.routed.totalAtMs += this.#context.nowMs() - this.#askedAtMs
     }
     this.stillAlive()
@@ -168,11 +190,12 @@ export class InFlightCall implements CallSink {
 
   /** Ends the call if it has taken too long; called periodically. */
   checkTime(nowMs: number): void {
-    const isIdle = nowMs >= this.#idleAtMs && !this.#hasQuestions
-    const isTooLong = nowMs >= this.routed.totalAtMs && !(this.#hasQuestions && this.#isPatient)
+    const isIdle = nowMs >= this.#idleAtMs && !this.hasQuestions
+    const isTooLong = nowMs >= this.routed.totalAtMs && !(this.hasQuestions && this.#isPatient)
     if (this.#isOver || (!isIdle && !isTooLong)) return
-    this.#down?.cancel('timed out')
-    this.#finish(failed(timedOut(this.connection)))
+    this.#onLate = this.#context.depart?.(this)
+    this.#down?.cancel('timed out', this.#onLate)
+    this.#finish(failed(timedOut(this.connection)), true)
   }
 
   progress(progress: Progress): void {
@@ -190,7 +213,10 @@ export class InFlightCall implements CallSink {
       this.#follow(outcome.result)
       return
     }
-    if (this.#isOver) return
+    if (this.#isOver) {
+      this.#onLate?.()
+      return
+    }
     const { routed } = this
     // One more attempt is enough.
     if (routed.earlier !== undefined || !mayTryAgain(outcome)) {
@@ -207,7 +233,7 @@ export class InFlightCall implements CallSink {
   #follow(result: JsonText): void {
     const task = this.#context.taskOf(this, this.#down, result)
     this.#down = task
-    if (this.#isOver) task.cancel('nobody waits for it')
+    if (this.#isOver) task.cancel('nobody waits for it', this.#onLate)
     else task.start()
   }
 
@@ -220,18 +246,19 @@ export class InFlightCall implements CallSink {
     if (this.#isOver) return
     this.#end()
     this.#context.served(this, undefined)
+    if (this.#down !== undefined) this.#onLate = this.#context.depart?.(this)
     this.#context.forget(this)
     // Before its requests are answered: the server must not take those answers for real ones and go on.
-    this.#down?.cancel(reason)
+    this.#down?.cancel(reason, this.#onLate)
     this.#endQuestions()
   }
 
-  #finish(outcome: Outcome): void {
+  #finish(outcome: Outcome, isTimedOut = false): void {
     if (this.#isOver) return
     this.#end()
     if (outcome.kind !== 'fault') this.connection.served()
     this.#context.forget(this)
-    this.#endQuestions()
+    this.#endQuestions(isTimedOut)
     const presented = this.#presented(outcome)
     // Only what is presented tells whether a tool says that it failed.
     this.#context.served(this, outcome.kind === 'result' ? presented : outcome)
@@ -243,19 +270,20 @@ export class InFlightCall implements CallSink {
     this.servedMs = this.#context.servedMs()
   }
 
-  /** Ends the server requests of a call that is over, or hands them on. */
-  #endQuestions(): void {
-    if (this.#serverRequests === undefined) return
-    for (const [request, possible] of this.#serverRequests) {
-      const owner = possible.findLast(call => call.isRunning)
-      if (owner !== undefined) {
-        owner.serverRequested(request, possible)
-        continue
-      }
+  /**
+   * Ends the server requests that certainly belong to a call that is over. One that timed out takes those
+   * along that can belong to no other call: its tool must not act on an answer after its client was told of a
+   * failure.
+   */
+  #endQuestions(isTimedOut = false): void {
+    if (this.#questions === undefined) return
+    for (const [request, belonging] of this.#questions) {
+      const isLast = isTimedOut && this.#context.isAsked?.(this.connection, request) === false
+      if (belonging !== 'certain' && !isLast) continue
       request.onWithdrawn?.('the request that it belongs to is over')
       request.answer(failed(new Fault('cancelled', 'The request that this question belongs to is over')))
     }
-    this.#serverRequests.clear()
+    this.#questions.clear()
   }
 
   /** Converts an outcome; the client gets the failure if that fails. */

@@ -9,6 +9,7 @@ import { whenCancelled } from './call-events.js'
 import type { CallTable } from './call-table.js'
 import { ClientTurns } from './client-turns.js'
 import type { CallMeter } from './counting/call-meter.js'
+import type { DepartedCall } from './departed-calls.js'
 import { errorWithoutLink } from './earlier-try.js'
 import { aboutServer, type RoutedCall, timedOut } from './in-flight-call.js'
 
@@ -29,9 +30,14 @@ export class Preparation {
     return turn === undefined ? this.#ready(routed, link) : turn.then(() => this.#ready(routed, link))
   }
 
-  /** Gives up the turn of a call that is over or was cancelled. */
+  /** Gives up the turn of a call that is over. */
   leave(routed: RoutedCall): void {
-    this.#turns.leave(routed)
+    this.#turns.leave(routed.connection, routed)
+  }
+
+  /** Hands the turn of a call that was cancelled at its server to what is kept of it. */
+  depart(routed: RoutedCall, departed: DepartedCall): void {
+    this.#turns.depart(routed, departed)
   }
 
   /** Waits for the server's log level, and for the list that says whether a tool must be called as a task. */

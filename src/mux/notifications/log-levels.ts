@@ -225,10 +225,10 @@ class ServerLevels {
     })
   }
 
-  async #send({ link, server }: Connection, rank: number): Promise<void> {
+  async #send({ link, server, ownRequests: own }: Connection, rank: number): Promise<void> {
     if (link === undefined) return
-    const limit = { clock: this.#clock, timeoutMs: Math.min(server.timeouts.callMs, ANSWER_MS) }
-    const outcome = await askServer(link, 'logging/setLevel', textOf({ level: LOG_LEVELS[rank] }), limit)
+    const options = { clock: this.#clock, timeoutMs: Math.min(server.timeouts.callMs, ANSWER_MS), own }
+    const outcome = await askServer(link, 'logging/setLevel', textOf({ level: LOG_LEVELS[rank] }), options)
     if (outcome.kind !== 'result')
       this.#log.warn({ server: server.name }, 'the server did not take the log level')
   }

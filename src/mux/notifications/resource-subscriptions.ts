@@ -326,7 +326,7 @@ const uriOf = (call: Call): string => {
 
 /** Never rejects. */
 const request = async (
-  { link, server }: Connection,
+  { link, server, ownRequests: own }: Connection,
   method: string,
   uri: string,
   clock: Clock,
@@ -334,7 +334,7 @@ const request = async (
   const outcome: Outcome =
     link === undefined
       ? failed(new Fault('unavailable', 'it is not connected'))
-      : await askServer(link, method, textOf({ uri }), { clock, timeoutMs: server.timeouts.callMs })
+      : await askServer(link, method, textOf({ uri }), { clock, timeoutMs: server.timeouts.callMs, own })
   return outcome.kind === 'fault' ? failed(outcome.fault.about(server.name)) : outcome
 }
 

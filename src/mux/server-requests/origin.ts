@@ -1,43 +1,39 @@
 import type { ServerRequestMode } from '../../model/links.js'
 
-/** A call in flight that a server message could belong to. */
-interface Candidate {
-  readonly party: number
-  readonly isWaiting: boolean
-}
-
-export interface Evidence<C, L extends Candidate> {
-  /** The call on whose stream it came; `another` if that is over, or a request of our own. */
+export interface Evidence<C, L> {
+  /** The call that it is known to be about; `another` if that is over, or a request of the proxy itself. */
   readonly about: L | 'another' | undefined
-  readonly running: readonly L[]
+  /** The latest call in flight on the connection. */
+  readonly latest: L | undefined
+  /**
+   * Whether all that it could be about belongs to one party: calls in flight, parked, cancelled and timed-out
+   * ones, and the proxy's own requests.
+   */
+  readonly isOnes: boolean
   readonly onlyClient: C | undefined
 }
 
 export type Origin<C, L> =
-  /** `possible` are all the calls that it may belong to where that is not known. */
-  | { readonly is: 'call'; readonly call: L; readonly possible: readonly L[] }
+  /** Where it is not `certain`, it may be about any other call on the connection: all belong to one party. */
+  | { readonly is: 'call'; readonly call: L; readonly isCertain: boolean }
   | { readonly is: 'client'; readonly client: C }
   | { readonly is: 'ambiguous' }
   | { readonly is: 'none' }
 
 /**
- * Decides where a server request or log message belongs: to the call on whose stream it came; else to the
- * latest of the calls in flight, if all have the same party, where calls that wait for answers count only if
- * there are no others; else to the only client that ever used the connection, if it can receive messages
- * outside its requests. What remains open is never guessed and never broadcast. Pure.
+ * Decides where a server request or log message belongs: to the call that it is known to be about; else to
+ * the latest call in flight, if everything that it could be about belongs to one party; else to the only
+ * client that ever used the connection, if it can receive messages outside its requests. The rest is never
+ * guessed and never broadcast. Pure.
  */
-export const originOf = <C extends { readonly serverRequests: ServerRequestMode }, L extends Candidate>({
+export const originOf = <C extends { readonly serverRequests: ServerRequestMode }, L>({
   about,
-  running,
+  latest,
+  isOnes,
   onlyClient,
 }: Evidence<C, L>): Origin<C, L> => {
-  if (about !== undefined && about !== 'another') return { is: 'call', call: about, possible: [] }
-  const awake = running.filter(({ isWaiting }) => !isWaiting)
-  const possible = awake.length > 0 ? awake : running
-  const latest = about === undefined ? possible.at(-1) : undefined
-  if (latest !== undefined) {
-    const isOnes = possible.every(({ party }) => party === latest.party)
-    return isOnes ? { is: 'call', call: latest, possible } : { is: 'ambiguous' }
-  }
+  if (about !== undefined && about !== 'another') return { is: 'call', call: about, isCertain: true }
+  if (about === undefined && latest !== undefined)
+    return isOnes ? { is: 'call', call: latest, isCertain: false } : { is: 'ambiguous' }
   return onlyClient?.serverRequests === 'pushed' ? { is: 'client', client: onlyClient } : { is: 'none' }
 }

@@ -28,7 +28,7 @@ import { relayedInput } from '../input-required/rounds/relayed-input.js'
 import { ROUND_LIMITS, RoundDriver } from '../input-required/rounds/round-driver.js'
 import type { UrlElicitations } from '../input-required/url-elicitations.js'
 import { cancelledByName, type TaskCall, TaskDriver } from '../tasks/task-driver.js'
-import { relatedTask, withoutTask } from '../tasks/task-state.js'
+import { relatedTask, withoutRelated } from '../tasks/task-state.js'
 import { canBeAsked, incapable } from './client-capabilities.js'
 import type { DeferredRoots } from './deferred-roots.js'
 import { type Evidence, type Origin, originOf } from './origin.js'
@@ -58,8 +58,8 @@ type CallOrigin = Origin<Client, InFlightCall> & { readonly is: 'call' }
 interface Passage {
   readonly client: Client
   readonly inFlight: InFlightCall | undefined
-  /** The calls that the request may belong to, where that is not known. */
-  readonly possible?: readonly InFlightCall[]
+  /** Whether the request certainly belongs to that call, and ends with it. */
+  readonly isCertain: boolean
   readonly isRepaired: boolean
 }
 
@@ -136,18 +136,20 @@ export class ServerRequests {
     if (!this.#context.catalog.sees(viewerOf(client), connection.server))
       this.#refuse(connection, request, NOBODY)
     else if (canBeAsked(request, client.capabilities))
-      this.#push(connection, request, { client, inFlight: undefined, isRepaired: true })
+      this.#push(connection, request, { client, inFlight: undefined, isCertain: false, isRepaired: true })
     else request.answer(failed(incapable(request)))
   }
 
   /** A client with returned requests gets them in the results of only a few methods. */
-  #askIn({ call: inFlight, possible }: CallOrigin, request: ServerRequest): void {
+  #askIn({ call: inFlight, isCertain }: CallOrigin, request: ServerRequest): void {
     const { connection, call } = inFlight
-    const isReturned = call.client.serverRequests === 'returned'
+    const { client } = call
+    const isReturned = client.serverRequests === 'returned'
+    const passage = { client, inFlight, isCertain, isRepaired: true }
     if (isReturned && !mayNeedInput(call.method)) this.#refuse(connection, request, NOBODY)
-    else if (!canBeAsked(request, call.client.capabilities)) request.answer(failed(incapable(request)))
-    else if (isReturned) this.#pass(connection, request, { client: call.client, inFlight, isRepaired: true })
-    else this.#push(connection, request, { client: call.client, inFlight, possible, isRepaired: true })
+    else if (!canBeAsked(request, client.capabilities)) request.answer(failed(incapable(request)))
+    else if (isReturned) this.#pass(connection, request, passage)
+    else this.#push(connection, request, passage)
   }
 
   /** Collects what is known about the origin of a request; its task counts where its stream says nothing. */
@@ -205,7 +207,7 @@ export class ServerRequests {
   ask(inFlight: InFlightCall, request: ServerRequest): void {
     const { connection, call } = inFlight
     if (!this.#hasRoom(connection, request)) return
-    this.#pass(connection, request, { client: call.client, inFlight, isRepaired: false })
+    this.#pass(connection, request, { client: call.client, inFlight, isCertain: true, isRepaired: false })
   }
 
   #push(connection: Connection, request: ServerRequest, passage: Passage): void {
@@ -215,29 +217,42 @@ export class ServerRequests {
   }
 
   #pass(connection: Connection, request: ServerRequest, passage: Passage): void {
-    const { client, inFlight, possible } = passage
+    const { client, inFlight, isCertain } = passage
     const passed = this.#passed(connection, request, passage)
+    if (inFlight !== undefined && !isCertain) this.#suspend(inFlight, passed)
     if (client.serverRequests === 'pushed') {
-      inFlight?.serverRequested(passed, possible)
+      inFlight?.serverRequested(passed, isCertain ? 'certain' : 'likely')
       client.ask(passed, inFlight?.call)
     } else if (inFlight?.parked?.ask(passed, inFlight) !== true) passed.answer(failed(incapable(passed)))
   }
 
-  /** Limits the time of a request that belongs to no call, since it does not end with one. */
-  #limitTime(passed: PassedRequest, { bounds }: Connection): Timer {
+  /** Notes a request at all other calls that it may belong to: their silence does not count meanwhile. */
+  #suspend(likely: InFlightCall, passed: PassedRequest): void {
+    for (const other of this.#context.calls.on(likely.connection))
+      if (other !== likely) other.serverRequested(passed, 'possible')
+  }
+
+  /** Limits the time of a request that does not end with a call, once it can belong to none in flight. */
+  #limitTime(passed: PassedRequest, connection: Connection, set: (limit: Timer) => void): void {
+    const { bounds } = connection
     const ms = bounds.max.questionTime
-    return this.#context.clock.after(ms, () => {
+    const limit = this.#context.clock.after(ms, () => {
+      if (this.#context.calls.isAsked(connection, passed)) {
+        this.#limitTime(passed, connection, set)
+        return
+      }
       bounds.hit('questionTime')
       const words = `No answer within ${Math.round(ms / 1000)} s`
       passed.onWithdrawn?.('timed out')
       passed.answer(failed(new Fault('timeout', words, { data: { limit: 'questionTime', max: ms } })))
     })
+    set(limit)
   }
 
   #passed(
     connection: Connection,
     request: ServerRequest,
-    { client, inFlight, possible = [], isRepaired }: Passage,
+    { client, inFlight, isCertain, isRepaired }: Passage,
   ): PassedRequest {
     this.#open.set(connection, (this.#open.get(connection) ?? 0) + 1)
     let limit: Timer | undefined
@@ -252,11 +267,16 @@ export class ServerRequests {
       answered?.(outcome)
       this.#closeOne(connection)
       inFlight?.answered(passed)
-      for (const call of possible) call.answered(passed)
+      if (inFlight !== undefined && !isCertain)
+        for (const call of this.#context.calls.on(connection)) call.answered(passed)
       observer?.(outcome)
     }
     const passed = new PassedRequest(request, { params: this.#paramsFor(request), isRepaired, over })
-    if (inFlight === undefined) limit = this.#limitTime(passed, connection)
+    const isReturned = client.serverRequests === 'returned'
+    if (!isCertain && !isReturned)
+      this.#limitTime(passed, connection, timer => {
+        limit = timer
+      })
     return passed
   }
 
@@ -287,7 +307,7 @@ export class ServerRequests {
   }
 
   #paramsFor(request: ServerRequest): JsonText | undefined {
-    const params = request.params && withoutTask(request.params)
+    const params = request.params && withoutRelated(request.params)
     const isSampling = request.method === 'sampling/createMessage'
     return this.isShared && isSampling && params !== undefined ? withoutContext(params) : params
   }

@@ -1,13 +1,20 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, objectText, textOf } from '../../kernel/json/text.js'
-import type { CallSink, CancelReason, Downlink, DownstreamCall, Requester } from '../../model/links.js'
+import type {
+  CallSink,
+  CancelReason,
+  Downlink,
+  DownstreamCall,
+  OnLate,
+  Requester,
+} from '../../model/links.js'
 import { answerOf, failed, midway, type Outcome, resulted } from '../../model/outcome.js'
 import type { CallHandle, TaskHandle } from '../calls/in-flight-call.js'
 import { noInput } from '../input-required/questions.js'
 import type { RoundEnd } from '../input-required/rounds/input-rounds.js'
 import { type InputSource, QuestionRound } from '../input-required/rounds/question-round.js'
-import { readTask, type TaskState, withoutTask } from './task-state.js'
+import { readTask, type TaskState, withoutRelated } from './task-state.js'
 
 /** How long requests about a task that is over may stay open. */
 const LINGER_MS = 10_000
@@ -64,10 +71,10 @@ export class TaskDriver implements TaskHandle {
     this.#turn(this.#task)
   }
 
-  cancel(reason: CancelReason): void {
+  cancel(reason: CancelReason, onLate?: OnLate): void {
     if (this.#isOver) return
     this.#close(reason)
-    this.#cancelTask()
+    this.#cancelTask(onLate)
   }
 
   #turn(task: TaskState | undefined): void {
@@ -85,7 +92,7 @@ export class TaskDriver implements TaskHandle {
     if (status !== 'working' && !this.#isResultAsked) {
       this.#isResultAsked = true
       this.#request('tasks/result', [], outcome =>
-        this.#finish(outcome.kind === 'result' ? resulted(withoutTask(outcome.result)) : outcome),
+        this.#finish(outcome.kind === 'result' ? resulted(withoutRelated(outcome.result)) : outcome),
       )
     }
     if (status === 'working' || status === 'input_required') this.#pollAfter(pollMs)
@@ -200,6 +207,7 @@ export class TaskDriver implements TaskHandle {
     // A link may end a request before it returns it.
     const under: { isOver: boolean; down?: DownstreamCall } = { isOver: false }
     const sink: CallSink = {
+      owner: this.#sink.owner,
       progress: progress => this.#sink.progress(progress),
       ended: outcome => {
         under.isOver = true
@@ -211,10 +219,10 @@ export class TaskDriver implements TaskHandle {
     if (!under.isOver) this.#open.add(under.down)
   }
 
-  #cancelTask(): void {
+  #cancelTask(onLate?: OnLate): void {
     if (this.taskId === undefined) return
     try {
-      this.#send('tasks/cancel', [], () => undefined)
+      this.#send('tasks/cancel', [], () => onLate?.())
     } catch {
       // The connection is gone, and the task with it.
     }
@@ -254,5 +262,5 @@ export class TaskDriver implements TaskHandle {
 /** Wraps a call that asks for a task: if cancelled, it goes on until the server has named the task. */
 export const cancelledByName = (down: DownstreamCall, clock: Clock): CallHandle => ({
   isAbout: other => other === down,
-  cancel: () => void clock.after(LINGER_MS, () => down.cancel('nobody waits for it')),
+  cancel: (_reason, onLate) => void clock.after(LINGER_MS, () => down.cancel('nobody waits for it', onLate)),
 })

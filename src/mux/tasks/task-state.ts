@@ -32,6 +32,7 @@ const LEAST_POLL_MS = 1000
 const MOST_POLL_MS = 30_000
 
 const RELATED_TASK = 'io.modelcontextprotocol/related-task'
+const RELATED = [RELATED_TASK, 'io.modelcontextprotocol/related-request']
 
 /** Reads a task, nested or flat; undefined for anything else. */
 export const readTask = (result: JsonText): TaskState | undefined => {
@@ -57,10 +58,11 @@ export const relatedTask = (params: JsonText | undefined): string | undefined =>
   return related && textMember(related, 'taskId')
 }
 
-/** Returns a result or params without that: its receiver knows of no task. */
-export const withoutTask = (holder: JsonText): JsonText =>
+/** Returns a result or params without the task and the request that they name, which only this hop knows. */
+export const withoutRelated = (holder: JsonText): JsonText =>
   editMember(holder, '_meta', meta => {
-    if (memberOf(meta, RELATED_TASK) === undefined) return meta
-    const rest = withoutMember(meta, RELATED_TASK)
+    const known = RELATED.filter(key => memberOf(meta, key) !== undefined)
+    if (known.length === 0) return meta
+    const rest = withoutMember(meta, ...known)
     return isEmpty(rest) ? undefined : rest
   })

@@ -3,7 +3,7 @@ import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { CallSink } from '../../model/links.js'
+import type { CallSink, OnLate } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import { type Channel, type ChannelListener, guarded } from '../../wire/channel.js'
 import { encodeError, encodeNotification, encodeResult, frameRequest } from '../../wire/jsonrpc.js'
@@ -105,8 +105,12 @@ export class PipeCaller implements Conversation, ChannelListener {
     return queuedBytes > max && (nowMs - this.#tookMs >= BEHIND_MS || queuedBytes > BURST * max)
   }
 
-  forget(id: OwnId): void {
-    this.#dispatcher.pending.drop(id)
+  forget(id: OwnId, onLate?: OnLate): void {
+    this.#dispatcher.pending.forget(id, onLate)
+  }
+
+  named(id: JsonText): CallSink | undefined {
+    return this.#dispatcher.pending.find(id)
   }
 
   keep(id: OwnId, sink: CallSink): void {

@@ -1,6 +1,6 @@
 import type { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
-import type { CallSink } from '../../model/links.js'
+import type { CallSink, OnLate } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
 import type { OwnId } from './pending-requests.js'
 
@@ -24,8 +24,13 @@ export interface Conversation {
   nextId(): number
   /** Sends a request; its progress and its one outcome reach `sink`. */
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void
-  /** Stops listening to a request; whatever still comes for it is dropped. */
-  forget(id: OwnId): void
+  /**
+   * Stops listening to a request; whatever still comes for it is dropped, and `onLate` called with its
+   * answer.
+   */
+  forget(id: OwnId, onLate?: OnLate): void
+  /** The sink of the request, open or kept, that a server names by our id; undefined if there is none. */
+  named(id: JsonText): CallSink | undefined
   /** Progress under the id of a request that is over still reaches `sink`, until the request is forgotten. */
   keep(id: OwnId, sink: CallSink): void
   /** Sends a notification; resolves when the server has taken it. Never rejects. */

@@ -1,17 +1,22 @@
 import { HashTable } from '../../kernel/hash-table.js'
 import { cut } from '../../kernel/json/cursor.js'
 import { type JsonText, smallInteger, stringOf } from '../../kernel/json/text.js'
-import type { CallSink } from '../../model/links.js'
+import type { CallSink, OnLate } from '../../model/links.js'
 import { idKey, isId } from '../../wire/jsonrpc.js'
 
 /** An id of ours: a number of the conversation, or a text of whoever must not be mixed up with any number. */
 export type OwnId = number | string
+
+/** Cancelled requests whose answer is still awaited; beyond that, the oldest one is forgotten. */
+const CANCELLED_MAX = 1024
 
 /** The requests that one conversation has under way, by the ids that it minted. */
 export class PendingRequests {
   readonly #open = new HashTable<OwnId, CallSink>()
   /** Requests that are over, but whose progress is still wanted. */
   readonly #kept = new HashTable<OwnId, CallSink>()
+  /** Cancelled requests; none before the first. */
+  #cancelled: Map<OwnId, OnLate> | undefined
   #last = 0
 
   nextId(): number {
@@ -45,7 +50,27 @@ export class PendingRequests {
   /** The request that an answer names, if it is still open; closes it. */
   take(id: JsonText | undefined): CallSink | undefined {
     const own = ownIdOf(id)
-    return own === undefined ? undefined : this.drop(own)
+    if (own === undefined) return undefined
+    const sink = this.drop(own)
+    if (sink === undefined && this.#cancelled !== undefined) this.#late(own)
+    return sink
+  }
+
+  /** Closes a cancelled request; `onLate` is called if the server answers it all the same. */
+  forget(id: OwnId, onLate: OnLate | undefined): void {
+    this.drop(id)
+    if (onLate === undefined) return
+    this.#cancelled ??= new Map()
+    this.#cancelled.set(id, onLate)
+    if (this.#cancelled.size <= CANCELLED_MAX) return
+    const [oldest] = this.#cancelled.keys()
+    if (oldest !== undefined) this.#cancelled.delete(oldest)
+  }
+
+  #late(id: OwnId): void {
+    const onLate = this.#cancelled?.get(id)
+    this.#cancelled?.delete(id)
+    onLate?.()
   }
 
   /** Closes a request, whether it is still open or not. */
@@ -59,6 +84,7 @@ export class PendingRequests {
     const sinks = this.#open.values()
     this.#open.clear()
     this.#kept.clear()
+    this.#cancelled = undefined
     return sinks
   }
 }

@@ -92,7 +92,7 @@ t.test(
     const { world, client } = await withTool()
     const call = client.call('tools/call', { name: 'a__x' })
     const request = world.server('a').last('tools/call')
-    const ask = world.server('a').link.ask('elicitation/create', { message: 'Go on?' })
+    const ask = world.server('a').link.ask('elicitation/create', { message: 'Go on?' }, request)
     const before: number[] = []
     const answer = ask.answer.bind(ask)
     ask.answer = outcome => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
-import { again, REQUESTS, World, wishOf, withReturned } from '../../support/proxy/router.js'
+import { again, REQUESTS, withReturned as returned, World, wishOf } from '../../support/proxy/router.js'
 import type { FakeServer } from '../../support/server/fake-server.js'
 import { ALL_ABILITIES, CAN_NOTHING, tool } from '../../support/values.js'
 
@@ -9,6 +9,10 @@ const ROOTS = { roots: [{ uri: 'file:///w' }] }
 const NOT_GIVEN = { code: -32603, message: 'Client did not provide input', data: undefined }
 const NOBODY = { code: -32602, message: 'No client request is associated with this request' }
 const BUSY = 'completion/complete'
+
+/** With a client on a channel of its own, which is one person. */
+const withReturned = (...[script, options]: Parameters<typeof returned>) =>
+  returned(script, { via: 'socket', ...options })
 
 for (const [method, params] of REQUESTS) {
   t.test(
@@ -158,7 +162,7 @@ t.test('once a call was sent the roots may be wanted for that one: nobody else i
 t.test('roots are asked of the one client that was there, and of no other that comes next', async t => {
   const { world, server, client } = await withReturned()
   const ask = server.link.ask('roots/list')
-  const other = await world.client({ revision: '2026-07-28' })
+  const other = await world.client({ revision: '2026-07-28', via: 'socket' })
   const call = other.call('tools/call', REQUESTS[0][1])
   t.same(call.ends, [])
   t.equal(server.got('tools/call').length, 1)
@@ -184,3 +188,14 @@ t.test('a call that was on its way when the roots were asked for is what they ar
   server.last('tools/call').answer()
   t.match(retry.ended, { result: {} })
 })
+
+t.test(
+  'over HTTP, clients that describe themselves alike may be several people: roots wait for none',
+  async t => {
+    const { server, client } = await returned()
+    t.match(server.link.ask('roots/list').answered, NOBODY)
+    const call = client.call('tools/call', REQUESTS[0][1])
+    t.same(call.ends, [], 'nothing is asked')
+    t.equal(server.got('tools/call').length, 1)
+  },
+)

@@ -8,46 +8,32 @@ interface Person {
 }
 
 const ann: Person = { name: 'ann', serverRequests: 'pushed' }
-/** A client whose questions are returned: perhaps several people. */
 const eve: Person = { name: 'eve', serverRequests: 'returned' }
 
-const call = (name: string, party: number, isWaiting = false) => ({ name, party, isWaiting })
-type Work = ReturnType<typeof call>
-
-const annFirst = call('first', 1)
-const annSecond = call('second', 1)
-const bobs = call("bob's", 2)
-const [asked, askedToo] = [call('asked', 3, true), call('asked too', 4, true)]
-
-type Given = Partial<Evidence<Person, Work>>
+type Given = Partial<Evidence<Person, string>>
 
 /** evidence → whose it is, and why */
 const ROWS: readonly (readonly [given: Given, expected: string, why: string])[] = [
-  [{ about: annFirst, running: [annFirst, bobs] }, 'call first', 'the stream that it came on is enough'],
-  [{ about: annFirst, running: [annFirst, annSecond] }, 'call first', 'the stream wins over the latest call'],
-  [{ running: [annFirst] }, 'call first', 'the only call under way'],
-  [{ running: [annFirst, annSecond] }, 'call second', 'of several calls of one party, the latest'],
-  [{ running: [annFirst, bobs] }, 'ambiguous', 'calls of two: never guess'],
-  [{ running: [annFirst, bobs, annSecond] }, 'ambiguous', 'the order of calls does not matter'],
-  [{ running: [annFirst, bobs], onlyClient: eve }, 'ambiguous', 'two people may say the same of themselves'],
-  [{ running: [asked, bobs, askedToo] }, "call bob's", 'servers that wait for answers ask nothing else'],
-  [{ running: [asked, bobs, annFirst] }, 'ambiguous', 'but those that do not are two'],
-  [{ running: [asked] }, 'call asked', 'unless there is no other: it may ask two things'],
-  [{ running: [asked, askedToo] }, 'ambiguous', 'either may'],
-  [{ onlyClient: ann }, 'client ann', 'nothing under way, but the only client is the only client'],
-  [{ onlyClient: eve }, 'none', 'nobody is asked outside a call who is asked in answers'],
-  [{}, 'none', 'there is nobody'],
-  [{ about: 'another', running: [annFirst] }, 'none', 'a call that is over is not another that is not'],
-  [{ about: 'another', running: [annFirst], onlyClient: ann }, 'client ann', 'but the only client is'],
+  [{ about: 'first', latest: 'second' }, 'certain first', 'a known call wins over the latest'],
+  [{ about: 'first', latest: 'second', isOnes: false }, 'certain first', 'whoever else is there'],
+  [{ latest: 'second' }, 'likely second', 'of the calls of one party, the latest'],
+  [{ latest: 'second', isOnes: false }, 'ambiguous', 'of two parties: never guess'],
+  [{ latest: 'second', onlyClient: ann }, 'likely second', 'the only client has calls'],
+  [{ onlyClient: ann }, 'client ann', 'nothing is in flight, but the only client is the only client'],
+  [{ onlyClient: eve }, 'none', 'a client that is asked in answers is asked nothing outside a call'],
+  [{}, 'none', 'there is no client'],
+  [{ isOnes: false }, 'none', 'cancelled calls alone get no questions'],
+  [{ about: 'another', latest: 'first' }, 'none', 'a call that is over is not another that is not'],
+  [{ about: 'another', latest: 'first', onlyClient: ann }, 'client ann', 'but the only client is'],
 ]
 
-t.test('what a server says is whose the evidence says, or nobody’s', async t => {
+t.test('a message of a server is whose the evidence says, or no client’s', async t => {
   for (const [given, expected, why] of ROWS) {
-    const nothing = { about: undefined, running: [], onlyClient: undefined }
-    const origin = originOf<Person, Work>({ ...nothing, ...given })
+    const nothing = { about: undefined, latest: undefined, isOnes: true, onlyClient: undefined }
+    const origin = originOf<Person, string>({ ...nothing, ...given })
     const shown =
       origin.is === 'call'
-        ? `call ${origin.call.name}`
+        ? `${origin.isCertain ? 'certain' : 'likely'} ${origin.call}`
         : origin.is === 'client'
           ? `client ${origin.client.name}`
           : origin.is

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import { resulted } from '../../../src/model/outcome.js'
-import type { FakeClient } from '../../support/client/fake-client.js'
+import type { FakeCall, FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
 import { World, withReturned } from '../../support/proxy/router.js'
 import type { FakeServer, Script } from '../../support/server/fake-server.js'
@@ -107,23 +107,176 @@ t.test('of several calls of one client the latest is taken', async t => {
   t.equal(clients[0]?.asked[0]?.during, latest)
 })
 
-t.test('a question that may belong to any of several calls ends with the last of them', async t => {
-  for (const isAnswered of [true, false]) {
+t.test('a question outlives the calls that it may belong to, and gets the answer of its client', async t => {
+  for (const end of ['answer', 'refuse', 'cancel'] as const) {
     const { world, server, clients } = await withTool()
     const calls = [call(clients[0]), call(clients[0])]
     const question = server.link.ask('sampling/createMessage', SAMPLING)
-    const later = call(clients[0])
     const [asked] = clients[0]?.asked ?? []
     t.equal(asked?.during, calls[1])
     server.got('tools/call')[1]?.answer({ content: [] })
     t.equal(calls[1]?.ends.length, 1)
-    t.same(question.outcomes, [], 'the call that it was put down to was perhaps not the one that asks')
-    if (isAnswered) asked?.ask.answer({ kind: 'error', error: textOf({ code: -1, message: 'No' }) })
-    calls[0]?.cancel()
-    t.match(question.answered, { code: isAnswered ? -1 : -32603 })
-    t.same(later.ends, [])
+    if (end === 'answer') server.got('tools/call')[0]?.answer()
+    else if (end === 'refuse') server.got('tools/call')[0]?.refuse(-1, 'no')
+    else calls[0]?.cancel()
+    t.notOk(asked?.withdrawn, end)
+    t.same(question.outcomes, [], end)
+    asked?.ask.answer({ kind: 'error', error: textOf({ code: -1, message: 'No' }) })
+    t.match(question.answered, { code: -1 })
     t.match(world.router.load, { serverRequests: 0 })
   }
+})
+
+t.test('a question whose calls are over waits no longer than one that never had any', async t => {
+  const { world, server, clients } = await withTool()
+  const slow = call(clients[0])
+  const question = server.link.ask('sampling/createMessage', SAMPLING)
+  await world.pass(700_000)
+  t.same(question.outcomes, [], 'while a call is in flight it may belong to, its user may think')
+  server.last('tools/call').answer()
+  t.equal(slow.ends.length, 1)
+  await world.pass(600_000)
+  t.match(question.answered, { code: -32603, data: { limit: 'questionTime' } })
+  t.ok(clients[0]?.asked[0]?.withdrawn)
+})
+
+t.test('no call times out while its user may be asked about it; afterwards silence counts again', async t => {
+  const timeouts = { connectMs: 1000, listMs: 1000, callMs: 10_000, totalMs: 600_000 }
+  const { world, server, clients } = await withTool({ options: { timeouts } })
+  const [asking, other] = [call(clients[0]), call(clients[0])]
+  const question = server.link.ask('elicitation/create', { message: 'remove it?' })
+  await world.pass(60_000, 250)
+  t.same([asking.ends, other.ends], [[], []])
+  clients[0]?.asked[0]?.ask.answer(resulted(rawText('{"action":"accept"}')))
+  t.same(question.answered, { result: { action: 'accept' } })
+  server.got('tools/call')[0]?.answer()
+  t.match(asking.ended, { result: {} })
+  await world.pass(10_250, 250)
+  t.match(other.ended, { message: /Timed out/ })
+})
+
+for (const [how, end, isLate] of [
+  ['was cancelled', (call: FakeCall) => call.cancel(), false],
+  ['was of a session that has ended', (call: FakeCall) => call.client.leave(), false],
+  ['timed out', undefined, false],
+  ['was answered late', (call: FakeCall) => call.cancel(), true],
+] as const)
+  t.test(`a question that may belong to a call that ${how} reaches no other client`, async t => {
+    for (const revision of ['2025-11-25', '2026-07-28'] as const) {
+      const timeouts = { connectMs: 1000, listMs: 1000, callMs: 10_000, totalMs: 600_000 }
+      const world = new World({ a: { tools: [tool('x')], options: { timeouts } } })
+      const alice = await world.client({ revision })
+      const bob = await world.client({ revision, name: 'bob' })
+      await alice.get('tools/list')
+      const server = world.server('a')
+      const hers = alice.call('tools/call', { name: 'a__x' })
+      if (end === undefined) await world.pass(10_250, 250)
+      else end(hers)
+      const his = bob.call('tools/call', { name: 'a__x' })
+      if (isLate) server.got('tools/call')[0]?.late()
+      const question = server.link.ask('elicitation/create', { message: "delete alice's files?" })
+      server.link.notice('notifications/message', { level: 'error', data: 'alice' })
+      await world.pass(10)
+      if (isLate) t.same(question.outcomes, [], 'the server is done with it')
+      else {
+        t.match(question.answered, AMBIGUOUS, revision)
+        t.same([bob.asked, his.ends, his.told], [[], [], []])
+      }
+    }
+  })
+
+t.test('a cancelled call may own questions for three minutes, or until its connection ends', async t => {
+  const { world, server, clients } = await withTool({}, 2)
+  call(clients[0]).cancel()
+  call(clients[1])
+  await world.pass(179_000, 250)
+  t.match(server.link.ask('elicitation/create', { message: '?' }).answered, AMBIGUOUS)
+  await world.pass(1000, 250)
+  t.same(server.link.ask('elicitation/create', { message: '?' }).outcomes, [])
+
+  call(clients[0]).cancel()
+  server.link.drop()
+  await world.pass(1)
+  call(clients[1])
+  await settled()
+  t.same(server.link.ask('elicitation/create', { message: '?' }).outcomes, [])
+})
+
+t.test('with more cancelled calls than are told apart, no client is asked', async t => {
+  const { server, clients } = await withTool({}, 2)
+  for (let n = 0; n < 1025; n += 1) call(clients[0]).cancel()
+  for (const request of server.got('tools/call')) request.late()
+  call(clients[1])
+  t.match(server.link.ask('elicitation/create', { message: '?' }).answered, AMBIGUOUS)
+})
+
+t.test('a client that was the only one all the time is asked whatever it has cancelled', async t => {
+  const { server, clients } = await withTool()
+  call(clients[0]).cancel()
+  server.link.ask('roots/list')
+  const running = call(clients[0])
+  server.link.ask('roots/list')
+  t.same(
+    clients[0]?.asked.map(({ during }) => during),
+    [undefined, running],
+  )
+})
+
+t.test('the second question of a call, and its log line, reach no other client', async t => {
+  const world = new World({ a: { tools: [tool('x')] } })
+  const alice = world.modern()
+  await alice.get('tools/list')
+  const server = world.server('a')
+  const hers = alice.call('tools/call', { name: 'a__x' }, { logLevel: 'debug' })
+  await settled()
+  server.link.ask('elicitation/create', { message: 'one' })
+  await world.pass(10)
+  t.equal(hers.ends.length, 1)
+  const his = world.modern().call('tools/call', { name: 'a__x' }, { logLevel: 'debug' })
+  await settled()
+  server.link.notice('notifications/message', { level: 'error', data: 'alice' })
+  t.match(server.link.ask('elicitation/create', { message: 'two' }).answered, AMBIGUOUS)
+  await world.pass(10)
+  t.same([his.ends, his.told], [[], []])
+})
+
+for (const method of ['resources/subscribe', 'resources/unsubscribe', 'logging/setLevel', 'tools/list'])
+  t.test(`a question that may be about ${method} reaches no client that calls meanwhile`, async t => {
+    const world = new World({
+      a: { tools: [tool('x')], resources: [], capabilities: { logging: true } },
+    })
+    const [alice, bob] = [await world.client(), await world.client()]
+    await alice.get('tools/list')
+    await bob.get('tools/list')
+    const server = world.server('a')
+    await alice.get('resources/subscribe', { uri: 'a+x://diary' })
+    server.silent.add(method)
+    if (method === 'resources/subscribe') alice.call(method, { uri: 'a+x://other' })
+    else if (method === 'resources/unsubscribe') alice.call(method, { uri: 'a+x://diary' })
+    else if (method === 'logging/setLevel') alice.call(method, { level: 'error' })
+    else server.link.notice('notifications/tools/list_changed')
+    await world.pass(1000)
+    t.ok(server.got(method).length > 0)
+    call(bob)
+    await settled()
+    t.match(server.link.ask('elicitation/create', { message: 'alice?' }).answered, AMBIGUOUS)
+    server.last(method).answer({ tools: [] })
+    await settled()
+    t.same(server.link.ask('elicitation/create', { message: 'bob?' }).outcomes, [])
+    t.equal(bob.asked.length, 1)
+    await world.router.close()
+  })
+
+t.test('a request of the proxy that timed out may own questions until its late answer', async t => {
+  const { world, server, clients } = await withTool({ resources: [], capabilities: { logging: true } }, 2)
+  server.silent.add('logging/setLevel')
+  clients[0]?.call('logging/setLevel', { level: 'error' })
+  await world.pass(20_000)
+  t.equal(server.last('logging/setLevel').cancels.length, 1)
+  call(clients[1])
+  t.match(server.link.ask('elicitation/create', { message: '?' }).answered, AMBIGUOUS)
+  server.last('logging/setLevel').late()
+  t.same(server.link.ask('elicitation/create', { message: '?' }).outcomes, [])
 })
 
 t.test('clients that say the same about themselves may be two people: neither gets the question', async t => {
@@ -297,12 +450,12 @@ for (const [how, end] of [
   ['cancelled', (client: FakeClient) => client.calls.at(-1)?.cancel('user')],
   ['ended by the loss of its server', (_client: FakeClient, server: FakeServer) => server.link.drop()],
 ] as const) {
-  t.test(`when a call is ${how}, its dialogs are taken back from the client`, async t => {
+  t.test(`when a call is ${how}, the dialogs that came on its stream are taken back`, async t => {
     const { world, server, clients } = await withTool()
     const [client] = clients
     if (client === undefined) return
     call(client)
-    const question = server.link.ask('elicitation/create', { message: '?' })
+    const question = server.link.ask('elicitation/create', { message: '?' }, server.last('tools/call'))
     end(client, server)
     t.ok(client.asked[0]?.withdrawn)
     t.same(question.answered, { result: { action: 'cancel' } })
@@ -322,7 +475,7 @@ t.test('a server with 64 open questions is refused the next, until one is answer
   server.link.ask('elicitation/create', { message: '?' })
   t.equal(clients[0]?.asked.length, 65)
   t.match(world.router.load, { serverRequests: 64 })
-  server.last('tools/call').answer()
+  clients[0]?.leave()
   t.match(world.router.load, { serverRequests: 0 })
 })
 

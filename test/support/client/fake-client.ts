@@ -70,6 +70,7 @@ export class FakeClient implements Client {
       capabilities?: ClientCapabilities
       name?: string
       view?: string
+      via?: Via
     } = {},
   ) {
     clients += 1
@@ -81,7 +82,7 @@ export class FakeClient implements Client {
     this.serverRequests = askingOf(this.revision)
     this.capabilities = about.capabilities ?? abilitiesAt(this.revision)
     this.info = textOf({ name: about.name ?? `client ${this.id}`, version: '1' })
-    this.via = 'http'
+    this.via = about.via ?? 'http'
     this.view = about.view
   }
 

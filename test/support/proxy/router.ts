@@ -7,6 +7,7 @@ import { Fault } from '../../../src/kernel/faults.js'
 import { valueOf } from '../../../src/kernel/json/text.js'
 import type { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../../../src/kernel/logger.js'
+import type { Via } from '../../../src/model/links.js'
 import type { ClientCapabilities } from '../../../src/model/peer.js'
 import type { RouterOptions } from '../../../src/mux/compose.js'
 import { createSealer, type Sealer } from '../../../src/mux/input-required/retry/sealed-state.js'
@@ -181,12 +182,16 @@ export const REQUESTS = [
 /** One server that has one of each, and a client whose questions are returned. */
 export const withReturned = async (
   script: Script = {},
-  options: WorldOptions & { capabilities?: ClientCapabilities } = {},
+  options: WorldOptions & { capabilities?: ClientCapabilities; via?: Via } = {},
 ): Promise<{ world: World; server: FakeServer; client: FakeClient }> => {
-  const { capabilities, ...rest } = options
+  const { capabilities, via, ...rest } = options
   const all = { tools: [tool('x')], prompts: [{ name: 'p' }], resources: [resource('mem:r')] }
   const world = new World({ a: { ...all, ...script } }, rest)
-  const client = await world.client({ revision: '2026-07-28', ...(capabilities && { capabilities }) })
+  const client = await world.client({
+    revision: '2026-07-28',
+    ...(capabilities && { capabilities }),
+    ...(via && { via }),
+  })
   await client.get('tools/list')
   await client.get('prompts/list')
   await settled()

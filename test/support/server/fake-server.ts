@@ -7,6 +7,7 @@ import type {
   Downlink,
   DownlinkListener,
   DownstreamCall,
+  OnLate,
   Request,
   Requester,
   ServerRequest,
@@ -281,6 +282,7 @@ export class FakeRequest implements DownstreamCall {
   /** Why it was cancelled, each time that it was. */
   readonly cancels: CancelReason[] = []
   readonly #sink: CallSink
+  #onLate: OnLate | undefined
   isOver = false
 
   constructor(
@@ -297,10 +299,20 @@ export class FakeRequest implements DownstreamCall {
     this.#sink = sink
   }
 
-  cancel(reason: CancelReason): void {
+  get owner(): object | undefined {
+    return this.#sink.owner
+  }
+
+  cancel(reason: CancelReason, onLate?: OnLate): void {
     if (this.isOver) return
     this.isOver = true
     this.cancels.push(reason)
+    this.#onLate = onLate
+  }
+
+  /** Answers after it was cancelled. */
+  late(): void {
+    this.#onLate?.()
   }
 
   end(outcome: Outcome): void {

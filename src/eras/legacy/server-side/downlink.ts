@@ -1,5 +1,13 @@
 import { Fault } from '../../../kernel/faults.js'
-import { type JsonText, memberOf, rawText, textMember, withMember } from '../../../kernel/json/text.js'
+import { mayHold } from '../../../kernel/json/edit.js'
+import {
+  type JsonText,
+  kindOf,
+  memberOf,
+  rawText,
+  textMember,
+  withMember,
+} from '../../../kernel/json/text.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type {
   CallSink,
@@ -16,7 +24,7 @@ import { type LegacyRevision, NEWEST_LEGACY } from '../../../model/revision.js'
 import { bareFaultText, errorText, RPC_CODES } from '../../../model/rpc-error.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import { tokenIn } from '../../../rpc/progress-token.js'
-import { idKey } from '../../../wire/jsonrpc.js'
+import { idKey, isId } from '../../../wire/jsonrpc.js'
 import { cancelledKey, methodNotFound } from '../../protocol.js'
 import type { LegacyFacts } from '../initialize-params.js'
 import { SERVER_REQUESTS } from '../methods.js'
@@ -24,6 +32,9 @@ import { Heartbeat, type HeartbeatOptions } from './heartbeat.js'
 import { OutboundCall, type OutboundContext } from './outbound-call.js'
 
 const EMPTY = rawText('{}')
+const RELATED_REQUEST = 'io.modelcontextprotocol/related-request'
+/** Stands for a request that a question names and that is not open. */
+const OVER: DownstreamCall = { cancel: () => undefined }
 
 /** What a connection to a legacy server needs. */
 export interface LegacyLinkOptions {
@@ -102,6 +113,10 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
     void this.conversation.notify(method, params)
   }
 
+  get isPinging(): boolean {
+    return this.#heartbeat?.isPinging === true
+  }
+
   pause(): void {
     this.conversation.pause()
   }
@@ -137,7 +152,8 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
       const error = errorText(RPC_CODES['invalid-request'], 'Request id already in use')
       this.conversation.sendError(id, error)
     } else {
-      const request = new PushedServerRequest(method, params, callOf(about), this.#repliesTo(id, key))
+      const call = callOf(about) ?? this.#namedBy(key, params)
+      const request = new PushedServerRequest(method, params, call, this.#repliesTo(id, key))
       this.#serverRequests.set(key, request)
       this.#listener.requested(request)
     }
@@ -154,6 +170,26 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
     for (const request of [...this.#serverRequests.values()]) request.withdraw('the server is gone')
     this.#serverRequests.clear()
     this.#listener.closed(fault)
+  }
+
+  /**
+   * The request of ours that a question names in its `_meta`. The progress token of a request counts too,
+   * unless it is the question's own id: SDK servers ask for progress on their questions under that.
+   */
+  #namedBy(key: string, params: JsonText | undefined): DownstreamCall | undefined {
+    const meta = params && mayHold(params, '"_meta"') ? memberOf(params, '_meta') : undefined
+    if (meta === undefined) return undefined
+    const related = memberOf(meta, RELATED_REQUEST)
+    if (related !== undefined) return this.#callOf(related) ?? OVER
+    const token = tokenIn(meta)
+    if (token === undefined || idKey(token) === key) return undefined
+    const call = callOf(this.conversation.named(token))
+    return call?.hasToken === true ? call : undefined
+  }
+
+  #callOf(related: JsonText): OutboundCall | undefined {
+    const id = kindOf(related) === 'object' ? memberOf(related, 'requestId') : related
+    return id !== undefined && isId(id) ? callOf(this.conversation.named(id)) : undefined
   }
 
   #repliesTo(id: JsonText, key: string): ServerRequestReplies {

@@ -38,9 +38,19 @@ export class Heartbeat {
     this.#tick = options.clock.every(options.pingMs, () => this.#check())
   }
 
+  /** Whether a ping is unanswered. */
+  get isPinging(): boolean {
+    return this.#timeout !== undefined
+  }
+
   stop(): void {
     this.#tick.cancel()
+    this.#answered()
+  }
+
+  #answered(): void {
     this.#timeout?.cancel()
+    this.#timeout = undefined
   }
 
   #check(): void {
@@ -54,7 +64,7 @@ export class Heartbeat {
     this.#conversation.request(id, 'ping', undefined, {
       progress: () => undefined,
       ended: outcome => {
-        this.#timeout?.cancel()
+        this.#answered()
         this.#misses = 0
         if (isUnknown(outcome)) this.stop()
       },
@@ -63,6 +73,7 @@ export class Heartbeat {
 
   #missed(id: number): void {
     this.#conversation.forget(id)
+    this.#timeout = undefined
     this.#misses += 1
     this.#log.warn({ misses: this.#misses }, 'the server did not answer a ping')
     if (this.#misses < MISSES_MAX) return

@@ -1,6 +1,6 @@
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, memberOf } from '../../../kernel/json/text.js'
-import type { CallSink, ServerSession } from '../../../model/links.js'
+import type { CallSink, OnLate, ServerSession } from '../../../model/links.js'
 import { failed } from '../../../model/outcome.js'
 import type { ServerFacts } from '../../../model/peer.js'
 import { errorCode } from '../../../model/rpc-error.js'
@@ -79,8 +79,8 @@ export class HttpCaller extends HttpConversation implements Conversation {
     if (exchange !== undefined) this.#remote.send(exchange, encodeRequest(id, method, params), sink.headers)
   }
 
-  forget(id: OwnId): void {
-    this.dispatcher.pending.drop(id)
+  forget(id: OwnId, onLate?: OnLate): void {
+    this.dispatcher.pending.forget(id, onLate)
     const exchange = this.exchanges.get(id)
     if (exchange !== undefined) this.lingers(exchange)
   }

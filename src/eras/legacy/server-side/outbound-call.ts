@@ -2,7 +2,7 @@ import { Fault } from '../../../kernel/faults.js'
 import { mayHold } from '../../../kernel/json/edit.js'
 import { type JsonText, kindOf, memberOf, rawText, textOf, withMember } from '../../../kernel/json/text.js'
 import { plainOf } from '../../../model/content.js'
-import type { CallSink, CancelReason, DownstreamCall, Request } from '../../../model/links.js'
+import type { CallSink, CancelReason, DownstreamCall, OnLate, Request } from '../../../model/links.js'
 import { failed, type Outcome, resulted } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 import type { LegacyRevision } from '../../../model/revision.js'
@@ -30,6 +30,8 @@ export interface OutboundContext {
 export class OutboundCall implements CallSink, DownstreamCall {
   readonly headers: CallSink['headers']
   readonly id: number
+  /** Whether the server was given a progress token, which is the id. */
+  readonly hasToken: boolean
   readonly #method: string
   readonly #sink: CallSink
   readonly #context: OutboundContext
@@ -41,10 +43,15 @@ export class OutboundCall implements CallSink, DownstreamCall {
     const { conversation, revision } = context
     this.id = conversation.nextId()
     this.headers = request.headers
+    this.hasToken = request.wantsProgress
     this.#method = request.method
     this.#sink = sink
     this.#context = context
     conversation.request(this.id, request.method, paramsFor(revision, request, this.id), this)
+  }
+
+  get owner(): object | undefined {
+    return this.#sink.owner
   }
 
   progress(progress: Progress): void {
@@ -66,9 +73,9 @@ export class OutboundCall implements CallSink, DownstreamCall {
     this.#sink.ended(decoded)
   }
 
-  cancel(reason: CancelReason): void {
+  cancel(reason: CancelReason, onLate?: OnLate): void {
     const { conversation } = this.#context
-    if (this.#isTask || !this.#isOver) conversation.forget(this.id)
+    if (this.#isTask || !this.#isOver) conversation.forget(this.id, this.#isOver ? undefined : onLate)
     this.#isTask = false
     if (this.#isOver) return
     this.#isOver = true

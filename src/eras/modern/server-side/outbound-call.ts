@@ -20,6 +20,7 @@ import type {
   CancelReason,
   DownlinkListener,
   DownstreamCall,
+  OnLate,
   Request,
 } from '../../../model/links.js'
 import { listOfMethod } from '../../../model/listing.js'
@@ -93,11 +94,15 @@ export class OutboundCall implements CallSink, DownstreamCall {
     conversation.request(this.id, method, whole, this)
   }
 
-  cancel(reason: CancelReason): void {
+  get owner(): object | undefined {
+    return this.#sink.owner
+  }
+
+  cancel(reason: CancelReason, onLate?: OnLate): void {
     if (this.#isOver) return
     this.#isOver = true
     const { conversation } = this.#context
-    conversation.forget(this.id)
+    conversation.forget(this.id, onLate)
     void conversation.notify('notifications/cancelled', textOf({ requestId: this.id, reason }))
   }
 

@@ -36,6 +36,8 @@ export interface Parkable extends Viewer {
   readonly connection: Connection
   readonly method: string
   readonly params: JsonText | undefined
+  /** Whose it is, as of a `RoutedCall`. */
+  readonly party: number | undefined
   retry(call: Call, round: number, responses: JsonText | undefined): Fault | undefined
   expire(): void
 }

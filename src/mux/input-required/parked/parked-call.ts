@@ -47,6 +47,7 @@ export class ParkedCall implements Call, Parkable {
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
   onCancel: ((reason: CancelReason) => void) | undefined
+  party: number | undefined
   readonly #context: ParkedCallContext
   readonly #questions = new ParkedQuestions(() => this.#nothingToAsk())
   readonly #buffered = new BufferedNotifications()

@@ -9,10 +9,13 @@ import { unguessableId } from '../../../kernel/ids.js'
 import { type JsonText, textMember } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import { insufficientScope } from '../../../model/access.js'
-import type { Call, Viewer } from '../../../model/links.js'
+import type { Call, Client, Viewer } from '../../../model/links.js'
+import { isInteractive } from '../../../model/peer.js'
 import type { Connection } from '../../../peers/connection.js'
+import { partyOf } from '../../calls/party-list.js'
 import type { LogLevels } from '../../notifications/log-levels.js'
-import { invalidState, type RequestStates } from '../retry/request-states.js'
+import { invalidState, mayNeedInput, type RequestStates } from '../retry/request-states.js'
+import type { SealedState } from '../retry/sealed-state.js'
 import { ParkedCall } from './parked-call.js'
 import type { EarlierRun, Parkable, ParkedCallContext, ParkLimits, ParkRound } from './parked-call-context.js'
 
@@ -25,6 +28,9 @@ export const PARK_LIMITS: ParkLimits = {
   beatMs: 15_000,
   resultBytes: 1024 * 1024,
 }
+
+/** Bounds the calls whose party is remembered; one that is made again later counts as another user's. */
+const PARTIES_MAX = 1024
 
 type ParkCatalog = Pick<Catalog, 'find' | 'sees' | 'viewFor' | 'lackingScopes'>
 
@@ -57,6 +63,8 @@ export class ParkedCalls implements ParkedCallContext {
   /** All calls that were ever parked and are not over: a retry of one that runs is an error. */
   readonly #byId = new Map<string, Parkable>()
   readonly #ids = new WeakMap<Parkable, string>()
+  /** The parties of calls that were parked and are over, the latest ones. */
+  readonly #parties = new Map<string, number>()
   readonly #places = new Map<Parkable, Slot>()
   readonly #ofPrincipal = new Map<Principal, number>()
   readonly #onConnection = new Map<Connection, number>()
@@ -82,8 +90,10 @@ export class ParkedCalls implements ParkedCallContext {
   }
 
   /** Wraps a client's request so that it can be parked. */
-  adopt(call: Call, connection: Connection, earlier?: EarlierRun): ParkedCall {
-    return new ParkedCall(call, connection, this, earlier)
+  adopt(call: Call, connection: Connection, party?: number, earlier?: EarlierRun): ParkedCall {
+    const parked = new ParkedCall(call, connection, this, earlier)
+    parked.party = party
+    return parked
   }
 
   /**
@@ -132,7 +142,7 @@ export class ParkedCalls implements ParkedCallContext {
   }
 
   /** Only what a tool says about itself lets it be called again: what it does may be done only once. */
-  mayReplay(parked: Omit<Parkable, 'retry' | 'expire'>): boolean {
+  mayReplay(parked: Omit<Parkable, 'retry' | 'expire' | 'party'>): boolean {
     if (parked.method !== 'tools/call') return true
     if (!parked.connection.server.replay) return false
     const tool = this.#toolOf(parked, parked.params)
@@ -167,7 +177,18 @@ export class ParkedCalls implements ParkedCallContext {
   }
 
   forget(parked: Parkable): void {
-    this.#byId.delete(this.#ids.get(parked) ?? '')
+    const id = this.#ids.get(parked)
+    if (id === undefined || !this.#byId.delete(id) || parked.party === undefined) return
+    this.#parties.set(id, parked.party)
+    if (this.#parties.size <= PARTIES_MAX) return
+    const [oldest] = this.#parties.keys()
+    if (oldest !== undefined) this.#parties.delete(oldest)
+  }
+
+  /** Whose a call is. One that is made again after it was lost while parked is of the same party. */
+  partyOf(client: Client, retry: { readonly state: SealedState | undefined } | undefined): number {
+    const before = retry?.state?.kind === 'park' ? this.#parties.get(retry.state.parkId) : undefined
+    return before ?? partyOf(client)
   }
 
   release(parked: Parkable): void {
@@ -178,6 +199,10 @@ export class ParkedCalls implements ParkedCallContext {
     countDown(this.#onConnection, place.connection)
   }
 }
+
+/** Whether its client may get server requests in results, and gets such results for it. */
+export const mayBeParked = ({ client, method }: Call): boolean =>
+  client.serverRequests === 'returned' && isInteractive(client.capabilities) && mayNeedInput(method)
 
 const countDown = <K>(counts: Map<K, number>, key: K): void => {
   const left = (counts.get(key) ?? 1) - 1

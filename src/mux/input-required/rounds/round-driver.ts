@@ -6,6 +6,7 @@ import {
   type CancelReason,
   type Downlink,
   type DownstreamCall,
+  type OnLate,
   type Request,
   withParams,
 } from '../../../model/links.js'
@@ -56,17 +57,19 @@ export class RoundDriver implements CallHandle {
     this.#send(this.#request)
   }
 
-  cancel(reason: CancelReason): void {
+  cancel(reason: CancelReason, onLate?: OnLate): void {
     if (this.#isOver) return
     const down = this.#down
     this.#close(reason)
-    down?.cancel(reason)
+    if (down === undefined) onLate?.()
+    else down.cancel(reason, onLate)
   }
 
   #send(request: Request): void {
     // A link may end a request before it returns it, and the next try may be under way by then.
     const attempt = { isUnderWay: true }
     const sink: CallSink = {
+      owner: this.#sink.owner,
       progress: progress => {
         if (attempt.isUnderWay && !this.#isOver) this.#sink.progress(progress)
       },

@@ -1,0 +1,61 @@
+import type { Link } from '../../kernel/linked-list.js'
+import type { OnLate } from '../../model/links.js'
+import { LATE_MAX, LATE_MS } from '../../peers/own-requests.js'
+import { PartyList } from './party-list.js'
+
+/** What is kept of a call that was cancelled or timed out, while its server may still be working on it. */
+export interface DepartedCall {
+  readonly party: number
+  readonly untilMs: number
+  /** Called when the server is done with the call, or that long has passed. */
+  readonly over: OnLate
+  /** Set by the holder of the call's turn. */
+  onOver: (() => void) | undefined
+}
+
+/**
+ * The calls of one connection that were cancelled or timed out. Servers may ignore or miss a cancellation
+ * (basic/utilities/cancellation, "Timing Considerations") and ask something all the same. Each call is kept
+ * until its late answer, the end of the connection, or for `LATE_MS`. Beyond `LATE_MAX` calls, the connection
+ * counts as used by several parties for that long.
+ */
+export class DepartedCalls {
+  readonly #calls = new PartyList<DepartedCall>()
+  #fullUntilMs = Number.NEGATIVE_INFINITY
+
+  get size(): number {
+    return this.#calls.size
+  }
+
+  /** The party of all of them; undefined if there are none. */
+  party(nowMs: number): number | 'several' | undefined {
+    return nowMs < this.#fullUntilMs ? 'several' : this.#calls.party
+  }
+
+  /** Returns undefined if there are too many. */
+  add(party: number, nowMs: number): DepartedCall | undefined {
+    const untilMs = nowMs + LATE_MS
+    if (this.#calls.size >= LATE_MAX) {
+      this.#fullUntilMs = untilMs
+      return undefined
+    }
+    const call: DepartedCall = { party, untilMs, over: () => this.#over(place), onOver: undefined }
+    const place = this.#calls.add(call)
+    return call
+  }
+
+  /** Forgets the calls that are too old; called periodically. */
+  expire(nowMs: number): void {
+    while (this.#calls.first !== undefined && this.#calls.first.untilMs <= nowMs) this.#calls.first.over()
+  }
+
+  /** Forgets all calls: the connection is gone. */
+  clear(): void {
+    this.#fullUntilMs = Number.NEGATIVE_INFINITY
+    for (const call of this.#calls) call.over()
+  }
+
+  #over(place: Link<DepartedCall>): void {
+    if (this.#calls.remove(place)) place.item.onOver?.()
+  }
+}

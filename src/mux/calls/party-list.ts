@@ -1,0 +1,56 @@
+import { type Link, LinkedList } from '../../kernel/linked-list.js'
+import { type Client, isOnePerson } from '../../model/links.js'
+import { newClientId } from '../../model/peer.js'
+
+/** Whose a call is. Each request of a client that may be several people is a party of its own. */
+export const partyOf = (client: Client): number => (isOnePerson(client) ? client.id : newClientId())
+
+interface Owned {
+  readonly party: number
+}
+
+/** Keeps what belongs to parties in order, and knows at any time whether one party has it all. */
+export class PartyList<T extends Owned> implements Iterable<T> {
+  readonly #items = new LinkedList<T>()
+  /** Items that stand behind one of another party: none if all belong to one. */
+  #changes = 0
+
+  get size(): number {
+    return this.#items.size
+  }
+
+  get first(): T | undefined {
+    return this.#items.first
+  }
+
+  get latest(): T | undefined {
+    return this.#items.last
+  }
+
+  /** The party of all items; undefined if there are none. */
+  get party(): number | 'several' | undefined {
+    return this.#changes === 0 ? this.#items.last?.party : 'several'
+  }
+
+  add(item: T): Link<T> {
+    const link = this.#items.add(item)
+    this.#changes += changeAt(link.before, link)
+    return link
+  }
+
+  /** Returns false if it was removed before. */
+  remove(link: Link<T>): boolean {
+    if (!link.isIn) return false
+    const { before, after } = link
+    this.#changes += changeAt(before, after) - changeAt(before, link) - changeAt(link, after)
+    return this.#items.remove(link)
+  }
+
+  /** Walks a copy, so that items may be removed meanwhile. */
+  [Symbol.iterator](): Iterator<T> {
+    return this.#items[Symbol.iterator]()
+  }
+}
+
+const changeAt = (one: Link<Owned> | undefined, next: Link<Owned> | undefined): number =>
+  one !== undefined && next !== undefined && one.item.party !== next.item.party ? 1 : 0
