@@ -99,16 +99,6 @@ export class Owners {
     )
   }
 
-  /** A server's own name for what a client named there, by its prefix alone: its list was not read. */
-  presumed(server: string, exposed: string): string {
-    for (const { server: one, exposure } of this.#table.byAlias.values()) {
-      const head = `${one.options.alias}__`
-      if (one.name === server && exposure.prefix && exposed.startsWith(head))
-        return exposed.slice(head.length)
-    }
-    return exposed
-  }
-
   noteUri(server: Server, uri: string): void {
     if (uri.length > SEEN_CHARS) return
     const key = seenKey(uri, server.options.owned?.owner)

@@ -91,14 +91,14 @@ const ownMemory = async () => {
 
 /** Watches them start, shows on a terminal which are slow, and remembers why one that is retried failed. */
 const watchStarts = (current: () => readonly ServerStatus[]) => {
-  const whys = new Map<string, string>()
+  const failures = new Map<string, Pick<ServerStatus, 'why' | 'stderr'>>()
   const startedMs = performance.now()
   const line = new ProgressLine()
   const look = (): void => {
     const all = current()
-    for (const { name, why } of all) if (why !== undefined) whys.set(name, why)
+    for (const { name, why, stderr } of all) if (why !== undefined) failures.set(name, { why, stderr })
     const spentMs = performance.now() - startedMs
-    const slow = all.filter(({ name, state }) => state === 'starting' && !whys.has(name))
+    const slow = all.filter(({ name, state }) => state === 'starting' && !failures.has(name))
     if (spentMs < QUIET_MS || slow.length === 0) return
     const names = slow.map(({ name }) => name).join(', ')
     line.show(`starting ${names} … ${Math.round(spentMs / 1000)} s`)
@@ -111,6 +111,8 @@ const watchStarts = (current: () => readonly ServerStatus[]) => {
       line.clear()
     },
     status: (): readonly ServerStatus[] =>
-      current().map(one => (one.state === 'ready' ? one : { ...one, why: one.why ?? whys.get(one.name) })),
+      current().map(one =>
+        one.state === 'ready' || one.why !== undefined ? one : { ...one, ...failures.get(one.name) },
+      ),
   }
 }

@@ -4,8 +4,6 @@ import picomatch from 'picomatch'
 export const matcherOf = (globs: readonly string[]): ((name: string) => boolean) => {
   if (globs.length === 0) return () => false
   const names = new Set(globs)
-  const patterns = globs.filter(glob => glob !== '')
-  if (patterns.length === 0) return name => names.has(name)
-  const matches = picomatch(patterns, { dot: true, bash: true, windows: false })
+  const matches = picomatch([...globs], { dot: true, bash: true, windows: false })
   return name => names.has(name) || matches(name)
 }

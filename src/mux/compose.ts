@@ -168,11 +168,6 @@ const createCallMeter = (options: RouterOptions, catalog: Catalog): CallMeter | 
       const item = catalog.find(viewer, 'tools', exposed)
       return item?.own === own && item.server.name === server
     },
-    isUnread: name => {
-      const server = [...catalog.views.keys()].find(one => one.name === name)
-      if (server === undefined) return false
-      return catalog.summary(server, [...server.connections]).listed('tools') === undefined
-    },
   })
 }
 

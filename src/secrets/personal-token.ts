@@ -10,6 +10,3 @@ export const isPersonalToken = (token: string): boolean => token.startsWith(PREF
 
 /** The SHA-256 of a token or secret, in lower-case hexadecimal: all that is kept of it. */
 export const tokenHash = (token: string): string => hash('sha256', token)
-
-/** The hash of no token at all, which stands for nobody. */
-export const EMPTY_HASH = tokenHash('')

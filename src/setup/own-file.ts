@@ -1,4 +1,5 @@
 import { dirname, resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { DEFAULTS } from '../config/defaults.js'
 import { DEFAULT_ENV_FILE, envFileLine, parseEnvFile } from '../config/read/env-file.js'
 import { programFolder } from '../config/read/program-folder.js'
@@ -6,7 +7,16 @@ import { isObject } from '../kernel/object.js'
 import type { Machine } from './clients/machine.js'
 import type { Change } from './edit/change.js'
 import { type OpenFile, openFile } from './files/edit-file.js'
-import { type FileState, type Files, hashOf, readState, replaceFile, textOf } from './files/revise.js'
+import {
+  ConflictError,
+  exclusively,
+  type FileState,
+  type Files,
+  hashOf,
+  readState,
+  replaceFile,
+  textOf,
+} from './files/revise.js'
 import type { Entry } from './import/normalise.js'
 import { holdsSecrets } from './import/secrets.js'
 
@@ -30,8 +40,6 @@ export const openOwnFile = async (files: Files, path: string, { home, env }: Mac
   const file = await openFile(files, path, 'jsonc')
   const root = isObject(file.value) ? file.value : {}
   const at = containerIn(root)
-  const found = at.length === 0 ? root : root[at[0] ?? '']
-  const entries = Object.entries(isObject(found) ? found : {}).filter(([, entry]) => isObject(entry))
   const named =
     typeof root['envFile'] === 'string' && root['envFile'] !== '' ? root['envFile'] : DEFAULT_ENV_FILE
   const secrets = await readState(
@@ -42,12 +50,20 @@ export const openOwnFile = async (files: Files, path: string, { home, env }: Mac
     file,
     secrets,
     at,
-    servers: new Map(entries as [string, Entry][]),
+    servers: new Map(serversOf(root, at).filter((each): each is [string, Entry] => isObject(each[1]))),
     variables: parseEnvFile(textOf(secrets)),
     urls: urlsOf(isObject(root['listen']) ? root['listen'] : {}),
     home,
     programFolder: programFolder(dirname(resolve(path)), env),
   }
+}
+
+const serversOf = (
+  root: Readonly<Record<string, unknown>>,
+  [key]: readonly string[],
+): [string, unknown][] => {
+  const found = key === undefined ? root : root[key]
+  return Object.entries(isObject(found) ? found : {})
 }
 
 /** As `config/read/find-servers.ts` finds them. */
@@ -83,14 +99,16 @@ export const toggled = (name: string, entry: Entry, isDisabled: boolean): readon
 
 const WRAPPER = 'x-mcp-proxy'
 
-/** Makes our configuration without servers, if it is not there. Rejects with a SetupError. */
+/** Creates our configuration without servers, if it is missing. Rejects with a SetupError. */
 export const writeEmptyFile = async (files: Files, { file: { state } }: OwnFile): Promise<void> => {
   if (state.bytes === undefined) await replaceFile(files, state, Buffer.from('{\n  "mcpServers": {}\n}\n'))
 }
 
 /**
  * Writes new secrets, and then changes whose `at` begins below the map of servers: no server is without its
- * secrets. Resolves with whether anything was written. Rejects with a SetupError.
+ * secrets. Changes that another process has made since `own` was read are kept. Resolves with whether
+ * anything was written. Rejects with a SetupError; with a ConflictError if the other changes are to the same
+ * servers or secrets.
  */
 export const writeOwnFile = async (
   files: Files,
@@ -98,17 +116,54 @@ export const writeOwnFile = async (
   changes: readonly Change[],
   secrets: ReadonlyMap<string, string> = new Map(),
 ): Promise<boolean> => {
-  const { state, edited } = own.file
-  const bytes = edited(changes.map(change => ({ ...change, at: [...own.at, ...change.at] })))
-  if (secrets.size > 0) {
-    const before = textOf(own.secrets)
-    const open = before === '' || before.endsWith('\n') ? '' : '\n'
-    const lines = Array.from(secrets, ([name, value]) => envFileLine(name, value)).join('')
-    await replaceFile(files, { ...own.secrets, mode: 0o600 }, Buffer.from(before + open + lines))
+  const { path } = own.file.state
+  return await exclusively(files.disk, path, async () => {
+    const { state, edited } = await unchangedFile(files, own, changes)
+    const bytes = edited(changes.map(change => ({ ...change, at: [...own.at, ...change.at] })))
+    if (secrets.size > 0) await addSecrets(files, own, secrets)
+    const isChanged = changes.length > 0 && hashOf(bytes) !== hashOf(state.bytes)
+    // Where secrets are kept, the file is for this user only.
+    const isPrivate = changes.some(({ value }) => isObject(value) && holdsSecrets(value))
+    if (isChanged) await replaceFile(files, isPrivate ? { ...state, mode: 0o600 } : state, bytes)
+    return isChanged || secrets.size > 0
+  })
+}
+
+/** The file as it is now, in which the servers to be changed are those of `own`. */
+const unchangedFile = async (files: Files, own: OwnFile, changes: readonly Change[]): Promise<OpenFile> => {
+  const { path } = own.file.state
+  const file = await openFile(files, path, 'jsonc')
+  if (hashOf(file.state.bytes) === hashOf(own.file.state.bytes)) return own.file
+  const root = isObject(file.value) ? file.value : {}
+  const before = isObject(own.file.value) ? own.file.value : {}
+  if (!isDeepStrictEqual([containerIn(root), root['envFile']], [own.at, before['envFile']]))
+    throw new ConflictError(path)
+  const servers = new Map(serversOf(root, own.at))
+  const old = new Map(serversOf(before, own.at))
+  for (const { at, name: last } of changes) {
+    const name = at[0] ?? last
+    if (!isDeepStrictEqual(servers.get(name), old.get(name)))
+      throw new ConflictError(path, `another program has just changed the server "${name}"`)
   }
-  const isChanged = changes.length > 0 && hashOf(bytes) !== hashOf(state.bytes)
-  // Where secrets are kept, the file is for this user only.
-  const isPrivate = changes.some(({ value }) => isObject(value) && holdsSecrets(value))
-  if (isChanged) await replaceFile(files, isPrivate ? { ...state, mode: 0o600 } : state, bytes)
-  return isChanged || secrets.size > 0
+  return file
+}
+
+const addSecrets = async (
+  files: Files,
+  own: OwnFile,
+  secrets: ReadonlyMap<string, string>,
+): Promise<void> => {
+  const { path } = own.secrets
+  await exclusively(files.disk, path, async () => {
+    const state = await readState(files.disk, path)
+    const before = textOf(state)
+    const there = parseEnvFile(before)
+    const missing = [...secrets].filter(([name, value]) => there[name] !== value)
+    const taken = missing.find(([name]) => there[name] !== own.variables[name])
+    if (taken !== undefined)
+      throw new ConflictError(path, `another program has just written the variable ${taken[0]}`)
+    const open = before === '' || before.endsWith('\n') ? '' : '\n'
+    const lines = missing.map(([name, value]) => envFileLine(name, value)).join('')
+    if (lines !== '') await replaceFile(files, { ...state, mode: 0o600 }, Buffer.from(before + open + lines))
+  })
 }

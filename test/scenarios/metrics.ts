@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import type { ServersView } from '../../src/app/api/views.js'
 import { FAMILIES, FAMILY_NAMES } from '../../src/app/metrics/families.js'
 import { createProxy } from '../../src/app/proxy.js'
 import { parseConfig } from '../../src/config/parse.js'
@@ -197,28 +196,4 @@ t.test('the shipped dashboard and alerts name nothing that is not there', async 
   }
   const { files } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   for (const file of ['config/grafana-dashboard.json', 'config/alerts.yaml']) t.ok(files.includes(file), file)
-})
-
-t.test('calls to a server that cannot be reached count as faults of that server and tool', async t => {
-  const { proxy, url, read } = await setUp(t, { dead: tiny('--die') }, { restart: {} })
-  const client = new RawClient(url)
-  await client.initialize()
-  for (let n = 0; n < 3; n += 1)
-    t.match((await client.call(n, 'dead__echo')).last.message, { error: { code: -32603 } })
-  t.match((await client.call('wild', `dead__${'x'.repeat(300)}`)).last.message, { error: { code: -32603 } })
-  const labels = { server: 'dead', tool: 'echo', outcome: 'fault' }
-  const found = await read(all => valueOf(all, 'mcp_proxy_tool_calls_total', labels) === 3)
-  t.equal(valueOf(found, 'mcp_proxy_tool_calls_total', { ...labels, tool: '_OTHER' }), 1)
-  const api = await proxy.api()
-  const ask = async (path: string) => {
-    const answer = await api.answer({ method: 'GET', path, query: new URLSearchParams(), body: '' })
-    return answer !== undefined && 'value' in answer ? answer.value : undefined
-  }
-  const { servers } = (await ask('/servers')) as ServersView
-  const slots = servers.flatMap(one => ('slots' in one ? one.slots : []))
-  t.equal(
-    slots.reduce((sum, { errors }) => sum + errors, 0),
-    4,
-  )
-  t.match(await ask('/calls'), { recent: [{ server: 'dead', name: 'echo', outcome: 'unavailable' }] })
 })

@@ -107,8 +107,7 @@ export class AccessGate {
   #verify(text: string, head: RequestHead): Caller | Refusal | Promise<Caller | Refusal> {
     const { checks } = this.#options
     const sha256 = tokenHash(text)
-    // Nobody has an empty token, whatever hashes are configured.
-    const known = text === '' ? undefined : this.#find(sha256)
+    const known = this.#find(sha256)
     const token = known ?? checks?.recall(sha256)
     const why = token === undefined ? UNKNOWN : this.#against(token, head)
     if (token !== undefined && why === undefined) {

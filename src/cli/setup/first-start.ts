@@ -3,6 +3,7 @@ import type { ServerStatus } from '../../app/status.js'
 import type { ProxyConfig, ServerConfig } from '../../config/types.js'
 import { howToGet } from '../../doctor/checks/servers.js'
 import { Fault } from '../../kernel/faults.js'
+import { tellingLines } from '../../kernel/telling-lines.js'
 import { type Problem, problem } from '../../problems/problem.js'
 import { mask } from '../../secrets/mask.js'
 import { inProcess } from '../in-process.js'
@@ -74,11 +75,15 @@ const resultOf = (status: ServerStatus, servers: readonly ServerConfig[], spentM
 export const problemWords = ({ id, message, why, mend }: Problem): string =>
   `${id}: ${message}${why === undefined ? '' : ` (${oneLine(why)})`}; mend: ${mend}`
 
+const LAST_LINES = 5
+
 /** What is wrong with a server that was started once, by its number; secrets may be in it. */
 export const troubleOf = (
-  { name: server, doctor, transport, why = 'no answer in time' }: ServerStatus,
+  { name: server, doctor, transport, why: reason = 'no answer in time', stderr = [] }: ServerStatus,
   config?: ServerConfig,
 ) => {
+  const said = tellingLines(stderr, LAST_LINES)
+  const why = said.length === 0 ? reason : `${reason}; it last wrote: ${said.join(' | ')}`
   if (doctor === 'D036') return problem('D036', { server })
   if (config?.transport.kind === 'stdio' && doctor === 'D030') {
     const { command } = config.transport

@@ -94,11 +94,20 @@ export const clientsThere = async ({ files }: Context): Promise<readonly Client[
   return CLIENTS.filter((_, index) => found[index])
 }
 
-/** The file of a client in the home or the current folder. Throws a CliError if there can be none. */
-export const placeOf = async (client: Client, scope: Scope, { files }: Context): Promise<Place> => {
+/** The file of a client in the home or the current folder; undefined if there can be none. */
+const usualFile = async (
+  client: Client,
+  scope: Scope,
+  { files }: Pick<Context, 'files'>,
+): Promise<string | undefined> => {
   const { fileOf } = await import('../../setup/import/sources.js')
   const project = scope === 'project' ? process.cwd() : undefined
-  const found = await fileOf(files.disk, client, foldersOf(thisMachine()), project)
+  return await fileOf(files.disk, client, foldersOf(thisMachine()), project)
+}
+
+/** The same as a place. Throws a CliError if there can be none. */
+export const placeOf = async (client: Client, scope: Scope, context: Context): Promise<Place> => {
+  const found = await usualFile(client, scope, context)
   if (found !== undefined) return { client, scope, file: found }
   const why =
     scope === 'project' && client.project === undefined
@@ -108,6 +117,16 @@ export const placeOf = async (client: Client, scope: Scope, { files }: Context):
     why: 'nothing was written',
     mend: `start ${client.label} once, then run this again`,
   })
+}
+
+/** The files of a client in which an install can be undone. Rejects with a SetupError. */
+export const placesToUndoOf = async (
+  client: Client,
+  scope: Scope,
+  context: Context,
+): Promise<readonly Place[]> => {
+  const { placesToUndo } = await import('../../setup/install/install.js')
+  return await placesToUndo(context, { client, scope, file: await usualFile(client, scope, context) })
 }
 
 /** Two clients may share a file: what the second one finds there is known only when the first one is done. */

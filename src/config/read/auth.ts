@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { isLoopbackHost } from '../../machine/loopback.js'
-import { EMPTY_HASH, tokenHash } from '../../secrets/personal-token.js'
+import { tokenHash } from '../../secrets/personal-token.js'
 import { DEFAULTS } from '../defaults.js'
 import type { Words } from '../file/problem.js'
 import { valueOf } from '../file/syntax.js'
@@ -132,7 +132,8 @@ class AuthReader {
         mend: 'Write "hash" or "token", one of them.',
       })
     }
-    const sha256 = token === undefined ? this.#given(hash, at) : this.#hashed([...at, 'token'])
+    const sha256 =
+      token === undefined ? hash?.slice('sha256:'.length).toLowerCase() : this.#hashed([...at, 'token'])
     const expiresMs = expires === undefined ? Number.POSITIVE_INFINITY : endOf(expires)
     if (Number.isNaN(expiresMs)) {
       this.#error([...at, 'expires'], {
@@ -141,17 +142,6 @@ class AuthReader {
       })
     }
     return { name: name ?? `token ${Number(at.at(-1)) + 1}`, sha256: sha256 ?? '', expiresMs }
-  }
-
-  /** The digits of a hash. That of an empty text would accept requests without a token. */
-  #given(hash: string | undefined, at: Path): string | undefined {
-    const sha256 = hash?.slice('sha256:'.length).toLowerCase()
-    if (sha256 === EMPTY_HASH)
-      this.#error([...at, 'hash'], {
-        message: 'this is the hash of an empty text',
-        mend: 'Make a token with `mcp-proxy auth token NAME`, and write its hash.',
-      })
-    return sha256
   }
 
   #hashed(at: Path): string {
@@ -240,7 +230,8 @@ class AuthReader {
     const file = jwks === undefined ? undefined : expandedPath(this.#at([...at, 'jwks']), this.#context)
     return {
       id,
-      sha256: secret === undefined ? this.#given(hash, at) : this.#hashed([...at, 'secret']),
+      sha256:
+        secret === undefined ? hash?.slice('sha256:'.length).toLowerCase() : this.#hashed([...at, 'secret']),
       jwks: file === undefined ? undefined : resolve(this.#context.folder, file),
       scopes,
     }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DEFAULTS } from '../defaults.js'
-import { flag, objectMend, pattern, text } from './values.js'
+import { flag, objectMend, text } from './values.js'
 
 // A key that is misspelled here could let somebody in: unknown ones are errors, where others are warnings.
 
@@ -14,7 +14,7 @@ export const access = z.strictObject(
   {
     see: scopes().optional().describe('Without all of these scopes nothing of the server is there.'),
     call: z
-      .record(pattern(), scopes(), objectMend('{ "delete_*": ["github:admin"] }'))
+      .record(z.string(), scopes(), objectMend('{ "delete_*": ["github:admin"] }'))
       .optional()
       .describe('Further scopes for calls, by patterns of the server’s own tool names.'),
   },
@@ -143,11 +143,7 @@ const embedded = z.strictObject(
         default: DEFAULTS.embedded.privateRedirects,
       }),
     clients: z
-      .record(
-        text('Write the client id of the program.'),
-        machine,
-        objectMend('{ "nightly": { "jwks": "./nightly.jwks.json" } }'),
-      )
+      .record(z.string().min(1), machine, objectMend('{ "nightly": { "jwks": "./nightly.jwks.json" } }'))
       .optional()
       .describe('Programs that authenticate as themselves (client_credentials), by their client id.'),
     login: login.optional().describe('The OpenID provider at which people sign in.'),
@@ -171,11 +167,7 @@ export const auth = z.strictObject(
       default: DEFAULTS.auth.baseScope,
     }),
     people: z
-      .record(
-        text('Write the name of the person.'),
-        person,
-        objectMend('{ "alice": { "tokens": [{ "hash": "sha256:…" }] } }'),
-      )
+      .record(z.string().min(1), person, objectMend('{ "alice": { "tokens": [{ "hash": "sha256:…" }] } }'))
       .optional()
       .describe('Who has a token of this proxy, by name.'),
     issuers: z
@@ -202,7 +194,7 @@ export const auth = z.strictObject(
       .optional()
       .describe('The scopes of members of a group.'),
     scopeImplies: z
-      .record(scope(SCOPES_MEND), scopes(), objectMend('{ "github:admin": ["github"] }'))
+      .record(z.string(), scopes(), objectMend('{ "github:admin": ["github"] }'))
       .optional()
       .describe('From a scope to those that it includes.'),
   },

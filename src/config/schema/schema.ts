@@ -4,7 +4,7 @@ import { auth } from './auth.js'
 import { cluster } from './cluster.js'
 import { limits } from './limits.js'
 import { server } from './server.js'
-import { flag, limit, names, objectMend, pattern, text, texts, wait, whole } from './values.js'
+import { flag, limit, objectMend, text, texts, wait, whole } from './values.js'
 import { client, expose, VIEWS_EXAMPLE, view } from './views.js'
 
 const originMend = 'Write a list of origins, such as ["https://app.example.com"].'
@@ -26,10 +26,10 @@ const listen = z.object(
     port: whole(0, 65_535, PORT_MEND)
       .optional()
       .meta({ description: 'The port to listen on; 0 takes any free one.', default: DEFAULTS.listen.port }),
-    allowedHosts: names('Write a list of host names, such as ["proxy.example.com"].')
+    allowedHosts: texts('Write a list of host names, such as ["proxy.example.com"].')
       .optional()
       .describe('Host headers that are accepted beside those of the address that is listened on.'),
-    allowedOrigins: names(originMend).optional().describe('Origins of web pages that may call.'),
+    allowedOrigins: texts(originMend).optional().describe('Origins of web pages that may call.'),
     sse: flag().optional().meta({
       description: 'Whether to serve HTTP+SSE at /sse on the same port, for clients that know nothing newer.',
       default: DEFAULTS.listen.sse,
@@ -83,7 +83,7 @@ const tracing = z.object(
       .meta({ description: 'How spans are written.', default: DEFAULTS.tracing.protocol }),
     headers: z
       .record(
-        text('Write the name of a header.'),
+        z.string(),
         z.string({ error: 'Write the value as text.' }),
         objectMend('{ "x-api-key": "${KEY}" }'),
       )
@@ -113,7 +113,7 @@ const tracing = z.object(
         'Whether arguments and results of tools are recorded, if OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says so too.',
       default: false,
     }),
-    baggage: names('Write a list of keys, such as ["tenant"].')
+    baggage: texts('Write a list of keys, such as ["tenant"].')
       .optional()
       .describe('Keys of baggage that pass from headers of clients to headers of servers.'),
   },
@@ -251,7 +251,7 @@ export const settings = z.object({
     .optional()
     .describe('Parts of what there is, by name; at /mcp/NAME, with --view NAME, or by "clients".'),
   clients: z
-    .record(pattern(), client, objectMend('{ "cursor*": { "maxTools": 40 } }'))
+    .record(z.string(), client, objectMend('{ "cursor*": { "maxTools": 40 } }'))
     .optional()
     .describe('What clients get that call themselves so; "*" stands for anything.'),
   expose: expose
@@ -272,7 +272,5 @@ export const root = settings.extend({
     .optional()
     .describe('What is counted for /metrics, and who may read it; false counts nothing.'),
   tracing: tracingInEditors.optional().describe('How requests are traced, and where their spans are sent.'),
-  mcpServers: z
-    .record(text('Give the server a name.'), server)
-    .describe('The servers behind the proxy, by name.'),
+  mcpServers: z.record(z.string().min(1), server).describe('The servers behind the proxy, by name.'),
 })

@@ -4,7 +4,7 @@ import { PROTOCOL_VERSIONS } from '../types.js'
 import { access } from './auth.js'
 import { serverLimits } from './limits.js'
 import { oauth } from './oauth.js'
-import { flag, limit, names, objectMend, patterns, text, texts, wait, whole } from './values.js'
+import { flag, limit, objectMend, text, texts, wait, whole } from './values.js'
 
 const timeouts = z.object(
   {
@@ -78,19 +78,22 @@ const override = z.object(
 
 const NAME_MEND = 'Use 1 to 64 letters, digits, "_", "-" and "." for the new name.'
 const globsMend = 'Write a list of patterns, each of 1 to 200 characters, such as ["get_*"].'
-const TOOL_MEND = 'Write the server’s own name of a tool.'
+const globs = () =>
+  z.array(z.string({ error: globsMend }).min(1, { error: globsMend }).max(200, { error: globsMend }), {
+    error: globsMend,
+  })
 
 const tools = z.object(
   {
-    allow: patterns(globsMend)
+    allow: globs()
       .optional()
       .describe(
         'Patterns of the tools to show, by the server’s own names; * stands for anything. All if absent.',
       ),
-    deny: patterns(globsMend).optional().describe('Patterns of the tools to hide; wins over allow.'),
+    deny: globs().optional().describe('Patterns of the tools to hide; wins over allow.'),
     rename: z
       .record(
-        text(TOOL_MEND),
+        z.string(),
         z.string({ error: NAME_MEND }).regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: NAME_MEND }),
         objectMend('{ "create_issue": "new_issue" }'),
       )
@@ -99,7 +102,7 @@ const tools = z.object(
         'New names for tools: from the server’s own name to the name shown (the prefix is still added).',
       ),
     override: z
-      .record(text(TOOL_MEND), override, objectMend('{ "search": { "title": "Search" } }'))
+      .record(z.string(), override, objectMend('{ "search": { "title": "Search" } }'))
       .optional()
       .describe('Other titles, descriptions or annotations for tools, by the server’s own names.'),
   },
@@ -127,7 +130,7 @@ const own = {
       'What stands before "__" in the names of this server’s tools and prompts; false for nothing. Derived from the server’s name if absent.',
     ),
   tools: tools.optional().describe('Which tools of this server are shown, and under which names.'),
-  tags: names('Write a list of tags, such as ["web"].')
+  tags: texts('Write a list of tags, such as ["web"].')
     .optional()
     .describe('Words by which views name this server, and by which its tools are found.'),
   description: z

@@ -7,16 +7,6 @@ export const text = (mend: string) => z.string({ error: mend }).min(1, { error: 
 
 export const texts = (mend: string) => z.array(z.string({ error: mend }), { error: mend })
 
-/** A list of texts that are not empty. */
-export const names = (mend: string) => z.array(text(mend), { error: mend })
-
-const PATTERN_MEND = 'Write a pattern of 1 to 200 characters, such as "get_*".'
-
-/** A pattern as `matcherOf` takes it: it throws for an empty one, and for one of 64 KiB. */
-export const pattern = (mend = PATTERN_MEND) => text(mend).max(200, { error: mend })
-
-export const patterns = (mend: string) => z.array(pattern(mend), { error: mend })
-
 export const flag = () => z.boolean({ error: 'Write true or false, without quotes.' })
 
 const DURATION = /^\d+(\.\d+)?(ms|s|m|h)$/

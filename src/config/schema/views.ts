@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { DEFAULTS } from '../defaults.js'
-import { flag, names, objectMend, patterns, text, whole } from './values.js'
+import { flag, objectMend, text, texts, whole } from './values.js'
 
 const MODE_MEND = 'Write "direct", "search" or "auto".'
-const globsMend = 'Write a list of patterns, each of 1 to 200 characters, such as ["github__get_*"].'
+const globsMend = 'Write a list of patterns, such as ["github__get_*"].'
 const mode = () => z.enum(['direct', 'search', 'auto'], { error: MODE_MEND })
 // One by one: of an enum the validator would say more than of what is wrong in the object beside it.
 const modes = () => (['direct', 'search', 'auto'] as const).map(one => z.literal(one, { error: MODE_MEND }))
@@ -17,7 +17,7 @@ export const expose = z.union(
         mode: mode()
           .optional()
           .describe('All tools (direct), search alone (search), or as suits the client (auto).'),
-        pin: patterns(globsMend)
+        pin: texts(globsMend)
           .optional()
           .describe('Tools that stay in the list whatever the mode, by their names as clients see them.'),
         tokens: whole(0, 10_000_000).optional().meta({
@@ -36,15 +36,15 @@ export const VIEWS_EXAMPLE = '{ "readonly": { "annotations": { "readOnlyHint": t
 /** A part of what there is. */
 export const view = z.object(
   {
-    servers: patterns('Write a list of patterns, each of 1 to 200 characters, such as ["github", "fig*"].')
+    servers: texts('Write a list of patterns, such as ["github", "fig*"].')
       .optional()
       .describe('Its servers, by name; all if neither these nor tags are given.'),
-    tags: names('Write a list of tags, such as ["web"].').optional().describe('Its servers, by their tags.'),
+    tags: texts('Write a list of tags, such as ["web"].').optional().describe('Its servers, by their tags.'),
     tools: z
       .object(
         {
-          allow: patterns(globsMend).optional().describe('Its tools, by their names as clients see them.'),
-          deny: patterns(globsMend).optional().describe('Tools that it leaves out; wins over allow.'),
+          allow: texts(globsMend).optional().describe('Its tools, by their names as clients see them.'),
+          deny: texts(globsMend).optional().describe('Tools that it leaves out; wins over allow.'),
         },
         objectMend('{ "deny": ["*delete*"] }'),
       )
@@ -56,7 +56,7 @@ export const view = z.object(
       .describe('What the annotations of a tool must say; a tool that does not say it is left out.'),
     resources: flag().optional().meta({ description: 'Whether it has resources.', default: true }),
     prompts: flag().optional().meta({ description: 'Whether it has prompts.', default: true }),
-    scopes: names('Write a list of scopes, such as ["web"].')
+    scopes: texts('Write a list of scopes, such as ["web"].')
       .optional()
       .describe('Scopes without all of which nobody gets this view; count only with auth.'),
     expose: expose.optional().describe('How its tools are shown.'),

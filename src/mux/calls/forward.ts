@@ -129,17 +129,6 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     }
   }
 
-  /** Ends a call whose owner was not found; it counts for the server that could not be asked. */
-  #unowned(call: Call, { exposed }: Named, thrown: unknown): void {
-    const fault = Fault.from(thrown)
-    const server = fault.data?.['server']
-    if (call.servedBy === undefined && fault.code !== 'invalid-params' && typeof server === 'string') {
-      call.servedBy = server
-      call.ownName = this.#context.owners.presumed(server, exposed)
-    }
-    call.end(failed(fault))
-  }
-
   #ownerOf(viewer: Viewer, named: Named, retry: Retry | undefined): Owned | Promise<Owned> {
     const { owners, catalog } = this.#context
     const { by, exposed } = named
@@ -165,7 +154,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       .then(owned => {
         if (isWanted()) this.#route(call, owned, named, retry)
       })
-      .catch((thrown: unknown) => this.#unowned(call, named, thrown))
+      .catch((thrown: unknown) => call.end(failed(Fault.from(thrown))))
   }
 
   #route(call: Call, owned: Owned, { path, exposed }: Named, retry: Retry | undefined): void {

@@ -2,18 +2,23 @@ import { accessSync, constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { mkdir, open, readdir, readFile, readlink, rename, rm, stat } from 'node:fs/promises'
 
-/** What this room asks of a file system; tests put one in place that fails. */
+/** The operations of a file system that this room uses; tests pass one that fails. */
 export interface Disk {
-  readonly mkdir: (path: string, options: { recursive: true; mode: number }) => Promise<unknown>
+  readonly mkdir: (path: string, options: { mode: number }) => Promise<unknown>
   readonly open: (path: string, flags: string, mode: number) => Promise<FileHandle>
   readonly readdir: (path: string) => Promise<string[]>
   readonly readFile: (path: string) => Promise<Buffer>
   readonly readlink: (path: string) => Promise<string>
   readonly rename: (from: string, to: string) => Promise<void>
   readonly rm: (path: string, options: { force: true }) => Promise<void>
-  readonly stat: (
-    path: string,
-  ) => Promise<{ mode: number; size: number; uid: number; gid: number; isFile(): boolean }>
+  readonly stat: (path: string) => Promise<{
+    mode: number
+    mtimeMs: number
+    size: number
+    uid: number
+    gid: number
+    isFile(): boolean
+  }>
 }
 
 export const systemDisk: Disk = { mkdir, open, readdir, readFile, readlink, rename, rm, stat }

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, isAbsolute, join, parse, resolve, sep } from 'node:path'
 import { systemCode } from '../../kernel/faults.js'
 import { SetupError } from '../setup-error.js'
 import type { Disk } from './disk.js'
+import { LockError, withLock } from './lock.js'
 
 /** A file as it was read: what is written in its place must know what that was. */
 export interface FileState {
@@ -22,7 +23,7 @@ export interface Files {
 
 const MAX_BYTES = 64 * 1024 * 1024
 const PRIVATE = 0o600
-const PRIVATE_FOLDER = { recursive: true, mode: 0o700 } as const
+const PRIVATE_FOLDER = { mode: 0o700 } as const
 /** The most links that Linux follows on one path (path_resolution(7)). */
 const LINKS_MAX = 40
 const BACKUPS_PER_FILE = 20
@@ -44,16 +45,38 @@ export const readState = async (disk: Disk, file: string): Promise<FileState> =>
   }
 }
 
-/** Follows the links at the end of a path, also to a file that is missing. */
+/** Follows the links at the end of a path, also to a file that is missing. Rejects with a SetupError. */
 const target = async (disk: Disk, path: string): Promise<string> => {
-  let at = path
-  for (let links = 0; links <= LINKS_MAX; links += 1) {
-    const next = await disk.readlink(at).catch(() => undefined)
-    if (next === undefined) return at
-    at = resolve(dirname(at), next)
-  }
-  throw new SetupError(path, 'these links lead nowhere')
+  const isLink = (await disk.readlink(path).catch(() => undefined)) !== undefined
+  return isLink ? await physical(disk, path) : path
 }
+
+/** The path behind all links, as the system finds it: `..` leaves the folder that a link leads to. */
+const physical = async (disk: Disk, path: string): Promise<string> => {
+  let [at, rest] = rooted(path)
+  let links = 0
+  while (rest.length > 0) {
+    const [step = '', ...others] = rest
+    const next = join(at, step)
+    const link = step === '..' ? undefined : await disk.readlink(next).catch(() => undefined)
+    if (link === undefined) [at, rest] = [next, others]
+    else {
+      links += 1
+      if (links > LINKS_MAX) throw new SetupError(path, 'these links lead nowhere')
+      const [root, steps] = isAbsolute(link) ? rooted(link) : [at, stepsOf(link)]
+      ;[at, rest] = [root, [...steps, ...others]]
+    }
+  }
+  return at
+}
+
+const rooted = (path: string): readonly [root: string, steps: readonly string[]] => {
+  const { root } = parse(path)
+  return [root, stepsOf(path.slice(root.length))]
+}
+
+const stepsOf = (path: string): readonly string[] =>
+  path.split(sep === '/' ? '/' : /[/\\]/).filter(step => step !== '' && step !== '.')
 
 /** The text of a file, empty for a missing one. Throws a SetupError for bytes that are not UTF-8. */
 export const textOf = ({ path, bytes }: FileState): string => {
@@ -64,14 +87,39 @@ export const textOf = ({ path, bytes }: FileState): string => {
   }
 }
 
+/** Another program has written a file since it was read. */
+export class ConflictError extends SetupError {
+  constructor(path: string, what = 'another program has just changed this file') {
+    super(path, `${what}: nothing was written; try again`)
+  }
+}
+
+/**
+ * Runs `work` while no other task or process of ours writes a file, whose folder is created. Work for the
+ * same file may be nested. Rejects as `work` does, and with a SetupError if the file cannot be locked.
+ */
+export const exclusively = async <T>(disk: Disk, path: string, work: () => Promise<T>): Promise<T> => {
+  await makeFolder(disk, dirname(path)).catch((thrown: unknown) => {
+    throw inWords(path, 'written', thrown)
+  })
+  try {
+    return await withLock(disk, path, work)
+  } catch (thrown) {
+    if (!(thrown instanceof LockError)) throw thrown
+    if (thrown.cause !== undefined) throw inWords(path, 'written', thrown.cause)
+    const fix = `end the program that writes it, or remove ${thrown.lock}, and run this again`
+    throw new SetupError(path, 'another mcp-proxy has been writing this file for 30 s', 0, fix)
+  }
+}
+
 /**
  * Replaces a file by one rename, so that a crash leaves the old or the new one; `undefined` removes it. A
  * copy of the old one is kept before; `beforehand` is called with its path right before the file is replaced.
- * Rejects with a SetupError, and has changed nothing then, if the file is read-only, differs from `state` by
- * now, or the disk fails.
+ * Rejects with a SetupError, and has changed nothing then, if the file is read-only or the disk fails; with a
+ * ConflictError if the file differs from `state` by now.
  */
 export const replaceFile = async (
-  { disk, backups }: Files,
+  files: Files,
   state: FileState,
   bytes: Uint8Array | undefined,
   beforehand: (copy: string | undefined) => Promise<void> = () => Promise.resolve(),
@@ -79,14 +127,23 @@ export const replaceFile = async (
   const { path, mode } = state
   if (state.bytes !== undefined && (mode & 0o222) === 0)
     throw new SetupError(path, 'this file is read-only', 0, `make ${path} writable, and run this again`)
+  const backup = await keepCopy(files, state)
+  await exclusively(files.disk, path, async () => {
+    await replace(files.disk, state, bytes, async () => await beforehand(backup))
+  })
+}
+
+const replace = async (
+  disk: Disk,
+  state: FileState,
+  bytes: Uint8Array | undefined,
+  beforehand: () => Promise<void>,
+): Promise<void> => {
+  const { path } = state
   const draft = `${path}.${randomBytes(6).toString('hex')}.tmp`
   try {
-    const backup = await keepCopy({ disk, backups }, state)
-    if (bytes !== undefined) {
-      await disk.mkdir(dirname(path), PRIVATE_FOLDER)
-      await write(disk, draft, bytes, await ownerOf(disk, state))
-    }
-    await beforehand(backup)
+    if (bytes !== undefined) await write(disk, draft, bytes, await ownerOf(disk, state))
+    await beforehand()
     await checkUnchanged(disk, state)
     if (bytes === undefined) await disk.rm(path, { force: true })
     else await disk.rename(draft, path)
@@ -94,6 +151,31 @@ export const replaceFile = async (
   } catch (thrown) {
     await disk.rm(draft, { force: true }).catch(() => undefined)
     throw inWords(path, 'written', thrown)
+  }
+}
+
+/** With all above it. Node's recursive `mkdir` reports ENOENT where the disk is read-only. */
+const makeFolder = async (disk: Disk, folder: string): Promise<void> => {
+  try {
+    await makeOne(disk, folder)
+  } catch (thrown) {
+    if (systemCode(thrown) !== 'ENOENT' || dirname(folder) === folder) throw thrown
+    await makeFolder(disk, dirname(folder))
+    await makeOne(disk, folder)
+  }
+}
+
+const makeOne = async (disk: Disk, folder: string): Promise<void> => {
+  try {
+    await disk.mkdir(folder, PRIVATE_FOLDER)
+  } catch (thrown) {
+    if (systemCode(thrown) === 'EEXIST') return
+    // Some systems give another reason for a folder that is there.
+    const isThere = await disk.stat(folder).then(
+      () => true,
+      () => false,
+    )
+    if (!isThere) throw thrown
   }
 }
 
@@ -132,8 +214,7 @@ const write = async (
 
 const checkUnchanged = async (disk: Disk, { path, bytes }: FileState): Promise<void> => {
   const now = await readState(disk, path)
-  if (hashOf(now.bytes) === hashOf(bytes)) return
-  throw new SetupError(path, 'another program has just changed this file: nothing was written; try again')
+  if (hashOf(now.bytes) !== hashOf(bytes)) throw new ConflictError(path)
 }
 
 const syncFolder = async (disk: Disk, folder: string): Promise<void> => {
@@ -150,7 +231,7 @@ export const keepCopy = async (
 ): Promise<string | undefined> => {
   if (bytes === undefined || folder === undefined) return undefined
   try {
-    await disk.mkdir(folder, PRIVATE_FOLDER)
+    await makeFolder(disk, folder)
     const prefix = `${basename(path)}-${createHash('sha256').update(path).digest('hex').slice(0, 10)}-`
     const time = new Date().toISOString().replace(/[:.]/g, '-')
     const copy = join(folder, `${prefix}${time}-${randomBytes(3).toString('hex')}`)

@@ -1,16 +1,22 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../kernel/object.js'
-import { maskShapes } from '../../secrets/mask.js'
-import type { Client } from '../clients/clients.js'
+import { type Client, isOfFolder } from '../clients/clients.js'
 import type { Change, Json } from '../edit/change.js'
 import { type OpenFile, openFile } from '../files/edit-file.js'
-import { type FileState, type Files, hashOf, keepCopy, readState, replaceFile } from '../files/revise.js'
-import { isOwn, type OwnMarks } from '../import/identity.js'
-import { normalise } from '../import/normalise.js'
-import { redacted } from '../import/secrets.js'
+import {
+  ConflictError,
+  type FileState,
+  type Files,
+  hashOf,
+  keepCopy,
+  readState,
+  replaceFile,
+} from '../files/revise.js'
+import type { OwnMarks } from '../import/identity.js'
 import type { AddEntry } from './claude.js'
 import { KEY } from './entry.js'
 import type { Install, Journals, Owned, Removed, Scope, Terms } from './journal.js'
+import { isOurs, shown } from './shown.js'
 
 /** Where an entry goes. */
 export interface Place {
@@ -44,8 +50,6 @@ export interface PlannedInstall {
   readonly carryOut: () => Promise<void>
 }
 
-const DIALECT = { timeoutUnit: 'ms', hasShellVariables: false } as const
-
 /** The servers in a client's file by name, whether they are a map or a list. @internal */
 export const membersOf = (value: unknown, at: readonly string[]): ReadonlyMap<string, Json> => {
   const container = at.reduce<unknown>((outer, step) => (isObject(outer) ? outer[step] : undefined), value)
@@ -58,21 +62,22 @@ export const membersOf = (value: unknown, at: readonly string[]): ReadonlyMap<st
   )
 }
 
-const isOurs = (entry: Json | undefined, own: OwnMarks): boolean =>
-  isObject(entry) && isOwn(normalise(entry, DIALECT).entry, own)
-
-type Outline = Pick<PlannedInstall, 'place' | 'path' | 'changes'> & {
+/** A plan with the servers of the file for which it was made. */
+interface Draft extends PlannedInstall {
   readonly members: ReadonlyMap<string, Json>
 }
+
+type Outline = Pick<Draft, 'place' | 'path' | 'changes' | 'members'>
 
 const planned = (
   { files, own }: InstallContext,
   { place, path, changes, members }: Outline,
   carryOut: () => Promise<void>,
-): PlannedInstall => ({
+): Draft => ({
   place,
   path,
   changes,
+  members,
   lines: changes.flatMap(({ at, name, value }) => {
     const line = (sign: string, entry: Json): string =>
       `${sign} ${[...at, name].join('.')} ${shown(entry, own)}`
@@ -90,33 +95,6 @@ const planned = (
   carryOut,
 })
 
-const shown = (entry: Json, own: OwnMarks): string =>
-  isOurs(entry, own) || !isObject(entry)
-    ? JSON.stringify(isObject(entry) ? entry : null)
-    : shortLine(maskShapes(JSON.stringify(redacted(normalise(entry, DIALECT).entry))))
-
-/** Characters: what is longer hides on a screen what changes. */
-const TEXT_MAX = 160
-const LINE_MAX = 1600
-
-/** Of JSON that is masked already: half a secret has no shape. */
-const shortLine = (text: string): string => {
-  if (text.length <= TEXT_MAX) return text
-  const shortText = (_name: string, value: unknown): unknown =>
-    typeof value === 'string' ? short(value, TEXT_MAX) : value
-  try {
-    return short(JSON.stringify(JSON.parse(text), shortText), LINE_MAX)
-  } catch {
-    return short(text, LINE_MAX)
-  }
-}
-
-const short = (text: string, max: number): string => {
-  if (text.length <= max) return text
-  const half = max / 2
-  return `${text.slice(0, half)} … [${text.length - max} characters] … ${text.slice(-half)}`
-}
-
 /** What is to be written. */
 export interface Wish {
   readonly entry: Readonly<Record<string, Json>>
@@ -130,14 +108,46 @@ export const planInstall = async (
   context: InstallContext,
   place: Place,
   wish: Wish,
-): Promise<PlannedInstall> => {
+): Promise<PlannedInstall> => await retried(async () => await planInstallOnce(context, place, wish))
+
+const ATTEMPTS = 5
+
+/** A plan that is made again when another program writes the file meanwhile, such as a running client. */
+const retried = async (plan: () => Promise<Draft>): Promise<PlannedInstall> => {
+  const first = await plan()
+  const carryOut = async (): Promise<void> => {
+    let current = first
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await current.carryOut()
+        return
+      } catch (thrown) {
+        if (!(thrown instanceof ConflictError) || attempt === ATTEMPTS) throw thrown
+        current = await plan()
+        if (!isWithin(current, first)) throw thrown
+      }
+    }
+  }
+  const { place, path, changes, lines, isKept } = first
+  return { place, path, changes, lines, isKept, carryOut }
+}
+
+/** Whether all changes of a plan are in one that the user has agreed to, and change the same values. */
+const isWithin = (plan: Draft, agreed: Draft): boolean =>
+  plan.changes.every(
+    change =>
+      agreed.changes.some(each => isDeepStrictEqual(each, change)) &&
+      isDeepStrictEqual(plan.members.get(change.name), agreed.members.get(change.name)),
+  )
+
+const planInstallOnce = async (context: InstallContext, place: Place, wish: Wish): Promise<Draft> => {
   const { client, scope, file } = place
   const { journals, own } = context
   const opened = await openFile(context.files, file, client.syntax)
   const { path } = opened.state
   const members = membersOf(opened.value, client.at)
   const current = members.get(KEY)
-  const installs = await journals.inFile(path)
+  const installs = await journals.inFile(path, { client: client.id, scope })
   const { base, hasOwn } = foundOf(installs, place, { state: opened.state, members })
   const isKnown = isOurs(current, own)
   // Another client that reads this file has put an entry there, which serves both.
@@ -277,23 +287,26 @@ const write = async (
 }
 
 /**
- * Plans to undo an install: byte for byte, if nobody has changed the file since; otherwise our entry goes,
- * and those that were taken come back where their names are free. Rejects with a SetupError.
+ * Plans to undo an install: byte for byte, if the file has not changed since; otherwise our entry goes, and
+ * those that were taken come back where their names are free. Rejects with a SetupError.
  */
-export const planUndo = async (context: InstallContext, place: Place): Promise<PlannedInstall> => {
+export const planUndo = async (context: InstallContext, place: Place): Promise<PlannedInstall> =>
+  await retried(async () => await planUndoOnce(context, place))
+
+const planUndoOnce = async (context: InstallContext, place: Place): Promise<Draft> => {
   const { files, journals } = context
   const { client, scope } = place
   const opened = await openFile(files, place.file, client.syntax)
   const { state, value } = opened
   const { path } = state
-  const installs = await journals.inFile(path)
-  const previous = installs.find(each => each.client === client.id && each.scope === scope)?.install
+  const own = { client: client.id, scope }
+  const installs = await journals.inFile(path, own)
+  const previous = installs.find(each => each.client === own.client && each.scope === scope)?.install
   const isShared = installs.some(each => each.install !== previous)
   const forget = (): Promise<void> => journals.write(client.id, scope, path, undefined)
-  const isLeft =
-    previous === undefined || isShared || state.bytes === undefined || hashOf(state.bytes) === previous.before
   const members = membersOf(value, client.at)
-  if (isLeft) return planned(context, { place, path, changes: [], members }, forget)
+  if (previous === undefined || isShared || isLeft(state, previous))
+    return planned(context, { place, path, changes: [], members }, forget)
   const change = { at: client.at, isList: client.isList === true }
   const hasOurs = members.has(KEY)
   const back = previous.removed.filter(({ name }) => !members.has(name) || (name === KEY && hasOurs))
@@ -303,11 +316,33 @@ export const planUndo = async (context: InstallContext, place: Place): Promise<P
     ...(gone ? [{ ...change, name: KEY, value: undefined }] : []),
   ]
   const carryOut = async (): Promise<void> => {
-    const old = hashOf(state.bytes) === previous.after ? await oldBytes(files, previous) : undefined
+    const isOurs = state.bytes === undefined || hashOf(state.bytes) === previous.after
+    const old = isOurs ? await oldBytes(files, previous) : undefined
     await replaceFile(files, state, old === undefined ? opened.edited(changes) : old.bytes)
     await forget()
   }
   return planned(context, { place, path, changes, members }, carryOut)
+}
+
+/** Whether a file needs no undo: it is what it was, or it is gone and nothing was taken out of it. */
+const isLeft = ({ bytes }: FileState, { before, removed }: Install): boolean =>
+  hashOf(bytes) === before || (bytes === undefined && removed.length === 0)
+
+/**
+ * Where the install of a client can be undone: its file or, if nothing was installed there, the files of its
+ * journal, as after a change of `CODEX_HOME`. Rejects with a SetupError.
+ */
+export const placesToUndo = async (
+  { journals, files }: Pick<InstallContext, 'journals' | 'files'>,
+  { client, scope, file }: Omit<Place, 'file'> & { readonly file: string | undefined },
+): Promise<readonly Place[]> => {
+  const usual = file === undefined ? [] : [{ client, scope, file }]
+  // Each project and folder has a file of its own.
+  if (scope === 'project' || isOfFolder(client)) return usual
+  const paths = (await journals.read(client.id, scope)).map(({ path }) => path)
+  const here = file === undefined ? undefined : (await readState(files.disk, file)).path
+  if (paths.length === 0 || paths.some(path => path === here)) return usual
+  return paths.map(path => ({ client, scope, file: path }))
 }
 
 /** What a file held before: `bytes` are undefined if it was not there; undefined if that is not known. */

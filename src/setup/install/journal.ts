@@ -3,7 +3,8 @@ import { isObject } from '../../kernel/object.js'
 import { CLIENTS } from '../clients/clients.js'
 import type { Json } from '../edit/change.js'
 import type { Disk } from '../files/disk.js'
-import { hashOf, readState, replaceFile, textOf } from '../files/revise.js'
+import { exclusively, hashOf, readState, replaceFile, textOf } from '../files/revise.js'
+import { SetupError } from '../setup-error.js'
 
 const SCOPES = ['user', 'project'] as const
 export type Scope = (typeof SCOPES)[number]
@@ -53,28 +54,32 @@ export class Journals {
     this.#folder = join(stateFolder, 'installs')
   }
 
-  /** All installs of a client; none if its file is broken. Rejects with a SetupError. */
+  /** All installs of a client. Rejects with a SetupError, also for a file that is not a journal. */
   async read(client: string, scope: Scope): Promise<readonly Install[]> {
-    const text = textOf(await readState(this.#disk, this.#file(client, scope)))
-    try {
-      const value: unknown = JSON.parse(text)
-      return isObject(value) && value['version'] === 1 ? (value['installs'] as readonly Install[]) : []
-    } catch {
-      return []
-    }
+    const state = await readState(this.#disk, this.#file(client, scope))
+    if (state.bytes === undefined) return []
+    const installs = installsIn(textOf(state))
+    if (installs !== undefined) return installs
+    const mend = `restore it from a backup, or start afresh: mv ${state.path} ${state.path}.old`
+    throw new SetupError(state.path, 'this is not a journal of installs', 0, mend)
   }
 
-  /** All installs in one file; two clients may share it. */
-  async inFile(path: string): Promise<readonly Owned[]> {
+  /**
+   * All installs in one file; two clients may share it. Rejects with a SetupError if the journal of `own`
+   * cannot be read.
+   */
+  async inFile(path: string, own: Pick<Owned, 'client' | 'scope'>): Promise<readonly Owned[]> {
+    await this.read(own.client, own.scope)
     const all = await this.all()
     return all.filter(({ install }) => install.path === path)
   }
 
+  /** The installs of all journals that can be read. */
   async all(): Promise<readonly Owned[]> {
     const places = CLIENTS.flatMap(({ id }) => SCOPES.map(scope => ({ client: id, scope })))
     const found = await Promise.all(
       places.map(async place =>
-        (await this.read(place.client, place.scope)).map(install => ({ ...place, install })),
+        (await this.read(place.client, place.scope).catch(none)).map(install => ({ ...place, install })),
       ),
     )
     return found.flat()
@@ -82,16 +87,35 @@ export class Journals {
 
   /** Replaces what a client did to a file; undefined forgets it. Rejects with a SetupError. */
   async write(client: string, scope: Scope, path: string, install: Install | undefined): Promise<void> {
-    const others = (await this.read(client, scope)).filter(each => each.path !== path)
-    const installs = install === undefined ? others : [...others, install]
-    const state = await readState(this.#disk, this.#file(client, scope))
-    const text = `${JSON.stringify({ version: 1, installs }, null, 2)}\n`
-    const bytes = installs.length === 0 ? undefined : Buffer.from(text)
-    if (hashOf(state.bytes) !== hashOf(bytes))
-      await replaceFile({ disk: this.#disk, backups: undefined }, state, bytes)
+    const { path: file, bytes } = await readState(this.#disk, this.#file(client, scope))
+    if (bytes === undefined && install === undefined) return
+    await exclusively(this.#disk, file, async () => {
+      const others = (await this.read(client, scope)).filter(each => each.path !== path)
+      const installs = install === undefined ? others : [...others, install]
+      const state = await readState(this.#disk, file)
+      const text = `${JSON.stringify({ version: 1, installs }, null, 2)}\n`
+      const next = installs.length === 0 ? undefined : Buffer.from(text)
+      if (hashOf(state.bytes) !== hashOf(next))
+        await replaceFile({ disk: this.#disk, backups: undefined }, state, next)
+    })
   }
 
   #file(client: string, scope: Scope): string {
     return join(this.#folder, `${client}-${scope}.json`)
   }
+}
+
+const installsIn = (text: string): readonly Install[] | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (!isObject(value) || value['version'] !== 1 || !Array.isArray(value['installs'])) return undefined
+    return value['installs'] as readonly Install[]
+  } catch {
+    return undefined
+  }
+}
+
+const none = (thrown: unknown): readonly Install[] => {
+  if (thrown instanceof SetupError) return []
+  throw thrown
 }

@@ -143,15 +143,3 @@ t.test('AU-35: a mistake in the access of a server leaves that server out, and n
     call: [['delete_*', ['admin']]],
   })
 })
-
-t.test('the hash of an empty text is no token of a person or a program', async t => {
-  const hash = `sha256:${createHash('sha256').update('').digest('hex').toUpperCase()}`
-  for (const [auth, key] of [
-    [{ people: { alice: { tokens: [{ hash }] } } }, 'auth.people.alice.tokens.0.hash'],
-    [{ embedded: { clients: { nightly: { hash } } } }, 'auth.embedded.clients.nightly.hash'],
-  ] as const) {
-    const { config, problems } = read(auth)
-    t.equal(config, undefined)
-    t.match(problems, [{ key, message: 'this is the hash of an empty text' }])
-  }
-})

@@ -156,3 +156,39 @@ t.test('a full disk leaves no half of a file or of a copy', async t => {
   await t.rejects(replaceFile({ ...files, backups: undefined }, state, NEW), { message: /the disk is full/ })
   t.same([filesBeside(folder), readdirSync(backups)], [['a.json'], []])
 })
+
+t.test('a link in a linked folder leads where the system finds it', async t => {
+  const folder = t.testdir({ dotfiles: { apps: { cursor: {} }, shared: { 'mcp.json': 'old' } }, home: {} })
+  const at = (...steps: string[]) => join(folder, ...steps)
+  symlinkSync('../dotfiles/apps/cursor', at('home', '.cursor'))
+  symlinkSync('../../shared/mcp.json', at('dotfiles', 'apps', 'cursor', 'mcp.json'))
+  symlinkSync('.cursor/../../shared/later.json', at('home', 'through.json'))
+  const state = await readState(systemDisk, at('home', '.cursor', 'mcp.json'))
+  t.match(state, { path: at('dotfiles', 'shared', 'mcp.json'), bytes: OLD })
+  await replaceFile({ disk: systemDisk, backups: undefined }, state, NEW)
+  t.equal(readFileSync(at('dotfiles', 'shared', 'mcp.json'), 'utf8'), 'new')
+  t.same(readdirSync(folder), ['dotfiles', 'home'], 'nothing is made above the home folder')
+  t.match(await readState(systemDisk, at('home', 'through.json')), {
+    path: at('dotfiles', 'shared', 'later.json'),
+    bytes: undefined,
+  })
+})
+
+t.test('a folder that cannot be made is told with the reason of the system', async t => {
+  const folder = t.testdir()
+  // As on a disk that is mounted read-only, where nothing below the first folder is there.
+  const mkdir = (path: string, options: object): Promise<never> => {
+    const code = 'recursive' in options || path !== join(folder, 'a') ? 'ENOENT' : 'EROFS'
+    return Promise.reject(Object.assign(new Error(code), { code }))
+  }
+  const disk = { ...systemDisk, mkdir }
+  const state = await readState(systemDisk, join(folder, 'a', 'b', 'c.json'))
+  await t.rejects(replaceFile({ disk, backups: undefined }, state, NEW), {
+    message: /\(EROFS\): the disk is read-only/,
+  })
+  const existing = await readState(systemDisk, join(t.testdir({ 'x.json': 'old' }), 'x.json'))
+  const backups = join(folder, 'a', 'backups')
+  await t.rejects(replaceFile({ disk, backups }, existing, NEW), {
+    message: /\(EROFS\): the disk is read-only/,
+  })
+})

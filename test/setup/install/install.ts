@@ -8,7 +8,13 @@ import type { Json } from '../../../src/setup/edit/change.js'
 import { systemDisk } from '../../../src/setup/files/disk.js'
 import { openFile } from '../../../src/setup/files/edit-file.js'
 import { entryFor } from '../../../src/setup/install/entry.js'
-import { type InstallContext, membersOf, planInstall, planUndo } from '../../../src/setup/install/install.js'
+import {
+  type InstallContext,
+  membersOf,
+  placesToUndo,
+  planInstall,
+  planUndo,
+} from '../../../src/setup/install/install.js'
 import { Journals, type Terms } from '../../../src/setup/install/journal.js'
 
 const PROGRAMS = { node: 'NODE', connect: 'CONNECT', config: 'FILE', version: '0.3.1' }
@@ -255,4 +261,81 @@ t.test('no entry of a project holds a path of this machine', async t => {
     'copilot-cli': { type: 'http', url: 'U', tools: ['*'] },
     'claude-desktop': undefined,
   })
+})
+
+t.test('undo brings servers back that were taken out of a file that is gone', async t => {
+  const before = '{ "mcpServers": { "db": { "command": "x" } } } // mine\n'
+  const { file, install, undo, read } = fileOf(t, clientOf('cursor'), before)
+  await install({ takesOver: true })
+  rmSync(file)
+  t.match((await undo()).changes, [{ name: 'db' }])
+  t.equal(read(), before, 'byte for byte')
+  await install({ takesOver: true })
+  // Without the copy, the servers themselves are known.
+  rmSync(file)
+  rmSync(join(dirname(dirname(file)), 'state', 'backups'), { recursive: true })
+  await undo()
+  t.same(JSON.parse(read()), { mcpServers: { db: { command: 'x' } } })
+  await install()
+  rmSync(file)
+  t.same((await undo()).changes, [], 'nothing was taken')
+})
+
+t.test('a journal that cannot be read is told, and stays', async t => {
+  const { home, install, undo, read } = fileOf(t, clientOf('cursor'), '{}')
+  await install()
+  const after = read()
+  const journal = join(home, 'state', 'installs', 'cursor-user.json')
+  for (const text of ['{ "version": 1, "inst', '{ "version": 2, "installs": [] }', '']) {
+    writeFileSync(journal, text)
+    for (const work of [undo, () => install({ terms: { ...STDIO, view: 'x' } })])
+      await t.rejects(work(), { message: /cursor-user\.json: this is not a journal/, mend: /mv \S+ / })
+    t.equal(readFileSync(journal, 'utf8'), text)
+    t.equal(read(), after)
+  }
+})
+
+t.test('an install is undone where it was made, wherever the client looks by now', async t => {
+  const { home, context, install, read } = fileOf(t, clientOf('codex'), 'model = "x"\n')
+  await install()
+  const later = {
+    client: clientOf('codex'),
+    scope: 'user' as const,
+    file: join(home, 'later', 'config.toml'),
+  }
+  const [place] = await placesToUndo(context, later)
+  if (place !== undefined) await (await planUndo(context, place)).carryOut()
+  t.equal(read(), 'model = "x"\n')
+  t.same(await placesToUndo(context, later), [later], 'there is nothing elsewhere any more')
+})
+
+t.test('a client that writes its file meanwhile does not keep ours from it', async t => {
+  const before = '{ "mcpServers": { "db": { "command": "x" } }, "starts": 1 }'
+  const { file, context, home, install, read, undo } = fileOf(t, clientOf('cursor'), before)
+  const writingOnce = (text: string): InstallContext => {
+    let isWritten = false
+    const open: typeof systemDisk.open = async (path, ...more) => {
+      if (path.startsWith(`${file}.`) && path.endsWith('.tmp') && !isWritten) {
+        isWritten = true
+        writeFileSync(file, text)
+      }
+      return await systemDisk.open(path, ...more)
+    }
+    const disk = { ...systemDisk, open }
+    return {
+      ...context,
+      files: { ...context.files, disk },
+      journals: new Journals(disk, join(home, 'state')),
+    }
+  }
+  const newer = before.replace('1', '2')
+  await install({ takesOver: true, context: writingOnce(newer) })
+  t.match(JSON.parse(read()), { mcpServers: { 'mcp-proxy': {} }, starts: 2 })
+  await undo()
+  t.equal(read(), newer)
+  // The server is another one than the user has seen.
+  const other = before.replace('"x"', '"y"')
+  const writing = install({ takesOver: true, context: writingOnce(other) })
+  await t.rejects(writing, { message: /another program has just changed this file/ })
+  t.equal(read(), other)
 })

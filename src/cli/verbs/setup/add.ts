@@ -11,6 +11,7 @@ import type { OwnFile } from '../../../setup/own-file.js'
 import { ask, isInteractive } from '../../output/ask.js'
 import { mark } from '../../output/look.js'
 import { count, oneLine, print, say } from '../../output/output.js'
+import { followedBy } from '../../setup/followed.js'
 import { setupFiles } from '../../setup/setup-files.js'
 import {
   CliError,
@@ -70,38 +71,66 @@ export const add = defineVerb({
     ['mcp-proxy add io.github.user/weather', 'A server of the registry, with its version pinned'],
   ],
   async run(args, command) {
-    const { own, files } = await openOwn(args.config)
+    const { own } = await openOwn(args.config)
     const wanted = await describe(args, command)
     const { name } = wanted
-    if (own.servers.has(name)) {
-      throw new CliError(EXIT.usage, `${own.file.state.path} has a server "${name}"`, {
-        why: 'nothing was written',
-        mend: `mcp-proxy remove ${name}`,
-      })
-    }
-    const [{ replaceSecrets, SecretNames }, { writeOwnFile }] = await Promise.all([
-      import('../../../setup/import/secrets.js'),
-      import('../../../setup/own-file.js'),
-    ])
-    const names = new SecretNames(own.variables)
-    const given = await answered(wanted, names.valueOf.bind(names))
-    for (const [variable, value] of given) names.put(name, variable, value)
+    refuseKnown(own, name)
+    const { SecretNames } = await import('../../../setup/import/secrets.js')
+    const given = await answered(wanted, variable => new SecretNames(own.variables).valueOf(variable))
     await wanted.prepare?.()
     const tools = args.noCheck === true ? undefined : await checked(own, wanted, given)
-    const take = (variable: string, value: string): string => `\${${names.put(name, variable, value)}}`
-    const entry = args.secrets === 'keep' ? wanted.entry : replaceSecrets(wanted.entry, take)
-    await writeOwnFile(files, own, [{ at: [], name, value: entry }], names.added)
+    const secrets = await written(args, wanted, given)
     const file = own.file.state.path
-    if (args.json === true)
-      print(JSON.stringify({ version: 1, file, name, tools, secrets: [...names.added.keys()] }))
+    if (args.json === true) print(JSON.stringify({ version: 1, file, name, tools, secrets }))
     else if (tools !== undefined && tools.length > 0) print(tools.join('\n'))
     say(
       `${mark(true)} ${name}${tools === undefined ? '' : `: ${count(tools.length, 'tool')}`}, written to ${file}`,
     )
-    for (const variable of names.added.keys()) say(`${variable} is in ${own.secrets.path}`)
-    return EXIT.ok
+    for (const variable of secrets) say(`${variable} is in ${own.secrets.path}`)
+    return await followedBy(file)
   },
 })
+
+/** Throws a CliError if there is a server of this name. */
+const refuseKnown = ({ servers, file }: OwnFile, name: string): void => {
+  if (!servers.has(name)) return
+  throw new CliError(EXIT.usage, `${file.state.path} has a server "${name}"`, {
+    why: 'nothing was written',
+    mend: `mcp-proxy remove ${name}`,
+  })
+}
+
+const ATTEMPTS = 5
+
+/**
+ * Writes a server into the file as it is now: others may have been added while this one was started. Resolves
+ * with the names of the variables that were added. Rejects with a CliError if the name is taken by now.
+ */
+const written = async (
+  args: Args,
+  { name, entry }: Wanted,
+  given: ReadonlyMap<string, string>,
+): Promise<readonly string[]> => {
+  const [{ replaceSecrets, SecretNames }, { writeOwnFile }, { ConflictError }] = await Promise.all([
+    import('../../../setup/import/secrets.js'),
+    import('../../../setup/own-file.js'),
+    import('../../../setup/files/revise.js'),
+  ])
+  for (let attempt = 1; ; attempt += 1) {
+    const { own, files } = await openOwn(args.config)
+    refuseKnown(own, name)
+    const names = new SecretNames(own.variables)
+    for (const [variable, value] of given) names.put(name, variable, value)
+    const take = (variable: string, value: string): string => `\${${names.put(name, variable, value)}}`
+    const value = args.secrets === 'keep' ? entry : replaceSecrets(entry, take)
+    try {
+      await writeOwnFile(files, own, [{ at: [], name, value }], names.added)
+      return [...names.added.keys()]
+    } catch (thrown) {
+      if (!(thrown instanceof ConflictError) || attempt === ATTEMPTS) throw thrown
+    }
+  }
+}
 
 /** What the command line describes. Throws a CliError for contradictions. */
 const describe = async (args: Args, command: readonly string[] | undefined): Promise<Wanted> => {
@@ -228,7 +257,7 @@ const checked = async (
 
 /** What nobody knows yet has no log, and cannot be signed in at. */
 const NEW_MENDS: Readonly<Partial<Record<string, string>>> = {
-  D031: 'run its command by hand, to see what it says',
+  D031: 'run its command by hand',
   D036: 'give --header "Authorization: Bearer …", or --no-check and then: mcp-proxy auth login NAME',
 }
 

@@ -1,6 +1,7 @@
 import { print, say } from '../../output/output.js'
 import { askRunning, chooseRunning } from '../../running.js'
-import { configOption, defineVerb, EXIT, jsonOption } from '../../verb.js'
+import { followedBy } from '../../setup/followed.js'
+import { configOption, defineVerb, jsonOption } from '../../verb.js'
 import { entryOf, openOwn } from './own-server.js'
 
 const toggle = (isDisabled: boolean) => {
@@ -8,9 +9,7 @@ const toggle = (isDisabled: boolean) => {
   return defineVerb({
     usage: `${verb} <server>`,
     needs: 'the name of a server',
-    describe: isDisabled
-      ? 'Leave a server out without taking its entry away'
-      : 'Let a server in again that was disabled',
+    describe: isDisabled ? 'Disable a server and keep its entry' : 'Enable a disabled server',
     flags: { config: configOption, json: jsonOption },
     positionals: { server: { type: 'string', demandOption: true, describe: 'The server' } },
     examples: [
@@ -26,7 +25,7 @@ const toggle = (isDisabled: boolean) => {
       if (!isDisabled && !isWritten) await enableRunning(own.file.state.path, name)
       if (json) print(JSON.stringify({ version: 1, name, disabled: isDisabled, changed: isWritten }))
       else say(`${name} is ${isWritten ? '' : 'already '}${verb}d`)
-      return EXIT.ok
+      return await followedBy(own.file.state.path)
     },
   })
 }

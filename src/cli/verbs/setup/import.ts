@@ -7,6 +7,7 @@ import { configTarget } from '../../configuration.js'
 import { ask, confirm, isInteractive } from '../../output/ask.js'
 import { count, print, say } from '../../output/output.js'
 import { stdoutLook, tableText } from '../../output/table.js'
+import { followedBy } from '../../setup/followed.js'
 import { ownScripts, setupFiles, thisMachine } from '../../setup/setup-files.js'
 import {
   CliError,
@@ -90,6 +91,7 @@ export const importVerb = defineVerb({
     else {
       await writeOwnFile(files, own, changes, plan.secrets)
       say(`${changes.length} new, written to ${own.file.state.path}`)
+      return await followedBy(own.file.state.path)
     }
     return problems.length > 0 && sources.length === 0 ? EXIT.failure : EXIT.ok
   },

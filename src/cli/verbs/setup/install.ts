@@ -14,6 +14,7 @@ import {
   inTurn,
   openContext,
   placeOf,
+  placesToUndoOf,
   readBack,
 } from '../../setup/installing.js'
 import { lastingShim } from '../../setup/lasting.js'
@@ -123,7 +124,12 @@ const termsOf = (args: Args, { ownFile }: Context): Terms => ({
 
 const clientsOf = async (args: Args, context: Context): Promise<readonly Client[]> => {
   const named = clientsNamed(args.clients ?? [])
-  if (args.all === true) return await clientsThere(context)
+  if (args.all === true) {
+    const there = await clientsThere(context)
+    if (args.undo !== true) return there
+    const installed = new Set((await context.journals.all()).map(({ client }) => client))
+    return CLIENTS.filter(client => there.includes(client) || installed.has(client.id))
+  }
   if (named.length > 0) return named
   throw new CliError(EXIT.usage, 'which client? Name one, such as cursor, or give --all', {
     mend: 'mcp-proxy install --all',
@@ -151,16 +157,14 @@ const planAll = async (args: Args, context: Context): Promise<Work> => {
   const clients = await clientsOf(args, context)
   if (args.file !== undefined && clients.length > 1)
     throw new CliError(EXIT.usage, '--file is for one client')
-  const { planInstall, planUndo } = await import('../../../setup/install/install.js')
   const { file, scope } = args
+  if (args.undo === true) return { work: await planUndos(args, clients, context), takeOver: undefined }
+  const { planInstall } = await import('../../../setup/install/install.js')
   const places = await Promise.all(
     clients.map(async client =>
       file === undefined ? await placeOf(client, scope, context) : { client, scope, file: resolve(file) },
     ),
   )
-  if (args.undo === true) {
-    return { work: await inTurn(places.map(place => () => planUndo(context, place))), takeOver: undefined }
-  }
   const terms = termsOf(args, context)
   const takeOver = args.takeOver === true ? await planTakeOver(places, context, args.yes !== true) : undefined
   const plans = places.map(place => async () => {
@@ -168,6 +172,22 @@ const planAll = async (args: Args, context: Context): Promise<Work> => {
     return await planInstall(context, place, { entry, terms, takes: takeOver?.namesIn(place.file) ?? [] })
   })
   return { work: await inTurn(plans), takeOver }
+}
+
+const planUndos = async (
+  { file, scope }: Args,
+  clients: readonly Client[],
+  context: Context,
+): Promise<readonly PlannedInstall[]> => {
+  const { planUndo } = await import('../../../setup/install/install.js')
+  const places = await Promise.all(
+    clients.map(async client =>
+      file === undefined
+        ? await placesToUndoOf(client, scope, context)
+        : [{ client, scope, file: resolve(file) }],
+    ),
+  )
+  return await inTurn(places.flat().map(place => () => planUndo(context, place)))
 }
 
 /** All entries that the journals know, as they would be written today. */

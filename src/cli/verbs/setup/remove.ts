@@ -1,5 +1,6 @@
 import { print, say } from '../../output/output.js'
-import { configOption, defineVerb, EXIT, jsonOption } from '../../verb.js'
+import { followedBy } from '../../setup/followed.js'
+import { configOption, defineVerb, jsonOption } from '../../verb.js'
 import { entryOf, openOwn } from './own-server.js'
 
 export const remove = defineVerb({
@@ -29,6 +30,6 @@ export const remove = defineVerb({
     const used = new Set(JSON.stringify(entry).match(/(?<=\$\{)\w+(?=\})/g))
     const left = [...used].filter(variable => Object.hasOwn(own.variables, variable))
     if (left.length > 0) say(`${own.secrets.path} still has ${left.join(', ')}`)
-    return EXIT.ok
+    return await followedBy(own.file.state.path)
   },
 })

@@ -17,9 +17,6 @@ const QUESTIONS: ReadonlySet<string> = new Set(['sampling/createMessage', 'elici
 
 /** Of so many tools of a server the series are kept at hand: it may list others all the time. */
 const TOOLS = 10_000
-/** The same while its list is not known: clients may write any name. */
-const UNREAD_TOOLS = 100
-const UNREAD_CHARS = 128
 
 /** Why a call waited inside the proxy. */
 export type WaitReason = 'start' | 'turn' | 'parked' | 'asked'
@@ -31,8 +28,6 @@ export interface CallMeterOptions {
   readonly hasToolHistograms: boolean
   /** Whether a server lists a tool under these names, its own one last. */
   readonly isListed: (viewer: Viewer, exposed: string, server: string, own: string) => boolean
-  /** Whether the tools of a server are not known, as it was never reached. */
-  readonly isUnread?: (server: string) => boolean
 }
 
 interface OfServer {
@@ -165,10 +160,7 @@ export class CallMeter {
     if (tool === undefined)
       return known(tallies, nameOf(method), () => this.#create(of, { server, method, tool }))
     // Only what its server lists has a tally of its own: clients may write any name.
-    const isKept =
-      tools.has(tool) ||
-      (tools.size < TOOLS && this.#isListed(call, server, tool)) ||
-      (tools.size < UNREAD_TOOLS && tool.length <= UNREAD_CHARS && this.#options.isUnread?.(server) === true)
+    const isKept = tools.has(tool) || (tools.size < TOOLS && this.#isListed(call, server, tool))
     const name = isKept ? tool : OTHER
     return known(tools, name, () => this.#create(of, { server, method, tool: name }))
   }

@@ -2,10 +2,11 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { strToU8, zipSync } from 'fflate'
 import t, { type Test } from 'tap'
-import { runHere, setEnv, TINY } from '../../../support/proxy/start.js'
+import { parseEnvFile } from '../../../../src/config/read/env-file.js'
+import { runHere, setEnv, startBin, TINY } from '../../../support/proxy/start.js'
 
 const fileOf = (t: Test) => {
   const config = join(t.testdir(), 'mcp.json')
@@ -119,4 +120,57 @@ t.test('add takes a bundle, and asks for what that cannot do without', async t =
   t.equal(readFileSync(command, 'utf8'), 'x', 'its program is unpacked')
   t.same(env, { K: '${API_KEY}' })
   t.match(await runHere(t, 'add', `${bundle}x.mcpb`, '--config', config), { code: 4, err: /cannot be read/ })
+})
+
+/** Renames take a while, so that all processes write at once. */
+const SLOW = `data:text/javascript,${encodeURIComponent(`
+import fs from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
+const { rename } = fs
+fs.rename = async (...paths) => {
+  await new Promise(resolve => setTimeout(resolve, 150))
+  return await rename(...paths)
+}
+syncBuiltinESMExports()
+`)}`
+
+t.test('servers that are added at once are all written, each with its secrets', async t => {
+  const { config, read } = fileOf(t)
+  const nodeArgs = ['--import', SLOW]
+  const added = ['a', 'b', 'c', 'd'].map(name => {
+    const words = ['--no-check', '--env', `API_KEY=planted-key-${name}`, '--', 'true']
+    return startBin(t, ['add', name, '--config', config, ...words], { nodeArgs })
+  })
+  t.same(await Promise.all(added.map(async ({ exited }) => await exited)), [0, 0, 0, 0])
+  const servers: Record<string, { env: { API_KEY: string } }> = read()
+  t.same(Object.keys(servers).sort(), ['a', 'b', 'c', 'd'])
+  const variables = parseEnvFile(readFileSync(join(dirname(config), 'secrets.env'), 'utf8'))
+  const values = Object.values(servers).map(({ env }) => variables[env.API_KEY.slice(2, -1)])
+  t.same(
+    values.sort(),
+    ['a', 'b', 'c', 'd'].map(name => `planted-key-${name}`),
+  )
+})
+
+t.test('add shows the last lines that a server wrote before it ended', async t => {
+  const { config } = fileOf(t)
+  const script = 'console.error("the flux is missing\\n    at x (y.js:1:2)"); process.exit(3)'
+  const bad = await runHere(t, 'add', 'bad', '--config', config, '--', process.execPath, '-e', script)
+  t.match(bad, { code: 4, err: /D031: bad does not start: .*code 3.*; it last wrote: the flux is missing\n/ })
+})
+
+t.test('a verb fails if a running proxy rejects the file that it has written', async t => {
+  const { config } = fileOf(t)
+  const entry = { command: process.execPath, args: [TINY] }
+  writeFileSync(config, JSON.stringify({ mcpServers: { a: entry, b: entry, c: entry } }))
+  const proxy = startBin(t, ['serve', '--config', config, '--port', '0'])
+  await proxy.line(/listening on http/)
+  t.match(await runHere(t, 'disable', 'c', '--config', config), { code: 0, err: 'c is disabled' })
+  writeFileSync(config, JSON.stringify({ listen: { port: 'no' }, mcpServers: { a: entry, b: entry } }))
+  const rejected = {
+    code: 4,
+    err: /D014: serve, pid \d+.* rejected the file and keeps its previous config.*\n.*listen/,
+  }
+  t.match(await runHere(t, 'remove', 'a', '--config', config), rejected)
+  t.match(await runHere(t, 'add', 'd', '--no-check', '--config', config, '--', 'true'), rejected)
 })

@@ -1,0 +1,61 @@
+import type { InstanceRecord } from '../../app/state/instance.js'
+import { numbered, oneLine, say } from '../output/output.js'
+import { askRunning, chooseRunning, runningName } from '../running.js'
+import { EXIT } from '../verb.js'
+
+/** A file of a few hundred servers is read well within it. */
+const LIMIT_MS = 5000
+const POLL_MS = 50
+
+/** The result of the last reload, of which only these members matter here. */
+interface LastReload {
+  readonly result: string
+  readonly at: string
+  readonly problems?: readonly string[]
+}
+
+/**
+ * Has the running proxies of a configuration read it again after a verb has written it, and reports those that
+ * reject it. Resolves with the exit code of the verb: a server that was removed still runs in such a proxy.
+ */
+export const followedBy = async (file: string): Promise<number> => {
+  const { all } = await chooseRunning(file)
+  const codes = await Promise.all(all.filter(({ socket }) => socket !== undefined).map(followed))
+  return Math.max(EXIT.ok, ...codes)
+}
+
+const followed = async (one: InstanceRecord): Promise<number> => {
+  let last: LastReload | undefined
+  try {
+    last = await reloaded(one)
+  } catch {
+    last = undefined
+  }
+  if (last?.result === 'ok') return EXIT.ok
+  const name = oneLine(runningName(one))
+  if (last === undefined) say(`! ${name} did not answer; it reads the file when it can`)
+  else {
+    say(numbered(`${name} rejected the file and keeps its previous configuration`, 'D014'))
+    for (const problem of last.problems ?? []) say(`  ${oneLine(problem)}`)
+  }
+  return last === undefined ? EXIT.ok : EXIT.failure
+}
+
+/** Undefined if it does not read the file in time. */
+const reloaded = async (one: InstanceRecord): Promise<LastReload | undefined> => {
+  const before = (await lastReload(one))?.at
+  await askRunning(one, '/v1/reload', '{}')
+  for (const endMs = performance.now() + LIMIT_MS; performance.now() < endMs; ) {
+    const last = await lastReload(one)
+    if (last !== undefined && last.at !== before) return last
+    await new Promise(resolve => setTimeout(resolve, POLL_MS))
+  }
+  return undefined
+}
+
+const lastReload = async (one: InstanceRecord): Promise<LastReload | undefined> => {
+  const { config } = JSON.parse(await askRunning(one, '/v1/status')) as {
+    config?: { lastReload?: LastReload }
+  }
+  return config?.lastReload
+}

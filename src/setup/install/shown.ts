@@ -1,0 +1,40 @@
+import { isObject } from '../../kernel/object.js'
+import { maskShapes } from '../../secrets/mask.js'
+import type { Json } from '../edit/change.js'
+import { isOwn, type OwnMarks } from '../import/identity.js'
+import { normalise } from '../import/normalise.js'
+import { redacted } from '../import/secrets.js'
+
+const DIALECT = { timeoutUnit: 'ms', hasShellVariables: false } as const
+
+/** Whether an entry of a client's file starts or addresses this proxy. */
+export const isOurs = (entry: Json | undefined, own: OwnMarks): boolean =>
+  isObject(entry) && isOwn(normalise(entry, DIALECT).entry, own)
+
+/** An entry as one line for people, without its secrets. */
+export const shown = (entry: Json, own: OwnMarks): string =>
+  isOurs(entry, own) || !isObject(entry)
+    ? JSON.stringify(isObject(entry) ? entry : null)
+    : shortLine(maskShapes(JSON.stringify(redacted(normalise(entry, DIALECT).entry))))
+
+/** Characters: what is longer hides on a screen what changes. */
+const TEXT_MAX = 160
+const LINE_MAX = 1600
+
+/** Of JSON that is masked already: half a secret has no shape. */
+const shortLine = (text: string): string => {
+  if (text.length <= TEXT_MAX) return text
+  const shortText = (_name: string, value: unknown): unknown =>
+    typeof value === 'string' ? short(value, TEXT_MAX) : value
+  try {
+    return short(JSON.stringify(JSON.parse(text), shortText), LINE_MAX)
+  } catch {
+    return short(text, LINE_MAX)
+  }
+}
+
+const short = (text: string, max: number): string => {
+  if (text.length <= max) return text
+  const half = max / 2
+  return `${text.slice(0, half)} … [${text.length - max} characters] … ${text.slice(-half)}`
+}
