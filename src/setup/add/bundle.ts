@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve, sep } from 'node:path'
+import { dirname, join, posix, resolve, sep } from 'node:path'
 import { type UnzipFileInfo, unzipSync } from 'fflate'
 import { isObject } from '../../kernel/object.js'
 import type { Json } from '../edit/change.js'
@@ -41,7 +41,11 @@ export const readBundle = (file: string, bytes: Uint8Array, folder: string): Bun
       (all, what: string, key?: string) =>
         key === undefined ? (places(place)[what] ?? all) : optionOf(key, options[key], inputs),
     )
-  const entry = entryOf(config, expand)
+  const described = entryOf(config, expand)
+  const isInside = [described.command, ...argumentsOf(config)].some(word =>
+    Object.hasOwn(files, posix.normalize(word)),
+  )
+  const entry = isInside ? { ...described, cwd: place } : described
   return { name, entry, inputs: [...inputs], unpack: () => unpack(files, place, entry.command) }
 }
 
@@ -94,11 +98,13 @@ const optionOf = (key: string, option: unknown, inputs: Set<string>): string => 
   return `\${${variableName(key)}}`
 }
 
+const argumentsOf = ({ args }: Members): readonly string[] => (Array.isArray(args) ? args.map(String) : [])
+
 const entryOf = (
   { command, args, env }: Members,
   expand: (text: string) => string,
 ): Entry & { command: string } => {
-  const words = Array.isArray(args) ? args.map(arg => expand(String(arg))) : []
+  const words = argumentsOf({ args }).map(expand)
   const variables = Object.entries(isObject(env) ? env : {}).map(([name, value]): [string, Json] => [
     name,
     expand(String(value)),

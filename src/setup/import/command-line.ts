@@ -24,7 +24,7 @@ export const commandWords = (line: string): readonly string[] => {
   if (words.length < 2 || isFile(line)) return [line]
   if (!/^[^"']*[/\\]/.test(first) || /^["']/.test(text)) return texts
   // The longest path that is there: the rest are arguments.
-  const ends = words.map(({ 0: word, index = 0 }) => index + word.length)
+  const ends = words.map(({ 0: word, index }) => index + word.length)
   const count = ends.findLastIndex(end => isFile(text.slice(0, end))) + 1
   if (count > 0) return [text.slice(0, ends[count - 1]), ...texts.slice(count)]
   return isPath(first, second) ? [line] : texts

@@ -76,7 +76,8 @@ export const placed = (
   if (typeof given['command'] !== 'string') return given
   const entry = isProject && path !== undefined ? inProject(given, path) : given
   const folder = folderFor(entry, { path, otherwise })
-  return folder === undefined || folder === usual ? entry : { ...entry, cwd: folder }
+  const isUsual = folder === usual && !('cwd' in entry)
+  return folder === undefined || isUsual ? entry : { ...entry, cwd: folder }
 }
 
 /** The folder to write into an entry; undefined if it may stay as it is. */

@@ -20,8 +20,8 @@ const rulesOf = ({ tools }: Entry) => {
 }
 
 /**
- * Adds the tool rules of another entry for the same server, so that only tools that both allow stay. Returns the
- * same object if that changes nothing.
+ * Adds the tool rules of another entry for the same server, so that only tools that both allow stay. Returns
+ * the same object if that changes nothing.
  */
 export const restricted = (entry: Entry, other: Entry): Entry => {
   const own = rulesOf(entry)

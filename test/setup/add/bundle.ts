@@ -35,6 +35,17 @@ t.test('a bundle is unpacked, and its entry points to its files', async t => {
   }
 })
 
+t.test('a bundle that names its files without their folder runs in that folder', async t => {
+  const folder = t.testdir()
+  const config = { command: 'node', args: ['./server/index.js'] }
+  const bytes = zip({
+    'manifest.json': JSON.stringify({ server: { mcp_config: config } }),
+    'server/index.js': '',
+  })
+  const { entry } = readBundle('a.mcpb', bytes, folder)
+  t.match(entry, { ...config, cwd: new RegExp(`^${folder}/bundle-\\w+$`) })
+})
+
 t.test('a bundle that is none, or that reaches outside itself, is refused', async t => {
   const folder = t.testdir()
   t.throws(() => readBundle('a.mcpb', strToU8('nonsense'), folder), /a\.mcpb: this is not a bundle/)

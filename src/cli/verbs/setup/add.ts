@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
-import { dirname, isAbsolute, join } from 'node:path'
+import { mkdir, readFile, rm } from 'node:fs/promises'
+import { isAbsolute, join } from 'node:path'
 import type { ServerStatus } from '../../../app/status.js'
 import { readAddress } from '../../../config/read/transport.js'
 import type { ProxyConfig } from '../../../config/types.js'
 import type { Described } from '../../../setup/add/server-json.js'
+import { dependsOnFolder } from '../../../setup/import/folder.js'
 import type { Entry } from '../../../setup/import/normalise.js'
 import type { OwnFile } from '../../../setup/own-file.js'
 import { ask, isInteractive } from '../../output/ask.js'
@@ -78,7 +78,8 @@ export const add = defineVerb({
     const { SecretNames } = await import('../../../setup/import/secrets.js')
     const given = await answered(wanted, variable => new SecretNames(own.variables).valueOf(variable))
     await wanted.prepare?.()
-    const tools = args.noCheck === true ? undefined : await checked(own, wanted, given)
+    const tools =
+      args.noCheck === true ? undefined : await inFolder(own.programFolder, () => checked(own, wanted, given))
     const secrets = await written(args, wanted, given)
     const file = own.file.state.path
     if (args.json === true) print(JSON.stringify({ version: 1, file, name, tools, secrets }))
@@ -156,14 +157,14 @@ const commandEntry = ([command = '', ...args]: readonly string[], pairs: readonl
     if (at < 1) throw new CliError(EXIT.usage, '--env needs KEY=VALUE')
     return [pair.slice(0, at), pair.slice(at + 1)]
   })
-  // Our programs run in the folder of the configuration, and paths were typed in this one.
-  const isHere = [command, ...args].some(word => !isAbsolute(word) && /[/\\.]/.test(word) && existsSync(word))
-  return {
+  const entry = {
     command,
     ...(args.length === 0 ? {} : { args }),
     ...(env.length === 0 ? {} : { env: Object.fromEntries(env) }),
-    ...(isHere ? { cwd: process.cwd() } : {}),
   }
+  // Paths were typed in the current folder, and our programs run in another one.
+  const isHere = [command, ...args].some(word => !isAbsolute(word) && /[/\\.]/.test(word) && existsSync(word))
+  return isHere || dependsOnFolder(entry) ? { ...entry, cwd: process.cwd() } : entry
 }
 
 const urlEntry = (url: string, lines: readonly string[] = []): Entry => {
@@ -187,7 +188,7 @@ const registered = async ({ name, registry, as }: Args): Promise<Wanted> => {
   if (described === undefined) {
     throw new CliError(EXIT.failure, `${name} has no package or address that can be used here`)
   }
-  return { name: as ?? shortName(name), ...described }
+  return { name: as ?? shortName(name), ...inHome(described) }
 }
 
 const bundled = async (file: string, name: string | undefined): Promise<Wanted> => {
@@ -199,7 +200,13 @@ const bundled = async (file: string, name: string | undefined): Promise<Wanted> 
     throw new CliError(EXIT.failure, `${file} cannot be read`)
   })
   const { unpack, ...bundle } = readBundle(file, bytes, join(state, 'bundles'))
-  return { ...bundle, name: name ?? bundle.name, prepare: unpack }
+  return { ...inHome(bundle), name: name ?? bundle.name, prepare: unpack }
+}
+
+/** Programs that were not written for a folder run in the home folder. */
+const inHome = <T extends Described>(described: T): T => {
+  const { entry } = described
+  return 'command' in entry && !('cwd' in entry) ? { ...described, entry: { ...entry, cwd: '~' } } : described
 }
 
 /** Values for what the server cannot do without. Throws a CliError if nobody can be asked. */
@@ -216,6 +223,17 @@ const answered = async (
   return values
 }
 
+/** Works while a folder is there, in which the server will run; takes it away again if that fails. */
+const inFolder = async <T>(folder: string, work: () => Promise<T>): Promise<T> => {
+  const first = await mkdir(folder, { recursive: true, mode: 0o700 })
+  try {
+    return await work()
+  } catch (thrown) {
+    if (first !== undefined) await rm(first, { recursive: true })
+    throw thrown
+  }
+}
+
 /** Starts it once; resolves with the names of its tools. Throws a CliError if it does not start. */
 const checked = async (
   own: OwnFile,
@@ -230,9 +248,7 @@ const checked = async (
       import('../../../config/read/secrets.js'),
       import('../../../kernel/json/text.js'),
     ])
-  // The folder of the file, in which programs run, is not there before the first server is.
-  const folder = existsSync(dirname(own.file.state.path)) ? {} : { cwd: homedir() }
-  const tried = { ...folder, ...entry, prefix: false }
+  const tried = { ...entry, prefix: false }
   const text = JSON.stringify({ mcpServers: { [name]: tried } })
   const env = { ...process.env, ...Object.fromEntries(given) }
   const { config, problems } = parseConfig(text, own.file.state.path, env)

@@ -45,6 +45,21 @@ t.test('the first server is added where there is no folder for the file yet', as
   t.same(mcpServers, { tiny: { command: process.execPath, args: [TINY] } })
 })
 
+t.test('a command runs in the folder in which its paths were typed', async t => {
+  const { config, read } = fileOf(t)
+  for (const [name, words] of [
+    ['dot', ['.']],
+    ['flag', ['--root=./x']],
+    ['tool', []],
+  ] as const) {
+    const command = name === 'tool' ? ['uv', 'run', 'tool'] : [process.execPath, TINY, ...words]
+    await runHere(t, 'add', name, '--no-check', '--config', config, '--', ...command)
+    t.equal(read()[name].cwd, process.cwd(), name)
+  }
+  await runHere(t, 'add', 'other', '--no-check', '--config', config, '--', process.execPath, TINY)
+  t.notOk('cwd' in read().other)
+})
+
 t.test('what does not start is not written, unless it is not to be started', async t => {
   const { config, read } = fileOf(t)
   const dead = ['add', 'dead', '--config', config, '--', process.execPath, '-e', 'process.exit(3)']
@@ -77,7 +92,7 @@ t.test('a server of a registry is added by its name', async t => {
   const registry = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
   const more = ['--registry', registry, '--no-check', '--config', config]
   t.match(await runHere(t, 'add', 'io.x/weather', ...more), { code: 0, err: /^\S+ weather, written to/ })
-  t.same(read(), { weather: { command: 'npx', args: ['-y', 'weather@1.0.0'] } })
+  t.same(read(), { weather: { command: 'npx', args: ['-y', 'weather@1.0.0'], cwd: '~' } })
   t.match(await runHere(t, 'add', 'io.x/other', ...more), { code: 4, err: /has no server "io.x\/other"/ })
   const off = await runHere(t, 'add', 'io.x/weather2', '--registry', 'http://127.0.0.1:1', '--config', config)
   t.match(off, { code: 4, err: /cannot be reached\n.*\n {2}mend: mcp-proxy add weather2 -- COMMAND/ })
@@ -116,7 +131,8 @@ t.test('add takes a bundle, and asks for what that cannot do without', async t =
   const added = await add('--as', 'mine', '--json')
   t.match(added, { code: 0 })
   t.match(JSON.parse(added.out), { version: 1, file: config, name: 'mine' })
-  const { command, env } = read().mine
+  const { command, env, cwd } = read().mine
+  t.equal(cwd, '~', 'it does not run where our secrets are')
   t.equal(readFileSync(command, 'utf8'), 'x', 'its program is unpacked')
   t.same(env, { K: '${API_KEY}' })
   t.match(await runHere(t, 'add', `${bundle}x.mcpb`, '--config', config), { code: 4, err: /cannot be read/ })
