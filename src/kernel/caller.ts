@@ -4,6 +4,14 @@
  */
 export type Principal = string
 
+/** The credential of a caller, by which it can be checked again. */
+export interface Proof {
+  /** Of the token. */
+  readonly sha256: string
+  /** Whether an issuer of the configuration gave it out, so that no table here holds it. */
+  readonly isOfIssuer: boolean
+}
+
 /** Who sends a request, as far as a credential proves it. */
 export interface Caller {
   readonly principal: Principal
@@ -11,6 +19,8 @@ export interface Caller {
   readonly scopes: ReadonlySet<string> | undefined
   /** When its credential ends, in milliseconds since 1970; `Infinity` if it does not. */
   readonly endsMs: number
+  /** Each copy of a caller keeps it: scopes without a proof are worth nothing when they are checked again. */
+  readonly proof?: Proof | undefined
   /** The folder that it works in, absolute, as its way in says; undefined if that is not known. */
   readonly workspace?: string | undefined
   /** The name of the view that its way in asks for; one that exists. */

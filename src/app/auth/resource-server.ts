@@ -44,6 +44,10 @@ export interface ResourceServer {
   reload(): void
   /** What the credential of an earlier request is worth now; undefined if nothing any more. */
   renew(caller: Caller): Caller | undefined
+  /** Whether another replica may know the credential of a caller that it passed on. */
+  mayBeElsewhere(caller: Caller): boolean
+  /** Asks the other replicas for such a credential. Rejects with a Fault `unavailable`. */
+  seek(caller: Caller): Promise<void>
   /** Refuses what a caller wants at a path for lack of these scopes. */
   insufficientScope(path: string, scopes: readonly string[]): Refusal
 }
@@ -112,6 +116,8 @@ export const createResourceServer = async (
     refused: () => gate.refused,
     reload: () => gate.reload(rules()),
     renew: caller => gate.renew(caller),
+    mayBeElsewhere: caller => gate.mayBeElsewhere(caller),
+    seek: async ({ proof }) => await authServer?.seek?.(proof?.sha256 ?? ''),
     insufficientScope: (path, scopes) => gate.insufficientScope(path, scopes),
   }
 }

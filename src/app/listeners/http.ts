@@ -7,7 +7,7 @@ import {
   type HttpListener,
   type SseListener,
 } from '../../eras/index.js'
-import type { Caller, Principal, RenewCaller } from '../../kernel/caller.js'
+import type { Principal, RenewCaller } from '../../kernel/caller.js'
 import type { RefusalReason } from '../../metering/meter.js'
 import { ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
 import type { NodeHandler, RefusedRequest, UpgradeHandler } from '../../transport/http/gate.js'
@@ -25,6 +25,7 @@ import { IDENTITY } from '../identity.js'
 import { lateModule } from '../late-module.js'
 import type { MetricsPages } from '../metrics/pages.js'
 import type { ProxyStatus } from '../status.js'
+import { renewalOf } from './caller-renewal.js'
 import { createCallers } from './callers.js'
 import { type ChannelContext, ChannelListeners } from './channels.js'
 import type { PagesContext } from './pages.js'
@@ -113,6 +114,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
     await listener.close()
     throw thrown
   })
+  const renewal = renewalOf(resourceServer(), { views: callers, opened: [http, sse, ws, listener], clock })
   links.opened(origin)
   return {
     url: origin + MCP_PATH,
@@ -125,12 +127,13 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
       return http.sessions + (sse?.sessions ?? 0) + (ws?.sessions ?? 0)
     },
     refused: () => resourceServer()?.refused() ?? 0,
-    reload: () => renewCallers(resourceServer(), callers, [http, sse, ws]),
+    reload: () => renewal?.reload(),
     shed() {
       http.shed()
       listener.shed()
     },
     async close() {
+      renewal?.close()
       links.closed(origin)
       for (const part of [http, sse, connect, resourceServer()?.authServer]) part?.close()
       await ws?.close()
@@ -149,18 +152,6 @@ const connectEndpoint = (
     auth: () => config().auth,
     authServer: () => resourceServer()?.authServer,
   })
-
-/** Applies other rules to who is here already. */
-const renewCallers = (
-  server: ResourceServer | undefined,
-  callers: ViewCallers,
-  endpoints: readonly ({ renewCallers(renew: RenewCaller): void } | undefined)[],
-): void => {
-  if (server === undefined) return
-  server.reload()
-  for (const each of endpoints)
-    each?.renewCallers(callers.renewing(caller => inPlace(server.renew(caller), caller)))
-}
 
 const createListeners = (
   listen: ListenConfig,
@@ -201,10 +192,6 @@ const otherPages = async (
   const publicUrl = (): string | undefined => context.config().auth?.publicUrl
   return (await httpPages()).createPages({ ...context, ...parts, publicUrl })
 }
-
-/** With another credential a client still works where it did. */
-const inPlace = (renewed: Caller | undefined, { workspace }: Caller): Caller | undefined =>
-  renewed === undefined || workspace === undefined ? renewed : { ...renewed, workspace }
 
 const endpointsOf = (
   http: HttpListener,

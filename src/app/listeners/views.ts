@@ -22,7 +22,6 @@ export class ViewCallers {
   readonly #views: Views
   readonly #refusal: (path: string, scopes: readonly string[]) => Admitted | undefined
   readonly #copies = new WeakMap<Caller, Map<string, Caller>>()
-  readonly #originals = new WeakMap<Caller, Caller>()
 
   /** `refusal` is for callers without the scopes of a view. */
   constructor(views: Views, refusal: (path: string, scopes: readonly string[]) => Admitted | undefined) {
@@ -45,8 +44,9 @@ export class ViewCallers {
   /** The same rule for callers that came by the address of a view. */
   renewing(renew: RenewCaller): RenewCaller {
     return caller => {
-      const renewed = renew(this.#originals.get(caller) ?? caller)
-      return renewed && this.#at(caller.view, renewed)
+      const renewed = renew(caller)
+      const view = caller.view === undefined ? undefined : this.#views.named(caller.view)
+      return renewed === undefined || view?.isOpenTo(renewed) === false ? undefined : renewed
     }
   }
 
@@ -56,13 +56,11 @@ export class ViewCallers {
     return this.#refusal(path, view.rules.scopes) ?? NO_SUCH_VIEW
   }
 
-  #at(view: string | undefined, caller: Caller): Caller {
-    if (view === undefined) return caller
+  #at(view: string, caller: Caller): Caller {
     const copies = this.#copies.get(caller) ?? new Map<string, Caller>()
     this.#copies.set(caller, copies)
     const copy = copies.get(view) ?? { ...caller, view }
     copies.set(view, copy)
-    this.#originals.set(copy, caller)
     return copy
   }
 }

@@ -36,14 +36,6 @@ export interface AccessGateOptions {
   readonly log: Logger
 }
 
-/** How a caller proved who it is. */
-interface Proof {
-  readonly sha256: string
-  readonly token: VerifiedToken
-  /** Whether the token is one of a table, where it may no longer be. */
-  readonly isKnownHere: boolean
-}
-
 const RETRY_MS = 5000
 const UNKNOWN = 'The access token is not known, or no longer'
 
@@ -51,7 +43,6 @@ const UNKNOWN = 'The access token is not known, or no longer'
 export class AccessGate {
   readonly #options: AccessGateOptions
   readonly #failures: PerMinute
-  readonly #proofs = new WeakMap<Caller, Proof>()
   #people: People
   #refused = 0
 
@@ -85,17 +76,30 @@ export class AccessGate {
   }
 
   /**
-   * What the credential of an earlier request is worth now; undefined if it ended or was revoked, or stands
-   * for somebody else.
+   * The caller of an earlier request with what its credential allows now; undefined if the credential ended,
+   * is not known (any more), or identifies another principal.
    */
   renew(caller: Caller): Caller | undefined {
-    const proof = this.#proofs.get(caller)
-    if (proof === undefined) return caller
-    const { sha256, token: before, isKnownHere } = proof
-    const token = isKnownHere ? this.#find(sha256) : before
-    if (token === undefined || this.#hasEnded(token)) return undefined
-    const renewed = this.#callerOf(token, sha256, isKnownHere)
-    return renewed.principal === caller.principal && this.#mayEnter(renewed) ? renewed : undefined
+    const { proof, scopes, edge } = caller
+    if (scopes === undefined) return caller
+    if (proof === undefined || this.#hasEnded(caller)) return undefined
+    const { sha256, isOfIssuer } = proof
+    const token = isOfIssuer ? this.#options.checks?.renew(sha256) : this.#find(sha256)
+    if (token !== undefined) return this.#renewed(caller, this.#people.callerOf(token, proof))
+    // The replica that checked the token of an issuer checks it again.
+    return isOfIssuer && edge !== undefined ? caller : undefined
+  }
+
+  #renewed(caller: Caller, now: Caller): Caller | undefined {
+    if (now.principal !== caller.principal || this.#hasEnded(now) || !this.#mayEnter(now)) return undefined
+    const isSame = now.scopes === caller.scopes && now.endsMs === caller.endsMs
+    return isSame ? caller : { ...caller, ...now }
+  }
+
+  /** Whether another replica may know the credential of a caller that it passed on. */
+  mayBeElsewhere({ proof, edge }: Caller): boolean {
+    const isSought = this.#options.issued?.seek !== undefined && edge !== undefined
+    return isSought && proof?.isOfIssuer === false && this.#find(proof.sha256) === undefined
   }
 
   /** Refuses what a caller wants for lack of scopes; names all that it needs. */
@@ -111,7 +115,7 @@ export class AccessGate {
     const token = known ?? checks?.recall(sha256)
     const why = token === undefined ? UNKNOWN : this.#against(token, head)
     if (token !== undefined && why === undefined) {
-      return this.#enter(this.#callerOf(token, sha256, known !== undefined), head)
+      return this.#enter(this.#callerOf(token, sha256, known === undefined), head)
     }
     const refusal = this.#tooManyFailures(head)
     if (refusal !== undefined) return refusal
@@ -128,7 +132,7 @@ export class AccessGate {
       () => {
         const found = issued.find(sha256)
         if (found === undefined) return this.#check(text, sha256, head)
-        return this.#conclude({ is: 'good', token: found, keepMs: 0 }, sha256, head, true)
+        return this.#conclude({ is: 'good', token: found, keepMs: 0 }, sha256, head, false)
       },
       () => this.#conclude({ is: 'unavailable' }, sha256, head),
     )
@@ -140,13 +144,13 @@ export class AccessGate {
     return checks.check(text, sha256).then(verdict => this.#conclude(verdict, sha256, head))
   }
 
-  #conclude(verdict: Verdict, sha256: string, head: RequestHead, isKnownHere = false): Caller | Refusal {
+  #conclude(verdict: Verdict, sha256: string, head: RequestHead, isOfIssuer = true): Caller | Refusal {
     if (verdict.is === 'unavailable') {
       return refuseForNow(503, RETRY_MS, 'The access token cannot be checked at the moment')
     }
     const why = verdict.is === 'invalid' ? verdict.why : this.#against(verdict.token, head)
     if (verdict.is === 'invalid' || why !== undefined) return this.#invalid(head, why ?? UNKNOWN)
-    return this.#enter(this.#callerOf(verdict.token, sha256, isKnownHere), head)
+    return this.#enter(this.#callerOf(verdict.token, sha256, isOfIssuer), head)
   }
 
   #find(sha256: string): VerifiedToken | undefined {
@@ -160,14 +164,12 @@ export class AccessGate {
     return 'The access token is for somebody else'
   }
 
-  #hasEnded({ endsMs }: VerifiedToken): boolean {
+  #hasEnded({ endsMs }: Pick<VerifiedToken, 'endsMs'>): boolean {
     return endsMs <= this.#options.wallMs()
   }
 
-  #callerOf(token: VerifiedToken, sha256: string, isKnownHere: boolean): Caller {
-    const caller = this.#people.callerOf(token)
-    if (!this.#proofs.has(caller)) this.#proofs.set(caller, { sha256, token, isKnownHere })
-    return caller
+  #callerOf(token: VerifiedToken, sha256: string, isOfIssuer: boolean): Caller {
+    return this.#people.callerOf(token, { sha256, isOfIssuer })
   }
 
   #mayEnter({ scopes }: Caller): boolean {

@@ -1,4 +1,4 @@
-import type { Caller } from '../../kernel/caller.js'
+import type { Caller, Proof } from '../../kernel/caller.js'
 import { type ScopeImplies, withImplied } from './scopes.js'
 import type { TokenTable, VerifiedToken } from './tokens.js'
 
@@ -48,7 +48,7 @@ export class People implements TokenTable {
   }
 
   /** Who comes with a token: the person whose subject it names, with what groups and people are granted. */
-  callerOf(token: VerifiedToken): Caller {
+  callerOf(token: VerifiedToken, proof: Proof): Caller {
     const known = this.#callers.get(token)
     if (known !== undefined) return known
     const person = this.#subjects.get(token.principal)
@@ -58,6 +58,7 @@ export class People implements TokenTable {
       principal: person?.principal ?? token.principal,
       scopes: withImplied(scopes, this.#rules.scopeImplies),
       endsMs: token.endsMs,
+      proof,
     }
     this.#callers.set(token, caller)
     return caller

@@ -10,6 +10,8 @@ const KEEP_BAD_MS = 10_000
 interface Kept<T> {
   readonly value: T
   readonly untilMs: number
+  /** The token itself, for the next check of one that was good. */
+  readonly text?: string
 }
 
 /** Tokens of others: each is checked once, however many requests bring it, and remembered for a while. */
@@ -32,6 +34,16 @@ export class TokenChecks {
     return this.#keptIn(this.#good, sha256)
   }
 
+  /**
+   * Returns what an earlier token proved, undefined for one that is no longer known. Once its time is over it
+   * is checked again; until then, and while its issuer cannot be asked, it counts as before.
+   */
+  renew(sha256: string): VerifiedToken | undefined {
+    const kept = this.#good.get(sha256)
+    if (kept?.text !== undefined && kept.untilMs <= this.#clock.nowMs()) void this.check(kept.text, sha256)
+    return kept?.value
+  }
+
   /** Never rejects. */
   async check(token: string, sha256: string): Promise<Verdict> {
     const bad = this.#keptIn(this.#bad, sha256)
@@ -43,25 +55,24 @@ export class TokenChecks {
       this.#running.set(sha256, running)
     }
     const verdict = await running
-    this.#keep(verdict, sha256)
+    this.#keep(verdict, sha256, token)
     return verdict
   }
 
-  #keep(verdict: Verdict, sha256: string): void {
+  #keep(verdict: Verdict, sha256: string, text: string): void {
     const nowMs = this.#clock.nowMs()
     if (verdict.is === 'good') {
       const { token, keepMs } = verdict
-      put(this.#good, sha256, { value: token, untilMs: nowMs + keepMs }, MOST_GOOD)
+      put(this.#good, sha256, { value: token, untilMs: nowMs + keepMs, text }, MOST_GOOD)
     } else if (verdict.is === 'invalid') {
+      this.#good.delete(sha256)
       put(this.#bad, sha256, { value: verdict, untilMs: nowMs + KEEP_BAD_MS }, MOST_BAD)
     }
   }
 
   #keptIn<T>(map: Map<string, Kept<T>>, sha256: string): T | undefined {
     const kept = map.get(sha256)
-    if (kept === undefined || kept.untilMs > this.#clock.nowMs()) return kept?.value
-    map.delete(sha256)
-    return undefined
+    return kept !== undefined && kept.untilMs > this.#clock.nowMs() ? kept.value : undefined
   }
 }
 

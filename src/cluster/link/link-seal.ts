@@ -65,6 +65,9 @@ export interface CallerWords {
   readonly e?: number
   readonly w?: string
   readonly v?: string
+  /** The proof: the hash of the token, and whether an issuer gave it out. */
+  readonly t?: string
+  readonly i?: true
 }
 
 interface Said extends CallerWords {
@@ -77,19 +80,22 @@ interface Said extends CallerWords {
   readonly l?: number
 }
 
-export const wordsOf = ({ principal, scopes, endsMs, workspace, view }: Caller): CallerWords => ({
+export const wordsOf = ({ principal, scopes, endsMs, workspace, view, proof }: Caller): CallerWords => ({
   p: principal,
   ...(scopes !== undefined && { s: [...scopes] }),
   ...(endsMs !== Number.POSITIVE_INFINITY && { e: endsMs }),
   ...(workspace !== undefined && { w: workspace }),
   ...(view !== undefined && { v: view }),
+  ...(proof !== undefined && { t: proof.sha256 }),
+  ...(proof?.isOfIssuer === true && { i: true }),
 })
 
 /** `edge` is the replica that says so. */
-export const callerOf = ({ p, s, e, w, v }: CallerWords, edge: string): Caller => ({
+export const callerOf = ({ p, s, e, w, v, t, i }: CallerWords, edge: string): Caller => ({
   principal: p,
   scopes: s && new Set(s),
   endsMs: e ?? Number.POSITIVE_INFINITY,
+  proof: t === undefined ? undefined : { sha256: t, isOfIssuer: i === true },
   workspace: w,
   view: v,
   edge,

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../kernel/async/clock.js'
-import type { Caller } from '../../kernel/caller.js'
+import { type Caller, hasEnded, type RenewCaller } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
@@ -113,6 +113,7 @@ export class HttpGate {
   readonly #bounds: LimitCounters
   readonly #origins: ReadonlySet<string>
   readonly #responderContext: ResponderContext
+  readonly #streams = new Map<ServerResponse, Caller>()
   #hosts: ReadonlySet<string> = new Set()
   #other: Promise<NodeHandler> | undefined
 
@@ -121,7 +122,7 @@ export class HttpGate {
     this.#options = options
     this.#bounds = bounds
     this.slowReaders = new SlowReaders(bounds, clock, log)
-    this.#responderContext = { log, slowReaders: this.slowReaders, isHandling: false }
+    this.#responderContext = { log, slowReaders: this.slowReaders, streams: this.#streams, isHandling: false }
     this.#origins = resolveOrigins(options.allowedOrigins)
   }
 
@@ -175,6 +176,17 @@ export class HttpGate {
 
   #count(reason: RefusalReason): void {
     this.#options.refused?.(reason)
+  }
+
+  /**
+   * Cuts off the event streams whose callers have lost their credential, also those that another replica
+   * fills. What was called before a credential ended may still be answered.
+   */
+  renewCallers(renew: RenewCaller): void {
+    for (const [response, caller] of this.#streams) {
+      const mayFinish = response.req.method !== 'GET' && hasEnded(caller)
+      if (!mayFinish && renew(caller) === undefined) response.destroy()
+    }
   }
 
   /** Reports input that could not be read as a request. */
@@ -298,7 +310,7 @@ export class HttpGate {
         const context = this.#responderContext
         context.isHandling = true
         try {
-          handler(request, new NodeResponder(response, context))
+          handler(request, new NodeResponder(response, context, request.caller))
         } catch (error) {
           this.#failed(response, error)
         }

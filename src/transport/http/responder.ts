@@ -1,6 +1,7 @@
 import { type ServerResponse, STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../kernel/async/clock.js'
+import type { Caller } from '../../kernel/caller.js'
 import { newErrorId } from '../../kernel/error-ids.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
@@ -217,6 +218,8 @@ export const isBusy = (socket: Duplex): boolean => {
 export interface ResponderContext {
   readonly log: Logger
   readonly slowReaders: SlowReaders
+  /** The event streams that are open, with the callers that they were opened for. */
+  readonly streams?: Map<ServerResponse, Caller>
   /** Whether a request is being handled: what is answered now, and not later, was in the same turn. */
   isHandling: boolean
 }
@@ -224,11 +227,13 @@ export interface ResponderContext {
 export class NodeResponder implements HttpResponder {
   readonly #response: ServerResponse
   readonly #context: ResponderContext
+  readonly #caller: Caller | undefined
   #hasBegun = false
 
-  constructor(response: ServerResponse, context: ResponderContext) {
+  constructor(response: ServerResponse, context: ResponderContext, caller?: Caller) {
     this.#response = response
     this.#context = context
+    this.#caller = caller
   }
 
   /**
@@ -260,6 +265,7 @@ export class NodeResponder implements HttpResponder {
   stream(status: number, headers: Headers, onTaken?: () => void): HttpStream {
     const stream = new ResponseStream(this.#response, this.#context.slowReaders, onTaken)
     if (!this.#begin()) return stream
+    if (this.#caller?.scopes !== undefined) this.#watch(this.#caller)
     try {
       this.#response.writeHead(status, headers)
     } catch {
@@ -267,6 +273,12 @@ export class NodeResponder implements HttpResponder {
     }
     stream.open()
     return stream
+  }
+
+  #watch(caller: Caller): void {
+    const { streams } = this.#context
+    streams?.set(this.#response, caller)
+    this.#response.on('close', () => streams?.delete(this.#response))
   }
 
   onGone(then: () => void): void {

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { RenewCaller } from '../../kernel/caller.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { LimitName } from '../../kernel/limits.js'
@@ -28,6 +29,8 @@ export interface HttpListener {
   connections(): number
   /** Closes connections without a request. */
   shed(): void
+  /** Applies other rules: event streams of callers without a good credential are cut off. */
+  renewCallers(renew: RenewCaller): void
   /** Stops listening and closes all connections, those with open responses after a while; never rejects. */
   close(): Promise<void>
 }
@@ -150,6 +153,7 @@ export async function listenHttp(options: HttpServerOptions): Promise<HttpListen
     port,
     connections: () => sockets.size,
     shed: () => server.closeIdleConnections(),
+    renewCallers: renew => gate.renewCallers(renew),
     close: () => (closing ??= close()),
   }
 }

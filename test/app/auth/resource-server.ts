@@ -1,13 +1,15 @@
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
 import { createPersonalToken, tokenHash } from '../../../src/secrets/personal-token.js'
 import { hello, NEWEST } from '../../support/era/codec.js'
 import { until } from '../../support/processes.js'
-import { configWith, JSON_HEADERS, startAuthorized } from '../../support/proxy/authorized.js'
+import { type Authorized, configWith, JSON_HEADERS, startAuthorized } from '../../support/proxy/authorized.js'
 
 const ALICE = createPersonalToken()
 const BOB = createPersonalToken()
@@ -211,6 +213,71 @@ t.test('an auth that is gone from the file, or that needs a restart, stays in fo
   const { proxy: without, initialize: enter } = await startAuthorized(t, undefined)
   t.match(without.reload(configWith({ people: PEOPLE })), { needRestart: ['auth'] })
   t.match(await enter(), { status: 200 })
+})
+
+/** An event stream of a session; `isOpen` until its connection ends. */
+const listening = async (t: Test, { origin, initialize }: Authorized, token: string, more = {}) => {
+  const { headers, status } = await initialize(token, more)
+  t.equal(status, 200)
+  const session = String(headers['mcp-session-id'])
+  const asked = { authorization: `Bearer ${token}`, accept: 'text/event-stream', 'mcp-session-id': session }
+  const stream = { isOpen: false }
+  const sent = request(`${origin}/mcp`, { headers: { ...asked, ...more }, agent: false }, response => {
+    stream.isOpen = response.statusCode === 200
+    response.resume().once('close', () => {
+      stream.isOpen = false
+    })
+  })
+  sent.on('error', () => undefined).end()
+  t.teardown(() => sent.destroy())
+  await until(() => stream.isOpen, 'the stream')
+  return stream
+}
+
+t.test('AU-10: taken out of the file, a token loses its sockets and streams wherever they work', async t => {
+  const views = { reading: { servers: ['nowhere'], scopes: ['other'] } }
+  const people = { ...PEOPLE, bob: { tokens: PEOPLE.bob.tokens, scopes: ['mcp', 'other'] } }
+  const running = await startAuthorized(t, { people }, { more: { views } })
+  const folder = { 'mcp-proxy-workspace': t.testdir({}) }
+  const socketAt = async (path: string, headers: Record<string, string>) => {
+    const url = `${running.origin.replace('http', 'ws')}${path}`
+    const ws = new WebSocket(url, { headers: { authorization: `Bearer ${BOB}`, ...headers } })
+    t.teardown(() => ws.terminate())
+    await once(ws, 'open')
+    return { closed: once(ws, 'close').then(([code]) => code as number) }
+  }
+  const sockets = [await socketAt('/ws', {}), await socketAt('/ws', folder)]
+  const inView = await socketAt('/ws/reading', folder)
+  const streams = [await listening(t, running, BOB), await listening(t, running, BOB, folder)]
+  const alice = await listening(t, running, ALICE, folder)
+  const weaker = { ...people, bob: { ...people.bob, scopes: ['mcp'] } }
+  running.proxy.reload(configWith({ people: weaker }, { views }))
+  t.equal(await inView.closed, 1008, 'its view needs more')
+  for (const stream of streams) t.ok(stream.isOpen)
+  running.proxy.reload(configWith({ people: { alice: people.alice } }, { views }))
+  for (const { closed } of sockets) t.equal(await closed, 1008)
+  await until(() => streams.every(({ isOpen }) => !isOpen), 'the end of the streams')
+  t.ok(alice.isOpen, 'others keep theirs')
+})
+
+t.test('a revoked token loses its streams within five seconds', async t => {
+  const clients = { nightly: { secret: 'a-long-secret-of-a-machine', scopes: ['mcp'] } }
+  const running = await startAuthorized(t, { people: PEOPLE, embedded: { clients } })
+  const login = `Basic ${Buffer.from('nightly:a-long-secret-of-a-machine').toString('base64')}`
+  const post = async (path: string, body: Record<string, string>) => {
+    const headers = { authorization: login, 'content-type': 'application/x-www-form-urlencoded' }
+    return await running.ask(path, {
+      ...{ method: 'POST', headers },
+      body: new URLSearchParams(body).toString(),
+    })
+  }
+  const { text } = await post('/token', { grant_type: 'client_credentials', scope: 'mcp' })
+  const token = String(JSON.parse(text).access_token)
+  const stream = await listening(t, running, token)
+  t.match(await post('/revoke', { token }), { status: 200 })
+  const sinceMs = performance.now()
+  await until(() => !stream.isOpen, 'the end of the stream')
+  t.ok(performance.now() - sinceMs < 5000)
 })
 
 t.test('AU-7: with an open loopback only a bad credential is refused', async t => {

@@ -4,7 +4,8 @@ import type { AccessRules } from '../../../src/auth/resource-server/people.js'
 import { ProtectedResource } from '../../../src/auth/resource-server/protected-resource.js'
 import { TokenChecks } from '../../../src/auth/resource-server/token-checks.js'
 import type { VerifiedToken } from '../../../src/auth/resource-server/tokens.js'
-import type { Caller } from '../../../src/kernel/caller.js'
+import { type CallerWords, callerOf, wordsOf } from '../../../src/cluster/link/link-seal.js'
+import { type Caller, LOCAL } from '../../../src/kernel/caller.js'
 import { createPersonalToken, tokenHash } from '../../../src/secrets/personal-token.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { boundsOf } from '../../support/values.js'
@@ -118,6 +119,32 @@ t.test('AU-10, AU-42: what an earlier credential is worth can be asked at any ti
   t.match(gate.renew(personal), { principal: 'person alice' })
   now.ms = 1000
   t.equal(gate.renew(bob), undefined, 'it has ended')
+})
+
+t.test('each copy of a caller ends with its token, and scopes without a proof are worth nothing', async t => {
+  const issued = new Map([[tokenHash('given'), tokenOf('c3')]])
+  const { gate, enter } = setUp({ b: tokenOf('b2') }, issued)
+  const copies = (caller: Caller): readonly Caller[] => [
+    { ...caller, workspace: '/p/app' },
+    { ...caller, view: 'web' },
+    { ...{ ...caller, view: 'web' }, workspace: '/p/app' },
+    callerOf(JSON.parse(JSON.stringify(wordsOf(caller))) as CallerWords, 'replica'),
+  ]
+  const [personal, given, bob] = [await enter(PERSONAL), await enter('given'), await enter('b')]
+  for (const copy of [personal, given, bob].flatMap(copies)) t.match(gate.renew(copy), copy)
+  const more = { ...RULES, people: [{ ...RULES.people[0], scopes: ['mcp', 'new'] }] }
+  gate.reload(more as typeof RULES)
+  for (const copy of copies(personal)) {
+    const renewed = gate.renew(copy)
+    t.ok(renewed?.scopes?.has('new'))
+    t.match(renewed, { workspace: copy.workspace, view: copy.view, edge: copy.edge }, 'it stays where it was')
+  }
+  gate.reload({ ...RULES, people: [] })
+  issued.clear()
+  for (const copy of [personal, given].flatMap(copies)) t.equal(gate.renew(copy), undefined)
+  t.equal(gate.renew({ ...bob, proof: undefined }), undefined)
+  t.equal(gate.renew({ ...bob, proof: { sha256: 'x', isOfIssuer: true } }), undefined, 'nobody checked it')
+  t.equal(gate.renew(LOCAL), LOCAL)
 })
 
 t.test('AU-25: whatever stands in a challenge is a quoted string in one line', async t => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { TokenChecks } from '../../../src/auth/resource-server/token-checks.js'
 import type { Verdict, VerifiedToken } from '../../../src/auth/resource-server/tokens.js'
-import { FakeClock } from '../../support/fake-clock.js'
+import { FakeClock, settled } from '../../support/fake-clock.js'
 import { boundsOf } from '../../support/values.js'
 
 const TOKEN: VerifiedToken = {
@@ -55,4 +55,31 @@ t.test('AU-34: the oldest of 10,000 remembered tokens makes room', async t => {
   t.equal(checks.recall('h0'), undefined)
   t.equal(checks.recall('h1'), TOKEN)
   t.equal(checks.recall('h10000'), TOKEN)
+})
+
+t.test('the token of something that is open is checked again when its time is over', async t => {
+  const clock = new FakeClock()
+  let verdict: Verdict = { is: 'good', token: TOKEN, keepMs: 30_000 }
+  const asked: string[] = []
+  const verify = async (token: string) => {
+    asked.push(token)
+    return verdict
+  }
+  const checks = new TokenChecks({ verify }, clock, boundsOf({}))
+  t.equal(checks.renew('h'), undefined, 'one that never came')
+  await checks.check('x', 'h')
+  clock.advance(29_999)
+  t.equal(checks.renew('h'), TOKEN)
+  t.same(asked, ['x'])
+  verdict = { is: 'unavailable' }
+  clock.advance(1)
+  t.equal(checks.renew('h'), TOKEN)
+  await settled()
+  t.same(asked, ['x', 'x'])
+  t.equal(checks.renew('h'), TOKEN, 'while its issuer cannot be asked')
+  await settled()
+  verdict = { is: 'invalid', why: 'revoked' }
+  t.equal(checks.renew('h'), TOKEN)
+  await settled()
+  t.equal(checks.renew('h'), undefined)
 })
