@@ -1,6 +1,9 @@
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { CliError } from '../verb.js'
+import { say } from './output.js'
+import { shownText } from './signs.js'
+import { wrapped, wrappedText } from './wrap.js'
 
 /** Whether somebody sits at both ends; else nothing is asked. */
 export const isInteractive = (): boolean => process.stdin.isTTY && process.stderr.isTTY
@@ -99,12 +102,12 @@ let dialogue: Dialogue | undefined
 /** Asks on stderr. Rejects with a CliError at Ctrl-C, and at the end of stdin. */
 export const ask = async (question: string, isHidden = false): Promise<string> => {
   dialogue ??= new Dialogue()
-  return await dialogue.ask(question, isHidden)
+  return await dialogue.ask(shownText(question), isHidden)
 }
 
 /** Asks a question that a bare Enter answers with yes. */
 export const confirm = async (question: string): Promise<boolean> =>
-  /^(?:y|yes)?$/i.test(await ask(`${question} [Y/n] `))
+  /^(?:y|yes)?$/i.test(await ask(wrappedText(`${question} [Y/n] `)))
 
 /** The numbers of a list in an answer, as indices; undefined for anything else. @internal */
 export const readNumbers = (answer: string, count: number): readonly number[] | undefined => {
@@ -119,17 +122,33 @@ interface Choice<T> {
   readonly items: readonly T[]
   readonly labelOf: (item: T) => string
   readonly question: string
+  /** Other answers, after which the question is asked again: a letter, its meaning, and what it does. */
+  readonly others?: readonly (readonly [letter: string, meaning: string, work: () => void])[]
 }
 
 /** Shows a numbered list and asks: Enter takes all, numbers take some, n none. Rejects as `ask` does. */
-export const choose = async <T>({ title, items, labelOf, question }: Choice<T>): Promise<readonly T[]> => {
-  const list = items.map((item, at) => `${at + 1} ${labelOf(item)}`).join('  ')
-  process.stderr.write(`${title}  ${list}\n`)
+export const choose = async <T>(choice: Choice<T>): Promise<readonly T[]> => {
+  const { title, items, labelOf, question, others = [] } = choice
+  const labels = items.map((item, at) => `${at + 1} ${labelOf(item)}`)
+  const isLong = labels.some(label => label.length > LABEL_MAX)
+  say(
+    isLong
+      ? [title, ...labels.map(label => wrappedText(`  ${label}`, { indent: '    ' }))].join('\n')
+      : wrapped([title, ...labels], { separator: '  ' }),
+  )
+  const answers = ['Y/n', `numbers such as ${items.length > 1 ? '1 2' : '1'}`]
+  for (const [letter, meaning] of others) answers.push(`${letter} ${meaning}`)
   for (;;) {
-    const answer = await ask(`  ${question} [Y/n, or numbers such as 1 2] `)
+    const answer = await ask(wrappedText(`  ${question} [${answers.join(', ')}] `))
     if (/^(?:y|yes|all)?$/i.test(answer)) return items
     if (/^(?:n|no|none)$/i.test(answer)) return []
     const numbers = readNumbers(answer, items.length)
     if (numbers !== undefined) return items.filter((_, at) => numbers.includes(at))
+    const other = others.find(([letter]) => letter === answer.toLowerCase())
+    if (other !== undefined) other[2]()
+    else say(`  enter y, n, or numbers from 1 to ${items.length}`)
   }
 }
+
+/** Characters of a label that shares a line with others. */
+const LABEL_MAX = 30

@@ -9,6 +9,7 @@ import { mask } from '../../secrets/mask.js'
 import { inProcess } from '../in-process.js'
 import { mark } from '../output/look.js'
 import { count, oneLine, say } from '../output/output.js'
+import { wrappedText } from '../output/wrap.js'
 import { CliError, EXIT } from '../verb.js'
 
 /** How the first start of a server went. */
@@ -19,14 +20,15 @@ export interface Started {
   readonly ms: number | undefined
   /** One that waits has not failed: a client brings what it needs. */
   readonly state: 'ready' | 'waiting' | 'failed'
+  /** Whether it requires a login. */
+  readonly needsLogin: boolean
   /** With its number, and without secrets. */
   readonly problem: string | undefined
+  /** The reason why it may not replace the server of a client; undefined if it may. Without secrets. */
+  readonly why: string | undefined
 }
 
-/**
- * Starts all servers once, and prints for each its number of tools or its problem. Rejects with a CliError at a
- * signal.
- */
+/** Starts all servers once, and prints the outcome of each. Rejects with a CliError at a signal. */
 export const startOnce = async (
   config: ProxyConfig,
   stopped: () => number | undefined = () => undefined,
@@ -41,11 +43,14 @@ export const startOnce = async (
     return { code: EXIT.ok, show: () => undefined }
   })
   if (code !== EXIT.ok) throw new CliError(code, 'stopped')
-  for (const { name, tools, ms = 0, state, problem: words } of found) {
-    const good = `${count(tools ?? 0, 'tool')}, ${(ms / 1000).toFixed(1)} s`
-    say(`${state === 'waiting' ? '!' : mark(words === undefined)} ${name}  ${words ?? good}`)
-  }
+  for (const each of found) sayStarted(each)
   return found
+}
+
+const sayStarted = ({ name, tools, ms = 0, state, problem: words }: Started): void => {
+  const good = `${count(tools ?? 0, 'tool')}, ${(ms / 1000).toFixed(1)} s`
+  const sign = state === 'waiting' ? '!' : mark(words === undefined)
+  say(wrappedText(`${sign} ${oneLine(name)}  ${words ?? good}`))
 }
 
 const expectFault = (thrown: unknown): void => {
@@ -53,23 +58,50 @@ const expectFault = (thrown: unknown): void => {
 }
 
 const resultOf = (status: ServerStatus, servers: readonly ServerConfig[], spentMs: number): Started => {
-  const { name, state, items, stateMs } = status
-  if (state === 'ready') {
-    return {
-      name,
-      tools: items?.tools ?? 0,
-      ms: Math.max(0, Math.round(spentMs - stateMs)),
-      state,
-      problem: undefined,
-    }
+  const { name, state, items, stateMs, doctor, why } = status
+  const base = {
+    name,
+    tools: undefined,
+    ms: undefined,
+    problem: undefined,
+    why: undefined,
+    needsLogin: false,
   }
-  if (state === 'waiting') return { name, tools: undefined, ms: undefined, state, problem: status.why }
+  if (state === 'ready') {
+    const ms = Math.max(0, Math.round(spentMs - stateMs))
+    return { ...base, tools: items?.tools ?? 0, ms, state }
+  }
+  if (state === 'waiting') {
+    const isForFolder = doctor === 'D033'
+    return { ...base, state, problem: why, why: isForFolder ? undefined : maskedLine(why ?? 'it waits') }
+  }
   const trouble = troubleOf(
     status,
     servers.find(each => each.name === name),
   )
-  return { name, tools: undefined, ms: undefined, state: 'failed', problem: mask(problemWords(trouble)) }
+  const cause = trouble.why === undefined ? '' : ` (${trouble.why})`
+  return {
+    ...base,
+    state: 'failed',
+    needsLogin: doctor === 'D036',
+    problem: mask(problemWords(trouble)),
+    why: maskedLine(doctor === 'D036' ? trouble.message : `${trouble.id}: ${trouble.message}${cause}`),
+  }
 }
+
+const maskedLine = (text: string): string => oneLine(mask(text))
+
+/**
+ * The reason why a server may not replace the one of a client: it was not seen to run, and does not only wait
+ * for a folder. Undefined if it may.
+ */
+export const verdictOn =
+  (started: readonly Started[]): ((name: string, isNew: boolean) => string | undefined) =>
+  (name, isNew) => {
+    if (isNew) return 'it was not chosen'
+    const found = started.find(each => each.name === name)
+    return found === undefined ? 'it was not started' : found.why
+  }
 
 /** A problem as one line. */
 export const problemWords = ({ id, message, why, mend }: Problem): string =>

@@ -1,4 +1,5 @@
 import { SIGNAL_CODES } from '../../app/shutdown.js'
+import { Deferred } from '../../kernel/async/deferred.js'
 import { shortPath } from '../output/output.js'
 import { CliError } from '../verb.js'
 
@@ -9,12 +10,14 @@ const CODES: readonly number[] = Object.values(SIGNAL_CODES)
 
 const ECHO_MS = 250
 
-/** What a verb that writes several files does at Ctrl-C: it ends between two files, and names those written. */
+/** Ends a verb that writes several files between two of them at a signal, and names the written ones. */
 export interface Interrupts {
   /** The exit code of a signal that has arrived. */
   readonly stopped: () => number | undefined
   /** Throws a CliError once a signal has arrived. */
   readonly check: () => void
+  /** Does this unless a signal arrives before it is done. Rejects with a CliError then. */
+  readonly unlessStopped: <R>(work: Promise<R>) => Promise<R>
   /** Notes that a file was written. */
   readonly wrote: (path: string) => void
 }
@@ -30,18 +33,28 @@ export const interruptible = async <T>(
   const written = new Set<string>()
   let code: number | undefined
   let atMs = 0
+  const stopped = new Deferred<never>()
+  stopped.promise.catch(() => undefined)
   const onSignal = (signal: Signal): void => {
     // Programs that started us, such as npx, pass a Ctrl-C on: it arrives twice.
     if (code !== undefined && performance.now() - atMs > ECHO_MS) process.exit(code)
     code ??= SIGNAL_CODES[signal]
     atMs = performance.now()
+    stopped.reject(new CliError(code, 'stopped'))
   }
   const check = (): void => {
     if (code !== undefined) throw new CliError(code, 'stopped')
   }
+  const unlessStopped = async <R>(wanted: Promise<R>): Promise<R> =>
+    await Promise.race([wanted, stopped.promise])
   for (const signal of SIGNALS) process.on(signal, onSignal)
   try {
-    return await work({ stopped: () => code, check, wrote: path => written.add(shortPath(path)) })
+    return await work({
+      stopped: () => code,
+      check,
+      unlessStopped,
+      wrote: path => written.add(shortPath(path)),
+    })
   } catch (thrown) {
     if (!(thrown instanceof CliError) || !CODES.includes(thrown.code)) throw thrown
     const what = written.size === 0 ? 'nothing was written' : `written so far: ${[...written].join(', ')}`

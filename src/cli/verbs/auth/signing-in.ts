@@ -66,6 +66,8 @@ export interface SignInOptions {
   readonly forgetsClient: boolean
   readonly timeoutMs: number
   readonly say: (line: string) => void
+  /** Reads the address that the person pastes; from stdin if absent. */
+  readonly readLines?: () => AsyncIterable<string>
 }
 
 /** Signs in at a server. Resolves with the granted scopes and whether the login renews itself. */

@@ -1,31 +1,33 @@
 import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../../machine/package-file.js'
-import { problem } from '../../../problems/problem.js'
 import type { Client } from '../../../setup/clients/clients.js'
 import type { Plan, Planned } from '../../../setup/import/plan.js'
-import type { Source } from '../../../setup/import/sources.js'
+import { projectWords, type Source } from '../../../setup/import/sources.js'
 import type { PlannedInstall } from '../../../setup/install/install.js'
 import { SetupError } from '../../../setup/setup-error.js'
 import { readUsable } from '../../configuration.js'
-import { ask, choose, confirm, isInteractive } from '../../output/ask.js'
+import { choose, confirm, isInteractive } from '../../output/ask.js'
 import { mark } from '../../output/look.js'
-import { count, print, say, shortPath } from '../../output/output.js'
-import { type Findings, findServers, foundParts, SILENT } from '../../setup/finding.js'
-import { problemWords, type Started, startOnce } from '../../setup/first-start.js'
+import { count, oneLine, print, say, shortPath } from '../../output/output.js'
+import { wrapped, wrappedText } from '../../output/wrap.js'
+import { stayLines, type Verdict } from '../../setup/client-moves.js'
 import {
-  type Context,
-  clientsNamed,
-  clientsThere,
-  entryOf,
-  inTurn,
-  openContext,
-  placeOf,
-  readBack,
-  usualTerms,
-} from '../../setup/installing.js'
+  type ClientPlan,
+  type ClientsWish,
+  checkEditable,
+  clientLine,
+  planClients,
+  replanned,
+  writeClientViews,
+} from '../../setup/client-plans.js'
+import { type Findings, findServers, foundParts, SILENT } from '../../setup/finding.js'
+import { type Started, startOnce, verdictOn } from '../../setup/first-start.js'
+import { askInput, inputTexts } from '../../setup/inputs.js'
+import { type Context, clientsNamed, clientsThere, openContext, readBack } from '../../setup/installing.js'
 import { type Interrupts, interruptible } from '../../setup/interrupts.js'
 import { lastingShim } from '../../setup/lasting.js'
 import { ownScripts, setupFiles } from '../../setup/setup-files.js'
+import { offerLogins } from '../../setup/sign-ins.js'
 import {
   CliError,
   configOption,
@@ -35,7 +37,7 @@ import {
   textsOption,
   type VerbArguments,
 } from '../../verb.js'
-import { planTakeOver } from './take-over.js'
+import { documentOf, newIn, sayCaps, saySummary } from './init-report.js'
 
 const flags = {
   config: configOption,
@@ -68,25 +70,32 @@ const setUp = async (args: Args, interrupts: Interrupts): Promise<number> => {
   const found = await findServers(args.config, args.from)
   sayFound(found)
   const chosen = await chooseServers(found, isAsking)
-  const plan = await planServers(found, chosen, isAsking)
-  if (args.dryRun === true) return await rehearse(args, found, plan)
+  if (args.dryRun === true) return await rehearse(args, found, await planServers(found, chosen, false))
   if (!isAsking && args.yes !== true) throw unasked()
-  const shim = await lastingShim(args.yes === true)
+  // Before any key is typed, which would be lost if this fails.
+  const shim = await interrupts.unlessStopped(lastingShim(args.yes === true))
+  const plan = await planServers(found, chosen, isAsking)
   interrupts.check()
   await writeServers(found, plan, interrupts)
-  const started = await startServers(args.config, interrupts)
+  const started = await startServers(args.config, isAsking, interrupts)
   const context = await openContext(args.config, shim)
   const clients = await clientsFor(args, context)
   const able = await editable(clients, context)
-  const work = await chooseClients(able, context, isAsking)
-  const code = Math.max(
-    await installInto(work, interrupts),
-    able.length < clients.length ? EXIT.failure : EXIT.ok,
-  )
+  const planned = await planClients(able, context, wishOf(args, found, plan, verdictOn(started)))
+  const work = await chooseClients(planned, context, isAsking)
+  const code = await replaceIn(work, context, interrupts)
   await sayCaps(args.config, work, started)
+  saySummary(found, work)
   if (args.json === true) print(documentOf({ found, plan, started, work }))
-  return code
+  return able.length < clients.length ? Math.max(code, EXIT.failure) : code
 }
+
+const wishOf = ({ install }: Args, found: Findings, plan: Plan, verdict: Verdict): ClientsWish => ({
+  named: install ?? [],
+  found: found.plan.servers.flatMap(({ as, entry }) => (as === undefined || entry !== undefined ? [] : [as])),
+  fresh: new Set(newIn(plan).map(({ as }) => as)),
+  verdict,
+})
 
 const unasked = (): CliError =>
   new CliError(EXIT.usage, 'nothing was written: this needs --yes where nobody can be asked', {
@@ -97,25 +106,28 @@ const unasked = (): CliError =>
 const sayFound = (found: Findings): void => {
   for (const problem of found.problems) say(problem.message)
   const same = found.plan.servers.filter(({ state }) => state === 'same').length
-  const parts = foundParts(found).join(' · ')
-  say(`Found  ${parts || 'no servers in the files of clients'}${same > 0 ? ` (${same} the same)` : ''}`)
+  const parts = foundParts(found)
+  const more = same > 0 ? ` (${same} the same)` : ''
+  const last = `${parts.at(-1) ?? 'no servers in the files of clients'}${more}`
+  say(
+    wrapped([`Found  ${[...parts.slice(0, -1), last][0]}`, ...[...parts.slice(0, -1), last].slice(1)], {
+      separator: ' · ',
+    }),
+  )
+  for (const each of found.projects) say(wrappedText(projectWords(each)))
 }
 
 /** The servers that are new to us, as far as they are wanted. */
 const chooseServers = async ({ plan }: Findings, isAsking: boolean): Promise<ReadonlySet<string>> => {
   const items = newIn(plan)
+  const labelOf = ({ as }: { readonly as: string }): string => oneLine(as)
   const all =
     isAsking && items.length > 0
-      ? await choose({ title: 'Servers', items, labelOf: ({ as }) => as, question: 'all?' })
+      ? await choose({ title: 'Servers', items, labelOf, question: 'Add all to the proxy?' })
       : items
-  if (!isAsking && items.length > 0) say(`Servers  ${items.map(({ as }) => as).join('  ')}`)
+  if (!isAsking && items.length > 0) say(wrapped(['Servers', ...items.map(labelOf)], { separator: '  ' }))
   return new Set(all.map(({ as }) => as))
 }
-
-const newIn = ({ servers }: Plan): readonly (Planned & { readonly as: string })[] =>
-  servers.flatMap(each =>
-    each.entry === undefined || each.as === undefined ? [] : [{ ...each, as: each.as }],
-  )
 
 /** What is written for the servers that were chosen, once it is known where their secrets go. */
 const planServers = async (
@@ -127,14 +139,21 @@ const planServers = async (
   const wanted = chosenOf(sources, all.servers, chosen)
   const options = { ...SILENT, scripts: ownScripts() }
   const moved = await planImport(own, wanted, options)
-  const names = [...moved.secrets.keys()]
-  const words = `Secrets  ${names.join(', ')} → ${shortPath(own.secrets.path)}`
-  if (names.length > 0) say(words)
-  const keepsSecrets = isAsking && names.length > 0 && !(await confirm('  move?'))
+  const question = `Move ${secretOwners(moved).join(', ')} to ${shortPath(own.secrets.path)}`
+  if (moved.secrets.size > 0 && !isAsking) say(wrappedText(question))
+  const keepsSecrets = isAsking && moved.secrets.size > 0 && !(await confirm(`${question}?`))
+  const texts = isAsking ? await inputTexts(sources) : new Map<string, string>()
   const askSecret = async (name: string, server: string): Promise<string | undefined> =>
-    isAsking ? await ask(`${name} for ${server}: `, true) : undefined
+    isAsking ? await askInput(name, server, texts.get(name)) : undefined
   return await planImport(own, wanted, { ...options, keepsSecrets, askSecret })
 }
+
+/** The names of secrets, each with its server and client, such as `API_KEY (search, Windsurf)`. */
+const secretOwners = ({ servers, secrets }: Plan): readonly string[] =>
+  [...secrets.keys()].map(name => {
+    const owner = servers.find(each => each.secrets.includes(name))
+    return owner === undefined ? name : `${name} (${oneLine(owner.as ?? owner.name)}, ${owner.from})`
+  })
 
 /** The sources without the servers that are not wanted; each was planned, in this order. */
 const chosenOf = (
@@ -163,35 +182,39 @@ const writeServers = async ({ own }: Findings, plan: Plan, { wrote }: Interrupts
   if (changes.length > 0) await writeOwnFile(files, own, changes, plan.secrets)
   else await writeEmptyFile(files, own)
   if (plan.secrets.size > 0) wrote(own.secrets.path)
-  if (changes.length > 0 || own.file.state.bytes === undefined) wrote(own.file.state.path)
-  for (const { as, notes } of newIn(plan)) for (const note of new Set(notes)) say(`  ${as}: ${note}`)
-  const { bytes } = own.file.state
-  const path = shortPath(own.file.state.path)
+  const { bytes, path } = own.file.state
+  if (changes.length > 0 || bytes === undefined) wrote(path)
+  for (const { as, notes } of newIn(plan))
+    for (const note of new Set(notes)) say(wrappedText(`  ${oneLine(as)}: ${oneLine(note)}`))
   const isKept = changes.length === 0 && bytes !== undefined
-  say(
-    `${mark(true)} ${count(changes.length, 'new server')}${isKept ? ` for ${path}` : `, written to ${path}`}`,
-  )
+  const where = isKept ? ` for ${shortPath(path)}` : `, written to ${shortPath(path)}`
+  say(`${mark(true)} ${count(changes.length, 'new server')}${where}`)
 }
 
+/** Starts all servers of our file once; those that require a login again, if the user signs in. */
 const startServers = async (
   config: string | undefined,
-  { stopped }: Interrupts,
+  isAsking: boolean,
+  interrupts: Interrupts,
 ): Promise<readonly Started[]> => {
   try {
-    return await startOnce((await readUsable(config)).config, stopped)
+    const { config: loaded } = await readUsable(config)
+    const started = await startOnce(loaded, interrupts.stopped)
+    if (!isAsking) return started
+    const signedIn = await offerLogins(started, config, interrupts)
+    if (signedIn.size === 0) return started
+    const servers = loaded.servers.filter(({ name }) => signedIn.has(name))
+    const again = await startOnce({ ...loaded, servers, waiting: [] }, interrupts.stopped)
+    return started.map(each => again.find(({ name }) => name === each.name) ?? each)
   } catch (thrown) {
     if (!(thrown instanceof CliError) || thrown.code !== EXIT.configuration) throw thrown
-    say(`${mark(false)} ${thrown.message}; mend: ${thrown.mend ?? 'mcp-proxy check'}`)
+    say(`${mark(false)} ${thrown.message}; fix: ${thrown.mend ?? 'mcp-proxy check'}`)
     return []
   }
 }
 
-const clientsFor = async ({ install }: Args, context: Context): Promise<readonly Client[]> => {
-  if (install !== undefined) return clientsNamed(install)
-  const there = await clientsThere(context)
-  const installed = new Set((await context.journals.all()).map(({ client }) => client))
-  return there.filter(({ id }) => !installed.has(id))
-}
+const clientsFor = async ({ install }: Args, context: Context): Promise<readonly Client[]> =>
+  install === undefined ? await clientsThere(context) : clientsNamed(install)
 
 /** Does the work for one client; a file of which that cannot be done keeps no others from theirs. */
 const attempt = async ({ label }: Client, work: () => Promise<unknown>): Promise<boolean> => {
@@ -205,117 +228,92 @@ const attempt = async ({ label }: Client, work: () => Promise<unknown>): Promise
   }
 }
 
-/** The clients whose files can be edited; of each other one it is said why not. */
+/** The clients whose files can be edited; for each other one, prints the reason. */
 const editable = async (clients: readonly Client[], context: Context): Promise<readonly Client[]> => {
   const able: Client[] = []
   for (const client of clients) {
-    if (await attempt(client, () => planClients([client], context, 'all'))) able.push(client)
+    if (await attempt(client, () => checkEditable(client, context))) able.push(client)
   }
   return able
 }
 
-/** Shows what would change in the files of clients, and asks in which it shall. */
+/** Shows what changes in the files of clients and what stays, and asks which of them may change. */
 const chooseClients = async (
-  clients: readonly Client[],
+  planned: readonly ClientPlan[],
   context: Context,
   isAsking: boolean,
-): Promise<readonly PlannedInstall[]> => {
-  const all = await planClients(clients, context, 'known')
-  for (const { path, lines } of all) for (const line of lines) say(`  ${shortPath(path)}  ${line}`)
-  if (all.length === 0 || !isAsking) return all
-  const question = 'put the proxy in place of their servers?'
-  const items = await choose({ title: 'Clients', items: clients, labelOf: ({ label }) => label, question })
-  return items.length === clients.length ? all : await planClients(items, context, 'known')
-}
-
-/** Our entry in place of the servers of these clients that we have, or of all of them. */
-const planClients = async (
-  clients: readonly Client[],
-  context: Context,
-  gone: 'known' | 'all',
-): Promise<readonly PlannedInstall[]> => {
-  const { planInstall } = await import('../../../setup/install/install.js')
-  const terms = usualTerms(context)
-  const places = await Promise.all(clients.map(client => placeOf(client, 'user', context)))
-  const { known, namesIn } = await planTakeOver(places, context, false, () => undefined)
-  const plans = places.map(place => async () => {
-    const entry = await entryOf(place.client, terms, context.programs)
-    const takes = gone === 'known' ? known(place.file) : namesIn(place.file)
-    return await planInstall(context, place, { entry, terms, takes })
+): Promise<readonly ClientPlan[]> => {
+  for (const each of planned) for (const line of stayLines(each)) say(line)
+  const items = planned.filter(({ plan }) => plan.changes.length > 0)
+  if (items.length === 0) return planned
+  if (!isAsking) {
+    for (const each of items) say(wrappedText(`  ${clientLine(each)}`, { indent: '    ' }))
+    return planned
+  }
+  const question = 'Replace the servers in these clients with the proxy?'
+  const diff = (): void => {
+    for (const { plan } of items) for (const line of plan.lines) say(`  ${shortPath(plan.path)}  ${line}`)
+  }
+  const scope = { isShared: false }
+  const share = (): void => {
+    scope.isShared = true
+    say('  all of these clients get all servers')
+  }
+  const isScoped = items.length > 1 && items.some(({ view }) => view !== undefined)
+  if (isScoped) say(wrappedText('Each client keeps only the servers that it has now.'))
+  const kept = await choose({
+    ...{ title: 'Clients', items, labelOf: clientLine, question },
+    others: [
+      ['d', 'for the diff', diff],
+      ...(isScoped ? [['a', 'to offer all servers to all', share] as const] : []),
+    ],
   })
-  return await inTurn(plans)
+  if (kept.length === items.length && !scope.isShared) return planned
+  return await replanned(scope.isShared ? kept.map(each => ({ ...each, view: undefined })) : kept, context)
 }
 
-const installInto = async (
-  work: readonly PlannedInstall[],
+/** Writes views and the entries of clients. Resolves with the exit code. */
+const replaceIn = async (
+  work: readonly ClientPlan[],
+  context: Context,
   { check, wrote }: Interrupts,
 ): Promise<number> => {
+  check()
+  if (await writeClientViews(work, context)) wrote(context.ownFile.file.state.path)
   const done: PlannedInstall[] = []
-  for (const plan of work) {
+  for (const { plan, moved } of work) {
     const { client } = plan.place
     check()
     if (!(await attempt(client, plan.carryOut))) continue
     if (plan.changes.length > 0) wrote(plan.path)
     done.push(plan)
     const { label, id } = client
-    const gone = plan.changes.filter(({ value }) => value === undefined).length
-    const what = gone === 0 ? 'has the proxy' : `${count(gone, 'server')} → 1 entry`
-    say(`${mark(true)} ${label}: ${what} (undo: mcp-proxy install ${id} --undo)`)
+    const what = moved.length === 0 ? 'has the proxy' : `${count(moved.length, 'server')} → 1 entry`
+    if (plan.changes.length > 0) say(`${mark(true)} ${label}: ${what} (undo: mcp-proxy install ${id} --undo)`)
   }
   const todo = done.filter(({ changes }) => changes.length > 0)
   const code = done.length < work.length ? EXIT.failure : EXIT.ok
   if (todo.length > 0) return Math.max(code, await readBack(todo))
-  say('no client was changed; one gets the proxy with: mcp-proxy install CLIENT')
+  say('no client was changed; to add the proxy to a client: mcp-proxy install CLIENT')
   return code
-}
-
-/** Which of the clients will not see all tools, and what becomes of that. */
-const sayCaps = async (
-  config: string | undefined,
-  work: readonly PlannedInstall[],
-  started: readonly Started[],
-): Promise<void> => {
-  const tools = started.reduce((sum, each) => sum + (each.tools ?? 0), 0)
-  if (tools === 0) return
-  const { rulesOf } = await import('../../../budget/expose-rules.js')
-  const rulesFor = rulesOf((await readUsable(config)).config)
-  for (const { place } of work) {
-    const { id, label: client } = place.client
-    const { cap, mode } = rulesFor(id, '')
-    if (tools <= cap || mode === 'search') continue
-    if (mode === 'auto')
-      say(`${client} sends ${cap} tools at most, you have ${tools}: it gets search (find_tools)`)
-    else say(`! ${problemWords(problem('D056', { count: tools, client, cap }))}`)
-  }
 }
 
 /** Shows all that would be done. */
 const rehearse = async (args: Args, found: Findings, plan: Plan): Promise<number> => {
   const context = await openContext(args.config, fileURLToPath(packageFile('bin/connect.cjs')))
   const able = await editable(await clientsFor(args, context), context)
-  const work = await planClients(able, context, 'all')
+  const work = await planClients(
+    able,
+    context,
+    wishOf(args, found, plan, () => undefined),
+  )
+  for (const each of work) for (const line of stayLines(each)) say(line)
   if (args.json === true) print(documentOf({ found, plan, started: [], work }))
   else {
-    for (const { as, from } of newIn(plan)) print(`${found.own.file.state.path}  + ${as} from ${from}`)
-    for (const { path, lines } of work) for (const line of lines) print(`${path}  ${line}`)
+    const { path } = found.own.file.state
+    for (const { as, from } of newIn(plan)) print(`${path}  + ${oneLine(as)} from ${from}`)
+    for (const { plan: each } of work) for (const line of each.lines) print(`${each.path}  ${line}`)
   }
   say('nothing was written')
   return EXIT.ok
 }
-
-interface Done {
-  readonly found: Findings
-  readonly plan: Plan
-  readonly started: readonly Started[]
-  readonly work: readonly PlannedInstall[]
-}
-
-const documentOf = ({ found, plan, started, work }: Done): string =>
-  JSON.stringify({
-    version: 1,
-    file: found.own.file.state.path,
-    servers: newIn(plan).map(({ as, from }) => ({ name: as, from })),
-    secrets: { file: found.own.secrets.path, names: [...plan.secrets.keys()] },
-    started,
-    clients: work.map(({ place, path, lines }) => ({ client: place.client.id, file: path, lines })),
-  })

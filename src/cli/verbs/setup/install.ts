@@ -2,10 +2,11 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../../machine/package-file.js'
 import { CLIENTS, type Client } from '../../../setup/clients/clients.js'
-import type { PlannedInstall } from '../../../setup/install/install.js'
+import type { Place, PlannedInstall } from '../../../setup/install/install.js'
 import type { Terms } from '../../../setup/install/journal.js'
 import { confirm, isInteractive } from '../../output/ask.js'
 import { print, say } from '../../output/output.js'
+import type { TakeOver } from '../../setup/client-moves.js'
 import {
   type Context,
   clientsNamed,
@@ -27,7 +28,7 @@ import {
   textOption,
   type VerbArguments,
 } from '../../verb.js'
-import { planTakeOver, type TakeOver } from './take-over.js'
+import { movable, planTakeOver, provenIn } from './take-over.js'
 
 const flags = {
   config: configOption,
@@ -77,22 +78,26 @@ export const install = defineVerb({
   async run(args) {
     const context = await contextOf(args)
     if (args.print === true) return await printEntries(args, context)
-    const { work, takeOver } = await planWork(args, context)
+    const { work, takeOver, proven } = await planWork(args, context)
     show(args, work, takeOver)
-    const todo = work.filter(({ changes }) => changes.length > 0)
-    const isTodo = todo.length > 0 || (takeOver?.imported.length ?? 0) > 0
+    const isTodo = work.some(isChange) || (takeOver?.imported.length ?? 0) > 0
     if (isTodo) await permit(args)
     await takeOver?.carryOut()
-    for (const plan of work) await plan.carryOut()
-    if (isTodo) return await readBack(todo)
+    const plans = isTodo && proven !== undefined ? await proven() : work
+    for (const plan of plans) await plan.carryOut()
+    if (isTodo) return await readBack(plans.filter(isChange))
     say('nothing to do')
     return EXIT.ok
   },
 })
 
+const isChange = ({ changes }: PlannedInstall): boolean => changes.length > 0
+
 interface Work {
   readonly work: readonly PlannedInstall[]
-  readonly takeOver: TakeOver | undefined
+  readonly takeOver?: TakeOver | undefined
+  /** After the import: the same plans, in which only servers move that were seen to work. */
+  readonly proven?: () => Promise<readonly PlannedInstall[]>
 }
 
 const planWork = async (args: Args, context: Context): Promise<Work> =>
@@ -167,11 +172,16 @@ const planAll = async (args: Args, context: Context): Promise<Work> => {
   )
   const terms = termsOf(args, context)
   const takeOver = args.takeOver === true ? await planTakeOver(places, context, args.yes !== true) : undefined
-  const plans = places.map(place => async () => {
-    const entry = await entryOf(place.client, terms, context.programs)
-    return await planInstall(context, place, { entry, terms, takes: takeOver?.namesIn(place.file) ?? [] })
-  })
-  return { work: await inTurn(plans), takeOver }
+  const planned = async (takes: (place: Place) => readonly string[]): Promise<readonly PlannedInstall[]> =>
+    await inTurn(
+      places.map(place => async () => {
+        const entry = await entryOf(place.client, terms, context.programs)
+        return await planInstall(context, place, { entry, terms, takes: takes(place) })
+      }),
+    )
+  if (takeOver === undefined) return { work: await planned(() => []) }
+  const proven = async () => await planned(await provenIn(places, takeOver, args.config))
+  return { work: await planned(movable(takeOver)), takeOver, proven }
 }
 
 const planUndos = async (
@@ -203,7 +213,7 @@ const planRefresh = async (context: Context): Promise<Work> => {
       return await planInstall(context, { client, scope, file: path }, { entry, terms, takes: [] })
     }
   })
-  return { work: await inTurn(plans), takeOver: undefined }
+  return { work: await inTurn(plans) }
 }
 
 /** Shows all that changes; of the entries of others no secrets. */

@@ -1,21 +1,13 @@
 import type { Client } from '../../../setup/clients/clients.js'
 import type { Files } from '../../../setup/files/revise.js'
+import type { Plan } from '../../../setup/import/plan.js'
+import type { Source } from '../../../setup/import/sources.js'
+import type { Place } from '../../../setup/install/install.js'
 import type { OwnFile } from '../../../setup/own-file.js'
-import { ask, isInteractive } from '../../output/ask.js'
 import { say } from '../../output/output.js'
+import { type Candidate, movesIn, stayLines, type TakeOver } from '../../setup/client-moves.js'
+import { askInput } from '../../setup/inputs.js'
 import { thisMachine } from '../../setup/setup-files.js'
-
-/** The import that goes before servers are taken out of the files of clients. */
-export interface TakeOver {
-  /** Servers of a client's file that we have, or will have. */
-  readonly namesIn: (file: string) => readonly string[]
-  /** Those of them that we have. */
-  readonly known: (file: string) => readonly string[]
-  /** What is new to us, as `from: names`. */
-  readonly imported: readonly string[]
-  /** Rejects with a SetupError. */
-  readonly carryOut: () => Promise<void>
-}
 
 interface TakeOverContext {
   readonly files: Files
@@ -28,7 +20,7 @@ export const planTakeOver = async (
   places: readonly { readonly client: Client; readonly file: string }[],
   { files, ownFile, own }: TakeOverContext,
   isAsking: boolean,
-  tell: (words: string) => void = say,
+  tell: (text: string) => void = say,
 ): Promise<TakeOver> => {
   const [{ planImport }, { readClientFile }, { writeOwnFile }] = await Promise.all([
     import('../../../setup/import/plan.js'),
@@ -45,23 +37,64 @@ export const planTakeOver = async (
     name: undefined,
     scripts: own.scripts,
     onConflict: () => Promise.resolve('rename'),
-    askSecret: async (name, server) =>
-      isAsking && isInteractive() ? await ask(`${name} for ${server}: `, true) : undefined,
+    askSecret: isAsking ? askInput : () => Promise.resolve(undefined),
   })
   const added = plan.servers.filter(({ entry }) => entry !== undefined)
   for (const { name, notes } of added) for (const note of new Set(notes)) tell(`${name}: ${note}`)
   for (const name of plan.secrets.keys()) tell(`${name} goes to ${ownFile.secrets.path}`)
+  const candidates = candidatesOf(plan, sources, ownFile)
   return {
-    namesIn: file =>
-      plan.servers.flatMap(each => (each.file === file && each.as !== undefined ? [each.name] : [])),
-    known: file =>
-      plan.servers.flatMap(each =>
-        each.file === file && each.as !== undefined && each.entry === undefined ? [each.name] : [],
-      ),
+    candidates: file => candidates.flatMap(each => (each.file === file ? [each] : [])),
     imported: added.map(({ from, name, as = name }) => `${as} from ${from}`),
     carryOut: async () => {
       const changes = added.map(({ name, as = name, entry }) => ({ at: [], name: as, value: entry }))
       await writeOwnFile(files, ownFile, changes, plan.secrets)
     },
   }
+}
+
+/** The servers of a place that move, as far as that is known before they are started. */
+export const movable =
+  (takeOver: TakeOver) =>
+  (place: Place): readonly string[] =>
+    movesIn(place, takeOver, () => undefined).moved.map(({ name }) => name)
+
+/**
+ * Starts the imported servers that would move, and prints those that stay. Resolves with the names that move.
+ * Rejects with a CliError.
+ */
+export const provenIn = async (
+  places: readonly Place[],
+  takeOver: TakeOver,
+  config: string | undefined,
+): Promise<(place: Place) => readonly string[]> => {
+  const [{ readUsable }, { startOnce, verdictOn }] = await Promise.all([
+    import('../../configuration.js'),
+    import('../../setup/first-start.js'),
+  ])
+  const wanted = new Set(places.flatMap(({ file }) => takeOver.candidates(file).map(({ as }) => as)))
+  const { config: loaded } = await readUsable(config)
+  const servers = loaded.servers.filter(({ name }) => wanted.has(name))
+  const waiting = loaded.waiting.filter(({ name }) => wanted.has(name))
+  const verdict = verdictOn(await startOnce({ ...loaded, servers, waiting }))
+  const moves = places.map(place => movesIn(place, takeOver, as => verdict(as, false)))
+  for (const each of moves) for (const line of stayLines(each)) say(line)
+  return place => moves.find(each => each.place === place)?.moved.map(({ name }) => name) ?? []
+}
+
+const candidatesOf = (
+  { servers }: Plan,
+  sources: readonly Source[],
+  { servers: ours }: OwnFile,
+): readonly (Candidate & { readonly file: string })[] => {
+  const entries = sources.flatMap(({ found }) => found.map(({ entry }) => entry))
+  return servers.flatMap(({ name, file, state, as, entry, obstacles }, at) => {
+    if (state === 'own') return []
+    const { disabled, enabled } = entries[at] ?? {}
+    const isOff = disabled === true || enabled === false
+    const isOffHere = (entry ?? ours.get(as ?? ''))?.['disabled'] === true
+    const off = isOff ? ['it is disabled'] : isOffHere ? ['it is disabled behind the proxy'] : []
+    const [why] = as === undefined ? ['it has no name, or was left out'] : [...obstacles, ...off]
+    return [{ name, file, as, isNew: entry !== undefined, why }]
+  })
 }

@@ -75,18 +75,28 @@ t.test('init moves the servers of clients behind the proxy, starts them once, an
   t.equal(done.code, 0)
   t.match(done.err, /^✓ same {2}6 tools, \d+\.\d s$/m)
   t.match(done.err, /^✗ broken {2}D030: no-such-program-here of broken is not found; mend: install no-such/m)
-  t.match(done.err, /^✓ Claude Code: 2 servers → 1 entry \(undo: mcp-proxy install claude-code --undo\)$/m)
+  t.match(done.err, /^✓ Claude Code: 1 server → 1 entry \(undo: mcp-proxy install claude-code --undo\)$/m)
   t.match(done.err, /^✓ Cursor: restart Cursor$/m)
   t.match(done.err, /^✓ Claude Code: type \/mcp in Claude Code$/m)
-  t.match(done.err, /^Cursor sends 40 tools at most, you have 52: it gets search \(find_tools\)$/m)
+  t.match(done.err, /^! broken stays in Claude Code: D030: no-such-program-here of broken is not found$/m)
+  t.match(
+    done.err,
+    /^Cursor accepts 40 tools and you have 52, so it sees search tools \(find_tools\) instead$/m,
+  )
+  t.match(
+    done.err,
+    /^Found 4 servers, moved 2 behind the proxy: same, other\n {2}left broken in Claude Code: /m,
+  )
   t.notMatch(done.err, /Claude Code takes|D032/)
   const { version, started, clients } = JSON.parse(done.out)
   t.match([version, started.length, clients.length], [1, 3, 2])
+  t.match(clients[0], { moved: [{ name: 'same', as: 'same' }], left: [{ name: 'broken', why: /D030/ }] })
   t.same(Object.keys(JSON.parse(readFileSync(config, 'utf8')).mcpServers), ['same', 'broken', 'other'])
   for (const name of ['.claude.json', '.cursor/mcp.json']) {
     t.match(read(name), /^\/\/ mine\n[\s\S]*"mcp-proxy"/)
-    t.notMatch(read(name), /"same"|"other"|"broken"/)
+    t.notMatch(read(name), /"same"|"other"/)
   }
+  t.match(read('.claude.json'), '"broken"')
   const again = await runHere(t, 'init', '--yes')
   t.match(again, { code: 0, err: /0 new servers for [\s\S]*no client was changed/ })
   await runHere(t, 'install', 'claude-code', 'cursor', '--undo', '--yes')
@@ -109,7 +119,7 @@ t.test('init takes what it is told to, and begins with nothing where there is no
   const none = await runHere(t, 'init', '--yes')
   t.match(none, {
     code: 0,
-    err: /no servers in the files of clients[\s\S]*mend: mcp-proxy add NAME -- COMMAND/,
+    err: /no servers in the files of clients[\s\S]*0 new servers/,
   })
   t.same(JSON.parse(readFileSync(join(empty, '.config', 'mcp-proxy', 'mcp.json'), 'utf8')), {
     mcpServers: {},
@@ -130,7 +140,7 @@ t.test('a client whose file cannot be edited keeps no others from the proxy', as
   t.match(err, /✗ Codex: .*config\.toml:1: only tables.*; mend: mend line 1/)
   t.match(err, /✗ Kiro: .*this is not a file/)
   t.match(err, /✗ Gemini CLI: .*read-only; mend: make .* writable/)
-  t.match(err, /✓ Claude Code: 2 servers → 1 entry[\s\S]*✓ Cursor: 2 servers → 1 entry/)
+  t.match(err, /✓ Claude Code: 1 server → 1 entry[\s\S]*✓ Cursor: 2 servers → 1 entry/)
   t.match(read('.cursor/mcp.json'), 'connect.cjs')
   t.same([read('.codex/config.toml'), read('.gemini/settings.json')], [inline, '{}'])
 })
@@ -169,7 +179,7 @@ t.test('on a terminal three times Enter is enough', { skip: skipWithout.script }
   t.equal(code, 0)
   t.match(
     shown,
-    /1 same {2}2 broken {2}3 other[\s\S]*Secrets {2}GITHUB_TOKEN → [\s\S]*1 Claude Code {2}2 Cursor/,
+    /1 same {2}2 broken {2}3 other[\s\S]*Move GITHUB_TOKEN \(same, Claude Code\) to [\s\S]*1 Claude Code: same → mcp-proxy[\s\S]*2 Cursor: same, other → mcp-proxy/,
   )
   t.match(read('.cursor/mcp.json'), 'connect.cjs')
   t.notMatch(shown, SECRET)
@@ -234,7 +244,7 @@ t.test('where Claude Code is installed it writes our entry itself', { skip: isWi
     'mcp-proxy',
     /^\{"type":"stdio",/,
   ])
-  t.same(Object.keys(JSON.parse(read('.claude.json')).mcpServers), ['mcp-proxy'])
+  t.same(Object.keys(JSON.parse(read('.claude.json')).mcpServers), ['broken', 'mcp-proxy'])
   t.match(await runHere(t, 'install', 'claude-code', '--yes'), { code: 0, err: 'nothing to do' })
   await runHere(t, 'install', 'claude-code', '--undo', '--yes')
   t.equal(read('.claude.json'), claude, 'byte for byte')

@@ -1,13 +1,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { runHere, setEnv } from '../../../support/proxy/start.js'
+import { runHere, setEnv, tiny } from '../../../support/proxy/start.js'
 
 const SECRET = 'planted-secret-1'
+const [COMMAND, ARGS] = [tiny().command, tiny().args].map(each => JSON.stringify(each))
 const BEFORE = `{
   // mine
   "mcpServers": {
-    "github": { "command": "npx", "args": ["-y", "gh"], "env": { "GITHUB_TOKEN": "${SECRET}" } },
+    "github": { "command": ${COMMAND}, "args": ${ARGS}, "env": { "GITHUB_TOKEN": "${SECRET}" } },
   },
 }
 `

@@ -1,0 +1,85 @@
+import type { Place } from '../../setup/install/install.js'
+import type { Owned } from '../../setup/install/journal.js'
+import { oneLine } from '../output/output.js'
+import { wrappedText } from '../output/wrap.js'
+import type { Context } from './installing.js'
+
+/** A server of a client's file that may move behind the proxy. */
+export interface Candidate {
+  /** In the client's file. */
+  readonly name: string
+  /** In our file; undefined if it is not there. */
+  readonly as: string | undefined
+  /** Whether our file does not have it yet. */
+  readonly isNew: boolean
+  /** The reason why it stays in its client, as far as that is known before it is started. */
+  readonly why: string | undefined
+}
+
+/** An import of servers that are then removed from their clients. */
+export interface TakeOver {
+  /** The servers of a client's file, except our own entry. */
+  readonly candidates: (file: string) => readonly Candidate[]
+  /** New servers, as `name from client`. */
+  readonly imported: readonly string[]
+  /** Writes our file. Rejects with a SetupError. */
+  readonly carryOut: () => Promise<void>
+}
+
+/** The reason why a server of our file may not replace a client's; undefined if it may. */
+export type Verdict = (as: string, isNew: boolean) => string | undefined
+
+/** What becomes of the servers of one client. */
+export interface ClientMoves {
+  readonly place: Place
+  /** Servers that move behind the proxy. */
+  readonly moved: readonly (Candidate & { readonly as: string })[]
+  /** Servers that stay, each with its reason. */
+  readonly stays: readonly (Candidate & { readonly why: string })[]
+}
+
+/** Divides the servers of a client: only those move that were seen to work behind the proxy. */
+export const movesIn = (place: Place, { candidates }: TakeOver, verdict: Verdict): ClientMoves => {
+  const moved: ClientMoves['moved'][number][] = []
+  const stays: ClientMoves['stays'][number][] = []
+  for (const each of candidates(place.file)) {
+    const { as } = each
+    const why = each.why ?? (as === undefined ? 'it was left out' : verdict(as, each.isNew))
+    if (why !== undefined) stays.push({ ...each, why })
+    else if (as !== undefined) moved.push({ ...each, as })
+  }
+  return { place, moved, stays }
+}
+
+/** The names in our file of the servers that installs have removed from their clients. */
+export const takenBefore = async (
+  installs: readonly Owned[],
+  { ownFile, own }: Context,
+): Promise<(owned: Owned) => readonly string[]> => {
+  const [{ planImport }, { SILENT }] = await Promise.all([
+    import('../../setup/import/plan.js'),
+    import('./finding.js'),
+  ])
+  const found = new Map<Owned, readonly string[]>()
+  for (const each of installs) {
+    const { client, install } = each
+    const entries = install.removed.flatMap(({ name, value }) =>
+      typeof value === 'object' && value !== null && !Array.isArray(value) ? [{ name, entry: value }] : [],
+    )
+    const dialect = { timeoutUnit: 'ms', hasShellVariables: false } as const
+    const source = { id: client, label: client, file: install.path, found: entries, dialect }
+    const { servers } = await planImport(ownFile, [source as never], { ...SILENT, scripts: own.scripts })
+    const names = servers.flatMap(({ name, state, as }) => {
+      if (state === 'there' && as !== undefined) return [as]
+      return ownFile.servers.has(name) ? [name] : []
+    })
+    found.set(each, names)
+  }
+  return owned => found.get(owned) ?? []
+}
+
+/** Such as `! weather stays in VS Code: WEATHER_KEY is missing`. */
+export const stayLines = ({ stays, place }: ClientMoves): readonly string[] =>
+  stays.map(({ name, why }) =>
+    wrappedText(`! ${oneLine(name)} stays in ${place.client.label}: ${oneLine(why)}`),
+  )

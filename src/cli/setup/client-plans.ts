@@ -1,0 +1,153 @@
+import { viewsIn, writeViews } from '../../setup/client-views.js'
+import type { Client } from '../../setup/clients/clients.js'
+import { CLIENTS } from '../../setup/clients/clients.js'
+import type { Place, PlannedInstall } from '../../setup/install/install.js'
+import type { Owned } from '../../setup/install/journal.js'
+import { oneLine, shortPath } from '../output/output.js'
+import { planTakeOver } from '../verbs/setup/take-over.js'
+import { type ClientMoves, movesIn, type TakeOver, takenBefore, type Verdict } from './client-moves.js'
+import { type Context, entryOf, inTurn, placeOf, usualTerms } from './installing.js'
+import { type ClientShare, type ClientView, viewFor } from './view-plan.js'
+
+/** The changes of one client's file, and what becomes of its servers. */
+export interface ClientPlan extends ClientMoves {
+  readonly plan: PlannedInstall
+  readonly install: Owned['install'] | undefined
+  /** The view by which it keeps seeing only its own servers; undefined if it sees all. */
+  readonly view: ClientView | undefined
+}
+
+export interface ClientsWish {
+  /** Clients that the user has named. */
+  readonly named: readonly string[]
+  /** The servers of our file that were found in clients. */
+  readonly found: readonly string[]
+  /** Those of them that are new. */
+  readonly fresh: ReadonlySet<string>
+  readonly verdict: Verdict
+}
+
+/**
+ * Plans to replace the servers of these clients by our entry, as far as they work behind the proxy. Clients
+ * that have our entry already are planned too, if they would see new servers of others. Rejects with a
+ * SetupError.
+ */
+export const planClients = async (
+  clients: readonly Client[],
+  context: Context,
+  wish: ClientsWish,
+): Promise<readonly ClientPlan[]> => {
+  const installs = (await context.journals.all()).filter(({ scope }) => scope === 'user')
+  const places = await Promise.all(clients.map(client => placeOf(client, 'user', context)))
+  const others = installs.flatMap(({ client: id, install }): Place[] => {
+    const client = clients.some(each => each.id === id) ? undefined : CLIENTS.find(each => each.id === id)
+    return client === undefined ? [] : [{ client, scope: 'user', file: install.path }]
+  })
+  const takeOver = await planTakeOver(places, context, false, () => undefined)
+  const drafts = await draftsOf({ places, others, installs }, takeOver, context, wish)
+  return await replanned(drafts, context)
+}
+
+interface Where {
+  readonly places: readonly Place[]
+  /** Of clients that have our entry, and of which nothing else is wanted. */
+  readonly others: readonly Place[]
+  readonly installs: readonly Owned[]
+}
+
+type Draft = Omit<ClientPlan, 'plan'>
+
+const draftsOf = async (
+  { places, others, installs }: Where,
+  takeOver: TakeOver,
+  context: Context,
+  { named, found, fresh, verdict }: ClientsWish,
+): Promise<readonly Draft[]> => {
+  const before = await takenBefore(installs, context)
+  const views = viewsIn(context.ownFile.file.value)
+  const fromClients = new Set([
+    ...found,
+    ...fresh,
+    ...installs.flatMap(before),
+    ...[...views.values()].flatMap(names => names ?? []),
+  ])
+  const nothing: TakeOver = { ...takeOver, candidates: () => [] }
+  const all = [
+    ...places.map(place => movesIn(place, takeOver, verdict)),
+    ...others.map(place => movesIn(place, nothing, verdict)),
+  ]
+  return all.map(moves => {
+    const { client } = moves.place
+    const owned = installs.find(each => each.client === client.id)
+    const share: ClientShare = {
+      client,
+      had: new Set([...moves.moved.map(({ as }) => as), ...(owned === undefined ? [] : before(owned))]),
+      view: owned?.install.view,
+      isInstalled: owned !== undefined,
+      isOpen: named.includes(client.id) && moves.moved.length === 0,
+    }
+    return { ...moves, install: owned?.install, view: viewFor(share, { fromClients, fresh, views }) }
+  })
+}
+
+/** The same clients with their changes planned again. Rejects with a SetupError. */
+export const replanned = async (
+  drafts: readonly Draft[],
+  context: Context,
+): Promise<readonly ClientPlan[]> => {
+  const { planInstall } = await import('../../setup/install/install.js')
+  const views = viewsIn(context.ownFile.file.value)
+  const plans = await inTurn(
+    drafts.map(({ place, moved, stays, install, view }) => async () => {
+      // An entry without any server would only be in the way.
+      if (install === undefined && moved.length === 0 && stays.length > 0) return unchanged(place)
+      const old = install?.view
+      const isUsers = old !== undefined && views.get(old) === undefined
+      const terms = { ...(install ?? usualTerms(context)), view: isUsers ? old : view?.name }
+      const { via, url, project } = terms
+      const clean = { via, url, view: terms.view, project }
+      const entry = await entryOf(place.client, clean, context.programs)
+      return await planInstall(context, place, { entry, terms: clean, takes: moved.map(({ name }) => name) })
+    }),
+  )
+  return drafts.flatMap((draft, at) => {
+    const plan = plans[at]
+    return plan === undefined ? [] : [{ ...draft, plan }]
+  })
+}
+
+const unchanged = (place: Place): PlannedInstall => ({
+  ...{ place, path: place.file, changes: [], lines: [] },
+  isKept: () => Promise.resolve(true),
+  carryOut: () => Promise.resolve(),
+})
+
+/** Rejects with a SetupError if the file of a client cannot be edited. */
+export const checkEditable = async (client: Client, context: Context): Promise<void> => {
+  const place = await placeOf(client, 'user', context)
+  const { candidates } = await planTakeOver([place], context, false, () => undefined)
+  const moved = candidates(place.file).map(each => ({ ...each, as: each.name }))
+  await replanned([{ place, moved, stays: [], install: undefined, view: undefined }], context)
+}
+
+/** Writes the views of these clients, and removes unused ones. Resolves with whether any changed. */
+export const writeClientViews = async (
+  plans: readonly ClientPlan[],
+  { files, ownFile }: Context,
+): Promise<boolean> => {
+  const views = viewsIn(ownFile.file.value)
+  const wanted = new Map<string, readonly string[] | undefined>()
+  for (const { install, moved, stays, view } of plans) {
+    if (install === undefined && moved.length === 0 && stays.length > 0) continue
+    const old = install?.view
+    if (old !== undefined && views.get(old) !== undefined) wanted.set(old, undefined)
+    if (view !== undefined) wanted.set(view.name, view.without)
+  }
+  return await writeViews(files, ownFile.file.state.path, wanted)
+}
+
+/** Such as `Cursor: everything, linear → mcp-proxy (~/.cursor/mcp.json)`. */
+export const clientLine = ({ moved, plan: { place, path } }: ClientPlan): string => {
+  const names = moved.map(({ name }) => oneLine(name)).join(', ')
+  return `${place.client.label}: ${names === '' ? 'adds' : `${names} →`} mcp-proxy (${shortPath(path)})`
+}

@@ -1,0 +1,40 @@
+import { isObject } from '../../kernel/object.js'
+import { CLIENTS } from '../../setup/clients/clients.js'
+import type { Source } from '../../setup/import/sources.js'
+import { ask, isInteractive } from '../output/ask.js'
+import { oneLine, say } from '../output/output.js'
+import { wrappedText } from '../output/wrap.js'
+import { setupFiles } from './setup-files.js'
+
+/** The client's own descriptions of the values that it asks for (`inputs` of VS Code), by variable. */
+export const inputTexts = async (sources: readonly Source[]): Promise<ReadonlyMap<string, string>> => {
+  const [{ files }, { openFile }, { variableName }] = await Promise.all([
+    setupFiles(),
+    import('../../setup/files/edit-file.js'),
+    import('../../setup/import/normalise.js'),
+  ])
+  const texts = new Map<string, string>()
+  for (const { id, file } of sources) {
+    const client = CLIENTS.find(each => each.id === id)
+    if (client === undefined) continue
+    const { value } = await openFile(files, file, client.syntax)
+    const inputs: unknown = isObject(value) ? value['inputs'] : undefined
+    for (const input of Array.isArray(inputs) ? (inputs as unknown[]) : []) {
+      if (!isObject(input) || typeof input['id'] !== 'string') continue
+      const { description } = input
+      if (typeof description === 'string') texts.set(variableName(input['id']), oneLine(description))
+    }
+  }
+  return texts
+}
+
+/**
+ * Asks for a value that a client would have asked for, without showing it; undefined if there is no terminal
+ * or no answer. `text` is the client's own description of it.
+ */
+export const askInput = async (name: string, server: string, text = ''): Promise<string | undefined> => {
+  if (!isInteractive()) return undefined
+  const what = text === '' ? name : `${name} (${text})`
+  say(wrappedText(`${oneLine(server)} needs ${what}. Typing is hidden; Enter leaves it in its client.`))
+  return await ask(`  ${name}: `, true)
+}

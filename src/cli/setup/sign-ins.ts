@@ -1,0 +1,40 @@
+import { ask, confirm } from '../output/ask.js'
+import { say } from '../output/output.js'
+import { CliError } from '../verb.js'
+import type { Started } from './first-start.js'
+import type { Interrupts } from './interrupts.js'
+
+/** As long as `auth login` waits. */
+const LOGIN_MS = 5 * 60_000
+
+/** Offers to sign in to servers that require it. Resolves with the names of those with a login now. */
+export const offerLogins = async (
+  started: readonly Started[],
+  config: string | undefined,
+  { unlessStopped }: Interrupts,
+): Promise<ReadonlySet<string>> => {
+  const done = new Set<string>()
+  for (const { name } of started.filter(({ needsLogin }) => needsLogin)) {
+    if (!(await confirm(`Sign in to ${name} now?`))) continue
+    if (await unlessStopped(signedIn(name, config))) done.add(name)
+  }
+  return done
+}
+
+const signedIn = async (name: string, config: string | undefined): Promise<boolean> => {
+  const { findServer, signIn } = await import('../verbs/auth/signing-in.js')
+  const how = { usesBrowser: true, wantsDevice: false, forgetsClient: false, timeoutMs: LOGIN_MS }
+  try {
+    await signIn(await findServer(name, config), { ...how, say, readLines: pasted })
+    return true
+  } catch (thrown) {
+    if (!(thrown instanceof Error) || (thrown instanceof CliError && thrown.code > 128)) throw thrown
+    say(`${name}: ${thrown.message}; fix: mcp-proxy auth login ${name}`)
+    return false
+  }
+}
+
+/** One dialogue reads the terminal: a second reader would take its lines. */
+async function* pasted(): AsyncGenerator<string> {
+  for (;;) yield await ask('  ')
+}

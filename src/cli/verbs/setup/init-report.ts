@@ -1,0 +1,76 @@
+import { problem } from '../../../problems/problem.js'
+import type { Plan, Planned } from '../../../setup/import/plan.js'
+import { projectWords } from '../../../setup/import/sources.js'
+import { readUsable } from '../../configuration.js'
+import { count, oneLine, say } from '../../output/output.js'
+import { wrappedText } from '../../output/wrap.js'
+import type { ClientPlan } from '../../setup/client-plans.js'
+import type { Findings } from '../../setup/finding.js'
+import { problemWords, type Started } from '../../setup/first-start.js'
+
+/** The servers that our file does not have yet, each with its name there. */
+export const newIn = ({ servers }: Plan): readonly (Planned & { readonly as: string })[] =>
+  servers.flatMap(each =>
+    each.entry === undefined || each.as === undefined ? [] : [{ ...each, as: each.as }],
+  )
+
+/** Prints which clients accept fewer tools than they have now, and what they see instead. */
+export const sayCaps = async (
+  config: string | undefined,
+  work: readonly ClientPlan[],
+  started: readonly Started[],
+): Promise<void> => {
+  if (started.every(({ tools = 0 }) => tools === 0)) return
+  const { rulesOf } = await import('../../../budget/expose-rules.js')
+  const rulesFor = rulesOf((await readUsable(config)).config)
+  for (const { plan, view } of work) {
+    const { id, label: client } = plan.place.client
+    const seen = started.filter(({ name }) => view?.without.includes(name) !== true)
+    const tools = seen.reduce((sum, each) => sum + (each.tools ?? 0), 0)
+    const { cap, mode } = rulesFor(id, '')
+    if (tools <= cap || mode === 'search') continue
+    const instead = `${client} accepts ${cap} tools and you have ${tools}, so it sees search tools (find_tools) instead`
+    if (mode === 'auto') say(wrappedText(instead))
+    else say(wrappedText(`! ${problemWords(problem('D056', { count: tools, client, cap }))}`))
+  }
+}
+
+/** Ends with what was found, what moved, and what was left where and why. */
+export const saySummary = (found: Findings, work: readonly ClientPlan[]): void => {
+  const total = found.sources.reduce((sum, each) => sum + each.found.length, 0)
+  const moved = [...new Set(work.flatMap(each => each.moved.map(({ as }) => oneLine(as))))]
+  const which = moved.length === 0 ? '' : `: ${moved.join(', ')}`
+  say(wrappedText(`Found ${count(total, 'server')}, moved ${moved.length} behind the proxy${which}`))
+  const left = work.flatMap(({ stays, plan }) =>
+    stays.map(({ name, why }) => `  left ${oneLine(name)} in ${plan.place.client.label}: ${why}`),
+  )
+  for (const line of left) say(wrappedText(line, { indent: '    ' }))
+  for (const each of found.projects) say(wrappedText(`  left ${projectWords(each)}`, { indent: '    ' }))
+  if (left.length > 0) say(wrappedText('When these work, run mcp-proxy init again: it moves what is new.'))
+}
+
+interface Done {
+  readonly found: Findings
+  readonly plan: Plan
+  readonly started: readonly Started[]
+  readonly work: readonly ClientPlan[]
+}
+
+/** The result for programs. */
+export const documentOf = ({ found, plan, started, work }: Done): string =>
+  JSON.stringify({
+    version: 1,
+    file: found.own.file.state.path,
+    servers: newIn(plan).map(({ as, from }) => ({ name: as, from })),
+    secrets: { file: found.own.secrets.path, names: [...plan.secrets.keys()] },
+    started,
+    clients: work.map(({ plan: { place, path, lines }, moved, stays, view }) => ({
+      client: place.client.id,
+      file: path,
+      lines,
+      moved: moved.map(({ name, as }) => ({ name, as })),
+      left: stays.map(({ name, why }) => ({ name, why })),
+      view: view?.name,
+    })),
+    projects: found.projects,
+  })
