@@ -78,19 +78,8 @@ export class LocalClient implements Client {
 
   /** Reads all pages of a list; empty if no server has such a list. Rejects with a Fault. */
   async list(list: ListName): Promise<JsonText[]> {
-    const { method, member, capability } = LISTS[list]
     const { capabilities } = await this.welcome
-    if (capabilities[capability] === false || capabilities[capability] === undefined) return []
-    const items: JsonText[] = []
-    let cursor: string | undefined
-    do {
-      const params = cursor === undefined ? undefined : objectText([['cursor', textOf(cursor)]])
-      const page = resultOf(await this.request(method, params))
-      const found = memberOf(page, member)
-      if (found !== undefined) items.push(...elementsOf(found))
-      cursor = stringOf(memberOf(page, 'nextCursor'))
-    } while (cursor !== undefined)
-    return items
+    return await readList(list, capabilities, (method, params) => this.request(method, params))
   }
 
   /** Cancels all requests and leaves. */
@@ -100,6 +89,26 @@ export class LocalClient implements Client {
     for (const call of [...this.#calls]) call.cancel('the client leaves')
     this.#handler.left(this)
   }
+}
+
+/** Reads all pages of a list; empty if `capabilities` lack it. Rejects with a Fault. */
+export const readList = async (
+  list: ListName,
+  capabilities: Readonly<Partial<Record<string, unknown>>>,
+  request: (method: string, params: JsonText | undefined) => Promise<Answer>,
+): Promise<JsonText[]> => {
+  const { method, member, capability } = LISTS[list]
+  if (capabilities[capability] === false || capabilities[capability] === undefined) return []
+  const items: JsonText[] = []
+  let cursor: string | undefined
+  do {
+    const params = cursor === undefined ? undefined : objectText([['cursor', textOf(cursor)]])
+    const page = resultOf(await request(method, params))
+    const found = memberOf(page, member)
+    if (found !== undefined) items.push(...elementsOf(found))
+    cursor = stringOf(memberOf(page, 'nextCursor'))
+  } while (cursor !== undefined)
+  return items
 }
 
 /** Returns the result of an answer. Throws a Fault for anything else, with the words of a server's error. */

@@ -28,6 +28,12 @@ export interface Hello {
   readonly proof?: string | undefined
 }
 
+const OWN_PROGRAM = 'mcp-proxy '
+
+/** Whether a hello is that of a verb of this program, such as `mcp-proxy call`, and not of a client's shim. */
+export const isOwnProgram = ({ client }: Pick<Hello, 'client'>): boolean =>
+  client?.startsWith(OWN_PROGRAM) === true
+
 /** What the daemon says of itself. */
 export interface Welcome {
   readonly version: string

@@ -3,7 +3,7 @@ import { servePipe } from '../../eras/index.js'
 import { systemClock } from '../../kernel/async/clock.js'
 import { LOCAL } from '../../kernel/caller.js'
 import { textOf } from '../../kernel/json/text.js'
-import { ENDED_METHOD, type Hello } from '../../shim/hello.js'
+import { ENDED_METHOD, type Hello, isOwnProgram } from '../../shim/hello.js'
 import type { Channel } from '../../wire/channel.js'
 import { encodeNotification } from '../../wire/jsonrpc.js'
 import { IDENTITY } from '../identity.js'
@@ -77,7 +77,8 @@ export class LocalSessions {
       {
         ...this.#context,
         identity: IDENTITY,
-        via: 'socket',
+        // Our own verbs see every tool, like any part of this program.
+        via: isOwnProgram(hello) ? undefined : 'socket',
         // The client may still hold a question of the daemon before us.
         idPrefix: `${randomBytes(3).toString('base64url')}-`,
       },

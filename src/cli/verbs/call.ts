@@ -1,5 +1,4 @@
 import { suggest } from '../../config/schema/suggest.js'
-import type { ProxyConfig, ServerConfig } from '../../config/types.js'
 import {
   elementsOf,
   type JsonText,
@@ -10,21 +9,21 @@ import {
   textOf,
 } from '../../kernel/json/text.js'
 import { plainText } from '../../secrets/plain-text.js'
-import { readConfiguration } from '../configuration.js'
-import { inProcess, type Session } from '../in-process.js'
-import { loginFault, loginOption, withLogins } from '../logins.js'
+import { loginFault, loginOption } from '../logins.js'
 import { count, oneLine, print, say } from '../output/output.js'
+import { aloneOption, inSession, isWell, type ProxySession, type SessionOptions } from '../session.js'
 import { toolArguments } from '../tool-arguments.js'
 import { CliError, configOption, defineVerb, EXIT, logLevelOption, textOption } from '../verb.js'
 
 export const call = defineVerb({
   usage: 'call <tool> [pairs..]',
-  describe: 'Call a tool and print its result; starts only the servers that could have it',
+  describe: 'Call a tool of the running proxy, or of servers started for it, and print the result',
   needs: 'the name of a tool',
   flags: {
     config: configOption,
     args: textOption('Arguments as a JSON object; key=value wins over its members'),
     json: { type: 'boolean', describe: 'The whole result, as one JSON document' },
+    alone: aloneOption,
     login: loginOption,
     'log-level': logLevelOption,
   },
@@ -44,13 +43,10 @@ export const call = defineVerb({
   ],
   async run(args) {
     const { couldOwn } = await import('../../app/server-registry.js')
-    const config = await readConfiguration(args.config)
-    const servers = couldOwn(config.servers, args.tool)
-    // If none could have it, all are asked, to suggest the name that was meant.
-    const asked: ProxyConfig = servers.length === 0 ? config : { ...config, servers }
     const onProgress = process.stderr.isTTY ? (params: JsonText) => say(progressLine(params)) : undefined
-    const work = async (session: Session) => {
-      const tool = await findTool(session, args.tool, servers)
+    const work = async (session: ProxySession) => {
+      const candidates = couldOwn(session.servers, args.tool).map(({ name }) => name)
+      const tool = await findTool(session, args.tool, candidates)
       const values = toolArguments(args.pairs, args.args, memberOf(tool, 'inputSchema'))
       const result = await callTool(session, args.tool, values)
       return {
@@ -58,24 +54,24 @@ export const call = defineVerb({
         show: () => (args.json === true ? print(documentOf(result)) : showResult(result)),
       }
     }
-    const options = { level: args.logLevel ?? 'error', onProgress }
-    return await withLogins(config, args.login, () => inProcess(asked, options, work))
+    const { config, alone, login, logLevel: level = 'error' } = args
+    // If none could have it, all are asked, to suggest the name that was meant.
+    const choose: SessionOptions['choose'] = servers => couldOwn(servers, args.tool)
+    return await inSession({ verb: 'call', config, alone, login, level, onProgress, choose }, work)
   },
 })
 
 const nameOf = (tool: JsonText): string => stringOf(memberOf(tool, 'name')) ?? ''
 
 const findTool = async (
-  { client, status }: Session,
+  { client, status }: ProxySession,
   name: string,
-  candidates: readonly ServerConfig[],
+  candidates: readonly string[],
 ): Promise<JsonText> => {
   const tools = await client.list('tools')
   const found = tools.find(tool => nameOf(tool) === name)
   if (found !== undefined) return found
-  const failed = status().filter(
-    server => server.state !== 'ready' && candidates.some(candidate => candidate.name === server.name),
-  )
+  const failed = (await status()).filter(server => !isWell(server) && candidates.includes(server.name))
   const fault = loginFault(failed)
   if (fault !== undefined) throw fault
   if (failed.length > 0) {
@@ -90,7 +86,7 @@ const findTool = async (
   })
 }
 
-const callTool = async ({ client }: Session, name: string, values: JsonText): Promise<JsonText> => {
+const callTool = async ({ client }: ProxySession, name: string, values: JsonText): Promise<JsonText> => {
   const { resultOf } = await import('../../app/local-client.js')
   const params = objectText([
     ['name', textOf(name)],

@@ -2,11 +2,10 @@ import type { ServerStatus } from '../../app/status.js'
 import { Fault } from '../../kernel/faults.js'
 import { arrayText, type JsonText, memberOf, objectText, stringOf, textOf } from '../../kernel/json/text.js'
 import { mask } from '../../secrets/mask.js'
-import { readConfiguration } from '../configuration.js'
-import { inProcess, type Session } from '../in-process.js'
-import { loginFault, loginOption, withLogins } from '../logins.js'
+import { loginFault, loginOption } from '../logins.js'
 import { numbered, print } from '../output/output.js'
 import { type Look, stdoutLook, tableText } from '../output/table.js'
+import { aloneOption, inSession, isWell, type ProxySession } from '../session.js'
 import { configOption, defineVerb, EXIT, logLevelOption } from '../verb.js'
 
 /** The lists that servers have, as `--json` names them, with the title and columns of their tables. */
@@ -19,7 +18,7 @@ const LISTS = [
 
 export const list = defineVerb({
   usage: 'list',
-  describe: 'List servers, tools, prompts and resources; starts the servers and ends them',
+  describe: 'List servers, tools, prompts and resources of the running proxy, or of servers started for it',
   flags: {
     config: configOption,
     json: { type: 'boolean', describe: 'One JSON document, with all items as their servers wrote them' },
@@ -27,6 +26,7 @@ export const list = defineVerb({
       type: 'boolean',
       describe: 'What the tools of each server cost a model that is shown them all',
     },
+    alone: aloneOption,
     login: loginOption,
     'log-level': logLevelOption,
   },
@@ -37,32 +37,28 @@ export const list = defineVerb({
     ['mcp-proxy list --config mcp.json --json | jq -r ".tools[].name"', 'The names of all tools'],
   ],
   async run(args) {
-    const config = await readConfiguration(args.config)
-    return await withLogins(config, args.login, mayHelp =>
-      inProcess(config, { level: args.logLevel ?? 'error' }, async session => {
-        const found = await readAll(session)
-        const servers = session.status()
-        const fault = loginFault(servers.filter(({ name }) => mayHelp(name)))
-        if (fault !== undefined) throw fault
-        return {
-          code: servers.length === 0 || servers.some(isReady) ? EXIT.ok : EXIT.failure,
-          show: () => {
-            const isCost = args.tokens === true
-            if (args.json === true) print(isCost ? costDocument(servers) : documentText(servers, found))
-            else print(isCost ? costTable(servers, stdoutLook()) : tables(servers, found, stdoutLook()))
-          },
-        }
-      }),
-    )
+    const { config, alone, login, logLevel: level = 'error' } = args
+    return await inSession({ verb: 'list', config, alone, login, level }, async session => {
+      const found = await readAll(session)
+      const servers = await session.status()
+      const fault = loginFault(servers.filter(({ name }) => session.mayHelp(name)))
+      if (fault !== undefined) throw fault
+      return {
+        code: servers.length === 0 || servers.some(isWell) ? EXIT.ok : EXIT.failure,
+        show: () => {
+          const isCost = args.tokens === true
+          if (args.json === true) print(isCost ? costDocument(servers) : documentText(servers, found))
+          else print(isCost ? costTable(servers, stdoutLook()) : tables(servers, found, stdoutLook()))
+        },
+      }
+    })
   },
 })
-
-const isReady = ({ state }: ServerStatus): boolean => state === 'ready'
 
 type Found = ReadonlyMap<string, readonly JsonText[]>
 
 // A list that cannot be read counts as empty: the table of servers says why.
-const readAll = async ({ client }: Session): Promise<Found> => {
+const readAll = async ({ client }: ProxySession): Promise<Found> => {
   const read = async (name: (typeof LISTS)[number]['list']): Promise<readonly JsonText[]> => {
     try {
       return await client.list(name)
@@ -75,10 +71,10 @@ const readAll = async ({ client }: Session): Promise<Found> => {
 }
 
 const stateOf = ({ state }: ServerStatus): string =>
-  state === 'ready' || state.startsWith('needs-') || state === 'auth-unreachable' ? state : 'failed'
+  isWell({ state }) || state.startsWith('needs-') || state === 'auth-unreachable' ? state : 'failed'
 
 const reasonOf = ({ state, why, doctor = 'D031' }: ServerStatus): string | undefined =>
-  state === 'ready' ? undefined : numbered(why ?? 'no answer in time', doctor)
+  isWell({ state }) ? undefined : numbered(why ?? 'no answer in time', doctor)
 
 const documentText = (servers: readonly ServerStatus[], found: Found): JsonText =>
   objectText([

@@ -1,0 +1,129 @@
+import type { DaemonClient } from '../app/control/daemon-client.js'
+import type { LocalClient, LocalClientOptions } from '../app/local-client.js'
+import type { ProxyStatus, ServerStatus } from '../app/status.js'
+import type { LogLevel, ProxyConfig, ServerConfig } from '../config/types.js'
+import { Fault } from '../kernel/faults.js'
+import { silentLogger } from '../kernel/logger.js'
+import type { Place } from '../shim/place.js'
+import { configFile, loadFile, readConfiguration } from './configuration.js'
+import { inProcess } from './in-process.js'
+import { withLogins } from './logins.js'
+import { CliError, EXIT } from './verb.js'
+
+export const aloneOption = {
+  type: 'boolean',
+  describe: 'Start copies of the servers even if a proxy of this configuration runs',
+} as const
+
+/** What a verb knows of the proxy that it uses: the running one, or one in this process. */
+export interface ProxySession {
+  readonly client: Pick<LocalClient, 'list' | 'request'>
+  readonly status: () => readonly ServerStatus[] | Promise<readonly ServerStatus[]>
+  /** The servers of the configuration file. */
+  readonly servers: readonly ServerConfig[]
+  /** As `withLogins`. */
+  readonly mayHelp: (server: string) => boolean
+}
+
+export interface SessionOptions extends Pick<LocalClientOptions, 'onProgress'> {
+  readonly verb: string
+  readonly config: string | undefined
+  readonly alone: boolean | undefined
+  readonly login: boolean | undefined
+  readonly level: LogLevel
+  /** The servers that a proxy in this process starts; all if absent. */
+  readonly choose?: (servers: readonly ServerConfig[]) => readonly ServerConfig[]
+}
+
+/** A server that rests in a running proxy starts with its next call. */
+export const isWell = ({ state }: Pick<ServerStatus, 'state'>): boolean =>
+  state === 'ready' || state === 'idle'
+
+type Work = (session: ProxySession) => Promise<{ readonly code: number; readonly show: () => void }>
+
+/**
+ * Does work with the running proxy of a configuration or, without one, with copies of its servers in this
+ * process. Resolves with the exit code of `work` or of the signal that ended it.
+ */
+export const inSession = async (options: SessionOptions, work: Work): Promise<number> => {
+  const { alone = false, config: flag, login } = options
+  const place = alone ? undefined : await occupiedPlace(configFile(flag))
+  if (place !== undefined) {
+    const { config } = await loadFile(configFile(flag))
+    const atIt = (mayHelp: ProxySession['mayHelp']): Promise<number> =>
+      atDaemon(place, options, session => work({ ...session, servers: config?.servers ?? [], mayHelp }))
+    return config === undefined ? await atIt(() => false) : await withLogins(config, login, atIt)
+  }
+  const config = await readConfiguration(flag)
+  const { servers } = config
+  const chosen = options.choose?.(servers) ?? servers
+  const asked: ProxyConfig = chosen.length === 0 ? config : { ...config, servers: chosen }
+  return await withLogins(config, login, mayHelp =>
+    inProcess(asked, options, session => work({ ...session, servers, mayHelp })),
+  )
+}
+
+/** Where the proxy of a configuration answers; undefined if none does. Rejects with a CliError if it hangs */
+const occupiedPlace = async (file: string): Promise<Place | undefined> => {
+  const [{ occupantOf }, { placeId, placeOf, thisMachine }] = await Promise.all([
+    import('../app/control/seat.js'),
+    import('../shim/place.js'),
+  ])
+  const machine = thisMachine()
+  const place = placeOf(placeId(file, machine.at), process.env, machine)
+  try {
+    return (await occupantOf(place)) && place
+  } catch (thrown) {
+    // Without a way to it, nothing is known of it.
+    if (!(thrown instanceof Fault) || thrown.code !== 'timeout') return undefined
+    throw new CliError(EXIT.failure, 'the daemon of this configuration does not answer (D042)', {
+      why: thrown.message,
+      mend: 'mcp-proxy daemon restart, or pass --alone to start copies of the servers',
+    })
+  }
+}
+
+/** Does work as a client of the proxy at a place. */
+const atDaemon = async (
+  place: Place,
+  { verb, onProgress }: SessionOptions,
+  work: (session: Pick<ProxySession, 'client' | 'status'>) => ReturnType<Work>,
+): Promise<number> => {
+  const [{ DaemonClient: Client }, { ask }, { asking }, { createShutdown, SIGNAL_CODES }] = await Promise.all(
+    [
+      import('../app/control/daemon-client.js'),
+      import('../shim/ask.js'),
+      import('../app/control/seat.js'),
+      import('../app/shutdown.js'),
+    ],
+  )
+  let isOver = false
+  let client: DaemonClient | undefined
+  const close = (): Promise<void> => {
+    isOver = true
+    client?.close()
+    return Promise.resolve()
+  }
+  const shutdown = createShutdown({ close, log: silentLogger, codeOf: signal => SIGNAL_CODES[signal] })
+  let failure: { readonly thrown: unknown } | undefined
+  const done = async (): Promise<number> => {
+    try {
+      client = await Client.open(place, { name: `mcp-proxy ${verb}`, onProgress })
+      if (client === undefined) throw new CliError(EXIT.failure, 'the running proxy has just ended')
+      const status = async (): Promise<readonly ServerStatus[]> => {
+        const { body } = await ask(asking(place), '/v1/status')
+        return (JSON.parse(body) as ProxyStatus).servers
+      }
+      const { code, show } = await work({ client, status })
+      if (!isOver) show()
+      return code
+    } catch (thrown) {
+      failure = { thrown }
+      return EXIT.failure
+    }
+  }
+  void done().then(code => shutdown.end(code))
+  const code = await shutdown.ended
+  if (failure !== undefined && code === EXIT.failure) throw failure.thrown
+  return code
+}
