@@ -27,14 +27,21 @@ export const openContext = async (
   connect: string,
   url?: string,
 ): Promise<Context> => {
-  const [{ files, state }, { openOwnFile }, { Journals }, { lastingNode }, { claudeProgram }] =
-    await Promise.all([
-      setupFiles(),
-      import('../../setup/own-file.js'),
-      import('../../setup/install/journal.js'),
-      import('../../setup/install/programs.js'),
-      import('../../setup/install/claude.js'),
-    ])
+  const [
+    { files, state },
+    { openOwnFile },
+    { Journals },
+    { lastingNode },
+    { claudeProgram },
+    { placeVariables },
+  ] = await Promise.all([
+    setupFiles(),
+    import('../../setup/own-file.js'),
+    import('../../setup/install/journal.js'),
+    import('../../setup/install/programs.js'),
+    import('../../setup/install/claude.js'),
+    import('../../setup/install/entry.js'),
+  ])
   const machine = thisMachine()
   const config = resolve(configTarget(flag))
   const ownFile = await openOwnFile(files, config, machine)
@@ -48,7 +55,10 @@ export const openContext = async (
     own: { scripts: [...ownScripts(), connect], urls },
     claude: await claudeProgram(machine),
     ownFile,
-    programs: { node: node.path, connect, config, version: IDENTITY.version },
+    programs: {
+      ...{ node: node.path, connect, config, version: IDENTITY.version },
+      env: placeVariables(machine),
+    },
   }
 }
 
@@ -145,16 +155,19 @@ export const inTurn = async (
 /** Some clients write their file back when they end, or a moment later. */
 const READ_BACK_MS = 2000
 
-/** Looks again after a while, and says what makes each client read its file. Resolves with the exit code. */
-export const readBack = async (plans: readonly PlannedInstall[]): Promise<number> => {
+/**
+ * Checks after a while that the changes are still there, and prints what makes each client read its file.
+ * Resolves with the exit code.
+ */
+export const readBack = async (plans: readonly PlannedInstall[], isUndo = false): Promise<number> => {
   await setTimeout(READ_BACK_MS)
   let code: number = EXIT.ok
   for (const plan of plans) {
-    const { label, reload } = plan.place.client
+    const { label, reload, reloadUndone = reload } = plan.place.client
     const isKept = await plan.isKept()
-    if (isKept) say(`${mark(true)} ${label}: ${reload}`)
+    if (isKept) say(`${mark(true)} ${label}: ${isUndo ? reloadUndone : reload}`)
     else {
-      say(`${mark(false)} ${label} has written its file again, without this change: close it, and try again`)
+      say(`${mark(false)} ${label} overwrote this change; quit ${label} and run this again`)
       code = EXIT.failure
     }
   }

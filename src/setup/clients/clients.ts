@@ -5,10 +5,11 @@ import type { Folders } from './machine.js'
 
 type Members = Readonly<Record<string, Json>>
 
-/** How a client starts us: a program with its arguments. */
+/** How a client starts us: a program with its arguments, and the variables of its environment, if any. */
 interface Launch {
   readonly command: string
   readonly args: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /** A program that reads MCP servers from a file: where that is, and how entries look in it. */
@@ -39,10 +40,15 @@ export interface Client {
   readonly http?: (url: string) => Members
   /** What makes it read its file again. */
   readonly reload: string
+  /** The same once our entry is gone, if that differs. */
+  readonly reloadUndone?: string
 }
 
 const restart = (label: string): string => `restart ${label}`
-const plain = ({ command, args }: Launch): Members => ({ command, args })
+const plain = ({ command, args, env = {} }: Launch): Members => ({ command, args, ...ifAny('env', env) })
+
+const ifAny = (key: string, env: Readonly<Record<string, string>>): Members =>
+  Object.keys(env).length === 0 ? {} : { [key]: env }
 const typed = (launch: Launch): Members => ({ type: 'stdio', ...plain(launch) })
 const url = (address: string): Members => ({ url: address })
 const typedUrl = (address: string): Members => ({ type: 'http', url: address })
@@ -61,6 +67,7 @@ const vscode = (id: string, label: string, folder: string): Client => ({
   stdio: typed,
   http: typedUrl,
   reload: `in ${label}, run "MCP: List Servers" and start mcp-proxy`,
+  reloadUndone: `in ${label}, run "MCP: List Servers" and start the servers you use`,
 })
 
 const yamlLaunch = (launch: Launch): Members => ({ name: 'mcp-proxy', type: 'stdio', ...plain(launch) })
@@ -190,12 +197,12 @@ export const CLIENTS: readonly Client[] = [
       join(config, isWindows ? 'Block/goose/config' : 'goose', 'config.yaml'),
     ],
     timeoutUnit: 's',
-    stdio: ({ command, args }) => ({
+    stdio: ({ command, args, env = {} }) => ({
       name: 'mcp-proxy',
       type: 'stdio',
       cmd: command,
       args,
-      envs: {},
+      envs: env,
       env_keys: [],
       timeout: 300,
       enabled: true,
@@ -222,7 +229,12 @@ export const CLIENTS: readonly Client[] = [
       ),
     project: ['opencode.jsonc', 'opencode.json'],
     createsItself: true,
-    stdio: ({ command, args }) => ({ type: 'local', command: [command, ...args], enabled: true }),
+    stdio: ({ command, args, env = {} }) => ({
+      type: 'local',
+      command: [command, ...args],
+      ...ifAny('environment', env),
+      enabled: true,
+    }),
     http: address => ({ type: 'remote', url: address, enabled: true }),
     reload: restart('OpenCode'),
   },

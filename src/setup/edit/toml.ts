@@ -106,8 +106,7 @@ const splicesIn = (text: string, { at, name, value }: Change): readonly Splice[]
   const path = [...at, name]
   const blocks = blocksIn(text)
   const own = blocks.filter(block => isWithin(block.path, path))
-  const isInline = value === undefined && own.length === 0
-  const line = inlineLine(text, isInline ? name : at[0])
+  const line = inlineLine(text, path, blocks)
   if (line !== undefined) {
     throw new EditError(
       `only tables can be edited: write [${path.slice(0, -1).map(keyOf).join('.')}.…] here`,
@@ -139,12 +138,26 @@ const below = (text: string, neighbour: Block, table: string): Splice => {
   return { start, end: start, text: open + (isTight ? '' : lineBreakOf(text)) + table }
 }
 
-/** The line on which a key of this name is given a value, rather than a table. */
-const inlineLine = (text: string, name = ''): number | undefined => {
-  const key = name.replace(/[^\w-]/g, '\\$&')
-  const found = new RegExp(`^[ \\t]*["']?${key}["']?[ \\t]*[.=]`, 'm').exec(text)
-  return found === null ? undefined : lineNumber(text, found.index)
+const KEY = /^[ \t]*(?:([\w-]+)|"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)')[ \t]*[.=]/gm
+
+/** Blanks texts of several lines, which may hold what looks like keys. */
+const withoutLongTexts = (text: string): string =>
+  text.replace(TOKEN, token => (/^(?:"""|''')/.test(token) ? token.replace(/[^\n]/g, ' ') : token))
+
+/** The line on which a key on the way to a path is given a value, rather than a table. */
+const inlineLine = (text: string, path: readonly string[], blocks: readonly Block[]): number | undefined => {
+  let passed = 0
+  for (const { 1: bare, 2: basic, 3: literal, index } of withoutLongTexts(text).matchAll(KEY)) {
+    while ((blocks[passed]?.header ?? text.length) <= index) passed += 1
+    const table = blocks[passed - 1]?.path ?? []
+    const key = bare ?? literal ?? plainKey(basic ?? '')
+    if (isWithin(path, [...table, key])) return lineNumber(text, index)
+  }
+  return undefined
 }
+
+/** A key in double quotes, as TOML reads it. */
+const plainKey = (quotedKey: string): string => pathOf(`["${quotedKey}"]`)[0] ?? ''
 
 /** The end of the last line of a table that is not empty, comments included. */
 const bodyEnd = (text: string, { header, next }: Block): number =>

@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process'
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { delimiter, isAbsolute, join } from 'node:path'
+import { isObject } from '../../kernel/object.js'
 import type { Machine } from '../clients/machine.js'
 import type { Json } from '../edit/change.js'
 
-/** Adds an entry in a client's own way; false if that did not work. Never rejects. */
+/** Adds an entry in a client's own way; false if that did not work or is not safe. Never rejects. */
 export type AddEntry = (name: string, entry: Readonly<Record<string, Json>>) => Promise<boolean>
 
 const LIMIT_MS = 30_000
@@ -22,10 +23,20 @@ export const claudeProgram = async ({ env, platform, home }: Machine): Promise<A
       () => true,
       () => false,
     )
-    if (isThere) return (name, entry) => add(path, [name, JSON.stringify(entry)], home)
+    if (isThere)
+      return async (name, entry) => isPublic(entry) && (await add(path, [name, JSON.stringify(entry)], home))
   }
   return undefined
 }
+
+/** All users of a machine can read the arguments of its programs: only what holds no secret may be one. */
+const isPublic = ({ env = {}, headers, url = 'http://x' }: Readonly<Record<string, Json>>): boolean => {
+  if (headers !== undefined || !isObject(env) || typeof url !== 'string' || !URL.canParse(url)) return false
+  const { username, password, search } = new URL(url)
+  return username + password + search === '' && Object.keys(env).every(name => PLACES.has(name))
+}
+
+const PLACES: ReadonlySet<string> = new Set(['MCP_PROXY_RUN_DIR', 'XDG_STATE_HOME'])
 
 const add = (path: string, words: readonly string[], cwd: string): Promise<boolean> =>
   new Promise(resolve => {

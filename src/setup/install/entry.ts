@@ -1,4 +1,6 @@
+import { isAbsolute, resolve } from 'node:path'
 import type { Client } from '../clients/clients.js'
+import type { Machine } from '../clients/machine.js'
 import type { Json } from '../edit/change.js'
 import type { Terms } from './journal.js'
 
@@ -13,13 +15,28 @@ export interface Programs {
   readonly config: string
   /** Of this package. */
   readonly version: string
+  /** Variables without which the shim would look for the daemon elsewhere, as `placeVariables` finds them. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/**
+ * The variables that move the daemon's folders, with their values here. A client that the desktop starts has
+ * none of them, and would start a second daemon.
+ */
+export const placeVariables = ({ env, platform, cwd }: Machine): Readonly<Record<string, string>> => {
+  const runDir = env['MCP_PROXY_RUN_DIR'] ?? ''
+  const stateHome = platform === 'win32' ? '' : (env['XDG_STATE_HOME'] ?? '')
+  return {
+    ...(runDir === '' ? {} : { MCP_PROXY_RUN_DIR: resolve(cwd, runDir) }),
+    ...(isAbsolute(stateHome) ? { XDG_STATE_HOME: stateHome } : {}),
+  }
 }
 
 /** Our entry for a client; undefined if it knows no addresses. A project gets no paths of this machine. */
 export const entryFor = (
   client: Client,
   { via, url, view, project }: Terms,
-  { node, connect, config, version }: Programs,
+  { node, connect, config, version, env = {} }: Programs,
 ): Readonly<Record<string, Json>> | undefined => {
   if (via === 'http') return client.http?.(view === undefined ? url : `${url.replace(/\/$/, '')}/${view}`)
   const own = [
@@ -28,7 +45,7 @@ export const entryFor = (
     ...(view === undefined ? [] : ['--view', view]),
   ]
   if (project === undefined)
-    return client.stdio({ command: node, args: [connect, '--config', config, ...own] })
+    return client.stdio({ command: node, args: [connect, '--config', config, ...own], env })
   const [major, minor] = version.split('.')
   return client.stdio({
     command: 'npx',

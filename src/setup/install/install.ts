@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../kernel/object.js'
+import { plainLine } from '../../secrets/plain-text.js'
 import { type Client, isOfFolder } from '../clients/clients.js'
 import type { Change, Json } from '../edit/change.js'
 import { type OpenFile, openFile } from '../files/edit-file.js'
@@ -80,7 +81,8 @@ const planned = (
   members,
   lines: changes.flatMap(({ at, name, value }) => {
     const line = (sign: string, entry: Json): string =>
-      `${sign} ${[...at, name].join('.')} ${shown(entry, own)}`
+      // A name could move the cursor, and show another line than this one.
+      plainLine(`${sign} ${[...at, name].join('.')} ${shown(entry, own)}`)
     const old = members.get(name)
     return [
       ...(old === undefined ? [] : [line('-', old)]),

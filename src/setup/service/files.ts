@@ -9,6 +9,8 @@ export interface ServiceProgram {
   readonly port: number | undefined
   /** `MCP_PROXY_RUN_DIR`, by which shims of this user look elsewhere for the proxy. */
   readonly runDir: string | undefined
+  /** `XDG_STATE_HOME`, below which verbs of this user look for the record of the proxy. */
+  readonly stateHome?: string | undefined
   /** The account at whose login Windows starts it. */
   readonly user: string
 }
@@ -16,6 +18,11 @@ export interface ServiceProgram {
 const afterConfig = ({ port }: ServiceProgram): readonly string[] => [
   '--service',
   ...(port === undefined ? [] : ['--port', String(port)]),
+]
+
+const variablesOf = ({ runDir, stateHome }: ServiceProgram): readonly (readonly [string, string])[] => [
+  ...(runDir === undefined ? [] : [['MCP_PROXY_RUN_DIR', runDir] as const]),
+  ...(stateHome === undefined ? [] : [['XDG_STATE_HOME', stateHome] as const]),
 ]
 
 // ── systemd ──
@@ -43,15 +50,16 @@ const quotedProgram = (node: string): string =>
 
 /** A user unit of systemd. */
 export const systemdUnit = (program: ServiceProgram): string => {
-  const { node, script, config, runDir } = program
+  const { node, script, config } = program
   const words = ['serve', '--config', quotedArgument(config), ...afterConfig(program)]
+  const variables = variablesOf(program).map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}\n`)
   return `[Unit]
 Description=MCP Proxy
 StartLimitIntervalSec=300
 StartLimitBurst=10
 [Service]
 ExecStart=${quotedProgram(node)} ${quotedArgument(script)} ${words.join(' ')}
-${runDir === undefined ? '' : `Environment=${quoted(`MCP_PROXY_RUN_DIR=${runDir}`)}\n`}ExecReload=/bin/kill -HUP $MAINPID
+${variables.join('')}ExecReload=/bin/kill -HUP $MAINPID
 Restart=on-failure
 RestartSec=1
 RestartPreventExitStatus=2 3
@@ -75,12 +83,11 @@ const strings = (words: readonly string[]): string =>
 
 /** An agent of launchd. */
 export const launchdPlist = (program: ServiceProgram): string => {
-  const { node, script, config, log, runDir } = program
+  const { node, script, config, log } = program
   const words = [node, script, 'serve', '--config', config, ...afterConfig(program)]
+  const pairs = variablesOf(program).map(([name, value]) => `<key>${name}</key>${strings([value])}`)
   const variables =
-    runDir === undefined
-      ? ''
-      : `<key>EnvironmentVariables</key><dict><key>MCP_PROXY_RUN_DIR</key>${strings([runDir])}</dict>\n`
+    pairs.length === 0 ? '' : `<key>EnvironmentVariables</key><dict>${pairs.join('')}</dict>\n`
   return `<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0"><dict>

@@ -290,3 +290,22 @@ t.test('an entry of ours is replaced where it is, and taken out when it is the o
   const one = edit(parseYaml, list, [take(['servers'], 'us'), take(['servers'], 'db')])
   t.same(valueIn(parseYaml, one), { servers: [] }, 'a list without items is still a list')
 })
+
+t.test('only a key that gives servers a value keeps tables of TOML from being edited', async t => {
+  const at = ['mcp_servers']
+  const table = '\n[mcp_servers.us]\ncommand = "NODE"\nargs = ["CONNECT"]\n'
+  for (const text of [
+    'notes = """\nmcp_servers = see below\n"""\n',
+    "notes = '''\nmcp_servers.us = 1\n'''\n",
+    '[features]\nmcp_servers = true\n',
+    'list = [\n  "mcp_servers = x",\n]\n',
+  ])
+    t.equal(edit(parseToml, text, [put(at)]), text + table, text)
+  const texts = [
+    'mcp_servers = {}\n',
+    '"mcp_servers".db = { command = "x" }\n',
+    '[mcp_servers]\nus = { command = "x" }\n',
+  ]
+  for (const text of texts)
+    t.throws(() => edit(parseToml, text, [put(at)]), { message: /only tables can be edited/ }, text)
+})

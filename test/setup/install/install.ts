@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -7,7 +7,8 @@ import { foldersOf } from '../../../src/setup/clients/machine.js'
 import type { Json } from '../../../src/setup/edit/change.js'
 import { systemDisk } from '../../../src/setup/files/disk.js'
 import { openFile } from '../../../src/setup/files/edit-file.js'
-import { entryFor } from '../../../src/setup/install/entry.js'
+import { claudeProgram } from '../../../src/setup/install/claude.js'
+import { entryFor, placeVariables } from '../../../src/setup/install/entry.js'
 import {
   type InstallContext,
   membersOf,
@@ -16,6 +17,7 @@ import {
   planUndo,
 } from '../../../src/setup/install/install.js'
 import { Journals, type Terms } from '../../../src/setup/install/journal.js'
+import { isWindows } from '../../support/processes.js'
 
 const PROGRAMS = { node: 'NODE', connect: 'CONNECT', config: 'FILE', version: '0.3.1' }
 const STDIO: Terms = { via: 'stdio', url: 'http://127.0.0.1:8808/mcp', view: undefined, project: undefined }
@@ -339,3 +341,52 @@ t.test('a client that writes its file meanwhile does not keep ours from it', asy
   await t.rejects(writing, { message: /another program has just changed this file/ })
   t.equal(read(), other)
 })
+
+t.test('the entry of every client names the folders in which its daemon is found', async t => {
+  const env = placeVariables({
+    platform: 'linux',
+    home: '/h',
+    cwd: '/c',
+    env: { MCP_PROXY_RUN_DIR: 'run', XDG_STATE_HOME: '/s' },
+  })
+  t.same(env, { MCP_PROXY_RUN_DIR: '/c/run', XDG_STATE_HOME: '/s' })
+  t.same(placeVariables({ platform: 'linux', home: '/h', cwd: '/c', env: { XDG_STATE_HOME: 's' } }), {})
+  for (const client of CLIENTS) {
+    const entry = entryFor(client, STDIO, { ...PROGRAMS, env })
+    const key = { opencode: 'environment', goose: 'envs' }[client.id] ?? 'env'
+    t.same(entry?.[key], env, client.id)
+    t.notMatch(JSON.stringify(entryFor(client, { ...STDIO, project: '/p' }, { ...PROGRAMS, env })), '/c/run')
+  }
+})
+
+t.test('a name with control characters does not reach the terminal as it is', async t => {
+  const odd = 'good\u001b[2K\r+ nothing changes\u202e'
+  const { install } = fileOf(
+    t,
+    clientOf('cursor'),
+    JSON.stringify({ mcpServers: { [odd]: { command: 'x' } } }),
+  )
+  const { lines } = await install({ takesOver: true })
+  t.equal(lines.length, 2)
+  t.notMatch(lines.join(''), /[\p{Cc}\u202e]/u)
+})
+
+t.test(
+  'an entry that may hold a secret is not passed to Claude Code as an argument',
+  { skip: isWindows },
+  async t => {
+    const home = t.testdir({ claude: '#!/bin/sh\necho "$@" >> "$(dirname "$0")/args"\n' })
+    chmodSync(join(home, 'claude'), 0o755)
+    const add = await claudeProgram({ platform: 'linux', home, cwd: home, env: { PATH: home } })
+    for (const [entry, isPassed] of [
+      [{ command: 'node', args: ['x'], env: { MCP_PROXY_RUN_DIR: '/r' } }, true],
+      [{ type: 'http', url: 'http://127.0.0.1:8808/mcp' }, true],
+      [{ command: 'node', env: { API_KEY: 'planted' } }, false],
+      [{ type: 'http', url: 'http://127.0.0.1/mcp', headers: { Authorization: 'planted' } }, false],
+      [{ type: 'http', url: 'http://me:planted@127.0.0.1/mcp' }, false],
+      [{ type: 'http', url: 'http://127.0.0.1/mcp?key=planted' }, false],
+    ] as const)
+      t.equal(await add?.('mcp-proxy', entry), isPassed, JSON.stringify(entry))
+    t.notMatch(readFileSync(join(home, 'args'), 'utf8'), 'planted')
+  },
+)

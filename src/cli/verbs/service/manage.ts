@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { asking } from '../../../app/control/seat.js'
 import { packageFile } from '../../../machine/package-file.js'
 import { readState, replaceFile } from '../../../setup/files/revise.js'
+import { placeVariables } from '../../../setup/install/entry.js'
 import { isInNpxCache, lastingNode, lastingScript } from '../../../setup/install/programs.js'
 import type { ServiceProgram } from '../../../setup/service/files.js'
 import { type Command, SERVICE_PLATFORMS, serviceManager } from '../../../setup/service/manager.js'
@@ -134,7 +135,7 @@ const programOf = async ({ port }: Flags, { file, place }: DaemonPlace): Promise
   }
   const { env } = process
   const user = [env['USERDOMAIN'], whoAmI().name].filter(part => part !== undefined && part !== '').join('\\')
-  const runDir = env['MCP_PROXY_RUN_DIR'] === '' ? undefined : env['MCP_PROXY_RUN_DIR']
+  const { MCP_PROXY_RUN_DIR: runDir, XDG_STATE_HOME: stateHome } = placeVariables(machine)
   return {
     node: node.path,
     script: script.path,
@@ -142,6 +143,7 @@ const programOf = async ({ port }: Flags, { file, place }: DaemonPlace): Promise
     log: place.log,
     port: port === undefined ? undefined : readPort(port),
     runDir,
+    stateHome,
     user,
   }
 }

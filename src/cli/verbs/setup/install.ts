@@ -78,20 +78,44 @@ export const install = defineVerb({
   async run(args) {
     const context = await contextOf(args)
     if (args.print === true) return await printEntries(args, context)
-    const { work, takeOver, proven } = await planWork(args, context)
-    show(args, work, takeOver)
-    const isTodo = work.some(isChange) || (takeOver?.imported.length ?? 0) > 0
+    const planned = await planWork(args, context)
+    show(args, planned.work, planned.takeOver)
+    const isTodo = planned.work.some(isChange) || isImport(planned)
     if (isTodo) await permit(args)
-    await takeOver?.carryOut()
-    const plans = isTodo && proven !== undefined ? await proven() : work
-    for (const plan of plans) await plan.carryOut()
-    if (isTodo) return await readBack(plans.filter(isChange))
+    if (needsConfiguration(args, planned)) await ensureConfiguration(context)
+    const plans = await carriedOut(planned, isTodo)
+    if (isTodo) return await readBack(plans.filter(isChange), args.undo)
     say('nothing to do')
     return EXIT.ok
   },
 })
 
+const isImport = ({ takeOver }: Work): boolean => (takeOver?.imported.length ?? 0) > 0
+
+/** An import writes one itself; entries of a project name none. */
+const needsConfiguration = ({ undo, via, scope }: Args, planned: Work): boolean =>
+  undo !== true && via === 'stdio' && scope === 'user' && planned.work.length > 0 && !isImport(planned)
+
+/** Resolves with the plans that were carried out. */
+const carriedOut = async (
+  { work, takeOver, proven }: Work,
+  isTodo: boolean,
+): Promise<readonly PlannedInstall[]> => {
+  await takeOver?.carryOut()
+  const plans = isTodo && proven !== undefined ? await proven() : work
+  for (const plan of plans) await plan.carryOut()
+  return plans
+}
+
 const isChange = ({ changes }: PlannedInstall): boolean => changes.length > 0
+
+/** Entries start a daemon of our configuration, which cannot run without one. */
+const ensureConfiguration = async ({ ownFile, files, programs: { config } }: Context): Promise<void> => {
+  if (ownFile.file.state.bytes !== undefined) return
+  const { writeEmptyFile } = await import('../../../setup/own-file.js')
+  await writeEmptyFile(files, ownFile)
+  say(`created ${config} without servers; to add one: mcp-proxy add NAME -- COMMAND`)
+}
 
 interface Work {
   readonly work: readonly PlannedInstall[]

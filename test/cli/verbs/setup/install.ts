@@ -96,3 +96,26 @@ t.test('what cannot be edited is told before the files of others are written', a
   t.equal(read(), BEFORE)
   t.notOk(existsSync(join(home, '.config', 'mcp-proxy')))
 })
+
+t.test('install without a configuration makes an empty one that can run', async t => {
+  const { config, read } = homeOf(t)
+  const done = await runHere(t, 'install', 'cursor', '--yes')
+  t.match(done, {
+    code: 0,
+    err: /created \S+mcp\.json without servers; to add one: mcp-proxy add NAME -- COMMAND/,
+  })
+  t.same(JSON.parse(readFileSync(config, 'utf8')), { mcpServers: {} })
+  t.match(await runHere(t, 'check'), { code: 0 })
+  t.match(await runHere(t, 'install', 'cursor', '--undo', '--yes'), { code: 0 })
+  t.equal(read(), BEFORE)
+})
+
+t.test('after an undo, VS Code is not to start mcp-proxy', async t => {
+  homeOf(t)
+  t.match(await runHere(t, 'install', 'vscode', '--yes'), { code: 0, err: /and start mcp-proxy/ })
+  const undone = await runHere(t, 'install', 'vscode', '--undo', '--yes')
+  t.match(undone, {
+    code: 0,
+    err: /VS Code: in VS Code, run "MCP: List Servers" and start the servers you use/,
+  })
+})
