@@ -74,6 +74,11 @@ export const PROBLEMS = {
     says: '{one} and {other} are one server',
     mend: 'mcp-proxy remove {other}',
   },
+  D017: {
+    about: 'servers that can read our secrets',
+    says: '{server} can read {file}',
+    mend: 'give {server} another folder than {folder}, in its "cwd" or its arguments',
+  },
   D020: {
     about: 'variables',
     says: '{name} is not set, and {server} waits for it',

@@ -70,7 +70,8 @@ const KEYS = [
 const KEY = new RegExp(`(?<![\\w-])(?:${KEYS.join('|')})[\\w.~+/=-]*`, 'g')
 
 /** RFC 7468 and OpenPGP; one whose end is missing reaches to the end of the text. */
-const PRIVATE_KEY = /-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----[\s\S]*?(?:-----END [A-Z0-9 ]*-----|$)/g
+const PRIVATE_KEY =
+  /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,20}-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,60}-----|$)/g
 
 const ADDRESS = /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s"'`<>\\]+/gi
 
@@ -203,8 +204,8 @@ export class KeyLines {
     if (isInside) this.#left -= 1
     if (line.includes(' PRIVATE KEY')) {
       const text = line.toString('latin1')
-      if (/-----BEGIN [A-Z0-9 ]*PRIVATE KEY/.test(text)) this.#left = KEY_LINES
-      if (/-----END [A-Z0-9 ]*PRIVATE KEY/.test(text)) this.#left = 0
+      if (/-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY/.test(text)) this.#left = KEY_LINES
+      if (/-----END [A-Z0-9 ]{0,40}PRIVATE KEY/.test(text)) this.#left = 0
     }
     return isInside
   }

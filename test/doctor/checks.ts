@@ -1,5 +1,7 @@
 import t from 'tap'
 import { parseConfig } from '../../src/config/parse.js'
+import { lookAtRepeated } from '../../src/doctor/checks/clients.js'
+import { lookAtTwins } from '../../src/doctor/checks/configuration.js'
 import { lookAtPrograms } from '../../src/doctor/checks/servers.js'
 import { documentOf, examine, type FactSources, gatherOnce, worstFirst } from '../../src/doctor/examine.js'
 import type {
@@ -259,6 +261,34 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
     [
       { config: config({ git: GIT, same: { ...GIT, env: { TOKEN: '${TOKEN}' } } }) },
       { level: 'note', why: 'their variables differ' },
+    ],
+  ],
+  D017: [
+    [
+      {
+        config: {
+          ...config({ git: { command: 'x', cwd: '/c' } }),
+          envFile: { path: '/c/secrets.env', mode: 0o600, values: { TOKEN: 'x' } },
+        },
+      },
+      { message: 'git can read /c/secrets.env', level: 'warn', subject: 'git' },
+    ],
+    [
+      {
+        config: {
+          ...config({ git: { command: 'x', cwd: '/w', args: ['--root=../c'] } }),
+          envFile: { path: '/c/secrets.env', mode: 0o600, values: { TOKEN: 'x' } },
+        },
+      },
+      { message: 'git can read /c/secrets.env', mend: /another folder than \/c/ },
+    ],
+    [
+      {
+        config: config({
+          git: { command: 'docker', cwd: '/w', args: ['run', '-v', `${WELL.installation.state.path}:/s`] },
+        }),
+      },
+      { message: /git can read .*backups/ },
     ],
   ],
   D020: [
@@ -684,4 +714,18 @@ t.test('how to get a program that is missing depends on the machine', async t =>
     t.match(missing(command, 'linux'), posix, command)
     t.match(missing(command, 'win32'), windows, `${command} on Windows`)
   }
+})
+
+t.test('no check advises to remove a server that is another one', async t => {
+  const at = (cwd: string) => ({ ...GIT, cwd })
+  const twins = config({
+    one: at('/one'),
+    two: at('/two'),
+    old: { command: 'npx', args: ['p@1'] },
+    new: { command: 'npx', args: ['p@2'] },
+  })
+  t.same(lookAtTwins(twins), [])
+  const entry = { ...GIT, env: { TOKEN: 'other' } }
+  const { clients } = cursor(clientFile([own(), other('g', ['git-mcp', 'x'], { entry })]))
+  t.same(lookAtRepeated(clients ?? [], config({ git: { ...GIT, env: { TOKEN: 'mine' } } })), [])
 })

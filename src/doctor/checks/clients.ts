@@ -1,9 +1,9 @@
 import { rulesOf } from '../../budget/expose-rules.js'
 import type { ClientConfig } from '../../config/types.js'
 import { matcherOf } from '../../kernel/globs.js'
-import { identityOf } from '../../setup/import/identity.js'
-import { normalise } from '../../setup/import/normalise.js'
-import type { ClientFacts, ClientFile, ConfigFacts, Probe } from '../facts.js'
+import { identityOf, resolvedEntry, settingsOf } from '../../setup/import/identity.js'
+import { type Entry, normalise } from '../../setup/import/normalise.js'
+import type { ClientEntry, ClientFacts, ClientFile, ConfigFacts, Probe } from '../facts.js'
 import { type Finding, finding } from '../finding.js'
 
 const DIALECT = { timeoutUnit: 'ms', hasShellVariables: false } as const
@@ -32,24 +32,27 @@ const entryFinding = ({ id, label }: ClientFacts, file: ClientFile): Finding | u
 
 export const lookAtRepeated = (
   clients: readonly ClientFacts[],
-  { entries }: ConfigFacts,
+  { entries, envFile }: ConfigFacts,
 ): readonly Finding[] => {
-  const behind = new Map<string, string>()
-  for (const [name, raw] of entries) {
-    if (raw['disabled'] === true || raw['enabled'] === false) continue
-    behind.set(identityOf(normalise(raw, DIALECT).entry), name)
-  }
-  return clients
-    .filter(isServed)
-    .flatMap(({ id, label: client, files }) =>
-      files.flatMap(file =>
-        file.entries
-          .filter(({ isOurs, identity, isOff }) => !isOurs && !isOff && behind.has(identity))
-          .map(({ name: server }) =>
-            finding('D051', { server, client, id }, { subject: id, why: file.path }),
-          ),
-      ),
-    )
+  const resolved = (entry: Entry): Entry => resolvedEntry(entry, envFile.values)
+  const behind = [...entries.values()].flatMap(raw =>
+    raw['disabled'] === true || raw['enabled'] === false ? [] : [resolved(normalise(raw, DIALECT).entry)],
+  )
+  const isBehind = ({ identity, entry }: ClientEntry): boolean =>
+    behind.some(each => identityOf(each) === identity && settingsOf(each) === settingsOf(resolved(entry)))
+  return clients.filter(isServed).flatMap(({ id, label: client, files }) =>
+    files.flatMap(file =>
+      file.entries
+        .filter(entry => !entry.isOurs && !entry.isOff && isBehind(entry))
+        .map(({ name: server }) => {
+          const mend =
+            file.project === undefined
+              ? undefined
+              : `remove ${server} from the project ${file.project} in ${file.path}, if it is the same there`
+          return finding('D051', { server, client, id }, { subject: id, why: file.path, mend })
+        }),
+    ),
+  )
 }
 
 export const lookAtPaths = (clients: readonly ClientFacts[]): readonly Finding[] =>

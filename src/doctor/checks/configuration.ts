@@ -1,7 +1,7 @@
 import { DEFAULTS } from '../../config/defaults.js'
 import { isObject } from '../../kernel/object.js'
 import { isLoopbackHost } from '../../machine/loopback.js'
-import { identityOf, settingsOf } from '../../setup/import/identity.js'
+import { identityOf, resolvedEntry, settingsOf } from '../../setup/import/identity.js'
 import { type Entry, normalise } from '../../setup/import/normalise.js'
 import { replaceSecrets } from '../../setup/import/secrets.js'
 import type { ConfigFacts, DaemonFacts, FileFacts, ServiceFacts, ShellFacts } from '../facts.js'
@@ -85,21 +85,23 @@ export const lookAtRestart = ({ status }: DaemonFacts): readonly Finding[] => {
   return [finding('D015', { keys: keys.join(', ') }, { fix: { is: 'restart' } })]
 }
 
-export const lookAtTwins = ({ entries }: ConfigFacts): readonly Finding[] => {
-  const first = new Map<string, readonly [name: string, settings: string]>()
+export const lookAtTwins = ({ entries, envFile }: ConfigFacts): readonly Finding[] => {
+  const known = new Map<string, string>()
   return [...entries].flatMap(([other, raw]) => {
     if (raw['disabled'] === true || raw['enabled'] === false) return []
-    const { entry } = normalise(raw, DIALECT)
-    const identity = identityOf(entry)
-    const known = first.get(identity)
-    if (known === undefined) {
-      first.set(identity, [other, settingsOf(entry)])
-      return []
-    }
-    const [one, settings] = known
-    const isOther = settings !== settingsOf(entry)
-    const more = { subject: other, ...(isOther && { level: 'note' as const, why: 'their variables differ' }) }
-    return [finding('D016', { one, other }, more)]
+    const entry = resolvedEntry(normalise(raw, DIALECT).entry, envFile.values)
+    const bare = { ...entry, env: null, headers: null }
+    const [whole, alike] = [entry, bare].map(each => `${identityOf(each)} ${settingsOf(each)}`)
+    const same = known.get(`whole ${whole}`)
+    const one = same ?? known.get(`alike ${alike}`)
+    if (one === undefined) known.set(`alike ${alike}`, other)
+    if (same === undefined) known.set(`whole ${whole}`, other)
+    if (one === undefined) return []
+    if (same !== undefined) return [finding('D016', { one, other }, { subject: other })]
+    const mend = 'nothing, if both are needed, such as for two accounts'
+    return [
+      finding('D016', { one, other }, { subject: other, level: 'note', why: 'their variables differ', mend }),
+    ]
   })
 }
 

@@ -5,10 +5,11 @@ import { CLIENTS, type Client, isOfFolder } from '../../setup/clients/clients.js
 import { foldersOf, type Machine } from '../../setup/clients/machine.js'
 import type { Disk } from '../../setup/files/disk.js'
 import { openFile } from '../../setup/files/edit-file.js'
-import { type Found, serversAt, serversIn } from '../../setup/import/containers.js'
+import { type Found, projectsIn, serversAt, serversIn } from '../../setup/import/containers.js'
+import { placed, type StartFolder } from '../../setup/import/folder.js'
 import { identityOf, isOwn, type OwnMarks } from '../../setup/import/identity.js'
 import { normalise } from '../../setup/import/normalise.js'
-import { firstThere } from '../../setup/import/sources.js'
+import { firstThere, ofProject, startOf } from '../../setup/import/sources.js'
 import type { Journals, Owned } from '../../setup/install/journal.js'
 import { whyFrail } from '../../setup/install/programs.js'
 import { SetupError } from '../../setup/setup-error.js'
@@ -48,7 +49,7 @@ const readClient = async (
   )
   const [user, project] = there
   const read = async (path: string | undefined, folder: string | undefined) =>
-    path === undefined ? [] : [await readFile(client, { path, folder, installs: own }, context)]
+    path === undefined ? [] : await readFile(client, { path, folder, installs: own }, context)
   const files = [...(await read(user, undefined)), ...(project === user ? [] : await read(project, cwd))]
   return { id: client.id, label: client.label, files, apiHost: await apiHostIn(client, context) }
 }
@@ -64,23 +65,35 @@ const readFile = async (
   client: Client,
   { path, folder, installs }: FileToRead,
   context: ClientsContext,
-): Promise<ClientFile> => {
+): Promise<readonly ClientFile[]> => {
   const file = { path, project: folder, misplaced: undefined, broken: undefined, entries: [] }
   try {
     const { value, state } = await openFile(context, path, client.syntax)
     const isInstalled = installs.includes(state.path)
     const [key = ''] = client.at
     const right = serversAt(value, key)
-    const entries = await Promise.all(right.map(found => readEntry(found, client, context)))
+    const { cwd, home } = context.machine
+    const place = folder === undefined ? startOf(client, path, home) : ofProject(folder)
+    const readAll = (all: readonly Found[], start = place.start) =>
+      Promise.all(all.map(found => readEntry(found, client, { ...context, start })))
+    const entries = await readAll(right)
+    // The servers that Claude Code keeps for the current folder in its user's file.
+    const local = folder === undefined ? projectsIn(value).filter(each => each.folder === cwd) : []
+    const ofFolder = local.map(async ({ found }) => ({
+      ...file,
+      project: cwd,
+      isInstalled: false,
+      entries: await readAll(found, ofProject(cwd).start),
+    }))
     const isOther = (found: Found): boolean => isOurs(found, client, context)
     const misplaced =
       entries.some(each => each.isOurs) || !serversIn(value).some(isOther)
         ? undefined
         : `our entry stands in another place than "${key}", where the client looks`
-    return { ...file, isInstalled, misplaced, entries }
+    return [{ ...file, isInstalled, misplaced, entries }, ...(await Promise.all(ofFolder))]
   } catch (thrown) {
     if (!(thrown instanceof SetupError)) throw thrown
-    return { ...file, isInstalled: installs.length > 0, broken: thrown.message }
+    return [{ ...file, isInstalled: installs.length > 0, broken: thrown.message }]
   }
 }
 
@@ -99,8 +112,12 @@ const isOurs = (found: Found, client: Client, { own, config }: ClientsContext): 
   return at === -1 || resolve(words[at + 1] ?? '') === resolve(config)
 }
 
-const readEntry = async (found: Found, client: Client, context: ClientsContext): Promise<ClientEntry> => {
-  const entry = entryIn(found, client)
+const readEntry = async (
+  found: Found,
+  client: Client,
+  context: ClientsContext & { readonly start: StartFolder | undefined },
+): Promise<ClientEntry> => {
+  const entry = placed(entryIn(found, client), context.start ?? NOWHERE, context.machine.home)
   const isOwnEntry = isOurs(found, client, context)
   const { url, command } = entry
   const isDead = isOwnEntry && typeof url === 'string' && !(await context.isAlive(url))
@@ -117,6 +134,8 @@ const readEntry = async (found: Found, client: Client, context: ClientsContext):
     deadUrl: isDead ? url : undefined,
   }
 }
+
+const NOWHERE: StartFolder = { path: undefined, otherwise: undefined }
 
 const frailty = (path: string): ClientEntry['frail'] => {
   if (!existsSync(path)) return [{ path, why: 'it is gone' }]

@@ -145,9 +145,15 @@ export const settingsOf = (entry: Entry, home = ''): string => {
   return JSON.stringify([...parts, sorted(timeouts)], asText)
 }
 
-/** Whether two entries are one server, so that either may replace the other. */
-export const isSameServer = (one: Entry, other: Entry, home = ''): boolean =>
-  identityOf(one) === identityOf(other) && settingsOf(one, home) === settingsOf(other, home)
+/** The entry with the values of these variables, as far as they are known. */
+export const resolvedEntry = (entry: Entry, values: Readonly<Record<string, string>>): Entry =>
+  JSON.parse(JSON.stringify(entry), (_key, value: unknown) =>
+    typeof value === 'string'
+      ? value.replace(/\$\{(\w+)\}/g, (all, name: string) =>
+          Object.hasOwn(values, name) ? (values[name] ?? all) : all,
+        )
+      : value,
+  ) as Entry
 
 /** How entries of this proxy are recognised: by absolute paths of its programs, and its addresses. */
 export interface OwnMarks {

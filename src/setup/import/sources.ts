@@ -60,12 +60,13 @@ const dialectOf = ({ timeoutUnit, hasShellVariables = false }: Client): Dialect 
 })
 
 /** Where a client starts the servers of its user's file. */
-const startOf = (client: Client, file: string, home: string): Pick<Source, 'folder' | 'start'> => {
+export const startOf = (client: Client, file: string, home: string): Pick<Source, 'folder' | 'start'> => {
   if (isOfFolder(client)) return ofProject(dirname(file))
   return { start: { path: client.startsInProject === true ? WORKSPACE : home, otherwise: home } }
 }
 
-const ofProject = (folder: string): Pick<Source, 'folder' | 'start'> => ({
+/** A place in a project, whose folder its servers run in. */
+export const ofProject = (folder: string): Pick<Source, 'folder' | 'start'> => ({
   folder,
   start: { path: folder, otherwise: folder, isProject: true },
 })
