@@ -105,7 +105,9 @@ const tellRevision = (spoken: Spoken | undefined, first: ListenAddress | undefin
 export const serveStdio = async (served: Served, hint: string): Promise<number> => {
   const { proxy, shutdown, settle, open } = await start(served)
   if (process.stdin.isTTY) say(`mcp-proxy speaks MCP on stdin and stdout, for a client.\n\n${hint}\n`)
-  void proxy.serveStdio(served.view, served.workspace).gone.then(() => shutdown.end(EXIT.ok))
+  void proxy
+    .serveStdio(served.view, served.workspace)
+    .gone.then(fault => shutdown.end(fault === undefined ? EXIT.ok : EXIT.failure))
   // Not on the way of the first answer, and no reason to leave a client without its servers.
   proxy.listenMetrics().catch((thrown: unknown) => say(`mcp-proxy: ${Fault.from(thrown).message}`))
   void open().then(control => {

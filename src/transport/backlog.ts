@@ -23,6 +23,8 @@ export interface BacklogOptions {
   /** Bytes that the operating system has not taken yet. */
   readonly queuedBytes: () => number
   readonly onDrained: () => void
+  /** Whether a peer may stay behind for ever, as long as what waits for it is within its limit. */
+  readonly isPatient?: boolean
   /** The peer was behind for too long, or by too much. Never called while a message is being sent. */
   readonly onStalled: () => void
 }
@@ -39,12 +41,15 @@ export class Backlog {
   /** Runs while the peer is behind. */
   #stallTimer: Timer | undefined
   #behindSinceMs = 0
+  /** When the peer was last seen to take something, or had nothing to take. */
+  #takenMs: number
   #peakBytes = 0
 
   constructor(options: BacklogOptions) {
     const { bounds, onStalled, peer, queuedBytes } = options
     const { clientQueue, serverQueue, softQueue } = bounds.max
     this.#options = options
+    this.#takenMs = options.clock.nowMs()
     this.#limit = peer === 'child' ? 'serverQueue' : 'clientQueue'
     this.#hardBytes = peer === 'child' ? CHILD_FACTOR * serverQueue : clientQueue
     this.#softBytes = Math.max(softQueue, TOLD_BYTES)
@@ -56,15 +61,21 @@ export class Backlog {
     return this.#stallTimer !== undefined
   }
 
-  /** Whether one more message may be queued, however large it is itself. */
+  /** Whether what waits for the peer is within its limit. */
   get hasRoom(): boolean {
     return this.#options.queuedBytes() <= this.#hardBytes
   }
 
-  /** As `hasRoom`; gives up on the peer if there is none. */
+  /**
+   * Whether one more message may be queued, however large it is itself; gives up on the peer if not. A client
+   * that reads may be far behind for a moment, since servers may answer many of its calls at once:
+   * `limits.unread` bounds what waits for all clients.
+   */
   admit(): boolean {
+    const { bounds, clock, peer } = this.#options
     if (this.hasRoom) return true
-    this.#options.bounds.hit(this.#limit)
+    if (peer !== 'child' && clock.nowMs() - this.#takenMs < bounds.max.stall) return true
+    bounds.hit(this.#limit)
     setImmediate(this.#options.onStalled)
     return false
   }
@@ -77,6 +88,7 @@ export class Backlog {
     if (this.#stallTimer === undefined) {
       if (bytes <= this.#softBytes) return true
       this.#behindSinceMs = this.#options.clock.nowMs()
+      this.#takenMs = this.#behindSinceMs
       this.#peakBytes = bytes
       this.#wait()
     }
@@ -86,6 +98,7 @@ export class Backlog {
 
   /** Call when the operating system has taken something. */
   shrank(): void {
+    this.#takenMs = this.#options.clock.nowMs()
     this.#holding?.look()
     if (this.#countedBytes > 0) this.#count(this.#options.queuedBytes())
     if (this.#stallTimer === undefined) return
@@ -109,11 +122,12 @@ export class Backlog {
   }
 
   #wait(): void {
-    const { bounds, clock, onStalled } = this.#options
+    const { bounds, clock, isPatient, onStalled } = this.#options
     const allowedMs = bounds.max.stall * Math.max(1, this.#peakBytes / STALL_BYTES)
     const restMs = this.#behindSinceMs + allowedMs - clock.nowMs()
     // The backlog may have grown meanwhile, and with it the time allowed.
-    if (restMs > 0) this.#stallTimer = clock.after(restMs, () => this.#wait())
+    if (isPatient === true) this.#stallTimer = clock.after(bounds.max.stall, () => this.#wait())
+    else if (restMs > 0) this.#stallTimer = clock.after(restMs, () => this.#wait())
     else {
       this.end()
       bounds.hit('stall')

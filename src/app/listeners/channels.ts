@@ -1,6 +1,7 @@
 import { servePipe } from '../../eras/index.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { type Caller, LOCAL, type RenewCaller } from '../../kernel/caller.js'
+import type { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Arrival, ClientHandler, Via } from '../../model/links.js'
@@ -84,8 +85,8 @@ export const serveSocket = async (path: string, context: ChannelContext): Promis
 }
 
 export interface StdioEndpoint {
-  /** Resolves when the client has closed our stdin and got its answers. */
-  readonly gone: Promise<void>
+  /** Resolves when the client has closed our stdin and got its answers; to a fault, if it was given up. */
+  readonly gone: Promise<Fault | undefined>
   readonly isLeaving: boolean
   close(): Promise<void>
 }

@@ -32,7 +32,7 @@ const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
     'How many requests may be under way over HTTP for clients of 2026-07-28 that say the same about themselves.',
   callsPerServer: 'How many requests of clients may be under way on one connection to a server.',
   clientQueue:
-    'How much may wait for a client on a channel (stdio, socket, WebSocket, HTTP+SSE) that does not read.',
+    'How much may wait for a client on a channel (stdio, socket, WebSocket, HTTP+SSE) that takes nothing for as long as "stall".',
   streamQueue: 'How much may wait on one event stream for a client that does not read.',
   softQueue:
     'With more than this waiting for it, a client gets the latest progress only and no log messages, and is not read from.',

@@ -57,7 +57,7 @@ export class PipeListener implements ChannelListener {
   readonly #expiry: Timer | undefined
   /** Runs while a client that has closed its input waits for answers. */
   #leaving: Timer | undefined
-  readonly #gone = new Deferred<void>()
+  readonly #gone = new Deferred<Fault | undefined>()
 
   constructor(channel: Channel, caller: Caller, options: PipeListenerOptions) {
     this.#channel = channel
@@ -67,8 +67,7 @@ export class PipeListener implements ChannelListener {
     this.#drainMs = options.drainMs ?? (() => 0)
     this.#speaks = options.speaks ?? 'both'
     this.#bounds = options.bounds ?? new LimitCounters()
-    const cutOff = (): void => void this.close('the client does not read')
-    this.#writer = new PipeWriter(channel, { ...options, bounds: this.#bounds }, cutOff)
+    this.#writer = new PipeWriter(channel, { ...options, bounds: this.#bounds })
     this.#legacy = new LegacyUplink(caller, this.#writer, options)
     this.#modern = new ModernUplink(options, 'channel')
     if (caller.endsMs < Number.POSITIVE_INFINITY)
@@ -84,8 +83,8 @@ export class PipeListener implements ChannelListener {
     )
   }
 
-  /** Resolves when the client is gone and nothing of it is left. */
-  get gone(): Promise<void> {
+  /** Resolves when the client is gone and nothing of it is left; to a fault, unless it left in order. */
+  get gone(): Promise<Fault | undefined> {
     return this.#gone.promise
   }
 
@@ -204,8 +203,8 @@ export class PipeListener implements ChannelListener {
     look()
   }
 
-  closed(): void {
-    this.#gone.resolve()
+  closed(fault: Fault | undefined): void {
+    this.#gone.resolve(fault)
     this.#end('the client closed the connection')
   }
 

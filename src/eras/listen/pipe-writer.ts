@@ -46,7 +46,6 @@ export class PipeWriter implements ReplyStream, Outlet {
   canPing = false
   readonly #channel: Channel
   readonly #clock: Clock
-  readonly #cutOff: () => void
   readonly #bounds: LimitCounters
   readonly #due = new Set<Due>()
   readonly #idPrefix: string | undefined
@@ -60,12 +59,10 @@ export class PipeWriter implements ReplyStream, Outlet {
   /** Whether the client has answered the last of its pings, in time or late. */
   #answersPings = true
 
-  /** `cutOff` is called when the client is too far behind. */
-  constructor(channel: Channel, { clock, bounds, idPrefix, arrival }: WriterOptions, cutOff: () => void) {
+  constructor(channel: Channel, { clock, bounds, idPrefix, arrival }: WriterOptions) {
     this.#channel = channel
     this.arrival = arrival && { remoteAddress: arrival.remoteAddress, remotePort: arrival.remotePort }
     this.#clock = clock
-    this.#cutOff = cutOff
     this.#bounds = bounds
     this.#idPrefix = idPrefix
   }
@@ -115,10 +112,9 @@ export class PipeWriter implements ReplyStream, Outlet {
   }
 
   write(frame: OutgoingMessage): void {
-    if (this.#bounds.isOver('clientQueue', this.#channel.queuedBytes)) this.#cutOff()
-    // A client that does not read is not read from, so that it cannot make us queue more and more answers;
-    // what servers say by themselves does not stop for that.
-    else if (!this.#channel.send(frame)) this.#channel.pause()
+    // A client that does not read is not read from, so that it cannot make us queue more and more answers.
+    // What servers send by themselves does not stop for that: the channel gives up on a client in the end.
+    if (!this.#channel.send(frame)) this.#channel.pause()
   }
 
   notify(frame: Buffer, method: string): void {

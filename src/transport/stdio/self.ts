@@ -8,6 +8,7 @@ import { type Logger, silentLogger } from '../../kernel/logger.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import { LineSplitter } from '../../wire/framing/ndjson.js'
 import type { OutgoingMessage } from '../../wire/message-parts.js'
+import { Backlog } from '../backlog.js'
 import { ChannelEvents } from '../channel-events.js'
 import { LineWriter } from '../line-writer.js'
 
@@ -31,6 +32,7 @@ class StdioSelf implements Channel {
   readonly #log: Logger
   readonly #lines: LineSplitter
   readonly #writer: LineWriter
+  readonly #backlog: Backlog
   readonly #events = new ChannelEvents()
   #closing: Promise<void> | undefined
 
@@ -47,6 +49,16 @@ class StdioSelf implements Channel {
     this.#log = log
     this.#lines = new LineSplitter({ maxBytes: bounds.max.body, account: bounds.inbound })
     this.#writer = new LineWriter(output)
+    this.#backlog = new Backlog({
+      peer: 'client',
+      // The program that started us may be stopped for hours, in a debugger or with its computer asleep.
+      isPatient: true,
+      bounds,
+      clock,
+      queuedBytes: () => output.writableLength,
+      onDrained: () => this.#events.listener?.drained(),
+      onStalled: this.#onStalled,
+    })
     // A client may leave at any time, even before `listen`.
     output.on('error', () => undefined)
     input.on('error', () => undefined)
@@ -68,7 +80,9 @@ class StdioSelf implements Channel {
   }
 
   send(message: OutgoingMessage): boolean {
-    return !this.#events.isClosed && this.#closing === undefined && this.#writer.send(message)
+    if (this.#events.isClosed || this.#closing !== undefined || !this.#backlog.admit()) return false
+    this.#writer.send(message)
+    return this.#backlog.grew()
   }
 
   pause(): void {
@@ -103,7 +117,15 @@ class StdioSelf implements Channel {
   readonly #onSkipped = (bytes: number, ends: Buffer): void => this.#events.listener?.skipped(bytes, ends)
 
   readonly #onDrain = (): void => {
-    if (!this.#events.isClosed) this.#events.listener?.drained()
+    if (!this.#events.isClosed) this.#backlog.shrank()
+  }
+
+  readonly #onStalled = (): void => {
+    if (this.#events.isClosed) return
+    const { queuedBytes } = this
+    const fault = new Fault('disconnected', 'the client does not read what it is sent')
+    this.#log.warn({ reason: fault.message, queuedBytes }, 'left a client that is too far behind')
+    this.#settle(fault)
   }
 
   readonly #onEnd = (): void => this.#settle(undefined)
@@ -135,6 +157,7 @@ class StdioSelf implements Channel {
   #settle(fault: Fault | undefined): void {
     if (this.#events.isClosed) return
     this.#endLines()
+    this.#backlog.end()
     this.#input.off('data', this.#onData)
     // Otherwise stdin would keep the process alive.
     this.#input.pause()

@@ -221,20 +221,6 @@ t.test('a client that does not read is not read from until it does', async t => 
   t.notOk(client.channel.isPaused)
 })
 
-t.test('a client that lets too much pile up is cut off', async t => {
-  const { client, handler, host } = await start('2025-11-25')
-  client.say({ id: 1, method: 'tools/call' })
-  client.channel.queuedBytes = 32 * 1024 * 1024
-  handler.client.notify('notifications/tools/list_changed', undefined)
-  t.notOk(client.isClosed)
-  client.channel.queuedBytes += 1
-  handler.client.notify('notifications/tools/list_changed', undefined)
-  t.ok(client.isClosed)
-  await host.gone
-  t.same(handler.cancels, ['tools/call the client does not read'])
-  t.equal(handler.gone.length, 1)
-})
-
 t.test('a client that hangs up ends its session', async t => {
   const { client, handler, host } = await start('2025-11-25')
   client.say({ id: 1, method: 'tools/call' })

@@ -236,18 +236,27 @@ t.test('when there are too many sessions newcomers are sent away until one is ov
   t.equal(get().status, 200)
 })
 
-t.test('a client with more than 32 MiB in front of it is cut off when another message comes', async t => {
-  const { host, handler, lines, session } = start()
+t.test('a client with more than 32 MiB in front of it is cut off unless it reads', async t => {
+  const { host, handler, lines, session, clock } = start()
   const stream = await session()
   const before = said(stream).length
   stream.queuedBytes = 32 * MIB
   handler.client.notify('notifications/tools/list_changed', undefined)
   t.notOk(stream.isDestroyed)
   t.equal(said(stream).length, before + 1)
-  stream.queuedBytes += 1
+  stream.queuedBytes = 200 * MIB
+  handler.client.notify('notifications/tools/list_changed', undefined)
+  t.notOk(stream.isDestroyed, 'it may just not have had the time')
+  clock.advance(29_000)
+  stream.queuedBytes -= 1
+  handler.client.notify('notifications/tools/list_changed', undefined)
+  clock.advance(29_000)
+  handler.client.notify('notifications/tools/list_changed', undefined)
+  t.notOk(stream.isDestroyed, 'it reads, slowly')
+  clock.advance(1000)
   handler.client.notify('notifications/tools/list_changed', undefined)
   t.ok(stream.isDestroyed)
-  t.equal(said(stream).length, before + 1)
+  t.equal(said(stream).length, before + 4)
   t.same(warnings(lines), ['cut off a client that does not read its event stream'])
   await settled()
   t.same([host.sessions, handler.gone.length], [0, 1])

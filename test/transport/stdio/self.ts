@@ -4,6 +4,7 @@ import { PassThrough, Writable } from 'node:stream'
 import t from 'tap'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { createStdioSelf, protectStdout } from '../../../src/transport/stdio/self.js'
+import { FakeClock } from '../../support/fake-clock.js'
 import { programOfSources, until } from '../../support/processes.js'
 import { boundsOf } from '../../support/values.js'
 import { HalfOpenRecorder, Recorder, recordedLog } from '../../support/wire/channel-pair.js'
@@ -49,10 +50,45 @@ t.test('messages of one tick reach the operating system in one call, each with i
 t.test('a client that does not read is felt, and again when it reads', async t => {
   const { output, channel, listener } = pair()
   channel.listen(listener)
-  t.equal(channel.send(Buffer.alloc(100_000, 0x20)), false)
+  t.equal(channel.send(Buffer.alloc(2_000_000, 0x20)), false)
   t.ok(channel.queuedBytes > 0)
   output.resume()
   await until(() => listener.drains > 0, 'drained')
+})
+
+t.test('a client that reads may be far behind; one that takes nothing for 30 s is left', async t => {
+  const clock = new FakeClock()
+  const written: (() => void)[] = []
+  const output = new Writable({ write: (_chunk, _encoding, done) => void written.push(done) })
+  const { log, lines } = recordedLog()
+  const bounds = boundsOf({ softQueue: 16_384, clientQueue: 65_536 })
+  const channel = createStdioSelf({ input: new PassThrough(), output, clock, log, bounds })
+  const listener = new Recorder()
+  channel.listen(listener)
+  const turn = () => new Promise(resolve => setImmediate(resolve))
+  const send = async () => {
+    channel.send(Buffer.alloc(70_000, 0x20))
+    await turn()
+  }
+  for (let count = 0; count < 6; count += 1) await send()
+  t.ok(channel.queuedBytes > 6 * 70_000, 'answers to calls that were made at once')
+  clock.advance(29_000)
+  await send()
+  while (written.length > 0) {
+    written.shift()?.()
+    await turn()
+  }
+  t.equal(channel.queuedBytes, 0)
+  t.equal(listener.drains, 1)
+  await send()
+  clock.advance(3_600_000)
+  t.same(listener.ends, [], 'its computer may be asleep')
+  const queued = channel.queuedBytes
+  await send()
+  t.equal(channel.queuedBytes, queued)
+  t.match(listener.ends, [{ code: 'disconnected' }])
+  t.match(lines, [['warn', {}, 'left a client that is too far behind']])
+  t.equal(bounds.hits.clientQueue?.hits, 1)
 })
 
 t.test('pause holds the client back', async t => {

@@ -80,8 +80,8 @@ export class SseSession implements Channel {
   send(message: OutgoingMessage): boolean {
     if (this.#isOver) return false
     this.#measure()
-    // A notification may follow a large answer before even a reading client could take any of it.
-    if (this.#isBehind) {
+    // A client that reads may be far behind for a moment, since servers may answer many of its calls at once.
+    if (this.#isBehind && this.#clock.nowMs() - this.#lastReadMs >= this.#bounds.max.stall) {
       this.#cutOff('clientQueue')
       return false
     }
