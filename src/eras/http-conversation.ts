@@ -14,7 +14,7 @@ import { type ExchangeContext, HttpExchange } from '../rpc/http/exchange.js'
 import type { SseReader } from '../wire/framing/sse-read.js'
 import type { HttpHeaders } from '../wire/http.js'
 
-/** How long requests in flight may wait for replies of their own once the server has forgotten the session. */
+/** How long requests in flight may wait for replies of their own once their session is lost. */
 const RETIRE_MS = 5000
 /** Bounds the open streams of requests that are over: their connections are kept for reuse for a while. */
 const LINGERING_MAX = 64

@@ -12,7 +12,6 @@ import {
   memberOf,
   some,
   stringOf,
-  textOf,
 } from '../../kernel/json/text.js'
 
 /** Takes what was repaired, for the log. */
@@ -189,6 +188,11 @@ const standardBase64 = (text: JsonText): JsonText | undefined => {
       length += 1
     }
   }
+  return padded(json, length, pads)
+}
+
+/** Closes a JSON string whose digits end before `length`, where `pads` may stand behind them. */
+const padded = (json: Buffer, length: number, pads: number): JsonText | undefined => {
   const digits = length - 1
   if (pads > 2 || digits % 4 === 1) return undefined
   const end = 1 + Math.ceil(digits / 4) * 4

@@ -46,6 +46,7 @@ import {
   type TaskHandle,
 } from './in-flight-call.js'
 import { PendingCall, type PendingCallContext, Preparation } from './pending-call.js'
+import { checkShape } from './request-shape.js'
 import { NO_COMPLETIONS, type ResultPresenter } from './result-presenter.js'
 
 /** The `ttl` asked for tasks: as long as a person may take to answer a request. */
@@ -353,21 +354,6 @@ const textAt = (call: Call, path: readonly string[]): string => {
   const text = call.params && textOfName(call.params, path)
   if (text === undefined) throw new Fault('invalid-params', `${call.method}: ${path.join('.')} must be text`)
   return text
-}
-
-/** Longer URIs are not read (limits.md). */
-const URI_CHARS = 8192
-/** RFC 3986 §3.1. */
-const SCHEME = /^[a-z][a-z0-9+.-]*:/i
-
-/** Refuses what no revision allows. Throws a Fault `invalid-params`. */
-const checkShape = ({ method, params }: Call, { by, exposed }: Named): void => {
-  if (by === 'uri' && (exposed.length > URI_CHARS || !SCHEME.test(exposed)))
-    throw new Fault('invalid-params', `${method}: uri must be a URI of at most ${URI_CHARS} characters`)
-  if (by !== 'tool') return
-  const given = params && memberOf(params, 'arguments')
-  if (given !== undefined && !['object', 'null'].includes(kindOf(given)))
-    throw new Fault('invalid-params', `${method}: arguments must be an object`)
 }
 
 /** Params under the server's own name; a server that pushes its requests knows nothing of retries. */

@@ -46,7 +46,7 @@ export interface Conversation {
   readonly isBusy: boolean
   pause(): void
   resume(): void
-  /** Takes no more requests, while those in flight get replies of their own; absent where one stream has all. */
+  /** Takes no more requests; those in flight get replies of their own. Absent where one stream has all. */
   retire?(why: Fault): void
   close(): Promise<void>
 }
