@@ -23,3 +23,18 @@ export const knownTools = (servers: readonly ServerConfig[], stateDir: string): 
 
 const exposed = ({ name: server, prefix }: ServerConfig, name: string): string =>
   prefix === false ? name : exposedName(aliasOf(server, prefix), name)
+
+/** A server's tools as clients see them: the names of its last run, and how names are made. */
+export const toolNamesOf = (server: ServerConfig, stateDir: string) => {
+  const filter = createToolFilter(server.tools)
+  const bytes = readCacheFile(cacheFolder(stateDir), fingerprint(server))
+  const profiles = (bytes && decodeServer(bytes)) ?? new Map<never, never>()
+  const found = [...profiles.values()].flatMap(({ lists }) => lists.tools ?? [])
+  const names = found.flatMap(tool => stringOf(memberOf(tool, 'name')) ?? [])
+  const shownAs = (own: string): string => exposed(server, filter.renamed(own))
+  return {
+    alias: aliasOf(server.name, server.prefix === false ? undefined : server.prefix),
+    tools: [...new Set(names)].map(own => ({ own, shown: shownAs(own) })),
+    shownAs,
+  }
+}

@@ -62,9 +62,11 @@ const READ = new Set(
   stderr startup sseReadTimeout alwaysLoad supports_parallel_tool_calls bundled display_name`.split(/\s+/),
 )
 
+const APPROVALS = 'approvals are not imported: the client asks at least as often as before'
+
 /** Keys that are not imported; with an obstacle, the server depends on them. */
 const LEFT: readonly (readonly [keys: string, note: string, obstacle?: string])[] = [
-  ['alwaysAllow autoApprove trust default_tools_approval_mode', 'approvals stay in the client'],
+  ['alwaysAllow autoApprove trust default_tools_approval_mode', APPROVALS],
   [
     'oauth auth authProviderType requiresOAuth oauth_headers oauth_resource scopes obo',
     'log in again: logins stay in the client',
@@ -264,7 +266,7 @@ class Reader {
     const { tools } = source
     const isOurs = isObject(tools) && ['allow', 'deny', 'rename', 'override'].some(key => key in tools)
     if (isOurs) return { tools: tools as Json }
-    if (isObject(tools)) this.notes.push('approvals stay in the client')
+    if (isObject(tools)) this.notes.push(APPROVALS)
     const allowed = [source['includeTools'], source['enabled_tools'], tools].filter(each =>
       Array.isArray(each),
     )

@@ -14,6 +14,7 @@ import {
   replaceFile,
 } from '../files/revise.js'
 import type { OwnMarks } from '../import/identity.js'
+import { withApprovals } from './approvals.js'
 import type { AddEntry } from './claude.js'
 import { KEY } from './entry.js'
 import type { Install, Journals, Owned, Removed, Scope, Terms } from './journal.js'
@@ -154,14 +155,20 @@ const planInstallOnce = async (context: InstallContext, place: Place, wish: Wish
   const isKnown = isOurs(current, own)
   // Another client that reads this file has put an entry there, which serves both.
   const isShared = base !== undefined && !hasOwn && isKnown
-  const isThere = isShared || isDeepStrictEqual(current, wish.entry)
   const taken = wish.takes.filter(name => name !== KEY && members.has(name))
+  const replaced = [
+    current,
+    ...taken.map(name => members.get(name)),
+    ...(base?.removed ?? []).map(({ value }) => value),
+  ]
+  const entry = withApprovals(wish.entry, replaced)
+  const isThere = isShared || isDeepStrictEqual(current, entry)
   const isForeign = current !== undefined && !isKnown && !hasOwn
   const foreign = isForeign && !isThere ? [KEY] : []
   const removed = [...foreign, ...taken].map(name => ({ name, value: members.get(name) ?? null }))
   const change = { at: client.at, isList: client.isList === true }
   const changes: readonly Change[] = [
-    ...(isThere ? [] : [{ ...change, name: KEY, value: wish.entry }]),
+    ...(isThere ? [] : [{ ...change, name: KEY, value: entry }]),
     ...taken.map(name => ({ ...change, name, value: undefined })),
   ]
   // What cannot be edited is refused before anything is written.

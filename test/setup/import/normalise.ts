@@ -102,7 +102,7 @@ const ROWS: readonly (readonly [
     'approvals of each tool',
     { command: 'x', tools: { a: { approval: 'never' } } },
     { command: 'x' },
-    [/approvals stay/],
+    [/approvals are not imported/],
   ],
   [
     'tools by name',

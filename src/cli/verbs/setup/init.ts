@@ -20,6 +20,7 @@ import {
   replanned,
   writeClientViews,
 } from '../../setup/client-plans.js'
+import { keepRules } from '../../setup/client-rules.js'
 import { type Findings, findServers, foundParts, SILENT } from '../../setup/finding.js'
 import { type Started, startOnce, verdictOn } from '../../setup/first-start.js'
 import { askInput, inputTexts } from '../../setup/inputs.js'
@@ -69,12 +70,12 @@ const setUp = async (args: Args, interrupts: Interrupts): Promise<number> => {
   const isAsking = isInteractive() && args.yes !== true && args.dryRun !== true
   const found = await findServers(args.config, args.from)
   sayFound(found)
-  const chosen = await chooseServers(found, isAsking)
-  if (args.dryRun === true) return await rehearse(args, found, await planServers(found, chosen, false))
+  const wanted = await chooseServers(found, isAsking)
+  if (args.dryRun === true) return await rehearse(args, found, await planServers(found, wanted, false))
   if (!isAsking && args.yes !== true) throw unasked()
   // Before any key is typed, which would be lost if this fails.
   const shim = await interrupts.unlessStopped(lastingShim(args.yes === true))
-  const plan = await planServers(found, chosen, isAsking)
+  const plan = await planServers(found, wanted, isAsking)
   interrupts.check()
   await writeServers(found, plan, interrupts)
   const started = await startServers(args.config, isAsking, interrupts)
@@ -82,7 +83,9 @@ const setUp = async (args: Args, interrupts: Interrupts): Promise<number> => {
   const clients = await clientsFor(args, context)
   const able = await editable(clients, context)
   const planned = await planClients(able, context, wishOf(args, found, plan, verdictOn(started)))
-  const work = await chooseClients(planned, context, isAsking)
+  const chosen = await chooseClients(planned, context, isAsking)
+  interrupts.check()
+  const work = await withRules(chosen, context, { config: args.config, isAsking, wrote: interrupts.wrote })
   const code = await replaceIn(work, context, interrupts)
   await sayCaps(args.config, work, started)
   saySummary(found, work)
@@ -270,6 +273,17 @@ const chooseClients = async (
   })
   if (kept.length === items.length && !scope.isShared) return planned
   return await replanned(scope.isShared ? kept.map(each => ({ ...each, view: undefined })) : kept, context)
+}
+
+/** The same plans once the rules of clients have the new names; servers whose rules do not get them stay. */
+const withRules = async (
+  plans: readonly ClientPlan[],
+  context: Context,
+  wish: Parameters<typeof keepRules>[1],
+): Promise<readonly ClientPlan[]> => {
+  const kept: ClientPlan[] = []
+  for (const each of plans) kept.push(await keepRules(each, wish))
+  return kept.every((each, at) => each === plans[at]) ? plans : await replanned(kept, context)
 }
 
 /** Writes views and the entries of clients. Resolves with the exit code. */

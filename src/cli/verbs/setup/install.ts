@@ -204,7 +204,8 @@ const planAll = async (args: Args, context: Context): Promise<Work> => {
       }),
     )
   if (takeOver === undefined) return { work: await planned(() => []) }
-  const proven = async () => await planned(await provenIn(places, takeOver, args.config))
+  const proven = async () =>
+    await planned(await provenIn(places, takeOver, { config: args.config, isAsking: args.yes !== true }))
   return { work: await planned(movable(takeOver)), takeOver, proven }
 }
 

@@ -1,11 +1,18 @@
 import type { Client } from '../../../setup/clients/clients.js'
+import { ruleAgainst } from '../../../setup/clients/tool-rules.js'
 import type { Files } from '../../../setup/files/revise.js'
 import type { Plan } from '../../../setup/import/plan.js'
 import type { Source } from '../../../setup/import/sources.js'
 import type { Place } from '../../../setup/install/install.js'
 import type { OwnFile } from '../../../setup/own-file.js'
 import { say } from '../../output/output.js'
-import { type Candidate, movesIn, stayLines, type TakeOver } from '../../setup/client-moves.js'
+import {
+  type Candidate,
+  type ClientMoves,
+  movesIn,
+  stayLines,
+  type TakeOver,
+} from '../../setup/client-moves.js'
 import { askInput } from '../../setup/inputs.js'
 import { thisMachine } from '../../setup/setup-files.js'
 
@@ -42,7 +49,12 @@ export const planTakeOver = async (
   const added = plan.servers.filter(({ entry }) => entry !== undefined)
   for (const { name, notes } of added) for (const note of new Set(notes)) tell(`${name}: ${note}`)
   for (const name of plan.secrets.keys()) tell(`${name} goes to ${ownFile.secrets.path}`)
-  const candidates = candidatesOf(plan, sources, ownFile)
+  const rules = new Map<string, (server: string) => string | undefined>()
+  for (const { client } of places) rules.set(client.id, await ruleAgainst(files, machine, client.id))
+  const candidates = candidatesOf(plan, sources, ownFile).map(each => ({
+    ...each,
+    why: each.why ?? rules.get(each.id)?.(each.name),
+  }))
   return {
     candidates: file => candidates.flatMap(each => (each.file === file ? [each] : [])),
     imported: added.map(({ from, name, as = name }) => `${as} from ${from}`),
@@ -66,18 +78,23 @@ export const movable =
 export const provenIn = async (
   places: readonly Place[],
   takeOver: TakeOver,
-  config: string | undefined,
+  { config, isAsking }: { readonly config: string | undefined; readonly isAsking: boolean },
 ): Promise<(place: Place) => readonly string[]> => {
-  const [{ readUsable }, { startOnce, verdictOn }] = await Promise.all([
+  const [{ readUsable }, { startOnce, verdictOn }, { keepRules }] = await Promise.all([
     import('../../configuration.js'),
     import('../../setup/first-start.js'),
+    import('../../setup/client-rules.js'),
   ])
   const wanted = new Set(places.flatMap(({ file }) => takeOver.candidates(file).map(({ as }) => as)))
   const { config: loaded } = await readUsable(config)
   const servers = loaded.servers.filter(({ name }) => wanted.has(name))
   const waiting = loaded.waiting.filter(({ name }) => wanted.has(name))
   const verdict = verdictOn(await startOnce({ ...loaded, servers, waiting }))
-  const moves = places.map(place => movesIn(place, takeOver, as => verdict(as, false)))
+  const moves: ClientMoves[] = []
+  for (const place of places) {
+    const found = movesIn(place, takeOver, as => verdict(as, false))
+    moves.push(await keepRules(found, { config, isAsking }))
+  }
   for (const each of moves) for (const line of stayLines(each)) say(line)
   return place => moves.find(each => each.place === place)?.moved.map(({ name }) => name) ?? []
 }
@@ -86,15 +103,15 @@ const candidatesOf = (
   { servers }: Plan,
   sources: readonly Source[],
   { servers: ours }: OwnFile,
-): readonly (Candidate & { readonly file: string })[] => {
-  const entries = sources.flatMap(({ found }) => found.map(({ entry }) => entry))
+): readonly (Candidate & { readonly file: string; readonly id: string })[] => {
+  const entries = sources.flatMap(({ id, found }) => found.map(({ entry }) => ({ id, entry })))
   return servers.flatMap(({ name, file, state, as, entry, obstacles }, at) => {
     if (state === 'own') return []
-    const { disabled, enabled } = entries[at] ?? {}
+    const { id = '', entry: { disabled, enabled } = {} } = entries[at] ?? {}
     const isOff = disabled === true || enabled === false
     const isOffHere = (entry ?? ours.get(as ?? ''))?.['disabled'] === true
     const off = isOff ? ['it is disabled'] : isOffHere ? ['it is disabled behind the proxy'] : []
     const [why] = as === undefined ? ['it has no name, or was left out'] : [...obstacles, ...off]
-    return [{ name, file, as, isNew: entry !== undefined, why }]
+    return [{ id, name, file, as, isNew: entry !== undefined, why }]
   })
 }

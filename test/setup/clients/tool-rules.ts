@@ -1,0 +1,84 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t, { type Test } from 'tap'
+import { runHere, setEnv, tiny } from '../../support/proxy/start.js'
+
+const homeOf = (t: Test, files: Readonly<Record<string, string | object>>) => {
+  const home = t.testdir({})
+  for (const [name, value] of Object.entries(files)) {
+    mkdirSync(dirname(join(home, name)), { recursive: true })
+    writeFileSync(join(home, name), typeof value === 'string' ? value : JSON.stringify(value, null, 2))
+  }
+  setEnv(t, {
+    ...{ HOME: home, USERPROFILE: home, APPDATA: join(home, '.config'), MCP_PROXY_CONFIG: '' },
+    ...{ XDG_CONFIG_HOME: '', XDG_STATE_HOME: join(home, 'state'), CLAUDE_CONFIG_DIR: '', CODEX_HOME: '' },
+    ...{ LC_ALL: 'C.UTF-8', NO_COLOR: '1', PATH: dirname(process.execPath) },
+  })
+  return (name: string) => readFileSync(join(home, name), 'utf8')
+}
+
+const RULES = {
+  permissions: { deny: ['mcp__db__echo'], ask: ['mcp__db'], allow: ['mcp__db__facts', 'Bash(ls)'] },
+}
+
+t.test('rules of Claude Code get the new names of tools next to the old ones', async t => {
+  for (const verb of [
+    ['init', '--yes'],
+    ['install', 'claude-code', '--take-over', '--yes'],
+  ]) {
+    const read = homeOf(t, {
+      '.claude.json': { mcpServers: { db: tiny() } },
+      '.claude/settings.json': RULES,
+    })
+    const { code, err } = await runHere(t, ...verb)
+    t.equal(code, 0)
+    t.match(err, /settings\.json deny: mcp__db__echo → also mcp__mcp-proxy__db__echo/)
+    const { deny, ask, allow } = JSON.parse(read('.claude/settings.json')).permissions
+    t.same(deny, ['mcp__db__echo', 'mcp__mcp-proxy__db__echo'])
+    t.match(ask.slice(0, 2), ['mcp__db', 'mcp__mcp-proxy__db__*'])
+    t.ok(ask.includes('mcp__mcp-proxy__db__echo'), 'also each tool by its name')
+    t.same(allow, ['mcp__db__facts', 'Bash(ls)', 'mcp__mcp-proxy__db__facts'])
+    t.same(Object.keys(JSON.parse(read('.claude.json')).mcpServers), ['mcp-proxy'])
+  }
+})
+
+t.test('the settings of projects that Claude Code knows get the new names, too', async t => {
+  const project = join(t.testdirName, 'shop')
+  const read = homeOf(t, {
+    '.claude.json': { mcpServers: { db: tiny() }, projects: { [project]: {} } },
+    'shop/.claude/settings.local.json': { permissions: { deny: ['mcp__db__echo'] } },
+  })
+  t.equal((await runHere(t, 'init', '--yes')).code, 0)
+  t.match(read('shop/.claude/settings.local.json'), 'mcp__mcp-proxy__db__echo')
+})
+
+t.test('a server whose rules cannot be kept stays in its client', async t => {
+  const read = homeOf(t, {
+    '.claude.json': { mcpServers: { db: tiny(), free: tiny('--more', '1') } },
+    '.claude/settings.json': { hooks: { PreToolUse: [{ matcher: 'mcp__db__.*', hooks: [] }] } },
+    '.cursor/mcp.json': { mcpServers: { web: tiny('--more', '2') } },
+    '.cursor/cli-config.json': { permissions: { deny: ['Mcp(web:echo)'] } },
+  })
+  const { err } = await runHere(t, 'init', '--yes')
+  t.match(err, /^! db stays in Claude Code: "mcp__db__\.\*" in \S+settings\.json would match nothing$/m)
+  t.match(err, /^! web stays in Cursor: its rule "Mcp\(web:echo\)" in \S+ would match nothing$/m)
+  t.same(Object.keys(JSON.parse(read('.claude.json')).mcpServers), ['db', 'mcp-proxy'])
+})
+
+t.test('the strictest approval mode of Codex stays in force', async t => {
+  const { command, args } = tiny()
+  const entry = `command = ${JSON.stringify(command)}\nargs = ${JSON.stringify(args)}\n`
+  for (const [text, expected] of [
+    [`[mcp_servers.db]\n${entry}default_tools_approval_mode = "prompt"\n`, true],
+    [`[mcp_servers.db]\n${entry}\n[mcp_servers.db.tools.echo]\napproval_mode = "prompt"\n`, true],
+    [`[mcp_servers.db]\n${entry}default_tools_approval_mode = "approve"\n`, false],
+  ] as const) {
+    const read = homeOf(t, { '.codex/config.toml': text })
+    t.equal((await runHere(t, 'install', 'codex', '--take-over', '--yes')).code, 0)
+    const after = read('.codex/config.toml')
+    t.notMatch(after, 'mcp_servers.db')
+    t.equal(after.includes('default_tools_approval_mode = "prompt"'), expected, after)
+    await runHere(t, 'install', '--refresh', '--yes')
+    t.equal(read('.codex/config.toml').includes('approval_mode = "prompt"'), expected)
+  }
+})
