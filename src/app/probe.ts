@@ -135,15 +135,18 @@ const plainly = (server: ServerConfig, timeoutMs: number): ServerConfig => {
 const isUnread = (status: ServerStatus | undefined): boolean =>
   status?.items !== undefined && status.tokens === undefined
 
-const UNREAD = {
+const unread = (status: ServerStatus | undefined) => ({
   state: 'failed',
-  why: 'its list of tools cannot be read: no answer in time, or an error',
-} as const
+  why:
+    status?.remarks.find(({ list }) => list === 'tools')?.message ??
+    'its list of tools cannot be read: no answer in time, or an error',
+})
 
 /** A server that is being tried again may have forgotten why. */
 const whatCame = (first: ServerStatus | undefined, last: ServerStatus | undefined, timeoutMs: number) => {
   const state = stateOf(last)
-  if (state === 'ready') return { ...(isUnread(last) ? UNREAD : { state, why: undefined }), lastWords: [] }
+  if (state === 'ready')
+    return { ...(isUnread(last) ? unread(last) : { state, why: undefined }), lastWords: [] }
   const lastWords = last?.stderr ?? first?.stderr ?? []
   const [why] = [last?.why, first?.why, last?.lastError?.message].filter(words => words !== undefined)
   return { state, why: why ?? `no answer within ${timeoutMs / 1000} s`, lastWords }

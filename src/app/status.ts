@@ -13,7 +13,7 @@ import type { Admission } from '../mux/calls/admission.js'
 import type { Router } from '../mux/router.js'
 import type { Connection } from '../peers/connection.js'
 import type { ServerOptions } from '../peers/dial.js'
-import type { Server } from '../peers/server.js'
+import type { Server, Unreached } from '../peers/server.js'
 import { failuresOf, type ServerState } from '../peers/server-state.js'
 import { lacksWorkspace } from '../peers/sharing.js'
 import type { Loss } from '../peers/supervisor.js'
@@ -69,8 +69,9 @@ export interface ServerStatus {
 
 /** Something odd about a server. */
 export interface ServerRemark {
-  /** `noise`, `slow`, `flapping`, `hangs`, or `limit`. */
-  readonly kind: 'noise' | 'slow' | 'flapping' | 'hangs' | 'limit'
+  readonly kind: 'noise' | 'slow' | 'flapping' | 'hangs' | 'limit' | 'list'
+  /** The list that cannot be read, of a remark on that. */
+  readonly list?: ListName
   readonly message: string
   readonly agoMs: number
 }
@@ -87,7 +88,7 @@ export interface StatusContext {
   readonly configStatus?: (() => ConfigStatus | undefined) | undefined
   /** Undefined where there are no other replicas, and until they are joined. */
   readonly cluster?: (() => ClusterStatus | undefined) | undefined
-  readonly config: () => Pick<ProxyConfig, 'auth' | 'waiting'>
+  readonly config: () => Pick<ProxyConfig, 'auth' | 'waiting' | 'slowMs'>
   /** How many credentials were refused. */
   readonly refused: () => number
 }
@@ -112,13 +113,15 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
     (one, other) => rankOf(one) - rankOf(other),
   )
   const [best] = connections
-  const { facts, items, listed, truncated } = context.router.catalog.summary(server, connections)
-  const loss = lastLossOf(connections)
+  const { facts, items, listed, truncated, unread } = context.router.catalog.summary(server, connections)
+  // A server at rest keeps why it could not be reached.
+  const rest = best === undefined ? server.unreached : undefined
+  const loss = lastLossOf(connections) ?? rest
   const trouble = context.logins.troubleOf(server.options)
   return {
     name: server.name,
     alias: server.options.alias,
-    ...stateOf(best, nowMs, trouble && loginReasonOf(trouble)),
+    ...stateOf(best ?? rest, nowMs, trouble && loginReasonOf(trouble)),
     transport: config.transport.kind,
     revision: facts?.revision,
     pids: context.children.of(server.options),
@@ -130,13 +133,13 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
     // What one of them sees says nothing of the others.
     ...(isPerPrincipal ? UNTOLD : { items: facts && items, tokens: tokensOf(listed('tools')) }),
     truncated,
-    ...absence(best, server.options, nowMs),
+    ...absence(best ?? rest, server.options, nowMs),
     ...(trouble && { why: trouble.message, doctor: 'D036' }),
     ...(best === undefined && !context.router.hasWorkspace && lacksWorkspace(server.options, {}) && NOWHERE),
     stderr: loss?.why.lastWords,
     lastError: loss && lastErrorOf(loss, server.options, nowMs),
     lastFault: lastFaultOf(server, context),
-    remarks: remarksOn(server, best, context),
+    remarks: [...unread.map(found => remarkOnList(found, nowMs)), ...remarksOn(server, best, context)],
   }
 }
 
@@ -188,13 +191,23 @@ const NEVER_MET = {
   remarks: [],
 } as const
 
-const stateOf = (best: Connection | undefined, nowMs: number, login: LoginReason | undefined) => {
-  if (best === undefined) return { state: 'idle', stateMs: 0, failures: 0 } as const
+const stateOf = (
+  best: Connection | Unreached | undefined,
+  nowMs: number,
+  login: LoginReason | undefined,
+): Pick<ServerStatus, 'state' | 'stateMs' | 'failures'> => {
+  if (best === undefined) return { state: login ?? 'idle', stateMs: 0, failures: 0 }
+  if ('atMs' in best) {
+    const { why, atMs, failures } = best
+    return { state: login ?? loginReasonOf(why) ?? 'failed', stateMs: Math.round(nowMs - atMs), failures }
+  }
   const { state, sinceMs } = best
   return { state: login ?? state.at, stateMs: Math.round(nowMs - sinceMs), failures: failuresOf(state) }
 }
 
-const absence = (best: Connection | undefined, server: ServerOptions, nowMs: number) => {
+const absence = (best: Connection | Unreached | undefined, server: ServerOptions, nowMs: number) => {
+  if (best !== undefined && 'atMs' in best)
+    return { why: best.why.message, doctor: problemOf(server, best.why), retryMs: undefined }
   const state = best?.state
   if (state === undefined || !('why' in state)) return { why: undefined, retryMs: undefined }
   const { why, untilMs } = state
@@ -217,17 +230,17 @@ const lastFaultOf = ({ name }: Server, { router }: StatusContext): ServerStatus[
 
 /** For how long a remark is made. */
 const RECENT_MS = 10 * 60_000
-/** A call that took longer is worth a remark for a while, and so is one, or a start, under way. */
-const SLOW_MS = 10_000
-const UNDER_WAY_MS = 1000
+/** A start that takes longer is worth a remark. */
+const START_MS = 1000
 /** As many losses within the time that remarks are made. */
 const LOSSES = 3
 
 const remarksOn = (
   { name }: Server,
   best: Connection | undefined,
-  { bounds, clock, router }: StatusContext,
+  context: StatusContext,
 ): readonly ServerRemark[] => {
+  const { bounds, clock, router } = context
   const nowMs = clock.nowMs()
   const seen = bounds.remarksOn(name).filter(({ lastMs }) => nowMs - lastMs <= RECENT_MS)
   const remarks = seen.flatMap(({ kind, count, lastMs, times }): ServerRemark[] => {
@@ -247,19 +260,46 @@ const remarksOn = (
     return [{ kind: 'flapping', agoMs, message: `was lost ${count} times, and came back` }]
   })
   const sinceMs = best?.state.at === 'starting' ? nowMs - best.sinceMs : 0
-  if (sinceMs >= UNDER_WAY_MS)
+  if (sinceMs >= START_MS)
     remarks.push({
       kind: 'hangs',
       agoMs: 0,
       message: `has not answered for ${seconds(sinceMs)} since its start`,
     })
-  const [longestMs, soFarMs] = [longestCallMs(name, router, nowMs), longestUnderWayMs(name, router, nowMs)]
-  if (soFarMs >= UNDER_WAY_MS)
-    remarks.push({ kind: 'slow', agoMs: 0, message: `has taken ${seconds(soFarMs)} for a call so far` })
-  else if (longestMs >= SLOW_MS)
-    remarks.push({ kind: 'slow', agoMs: 0, message: `took ${seconds(longestMs)} for a call` })
-  return remarks
+  return [...remarks, ...remarksOnCalls(name, router, { nowMs, slowMs: context.config().slowMs })]
 }
+
+/** A call that took as long as the log calls slow is worth a remark for a while, and so is one under way. */
+const remarksOnCalls = (
+  name: string,
+  router: Router,
+  { nowMs, slowMs }: { readonly nowMs: number; readonly slowMs: number },
+): readonly ServerRemark[] => {
+  if (slowMs === Number.POSITIVE_INFINITY) return []
+  const soFarMs = longestUnderWayMs(name, router, nowMs)
+  if (soFarMs > slowMs)
+    return [{ kind: 'slow', agoMs: 0, message: `has taken ${seconds(soFarMs)} for a call so far` }]
+  const longestMs = longestCallMs(name, router, nowMs)
+  if (longestMs <= slowMs) return []
+  return [{ kind: 'slow', agoMs: 0, message: `took ${seconds(longestMs)} for a call` }]
+}
+
+const LIST_WORDS: Readonly<Record<ListName, string>> = {
+  tools: 'tools',
+  prompts: 'prompts',
+  resources: 'resources',
+  templates: 'resource templates',
+}
+
+const remarkOnList = (
+  { list, why, sinceMs }: ReturnType<Router['catalog']['summary']>['unread'][number],
+  nowMs: number,
+): ServerRemark => ({
+  kind: 'list',
+  list,
+  agoMs: Math.round(nowMs - sinceMs),
+  message: `failed to list its ${LIST_WORDS[list]}: ${why.message}`,
+})
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 

@@ -272,7 +272,14 @@ export class Catalog {
         templates: count('templates'),
       },
       truncated: LIST_NAMES.filter(list => readings(list).some(({ cutAt }) => cutAt !== undefined)),
+      /** The lists that an open connection could not read, why, and since when, on the clock. */
+      unread: LIST_NAMES.flatMap(list => this.#unread(connections, list)),
     }
+  }
+
+  #unread([best]: readonly Connection[], list: ListName) {
+    const { unreadWhy: why, failingSinceMs: sinceMs = 0 } = (best?.link && this.#lists.of(best, list)) ?? {}
+    return why === undefined ? [] : [{ list, why, sinceMs }]
   }
 
   changed(connection: Connection, list: ListName): void {

@@ -1,14 +1,80 @@
 import { plainLine } from '../secrets/plain-text.js'
 
-/** Lines that say where a program failed and not why: frames of a stack, carets, the version of Node. */
-const FILLER = /^\s*(?:at .*|\^[\s^~]*|Node\.js v[\d.]+\S*|\(Use `node .*` to show where .*\))\s*$/
+/** Frames of a stack, and what else a runtime prints around an error: Node, Python, JVM, .NET, Go, Rust. */
+const SURROUNDINGS: readonly RegExp[] = [
+  /^\s+at \S/,
+  /^\s*--- End of /,
+  /^\s+\.\.\. \d+ (?:more|common frames)/,
+  /^\s+File ".*", line \d+/,
+  /^Node\.js v\d/,
+  /^\s*[\^~]+\s*$/,
+  /^(?:file:\/\/|node:)?\S+:\d+$/,
+  /^\s+throw \w+;?$/,
+  /^goroutine \d+ \[/,
+  /^created by /,
+  /^\s+\S+\.go:\d+/,
+  /^exit status \d+$/,
+  /^\[signal SIG/,
+  /^note: run with `RUST_BACKTRACE/,
+  /^\(Use `node .*` to show where .*\)\s*$/,
+  /^\s*$/,
+]
+
+const TRACEBACK = /^Traceback \(most recent call last\)/
+
+/** The line of an uncaught error. */
+const ERROR = new RegExp(
+  [
+    String.raw`^(?:Uncaught )?(?:[\w$]+\.)*[\w$]*(?:Error|Exception|Fault)\b(?: \[\w+\])?(?::|$)`,
+    String.raw`^\[(?:[\w$]+\.)*\w*Error\b`,
+    '^Exception in thread ',
+    '^Unhandled exception',
+    '^panic: ',
+    '^fatal error: ',
+    "^thread '.*' panicked at",
+    String.raw`^(?:npm (?:ERR!|error) )?(?:fatal|FATAL)\b`,
+  ].join('|'),
+)
+
+const shownLine = (line: string): string => plainLine(line).trim()
+
+const isIndented = (line: string): boolean => /^\s/.test(line)
+
+const hasContent = (line: string): boolean => !SURROUNDINGS.some(form => form.test(line))
+
+/** Where the last uncaught error is; -1 if there is none. */
+const errorAt = (lines: readonly string[]): number => {
+  const traceback = lines.findLastIndex(line => TRACEBACK.test(line))
+  const raised =
+    traceback < 0
+      ? -1
+      : lines.findIndex((line, index) => index > traceback && !isIndented(line) && hasContent(line))
+  return Math.max(
+    raised,
+    lines.findLastIndex(line => ERROR.test(line)),
+  )
+}
 
 /**
- * The last lines of a program's stderr that help to find out why it ended, oldest first and fit for a terminal.
- * Frames of stacks and blank lines are left out, unless there is nothing else.
+ * The lines of a program's stderr that tell why it ended, oldest first: the error instead of the stack below
+ * it. At most `most`, each fit for a terminal.
  */
-export const tellingLines = (lines: readonly string[], max: number): readonly string[] => {
-  const plain = lines.map(line => plainLine(line).trim()).filter(line => line !== '')
-  const telling = plain.filter(line => !FILLER.test(line))
-  return (telling.length > 0 ? telling : plain).slice(-max)
+export const tellingLines = (lines: readonly string[], most: number): readonly string[] => {
+  const error = errorAt(lines)
+  const told = lines.flatMap((line, index) => {
+    const isKept = hasContent(line) && !TRACEBACK.test(line)
+    return index === error || isKept ? [{ line, index }] : []
+  })
+  // A program may write nothing but a stack.
+  if (told.length === 0) return lines.map(shownLine).filter(Boolean).slice(-most)
+  const last = told.slice(-most)
+  const isCut = error >= 0 && !last.some(({ index }) => index === error)
+  const shown = isCut ? [...told.filter(({ index }) => index === error), ...last.slice(1)] : last
+  return shown.map(({ line }) => shownLine(line))
+}
+
+/** The one line that tells most; undefined if there is none. */
+export const tellingLine = (lines: readonly string[]): string | undefined => {
+  const error = errorAt(lines)
+  return error < 0 ? tellingLines(lines, 1)[0] : shownLine(lines[error] ?? '')
 }

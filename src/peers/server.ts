@@ -3,7 +3,9 @@ import { LimitCounters } from '../kernel/limit-counters.js'
 import type { Client, Downlink, ServerRequestMode } from '../model/links.js'
 import { Connection, type ConnectionContext } from './connection.js'
 import type { ServerOptions } from './dial.js'
+import { failuresOf } from './server-state.js'
 import { lacksWorkspace, nobodysShare, profileOf, type Share, shareOf } from './sharing.js'
+import type { Loss } from './supervisor.js'
 
 /** One configured server with all connections to it. */
 export class Server {
@@ -22,6 +24,7 @@ export class Server {
   #only: ServerRequestMode | undefined
   /** Connections that are being closed: a remote server is told, which takes a moment. */
   readonly #ending = new Set<Promise<void>>()
+  #unreached: Unreached | undefined
   #isClosed = false
 
   constructor(options: ServerOptions, index: number, context: ConnectionContext) {
@@ -43,6 +46,11 @@ export class Server {
   /** Whether a client uses it, or may come back for something. */
   get isInUse(): boolean {
     return this.#connections.size > 0
+  }
+
+  /** Why its last connection ended without being reached; undefined once one was reached. */
+  get unreached(): Unreached | undefined {
+    return this.#unreached
   }
 
   stay(index: number): void {
@@ -132,6 +140,7 @@ export class Server {
   #met(connection: Connection): void {
     const { link, serverRequests } = connection
     if (link !== undefined) {
+      this.#unreached = undefined
       this.#only = link.hasOtherMode ? undefined : serverRequests
       if (serverRequests === 'returned' && this.#shared === undefined) this.#common = connection
     }
@@ -296,11 +305,23 @@ export class Server {
     if (connection === this.#common) this.#common = undefined
     if (connection === this.#nobodys) this.#nobodys = undefined
     if (connection === undefined) return
+    this.#unreached = unreachedOn(connection) ?? this.#unreached
     const ending = connection.close()
     this.#ending.add(ending)
     await ending
     this.#ending.delete(ending)
   }
+}
+
+/** Why a server could not be reached, and how many times in a row. */
+export interface Unreached extends Loss {
+  readonly failures: number
+}
+
+const unreachedOn = ({ state, lastLoss }: Connection): Unreached | undefined => {
+  const failures = failuresOf(state)
+  if (lastLoss === undefined || (failures === 0 && state.at !== 'needs-auth')) return undefined
+  return { ...lastLoss, failures }
 }
 
 const otherMode = (mode: ServerRequestMode): ServerRequestMode => (mode === 'pushed' ? 'returned' : 'pushed')

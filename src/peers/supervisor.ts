@@ -1,6 +1,7 @@
 import { jitter } from '../kernel/async/backoff.js'
 import type { Clock, Timer } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
+import { tellingLines } from '../kernel/telling-lines.js'
 import { loginReasonOf } from '../model/login.js'
 import type { ServerOptions } from './dial.js'
 import { failuresOf, IDLE, nextState, type ServerEvent, type ServerState } from './server-state.js'
@@ -9,7 +10,7 @@ import { failuresOf, IDLE, nextState, type ServerEvent, type ServerState } from 
 const DEMAND_MS = 5000
 /** What clients are told to wait while such an attempt is under way. */
 const TRYING_MS = 1000
-/** How many of a program's last lines an error quotes in its message; all are in its data. */
+/** How many of a program's most telling lines an error quotes in its message; all are in its data. */
 const SHOWN_LINES = 5
 
 export interface Loss {
@@ -130,7 +131,7 @@ const unavailableFault = (
     `Server ${name} is not reachable: ${why.message}${circumstances(state, restart)}${spoken(lastWords)}`,
     {
       cause: why,
-      lines: lastWords.slice(-SHOWN_LINES),
+      lines: tellingLines(lastWords, SHOWN_LINES),
       data: {
         ...why.data,
         ...reasonOf(state),

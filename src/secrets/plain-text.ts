@@ -12,6 +12,15 @@ const UNSEEN = new RegExp(`${ESCAPES}|${INVISIBLE}`, 'gu')
 /** Makes a text fit for a terminal: lines and tabs stay, nothing can move the cursor or hide words. */
 export const plainText = (text: string): string => text.replace(UNSEEN, '')
 
+/** Shows what a terminal would not, as `U+001B`: for names, where it matters what is there. */
+export const visibleText = (text: string): string =>
+  text.replace(
+    INVISIBLE_SIGN,
+    sign => `U+${(sign.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`,
+  )
+
+const INVISIBLE_SIGN = new RegExp(INVISIBLE.replace('(?![\\n\\t])', ''), 'gu')
+
 export const plainLine = (text: string): string => plainText(text.replace(/[\t\r\n]+/g, ' '))
 
 /** What a terminal shows of a line that was redrawn, such as a progress bar. */

@@ -29,6 +29,15 @@ const running = (code: string): object => ({
   start: 'eager',
 })
 
+/** Answers `tools/list` with an error. */
+const UNLISTED = `
+  const answer = ({ id, method }) => {
+    const facts = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'u', version: '1' } }
+    const rest = method === 'initialize' ? { result: facts } : { error: { code: -32603, message: 'out of order' } }
+    if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, ...rest }))
+  }
+  require('node:readline').createInterface({ input: process.stdin }).on('line', line => answer(JSON.parse(line)))`
+
 /** However long it takes to look at all. */
 const HELD = { call: 'off', total: 'off' }
 
@@ -91,6 +100,13 @@ const WAYS: Readonly<
     page: ['HTTP 404', 'mcp-proxy doctor --server gone'],
     text: /^gone .*HTTP status 404/m,
   },
+  unlisted: {
+    metric: ['mcp_proxy_list_errors_total', { list: 'tools' }],
+    status: /"kind":"list".*failed to list its tools: .*out of order/,
+    why: /"verdict":"list-not-read".*"answered":false.*out of order/,
+    page: ['list', 'mcp-proxy why unlisted'],
+    text: /^unlisted: it failed to list its tools: .*out of order/m,
+  },
   noise: {
     metric: ['mcp_proxy_repairs_total', { kind: 'noise' }],
     status: /"noise".*wrote \d+ lines? to stdout that/,
@@ -137,13 +153,14 @@ t.test(
       hangs: running('setInterval(() => {}, 1e6)'),
       login: await saying(t, 401, { 'www-authenticate': 'Bearer' }),
       gone: await saying(t, 404),
+      unlisted: running(UNLISTED),
       noise: running('console.log("Welcome to this server!"); setInterval(() => {}, 1e6)'),
       ...{ slow: { ...rawServer(), timeouts: HELD }, flaps: rawServer() },
       wrong: { command: 5 },
       full: { ...rawServer(), limits: { callsPerServer: 1 }, timeouts: HELD },
     }
     const { config, problems } = parseConfig(
-      JSON.stringify({ mcpServers, startupWait: 0 }),
+      JSON.stringify({ mcpServers, startupWait: 0, log: { slow: '1s' } }),
       'test.json',
       process.env,
     )

@@ -31,7 +31,7 @@ interface Way {
 }
 
 const answerOf = (inside: Inside, { query, server, own, verdict, words }: Way): Why => {
-  const { answered, causes: state } = reachOf(inside, server)
+  const { answered, causes: state } = reachOf(inside, server, 'resources')
   const causes = [...words.map((text): Cause => ({ verdict, words: text })), ...(answered ? [] : state)]
   return { version: 1, query, kind: 'resource', server, own, verdict, answered, causes }
 }

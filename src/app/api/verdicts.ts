@@ -1,3 +1,4 @@
+import { tellingLines } from '../../kernel/telling-lines.js'
 import type { ListName } from '../../model/listing.js'
 import type { KeptError } from '../../mux/calls/fault-log.js'
 import type { Server } from '../../peers/server.js'
@@ -90,11 +91,12 @@ export const numbered = (why: Why): Why => ({
 export const isAnswered = ({ state }: ServerStatus): boolean =>
   state === 'ready' || state === 'idle' || state === 'starting' || state === 'draining'
 
-/** Whether a request that goes to a server would be answered, and if not, why. */
-export const reachOf = (inside: Inside, server: string): Pick<Why, 'answered' | 'causes'> => {
+/** Whether a request that goes to a server would be answered, and if not, why; `list` has what it names. */
+export const reachOf = (inside: Inside, server: string, list: ListName): Pick<Why, 'answered' | 'causes'> => {
   const status = statusOfServer(inside, server)
   if (status === undefined) return { answered: false, causes: [] }
-  const causes = stateCauses(status).filter(({ verdict }) => verdict !== 'remark')
+  const remarks = status.remarks.filter(remark => remark.list === list)
+  const causes = stateCauses({ ...status, remarks }).filter(({ verdict }) => verdict !== 'remark')
   return { answered: isAnswered(status), causes }
 }
 
@@ -106,7 +108,7 @@ export const ageText = (ms: number): string => {
 }
 
 /** How a server is, in a line, and when a list of it was read. */
-export const aboutServer = (inside: Inside, server: Server, list: ListName): string | undefined => {
+export const aboutServer = (inside: Inside, server: Server, list: ListName = 'tools'): string | undefined => {
   const status = statusOfServer(inside, server.name)
   if (status === undefined) return undefined
   const { state, stateMs, connections, transport, revision } = status
@@ -120,12 +122,16 @@ export const aboutServer = (inside: Inside, server: Server, list: ListName): str
 /** What there is to say of a server; nothing of one that is simply ready. */
 export const stateCauses = (status: ServerStatus): readonly Cause[] => {
   const { state, why, doctor, stderr, retryMs, failures, remarks, lastFault } = status
-  const said = (stderr ?? []).slice(-5).map(line => `it last wrote: ${line}`)
+  const said = tellingLines(stderr ?? [], SAID_LINES).map(line => `it last wrote: ${line}`)
   const verdict = STATES[state] ?? 'needs-login'
   const cause = (words: string, number?: ProblemId): Cause => ({ verdict, words, doctor: number })
   const next = retryMs === undefined ? [] : [`it is tried again in ${Math.ceil(retryMs / 1000)} s`]
-  const gaveUp = state === 'failed' ? [cause(`it was given up after ${failures} failures`, 'D039')] : []
+  const gaveUp =
+    state === 'failed' && retryMs !== undefined
+      ? [cause(`it was given up after ${failures} failures`, 'D039')]
+      : []
   const more = [
+    ...(why === undefined ? lastFailure(status).map(({ words, number }) => cause(words, number)) : []),
     ...(why === undefined ? [] : [cause(why, doctor)]),
     ...gaveUp,
     ...[...next, ...said].map(words => cause(words)),
@@ -137,9 +143,24 @@ export const stateCauses = (status: ServerStatus): readonly Cause[] => {
   }
   return [
     ...causes,
-    ...remarks.map(({ message }): Cause => ({ verdict: 'remark', words: `it ${message}` })),
+    ...remarks.map(
+      ({ kind, message }): Cause => ({
+        verdict: kind === 'list' ? 'list-not-read' : 'remark',
+        words: `it ${message}`,
+      }),
+    ),
     ...(fault === undefined ? [] : [{ verdict: 'remark', ...fault } as const]),
   ]
+}
+
+const SAID_LINES = 5
+
+/** What ended the last attempt of a server that is being started again. */
+const lastFailure = ({ state, failures, lastError }: ServerStatus) => {
+  if (state !== 'starting' || failures === 0 || lastError === undefined) return []
+  const { message, agoMs, doctor: number } = lastError
+  const times = failures === 1 ? 'once' : `${failures} times in a row`
+  return [{ words: `it failed ${times}, last ${ageText(agoMs)} ago: ${message}`, number }]
 }
 
 const STATES: Readonly<Record<string, Verdict | undefined>> = {

@@ -11,6 +11,7 @@ import { arrayText, type JsonText, objectText, textMember } from '../../kernel/j
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { isLegacyRevision } from '../../model/revision.js'
 import { sanitizeLine } from '../../secrets/mask.js'
+import { visibleText } from '../../secrets/plain-text.js'
 import { exposed } from '../exposed.js'
 import { statusOfServer } from '../status.js'
 import type { Inside } from './inside.js'
@@ -81,9 +82,10 @@ const ofServer = (inside: Inside, query: string): Why | undefined => {
   const status = statusOfServer(inside, query)
   if (status !== undefined) {
     const causes = stateCauses(status)
-    const [first] = causes
-    const verdict = first === undefined || first.verdict === 'remark' ? 'shown' : first.verdict
-    return { ...base, verdict, answered: isAnswered(status), causes }
+    const { verdict = 'shown' } = causes.find(cause => cause.verdict !== 'remark') ?? {}
+    const server = inside.router.pool.servers.find(({ name }) => name === query)
+    const about = server && aboutServer(inside, server)
+    return { ...base, about, verdict, answered: isAnswered(status) && verdict !== 'list-not-read', causes }
   }
   if (inside.disabled().has(query))
     return { ...base, verdict: 'disabled', answered: false, causes: [DISABLED_HERE] }
@@ -166,7 +168,7 @@ const explainItem = (inside: Inside, query: string, item: Found): Why => {
     const [{ verdict } = { verdict: 'hidden' as const }] = gone
     return { ...base, about: aboutServer(inside, view.server, list), verdict, answered: false, causes: gone }
   }
-  const { answered, causes: state } = reachOf(inside, name)
+  const { answered, causes: state } = reachOf(inside, name, list)
   const about = aboutServer(inside, view.server, list)
   // A client may read what is listed by the server's own URI too, though it is shown under another.
   const byList: readonly Cause[] =
@@ -270,8 +272,11 @@ const nameChanges = (
 }
 
 const shortenedWords = (whole: string, exposed: string): string => {
-  const strange = [...new Set(whole.match(/[^A-Za-z0-9_-]/gu))].join(' ')
-  const why = strange === '' ? `${whole} is too long` : `these characters are not allowed: ${strange}`
+  const strange = [...new Set(whole.match(/[^A-Za-z0-9_-]/gu))].map(visibleText).join(' ')
+  const why =
+    strange === ''
+      ? `${whole} is too long by ${whole.length - exposed.length} characters`
+      : `these characters are not allowed: ${strange}`
   return `${sanitizeLine(why, 256)}; clients see ${exposed}`
 }
 
@@ -300,14 +305,14 @@ const ofPrefix = (inside: Inside, query: string): Why | undefined => {
       isFull || summary.truncated.includes('tools')
         ? [{ verdict: 'cut-off', words: 'the list of its tools was cut at a limit (limits.items)' }]
         : []
+    const { causes: state } = reachOf(inside, name, 'tools')
     const unread: readonly Cause[] =
-      known === undefined
+      known === undefined && !state.some(({ verdict }) => verdict === 'list-not-read')
         ? [{ verdict: 'list-not-read', words: 'the list of its tools was not read yet' }]
         : []
-    const { causes: state } = reachOf(inside, name)
     const near = suggestion(inside, query)
     const nowhere: Cause = { verdict: 'unknown', words: `the server lists no such tool${near}` }
-    const causes = [...cut, ...unread, ...(unread.length > 0 ? [] : [nowhere]), ...state]
+    const causes = [...cut, ...unread, ...(known === undefined ? [] : [nowhere]), ...state]
     return { ...base, verdict: causes[0]?.verdict ?? 'unknown', answered: false, causes }
   }
   return undefined

@@ -31,6 +31,11 @@ interface Guard {
   meter?: Meter | undefined
 }
 
+interface Child {
+  readonly server?: unknown
+  readonly quiet?: Logger | undefined
+}
+
 const FACT_BYTES = 1024
 const LONG_BYTES = 8 * 1024
 const LONG = new Set(['stderr', 'stack'])
@@ -42,11 +47,14 @@ export class GuardedLogger implements AdjustableLogger {
   readonly #behind: Logger
   readonly #guard: Guard
   readonly #server: unknown
+  readonly #quiet: Logger | undefined
 
-  constructor(behind: Logger, guard: Guard, server?: unknown) {
+  /** `quiet` takes what servers write to stderr while the level is above that, to keep it. */
+  constructor(behind: Logger, guard: Guard, { server, quiet }: Child = {}) {
     this.#behind = behind
     this.#guard = guard
     this.#server = server
+    this.#quiet = quiet
   }
 
   get level(): LogLevel {
@@ -80,21 +88,25 @@ export class GuardedLogger implements AdjustableLogger {
 
   child(facts: object): Logger {
     const server = 'server' in facts ? facts.server : this.#server
-    return new GuardedLogger(this.#behind.child(shownFacts(facts)), this.#guard, server)
+    const own = shownFacts(facts)
+    const quiet = this.#quiet?.child(own)
+    return new GuardedLogger(this.#behind.child(own), this.#guard, { server, quiet })
   }
 
   #write(level: Exclude<LogLevel, 'silent'>, facts: object, words: string): void {
-    if (RANKS[level] < RANKS[this.#guard.level]) return
+    const isQuiet = RANKS[level] < RANKS[this.#guard.level]
+    if (isQuiet && !('stderr' in facts)) return
     // At the debug level nothing is left out; lines of stderr have a limit of their own.
     const isFree = level === 'debug' || 'stderr' in facts
     const { server, limit }: { server: unknown; limit?: unknown } = { server: this.#server, ...facts }
     const unlogged = isFree ? 0 : this.#guard.rate.admit([words, server, limit].join('\0'))
     if (unlogged === undefined) return
     const shown = shownFacts(unlogged === 0 ? facts : { ...facts, unlogged })
-    this.#behind[level](shown, sanitizeLine(words))
+    const behind = isQuiet ? this.#quiet : this.#behind
+    behind?.[level](shown, sanitizeLine(words))
     const { meter } = this.#guard
     if (meter === undefined) return
-    meter.counter('mcp_proxy_log_lines', level).add()
+    if (!isQuiet) meter.counter('mcp_proxy_log_lines', level).add()
     if ('stderr' in facts && typeof server === 'string')
       meter.counter('mcp_proxy_server_log_lines', server).add()
   }

@@ -15,9 +15,11 @@ export const createLogger = async (options: {
   /** What keeps the lines that pass. */
   readonly keep?: (sink: LineSink) => LineSink
 }): Promise<AdjustableLogger> => {
-  const { level, isTerminal, clock = systemClock, keep = (sink: LineSink) => sink } = options
-  const sink = keep(options.sink ?? (isTerminal ? await sinkForPeople() : createStderrSink()))
-  return new GuardedLogger(pino(SETTINGS, sink), { level, rate: new LineRateLimiter(clock) })
+  const { level, isTerminal, clock = systemClock, keep } = options
+  const sink = options.sink ?? (isTerminal ? await sinkForPeople() : createStderrSink())
+  const guard = { level, rate: new LineRateLimiter(clock) }
+  if (keep === undefined) return new GuardedLogger(pino(SETTINGS, sink), guard)
+  return new GuardedLogger(pino(SETTINGS, keep(sink)), guard, { quiet: pino(SETTINGS, keep(NOWHERE)) })
 }
 
 /** GuardedLogger checks the level, which a child of pino could not change, and writes errors. */
@@ -29,6 +31,8 @@ const sinkForPeople = async (): Promise<LineSink> => {
   const pretty = prettyFactory({ translateTime: 'SYS:HH:MM:ss' })
   return { write: line => sink.write(pretty(line)) }
 }
+
+const NOWHERE = { write: (): void => undefined }
 
 /** Takes whole lines, each with its line feed. */
 export interface LineSink {

@@ -128,6 +128,7 @@ export const FAMILIES: Readonly<Record<FamilyName, FamilyInfo>> = {
     'Items of a server that clients do not see; of a truncated list nobody knows how many, and 1 is shown.',
     ...['server', 'list', 'reason'],
   ),
+  mcp_proxy_list_errors: counter('Lists of a server that could not be read.', 'server', 'list'),
   mcp_proxy_repairs: counter('What was mended of what a server said.', 'server', 'kind'),
   mcp_proxy_questions: counter('Questions of servers to clients, by how they ended.', 'method', 'result'),
   mcp_proxy_limit_hits: counter('How often a limit was reached.', 'limit'),

@@ -33,6 +33,8 @@ export interface ListState {
   /** Whether something happened after the last reading began, which is not fresh then, whatever its age. */
   isDue: boolean
   failingSinceMs: number | undefined
+  /** Why an open connection could not read it the last time; undefined once it could. */
+  unreadWhy: Fault | undefined
   reading: Promise<void> | undefined
   /** Runs until changes that come together are over. */
   debounce: Timer | undefined
@@ -182,8 +184,10 @@ export class ConnectionLists {
     const { clock } = this.#context
     const { server, bounds } = connection
     state.isDue = false
+    let isOpen = false
     try {
       const link = await connection.open()
+      isOpen = true
       // From here on a change may be announced before the list that holds it.
       state.isDue = false
       const limit = { clock, timeoutMs: server.timeouts.listMs, own: connection.ownRequests }
@@ -198,8 +202,15 @@ export class ConnectionLists {
       state.failingSinceMs ??= clock.nowMs()
       const isLong = clock.nowMs() - state.failingSinceMs >= AWAY_MS
       if (state.known !== undefined && isLong) this.#drop(state)
+      if (isOpen) this.#unread(state, Fault.from(thrown))
       throw Fault.from(thrown).about(server.name)
     }
+  }
+
+  #unread(state: ListState, why: Fault): void {
+    const { connection, list } = state
+    state.unreadWhy = why
+    this.#context.viewOf(connection)?.unread(list)
   }
 
   /** Throws a Fault for a list that the server refuses, or that is one too many. */
@@ -221,6 +232,7 @@ export class ConnectionLists {
     const listed = isUnchanged ? before.listed : view.show(list, items)
     this.#checkRoom(connection, listed)
     state.failingSinceMs = undefined
+    state.unreadWhy = undefined
     this.#put(state, { ...found, listed, readMs: clock.nowMs() })
     if (!isBroken && isTypical(connection, before)) onRead(view, connection, list, listed)
   }
@@ -273,6 +285,7 @@ const createState = (connection: Connection, list: ListName): ListState => ({
   known: undefined,
   isDue: false,
   failingSinceMs: undefined,
+  unreadWhy: undefined,
   reading: undefined,
   debounce: undefined,
   debouncedMs: Number.NEGATIVE_INFINITY,

@@ -142,6 +142,11 @@ export class ServerView {
     return { server: this.server, own, exposed, latin1: text.toString('latin1'), hasOutputSchema }
   }
 
+  /** Counts a list that could not be read. */
+  unread(list: ListName): void {
+    this.#meter?.counter('mcp_proxy_list_errors', this.server.name, list).add()
+  }
+
   #repaired(list: ListName, item: string, words: string, kind: RepairKind): void {
     if (this.#note(list, item, words)) this.#meter?.counter('mcp_proxy_repairs', this.server.name, kind).add()
   }

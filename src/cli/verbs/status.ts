@@ -1,6 +1,7 @@
 import type { VariableStatus } from '../../app/environment/environment.js'
 import type { ProxyStatus, ServerStatus } from '../../app/status.js'
 import { isObject, objectIn } from '../../kernel/object.js'
+import { tellingLine } from '../../kernel/telling-lines.js'
 import { count, numbered, print } from '../output/output.js'
 import { stdoutLook, tableText } from '../output/table.js'
 import { askRunning, pidOption, runningName, theRunning } from '../running.js'
@@ -259,7 +260,7 @@ const rowOf = (server: ServerStatus): string[] => [
 
 const lastErrorOf = ({ lastError, state, stderr, why }: ServerStatus): string => {
   if (state === 'waiting' || lastError === undefined) return why ?? ''
-  const line = stderr?.at(-1)
+  const line = tellingLine(stderr ?? [])
   const output = line === undefined ? '' : `; it last wrote: ${line}`
   const { agoMs, doctor, message } = lastError
   return `${spanText(agoMs)} ago: ${numbered(message, doctor)}${output}`

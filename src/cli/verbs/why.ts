@@ -1,4 +1,5 @@
 import type { Cause, Why } from '../../app/api/why.js'
+import { visibleText } from '../../secrets/plain-text.js'
 import { configFile, loadFile } from '../configuration.js'
 import { numbered, print } from '../output/output.js'
 import { askRunning, chooseRunning, pidOption, severalRun } from '../running.js'
@@ -85,18 +86,18 @@ const LABEL_CHARS = 9
 
 const row = (label: string, words: string): string => `  ${label.padEnd(LABEL_CHARS)} ${words}`
 
-const shown = (found: Why): string => {
+const shown = (found: Why): string => rowsOf(found).map(visibleText).join('\n')
+
+const rowsOf = (found: Why): readonly string[] => {
   const { kind, server, about, own, causes, mend, error } = found
   const rows = [
-    ...(server !== undefined && kind !== 'server'
-      ? [row('server', [server, about].filter(Boolean).join(', '))]
-      : []),
+    ...(server === undefined ? [] : [row('server', [server, about].filter(Boolean).join(', '))]),
     ...(own === undefined ? [] : [row(kind === 'error' ? 'called' : 'own name', own)]),
     ...causes.map(cause => row(cause.verdict, `${numbered(cause.words, cause.doctor)}${placeOf(cause)}`)),
     ...(error === undefined ? [] : errorRows(error)),
-    ...(mend === undefined ? [] : [row('mend', mend)]),
+    ...(mend === undefined ? [] : [row('fix', mend)]),
   ]
-  return [headOf(found), ...rows].join('\n')
+  return [headOf(found), ...rows]
 }
 
 const placeOf = ({ file, line, column }: Cause): string =>

@@ -40,7 +40,9 @@ export class Live {
   show(views: string): void {
     if (views === this.#views) return
     this.#views = views
-    if (this.state.link.is === 'live') this.connect()
+    // Also before the first event: the stream that is being opened shows the views of before.
+    const { is } = this.state.link
+    if (this.#stream !== undefined && (is === 'live' || is === 'connecting')) this.connect()
   }
 
   /** Opens the stream anew, in place of one that is open. */

@@ -34,6 +34,7 @@ const REMARKS: Readonly<Record<ServerRemark['kind'], string>> = {
   hangs: 'logs',
   flapping: 'logs',
   limit: 'why',
+  list: 'why',
 }
 
 const commandFor = (verb: string, name: string): string => `mcp-proxy ${verb} ${quoted(name)}`
@@ -53,7 +54,8 @@ export const troublesOf = (server: AnyServer): readonly Trouble[] => {
   const remarks = server.remarks.map(
     ({ kind, message }): Trouble => ({
       ...about,
-      ...{ level: 'odd', kind, words: `it ${message}`, command: commandFor(REMARKS[kind], name) },
+      ...{ level: kind === 'list' ? 'bad' : 'odd', kind, words: `it ${message}` },
+      command: commandFor(REMARKS[kind], name),
     }),
   )
   const absence = absenceOf(server)
