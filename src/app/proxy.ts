@@ -144,6 +144,7 @@ class RunningProxy implements Proxy {
       ...{ stateDir: state, isPrivate: config.auth !== undefined },
       ...{ status: () => this.status(), connect: this.#connect.context, views: this.views },
       ...{ onRefused: this.audit.onRefused, refused: this.#router.meter?.refused },
+      onGrant: this.audit.onGrant,
       ...{ metrics: this.metrics, api: this.api, pageSessions: this.pageSessions },
     }
     this.sessions = this.#add(new LocalSessions(this.#endpointContext, this.#admission.refusal))

@@ -8,6 +8,8 @@ export interface RefusedCredential {
   readonly why: string
   /** The client that it was used for. */
   readonly client?: string | undefined
+  /** The server that the user wanted to sign in at. */
+  readonly server?: string | undefined
 }
 
 /** Logs and counts refused credentials, wherever they are used: at the gate, on a page, or at `/token`. */

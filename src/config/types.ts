@@ -297,7 +297,9 @@ export interface TokenIssuer {
   /** Whether only tokens of the type `at+jwt` are accepted (RFC 9068 §4). */
   readonly strictType: boolean
   /** For tokens that are no JWT (RFC 7662). */
-  readonly introspection: { readonly clientId: string; readonly clientSecret: string } | undefined
+  readonly introspection:
+    | { readonly clientId: string; readonly clientSecret: string; readonly tokens?: string | undefined }
+    | undefined
   /** Whether it may be reached without TLS. */
   readonly allowHttp: boolean
 }

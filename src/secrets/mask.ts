@@ -42,7 +42,7 @@ const LETTERS = '[A-Za-z0-9]'
 /** Prefixes of issued keys, and how many characters follow at least; the last line catches most. */
 const KEYS = [
   // Our own (personal-token.ts).
-  'mcpp_[\\w-]{20,}',
+  'mcp[pt]_[\\w-]{20,}',
   '(?:sk|pk|rk)[-_][\\w-]{16,}',
   'gl[a-z]{2,6}-[\\w-]{16,}',
   'xox[a-z](?:\\.xox[a-z])?-[\\w-]{10,}',

@@ -10,7 +10,7 @@ import type {
 import type { EmbeddedServer, MachineClient } from '../../config/types.js'
 import { Fault } from '../../kernel/faults.js'
 import { unguessableId } from '../../kernel/ids.js'
-import { tokenHash } from '../../secrets/personal-token.js'
+import { issuedToken, tokenHash } from '../../secrets/personal-token.js'
 import { adjustMetadata, ClientRefused } from './client-metadata.js'
 import { AUTH_METHODS } from './metadata.js'
 import { isSame } from './store.js'
@@ -84,11 +84,16 @@ export const registrationRules = (embedded: EmbeddedServer) => ({
   },
 })
 
-/** What oidc-provider has no setting for: secrets are hashes, and a client is told which scopes are ours. */
+/**
+ * What oidc-provider has no setting for: secrets are hashes, tokens have a prefix, and a client is told which
+ * scopes are ours.
+ */
 export const refineClients = (provider: Provider, scopes: () => readonly string[]): void => {
   provider.Client.prototype.compareClientSecret = function (actual) {
     return isSame(tokenHash(actual), this.clientSecret ?? '')
   }
+  for (const model of [provider.AccessToken, provider.ClientCredentials, provider.RefreshToken])
+    prefixTokens(model.prototype as unknown as TokenModel)
   provider.on('registration_create.success', (ctx: KoaContextWithOIDC) => {
     const asked: unknown = ctx.oidc.body?.['scope']
     if (typeof asked !== 'string') return
@@ -96,4 +101,16 @@ export const refineClients = (provider: Provider, scopes: () => readonly string[
     const scope = asked.split(' ').filter(each => known.includes(each))
     ctx.body = { ...(ctx.body as object), scope: scope.join(' ') }
   })
+}
+
+/** What the types of oidc-provider leave out. */
+interface TokenModel {
+  generateTokenId(): string
+}
+
+const prefixTokens = (model: TokenModel): void => {
+  const original = model.generateTokenId
+  model.generateTokenId = function () {
+    return issuedToken(original.call(this))
+  }
 }

@@ -131,11 +131,7 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
     identities: parts.login?.sessions,
     fetch: options.fetch ?? createGuardedFetch({ trusted: [], clock }),
   })
-  const approvals = new Approvals({
-    ...options,
-    most: bounds.max.loginFlows,
-    principalOf: as => approver(people, as),
-  })
+  const approvals = approvalsFor(options, parts)
   const signIn = new SignIn({
     ...{ ...parts, baseScope, provider, approvals },
     failures: new PerMinute(clock),
@@ -165,6 +161,17 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
     close: () => approvals.close(),
   }
 }
+
+const approvalsFor = (
+  options: AuthServerOptions,
+  { people, refusals }: { readonly people: People; readonly refusals: RefusedCredentials },
+): Approvals =>
+  new Approvals({
+    ...options,
+    most: options.bounds.max.loginFlows,
+    principalOf: as => approver(people, as),
+    onWrong: () => refusals.report({ address: '', path: 'auth approve', why: 'no sign-in has this code' }),
+  })
 
 const consentsIn = (folder: string, shared: SharedShelves | undefined, log: Logger): Consents =>
   new Consents(

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { RequestHandler } from 'express'
+import type { RefusedCredentials } from '../../auth/refused-credentials.js'
 import type { Refusal } from '../../auth/resource-server/challenge.js'
 import { AccessGate } from '../../auth/resource-server/gate.js'
 import { ProtectedResource } from '../../auth/resource-server/protected-resource.js'
@@ -11,6 +12,7 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost, isUnencrypted } from '../../machine/loopback.js'
 import { comesTwice } from '../../transport/http/request.js'
+import type { OnGrantEvent } from '../auth-server/grant-events.js'
 import type { AuthReplicas, AuthServer } from '../auth-server/server.js'
 import { clientDocument, isClientDocument } from '../connect/client-document.js'
 import { createDocuments } from './documents.js'
@@ -22,6 +24,10 @@ export interface ResourceServerContext {
   readonly stateDir: string
   /** What it has in common with other replicas; undefined where there are none. */
   readonly replicas?: AuthReplicas | undefined
+  /** Counts refused credentials together with those of other places. */
+  readonly refusals?: RefusedCredentials | undefined
+  /** Called with each step of a sign-in. */
+  readonly onGrant?: OnGrantEvent | undefined
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
@@ -135,6 +141,7 @@ const createOwnServer = async (
   return await createAuthServer({
     ...context,
     publicUrl: origin,
+    onEvent: context.onGrant,
     resourcePaths: context.paths,
     scopes: () => everyScope(context.config(), context.auth()),
   })

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PerMinute } from '../../auth/per-minute.js'
+import type { RefusedCredentials } from '../../auth/refused-credentials.js'
 import type { PendingSignIn } from '../../auth/sign-in/identity-provider.js'
 import type { AuthConfig } from '../../config/types.js'
 import type { Clock } from '../../kernel/async/clock.js'
@@ -9,12 +10,14 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { AuthServer } from '../auth-server/server.js'
 import { Approvals } from '../auth-server/sign-in/approvals.js'
 import { People } from '../auth-server/sign-in/people.js'
+import { CONNECT_PATH } from './sign-in-links.js'
 
 export interface BrowsersOptions {
   /** Undefined if nobody has to prove who they are. */
   readonly auth: () => AuthConfig | undefined
   readonly authServer: AuthServer | undefined
   readonly stateDir: string
+  readonly refusals?: RefusedCredentials | undefined
   readonly bounds: LimitCounters
   readonly clock: Clock
 }
@@ -74,16 +77,20 @@ export class Browsers {
     this.#approvals.forget(visit)
   }
 
-  /** Whose personal token it is; undefined for a wrong one, or if too many of this address were wrong. */
-  byToken(token: string, address: string): Principal | undefined {
-    const { bounds } = this.#options
-    if (this.#failures.count(address) >= bounds.max.authFailures) {
-      bounds.hit('authFailures', { client: address })
-      return undefined
-    }
-    const principal = this.#people?.byToken(token)
-    if (principal === undefined) this.#failures.add(address)
-    return principal
+  /** Whose personal token it is; undefined for a wrong one, or if too many of this visit were wrong. */
+  byToken(
+    token: string,
+    { visit, server, address }: { readonly visit: string; readonly server: string; readonly address: string },
+  ): Principal | undefined {
+    const { bounds, refusals } = this.#options
+    const isTooOften = this.#failures.count(visit) >= bounds.max.authFailures
+    const principal = isTooOften ? undefined : this.#people?.byToken(token)
+    if (principal !== undefined) return principal
+    if (isTooOften) bounds.hit('authFailures', { client: address })
+    else this.#failures.add(visit)
+    const why = 'the personal token is not known, or no longer'
+    refusals?.report({ address, path: CONNECT_PATH, why, server })
+    return undefined
   }
 
   /** Begins a sign-in at the identity provider. Rejects with a Fault if it cannot be asked. */

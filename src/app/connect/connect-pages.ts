@@ -6,14 +6,15 @@ import { unguessableId } from '../../kernel/ids.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost } from '../../machine/loopback.js'
 import { tokenHash } from '../../secrets/personal-token.js'
+import { addressOf, type GrantEvent, type OnGrantEvent } from '../auth-server/grant-events.js'
 import { CALLBACK_PATH } from '../auth-server/metadata.js'
 import { Cookies } from '../auth-server/sign-in/cookies.js'
 import { sendPage } from '../auth-server/sign-in/page.js'
 import { isSame } from '../auth-server/store.js'
 import { readForm } from '../auth-server/token-request.js'
 import type { Browsers } from './browser.js'
-import { callbackPath, isIssuerCallback } from './client-document.js'
-import { type Away, type Heard, hear, type Progress, progressOf } from './progress.js'
+import { isIssuerCallback } from './client-document.js'
+import { type Away, type Heard, hear, isAnswerTo, type Progress, progressOf } from './progress.js'
 import { CONNECT_PATH, type Link, type SignInLinks } from './sign-in-links.js'
 import { deniedPage, donePage, FOREIGN, GONE, goOnPage, NOT_HERE, strangerPage, whoPage } from './views.js'
 import type { Draft, Underway, WebLogins } from './web-login.js'
@@ -28,6 +29,8 @@ export interface ConnectPagesOptions {
   readonly logins: Pick<WebLogins, 'draft' | 'begin' | 'finish'>
   /** Called when somebody has signed in by a link. */
   readonly onSignedIn: (link: Link) => void
+  /** Called with each step of a sign-in. */
+  readonly onEvent?: OnGrantEvent | undefined
   readonly log: Logger
 }
 
@@ -150,6 +153,7 @@ export class ConnectPages {
     }
     const draft = await this.#draft(visit)
     const { discovery, asked } = draft?.record ?? {}
+    progress.asked = asked
     sendPage(
       response,
       goOnPage({
@@ -199,6 +203,7 @@ export class ConnectPages {
     }
     if (action === 'deny' && progress.at === 'open') {
       progress.at = 'denied'
+      this.#report('denied', visit)
       this.#leave(visit, undefined)
       this.#options.links.used(link)
     }
@@ -212,7 +217,8 @@ export class ConnectPages {
     if (progress.owner !== undefined) sendPage(response, GONE)
     else if (action === 'identify') await this.#sendToProvider(visit)
     else if (token !== '') {
-      const principal = browsers.byToken(token.trim(), request.socket.remoteAddress ?? '')
+      const from = { visit: link.id, server: link.server.name, address: addressOf(request) }
+      const principal = browsers.byToken(token.trim(), from)
       if (principal === undefined) this.#ask(visit, 'No person has this token.')
       else if (principal === link.principal) this.#again(this.#adopt(visit))
       else sendPage(response, strangerPage(this.#form(visit)))
@@ -309,7 +315,8 @@ export class ConnectPages {
       progress.problem = undefined
       this.#options.links.used(link)
       const { principal, server } = link
-      this.#options.log.info({ principal, server: server.name }, 'somebody signed in at a server')
+      this.#options.log.info({ principal, server: server.name }, 'a user signed in at a server')
+      this.#report('allowed', visit)
       this.#options.onSignedIn(link)
     } catch (thrown) {
       progress.problem = wordsOf(thrown)
@@ -326,7 +333,13 @@ export class ConnectPages {
     const browser = unguessableId()
     cookies.set('connect', browser, { path, maxAge: COOKIE_MS })
     progress.owner = tokenHash(browser)
+    this.#report('signed in', visit)
     return { ...visit, browser }
+  }
+
+  #report(event: GrantEvent['event'], { link: { principal, server }, progress, request }: Visit): void {
+    const scopes = progress.asked
+    this.#options.onEvent?.({ event, principal, server: server.name, scopes, address: addressOf(request) })
   }
 
   #again({ response, path }: Visit): void {
@@ -349,15 +362,6 @@ export class ConnectPages {
 
 const isOwners = ({ progress, browser }: Visit): boolean =>
   progress.owner !== undefined && isSame(progress.owner, tokenHash(browser))
-
-/**
- * Whether the answer is on the path of the issuer that the browser was sent to: another one knows another.
- */
-const isAnswerTo = (away: Away | undefined, state: string, path: string): away is Away => {
-  if (away?.state !== state) return false
-  const issuer = away.is === 'login' ? away.underway.pending.discovery.server.issuer : undefined
-  return path === (issuer === undefined ? CALLBACK_PATH : callbackPath(issuer))
-}
 
 const hostOf = (address: string): string => (URL.canParse(address) ? new URL(address).host : address)
 

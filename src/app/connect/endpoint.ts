@@ -1,3 +1,4 @@
+import type { RefusedCredentials } from '../../auth/refused-credentials.js'
 import type { AuthConfig, ServerConfig } from '../../config/types.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
@@ -5,6 +6,7 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
+import type { OnGrantEvent } from '../auth-server/grant-events.js'
 import { CALLBACK_PATH } from '../auth-server/metadata.js'
 import type { AuthServer } from '../auth-server/server.js'
 import type { Logins } from '../credentials/logins.js'
@@ -25,6 +27,9 @@ export interface ConnectContext {
 }
 
 export interface ConnectEndpointOptions extends ConnectContext {
+  readonly refusals?: RefusedCredentials | undefined
+  /** Called with each step of a sign-in. */
+  readonly onEvent?: OnGrantEvent | undefined
   /** Where browsers reach us, once they do. */
   readonly origin: () => string
   /** Undefined if nobody has to prove who they are. */

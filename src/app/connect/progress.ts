@@ -1,4 +1,6 @@
 import type { PendingSignIn } from '../../auth/sign-in/identity-provider.js'
+import { CALLBACK_PATH } from '../auth-server/metadata.js'
+import { callbackPath } from './client-document.js'
 import type { Link } from './sign-in-links.js'
 import type { Draft, Underway } from './web-login.js'
 
@@ -7,6 +9,8 @@ export interface Progress {
   /** The hash of what the browser of its principal has in its cookie, once that is known. */
   owner: string | undefined
   draft: Promise<Draft> | undefined
+  /** The scopes that the page showed. */
+  asked: readonly string[] | undefined
   at: 'open' | 'done' | 'denied'
   /** What went wrong last, in words for people. */
   problem: string | undefined
@@ -36,6 +40,7 @@ export const progressOf = (link: Link): Progress => {
   const progress = all.get(link) ?? {
     owner: undefined,
     draft: undefined,
+    asked: undefined,
     at: 'open',
     problem: undefined,
     heard: new Map(),
@@ -50,4 +55,13 @@ export const hear = ({ heard: all }: Progress, browser: string, heard: Heard): v
   all.set(browser, heard)
   const [oldest] = all.keys()
   if (oldest !== undefined && all.size > HEARD_MAX) all.delete(oldest)
+}
+
+/**
+ * Whether the answer is on the path of the issuer that the browser was sent to: another one knows another.
+ */
+export const isAnswerTo = (away: Away | undefined, state: string, path: string): away is Away => {
+  if (away?.state !== state) return false
+  const issuer = away.is === 'login' ? away.underway.pending.discovery.server.issuer : undefined
+  return path === (issuer === undefined ? CALLBACK_PATH : callbackPath(issuer))
 }

@@ -1,6 +1,7 @@
 import type { ProxyConfig, ServerConfig } from '../../config/types.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { LOCAL, type Principal } from '../../kernel/caller.js'
+import { FairMap } from '../../kernel/fair-share.js'
 import { unguessableId } from '../../kernel/ids.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { SignInLink, SignInPages } from '../../mux/sign-in/sign-ins.js'
@@ -35,7 +36,7 @@ export interface SignInLinksOptions {
 /** Gives out links to our pages, each bound to a principal and a server, for ten minutes and one login. */
 export class SignInLinks implements SignInPages {
   readonly #options: SignInLinksOptions
-  readonly #links = new Map<string, Link>()
+  readonly #links: FairMap<Link>
   /** Those that are shown to whoever asks again. */
   readonly #fresh = new Map<ServerOptions, Link>()
   #origin: string | undefined
@@ -44,7 +45,9 @@ export class SignInLinks implements SignInPages {
   #isWanted = false
 
   constructor(options: SignInLinksOptions) {
+    const { bounds } = options
     this.#options = options
+    this.#links = new FairMap(bounds.max.loginFlows, () => bounds.hit('loginFlows'))
   }
 
   /** Call with where browsers reach us, once they do; the first such place counts. */
@@ -87,7 +90,9 @@ export class SignInLinks implements SignInPages {
     const nowMs = this.#options.clock.nowMs()
     const known = this.#fresh.get(server)
     const link =
-      known !== undefined && known.untilMs - nowMs >= LEFT_MS ? known : this.#add(server, principal)
+      known !== undefined && known.untilMs - nowMs >= LEFT_MS && this.#links.has(known.id)
+        ? known
+        : this.#add(server, principal)
     const minutes = Math.round((link.untilMs - nowMs) / 60_000)
     return { id: link.id, url: `${this.#origin}${CONNECT_PATH}/${link.id}`, minutes }
   }
@@ -112,15 +117,13 @@ export class SignInLinks implements SignInPages {
   }
 
   #add(server: ServerOptions, principal: Principal): Link {
-    const { bounds, clock } = this.#options
-    const nowMs = clock.nowMs()
+    const nowMs = this.#options.clock.nowMs()
     for (const [id, { untilMs }] of this.#links) {
-      if (untilMs > nowMs && this.#links.size < bounds.max.loginFlows) break
-      if (untilMs > nowMs) bounds.hit('loginFlows')
+      if (untilMs > nowMs) break
       this.#forget(id)
     }
     const link = { id: unguessableId(), principal, server, untilMs: nowMs + LINK_MS }
-    this.#links.set(link.id, link)
+    this.#links.set(link.id, link, principal)
     this.#fresh.set(server, link)
     return link
   }

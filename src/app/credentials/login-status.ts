@@ -16,6 +16,8 @@ export interface LoginStatus {
   /** Milliseconds until the access token ends; undefined if nobody said. */
   readonly leftMs?: number | undefined
   readonly isRenewable?: boolean
+  /** What the authorization server last answered instead of tokens. */
+  readonly problem?: string | undefined
   /** Whether the token says that it is for this server; undefined if it says nothing. */
   readonly isForServer?: boolean | undefined
 }
@@ -50,15 +52,18 @@ const withoutLogin = async ({ name: server, transport, owner }: Asked): Promise<
   return { server, owner, state: asked?.isRefused === true ? 'needs-auth' : 'none' }
 }
 
-const statusOf = (server: string, { owner, tokens, stepUp, discovery }: CredentialRecord): LoginStatus => {
+const statusOf = (
+  server: string,
+  { owner, tokens, stepUp, discovery, problem }: CredentialRecord,
+): LoginStatus => {
   const issuer = discovery.server.issuer
-  if (tokens === undefined) return { server, owner, issuer, state: 'needs-auth' }
+  if (tokens === undefined) return { server, owner, issuer, problem, state: 'needs-auth' }
   const leftMs = tokens.endsMs === undefined ? undefined : Math.max(0, tokens.endsMs - Date.now())
   const isRenewable = tokens.refresh !== undefined
   const lacks = stepUp?.scopes.some(scope => tokens.scopes?.includes(scope) === false) === true
   const isOver = leftMs === 0 && !isRenewable
   return {
-    ...{ server, owner, issuer, scopes: tokens.scopes, leftMs, isRenewable },
+    ...{ server, owner, issuer, problem, scopes: tokens.scopes, leftMs, isRenewable },
     state: lacks ? 'insufficient-scope' : isOver ? 'expired' : 'ok',
     isForServer: isFor(tokens.access, discovery.resource),
   }

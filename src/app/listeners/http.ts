@@ -1,3 +1,4 @@
+import { RefusedCredentials } from '../../auth/refused-credentials.js'
 import type { Views } from '../../catalog/views/views.js'
 import type { ClusterStatus } from '../../cluster/cluster.js'
 import type { AuthConfig, ListenConfig, ProxyConfig } from '../../config/types.js'
@@ -18,6 +19,7 @@ import { encodeError } from '../../wire/jsonrpc.js'
 import type { Api } from '../api/api.js'
 import type { PageSessions } from '../api/page-sessions.js'
 import type { ResourceServer } from '../auth/resource-server.js'
+import type { OnGrantEvent } from '../auth-server/grant-events.js'
 import { relayedFace } from '../cluster/faces.js'
 import type { Joined } from '../cluster/join.js'
 import { type ConnectContext, type ConnectEndpoint, createConnectEndpoint } from '../connect/endpoint.js'
@@ -68,6 +70,8 @@ export interface EndpointContext extends ChannelContext {
   readonly views: Views
   /** Called with each refused request and its principal; undefined if refusals are not audited. */
   readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined
+  /** Called with each step of a sign-in; undefined if these are not audited. */
+  readonly onGrant?: OnGrantEvent | undefined
   /** Counts refusals; undefined where nothing is counted. */
   readonly refused: ((reason: RefusalReason) => void) | undefined
   /** The metrics in the format that a client prefers; undefined where there are none. */
@@ -83,14 +87,15 @@ export interface EndpointContext extends ChannelContext {
 export const serveHttp = async (listen: ListenConfig, context: EndpointContext): Promise<HttpEndpoints> => {
   const { onRefused, bounds, refused, log, clock } = context
   const joined = await context.join?.()
-  const asked = { ...context, replicas: joined?.replicas }
+  const refusals = refusalsOf(context)
+  const asked = { ...context, replicas: joined?.replicas, refusals }
   const { entry, principalAt, opened, resourceServer } = createCallers(listen, asked)
   const { http, sse, ws } = createListeners(listen, { ...context, joined }, (scopes, { view }) =>
     resourceServer()?.insufficientScope(view === undefined ? MCP_PATH : `${MCP_PATH}/${view}`, scopes),
   )
   const { links } = context.connect
   let origin = ''
-  const connect = connectEndpoint(context, { origin: () => origin, resourceServer })
+  const connect = connectEndpoint(context, { origin: () => origin, resourceServer, refusals })
   const endpoints = endpointsOf(http, sse, context)
   const { views } = context
   const callers = new ViewCallers(views, (path, scopes) => resourceServer()?.insufficientScope(path, scopes))
@@ -126,7 +131,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
     get sessions() {
       return http.sessions + (sse?.sessions ?? 0) + (ws?.sessions ?? 0)
     },
-    refused: () => resourceServer()?.refused() ?? 0,
+    refused: () => refusals.count,
     reload: () => renewal?.reload(),
     shed() {
       http.shed()
@@ -143,14 +148,28 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
 }
 
 const connectEndpoint = (
-  { connect, config }: EndpointContext,
-  { origin, resourceServer }: { origin: () => string; resourceServer: () => ResourceServer | undefined },
+  { connect, config, onGrant }: EndpointContext,
+  {
+    origin,
+    resourceServer,
+    refusals,
+  }: {
+    readonly origin: () => string
+    readonly resourceServer: () => ResourceServer | undefined
+    readonly refusals: RefusedCredentials
+  },
 ): ConnectEndpoint =>
   createConnectEndpoint({
-    ...connect,
-    origin,
+    ...{ ...connect, origin, refusals, onEvent: onGrant },
     auth: () => config().auth,
     authServer: () => resourceServer()?.authServer,
+  })
+
+/** Counts what is refused at this port; the gate's own refusals are audited as requests. */
+const refusalsOf = ({ log, onGrant }: EndpointContext): RefusedCredentials =>
+  new RefusedCredentials(log, ({ client, server, address, why }) => {
+    if (client !== undefined || server !== undefined)
+      onGrant?.({ event: 'refused', client, server, address, why })
   })
 
 const createListeners = (

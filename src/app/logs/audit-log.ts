@@ -11,6 +11,7 @@ import { Audit } from '../../mux/calls/audit.js'
 import type { OnAsked } from '../../mux/server-requests/server-requests.js'
 import { maskAddress, sanitizeLine } from '../../secrets/mask.js'
 import type { RefusedRequest } from '../../transport/http/gate.js'
+import type { OnGrantEvent } from '../auth-server/grant-events.js'
 import { isPrivate } from '../state/private-file.js'
 import { LineRateLimiter } from './guarded-logger.js'
 import { createStderrSink } from './logger.js'
@@ -21,6 +22,8 @@ interface AuditSink {
   reopen(): void
   close(): Promise<void>
 }
+
+const NAME_BYTES = 512
 
 /** The most that waits for a slow disk; further lines are dropped, and counted. */
 const QUEUE_BYTES = 16 * 1024 * 1024
@@ -36,6 +39,8 @@ export interface AuditLog {
   wrap(handler: ClientHandler): ClientHandler
   readonly onAsked: OnAsked | undefined
   readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined
+  /** Writes down a step of a sign-in; undefined if nothing is audited. */
+  readonly onGrant: OnGrantEvent | undefined
   reloaded(result: object): void
   /** Opens the file again, after it was rotated. */
   reopen(): void
@@ -47,6 +52,7 @@ const NO_AUDIT: AuditLog = {
   wrap: handler => handler,
   onAsked: undefined,
   onRefused: undefined,
+  onGrant: undefined,
   reloaded: () => undefined,
   reopen: () => undefined,
   close: () => Promise.resolve(),
@@ -84,6 +90,19 @@ export const openAudit = (config: AuditConfig | undefined, context: AuditContext
         path: path && sanitizeLine(maskAddress(path)),
         host: host && sanitizeLine(host),
         origin: origin && sanitizeLine(origin),
+        ...(unlogged > 0 && { unlogged }),
+      })
+    },
+    onGrant({ event, principal, client, redirectHost, scopes, address, why, server }) {
+      const unlogged = rate.admit(`grant ${event} ${address}`)
+      if (unlogged === undefined) return
+      audit.write('grant', {
+        ...{ event, principal, address },
+        client: client && sanitizeLine(client, NAME_BYTES),
+        redirectHost: redirectHost && sanitizeLine(redirectHost, NAME_BYTES),
+        scopes: scopes && sanitizeLine(scopes.join(' '), NAME_BYTES),
+        server,
+        why: why && sanitizeLine(why, NAME_BYTES),
         ...(unlogged > 0 && { unlogged }),
       })
     },

@@ -7,7 +7,7 @@ import type { OutboundRequest } from '../../wire/http.js'
 import type { HttpCredential, Refusal } from '../../wire/http-credential.js'
 import { type BearerChallenge, bearerChallenge } from './challenges.js'
 import { dpopProof } from './dpop.js'
-import { aboutLogin, needsAuth, needsScopes, type SignIn } from './faults.js'
+import { aboutLogin, needsAuth, needsScopes, type SignIn, storyOf } from './faults.js'
 import type { CredentialPlace, CredentialRecord, CredentialStore, StepUp } from './record.js'
 import { wantMore } from './step-up.js'
 import type { TokenSource } from './token-source.js'
@@ -153,7 +153,7 @@ export class Credential implements HttpCredential {
       const fault = aboutLogin(thrown, this.#context)
       if (loginReasonOf(fault) !== 'auth-unreachable' || !isGood()) throw this.#block(fault)
       this.#renewAtMs = nowMs() + retryMs(fault)
-      log.warn({ server, why: fault.message }, 'cannot renew a token yet; going on with the old one')
+      log.warn({ server, why: storyOf(thrown) }, 'token refresh failed; using the current token')
       return this.#headers
     }
   }
@@ -254,6 +254,8 @@ export class Credential implements HttpCredential {
 
   #block(fault: Fault): Fault {
     const waitMs = loginReasonOf(fault) === 'auth-unreachable' ? retryMs(fault) : BLOCKED_MS
+    const { log, server } = this.#context
+    if (fault.cause !== undefined) log.warn({ server, why: storyOf(fault.cause) }, 'cannot get a token')
     this.#blocked = { fault, untilMs: this.#context.clock.nowMs() + waitMs }
     this.#context.onBlocked()
     return fault

@@ -8,8 +8,9 @@ export interface SignIn {
   readonly command: string | undefined
 }
 
-/** Of what a server asks for: the command behind it must be read too. */
-const SHOWN_BYTES = 300
+/** Scopes of a challenge are words of a peer: few and short ones are shown to clients. */
+const SCOPE = /^[\w.:/-]{1,40}$/
+const SCOPES_SHOWN = 8
 
 const runIt = ({ command }: SignIn, before: string): string =>
   command === undefined ? '' : `${before}run \`${command}\``
@@ -21,9 +22,43 @@ export const needsAuth = (signIn: SignIn): Fault =>
 
 export const needsScopes = (signIn: SignIn, scopes: readonly string[]): Fault => {
   const { server } = signIn
-  const words = `Server ${server} wants more scopes (${sanitizeLine(scopes.join(' '), SHOWN_BYTES)})${runIt(signIn, ': ')}`
+  const shown = sanitizeLine(
+    scopes
+      .filter(scope => SCOPE.test(scope))
+      .slice(0, SCOPES_SHOWN)
+      .join(' '),
+  )
+  const words = `Server ${server} wants more scopes${shown && ` (${shown})`}${runIt(signIn, ': ')}`
   return new Fault('unauthorized', words, { data: { server, reason: 'insufficient-scope' } })
 }
+
+/** The error codes of OAuth 2.0 and its extensions (IANA, "OAuth Extensions Error Registry"). */
+const CODES: ReadonlySet<string> = new Set([
+  ...['invalid_request', 'invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type'],
+  ...['invalid_scope', 'invalid_target', 'access_denied', 'server_error', 'temporarily_unavailable'],
+  ...['authorization_pending', 'slow_down', 'expired_token', 'invalid_dpop_proof', 'use_dpop_nonce'],
+  ...['interaction_required', 'login_required', 'consent_required', 'invalid_redirect_uri'],
+  ...['invalid_client_metadata', 'unsupported_token_type', 'insufficient_scope'],
+])
+
+/**
+ * An error code as clients may see it: any other text of an authorization server is for operators (AX-24).
+ */
+export const knownCode = (error: string): string => (CODES.has(error) ? error : 'an unknown error')
+
+/** A message without paths of addresses and without quotations: these may be text of a peer. */
+const withoutPeerText = (message: string): string =>
+  message.replace(/(https?:\/\/[^\s/?#,;"')]+)[^\s,;"')]*/g, '$1').replace(/,? *"[^"]*"/g, '')
+
+/** The whole story of a fault, for the log and for `auth status`. */
+export const storyOf = (thrown: unknown): string => {
+  const parts: string[] = []
+  for (let each = thrown; each instanceof Error && parts.length < STORY_PARTS; each = each.cause)
+    parts.push(each.message.split('\n', 1).join())
+  return sanitizeLine(parts.join(': '))
+}
+
+const STORY_PARTS = 4
 
 /** What kept us from tokens, as a fault of this server that names the command. */
 export const aboutLogin = (thrown: unknown, signIn: SignIn): Fault => {
@@ -32,10 +67,10 @@ export const aboutLogin = (thrown: unknown, signIn: SignIn): Fault => {
   if (fault.data?.['server'] !== undefined) return fault
   const reason = loginReasonOf(fault) ?? 'auth-unreachable'
   const retryAfterMs = fault.data?.['retryAfterMs']
+  const words = withoutPeerText(fault.message.split('\n', 1).join())
   return new Fault(
     'unauthorized',
-    `Server ${server} wants a login, which is not possible: ${fault.message.split('\n', 1).join()}` +
-      runIt(signIn, '; for more '),
+    `Server ${server} wants a login, which is not possible: ${words}` + runIt(signIn, '; for more '),
     {
       cause: fault,
       data: { server, reason, ...(retryAfterMs !== undefined && { retryAfterMs }) },

@@ -33,6 +33,8 @@ export interface CredentialRecord {
   readonly stepUp?: StepUp | undefined
   /** What the tokens are bound to, if they are. */
   readonly dpopKey?: PrivateJwk | undefined
+  /** What the authorization server last answered instead of tokens, for operators. */
+  readonly problem?: string | undefined
   /** When the store took it, by the wall clock. */
   readonly savedMs?: number
 }

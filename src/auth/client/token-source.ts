@@ -2,13 +2,13 @@ import { Fault } from '../../kernel/faults.js'
 import type { LoginReason } from '../../model/login.js'
 import type { BearerChallenge } from './challenges.js'
 import { newDpopKey } from './dpop.js'
-import { needsAuth } from './faults.js'
+import { knownCode, needsAuth } from './faults.js'
 import { chooseScopes, resourceOf } from './login-flow.js'
 import { isMachineGrant, requestAsMachine } from './machine-grants.js'
 import type { CredentialRecord, StepUp } from './record.js'
 import { givenClient } from './register.js'
 import type { TokenSourceContext } from './settings.js'
-import { requestTokens, type TokenAnswer } from './tokens.js'
+import { cut, requestTokens, type TokenAnswer } from './tokens.js'
 import { runDiscovery } from './visit.js'
 
 /** Gets tokens without a person: renews those of a login, or asks for those of a machine. */
@@ -60,7 +60,7 @@ export class TokenSource {
     if (!isMachineGrant(settings)) {
       const { registration_endpoint: registration } = discovery.server
       if (client !== undefined || registration !== undefined) throw needsAuth(this.#context)
-      throw lacking('needs-client', `${discovery.server.issuer} registers no clients by itself`)
+      throw lacking('needs-client', `${cut(discovery.server.issuer)} registers no clients by itself`)
     }
     const asked = chooseScopes(discovery, settings, { challenged: challenge?.scopes, wanted: stepUp?.scopes })
     const dpopKey = settings.dpop === true ? await newDpopKey() : undefined
@@ -110,13 +110,15 @@ export class TokenSource {
     const isMachine = isMachineGrant(this.#context.settings)
     if (answer.is === 'tokens') {
       const refresh = isMachine ? undefined : (answer.tokens.refresh ?? record.tokens?.refresh)
-      const renewed = { ...record, tokens: { ...answer.tokens, refresh } }
+      const renewed = { ...record, tokens: { ...answer.tokens, refresh }, problem: undefined }
       this.#context.store.save(renewed)
       return renewed
     }
     if (answer.is === 'failed') throw lacking('auth-unreachable', answer.why, answer)
     if (!isMachine && DEAD.has(answer.error)) return this.#withoutTokens(record, answer)
-    throw lacking('auth-unreachable', `its authorization server answered ${answer.words}`)
+    this.#note(record, answer.words)
+    const { error, words } = answer
+    throw lacking('auth-unreachable', `its authorization server answered ${knownCode(error)}`, { words })
   }
 
   /** Forgets tokens that are dead, unless a login has brought others meanwhile. */
@@ -130,9 +132,18 @@ export class TokenSource {
     const isClientDead = error === 'invalid_client'
     const isOurs = record.client?.by === 'registration'
     const client = isClientDead && isOurs ? undefined : record.client
-    store.save({ ...record, tokens: undefined, client })
+    store.save({ ...record, tokens: undefined, client, problem: words })
     if (!isClientDead || isOurs) throw needsAuth(this.#context)
-    throw lacking('needs-client', `its authorization server refused our client: ${words}`)
+    throw lacking('needs-client', `its authorization server refused our client: ${knownCode(error)}`, {
+      words,
+    })
+  }
+
+  /** Keeps what an authorization server answered, for `auth status`. */
+  #note(record: CredentialRecord, problem: string): void {
+    const { store } = this.#context
+    const now = store.read(record)
+    if (now !== undefined && now.problem !== problem) store.save({ ...now, problem })
   }
 }
 
@@ -166,8 +177,12 @@ export const discoverFor = async (
 const lacking = (
   reason: LoginReason,
   words: string,
-  { retryAfterMs }: { readonly retryAfterMs?: number | undefined } = {},
+  {
+    retryAfterMs,
+    words: peerWords,
+  }: { readonly retryAfterMs?: number | undefined; readonly words?: string } = {},
 ): Fault =>
   new Fault('unauthorized', words, {
+    cause: peerWords === undefined ? undefined : new Error(peerWords),
     data: { reason, ...(retryAfterMs !== undefined && { retryAfterMs }) },
   })

@@ -4,6 +4,7 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isPersonalToken, tokenHash } from '../../secrets/personal-token.js'
 import { PerMinute } from '../per-minute.js'
+import { RefusedCredentials } from '../refused-credentials.js'
 import { isWellFormed, readBearer } from './bearer.js'
 import { type Challenge, type Refusal, refuse, refuseForNow } from './challenge.js'
 import { type AccessRules, People } from './people.js'
@@ -29,6 +30,8 @@ export interface AccessGateOptions {
   readonly checks?: TokenChecks | undefined
   /** Who comes from an address without a credential; undefined for nobody. */
   readonly withoutCredential: (address: string) => Caller | undefined
+  /** Counts refused credentials together with those of other places. */
+  readonly refusals?: RefusedCredentials | undefined
   readonly bounds: LimitCounters
   readonly clock: Clock
   /** Milliseconds since 1970. */
@@ -44,17 +47,18 @@ export class AccessGate {
   readonly #options: AccessGateOptions
   readonly #failures: PerMinute
   #people: People
-  #refused = 0
+  readonly #refusals: RefusedCredentials
 
   constructor(options: AccessGateOptions) {
     this.#options = options
     this.#failures = new PerMinute(options.clock)
+    this.#refusals = options.refusals ?? new RefusedCredentials(options.log)
     this.#people = new People(options.rules)
   }
 
   /** How many credentials were refused. */
   get refused(): number {
-    return this.#refused
+    return this.#refusals.count
   }
 
   /** Applies other rules from the next request on. */
@@ -194,8 +198,7 @@ export class AccessGate {
   #invalid(head: RequestHead, description: string): Refusal {
     const { address, path } = head
     this.#failures.add(address)
-    this.#refused += 1
-    this.#options.log.warn({ address, path, why: description }, 'refused a credential')
+    this.#refusals.report({ address, path, why: description })
     return this.#challenge(401, head, { error: 'invalid_token', description })
   }
 

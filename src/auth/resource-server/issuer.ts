@@ -1,6 +1,7 @@
 import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from 'jose'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
+import { matcherOf } from '../../kernel/globs.js'
 import { objectIn } from '../../kernel/object.js'
 import { serverMetadataUrls } from '../client/well-known.js'
 import { OnceInAWhile } from './once-in-a-while.js'
@@ -16,7 +17,14 @@ export interface IssuerRules {
   /** Undefined to find it in the metadata. */
   readonly jwksUri: string | undefined
   readonly strictType: boolean
-  readonly introspection: { readonly clientId: string; readonly clientSecret: string } | undefined
+  readonly introspection:
+    | {
+        readonly clientId: string
+        readonly clientSecret: string
+        /** A glob of its tokens: it is asked about no others. */
+        readonly tokens?: string | undefined
+      }
+    | undefined
 }
 
 interface Question {
@@ -46,11 +54,15 @@ export class Issuer {
   readonly keys: JWTVerifyGetKey
   readonly #fetch: typeof fetch
   readonly #metadata: OnceInAWhile<Document>
+  readonly #matches: (token: string) => boolean
 
   /** `fetch` must bound what the server can do to us. */
   constructor(rules: IssuerRules, fetch: typeof globalThis.fetch, clock: Clock) {
     this.rules = rules
     this.#fetch = fetch
+    const { tokens } = rules.introspection ?? {}
+    this.#matches =
+      tokens === undefined ? () => true : matcherOf([tokens.includes('*') ? tokens : `${tokens}*`])
     this.#metadata = new OnceInAWhile(() => this.#readMetadata(), METADATA_MS, clock)
     const keys = new OnceInAWhile(() => this.#readKeys(), KEYS_MS, clock)
     this.keys = createRemoteJWKSet(new URL(rules.issuer), {
@@ -62,6 +74,11 @@ export class Issuer {
   /** The text of its metadata. Rejects with a Fault `unavailable` if it cannot be had. */
   async metadataText(): Promise<string> {
     return (await this.#metadata.get()).text
+  }
+
+  /** Whether it may be sent a token that says nothing about itself. */
+  mayBeAskedAbout(token: string): boolean {
+    return this.rules.introspection !== undefined && this.#matches(token)
   }
 
   /** Asks for what a token is worth (RFC 7662 §2). Rejects with a Fault `unavailable`. */

@@ -10,6 +10,7 @@ import {
 } from 'jose'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
+import { isIssuedToken } from '../../secrets/personal-token.js'
 import { readClaims, SKEW_MS } from './claims.js'
 import type { Issuer } from './issuer.js'
 import type { TokenVerifier, Verdict } from './tokens.js'
@@ -77,27 +78,37 @@ export class Issuers implements TokenVerifier {
     return verdictOn(payload, rules, KEEP_SIGNED_MS)
   }
 
-  /** Asks those issuers that can be asked about a token that says nothing of itself. */
+  /**
+   * Asks the issuers about a token that says nothing about itself, in their order, until one knows it: the
+   * others could use it here.
+   */
   async #introspect(token: string): Promise<Verdict> {
-    const asked = this.#options.issuers.filter(({ rules }) => rules.introspection !== undefined)
-    const verdicts = await Promise.all(asked.map(issuer => this.#askAbout(token, issuer)))
-    const found = (is: Verdict['is']): Verdict | undefined => verdicts.find(verdict => verdict.is === is)
-    return found('good') ?? found('unavailable') ?? found('invalid') ?? invalid(UNKNOWN)
+    if (isIssuedToken(token)) return invalid(UNKNOWN)
+    let unanswered: Verdict | undefined
+    for (const issuer of this.#options.issuers.filter(each => each.mayBeAskedAbout(token))) {
+      const { isActive, verdict } = await this.#askAbout(token, issuer)
+      if (isActive) return verdict
+      if (verdict.is === 'unavailable') unanswered = verdict
+    }
+    return unanswered ?? invalid(UNKNOWN)
   }
 
-  async #askAbout(token: string, issuer: Issuer): Promise<Verdict> {
-    const { rules } = issuer
+  async #askAbout(token: string, issuer: Issuer): Promise<{ isActive: boolean; verdict: Verdict }> {
     try {
       const claims = await issuer.introspect(token)
-      if (claims['active'] !== true) return invalid(UNKNOWN)
-      const { iss = rules.issuer, nbf = 0 } = claims
-      const nowMs = this.#options.wallMs()
-      if (iss !== rules.issuer) return invalid(UNKNOWN)
-      if (typeof nbf !== 'number' || nbf * 1000 > nowMs + SKEW_MS) return invalid(TOO_EARLY)
-      return verdictOn(claims, rules, KEEP_TOLD_MS)
+      const isActive = claims['active'] === true
+      return { isActive, verdict: isActive ? this.#judge(claims, issuer) : invalid(UNKNOWN) }
     } catch (thrown) {
-      return this.#unavailable(issuer, thrown)
+      return { isActive: false, verdict: this.#unavailable(issuer, thrown) }
     }
+  }
+
+  #judge(claims: JWTPayload, { rules }: Issuer): Verdict {
+    const { iss = rules.issuer, nbf = 0 } = claims
+    if (iss !== rules.issuer) return invalid(UNKNOWN)
+    const latestMs = this.#options.wallMs() + SKEW_MS
+    if (typeof nbf !== 'number' || nbf * 1000 > latestMs) return invalid(TOO_EARLY)
+    return verdictOn(claims, rules, KEEP_TOLD_MS)
   }
 
   #unavailable({ rules: { issuer } }: Issuer, thrown: unknown): Verdict {

@@ -169,6 +169,7 @@ class AuthReader {
 
   #issuers(values: Values<'issuers'>): readonly TokenIssuer[] {
     const seen = new Set<string>()
+    this.#warnOfOpenIntrospection(values)
     return values.map((value, index) => {
       const at = ['issuers', String(index)]
       const { audience, scopeClaim, groupsClaim, jwksUri, strictType = false, introspection } = value
@@ -191,10 +192,26 @@ class AuthReader {
         introspection: introspection && {
           clientId: this.#text([...at, 'introspection', 'clientId']),
           clientSecret: this.#secret([...at, 'introspection', 'clientSecret']),
+          ...(introspection.tokens !== undefined && { tokens: introspection.tokens }),
         },
         allowHttp,
       }
     })
+  }
+
+  /** An issuer that is asked about a token of another one could use it here. */
+  #warnOfOpenIntrospection(values: Values<'issuers'>): void {
+    const open = [...values.entries()].filter(
+      ([, { introspection }]) => introspection !== undefined && introspection.tokens === undefined,
+    )
+    if (open.length < 2) return
+    for (const [index] of open) {
+      const at = itemAt(this.#item, ['issuers', String(index), 'introspection'])
+      this.#context.report.warning(at, {
+        message: 'several issuers are asked about the same tokens, so one sees the tokens of another',
+        mend: 'Write with "tokens" how the tokens of each issuer begin.',
+      })
+    }
   }
 
   #embedded(value: AuthValues['embedded'] = false): EmbeddedServer | undefined {

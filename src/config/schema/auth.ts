@@ -94,6 +94,9 @@ const issuer = z.strictObject(
         {
           clientId: text(CLIENT_MEND).describe('The id that the issuer knows this proxy by.'),
           clientSecret: text(SECRET_MEND).describe('The secret that belongs to it, from a variable.'),
+          tokens: text('Write how its tokens begin, such as "tok_".')
+            .optional()
+            .describe('How its tokens begin, or a pattern with *; it is asked about no others.'),
         },
         objectMend('{ "clientId": "mcp-proxy", "clientSecret": "${INTROSPECT_SECRET}" }'),
       )

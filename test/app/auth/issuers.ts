@@ -288,6 +288,33 @@ t.test('AU-33: an opaque token is what its issuer says it is', async t => {
   t.match(await initialize('new'), { status: 503 }, 'it is us who may not ask')
 })
 
+t.test('an opaque token goes to one issuer after the other, until one knows it', async t => {
+  const login = { clientId: 'us', clientSecret: 's:cret' }
+  const asked: Record<string, string[]> = { company: [], partner: [], late: [] }
+  const issuers = []
+  for (const [name, tokens] of [['company'], ['partner'], ['late', 'late_']] as const) {
+    const issuer = await FakeIssuer.start(t)
+    issuer.answers.set('/introspect', (_request, response, body) => {
+      const token = new URLSearchParams(body).get('token') ?? ''
+      asked[name]?.push(token)
+      const aud = token.includes('foreign') ? 'https://other.test' : MCP
+      const all = { active: true, sub: 'x', aud, exp: now() + 300, scope: 'mcp' }
+      json(response, token.startsWith(name) ? all : { active: false })
+    })
+    issuers.push({ issuer: issuer.issuer, introspection: { ...login, ...(tokens && { tokens }) } })
+  }
+  const { initialize } = await startAuthorized(t, { publicUrl: PUBLIC, issuers })
+  t.match(await initialize('company-token'), { status: 200 })
+  t.match(await initialize('company-foreign'), { status: 401 }, 'an active answer ends the search')
+  t.same(asked, { company: ['company-token', 'company-foreign'], partner: [], late: [] })
+  t.match(await initialize('partner-token'), { status: 200 })
+  t.match(await initialize('late_token'), { status: 200 })
+  t.match(await initialize('late-token'), { status: 401 })
+  t.same(asked['late'], ['late_token'], 'it is asked about its own alone')
+  t.match(await initialize(`mcpt_${'x'.repeat(43)}`), { status: 401 })
+  t.notMatch(JSON.stringify(asked), 'mcpt_', 'tokens of the embedded server are sent to no issuer')
+})
+
 t.test('AU-29: other kinds of keys', async t => {
   const { initialize, issuer } = await start(t)
   await issuer.addKey('other')

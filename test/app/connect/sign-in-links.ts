@@ -60,6 +60,13 @@ t.test('whoever has used a link gets another one, and so many are kept', async t
   t.equal(bounds.hits.loginFlows?.hits, 1)
 })
 
+t.test('a user who asks for many links ends those of no other user', async t => {
+  const { links, ownOf } = create({ loginFlows: 5 })
+  const hers = links.linkFor(ownOf('person alice'), 'person alice')
+  for (let at = 0; at < 20; at += 1) links.linkFor(ownOf('person bob'), 'person bob')
+  t.ok(links.find(hers?.id ?? ''))
+})
+
 t.test('AD-47 the login that all share is offered to nobody where people prove who they are', async t => {
   const { links, by } = create()
   t.equal(links.linkFor(by, 'local'), undefined)

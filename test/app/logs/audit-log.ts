@@ -39,6 +39,22 @@ t.test('audit lines are added to a file that only its user can read', async t =>
   if (!isWindows) t.equal(statSync(file).mode & 0o777, 0o600)
 })
 
+t.test('steps of sign-ins are written down, of one kind and address only so often', async t => {
+  const file = join(t.testdir(), 'audit.log')
+  const audit = openAudit({ to: { file }, withArguments }, around)
+  const step = { client: 'c\u0007', redirectHost: 'app.test', scopes: ['mcp', 'x'], address: '192.0.2.1' }
+  audit.onGrant?.({ event: 'allowed', principal: 'person alice', ...step })
+  for (let at = 0; at < 50; at += 1) audit.onGrant?.({ event: 'refused', ...step, why: 'wrong' })
+  await audit.close()
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+  t.match(JSON.parse(lines[0] ?? ''), {
+    ...{ audit: 'grant', time: String, event: 'allowed', principal: 'person alice' },
+    ...{ redirectHost: 'app.test', scopes: 'mcp x', address: '192.0.2.1' },
+  })
+  t.notMatch(lines.join(), '\\u0007')
+  t.ok(lines.length < 20, String(lines.length))
+})
+
 t.test('a file that cannot be written to is told at once', async t => {
   const file = join(t.testdir(), 'nowhere', 'audit.log')
   t.throws(() => openAudit({ to: { file }, withArguments }, around), {

@@ -123,6 +123,20 @@ t.test(
     t.same(problems({ people: { ci: { tokens: [{ token: 'mcpp_x' }] } } }), [
       ['warning', 'auth.people.ci.tokens.0.token', 'a secret stands here as it is'],
     ])
+    const introspection = { clientId: 'p', clientSecret: '${SECRET}' }
+    const issuers = (...tokens: (string | undefined)[]) => ({
+      issuers: tokens.map((each, at) => ({
+        issuer: `https://${at}.test`,
+        introspection: { ...introspection, ...(each !== undefined && { tokens: each }) },
+      })),
+    })
+    const words = 'several issuers are asked about the same tokens, so one sees the tokens of another'
+    t.same(
+      problems(issuers(undefined, undefined)),
+      [0, 1].map(at => ['warning', `auth.issuers.${at}.introspection`, words]),
+    )
+    for (const tokens of [[undefined], ['a_', 'b_'], ['a_', undefined]])
+      t.same(problems(issuers(...tokens)), [])
     t.same(problems({}), [['warning', 'auth', 'nobody has a token, so nobody can come in']])
   },
 )

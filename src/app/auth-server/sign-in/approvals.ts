@@ -95,6 +95,8 @@ export interface ApprovalsOptions {
   /** How many may wait; the oldest of the owner with the most makes room. */
   readonly most: number
   readonly principalOf: ApproverOf
+  /** Called with each code that no sign-in has, while any waits. */
+  readonly onWrong?: () => void
 }
 
 /**
@@ -181,6 +183,7 @@ export class Approvals {
     const meant = waiting.find(each => each.code === code)
     if (meant === undefined) {
       for (const each of waiting) each.wrong += 1
+      if (waiting.length > 0) this.#options.onWrong?.()
       return undefined
     }
     const who = meant.principalOf(typeof as === 'string' ? as : undefined)

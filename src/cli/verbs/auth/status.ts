@@ -35,10 +35,12 @@ export const status = defineVerb({
 
 const NOTHING = '–'
 
-const rowOf = ({ server, owner, state, scopes, leftMs, isRenewable, isForServer }: LoginStatus): string[] => {
+const rowOf = (status: LoginStatus): string[] => {
+  const { server, owner, state, scopes, leftMs, isRenewable, isForServer, problem } = status
   const needsPerson = state !== 'ok' && state !== 'none'
   const renewal = isRenewable === undefined ? NOTHING : isRenewable ? 'yes' : 'no'
-  const remark = isForServer === false ? ' (the token is not for this server alone)' : ''
+  const audience = isForServer === false ? ' (the token is not for this server alone)' : ''
+  const remark = problem === undefined ? audience : `${audience} (last answer: ${sanitizeLine(problem)})`
   return [
     server,
     shownOwner(owner),
