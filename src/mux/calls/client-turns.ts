@@ -1,6 +1,12 @@
+import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Connection } from '../../peers/connection.js'
+import { ParkedCall } from '../input-required/parked/parked-call.js'
 import type { DepartedCall } from './departed-calls.js'
 import type { RoutedCall } from './in-flight-call.js'
+
+/** How long a call whose client was asked in its answer keeps its turn while others wait. */
+const PARKED_MS = 20_000
+const CHECK_MS = 5000
 
 interface Waiting {
   readonly routed: RoutedCall
@@ -12,23 +18,29 @@ interface Line {
   /** Cancelled calls included, as long as the server may be working on them. */
   readonly running: Set<RoutedCall | DepartedCall>
   readonly waiting: Waiting[]
+  /** Runs while there are both. */
+  check: Timer | undefined
 }
 
 /**
  * Serializes calls over a shared connection, one party at a time, so that a server request can only be for
- * the party whose turn it is. No call of that party overtakes a waiting call of another.
+ * the party whose turn it is. No call of that party overtakes a waiting call of another. A parked call gives
+ * up its turn after a while if others wait, since its client may never come back; ambiguous questions are
+ * refused anyway.
  */
 export class ClientTurns {
+  readonly #clock: Clock
   readonly #lines = new Map<Connection, Line>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
 
   /** Resolves when a call may be sent; undefined: now. It keeps its party's turn until it leaves. */
   turn(routed: RoutedCall): Promise<void> | undefined {
-    const line = this.#lines.get(routed.connection) ?? {
-      holder: undefined,
-      running: new Set(),
-      waiting: [],
-    }
-    this.#lines.set(routed.connection, line)
+    const { connection } = routed
+    const line = this.#lines.get(connection) ?? newLine()
+    this.#lines.set(connection, line)
     // A call that is sent again already has its turn.
     if (line.running.has(routed)) return undefined
     if (line.waiting.length === 0 && (line.holder === undefined || line.holder === routed.party)) {
@@ -36,6 +48,7 @@ export class ClientTurns {
       line.running.add(routed)
       return undefined
     }
+    line.check ??= this.#clock.every(CHECK_MS, () => this.#endParkedTurns(connection, line))
     return new Promise(resolve => line.waiting.push({ routed, admit: resolve }))
   }
 
@@ -50,6 +63,14 @@ export class ClientTurns {
     if (first !== undefined && (isFree || first.routed.party === line.holder))
       this.#admit(line, first.routed.party)
     else if (isFree) this.#lines.delete(connection)
+    if (line.waiting.length > 0) return
+    line.check?.cancel()
+    line.check = undefined
+  }
+
+  #endParkedTurns(connection: Connection, line: Line): void {
+    const sinceMs = this.#clock.nowMs() - PARKED_MS
+    for (const call of [...line.running]) if (isParked(call, sinceMs)) this.leave(connection, call)
   }
 
   /** Keeps the turn of a cancelled call until its server is done with it. */
@@ -70,3 +91,8 @@ export class ClientTurns {
     }
   }
 }
+
+const newLine = (): Line => ({ holder: undefined, running: new Set(), waiting: [], check: undefined })
+
+const isParked = (call: RoutedCall | DepartedCall, sinceMs: number): boolean =>
+  'call' in call && call.call instanceof ParkedCall && call.call.isParkedSince(sinceMs)

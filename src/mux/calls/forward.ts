@@ -2,32 +2,14 @@ import type { Catalog } from '../../catalog/catalog.js'
 import type { Owned, Owners } from '../../catalog/owners.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import {
-  at,
-  type JsonText,
-  kindOf,
-  memberOf,
-  stringOf,
-  textMember,
-  textOf,
-  withAt,
-} from '../../kernel/json/text.js'
+import { at, type JsonText, stringOf, textMember } from '../../kernel/json/text.js'
 import { insufficientScope } from '../../model/access.js'
-import type {
-  Call,
-  Client,
-  Downlink,
-  OnLate,
-  Request,
-  Requester,
-  ServerRequest,
-  Viewer,
-} from '../../model/links.js'
+import type { Call, Client, Downlink, OnLate, ServerRequest, Viewer } from '../../model/links.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
 import type { Server } from '../../peers/server.js'
 import { mayBeParked, type ParkedCalls } from '../input-required/parked/parked-calls.js'
-import { bare, type InputRetries, type Retry } from '../input-required/retry/input-retries.js'
+import type { InputRetries, Retry } from '../input-required/retry/input-retries.js'
 import type { LogLevels } from '../notifications/log-levels.js'
 import { type NamedAt, type NamedBy, namedAt } from '../routes.js'
 import type { DeferredRoots } from '../server-requests/deferred-roots.js'
@@ -46,11 +28,9 @@ import {
   type TaskHandle,
 } from './in-flight-call.js'
 import { PendingCall, type PendingCallContext, Preparation } from './pending-call.js'
+import { requesterOf, requestFor } from './request-for.js'
 import { checkShape } from './request-shape.js'
 import { NO_COMPLETIONS, type ResultPresenter } from './result-presenter.js'
-
-/** The `ttl` asked for tasks: as long as a person may take to answer a request. */
-const TASK_TTL_MS = 600_000
 
 const NO_REF = 'completion/complete: ref.type must be ref/prompt or ref/resource'
 
@@ -99,7 +79,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     }
     this.clock = context.clock
     this.calls = context.calls
-    this.preparation = new Preparation(context.catalog, context.logLevels)
+    this.preparation = new Preparation(context.catalog, context.logLevels, context.clock)
   }
 
   /** Forwards a call; whatever goes wrong ends it. */
@@ -277,11 +257,11 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   }
 
   run(inFlight: InFlightCall): CallHandle {
-    return this.#context.serverRequests.send(inFlight, this.#requestFor(inFlight))
+    return this.#context.serverRequests.send(inFlight, requestFor(inFlight, this.#context))
   }
 
   taskOf(inFlight: InFlightCall, down: CallHandle | undefined, result: JsonText): TaskHandle {
-    const requester = this.#requesterOf(inFlight.routed)
+    const requester = requesterOf(inFlight.routed, this.#context)
     const task = this.#context.serverRequests.taskOf(inFlight, { down, requester, result })
     if (inFlight.isRunning) this.calls.becameTask(inFlight, task.taskId)
     return task
@@ -318,34 +298,6 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     for (const request of deferredRoots.firstCalled(inFlight))
       serverRequests.handle(inFlight.connection, request)
   }
-
-  #requestFor({ routed, link }: InFlightCall): Request {
-    const { method, named, wantsProgress } = routed.request
-    const isPushed = link.serverRequests === 'pushed'
-    return {
-      method,
-      params: renamed(routed, isPushed),
-      isBare: named !== undefined,
-      wantsProgress,
-      followsTasks: method === 'tools/call' && link.mayReturnTasks,
-      taskTtlMs: isPushed && this.#needsTask(routed, link) ? TASK_TTL_MS : undefined,
-      requester: this.#requesterOf(routed),
-    }
-  }
-
-  #requesterOf({ request: { client, logLevel } }: RoutedCall): Requester {
-    return {
-      capabilities: client.capabilities,
-      logLevel: logLevel ?? this.#context.logLevels.wantedBy(client),
-    }
-  }
-
-  /** Whether a tool can be called only as a task (2025-11-25, basic/utilities/tasks). */
-  #needsTask({ request, exposed }: RoutedCall, link: Downlink): boolean {
-    if (request.method !== 'tools/call' || !link.facts.capabilities.tasks) return false
-    const tool = this.#context.catalog.find(request, 'tools', exposed)
-    return tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
-  }
 }
 
 /** Throws a Fault `invalid-params`. */
@@ -354,13 +306,6 @@ const textAt = (call: Call, path: readonly string[]): string => {
   const text = call.params && textOfName(call.params, path)
   if (text === undefined) throw new Fault('invalid-params', `${call.method}: ${path.join('.')} must be text`)
   return text
-}
-
-/** Params under the server's own name; a server that pushes its requests knows nothing of retries. */
-const renamed = (routed: RoutedCall, isPushed: boolean): JsonText | undefined => {
-  const { own, exposed, path } = routed
-  const params = routed.isRetry && isPushed ? bare(routed.params) : routed.params
-  return params === undefined || exposed === own ? params : withAt(params, path, textOf(own))
 }
 
 const textOfName = (params: JsonText, path: readonly string[]): string | undefined =>

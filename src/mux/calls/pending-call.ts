@@ -17,9 +17,10 @@ import { aboutServer, type RoutedCall, timedOut } from './in-flight-call.js'
 export class Preparation {
   readonly #catalog: Catalog
   readonly #logLevels: LogLevels
-  readonly #turns = new ClientTurns()
+  readonly #turns: ClientTurns
 
-  constructor(catalog: Catalog, logLevels: LogLevels) {
+  constructor(catalog: Catalog, logLevels: LogLevels, clock: Clock) {
+    this.#turns = new ClientTurns(clock)
     this.#catalog = catalog
     this.#logLevels = logLevels
   }

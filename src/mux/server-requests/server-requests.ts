@@ -2,33 +2,26 @@ import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Catalog } from '../../catalog/catalog.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
-import type { ByteAccount } from '../../kernel/byte-account.js'
 import { Fault } from '../../kernel/faults.js'
 import { mayHold } from '../../kernel/json/edit.js'
 import { type JsonText, textMember, textOf } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
-import {
-  type Client,
-  type ProjectedRequest,
-  type Request,
-  type ServerRequest,
-  viewerOf,
-  withParams,
-} from '../../model/links.js'
+import { type Client, type Request, type ServerRequest, viewerOf, withParams } from '../../model/links.js'
 import { type Answer, failed, type Outcome, resulted } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
 import { destinationOf } from '../../peers/own-traces.js'
 import type { CallTable } from '../calls/call-table.js'
 import type { CallHandle, InFlightCall, TaskHandle } from '../calls/in-flight-call.js'
+import { ABANDONED_MS } from '../input-required/parked/parked-call-context.js'
 import { isQuestion } from '../input-required/questions.js'
 import { mayNeedInput, type RequestStates } from '../input-required/retry/request-states.js'
-import { planAsIs, planRound, type RoundPlan, retryParams } from '../input-required/rounds/input-rounds.js'
-import type { InputSource, RoundLimits } from '../input-required/rounds/question-round.js'
+import { retryParams } from '../input-required/rounds/input-rounds.js'
 import { relayedInput } from '../input-required/rounds/relayed-input.js'
-import { ROUND_LIMITS, RoundDriver } from '../input-required/rounds/round-driver.js'
+import { RoundDriver } from '../input-required/rounds/round-driver.js'
 import type { UrlElicitations } from '../input-required/url-elicitations.js'
 import { cancelledByName, type TaskCall, TaskDriver } from '../tasks/task-driver.js'
 import { relatedTask, withoutRelated } from '../tasks/task-state.js'
+import { CallInput } from './call-input.js'
 import { canBeAsked, incapable } from './client-capabilities.js'
 import type { DeferredRoots } from './deferred-roots.js'
 import { type Evidence, type Origin, originOf } from './origin.js'
@@ -100,12 +93,9 @@ export class ServerRequests {
 
   handle(connection: Connection, request: ServerRequest): void {
     if (!this.#hasRoom(connection, request)) return
-    if (!canBeAsked(request, connection.share.capabilities)) {
-      request.answer(failed(incapable(request)))
-      return
-    }
-    if (!isQuestion(request.method, request.params)) {
-      request.answer(failed(new Fault('invalid-params', `The params of ${request.method} are malformed`)))
+    const fault = faultOf(request, connection)
+    if (fault !== undefined) {
+      request.answer(failed(fault))
       return
     }
     const evidence = this.#evidence(connection, request)
@@ -223,7 +213,8 @@ export class ServerRequests {
     if (client.serverRequests === 'pushed') {
       inFlight?.serverRequested(passed, isCertain ? 'certain' : 'likely')
       client.ask(passed, inFlight?.call)
-    } else if (inFlight?.parked?.ask(passed, inFlight) !== true) passed.answer(failed(incapable(passed)))
+    } else if (inFlight?.parked?.ask(passed, inFlight) !== true)
+      passed.answer(failed(new Fault('overloaded', 'Too many calls wait for answers of their clients')))
   }
 
   /** Notes a request at all other calls that it may belong to: their silence does not count meanwhile. */
@@ -292,12 +283,23 @@ export class ServerRequests {
   #hasRoom(connection: Connection, request: ServerRequest): boolean {
     const { bounds } = connection
     const max = bounds.max.questionsPerServer
+    if ((this.#open.get(connection) ?? 0) >= max) this.#endAbandoned(connection)
     if ((this.#open.get(connection) ?? 0) < max) return true
     const why = bounds.overloaded('questionsPerServer', `${max} questions are unanswered`, {
       server: connection.server.name,
     })
     request.answer(failed(why))
     return false
+  }
+
+  /** Ends the oldest call whose client was asked long ago and has not come back. */
+  #endAbandoned(connection: Connection): void {
+    const sinceMs = this.clock.nowMs() - ABANDONED_MS
+    for (const { parked } of this.#context.calls.on(connection)) {
+      if (parked?.isParkedSince(sinceMs) !== true) continue
+      parked.expire()
+      return
+    }
   }
 
   #closeOne(connection: Connection): void {
@@ -313,45 +315,13 @@ export class ServerRequests {
   }
 }
 
-/** A client that gets server requests in results is asked once for as long as its call may take. */
-const RETURNED_LIMITS: RoundLimits = { ...ROUND_LIMITS, roundMs: ROUND_LIMITS.totalMs }
-
-class CallInput implements InputSource {
-  readonly server: string
-  readonly clock: Clock
-  readonly limits: RoundLimits
-  readonly account: ByteAccount
-  readonly #inFlight: InFlightCall
-  readonly #serverRequests: ServerRequests
-
-  constructor(inFlight: InFlightCall, serverRequests: ServerRequests) {
-    const { server, bounds } = inFlight.connection
-    this.server = server.name
-    this.clock = serverRequests.clock
-    this.limits = inFlight.call.client.serverRequests === 'pushed' ? ROUND_LIMITS : RETURNED_LIMITS
-    this.account = bounds.unread
-    this.#inFlight = inFlight
-    this.#serverRequests = serverRequests
-  }
-
-  plan(result: JsonText): RoundPlan {
-    const { client } = this.#inFlight.call
-    return client.serverRequests === 'pushed'
-      ? planRound(result, this)
-      : planAsIs(result, this.server, client.capabilities)
-  }
-
-  project(method: string, params: JsonText | undefined): ProjectedRequest {
-    return this.#inFlight.call.client.project(method, params, this.#serverRequests.isShared)
-  }
-
-  ask(request: ServerRequest): void {
-    this.#serverRequests.ask(this.#inFlight, request)
-  }
-
-  elicitationComplete(elicitationId: string): void {
-    this.#inFlight.call.notify('notifications/elicitation/complete', textOf({ elicitationId }))
-  }
+/** The reason why no client of a connection may be asked. */
+const faultOf = (request: ServerRequest, { share }: Connection): Fault | undefined => {
+  const { method, params } = request
+  if (!canBeAsked(request, share.capabilities)) return incapable(request)
+  return isQuestion(method, params)
+    ? undefined
+    : new Fault('invalid-params', `The params of ${method} are malformed`)
 }
 
 /** Removes answers and state from the request of a session, which has no say in returned requests. */

@@ -225,3 +225,38 @@ t.test('a call that is parked has its turn until it is over', async t => {
   await settled()
   t.equal(server.got('tools/call').length, 2)
 })
+
+t.test('a parked call whose client does not come back gives up its turn to others that wait', async t => {
+  const { world, server, clients } = await shared(2, {}, { revision: '2026-07-28' })
+  const first = call(clients[0])
+  const ask = server.link.ask('elicitation/create', FORM)
+  await world.pass(10)
+  t.ok(wishOf(first))
+  await world.pass(300_000)
+  call(clients[1])
+  await world.pass(30_000, 1000)
+  t.equal(server.got('tools/call').length, 2)
+  t.match(server.link.ask('elicitation/create', FORM).answered, { code: -32602 }, 'it may be about either')
+  const retry = again(first, { '1-1': ACCEPT })
+  t.same(ask.answered, { result: ACCEPT }, 'the client can still come back')
+  for (const request of server.got('tools/call')) request.answer()
+  t.match(retry.ended, { result: {} })
+  t.match(world.router.load, { calls: 0 })
+})
+
+t.test('a cancelled call keeps its turn until its server answers it, or for three minutes', async t => {
+  for (const end of ['answered', 'late'] as const) {
+    const { world, server, clients } = await shared(2)
+    const [first, second] = clients.map(call)
+    first?.cancel()
+    await world.pass(170_000, 1000)
+    t.equal(server.got('tools/call').length, 1)
+    t.match(server.link.ask('elicitation/create', FORM).answered, { code: -32602 })
+    if (end === 'answered') server.last('tools/call').late()
+    else await world.pass(10_000, 250)
+    await settled()
+    t.equal(server.got('tools/call').length, 2, end)
+    server.last('tools/call').answer()
+    t.match(second?.ended, { result: {} })
+  }
+})

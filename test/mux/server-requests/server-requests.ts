@@ -479,6 +479,21 @@ t.test('a server with 64 open questions is refused the next, until one is answer
   t.match(world.router.load, { serverRequests: 0 })
 })
 
+t.test('questions whose client has not come back for long make room for others', async t => {
+  const { world, server, client } = await withReturned()
+  const first = client.call('tools/call', { name: 'a__x' })
+  const asked = () => server.link.ask('elicitation/create', { message: '?' }, server.got('tools/call')[0])
+  for (let n = 0; n < 64; n += 1) asked()
+  await world.pass(10)
+  t.equal(first.ends.length, 1)
+  client.call('tools/call', { name: 'a__x' })
+  const ask = () => server.link.ask('elicitation/create', { message: '?' }, server.last('tools/call'))
+  t.match(ask().answered, { code: -32603 })
+  await world.pass(30_000)
+  t.same(ask().outcomes, [])
+  t.match(world.router.load, { serverRequests: 1 })
+})
+
 t.test('that a URL was visited is told to the client that was shown it, once', async t => {
   const { server, clients, world } = await withTool({}, 2)
   call(clients[0])

@@ -39,8 +39,12 @@ export interface Parkable extends Viewer {
   /** Whose it is, as of a `RoutedCall`. */
   readonly party: number | undefined
   retry(call: Call, round: number, responses: JsonText | undefined): Fault | undefined
+  isParkedSince(ms: number): boolean
   expire(): void
 }
+
+/** A call whose client was asked so long ago makes room for another one at a limit. */
+export const ABANDONED_MS = 30_000
 
 /** What a parked call needs of the table that it stands in. */
 export interface ParkedCallContext {

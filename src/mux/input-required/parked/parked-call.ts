@@ -94,6 +94,12 @@ export class ParkedCall implements Call, Parkable {
     return this.#state.at
   }
 
+  /** Whether the client was asked at or before a time, and has not come back. */
+  isParkedSince(ms: number): boolean {
+    const { at } = this.#state
+    return (at === 'parked' || at === 'finished') && this.#parkedMs <= ms
+  }
+
   /** Takes a question for the client; false if there is no room, and then the question is left alone. */
   ask(request: ServerRequest, waiter: Waiter): boolean {
     const { at } = this.#state

@@ -17,7 +17,14 @@ import type { LogLevels } from '../../notifications/log-levels.js'
 import { invalidState, mayNeedInput, type RequestStates } from '../retry/request-states.js'
 import type { SealedState } from '../retry/sealed-state.js'
 import { ParkedCall } from './parked-call.js'
-import type { EarlierRun, Parkable, ParkedCallContext, ParkLimits, ParkRound } from './parked-call-context.js'
+import {
+  ABANDONED_MS,
+  type EarlierRun,
+  type Parkable,
+  type ParkedCallContext,
+  type ParkLimits,
+  type ParkRound,
+} from './parked-call-context.js'
 
 /** @internal */
 export const PARK_LIMITS: ParkLimits = {
@@ -142,7 +149,7 @@ export class ParkedCalls implements ParkedCallContext {
   }
 
   /** Only what a tool says about itself lets it be called again: what it does may be done only once. */
-  mayReplay(parked: Omit<Parkable, 'retry' | 'expire' | 'party'>): boolean {
+  mayReplay(parked: Omit<Parkable, 'retry' | 'expire' | 'party' | 'isParkedSince'>): boolean {
     if (parked.method !== 'tools/call') return true
     if (!parked.connection.server.replay) return false
     const tool = this.#toolOf(parked, parked.params)
@@ -153,21 +160,37 @@ export class ParkedCalls implements ParkedCallContext {
 
   admit(parked: Parkable): boolean {
     if (this.#places.has(parked)) return true
-    const { max } = this.#bounds
     const { principal } = parked.client
     const { connection } = parked
-    const ofPrincipal = this.#ofPrincipal.get(principal) ?? 0
-    const onConnection = this.on(connection)
-    const limit = ofPrincipal >= max.parksPerPrincipal ? 'parksPerPrincipal' : 'parks'
-    if (ofPrincipal >= max.parksPerPrincipal || onConnection >= max.parks) {
-      this.#bounds.hit(limit, { server: connection.server.name, principal })
+    const slot = { principal, connection }
+    const limit = this.#fullFor(slot)
+    if (limit !== undefined) this.#endAbandoned(limit, slot)
+    if (this.#fullFor(slot) !== undefined) {
+      this.#bounds.hit(limit ?? 'parks', { server: connection.server.name, principal })
       return false
     }
-    this.#ofPrincipal.set(principal, ofPrincipal + 1)
-    this.#onConnection.set(connection, onConnection + 1)
-    this.#places.set(parked, { principal, connection })
+    this.#ofPrincipal.set(principal, (this.#ofPrincipal.get(principal) ?? 0) + 1)
+    this.#onConnection.set(connection, this.on(connection) + 1)
+    this.#places.set(parked, slot)
     this.#byId.set(this.#idOf(parked), parked)
     return true
+  }
+
+  #fullFor({ principal, connection }: Slot): 'parksPerPrincipal' | 'parks' | undefined {
+    const { max } = this.#bounds
+    if ((this.#ofPrincipal.get(principal) ?? 0) >= max.parksPerPrincipal) return 'parksPerPrincipal'
+    return this.on(connection) >= max.parks ? 'parks' : undefined
+  }
+
+  /** Ends the call that has waited for its client for longest, if that is long enough. */
+  #endAbandoned(limit: 'parksPerPrincipal' | 'parks', { principal, connection }: Slot): void {
+    const sinceMs = this.clock.nowMs() - ABANDONED_MS
+    for (const [parked, slot] of this.#places) {
+      const isHere = limit === 'parks' ? slot.connection === connection : slot.principal === principal
+      if (!isHere || !parked.isParkedSince(sinceMs)) continue
+      parked.expire()
+      return
+    }
   }
 
   #idOf(parked: Parkable): string {

@@ -337,6 +337,29 @@ t.test('no more is parked than allowed, for a principal and on a connection', as
   t.equal(parking.calls.size, 3)
 })
 
+t.test('at a limit, the call whose client has been away for longest makes room after a while', async t => {
+  for (const bounds of [{ parksPerPrincipal: 2 }, { parks: 2 }]) {
+    const parking = new Parking({}, boundsOf(bounds))
+    const connection = parkingConnection()
+    const begin = (): Parked => parking.begin(new ModernCall({ principal: 'a' }), connection)
+    const calls = [begin(), begin(), begin()]
+    const [oldest, next, last] = calls
+    oldest?.ask()
+    parking.collect()
+    parking.clock.advance(29_000)
+    next?.ask()
+    parking.collect()
+    last?.ask()
+    t.equal(last?.held.size, 0, 'not yet')
+    parking.clock.advance(1000)
+    last?.ask()
+    t.equal(oldest?.park.at, 'over')
+    t.equal(next?.park.at, 'parked')
+    t.equal(last?.held.size, 1)
+    t.equal(parking.calls.size, 2)
+  }
+})
+
 t.test('progress and log lines of the time between wait for a retry that wants them', async t => {
   const parking = new Parking()
   const one = parking.begin(new ModernCall({ wantsProgress: true }))

@@ -1,0 +1,53 @@
+import type { Catalog } from '../../catalog/catalog.js'
+import { at, type JsonText, stringOf, textOf, withAt } from '../../kernel/json/text.js'
+import type { Downlink, Request, Requester } from '../../model/links.js'
+import { bare } from '../input-required/retry/input-retries.js'
+import type { LogLevels } from '../notifications/log-levels.js'
+import type { InFlightCall, RoutedCall } from './in-flight-call.js'
+
+/** The `ttl` asked for tasks: as long as a person may take to answer a request. */
+const TASK_TTL_MS = 600_000
+
+interface RequestContext {
+  readonly catalog: Pick<Catalog, 'find'>
+  readonly logLevels: Pick<LogLevels, 'wantedBy'>
+}
+
+/** The request that is sent to a server for a call. */
+export const requestFor = ({ routed, link }: InFlightCall, context: RequestContext): Request => {
+  const { method, named, wantsProgress } = routed.request
+  const isPushed = link.serverRequests === 'pushed'
+  return {
+    method,
+    params: renamed(routed, isPushed),
+    isBare: named !== undefined,
+    wantsProgress,
+    followsTasks: method === 'tools/call' && link.mayReturnTasks,
+    taskTtlMs: isPushed && needsTask(routed, link, context) ? TASK_TTL_MS : undefined,
+    requester: requesterOf(routed, context),
+  }
+}
+
+/** On whose behalf a call is made, with the log level of the request or of its session. */
+export const requesterOf = (
+  { request: { client, logLevel } }: RoutedCall,
+  { logLevels }: RequestContext,
+): Requester => ({ capabilities: client.capabilities, logLevel: logLevel ?? logLevels.wantedBy(client) })
+
+/** Whether a tool can be called only as a task (2025-11-25, basic/utilities/tasks). */
+const needsTask = (
+  { request, exposed }: RoutedCall,
+  link: Downlink,
+  { catalog }: RequestContext,
+): boolean => {
+  if (request.method !== 'tools/call' || !link.facts.capabilities.tasks) return false
+  const tool = catalog.find(request, 'tools', exposed)
+  return tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
+}
+
+/** Params under the server's own name; a server that pushes its requests knows nothing of retries. */
+const renamed = (routed: RoutedCall, isPushed: boolean): JsonText | undefined => {
+  const { own, exposed, path } = routed
+  const params = routed.isRetry && isPushed ? bare(routed.params) : routed.params
+  return params === undefined || exposed === own ? params : withAt(params, path, textOf(own))
+}
