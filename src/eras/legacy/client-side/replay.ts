@@ -1,6 +1,6 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
-import { type JsonText, rawText } from '../../../kernel/json/text.js'
+import { type JsonText, JsonTextError, readJson } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import { isId } from '../../../wire/jsonrpc.js'
 import { lengthOf, type OutgoingMessage } from '../../../wire/message-parts.js'
@@ -101,8 +101,19 @@ export const lostEvent = (eventId: string, epoch: number): LostEvent | undefined
   const [, earlier, mark, said = ''] = /^([1-9]\d{0,8})-[1-9]\d*\.\d+(~)?([\w-]{0,88})$/.exec(eventId) ?? []
   if (earlier === undefined || Number(earlier) >= epoch) return undefined
   if (mark === undefined) return said === '' ? { is: 'standalone' } : undefined
-  const id = rawText(Buffer.from(said, 'base64url').toString())
-  return isId(id) ? { is: 'answer', id } : undefined
+  const id = spokenId(said)
+  return id === undefined ? undefined : { is: 'answer', id }
+}
+
+/** The request id in an event id, which may be forged; undefined for one that was too long to be there. */
+const spokenId = (said: string): JsonText | undefined => {
+  try {
+    const id = readJson(Buffer.from(said, 'base64url'))
+    return isId(id) ? id : undefined
+  } catch (error) {
+    if (error instanceof JsonTextError) return undefined
+    throw error
+  }
 }
 
 /**

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { Replay, ReplayTotal, replayLimits } from '../../../../src/eras/legacy/client-side/replay.js'
+import {
+  lostEvent,
+  Replay,
+  ReplayTotal,
+  replayLimits,
+} from '../../../../src/eras/legacy/client-side/replay.js'
 import { FakeClock } from '../../../support/fake-clock.js'
 import { boundsOf } from '../../../support/values.js'
 
@@ -152,4 +157,19 @@ t.test('a session that begins while memory is short keeps nothing', async t => {
   t.equal(replay.record(stream, Buffer.from('a')), '1.1')
   t.equal(replay.after('1.0'), undefined)
   t.same(replay.after('1.1')?.events, [])
+})
+
+t.test('an event of an earlier owner names the request that lost its answer, or is refused', async t => {
+  const mark = (text: string) => Buffer.from(text).toString('base64url')
+  t.same(lostEvent('1-2.4', 2), { is: 'standalone' })
+  t.match(lostEvent(`1-2.4~${mark('"a"')}`, 2), { is: 'answer', id: Buffer.from('"a"') })
+  for (const forged of [
+    '1-2.4~',
+    '1-2.4~Ig',
+    `1-2.4~${mark('{}')}`,
+    `1-2.4~${mark('1,"x":1')}`,
+    '2-2.4',
+    'x',
+  ])
+    t.equal(lostEvent(forged, 2), undefined, forged)
 })
