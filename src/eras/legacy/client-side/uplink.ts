@@ -14,7 +14,7 @@ import { encodeError, encodeNotification, idKey, type Message } from '../../../w
 import { cancelledKey } from '../../protocol.js'
 import { encodeFault } from '../errors.js'
 import { readInitialize, writeInitialize } from '../initialize-params.js'
-import { projectServerRequest } from '../project/server-request.js'
+import { hasUnknownAudio, projectServerRequest } from '../project/server-request.js'
 import type { EarlyCancels } from './early-cancels.js'
 import { InboundCall } from './inbound-call.js'
 import { PendingServerRequests } from './pending-server-requests.js'
@@ -166,6 +166,10 @@ export class LegacyUplink implements Client {
   ask(ask: ServerRequest, during: Call | undefined): void {
     if (this.#state === 'closed' || this.#hasInputEnded) {
       ask.answer(failed(gone()))
+      return
+    }
+    if (hasUnknownAudio(this.revision, ask.method, ask.params)) {
+      ask.answer(failed(new Fault('invalid-params', 'Sampling with audio not supported')))
       return
     }
     this.#serverRequests.add(ask, during instanceof InboundCall ? during : undefined)

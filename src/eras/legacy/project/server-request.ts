@@ -100,10 +100,36 @@ const blocksOf = (message: JsonText): Iterable<JsonText> => {
 
 const typeOf = (block: JsonText): string | undefined => stringOf(memberOf(block, 'type'))
 
+/** The first revision with audio in sampling. */
+const AUDIO_SINCE: LegacyRevision = '2025-03-26'
+
+/** Whether a server's request for sampling holds audio that a client of `revision` cannot read. */
+export const hasUnknownAudio = (
+  revision: LegacyRevision,
+  method: string,
+  params: JsonText | undefined,
+): boolean =>
+  revision < AUDIO_SINCE &&
+  method === 'sampling/createMessage' &&
+  some(elementsOf((params && memberOf(params, 'messages')) ?? arrayText([])), message =>
+    some(blocksOf(message), block => typeOf(block) === 'audio'),
+  )
+
+/** A client's answer as a server of `revision` can read it: audio is only mentioned to older ones. */
+export const projectAnswer = (revision: LegacyRevision, method: string, result: JsonText): JsonText =>
+  revision < AUDIO_SINCE && method === 'sampling/createMessage'
+    ? editMember(result, 'content', block => (typeOf(block) === 'audio' ? mentionOf(block) : block))
+    : result
+
+const mentionOf = (audio: JsonText): JsonText => {
+  const bytes = Math.floor(((memberOf(audio, 'data')?.length ?? 2) - 2) * 0.75)
+  return textBlock(`[audio ${stringOf(memberOf(audio, 'mimeType')) ?? 'of unknown type'}, ${bytes} bytes]`)
+}
+
 /** Before 2025-11-25 the content of a message is one block (client/sampling, "Message Content"). */
 const oneBlock = (content: JsonText, revision: LegacyRevision): JsonText => {
   const blocks = kindOf(content) === 'array' ? [...elementsOf(content)] : [content]
-  if (revision < '2025-03-26' && blocks.some(block => typeOf(block) === 'audio')) {
+  if (revision < AUDIO_SINCE && blocks.some(block => typeOf(block) === 'audio')) {
     throw new Impossible('sampling with audio')
   }
   if (kindOf(content) !== 'array') return content

@@ -28,6 +28,7 @@ import { idKey, isId } from '../../../wire/jsonrpc.js'
 import { cancelledKey, methodNotFound } from '../../protocol.js'
 import type { LegacyFacts } from '../initialize-params.js'
 import { SERVER_REQUESTS } from '../methods.js'
+import { projectAnswer } from '../project/server-request.js'
 import { Heartbeat, type HeartbeatOptions } from './heartbeat.js'
 import { OutboundCall, type OutboundContext } from './outbound-call.js'
 
@@ -153,7 +154,7 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
       this.conversation.sendError(id, error)
     } else {
       const call = callOf(about) ?? this.#namedBy(key, params)
-      const request = new PushedServerRequest(method, params, call, this.#repliesTo(id, key))
+      const request = new PushedServerRequest(method, params, call, this.#repliesTo(id, key, method))
       this.#serverRequests.set(key, request)
       this.#listener.requested(request)
     }
@@ -192,11 +193,12 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
     return id !== undefined && isId(id) ? callOf(this.conversation.named(id)) : undefined
   }
 
-  #repliesTo(id: JsonText, key: string): ServerRequestReplies {
+  #repliesTo(id: JsonText, key: string, method: string): ServerRequestReplies {
     return {
       answer: outcome => {
         this.#serverRequests.delete(key)
-        if (outcome.kind === 'result') this.conversation.sendResult(id, outcome.result)
+        if (outcome.kind === 'result')
+          this.conversation.sendResult(id, projectAnswer(this.revision, method, outcome.result))
         else {
           const error = outcome.kind === 'error' ? outcome.error : bareFaultText(outcome.fault)
           this.conversation.sendError(id, error)

@@ -1,5 +1,9 @@
 import t from 'tap'
-import { projectServerRequest } from '../../../../src/eras/legacy/project/server-request.js'
+import {
+  hasUnknownAudio,
+  projectAnswer,
+  projectServerRequest,
+} from '../../../../src/eras/legacy/project/server-request.js'
 import { textOf, valueOf } from '../../../../src/kernel/json/text.js'
 import type { ClientCapabilities } from '../../../../src/model/peer.js'
 import type { LegacyRevision } from '../../../../src/model/revision.js'
@@ -236,4 +240,15 @@ t.test('a question is put as the client’s revision knows it, or not at all', a
       t.equal(projected.is === 'request' && projected.elicitationId === 'e1', isPage)
     }
   }
+})
+
+t.test('audio in sampling is kept from peers of 2024-11-05, in questions and answers', async t => {
+  const question = textOf(saying([AUDIO]))
+  const answer = textOf({ role: 'assistant', content: AUDIO, model: 'm' })
+  t.ok(hasUnknownAudio(R1, SAMPLING, question))
+  t.notOk(hasUnknownAudio(R2, SAMPLING, question))
+  t.notOk(hasUnknownAudio(R1, SAMPLING, textOf(saying(IMAGE))))
+  t.match(valueOf(projectAnswer(R1, SAMPLING, answer)), { content: { type: 'text', text: /^\[audio / } })
+  t.equal(projectAnswer(R2, SAMPLING, answer), answer)
+  t.equal(projectAnswer(R1, 'roots/list', answer), answer)
 })
