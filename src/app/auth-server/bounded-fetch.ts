@@ -1,6 +1,7 @@
 import { PerMinute } from '../../auth/per-minute.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
+import { NOT_VISITED } from '../../transport/http/guarded-fetch.js'
 
 const MOST_AT_ONCE = 5
 const MOST_PER_MINUTE = 20
@@ -13,19 +14,24 @@ export const boundedFetch = (visit: typeof fetch, clock: Clock): typeof fetch =>
   const perMinute = new PerMinute(clock)
   let running = 0
   return async (url, init = {}) => {
-    if (running >= MOST_AT_ONCE || perMinute.count('') >= MOST_PER_MINUTE) {
+    if (running >= MOST_AT_ONCE || perMinute.count('') + running >= MOST_PER_MINUTE) {
       throw new Fault('overloaded', 'too many documents of clients are being fetched')
     }
-    perMinute.add('')
     running += 1
     try {
       const { headers, method, signal } = init
-      return await visit(url, {
+      const response = await visit(url, {
         redirect: 'manual',
         ...(headers && { headers }),
         ...(method && { method }),
         signal: signal ?? null,
       })
+      perMinute.add('')
+      return response
+    } catch (thrown) {
+      // Addresses that are refused at once use up nothing: a stranger may name any number of them.
+      if (Fault.from(thrown).data?.['reason'] !== NOT_VISITED) perMinute.add('')
+      throw thrown
     } finally {
       running -= 1
     }

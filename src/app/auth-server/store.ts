@@ -62,7 +62,7 @@ const familyWithoutGrant = (model: string, { accountId, clientId }: AdapterPaylo
 const begunIn = (payload: AdapterPayload | undefined): Begun => (payload ?? {}) as Begun
 
 const ownerOf = (payload: AdapterPayload): string | undefined =>
-  begunIn(payload).owner ?? payload.accountId ?? payload.clientId
+  begunIn(payload).owner ?? payload.accountId ?? payload.clientId ?? payload.iss
 
 export interface StoreOptions {
   /** The folder of this authorization server. */

@@ -7,6 +7,7 @@ import { Fault, systemCode } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isObject } from '../../kernel/object.js'
 import { findFile, writeDraftSync } from '../state/private-file.js'
+import { secureFolder } from './folder.js'
 import { keychainKey } from './keychain.js'
 import { withLock } from './lock.js'
 import { openText, sealText, storeKey } from './seal.js'
@@ -26,13 +27,15 @@ interface CredentialFilesOptions {
   readonly key: Buffer | undefined
 }
 
-/** Opens the store of a configuration. Rejects with a Fault if its key cannot be used. */
+/** Opens the store of a configuration. Rejects with a Fault if its key or its folder cannot be used. */
 export const openCredentials = async (
   stateDir: string,
   { kind, log }: { readonly kind: ProxyConfig['credentialStore']; readonly log: Logger },
 ): Promise<CredentialFiles> => {
   const key = storeKey(process.env) ?? (kind === 'keychain' ? await keychainKey() : undefined)
-  return new CredentialFiles({ folder: credentialFolder(stateDir), key, log })
+  const folder = credentialFolder(stateDir)
+  secureFolder(folder, log)
+  return new CredentialFiles({ folder, key, log })
 }
 
 /**

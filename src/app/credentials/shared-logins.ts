@@ -81,8 +81,18 @@ export class SharedLogins {
   noticed(place: CredentialPlace): void {
     const { own } = this.#options
     const record = own.find(place)
-    const known = record && this.#known.get(own.nameOf(record))
-    if (record === undefined || known === undefined) return
+    if (record === undefined) return
+    const known = this.#known.get(own.nameOf(record))
+    // The first login here, of which the others may know more by now.
+    if (known === undefined) {
+      void this.#compare(record).catch((thrown: unknown) => {
+        this.#options.log.warn(
+          { why: Fault.from(thrown).message },
+          'other replicas do not know of a login yet',
+        )
+      })
+      return
+    }
     const digest = digestOf(record)
     if (digest !== known.digest && !known.replaced.includes(digest)) this.kept(record)
   }

@@ -108,7 +108,7 @@ class Guard {
     const isHere = this.#trustsLoopback && isLoopbackHost(hostname)
     const isPlain = isHere || (this.#allowHttp && this.#hosts.has(hostname))
     if (protocol !== 'https:' && !(protocol === 'http:' && isPlain)) {
-      throw new Fault('unavailable', `${hostname} is not visited: its address does not begin with https://`)
+      throw refused(hostname, 'its address does not begin with https://')
     }
     // The connector looks up no literal address; `URL` has normalized all ways to write one.
     const address = hostname.replace(/^\[(.*)\]$/, '$1')
@@ -130,8 +130,11 @@ class Guard {
   }
 }
 
-const refused = (host: string): Fault =>
-  new Fault('unavailable', `${host} is not visited: its address is private, and no configured one`)
+const refused = (host: string, why = 'its address is private, and no configured one'): Fault =>
+  new Fault('unavailable', `${host} is not visited: ${why}`, { data: { reason: NOT_VISITED } })
+
+/** The reason in the data of a fault if an address was refused without a connection to it. */
+export const NOT_VISITED = 'not-visited'
 
 /** The special-purpose registries of IANA (RFC 6890), and the ways to write an IPv4 address in IPv6. */
 const SPECIAL = new BlockList()

@@ -77,6 +77,17 @@ t.test('a token that ends is renewed once for all replicas, however many want it
   )
 })
 
+t.test('a first login that another process makes at one replica is known to the others at once', async t => {
+  const { folder, replica } = setUp(t)
+  const [a, b] = [await replica('a'), await replica('b')]
+  const cli = new CredentialFiles({ folder: join(folder, 'a'), key: undefined, log: silentLogger })
+  cli.save(recordOf(tokensOf('made by hand')))
+  a.shared.noticed(recordOf())
+  await a.beat()
+  await b.beat()
+  t.equal(b.access(), 'made by hand')
+})
+
 t.test('without the engine nothing is redeemed', async t => {
   const { replica, redeemed, memory } = setUp(t)
   const a = await replica('a', recordOf(tokensOf('old')))
