@@ -19,6 +19,8 @@ export interface Callers {
   readonly principalAt: (address: string) => Principal
   /** Call with the URL of the port; resolves with where clients reach it. Until then nobody is let in. */
   readonly opened: (local: string) => Promise<string>
+  /** Whether `auth` is configured and nothing that belongs to it can serve yet. */
+  readonly isStarting: () => boolean
   /** Undefined without `auth`, and until it is opened. */
   readonly resourceServer: () => ResourceServer | undefined
 }
@@ -52,6 +54,7 @@ export const createCallers = (
       server = await createResourceServer(auth, origin, context)
       return origin
     },
+    isStarting: () => server === undefined,
     resourceServer: () => server,
   }
 }
@@ -86,5 +89,6 @@ const BY_ADDRESS: Callers = {
   entry: { authorize: request => placed(callerAt(request.socket.remoteAddress), request), isShared },
   principalAt: address => callerAt(address).principal,
   opened: local => Promise.resolve(local),
+  isStarting: () => false,
   resourceServer: () => undefined,
 }

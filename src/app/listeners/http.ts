@@ -88,18 +88,17 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
   const { onRefused, bounds, refused, log, clock } = context
   const joined = await context.join?.()
   const refusals = refusalsOf(context)
-  const asked = { ...context, replicas: joined?.replicas, refusals }
-  const { entry, principalAt, opened, resourceServer } = createCallers(listen, asked)
+  const known = createCallers(listen, { ...context, replicas: joined?.replicas, refusals })
+  const { entry, opened, resourceServer } = known
   const { http, sse, ws } = createListeners(listen, { ...context, joined }, (scopes, { view }) =>
     resourceServer()?.insufficientScope(view === undefined ? MCP_PATH : `${MCP_PATH}/${view}`, scopes),
   )
-  const { links } = context.connect
   let origin = ''
   const connect = connectEndpoint(context, { origin: () => origin, resourceServer, refusals })
   const endpoints = endpointsOf(http, sse, context)
   const { views } = context
   const callers = new ViewCallers(views, (path, scopes) => resourceServer()?.insufficientScope(path, scopes))
-  const other = lateModule(() => otherPages(context, { resourceServer, connect, relay: joined?.pages }))
+  const other = lateModule(() => otherPages(context, { ...known, connect, relay: joined?.pages }))
   joined?.pages.late(other)
   const listener = await listenHttp({
     ...listen,
@@ -110,7 +109,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
     endpoints: { get: path => endpoints.get(facePathOf(path, view => views.wasThere(view))) },
     ...(ws !== undefined && { upgrade: ws.upgrade }),
     ...(onRefused !== undefined && {
-      onRefused: refused => onRefused(refused, principalAt(refused.remoteAddress)),
+      onRefused: refused => onRefused(refused, known.principalAt(refused.remoteAddress)),
     }),
     ...{ other, bounds, refused, log, clock },
   })
@@ -120,7 +119,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
     throw thrown
   })
   const renewal = renewalOf(resourceServer(), { views: callers, opened: [http, sse, ws, listener], clock })
-  links.opened(origin)
+  context.connect.links.opened(origin)
   return {
     url: origin + MCP_PATH,
     localUrl: local + MCP_PATH,
@@ -139,7 +138,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
     },
     async close() {
       renewal?.close()
-      links.closed(origin)
+      context.connect.links.closed(origin)
       for (const part of [http, sse, connect, resourceServer()?.authServer]) part?.close()
       await ws?.close()
       await Promise.all([joined?.close(), listener.close()])
@@ -206,7 +205,7 @@ const createListeners = (
 
 const otherPages = async (
   context: EndpointContext,
-  parts: Pick<PagesContext, 'resourceServer' | 'connect' | 'relay'>,
+  parts: Pick<PagesContext, 'resourceServer' | 'isStarting' | 'connect' | 'relay'>,
 ): Promise<NodeHandler> => {
   const publicUrl = (): string | undefined => context.config().auth?.publicUrl
   return (await httpPages()).createPages({ ...context, ...parts, publicUrl })

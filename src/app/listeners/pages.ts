@@ -6,6 +6,7 @@ import type { LimitCounters, Pressure } from '../../kernel/limit-counters.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
 import { isDirect } from '../../transport/http/guards.js'
 import type { Api } from '../api/api.js'
+import { sendJson } from '../api/http.js'
 import { answerPage, isPage } from '../api/page-files.js'
 import type { PageSessions } from '../api/page-sessions.js'
 import { API_BASE, answerPort } from '../api/port.js'
@@ -20,6 +21,8 @@ import { viewIn } from './views.js'
 
 export interface PagesContext {
   readonly resourceServer: () => ResourceServer | undefined
+  /** Until then only `/healthz` is served: an absent page would be taken for one that never comes. */
+  readonly isStarting: () => boolean
   readonly connect: ConnectEndpoint
   /** Undefined where there are no other replicas. */
   readonly relay: PageRelay | undefined
@@ -81,7 +84,7 @@ export const createPages = (context: PagesContext): NodeHandler => {
     response.status(404).json({ error: `Not found: ${error}` })
   })
   const logins = loginPages(context)
-  return (request, response) => {
+  const serve: NodeHandler = (request, response) => {
     const server = resourceServer()
     const [path = '', query = ''] = (request.url ?? '').split(/\?(.*)/s)
     const entry = {
@@ -96,7 +99,13 @@ export const createPages = (context: PagesContext): NodeHandler => {
     } else if (connect.owns(path, query) || server?.authServer?.owns(path) === true) logins(request, response)
     else app(request, response)
   }
+  return (request, response) => {
+    if (context.isStarting() && !isHealth(request)) sendJson(response, 503, STARTING, { 'retry-after': '1' })
+    else serve(request, response)
+  }
 }
+
+const isHealth = ({ url = '' }: IncomingMessage): boolean => url.split('?', 1)[0] === '/healthz'
 
 /** The pages on which people log in, and what gives out tokens: here, or at another replica. */
 const loginPages = ({ connect, relay, resourceServer }: PagesContext): NodeHandler => {
@@ -147,6 +156,8 @@ const mayBeLocal = (request: IncomingMessage, server: ResourceServer | undefined
 /** Whether a program of this machine sends a request. */
 const isLocal = (request: IncomingMessage, server: ResourceServer | undefined): boolean =>
   isFromHere(request.socket) && mayBeLocal(request, server)
+
+const STARTING = { status: 'starting', error: 'the proxy is starting' }
 
 const forbidden = (error: string) => ({
   status: 403,

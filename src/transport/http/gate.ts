@@ -210,7 +210,7 @@ export class HttpGate {
         socket.destroy()
         return undefined
       }
-      refuseOn(socket, 503)
+      refuseOn(socket, 503, errorDenial(503, error.message))
       return 503
     }
   }

@@ -6,10 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
+import { createProxy } from '../../../src/app/proxy.js'
 import { createPersonalToken, tokenHash } from '../../../src/secrets/personal-token.js'
 import { hello, NEWEST } from '../../support/era/codec.js'
 import { until } from '../../support/processes.js'
 import { type Authorized, configWith, JSON_HEADERS, startAuthorized } from '../../support/proxy/authorized.js'
+import { recordedLog } from '../../support/wire/channel-pair.js'
 
 const ALICE = createPersonalToken()
 const BOB = createPersonalToken()
@@ -278,6 +280,32 @@ t.test('a revoked token loses its streams within five seconds', async t => {
   const sinceMs = performance.now()
   await until(() => !stream.isOpen, 'the end of the stream')
   t.ok(performance.now() - sinceMs < 5000)
+})
+
+t.test('until all parts can serve every address says that the proxy is starting', async t => {
+  const free = createServer().listen(0, '127.0.0.1')
+  await once(free, 'listening')
+  const { port } = free.address() as AddressInfo
+  await new Promise(resolve => free.close(resolve))
+  const config = configWith({ people: PEOPLE, embedded: true }, { listen: { port } })
+  const proxy = createProxy(config, { log: recordedLog().log })
+  t.teardown(() => proxy.close())
+  const paths = ['/readyz', '/mcp', '/register', '/token', '/.well-known/oauth-authorization-server']
+  const early: Response[] = []
+  const listening = proxy.listen().then(() => true)
+  while (!(await Promise.race([listening, new Promise(resolve => setImmediate(resolve))])))
+    for (const path of paths) {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method: 'GET' }).catch(() => undefined)
+      if (answer !== undefined) early.push(answer)
+    }
+  const unready = early.filter(({ status }) => status === 503)
+  t.ok(unready.every(({ headers }) => headers.has('retry-after')))
+  t.same(
+    early.filter(({ status }) => status === 404),
+    [],
+  )
+  t.equal((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 200)
+  t.equal((await fetch(`http://127.0.0.1:${port}/.well-known/oauth-authorization-server`)).status, 200)
 })
 
 t.test('AU-7: with an open loopback only a bad credential is refused', async t => {
