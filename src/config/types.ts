@@ -253,6 +253,8 @@ export interface ListenConfig {
   readonly port: number
   /** `Host` names that are accepted beside those of the address that we listen on. */
   readonly allowedHosts: readonly string[]
+  /** Addresses and networks (CIDR) of reverse proxies whose `X-Forwarded-For` names the client. */
+  readonly trustedProxies?: readonly string[] | undefined
   /** Web origins that may call us. */
   readonly allowedOrigins: readonly string[]
   /** Whether the port serves HTTP+SSE too, for clients that know nothing newer than 2024-11-05. */

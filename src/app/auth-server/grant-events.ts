@@ -3,6 +3,7 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { RefusedCredentials } from '../../auth/refused-credentials.js'
 import type { Principal } from '../../kernel/caller.js'
 import { sanitizeLine } from '../../secrets/mask.js'
+import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
 import type { ClientTries } from './client-tries.js'
 import { redirectHost } from './redirect-uris.js'
 import { claimedClient } from './token-request.js'
@@ -32,7 +33,7 @@ export interface GrantEvent {
 export type OnGrantEvent = (event: GrantEvent) => void
 
 /** The address that a request comes from. */
-export const addressOf = (request: IncomingMessage): string => request.socket.remoteAddress ?? ''
+export const addressOf = (request: IncomingMessage): string => clientAddressOf(request)
 
 export interface GrantWatch {
   readonly onEvent: OnGrantEvent

@@ -12,6 +12,7 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost, isUnencrypted } from '../../machine/loopback.js'
 import { comesTwice } from '../../transport/http/request.js'
+import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
 import type { OnGrantEvent } from '../auth-server/grant-events.js'
 import type { AuthReplicas, AuthServer } from '../auth-server/server.js'
 import { clientDocument, isClientDocument } from '../connect/client-document.js'
@@ -95,16 +96,11 @@ export const createResourceServer = async (
     withoutCredential: address => (auth.loopback === 'open' && isLoopbackHost(address) ? LOCAL : undefined),
     wallMs: Date.now,
   })
-  const authorize: ResourceServer['authorize'] = (
-    { headers: { authorization }, rawHeaders, socket: { remoteAddress = '' } },
-    path,
-  ) =>
-    gate.admit({
-      authorization,
-      isRepeated: authorization !== undefined && comesTwice(rawHeaders, 'authorization'),
-      path,
-      address: remoteAddress,
-    })
+  const authorize: ResourceServer['authorize'] = (request, path) => {
+    const { authorization } = request.headers
+    const isRepeated = authorization !== undefined && comesTwice(request.rawHeaders, 'authorization')
+    return gate.admit({ authorization, isRepeated, path, address: clientAddressOf(request) })
+  }
   return {
     authorize,
     authServer,

@@ -5,6 +5,7 @@ import { MISDIRECTED } from '../../cluster/link/forwarding.js'
 import { type Clock, pause } from '../../kernel/async/clock.js'
 import type { Fault } from '../../kernel/faults.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
+import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
 import { inject, type PageAnswer, type PageRequest } from './injected.js'
 
 /** Where replicas pass such requests on. */
@@ -89,8 +90,8 @@ export class PageRelay {
   }
 
   async #pass(own: OwnPages, request: IncomingMessage): Promise<PageAnswer> {
-    const { method = 'GET', url = '/', headers, socket } = request
-    const { remoteAddress: address = '' } = socket
+    const { method = 'GET', url = '/', headers } = request
+    const address = clientAddressOf(request)
     const asked = { method, url, headers, body: await bodyOf(request), address }
     if (answerer(own, url) === 'whoever') {
       for (const member of this.#cluster.others) {

@@ -5,6 +5,7 @@ import { Fault } from '../../kernel/faults.js'
 import { isLoopbackHost } from '../../machine/loopback.js'
 import type { GateOptions } from '../../transport/http/gate.js'
 import { isDirect } from '../../transport/http/guards.js'
+import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
 import type { ResourceServer, ResourceServerContext } from '../auth/resource-server.js'
 import { ENDPOINTS, SIGN_IN_PATH } from '../auth-server/metadata.js'
 import { isClientDocument } from '../connect/client-document.js'
@@ -86,7 +87,7 @@ const placed = (caller: Caller, request: IncomingMessage): Caller => {
 }
 
 const BY_ADDRESS: Callers = {
-  entry: { authorize: request => placed(callerAt(request.socket.remoteAddress), request), isShared },
+  entry: { authorize: request => placed(callerAt(clientAddressOf(request)), request), isShared },
   principalAt: address => callerAt(address).principal,
   opened: local => Promise.resolve(local),
   isStarting: () => false,

@@ -128,7 +128,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
     host: listener.host,
     port: listener.port,
     get sessions() {
-      return http.sessions + (sse?.sessions ?? 0) + (ws?.sessions ?? 0)
+      return [http, sse, ws].reduce((sum, each) => sum + (each?.sessions ?? 0), 0)
     },
     refused: () => refusals.count,
     reload: () => renewal?.reload(),

@@ -5,6 +5,7 @@ import type { ClusterStatus } from '../../cluster/cluster.js'
 import type { LimitCounters, Pressure } from '../../kernel/limit-counters.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
 import { isDirect } from '../../transport/http/guards.js'
+import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
 import type { Api } from '../api/api.js'
 import { sendJson } from '../api/http.js'
 import { answerPage, isPage } from '../api/page-files.js'
@@ -88,7 +89,7 @@ export const createPages = (context: PagesContext): NodeHandler => {
     const server = resourceServer()
     const [path = '', query = ''] = (request.url ?? '').split(/\?(.*)/s)
     const entry = {
-      isFromHere: (asked: IncomingMessage) => isFromLoopback(asked.socket) && mayBeLocal(asked, server),
+      isFromHere: (asked: IncomingMessage) => isFromLoopback(peerOf(asked)) && mayBeLocal(asked, server),
       hasToken:
         server && (async (asked: IncomingMessage) => (await server.refuseStatus(asked)) === undefined),
     }
@@ -155,7 +156,7 @@ const mayBeLocal = (request: IncomingMessage, server: ResourceServer | undefined
 
 /** Whether a program of this machine sends a request. */
 const isLocal = (request: IncomingMessage, server: ResourceServer | undefined): boolean =>
-  isFromHere(request.socket) && mayBeLocal(request, server)
+  isFromHere(peerOf(request)) && mayBeLocal(request, server)
 
 const STARTING = { status: 'starting', error: 'the proxy is starting' }
 
@@ -174,6 +175,11 @@ interface Peer {
   readonly remoteAddress?: string | undefined
   readonly localAddress?: string | undefined
 }
+
+const peerOf = (request: IncomingMessage): Peer => ({
+  remoteAddress: clientAddressOf(request),
+  localAddress: request.socket.localAddress,
+})
 
 /** Whether a peer connects from loopback. */
 const isFromLoopback = ({ remoteAddress = '' }: Peer): boolean =>

@@ -3,7 +3,7 @@ import type { Caller } from '../../kernel/caller.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isPersonalToken, tokenHash } from '../../secrets/personal-token.js'
-import { PerMinute } from '../per-minute.js'
+import { addressGroup, PerMinute } from '../per-minute.js'
 import { RefusedCredentials } from '../refused-credentials.js'
 import { isWellFormed, readBearer } from './bearer.js'
 import { type Challenge, type Refusal, refuse, refuseForNow } from './challenge.js'
@@ -121,8 +121,6 @@ export class AccessGate {
     if (token !== undefined && why === undefined) {
       return this.#enter(this.#callerOf(token, sha256, known === undefined), head)
     }
-    const refusal = this.#tooManyFailures(head)
-    if (refusal !== undefined) return refusal
     if (!isWellFormed(text)) return this.#invalid(head, 'The access token is malformed')
     if (token !== undefined || isPersonalToken(text)) return this.#invalid(head, why ?? UNKNOWN)
     return this.#seek(text, sha256, head)
@@ -131,7 +129,7 @@ export class AccessGate {
   /** Asks other replicas for a token that nobody here knows, before those who may have given it out. */
   #seek(text: string, sha256: string, head: RequestHead): Caller | Refusal | Promise<Caller | Refusal> {
     const { issued } = this.#options
-    if (issued?.seek === undefined) return this.#check(text, sha256, head)
+    if (issued?.seek === undefined || this.#isOverLimit(head)) return this.#check(text, sha256, head)
     return issued.seek(sha256).then(
       () => {
         const found = issued.find(sha256)
@@ -145,15 +143,19 @@ export class AccessGate {
   #check(text: string, sha256: string, head: RequestHead): Caller | Refusal | Promise<Caller | Refusal> {
     const { checks } = this.#options
     if (checks === undefined) return this.#invalid(head, UNKNOWN)
-    return checks.check(text, sha256).then(verdict => this.#conclude(verdict, sha256, head))
+    const address = addressGroup(head.address)
+    const asks = this.#isOverLimit(head) ? 'keys' : 'anything'
+    const checked = checks.check(text, sha256, { address, asks })
+    return checked.then(verdict => this.#conclude(verdict, sha256, head))
   }
 
   #conclude(verdict: Verdict, sha256: string, head: RequestHead, isOfIssuer = true): Caller | Refusal {
     if (verdict.is === 'unavailable') {
       return refuseForNow(503, RETRY_MS, 'The access token cannot be checked at the moment')
     }
-    const why = verdict.is === 'invalid' ? verdict.why : this.#against(verdict.token, head)
-    if (verdict.is === 'invalid' || why !== undefined) return this.#invalid(head, why ?? UNKNOWN)
+    if (verdict.is !== 'good') return this.#invalid(head, verdict.is === 'invalid' ? verdict.why : UNKNOWN)
+    const why = this.#against(verdict.token, head)
+    if (why !== undefined) return this.#invalid(head, why)
     return this.#enter(this.#callerOf(verdict.token, sha256, isOfIssuer), head)
   }
 
@@ -188,16 +190,18 @@ export class AccessGate {
     return this.insufficientScope(path, [wanted])
   }
 
-  #tooManyFailures({ address }: RequestHead): Refusal | undefined {
-    const { bounds } = this.#options
-    if (this.#failures.count(address) < bounds.max.authFailures) return undefined
-    bounds.hit('authFailures', { client: address })
-    return refuseForNow(429, this.#failures.leftMs, 'Too many credentials of this address were refused')
+  #isOverLimit({ address }: RequestHead): boolean {
+    return this.#failures.count(addressGroup(address)) >= this.#options.bounds.max.authFailures
   }
 
   #invalid(head: RequestHead, description: string): Refusal {
     const { address, path } = head
-    this.#failures.add(address)
+    const { bounds } = this.#options
+    if (this.#isOverLimit(head)) {
+      bounds.hit('authFailures', { client: address })
+      return refuseForNow(429, this.#failures.leftMs, 'Too many credentials of this address were refused')
+    }
+    this.#failures.add(addressGroup(address))
     this.#refusals.report({ address, path, why: description })
     return this.#challenge(401, head, { error: 'invalid_token', description })
   }

@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from 'jose'
+import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from 'jose'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { matcherOf } from '../../kernel/globs.js'
@@ -51,7 +51,7 @@ const KEYS_LIMIT_MS = 30 * SECOND_MS
 export class Issuer {
   readonly rules: IssuerRules
   /** Finds the key of a token, and asks for new ones if it is unknown. Rejects as jose, or with a Fault. */
-  readonly keys: JWTVerifyGetKey
+  readonly keys: ReturnType<typeof createRemoteJWKSet>
   readonly #fetch: typeof fetch
   readonly #metadata: OnceInAWhile<Document>
   readonly #matches: (token: string) => boolean
@@ -69,6 +69,12 @@ export class Issuer {
       [customFetch]: async () => new Response((await keys.get()).text),
       timeoutDuration: KEYS_LIMIT_MS,
     })
+  }
+
+  /** Finds the key of a token among those that are known; undefined while none are. */
+  get knownKeys(): JWTVerifyGetKey | undefined {
+    const known = this.keys.jwks()
+    return known && createLocalJWKSet(known)
   }
 
   /** The text of its metadata. Rejects with a Fault `unavailable` if it cannot be had. */

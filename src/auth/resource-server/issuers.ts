@@ -13,7 +13,7 @@ import type { Logger } from '../../kernel/logger.js'
 import { isIssuedToken } from '../../secrets/personal-token.js'
 import { readClaims, SKEW_MS } from './claims.js'
 import type { Issuer } from './issuer.js'
-import type { TokenVerifier, Verdict } from './tokens.js'
+import type { Asks, TokenVerifier, Verdict } from './tokens.js'
 
 export interface IssuersOptions {
   readonly issuers: readonly Issuer[]
@@ -49,19 +49,32 @@ export class Issuers implements TokenVerifier {
     this.#options = options
   }
 
-  async verify(token: string): Promise<Verdict> {
+  async verify(token: string, asks: Asks): Promise<Verdict> {
     const claimed = isSigned(token) ? claimedIssuer(token) : undefined
-    if (claimed === undefined) return await this.#introspect(token)
+    if (claimed === undefined) return asks === 'anything' ? await this.#introspect(token) : this.#unasked
     const issuer = this.#options.issuers.find(({ rules }) => rules.issuer === claimed)
     if (issuer === undefined) return invalid('The access token is of an issuer that is not accepted')
+    const known = asks === 'anything' ? issuer.keys : issuer.knownKeys
+    if (known === undefined && asks === 'nothing') return { is: 'unasked' }
     try {
-      return await this.#verifySigned(token, issuer)
+      return await this.#verifySigned(token, issuer, known ?? issuer.keys)
     } catch (thrown) {
-      return isTrouble(thrown) ? this.#unavailable(issuer, thrown) : invalid(reasonOf(thrown))
+      const isUnknownKey = thrown instanceof errors.JWKSNoMatchingKey
+      return isUnknownKey && asks !== 'anything' ? { is: 'unasked' } : this.#failed(issuer, thrown)
     }
   }
 
-  async #verifySigned(token: string, { rules, keys }: Issuer): Promise<Verdict> {
+  #failed(issuer: Issuer, thrown: unknown): Verdict {
+    return isTrouble(thrown) ? this.#unavailable(issuer, thrown) : invalid(reasonOf(thrown))
+  }
+
+  /** Without an issuer that can be asked nothing would be learned. */
+  get #unasked(): Verdict {
+    const canAsk = this.#options.issuers.some(({ rules }) => rules.introspection !== undefined)
+    return canAsk ? { is: 'unasked' } : invalid(UNKNOWN)
+  }
+
+  async #verifySigned(token: string, { rules }: Issuer, keys: JWTVerifyGetKey): Promise<Verdict> {
     const verified = await verifyWithEach(token, keys, {
       algorithms: ALGORITHMS,
       issuer: rules.issuer,

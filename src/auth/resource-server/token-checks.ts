@@ -1,11 +1,17 @@
 import type { Clock } from '../../kernel/async/clock.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
-import type { TokenVerifier, Verdict, VerifiedToken } from './tokens.js'
+import type { Asks, TokenVerifier, Verdict, VerifiedToken } from './tokens.js'
 
 /** How many good tokens are remembered, and how many bad ones. */
 const MOST_GOOD = 10_000
 const MOST_BAD = 1000
 const KEEP_BAD_MS = 10_000
+
+interface CheckedFor {
+  /** Where the token came from. */
+  readonly address?: string
+  readonly asks?: Asks
+}
 
 interface Kept<T> {
   readonly value: T
@@ -22,6 +28,9 @@ export class TokenChecks {
   readonly #good = new Map<string, Kept<VerifiedToken>>()
   readonly #bad = new Map<string, Kept<Verdict>>()
   readonly #running = new Map<string, Promise<Verdict>>()
+  /** Requests to issuers in flight, in total and by the address that caused them. */
+  #asked = 0
+  readonly #askedFor = new Map<string, number>()
 
   constructor(verifier: TokenVerifier, clock: Clock, bounds: LimitCounters) {
     this.#verifier = verifier
@@ -44,19 +53,36 @@ export class TokenChecks {
     return kept?.value
   }
 
-  /** Never rejects. */
-  async check(token: string, sha256: string): Promise<Verdict> {
+  /**
+   * Checks a token with what is known here, and with a request to its issuer if that is not enough. Each
+   * address may have a quarter of these requests in flight. Never rejects.
+   */
+  async check(token: string, sha256: string, from: CheckedFor = {}): Promise<Verdict> {
     const bad = this.#keptIn(this.#bad, sha256)
     if (bad !== undefined) return bad
-    let running = this.#running.get(sha256)
-    if (running === undefined) {
-      if (this.#bounds.isOver('tokenChecks', this.#running.size + 1)) return { is: 'unavailable' }
-      running = this.#verifier.verify(token).finally(() => this.#running.delete(sha256))
-      this.#running.set(sha256, running)
-    }
+    const known = this.#running.get(sha256)
+    const running = known ?? this.#verify(token, from).finally(() => this.#running.delete(sha256))
+    if (known === undefined) this.#running.set(sha256, running)
     const verdict = await running
     this.#keep(verdict, sha256, token)
     return verdict
+  }
+
+  async #verify(token: string, { address = '', asks = 'anything' }: CheckedFor): Promise<Verdict> {
+    const verdict = await this.#verifier.verify(token, 'nothing')
+    if (verdict.is !== 'unasked') return verdict
+    const ofAddress = this.#askedFor.get(address) ?? 0
+    const share = Math.ceil(this.#bounds.max.tokenChecks / 4)
+    if (this.#bounds.isOver('tokenChecks', this.#asked + 1) || ofAddress >= share)
+      return { is: 'unavailable' }
+    this.#asked += 1
+    this.#askedFor.set(address, ofAddress + 1)
+    return await this.#verifier.verify(token, asks).finally(() => {
+      this.#asked -= 1
+      const left = (this.#askedFor.get(address) ?? 1) - 1
+      if (left > 0) this.#askedFor.set(address, left)
+      else this.#askedFor.delete(address)
+    })
   }
 
   #keep(verdict: Verdict, sha256: string, text: string): void {

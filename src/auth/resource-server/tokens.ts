@@ -33,8 +33,13 @@ export type Verdict =
   | { readonly is: 'invalid'; readonly why: string }
   /** Whoever knows cannot be asked now. */
   | { readonly is: 'unavailable' }
+  /** Only others can tell, and they were not to be asked. */
+  | { readonly is: 'unasked' }
 
 /** PORT. Checks tokens that others gave out. Never rejects. */
 export interface TokenVerifier {
-  verify(token: string): Promise<Verdict>
+  verify(token: string, asks: Asks): Promise<Verdict>
 }
+
+/** Requests that a check may cause: none, the first one for the keys of an issuer, or any. */
+export type Asks = 'nothing' | 'keys' | 'anything'

@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from 'node:path'
 import { isObject } from '../../kernel/object.js'
+import { parseNetwork } from '../../machine/networks.js'
 import { isNamedPipe, socketPathOf } from '../../machine/socket-path.js'
 import { DEFAULTS } from '../defaults.js'
 import { valueOf } from '../file/syntax.js'
@@ -136,6 +137,7 @@ function readListen(
     return { ...DEFAULTS.listen, http: false, isGiven: true, socket: readSocket(item, context) }
   }
   const found = members(item)
+  checkProxies(found.get('trustedProxies'), values?.trustedProxies, context)
   const socketItem = values?.socket === undefined ? undefined : found.get('socket')
   const port = { ...readPort(values), isGiven: item !== undefined }
   if (socketItem !== undefined) return { ...port, socket: readSocket(socketItem, context) }
@@ -149,11 +151,25 @@ function readListen(
   return { ...port, socket: DEFAULTS.listen.socket }
 }
 
+const checkProxies = (
+  item: Item | undefined,
+  proxies: readonly string[] | undefined,
+  { report }: ReadContext,
+): void => {
+  const wrong = proxies?.find(text => parseNetwork(text) === undefined)
+  if (item === undefined || wrong === undefined) return
+  report.error(item, {
+    message: `${JSON.stringify(wrong)} is not an IP address or network`,
+    mend: 'Write addresses and networks, such as ["127.0.0.1", "10.0.0.0/8"].',
+  })
+}
+
 const readPort = (given: SettingsValues['listen'] = {}): Omit<ListenConfig, 'socket' | 'isGiven'> => ({
   http: given.http ?? DEFAULTS.listen.http,
   host: given.host ?? DEFAULTS.listen.host,
   port: given.port ?? DEFAULTS.listen.port,
   allowedHosts: given.allowedHosts ?? DEFAULTS.listen.allowedHosts,
+  ...(given.trustedProxies !== undefined && { trustedProxies: given.trustedProxies }),
   allowedOrigins: given.allowedOrigins ?? DEFAULTS.listen.allowedOrigins,
   sse: given.sse ?? DEFAULTS.listen.sse,
   ws: given.ws ?? DEFAULTS.listen.ws,

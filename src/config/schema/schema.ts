@@ -29,6 +29,9 @@ const listen = z.object(
     allowedHosts: texts('Write a list of host names, such as ["proxy.example.com"].')
       .optional()
       .describe('Host headers that are accepted beside those of the address that is listened on.'),
+    trustedProxies: texts('Write a list of addresses and networks, such as ["10.0.0.0/8"].')
+      .optional()
+      .describe('Reverse proxies, by address or network, whose X-Forwarded-For names the client.'),
     allowedOrigins: texts(originMend).optional().describe('Origins of web pages that may call.'),
     sse: flag().optional().meta({
       description: 'Whether to serve HTTP+SSE at /sse on the same port, for clients that know nothing newer.',

@@ -30,6 +30,7 @@ import {
   refuseOn,
 } from './responder.js'
 import { SlowReaders } from './slow-readers.js'
+import { clientAddressOf, TrustedProxies } from './trusted-proxies.js'
 
 /** A handler in Node's own style, such as an express application. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void
@@ -54,6 +55,8 @@ export interface GateOptions {
   readonly allowedHosts: readonly string[]
   /** Besides web pages of this machine. */
   readonly allowedOrigins: readonly string[]
+  /** Addresses and networks of reverse proxies whose `X-Forwarded-For` counts. */
+  readonly trustedProxies?: readonly string[] | undefined
   /** Exact paths that need no allowed `Host`: probes call a container by its address. */
   readonly open?: ReadonlySet<string>
   /**
@@ -114,6 +117,7 @@ export class HttpGate {
   readonly #origins: ReadonlySet<string>
   readonly #responderContext: ResponderContext
   readonly #streams = new Map<ServerResponse, Caller>()
+  readonly #proxies: TrustedProxies | undefined
   #hosts: ReadonlySet<string> = new Set()
   #other: Promise<NodeHandler> | undefined
 
@@ -124,6 +128,8 @@ export class HttpGate {
     this.slowReaders = new SlowReaders(bounds, clock, log)
     this.#responderContext = { log, slowReaders: this.slowReaders, streams: this.#streams, isHandling: false }
     this.#origins = resolveOrigins(options.allowedOrigins)
+    const { trustedProxies = [] } = options
+    this.#proxies = trustedProxies.length === 0 ? undefined : new TrustedProxies(trustedProxies)
   }
 
   /** Call before the first request, with the port that is part of our names. */
@@ -139,11 +145,12 @@ export class HttpGate {
   )
 
   #handle(request: IncomingRequest, response: ServerResponse<IncomingRequest>): void {
+    this.#findClient(request)
     // One that is closed while it is idle may have the next request on its way.
     if (this.#options.isLeaving?.() === true) response.shouldKeepAlive = false
     if (this.#options.onRefused !== undefined) {
       // A closed connection no longer has an address.
-      const remoteAddress = addressOf(request.socket)
+      const remoteAddress = clientAddressOf(request)
       response.on('close', () => {
         const { headersSent, statusCode } = response
         if (headersSent && statusCode >= 400) this.#refused(request, statusCode, remoteAddress)
@@ -162,12 +169,18 @@ export class HttpGate {
     this.onRequest(request, response)
   }
 
-  readonly onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+  readonly onUpgrade = (request: IncomingRequest, socket: Duplex, head: Buffer): void => {
     socket.on('error', nothing)
-    const remoteAddress = addressOf(socket)
+    this.#findClient(request)
+    const remoteAddress = clientAddressOf(request)
     void this.#upgrade(request, socket, head).then(status => {
       if (status !== undefined) this.#refused(request, status, remoteAddress)
     })
+  }
+
+  #findClient(request: IncomingRequest): void {
+    const client = this.#proxies?.clientOf(request)
+    if (client !== undefined) request.clientAddress = client
   }
 
   #isOpen(path: string): boolean {
@@ -247,7 +260,7 @@ export class HttpGate {
     // Names and values alternate. Node would silently drop headers above its own limit.
     if (rawHeaders.length > 2 * this.#bounds.max.headerLines) {
       this.#count('malformed')
-      this.#bounds.hit('headerLines', { client: request.socket.remoteAddress })
+      this.#bounds.hit('headerLines', { client: clientAddressOf(request) })
       return errorDenial(431, 'Too many headers')
     }
     if (request.url?.startsWith('/') === true) return undefined

@@ -24,6 +24,8 @@ export class IncomingRequest extends IncomingMessage {
   /** Set where an upgrade is asked for: hardly ever, and a member of all would be made for each request. */
   declare upgrades?: { is?: boolean }
   declare taker?: BodyTaker
+  /** Set if a trusted proxy passed the request on: the address of its client. */
+  declare clientAddress?: string
   /** The response, while the client may wait for `100 Continue`. */
   declare expecting?: ServerResponse
 

@@ -4,6 +4,7 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'
 import type { HttpHeaders, HttpRequest } from '../../wire/http.js'
 import type { IncomingRequest } from './incoming-request.js'
+import { clientAddressOf } from './trusted-proxies.js'
 
 interface BodyReader {
   whole(body: Buffer): void
@@ -112,7 +113,7 @@ export class EndpointRequest implements HttpRequest {
     this.headers = headersOf(request)
     this.caller = caller
     this.#query = query
-    this.remoteAddress = request.socket.remoteAddress ?? ''
+    this.remoteAddress = clientAddressOf(request)
     this.remotePort = request.socket.remotePort
   }
 

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import type { Clock } from '../../kernel/async/clock.js'
@@ -9,13 +8,20 @@ import type { Logger } from '../../kernel/logger.js'
 import type { Channel } from '../../wire/channel.js'
 import type { UpgradeHandler } from '../http/gate.js'
 import { refuseOn } from '../http/responder.js'
+import { clientAddressOf } from '../http/trusted-proxies.js'
 import { maxMessageBytes, WS_SUBPROTOCOL, WsChannel } from './channel.js'
+
+/** Where a client connects from. */
+interface From {
+  readonly remoteAddress: string
+  readonly remotePort: number | undefined
+}
 
 export interface WsServerOptions {
   /** Whether there is something at a path; others get 404. */
   readonly serves: (path: string) => boolean
   /** Called for every client, told where it connects from; nothing is read from it until `listen`. */
-  readonly onChannel: (channel: Channel, caller: Caller, from: Socket) => void
+  readonly onChannel: (channel: Channel, caller: Caller, from: From) => void
   /** The defaults if absent. */
   readonly bounds?: LimitCounters | undefined
   readonly log: Logger
@@ -76,7 +82,10 @@ export function createWsServer(options: WsServerOptions): WsServer {
         const channel = new WsChannel(ws, { peer: 'client', socket, log, clock, bounds })
         channels.add(channel)
         ws.once('close', () => channels.delete(channel))
-        onChannel(channel, caller, request.socket)
+        onChannel(channel, caller, {
+          remoteAddress: clientAddressOf(request),
+          remotePort: request.socket.remotePort,
+        })
       })
       // A client with another version, or without a key, is refused by `ws`.
       return channels.size > size ? undefined : 400

@@ -239,13 +239,13 @@ t.test('AX-21: only so many tokens are checked at a time, and more have to come 
   t.match(await first, { status: 200 })
 })
 
-t.test('AX-21: after too many refused credentials only good ones are looked at', async t => {
+t.test('AX-21: however many credentials were refused, a good one passes', async t => {
   const { ask, initialize, issuer } = await start(t, {}, {}, { limits: { authFailures: 3 } })
   const known = await issuer.sign(MCP)
   t.match(await initialize(known), { status: 200 })
   for (let wrong = 0; wrong < 3; wrong += 1) t.match(await initialize(`wrong${wrong}`), { status: 401 })
   t.match(await initialize('wrong'), { status: 429, headers: { 'retry-after': /^\d+$/ } })
-  t.match(await initialize(await issuer.sign(MCP, { claims: { sub: 'new' } })), { status: 429 })
+  t.match(await initialize(await issuer.sign(MCP, { claims: { sub: 'new' } })), { status: 200 })
   t.match(await initialize(known), { status: 200 })
   t.match(await ask('/mcp'), { status: 401 }, 'without a credential nothing is guessed')
 })

@@ -373,6 +373,19 @@ t.test('AX-21: refused credentials are counted for each address', async t => {
   t.match(await ask('/mcp', { from: '127.0.0.2', headers }), { status: 401 }, 'another address')
 })
 
+t.test('AX-21: a trusted proxy names the clients whose failures count, and no other peer does', async t => {
+  const from = (address: string) => ({ 'x-forwarded-for': address, authorization: 'Bearer wrong' })
+  const trusting = { more: { listen: { port: 0, trustedProxies: ['127.0.0.1/32'] } } }
+  const trusted = await startAuthorized(t, { people: PEOPLE }, trusting)
+  const untrusted = await startAuthorized(t, { people: PEOPLE })
+  for (let wrong = 0; wrong < 20; wrong += 1)
+    for (const { ask } of [trusted, untrusted]) await ask('/mcp', { headers: from('203.0.113.1') })
+  t.match(await trusted.ask('/mcp', { headers: from('203.0.113.1') }), { status: 429 })
+  t.match(await trusted.ask('/mcp', { headers: from('203.0.113.2') }), { status: 401 })
+  t.match(await untrusted.ask('/mcp', { headers: from('203.0.113.2') }), { status: 429 })
+  t.match(await trusted.ask('/status', { headers: { 'x-forwarded-for': '203.0.113.2' } }), { status: 401 })
+})
+
 t.test('AX-1, AX-20: a token reaches no server, no log, no audit and no status', async t => {
   const heard: string[] = []
   const server = createServer((request, response) => {
