@@ -1,11 +1,8 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { IDENTITY } from '../app/identity.js'
 import type { ProxyStatus } from '../app/status.js'
 import type { Loaded } from '../config/types.js'
-import { packageFile } from '../machine/package-file.js'
-import { isInNpxCache } from '../setup/install/programs.js'
 import { configTarget, loadFile } from './configuration.js'
 import { count, print, say } from './output/output.js'
 import { findServers, foundParts } from './setup/finding.js'
@@ -54,12 +51,9 @@ const beginning = async (): Promise<number> => {
       ? 'mcp-proxy is not set up yet, and no client on this machine has servers.'
       : `mcp-proxy is not set up yet. Found: ${parts.join(', ')}, ${names.length} different.`,
   )
-  // What npx runs is on nobody's PATH.
-  const isCached = isInNpxCache(fileURLToPath(packageFile('package.json')))
-  const program = isCached ? 'npx mcp-proxy-daemon' : 'mcp-proxy'
   const about = isBare ? 'writes a configuration to begin with' : 'puts one proxy in place of them'
-  say(`\nNext:\n  ${program} init   ${about}; shows everything before it is written`)
-  if (isBare) say(`  ${program} add NAME -- COMMAND   starts a server once, and adds it`)
+  say(`\nNext:\n  mcp-proxy init   ${about}; shows everything before it is written`)
+  if (isBare) say(`  mcp-proxy add NAME -- COMMAND   starts a server once, and adds it`)
   return EXIT.ok
 }
 

@@ -14,7 +14,7 @@ export const PROBLEMS = {
     about: 'our own files',
     level: 'error',
     says: 'the installation in {folder} is damaged or half updated',
-    mend: 'npm i -g mcp-proxy-daemon',
+    mend: 'npm ci --prefix {folder}',
   },
   D004: {
     about: 'installations on PATH',

@@ -5,6 +5,7 @@ import { within } from '../../kernel/async/deadline.js'
 import { plainText } from '../../secrets/plain-text.js'
 import { homeFolder } from '../../shim/who-am-i.js'
 import { shownText } from './signs.js'
+import { pasteable } from './typed.js'
 
 /** Writes a line of data to stdout, for programs as well as for people. */
 export const print = (text: string | Uint8Array): void => {
@@ -14,7 +15,7 @@ export const print = (text: string | Uint8Array): void => {
 
 /** Writes a line for people to stderr; stdout may be the protocol. */
 export const say = (text: string): void => {
-  process.stderr.write(`${shownText(text)}\n`)
+  process.stderr.write(`${shownText(pasteable(text))}\n`)
 }
 
 /** Keeps us running if the reader of our output leaves early, as `head` does, or does not read at all. */

@@ -1,4 +1,5 @@
 import { isAbsolute, resolve } from 'node:path'
+import { OWN_PACKAGE } from '../../machine/own-package.js'
 import type { Client } from '../clients/clients.js'
 import type { Machine } from '../clients/machine.js'
 import type { Json } from '../edit/change.js'
@@ -46,9 +47,13 @@ export const entryFor = (
   ]
   if (project === undefined)
     return client.stdio({ command: node, args: [connect, '--config', config, ...own], env })
+  return client.stdio(launchOnPath(version, own))
+}
+
+/** Starts this program on the machine of each member of a team. */
+const launchOnPath = (version: string, own: readonly string[], { name, isPublished } = OWN_PACKAGE) => {
   const [major, minor] = version.split('.')
-  return client.stdio({
-    command: 'npx',
-    args: ['-y', `mcp-proxy-daemon@${major}.${minor}`, 'connect', ...own],
-  })
+  return isPublished
+    ? { command: 'npx', args: ['-y', `${name}@${major}.${minor}`, 'connect', ...own] }
+    : { command: 'mcp-proxy', args: ['connect', ...own] }
 }

@@ -237,16 +237,8 @@ t.test('wherever an install is killed, the file is the old or the new one, and c
 t.test('no entry of a project holds a path of this machine', async t => {
   const terms = { ...STDIO, project: '/p' }
   t.same(entryFor(clientOf('cursor'), terms, PROGRAMS), {
-    command: 'npx',
-    args: [
-      '-y',
-      'mcp-proxy-daemon@0.3',
-      'connect',
-      '--client',
-      'cursor',
-      '--workspace',
-      '${workspaceFolder}',
-    ],
+    command: 'mcp-proxy',
+    args: ['connect', '--client', 'cursor', '--workspace', '${workspaceFolder}'],
   })
   const http = CLIENTS.map(client => [
     client.id,

@@ -3,6 +3,7 @@ import type { Counts, Examined, Gather } from '../../../doctor/examine.js'
 import { PROBLEMS } from '../../../problems/table.js'
 import { isInteractive } from '../../output/ask.js'
 import { print, say } from '../../output/output.js'
+import { pasteable } from '../../output/typed.js'
 import {
   CliError,
   configOption,
@@ -149,7 +150,7 @@ const report = async (args: Args, looked: Looked): Promise<number> => {
   const { factsText, findingText, reportLook, summaryText } = await import('./report.js')
   const look = reportLook(process.stdout)
   const findings = worstFirst(all).map(found => findingText(found, look))
-  print([await factsText(gather), ...findings, summaryText(countsOf(all), look)].join('\n\n'))
+  print(pasteable([await factsText(gather), ...findings, summaryText(countsOf(all), look)].join('\n\n')))
   return code
 }
 

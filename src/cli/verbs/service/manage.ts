@@ -13,6 +13,7 @@ import { preparePlace } from '../../../shim/place.js'
 import { whoAmI } from '../../../shim/who-am-i.js'
 import { readPort } from '../../listening.js'
 import { print, say } from '../../output/output.js'
+import { fromCache } from '../../setup/lasting.js'
 import { thisMachine } from '../../setup/setup-files.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, textOption } from '../../verb.js'
 import { type DaemonPlace, daemonPlace } from '../daemon/place.js'
@@ -120,13 +121,7 @@ export const printFile = defineVerb({
 /** What the service runs. Rejects with a CliError for what may be gone tomorrow. */
 const programOf = async ({ port }: Flags, { file, place }: DaemonPlace): Promise<ServiceProgram> => {
   const running = fileURLToPath(packageFile('bin/mcp-proxy.js'))
-  if (isInNpxCache(running)) {
-    const why = 'it may be gone tomorrow; nothing was written'
-    throw new CliError(EXIT.usage, 'this runs from the cache of npx', {
-      why,
-      mend: 'npm i -g mcp-proxy-daemon',
-    })
-  }
+  if (isInNpxCache(running)) throw fromCache()
   const machine = thisMachine()
   const node = await lastingNode(machine, process.execPath, realpath)
   const script = await lastingScript(machine, running, realpath)

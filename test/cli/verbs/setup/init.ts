@@ -292,7 +292,8 @@ t.test(
     const refused = good.run('install', 'cursor')
     t.match(refused, {
       status: 2,
-      stderr: /nothing was written[\s\S]*\n {2}mend: npm i -g mcp-proxy-daemon\n$/,
+      stderr:
+        /nothing was written[\s\S]*\n {2}(?:fix|mend): npm i -g --ignore-scripts --install-links \S+mcp-proxy-daemon\n$/,
     })
     t.equal(refused.file, '{ "mcpServers": {} }')
     const done = good.run('init', '--yes')
