@@ -18,6 +18,7 @@ import { importVerb } from './verbs/setup/import.js'
 import { init } from './verbs/setup/init.js'
 import { install } from './verbs/setup/install.js'
 import { remove } from './verbs/setup/remove.js'
+import { uninstall } from './verbs/setup/uninstall.js'
 import { status } from './verbs/status.js'
 import { stdio } from './verbs/stdio.js'
 import { ui } from './verbs/ui.js'
@@ -27,7 +28,7 @@ export type Command = Verb | VerbGroup
 
 /** All that may follow `mcp-proxy`, in the groups and the order in which the help shows it. */
 export const SECTIONS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
-  ['Start', [init, importVerb, add, install, remove, enable, disable]],
+  ['Start', [init, importVerb, add, install, uninstall, remove, enable, disable]],
   ['Run', [connect, serve, daemon, service, stdio, bridge, auth]],
   ['Look', [status, why, logs, ui, list, call, doctor, check, cluster, completion]],
 ]

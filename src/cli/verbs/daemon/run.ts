@@ -54,7 +54,7 @@ export const stop = defineVerb({
     ['mcp-proxy daemon stop && mcp-proxy serve', 'To watch it in a terminal'],
   ],
   async run({ config, pid, json = false }) {
-    const clients = await stopped(await runningPlace({ config, pid }))
+    const clients = await stopDaemon(await runningPlace({ config, pid }))
     const wasThere = clients !== undefined
     if (json) print(JSON.stringify({ version: 1, stopped: wasThere, clients }))
     else if (wasThere) print('mcp-proxy has ended')
@@ -98,7 +98,7 @@ interface LeftClient {
  * Ends the daemon, and resolves once it has ended, with the clients that will start it again; undefined if
  * there is none. A daemon that does not answer is killed. Rejects with a CliError.
  */
-const stopped = async (where: DaemonPlace): Promise<readonly LeftClient[] | undefined> => {
+export const stopDaemon = async (where: DaemonPlace): Promise<readonly LeftClient[] | undefined> => {
   const { place } = where
   let why: unknown = new Fault('timeout', 'it was asked to end but still runs')
   try {
@@ -166,7 +166,7 @@ export const restarted = async (where: DaemonPlace, keep = false): Promise<numbe
   const before = await occupantOf(place).catch(() => undefined)
   const { kept } = before ?? {}
   if (!isService({ kept })) {
-    await stopped(where)
+    await stopDaemon(where)
     return await startedDaemon(where, keep || kept === 'keep')
   }
   await ask(asking(place), '/v1/hand-over', '')

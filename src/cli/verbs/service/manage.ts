@@ -75,23 +75,26 @@ export const uninstall = defineVerb({
     ['mcp-proxy service uninstall && mcp-proxy service install', 'Begins anew'],
   ],
   async run({ json }) {
-    const found = await findService()
-    const { command, files, manager, state } = found
-    const { file } = manager
-    if (command === undefined) {
-      if (json === true) print(JSON.stringify({ version: 1, wasInstalled: false, file }))
-      say(`mcp-proxy: no service is installed: there is no ${file}`)
-      return EXIT.ok
-    }
-    await endService(found)
-    await replaceFile({ disk: files.disk, backups: undefined }, state, undefined)
-    const wrong = await wrongIn(manager.afterwards)
-    if (wrong !== undefined) say(`mcp-proxy: ${wrong.message}`)
-    const done = { version: 1, wasInstalled: true, file }
-    print(json === true ? JSON.stringify(done) : `${file} is removed, and nothing starts the proxy at login`)
+    const { wasInstalled, file } = await removeService()
+    if (json === true) print(JSON.stringify({ version: 1, wasInstalled, file }))
+    if (!wasInstalled) say(`mcp-proxy: no service is installed: there is no ${file}`)
+    else if (json !== true) print(`${file} is removed, and nothing starts the proxy at login`)
     return EXIT.ok
   },
 })
+
+/** Ends the service and removes its file. Rejects with a CliError. */
+export const removeService = async (): Promise<{ readonly wasInstalled: boolean; readonly file: string }> => {
+  const found = await findService()
+  const { command, files, manager, state } = found
+  const { file } = manager
+  if (command === undefined) return { wasInstalled: false, file }
+  await endService(found)
+  await replaceFile({ disk: files.disk, backups: undefined }, state, undefined)
+  const wrong = await wrongIn(manager.afterwards)
+  if (wrong !== undefined) say(`mcp-proxy: ${wrong.message}`)
+  return { wasInstalled: true, file }
+}
 
 export const printFile = defineVerb({
   usage: 'print',

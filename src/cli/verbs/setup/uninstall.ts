@@ -1,0 +1,181 @@
+import { lstatSync, rmdirSync, rmSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { PACKAGE } from '../../../kernel/package.js'
+import { packageFile } from '../../../machine/package-file.js'
+import { CLIENTS } from '../../../setup/clients/clients.js'
+import type { Place, PlannedInstall } from '../../../setup/install/install.js'
+import { SetupError } from '../../../setup/setup-error.js'
+import { confirm, isInteractive } from '../../output/ask.js'
+import { mark } from '../../output/look.js'
+import { oneLine, print, say, shortPath } from '../../output/output.js'
+import { wrappedText } from '../../output/wrap.js'
+import { removeAddedRules } from '../../setup/client-rules.js'
+import { type Context, inTurn, openContext } from '../../setup/installing.js'
+import { type Interrupts, interruptible } from '../../setup/interrupts.js'
+import { setupFiles } from '../../setup/setup-files.js'
+import { CliError, configOption, defineVerb, EXIT, jsonOption, type VerbArguments } from '../../verb.js'
+
+const flags = {
+  config: configOption,
+  purge: { type: 'boolean', describe: 'Also delete the configuration, its secrets, backups and logins' },
+  yes: { type: 'boolean', describe: 'Do it without asking' },
+  json: jsonOption,
+} as const
+
+type Args = VerbArguments<typeof flags>
+
+export const uninstall = defineVerb({
+  usage: 'uninstall',
+  describe: 'Restore the files of all clients, and stop the daemon and the service',
+  flags,
+  examples: [
+    ['mcp-proxy uninstall', 'Shows each file and asks; the configuration and its secrets stay'],
+    ['mcp-proxy uninstall --purge', 'Also deletes the configuration, secrets, backups and logins'],
+    ['mcp-proxy uninstall --yes --json', 'In scripts'],
+  ],
+  async run(args) {
+    return await interruptible('mcp-proxy uninstall', interrupts => goAway(args, interrupts))
+  },
+})
+
+/** A client's file, and whether it was restored. */
+interface Restored {
+  readonly client: string
+  readonly file: string
+  readonly restored: boolean
+  readonly why?: string
+}
+
+const goAway = async (args: Args, interrupts: Interrupts): Promise<number> => {
+  const context = await openContext(args.config, fileURLToPath(packageFile('bin/connect.cjs')))
+  const places = (await context.journals.all()).flatMap(({ client: id, scope, install }): Place[] => {
+    const client = CLIENTS.find(each => each.id === id)
+    return client === undefined ? [] : [{ client, scope, file: install.path }]
+  })
+  const ours = await ownPaths(context)
+  for (const { client, file } of places) say(wrappedText(`  restore ${client.label}: ${shortPath(file)}`))
+  say('  stop the daemon and the service')
+  if (args.purge === true) for (const path of ours) say(`  delete ${shortPath(path)}`)
+  await permit(args)
+  const restored = await restoreAll(places, context, interrupts)
+  for (const path of await removeAddedRules()) interrupts.wrote(path)
+  const stopped = await stopAll(args.config)
+  const isWhole = restored.every(each => each.restored)
+  const isPurging = args.purge === true && isWhole
+  if (args.purge === true && !isWhole)
+    say(wrappedText('nothing is deleted: the backups are needed until every client is restored'))
+  const deleted = isPurging ? ours.filter(path => deletes(path)) : []
+  const left = (await ownPaths(context)).filter(path => !deleted.includes(path))
+  sayLeft(left)
+  if (args.json === true) {
+    const command = removal()
+    print(JSON.stringify({ version: 1, clients: restored, ...stopped, deleted, left, package: command }))
+  }
+  return isWhole ? EXIT.ok : EXIT.failure
+}
+
+/** Throws a CliError unless the user agrees. */
+const permit = async ({ yes, purge }: Args): Promise<void> => {
+  if (yes === true) return
+  if (!isInteractive())
+    throw new CliError(EXIT.usage, 'nothing was changed: stdin is not a terminal; pass --yes', {
+      why: 'files of clients change only after a confirmation',
+      mend: `mcp-proxy uninstall${purge === true ? ' --purge' : ''} --yes`,
+    })
+  if (!(await confirm('Uninstall?'))) throw new CliError(EXIT.negative, 'nothing was changed')
+}
+
+const restoreAll = async (
+  places: readonly Place[],
+  context: Context,
+  { check, wrote }: Interrupts,
+): Promise<readonly Restored[]> => {
+  const { planUndo } = await import('../../../setup/install/install.js')
+  const done: Restored[] = []
+  for (const place of places) {
+    check()
+    const { client, file } = place
+    const base = { client: client.id, file }
+    try {
+      const [plan] = await inTurn([async (): Promise<PlannedInstall> => await planUndo(context, place)])
+      await plan?.carryOut()
+      wrote(file)
+      done.push({ ...base, restored: true })
+      say(wrappedText(`${mark(true)} ${client.label}: restored ${shortPath(file)}`))
+    } catch (thrown) {
+      if (!(thrown instanceof SetupError)) throw thrown
+      done.push({ ...base, restored: false, why: thrown.message })
+      say(wrappedText(`${mark(false)} ${client.label}: ${thrown.message}; fix: ${thrown.mend}`))
+    }
+  }
+  return done
+}
+
+/** Removes the service and stops the daemon. Never rejects: a proxy that cannot be stopped is reported. */
+const stopAll = async (config: string | undefined) => {
+  const [{ removeService }, { stopDaemon }, { runningPlace }] = await Promise.all([
+    import('../service/manage.js'),
+    import('../daemon/run.js'),
+    import('../daemon/place.js'),
+  ])
+  const attempt = async (work: () => Promise<boolean>): Promise<boolean> => {
+    try {
+      return await work()
+    } catch (thrown) {
+      const isMissing = thrown instanceof CliError && thrown.code === EXIT.configuration
+      if (!isMissing)
+        say(`${mark(false)} ${oneLine(thrown instanceof Error ? thrown.message : String(thrown))}`)
+      return false
+    }
+  }
+  const service = await attempt(async () => (await removeService()).wasInstalled)
+  const daemon = await attempt(
+    async () => (await stopDaemon(await runningPlace({ config, pid: undefined }))) !== undefined,
+  )
+  if (service) say(`${mark(true)} the service is removed`)
+  if (daemon) say(`${mark(true)} the daemon is stopped`)
+  return { service, daemon }
+}
+
+/** Our own files that are there: the configuration, its secrets, and the folder of state with the backups. */
+const ownPaths = async ({ ownFile, programs }: Context): Promise<readonly string[]> => {
+  const { state } = await setupFiles()
+  const secrets = ownFile.secrets.path
+  const beside = dirname(secrets) === dirname(ownFile.file.state.path) ? [secrets] : []
+  return [programs.config, ...beside, state].filter(path => kindOf(path) !== undefined)
+}
+
+const kindOf = (path: string): 'link' | 'other' | undefined => {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  return found && (found.isSymbolicLink() ? 'link' : 'other')
+}
+
+/** The folder of our configuration. */
+const OWN_FOLDER = 'mcp-proxy'
+
+/** Deletes a file or folder of ours; what a link leads to is another's. Returns whether it is gone. */
+const deletes = (path: string): boolean => {
+  if (kindOf(path) === 'link') return false
+  rmSync(path, { recursive: true, force: true })
+  try {
+    if (basename(dirname(path)) === OWN_FOLDER) rmdirSync(dirname(path))
+  } catch {
+    // Something else is in it.
+  }
+  return true
+}
+
+const sayLeft = (left: readonly string[]): void => {
+  if (left.length > 0) say(wrappedText(`left: ${left.map(path => shortPath(path)).join(', ')}`))
+  if (left.length > 0) say('to delete these too: mcp-proxy uninstall --purge')
+  say(`the package itself: ${removal()}`)
+}
+
+/** The command that removes the package: a link to a clone, or a global installation. */
+const removal = (): string => {
+  const folder = fileURLToPath(packageFile('.')).replace(/[/\\]$/, '')
+  const isInstalled = /[/\\]node_modules[/\\]/.test(folder)
+  const remove = `npm rm -g ${PACKAGE.name}`
+  return isInstalled ? remove : `${remove}, then delete ${shortPath(folder)}`
+}
