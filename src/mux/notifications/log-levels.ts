@@ -61,6 +61,10 @@ export class LogLevels {
   /** Relays a log message to the one client it is for; drops it if that is not known. */
   relay(connection: Connection, params: JsonText | undefined, about: DownstreamCall | undefined): void {
     if (params === undefined) return
+    if (!hasLevel(params)) {
+      connection.bounds.remark('noise')
+      return
+    }
     const recipient = this.#recipientOf(connection, originOf(this.#calls.evidence(connection, about)))
     if (recipient === undefined || severityOf(params) < recipient.threshold) return
     if (this.#catalog.sees({ client: recipient.client, caller: recipient.who.caller }, connection.server))
@@ -107,6 +111,9 @@ export class LogLevels {
     return withMember(params, 'logger', textOf(logger === undefined ? alias : `${alias}/${logger}`))
   }
 }
+
+/** Whether a message has a level of the specification (server/utilities/logging); SDK clients drop others. */
+const hasLevel = (params: JsonText): boolean => isLogLevel(stringOf(memberOf(params, 'level')) ?? '')
 
 const severityOf = (params: JsonText): number => {
   const level = stringOf(memberOf(params, 'level')) ?? ''
