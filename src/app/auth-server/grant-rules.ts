@@ -31,7 +31,9 @@ export const tokenRules = (identities: IdentitySessions | undefined): Configurat
   extraTokenClaims: ctx => {
     const { RefreshToken, AuthorizationCode } = ctx.oidc.entities
     const session = identitySessionOf(RefreshToken ?? AuthorizationCode)
-    return Promise.resolve(session === undefined ? undefined : { groups: identities?.groupsOf(session) })
+    return Promise.resolve(
+      session === undefined ? undefined : { groups: identities?.groupsOf(session), session },
+    )
   },
 })
 

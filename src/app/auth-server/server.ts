@@ -153,7 +153,7 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
     awaits: state => parts.login?.pending.has(state) === true,
     handle: endpoints.handle,
     metadata,
-    find: tokenFinder(store, people, options.auth),
+    find: checkingSessions(tokenFinder(store, people, options.auth), { ...parts, log }),
     seek: shared && (sha256 => store.seekToken(sha256)),
     signedInAs: (request, response) => ownerOf(new Cookies(issuer, request, response), store, people),
     identityProvider: parts.login?.provider,
@@ -197,6 +197,41 @@ const checkTls = ({ protocol, hostname, origin }: URL): void => {
   if (protocol === 'https:' || isLoopbackHost(hostname)) return
   const words = `auth.publicUrl is ${origin}: people sign in at the embedded authorization server, which needs https`
   throw new Fault('unavailable', `${words} for everything but this machine; put TLS in front of it`)
+}
+
+/**
+ * Has the identity provider asked, in the background, for the sessions behind tokens that are used (AU-57).
+ */
+const checkingSessions = (
+  find: TokenTable['find'],
+  {
+    login,
+    onEvent,
+    store,
+    log,
+  }: {
+    readonly login: { readonly sessions: IdentitySessions } | undefined
+    readonly onEvent: OnGrantEvent
+    readonly store: Store
+    readonly log: Logger
+  },
+): TokenTable['find'] => {
+  if (login === undefined) return find
+  const check = async (session: string, principal: Principal): Promise<void> => {
+    if (await login.sessions.stillHolds(session)) return
+    await store.revokeSession(session)
+    onEvent({ event: 'revoked', principal, address: '', why: 'the identity provider ended the session' })
+  }
+  return sha256 => {
+    const token = find(sha256)
+    const session = token && store.token(sha256)?.extra?.['session']
+    if (token !== undefined && typeof session === 'string') {
+      check(session, token.principal).catch((thrown: unknown) =>
+        log.warn({ why: Fault.from(thrown).message }, 'cannot check sessions at the identity provider'),
+      )
+    }
+    return token
+  }
 }
 
 /** A token is weighed once for each configuration, not at every request that comes with it. */

@@ -126,6 +126,16 @@ export class Store {
     )
   }
 
+  /** Ends all grants that came of a session at the identity provider. */
+  async revokeSession(session: string): Promise<void> {
+    const grants = new Set<string>()
+    for (const [, { extra, grantId }] of this.shelf('AccessToken').entries())
+      if (extra?.['session'] === session && grantId !== undefined) grants.add(grantId)
+    for (const [, { amr, grantId }] of this.shelf('RefreshToken').entries())
+      if (amr?.[0] === session && grantId !== undefined) grants.add(grantId)
+    await this.revoke([...grants])
+  }
+
   /** Takes what other replicas know of a token. Rejects with a Fault `unavailable` if they do not say. */
   async seekToken(sha256: string): Promise<void> {
     for (const model of ['AccessToken', 'ClientCredentials']) await this.shelf(model).seek(sha256)

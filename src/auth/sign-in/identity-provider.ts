@@ -28,6 +28,14 @@ export interface Identity {
   readonly groups: readonly string[]
   /** Secret; undefined if the provider gives none. */
   readonly refreshToken: string | undefined
+  readonly access: AccessToken
+}
+
+/** An access token of the provider, with which it tells of the session. Secret. */
+export interface AccessToken {
+  readonly token: string
+  /** By the wall clock; 0 if the provider did not say. */
+  readonly endsMs: number
 }
 
 /** The provider said no to a person: in its words, which a client may be told by their code. */
@@ -110,7 +118,8 @@ export class IdentityProvider {
       const claims = oauth.getValidatedIdTokenClaims(tokens)
       if (claims === undefined) throw new Fault('unavailable', 'the identity provider sent no ID token')
       const { refresh_token: refreshToken } = tokens
-      return { issuer: this.#options.issuer, sub: claims.sub, groups: this.#groups(claims), refreshToken }
+      const who = { issuer: this.#options.issuer, sub: claims.sub, groups: this.#groups(claims) }
+      return { ...who, refreshToken, access: accessIn(tokens) }
     })
   }
 
@@ -118,9 +127,11 @@ export class IdentityProvider {
    * Asks whether a session still holds: resolves with what is new about it, groups only if it says so.
    * Rejects with SignInRefused if it has ended.
    */
-  async renew(
-    refreshToken: string,
-  ): Promise<{ readonly refreshToken: string; readonly groups: readonly string[] | undefined }> {
+  async renew(refreshToken: string): Promise<{
+    readonly refreshToken: string
+    readonly groups: readonly string[] | undefined
+    readonly access: AccessToken
+  }> {
     const metadata = await this.#discover()
     return await this.#ask(async () => {
       const response = await oauth.refreshTokenGrantRequest(
@@ -132,7 +143,33 @@ export class IdentityProvider {
       )
       const tokens = await oauth.processRefreshTokenResponse(metadata, this.#client, response)
       const claims = tokens.id_token === undefined ? undefined : oauth.getValidatedIdTokenClaims(tokens)
-      return { refreshToken: tokens.refresh_token ?? refreshToken, groups: claims && this.#groups(claims) }
+      const { refresh_token: next = refreshToken } = tokens
+      return { refreshToken: next, groups: claims && this.#groups(claims), access: accessIn(tokens) }
+    })
+  }
+
+  /**
+   * Whether a session still holds, by introspection (RFC 7662) or else userinfo (OpenID Connect Core §5.3),
+   * without
+   * using up its refresh token; undefined if neither can tell.
+   */
+  async isActive(
+    refreshToken: string | undefined,
+    access: AccessToken | undefined,
+  ): Promise<boolean | undefined> {
+    const metadata = await this.#discover()
+    const { introspection_endpoint: introspection, userinfo_endpoint: userinfo } = metadata
+    return await this.#ask(async () => {
+      if (introspection !== undefined && refreshToken !== undefined) {
+        const options = { ...this.#http, additionalParameters: { token_type_hint: 'refresh_token' } }
+        const [client, auth] = [this.#client, this.#auth]
+        const response = await oauth.introspectionRequest(metadata, client, auth, refreshToken, options)
+        return (await oauth.processIntrospectionResponse(metadata, client, response)).active
+      }
+      if (userinfo === undefined || access === undefined || access.endsMs <= Date.now()) return undefined
+      const { status } = await oauth.userInfoRequest(metadata, this.#client, access.token, this.#http)
+      if (status === 200) return true
+      return status === 401 || status === 403 ? false : undefined
     })
   }
 
@@ -184,6 +221,11 @@ export class IdentityProvider {
     }
   }
 }
+
+const accessIn = (tokens: oauth.TokenEndpointResponse): AccessToken => ({
+  token: tokens.access_token,
+  endsMs: Date.now() + (tokens.expires_in ?? 0) * 1000,
+})
 
 const memberOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name)

@@ -15,6 +15,7 @@ import {
   startAuthServer,
   type Visited,
 } from '../../support/auth-server.js'
+import { until } from '../../support/processes.js'
 
 const KEY = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
 
@@ -35,6 +36,9 @@ interface Provider {
   refreshes: 'ok' | 'refused' | 'down'
   /** Whether it gives refresh tokens at all. */
   isOffline: boolean
+  /** How it tells of the session, and whether that holds. */
+  tells: 'nothing' | 'userinfo' | 'introspection'
+  isActive: boolean
 }
 
 /** An identity provider at which one person is signed in, in every browser. */
@@ -53,7 +57,19 @@ const startProvider = async (t: Test): Promise<Provider> => {
         jwks_uri: `${provider.issuer}/jwks`,
         scopes_supported: ['openid', 'profile', 'offline_access'],
         response_types_supported: ['code'],
+        ...(provider.tells === 'userinfo' && { userinfo_endpoint: `${provider.issuer}/userinfo` }),
+        ...(provider.tells === 'introspection' && {
+          introspection_endpoint: `${provider.issuer}/introspect`,
+        }),
       })
+      return
+    }
+    if (url.pathname === '/userinfo') {
+      json(provider.isActive ? 200 : 401, { sub: 'f3c1' })
+      return
+    }
+    if (url.pathname === '/introspect') {
+      json(200, { active: provider.isActive })
       return
     }
     let text = ''
@@ -99,6 +115,8 @@ const startProvider = async (t: Test): Promise<Provider> => {
     groups: [],
     refreshes: 'ok',
     isOffline: true,
+    tells: 'nothing',
+    isActive: true,
     authorize: url => {
       const { searchParams } = new URL(url)
       const code = `code ${challenges.size}`
@@ -236,6 +254,18 @@ t.test('where the identity provider ended the session, our grant ends (AU-57, ve
   parts.provider.refreshes = 'refused'
   t.equal((await refresh(body.refresh_token)).body.error, 'invalid_grant')
   t.equal(found(parts.as, body.access_token), undefined)
+})
+
+t.test('a session that the identity provider ended ends our grant while its tokens are used', async t => {
+  for (const tells of ['userinfo', 'introspection'] as const) {
+    const parts = await start(t)
+    parts.provider.tells = tells
+    const { body, refresh } = await tokensOf(parts)
+    parts.provider.isActive = false
+    t.ok(found(parts.as, body.access_token), 'it is asked in the background')
+    await until(() => found(parts.as, body.access_token) === undefined, 'the end of the token')
+    t.equal((await refresh(body.refresh_token)).body.error, 'invalid_grant', tells)
+  }
 })
 
 t.test('an identity provider that cannot be asked costs nobody the login (AU-57)', async t => {

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import {
+  type AccessToken,
   type Identity,
   type IdentityProvider,
   SignInRefused,
@@ -14,6 +15,8 @@ export interface IdentitySession {
   readonly groups: readonly string[]
   /** The provider's refresh token, encrypted; undefined if it gave none. */
   readonly sealed: string | undefined
+  /** The provider's access token as JSON, encrypted. */
+  readonly sealedAccess?: string | undefined
   /** When it began, in milliseconds since 1970, and when the provider last confirmed it. */
   readonly sinceMs: number
   readonly checkedMs: number
@@ -23,6 +26,9 @@ export interface IdentitySession {
 const DAY_MS = 86_400_000
 const CHECK_MS = 10 * 60_000
 const KEPT_DAYS = 30
+/** How often the provider is asked for the status of a session that is in use. */
+const STATUS_MS = 60_000
+const STATUSES_MAX = 10_000
 
 export interface IdentitySessionsOptions {
   readonly provider: IdentityProvider
@@ -35,22 +41,53 @@ export interface IdentitySessionsOptions {
 export class IdentitySessions {
   readonly #options: IdentitySessionsOptions
   readonly #checks = new Map<string, Promise<boolean>>()
+  /** When the status of a session was last asked for. */
+  readonly #statusMs = new Map<string, number>()
 
   constructor(options: IdentitySessionsOptions) {
     this.#options = options
   }
 
   /** Keeps a new session. Resolves with its id. */
-  async add(principal: Principal, { groups, refreshToken }: Identity): Promise<string> {
+  async add(principal: Principal, { groups, refreshToken, access }: Identity): Promise<string> {
     const id = unguessableId()
     await this.#put(id, {
       principal,
       groups,
       sealed: refreshToken && seal(refreshToken, this.#options.keys[0]),
+      sealedAccess: seal(JSON.stringify(access), this.#options.keys[0]),
       sinceMs: Date.now(),
       checkedMs: 0,
     })
     return id
+  }
+
+  /**
+   * Call when a token of a session is used: asks the provider in the background whether the session still
+   * holds,
+   * at most every minute. Resolves with false if it has ended. Rejects with a Fault if the provider cannot
+   * be asked.
+   */
+  async stillHolds(id: string): Promise<boolean> {
+    const now = Date.now()
+    if (now - (this.#statusMs.get(id) ?? 0) < STATUS_MS) return true
+    this.#statusMs.delete(id)
+    this.#statusMs.set(id, now)
+    const [oldest] = this.#statusMs.keys()
+    if (oldest !== undefined && this.#statusMs.size > STATUSES_MAX) this.#statusMs.delete(oldest)
+    const session = this.#options.shelf.get(id)
+    if (session === undefined) return true
+    const access = this.#opened(session.sealedAccess)
+    const isActive = await this.#options.provider.isActive(
+      this.#opened(session.sealed),
+      access === undefined ? undefined : (JSON.parse(access) as AccessToken),
+    )
+    if (isActive === false) await this.#options.shelf.delete(id)
+    return isActive !== false
+  }
+
+  #opened(sealed = ''): string | undefined {
+    return this.#options.keys.flatMap(key => open(sealed, key) ?? [])[0]
   }
 
   groupsOf(id: string | undefined): readonly string[] {
@@ -83,6 +120,7 @@ export class IdentitySessions {
         ...session,
         groups: renewed.groups ?? session.groups,
         sealed: seal(renewed.refreshToken, keys[0]),
+        sealedAccess: seal(JSON.stringify(renewed.access), keys[0]),
         checkedMs: Date.now(),
       })
       return true
