@@ -8,10 +8,40 @@ const SECRET_WORDS =
 /** The same for words that mean something else where more follows. */
 const SECRET_ENDS = 'key|pass|passwd|pwd|pw|pat|pin|dsn|jwt|otp|sig'
 
-const SECRET_NAME = new RegExp(`${SECRET_WORDS}|(?:^|[^a-z])(?:${SECRET_ENDS})$`, 'i')
+/** Words of a name that mark a secret wherever they stand, also at the end of a longer word. */
+const WORD =
+  /^(?:secrets?|passw\w*|passphrase|credentials?|bearer|cookies?|signature|auth|authorization|apikey|accesskey|privatekey)$|(?:token|secret|password|apikey|accesskey|passphrase)$/
+/** Words that mark one as the last word. */
+const LAST = new RegExp(`^(?:${SECRET_ENDS}|keys?)$`)
+/** Words before "key" in names that say more behind it. */
+const BEFORE_KEY = /^(?:api|access|private|account|secret)$/
+/** Last words of settings, whose values show secrets by themselves. */
+const SETTING =
+  /^(?:urls?|uri|host|hostname|path|file|dir|folder|mode|type|method|enabled|port|endpoint|provider)$/
 
-/** Whether a variable, header, flag or member of this name holds a secret. */
-export const isSecretName = (name: string): boolean => SECRET_NAME.test(name)
+const wordsIn = (name: string): readonly string[] =>
+  name
+    .replace(/([a-z\d])([A-Z])/g, '$1_$2')
+    .toLowerCase()
+    .split(/[^a-z]+/)
+    .filter(word => word !== '')
+
+/** Whether a variable, header, flag or member of this name holds a secret, judged by its whole words. */
+export const isSecretName = (name: string): boolean => {
+  const words = wordsIn(name.slice(-NAME_CHARS))
+  const last = words.at(-1) ?? ''
+  if (SETTING.test(last)) return false
+  return (
+    LAST.test(last) ||
+    words.some((word, at) => WORD.test(word) || (word === 'key' && BEFORE_KEY.test(words[at - 1] ?? '')))
+  )
+}
+
+const NAME_CHARS = 128
+
+/** Whether a name says that its value counts something. */
+export const isCount = (name: string): boolean =>
+  wordsIn(name).some(word => /^(?:max|min|limit|count|size|length|ttl|timeout|budget|number)$/.test(word))
 
 const PATH = /^(?:~|\.{1,2})?[/\\][^=]*$|^[a-z]:[/\\][^=]*$/i
 /** Some hosts put a key into the path of an address. */
@@ -34,8 +64,16 @@ export function maskAddress(url: string): string {
     : authority
   const isFile = scheme.toLowerCase() === 'file://'
   const segments = path.split('/').map(part => (isLikeKey(part) && !isFile ? MASK : part))
-  return `${scheme}${host}${segments.join('/')}${query === undefined ? '' : `?${MASK}`}${fragment === undefined ? '' : `#${MASK}`}`
+  const isShown = (part: string): boolean =>
+    part.length < 2 || /^#\/[^?&=]*$/.test(part) || part.slice(1).split('&').every(isReferencePair)
+  const hidden = (part = ''): string => (isShown(part) ? part : `${part[0]}${MASK}`)
+  return `${scheme}${host}${segments.join('/')}${hidden(query)}${hidden(fragment)}`
 }
+
+/** A variable of the configuration, which is no secret. */
+const REFERENCE = '\\$\\{(?:env:|file:)?[\\w./~-]+(?::-[^}]*)?\\}'
+const REFERENCE_PAIR = new RegExp(`^[\\w.-]+=${REFERENCE}$`)
+const isReferencePair = (text: string): boolean => REFERENCE_PAIR.test(text)
 
 const LETTERS = '[A-Za-z0-9]'
 
@@ -87,22 +125,30 @@ const NAME = `(?:${SECRET_WORDS})[\\w.-]{0,30}`
  */
 const NAMED = new RegExp(
   `(${NAME}(?:${SIGN}|\\s(?<=--[\\w.-]{0,80}\\s))|(?:(?<=[-_])|\\b(?=\\w+=))(?:${SECRET_ENDS})${SIGN})` +
-    `(${SCHEMES}?)(?!${NAME}${SIGN})(${VALUE})`,
+    `(?!${SCHEMES}?${REFERENCE})(${SCHEMES}?)(?!${NAME}${SIGN})(${VALUE})`,
   'gi',
 )
 const NAMED_COOKIES = /\b((?:set-)?cookie\s{0,3}:\s{0,3})[^\r\n"]+/gi
-const GREETED = new RegExp(`\\b(${SCHEMES})(${VALUE})`, 'g')
+const GREETED = new RegExp(`\\b(${SCHEMES})(?!${REFERENCE})(${VALUE})`, 'g')
 
-/** Numbers that count something, and values that say that there is none. */
-const NO_SECRET = /^(?:\d{1,5}|true|false|null|undefined|none|\*+)$/i
+/** Whether what stands before a value ends in the name of a secret. */
+const isNamed = (text: string): boolean => isSecretName(/[\w.-]+(?=[^\w.-]*$)/.exec(text)?.[0] ?? text)
+
+/** Values that say that there is none. */
+const NO_SECRET = /^(?:true|false|null|undefined|none|\*+)$/i
 
 /** Replaces values that are named like secrets. */
 export const replaceNamed = (text: string, replace: (name: string, value: string) => string): string =>
-  text.replace(NAMED, (all, name: string, scheme: string, value: string) => {
+  text.replace(NAMED, (all, name: string, scheme: string, value: string, at: number) => {
     // `token: expected` and `--token to` are prose; `token=expected` and `"token": "expected"` are not.
     const isProse = scheme === '' && /[\w-](?::\s*|\s)$/.test(name) && isPlain(value)
-    return NO_SECRET.test(value) || isProse ? all : name + scheme + replace(name, value)
+    const isOther = isProse || !isNamed(name) || isInReference(text, at)
+    return NO_SECRET.test(value) || isOther ? all : name + scheme + replace(name, value)
   })
+
+/** Whether a place is in the name of a variable, as in `${TOKEN:-x}`. */
+const isInReference = (text: string, at: number): boolean =>
+  /\$\{(?:env:)?\w*$/.test(text.slice(Math.max(0, at - NAME_CHARS), at))
 
 /** Masks what looks like a key or is named like one, and passwords and queries in addresses. */
 export const maskShapes = (text: string): string => {

@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { DEFAULTS } from '../config/defaults.js'
+import { SMALL_FILE_BYTES } from '../config/file/small-file.js'
 import { DEFAULT_ENV_FILE, envFileLine, parseEnvFile } from '../config/read/env-file.js'
 import { programFolder } from '../config/read/program-folder.js'
 import { isObject } from '../kernel/object.js'
@@ -19,6 +20,7 @@ import {
 } from './files/revise.js'
 import type { Entry } from './import/normalise.js'
 import { holdsSecrets } from './import/secrets.js'
+import { SetupError } from './setup-error.js'
 
 /** Our configuration, opened to be edited, and the file of its secrets. */
 export interface OwnFile {
@@ -164,6 +166,12 @@ const addSecrets = async (
       throw new ConflictError(path, `another program has just written the variable ${taken[0]}`)
     const open = before === '' || before.endsWith('\n') ? '' : '\n'
     const lines = missing.map(([name, value]) => envFileLine(name, value)).join('')
-    if (lines !== '') await replaceFile(files, { ...state, mode: 0o600 }, Buffer.from(before + open + lines))
+    if (lines === '') return
+    const after = Buffer.from(before + open + lines)
+    if (after.length > SMALL_FILE_BYTES) {
+      const why = `it would have ${Math.ceil(after.length / 1024)} KiB with the new secrets, and 64 KiB are read`
+      throw new SetupError(path, why, 0, 'keep long secrets in files of their own: "${file:/path}"')
+    }
+    await replaceFile(files, { ...state, mode: 0o600 }, after)
   })
 }

@@ -245,3 +245,42 @@ t.test('names say whether their values are secret', async t => {
   for (const name of secret) t.ok(isSecretName(name), name)
   for (const name of open) t.notOk(isSecretName(name), name)
 })
+
+t.test('references to variables are shown, and values under the same names are not', async t => {
+  for (const text of [
+    '"HUB_TOKEN": "${env:HUB_TOKEN}"',
+    'TOKEN=${TOKEN}',
+    '--token ${TOKEN:-x}',
+    'Authorization: Bearer ${TOKEN}',
+    'https://h/mcp?key=${KEY}',
+    'http://json-schema.org/draft-07/schema#',
+    'KEYBOARD=us-intl',
+    'max_tokens=200000',
+  ]) {
+    t.equal(maskShapes(text), text)
+  }
+  t.equal(maskShapes('PIN=1234 and API_KEY=12345'), 'PIN=*** and API_KEY=***')
+})
+
+t.test('a name is judged by its whole words', async t => {
+  for (const name of ['apiKey', 'X-Api-Key', 'GITHUB_PAT', 'PIN', 'mytoken', 'client_secret', 'DB_PASS'])
+    t.ok(isSecretName(name), name)
+  for (const name of ['KEYBOARD', 'MAX_TOKENS', 'monkey', 'author', 'passenger', 'TOKEN_URL', 'tokenizer'])
+    t.notOk(isSecretName(name), name)
+})
+
+t.test('hostile text of 1 MiB is masked in linear time', async t => {
+  for (const piece of [
+    'PRIVATE KEY',
+    '-----BEGIN PRIVATE KEY-----',
+    'token=',
+    'api_key-',
+    '${TOKEN:',
+    '--token ',
+  ]) {
+    const text = `-----BEGIN ${piece.repeat(Math.ceil(2 ** 20 / piece.length))}`
+    const beganMs = performance.now()
+    mask(text)
+    t.ok(performance.now() - beganMs < 3000, piece)
+  }
+})

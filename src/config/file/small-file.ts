@@ -1,7 +1,9 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { systemCode } from '../../kernel/faults.js'
 
-const MAX_BYTES = 64 * 1024
+/** The longest file that a configuration may refer to, such as `secrets.env`. */
+export const SMALL_FILE_BYTES = 64 * 1024
+const MAX_BYTES = SMALL_FILE_BYTES
 
 export type SmallFile = { readonly text: string } | { readonly wrong: string; readonly isMissing: boolean }
 

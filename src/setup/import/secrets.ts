@@ -1,17 +1,28 @@
 import { isObject } from '../../kernel/object.js'
-import { isLikeKey, isSecretName, replaceKeys, replaceNamed } from '../../secrets/mask.js'
+import { isCount, isLikeKey, isPlain, isSecretName, replaceKeys, replaceNamed } from '../../secrets/mask.js'
 import type { Json } from '../edit/change.js'
 import { type Entry, variableName } from './normalise.js'
 
 /** Takes a secret, named after where it was found, and says what stands in its place. */
 type Take = (name: string, value: string) => string
 
-const NAME = /token|key|secret|pass|auth(?!or(?!i[sz]))|cookie|credential/i
-const isNamed = (name: string): boolean => NAME.test(name) || isSecretName(name)
+/** A key in a query or behind a short flag is often called `k`. */
+const isNamed = (name: string): boolean => isSecretName(name) || /^k$/i.test(name)
 
 /** Keys are recognised by how they begin, also shorter ones than are masked everywhere. */
 const KEY = /(?<![\w-])(?:gh[a-z]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)[\w.~+/=-]{4,}/g
-const NO_SECRET = /^(?:\d{1,5}|true|false|null|none)?$/i
+const NO_SECRET = /^(?:true|false|null|none)?$/i
+const isNumber = (text: string): boolean => /^[-+]?\d+(?:\.\d+)?$/.test(text)
+/** Whether a value under the name of a secret is none. */
+const isSetting = (name: string, text: string): boolean =>
+  NO_SECRET.test(text) || (isNumber(text) && isCount(name))
+
+/** Whether a whole value looks generated: no word, name or version has such parts. */
+const isGenerated = (text: string): boolean =>
+  /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text) ||
+  (/^[\w+/=-]{20,}$/.test(text) &&
+    !text.startsWith('/') &&
+    text.split(/[-_/]/).some(part => part.length >= 16 && /\d/.test(part) && /[a-z]/i.test(part)))
 const ADDRESS = /^([a-z][a-z0-9+.-]*:\/\/)(?:([^/?#]*)@)?([^/?#]*)([^?#]*)(?:\?([^#]*))?(#.*)?$/is
 const SCHEME = /^((?:Bearer|Basic|Digest|Token|ApiKey|Negotiate)\s+)?([\s\S]*)$/i
 /** A member in a text that is JSON, up to the end of its value. */
@@ -48,13 +59,14 @@ export const holdsSecrets = (entry: Entry): boolean => {
 /** The values of a variable or a header. */
 const inNamed = (name: string, value: Json, take: Take): Json => {
   if (typeof value !== 'string' && typeof value !== 'number') return value
-  const text = inValue(name, String(value), take)
-  return text === String(value) ? value : text
+  const given = String(value)
+  const text = isGenerated(given) ? take(variableName(name), given) : inValue(name, given, take)
+  return text === given ? value : text
 }
 
 /** A value whose name may say that it is secret. */
 const inValue = (name: string, text: string, take: Take): string => {
-  if (!isNamed(name) || NO_SECRET.test(text) || VARIABLE.test(text)) return inText(name, text, take)
+  if (!isNamed(name) || isSetting(name, text) || VARIABLE.test(text)) return inText(name, text, take)
   const [, scheme = '', value = ''] = SCHEME.exec(text) ?? []
   return value === '' ? text : scheme + take(variableName(name), value)
 }
@@ -129,9 +141,9 @@ const PAIR = /^(-{0,2}([\w-]+)(?:=|:(?!\/\/) *))([\s\S]*)$/
 const inArgs = (args: readonly string[], take: Take): readonly string[] =>
   args.map((arg, at) => {
     const flag = FLAG.exec(args[at - 1] ?? '')?.[1]
-    return flag !== undefined && isNamed(flag) && !arg.startsWith('--')
-      ? inValue(flag, arg, take)
-      : inPair(arg, take)
+    if (flag === undefined || arg.startsWith('--')) return inPair(arg, take)
+    if (isNamed(flag) && !/^(?:[/~.]|\w+:\/\/)/.test(arg)) return inValue(flag, arg, take)
+    return flag.length === 1 && isGenerated(arg) ? take(variableName(flag), arg) : inPair(arg, take)
   })
 
 const inPair = (text: string, take: Take): string => {
@@ -199,4 +211,9 @@ export const redacted = (entry: Entry): Entry => {
 }
 
 const MASK = '***'
-const isReference = (value: Json): boolean => typeof value === 'string' && /^(?:\w+ )?\$\{\w+\}$/.test(value)
+const REFERENCE = /^(?:\w+ )?\$\{(?:(?:env:)?\w+(?::-([^}]*))?|file:[^}]*)\}$/
+/** A default may be a secret. */
+const isReference = (value: Json): boolean => {
+  const found = typeof value === 'string' ? REFERENCE.exec(value) : null
+  return found !== null && isPlain(found[1] ?? '')
+}

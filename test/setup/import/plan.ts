@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { parseConfig } from '../../../src/config/parse.js'
@@ -490,4 +490,36 @@ t.test('our own entries are known, and those of others with a like name are none
   ] as const) {
     t.equal(isOwn(entry, own), isOurs, JSON.stringify(entry))
   }
+})
+
+t.test('secrets that would not be read again are not written', async t => {
+  const home = t.testdir()
+  const servers = Object.fromEntries(
+    Array.from({ length: 40 }, (_, at) => [
+      `s${at}`,
+      { command: 'x', env: { API_KEY: `${at}${'k'.repeat(2048)}` } },
+    ]),
+  )
+  const source = await readPasted(JSON.stringify({ mcpServers: servers }))
+  await t.rejects(run(home, [source]), /secrets\.env: it would have \d+ KiB/)
+  t.notOk(existsSync(join(home, 'proxy', 'mcp.json')))
+})
+
+t.test('keys are found behind -k, in ?k= and in env, and settings stay', async t => {
+  const env = {
+    API: '0123456789abcdef0123456789abcdef',
+    PIN: '1234',
+    KEYBOARD: 'us-intl',
+    MAX_TOKENS: '200000',
+  }
+  const servers = { a: { command: 'x', args: ['-k', 'S3CRET'], env }, b: { url: 'https://h/mcp?k=S3CRET' } }
+  const { config } = await run(t.testdir(), [await readPasted(JSON.stringify({ mcpServers: servers }))])
+  t.same(config, {
+    a: {
+      command: 'x',
+      args: ['-k', '${K}'],
+      env: { API: '${API}', PIN: '${PIN}', KEYBOARD: 'us-intl', MAX_TOKENS: '200000' },
+    },
+    b: { url: 'https://h/mcp?k=${K}' },
+  })
 })
