@@ -3,6 +3,7 @@ import { type ConfigDiff, changesOf, isNothing } from '../config/diff.js'
 import { formatProblem } from '../config/file/problem.js'
 import { FileWatch } from '../config/file/watch.js'
 import { readConfigText } from '../config/load.js'
+import { filesOf } from '../config/parse.js'
 import type { Loaded, Problem, ProxyConfig } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
@@ -50,6 +51,8 @@ export interface ReloaderOptions {
 }
 
 const PROBLEMS_MAX = 20
+/** The most files besides the configuration itself that are watched. */
+const FOLLOWED_MAX = 64
 
 /** Reloads a changed configuration file as a whole, or not at all if it has new errors. */
 export class Reloader {
@@ -64,6 +67,8 @@ export class Reloader {
   #loadedAt = now()
   #last: ReloadResult | undefined
   #watch: FileWatch | undefined
+  /** Of the files that the configuration refers to. */
+  readonly #followed = new Map<string, FileWatch>()
   #running: Promise<void> | undefined
   #pending: 'check' | 'reload' | undefined
   #isClosed = false
@@ -114,6 +119,24 @@ export class Reloader {
   close(): void {
     this.#isClosed = true
     this.#watch?.close()
+    this.#follow([])
+  }
+
+  /** Watches the files that the configuration refers to: a token may be rotated in them alone. */
+  #follow(files: readonly string[]): void {
+    const { clock } = this.#options
+    const wanted = new Set(files.slice(0, FOLLOWED_MAX))
+    for (const [file, watch] of this.#followed) {
+      if (wanted.has(file)) continue
+      watch.close()
+      this.#followed.delete(file)
+    }
+    for (const file of wanted) {
+      if (this.#followed.has(file)) continue
+      const onChange = (): void => this.#request('reload')
+      // What cannot be watched is polled.
+      this.#followed.set(file, new FileWatch(file, { clock, onChange, onTrouble: () => undefined }))
+    }
   }
 
   /** One reload at a time; a request during one is served after it. */
@@ -141,6 +164,7 @@ export class Reloader {
       if (kind === 'check' && seen === this.#seen) return
       const loaded = 'text' in read ? await parse(read.text) : read.unusable
       if (this.#isClosed) return
+      this.#follow(filesOf(loaded))
       this.#apply(loaded, isFirst && kind === 'check')
       this.#seen = seen
     } catch (thrown) {

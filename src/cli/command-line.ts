@@ -21,6 +21,7 @@ export const readCommandLine = async (
     print(allCommands())
     return undefined
   }
+  if (words.some(word => HELP.has(word))) checkCommand(words.filter(word => !HELP.has(word)))
   let chosen: Chosen | undefined
   const cli = createCli(words).fail((message: string | null, error: Error | undefined) => {
     if (error instanceof CliError) throw error
@@ -81,7 +82,7 @@ const allCommands = (): string => {
   return ['Many MCP servers behind one address.', WAYS, ...sections, EXIT_TABLE].join('\n\n')
 }
 
-const WAYS = `  mcp-proxy                     How things are, or how to begin
+const WAYS = `  mcp-proxy                     Show status, or get started
   mcp-proxy <command> --help    What a command does, with examples and options
   mcp-proxy --version`
 
@@ -129,7 +130,7 @@ const NO_COMMAND = 'no command is named'
 const noCommand = (words: readonly string[], command: Command | undefined): CliError => {
   const flag = words.find(word => word.startsWith('-'))?.replace(/^-+/, '')
   const meant = flag === undefined ? undefined : suggest(flag, ['help', 'version'])
-  const what = meant === undefined ? NO_COMMAND : `--${flag} is no option here; did you mean --${meant}?`
+  const what = meant === undefined ? NO_COMMAND : `unknown option: --${flag}; did you mean --${meant}?`
   return new CliError(EXIT.usage, what, { why: commandsOf(command) })
 }
 
@@ -150,6 +151,17 @@ const namesIn = (command: Command | undefined): readonly string[] =>
 
 const commandsOf = (command: Command | undefined): string => `commands are ${namesIn(command).join(', ')}`
 
+/** Throws a CliError for help on a command that does not exist, for which yargs prints the help of all. */
+const checkCommand = (words: readonly string[]): void => {
+  const [first = '', second = ''] = words
+  const command = commandAt([first])
+  const isWord = (word: string): boolean => word !== '' && !word.startsWith('-')
+  if (command === undefined) {
+    if (isWord(first)) throw unknownWord(first, words, undefined)
+  } else if (isGroup(command) && isWord(second) && !command.verbs.some(verb => nameOf(verb) === second))
+    throw unknownWord(second, words, command)
+}
+
 const unknownWord = (word: string, words: readonly string[], command: Command | undefined): CliError => {
   const isFlag = !words.includes(word)
   const shown = isFlag ? `${word.length === 1 ? '-' : '--'}${word}` : `"${word}"`
@@ -158,15 +170,15 @@ const unknownWord = (word: string, words: readonly string[], command: Command | 
     const own = [...shownFlags.map(([name]) => name), 'help']
     const meant = suggest(word, own)
     const why = `${nameOf(command)} has ${own.map(name => `--${name}`).join(', ')}`
-    return new CliError(EXIT.usage, `${shown} is no option here${hint(meant && `--${meant}`)}`, { why })
+    return new CliError(EXIT.usage, `unknown option: ${shown}${hint(meant && `--${meant}`)}`, { why })
   }
   if (command !== undefined && !isGroup(command)) {
     const why = `it is used as: mcp-proxy ${command.usage} [options]`
-    return new CliError(EXIT.usage, `${shown} is one word too many`, { why })
+    return new CliError(EXIT.usage, `unexpected argument: ${word}`, { why })
   }
   const lead = command === undefined ? '' : `${nameOf(command)} `
   const meant = suggest(lead + word, namesIn(command))
-  const what = isFlag ? `${shown} stands without a command` : `${shown} is no command`
+  const what = isFlag ? `unknown option: ${shown}` : `unknown command: ${word}`
   const mend = meant === undefined ? undefined : `mcp-proxy ${meant}`
   return new CliError(EXIT.usage, what + hint(meant), { why: commandsOf(command), mend })
 }

@@ -16,7 +16,7 @@ export const explain = (thrown: unknown, words: readonly string[]): number => {
   const { code, what, why = WHYS[code], mend = mendFor(code, words) } = linesOf(thrown)
   say(`mcp-proxy: ${what}`)
   if (why !== undefined) say(`  why: ${why}`)
-  if (mend !== undefined) say(`  mend: ${mend}`)
+  if (mend !== undefined) say(`  fix: ${mend}`)
   return code
 }
 
@@ -41,9 +41,8 @@ const linesOf = (thrown: unknown): Lines => {
 }
 
 const WHYS: Readonly<Partial<Record<number, string>>> = {
-  [EXIT.usage]: 'the command line says something else than it may; nothing was done',
+  [EXIT.usage]: 'invalid arguments; nothing was changed',
   [EXIT.configuration]: 'the configuration cannot be used as it is',
-  [EXIT.failure]: 'what this needs is not there, or did not answer',
 }
 
 const mendFor = (code: number, words: readonly string[]): string | undefined => {

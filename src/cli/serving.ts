@@ -220,6 +220,9 @@ const follow = async (reloader: Reloader, proxy: Proxy, environment: ProxyEnviro
   const variables: ControlledVariables = {
     all: () => variablesOf(proxy.config),
     wanted: () => wantedBy(proxy.config),
+    joined() {
+      void environment.renewShell(proxy.config).then(isNew => (isNew ? reloader.reload() : undefined))
+    },
     async bring(values, client) {
       if (environment.bring(values, client, proxy.config)) await reloader.reload()
     },

@@ -72,6 +72,7 @@ const decode = (bytes: Buffer): string | undefined => {
 const unusable = (file: string, words: Words): ConfigText => ({
   unusable: {
     config: undefined,
+    isUnreadable: true,
     problems: [{ severity: 'error', file, line: 0, column: 0, key: '', ...words }],
     disabled: [],
   },

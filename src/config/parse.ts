@@ -49,6 +49,7 @@ export function parseConfig(
     env: merged([own, ...(later ?? [])]),
     report,
     variables: [],
+    files: new Set<string>(),
   }
   const contents = root === undefined ? undefined : findServers(root, outer)
   if (contents === undefined) return { config: undefined, problems: report.problems, disabled: [] }
@@ -64,8 +65,22 @@ export function parseConfig(
   checkUsers(contents.servers, { config: servers.servers, auth: access }, report)
   const { problems } = report
   const variables = context.variables.map(found => ({ ...found, from: originOf(found, sources) }))
-  return { config: { ...servers, ...settings, auth: access, cluster, variables }, problems, disabled }
+  const loaded = {
+    config: { ...servers, ...settings, auth: access, cluster, variables },
+    problems,
+    disabled,
+  }
+  READ_FILES.set(loaded, [...outer.files])
+  return loaded
 }
+
+const READ_FILES = new WeakMap<Loaded, readonly string[]>()
+
+/**
+ * The files that a configuration was read from besides its own, absolute: `envFile`, there or not, and each
+ * `${file:…}`.
+ */
+export const filesOf = (loaded: Loaded): readonly string[] => READ_FILES.get(loaded) ?? []
 
 /** What is found first counts. */
 const merged = (sources: readonly VariableSource[]): Environment =>

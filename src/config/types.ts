@@ -528,6 +528,8 @@ export interface Loaded {
   /** In the order of the file. */
   readonly problems: readonly Problem[]
   readonly disabled: readonly DisabledServer[]
+  /** Whether the file itself cannot be read. */
+  readonly isUnreadable?: boolean
 }
 
 /** Where variables are looked up; `process.env` fits. */

@@ -85,6 +85,8 @@ export interface DaemonFacts {
   readonly state: 'none' | 'dead' | 'serves' | 'silent' | 'denied'
   /** Whether the lock names a process that is gone. */
   readonly isLockDead: boolean
+  /** Files that killed programs have left of the lock. */
+  readonly drafts?: readonly string[]
   /** Of the silent one, as far as it is known. */
   readonly pid: number | undefined
   readonly born: string | undefined

@@ -29,7 +29,7 @@ export const PROBLEMS = {
   D006: {
     about: 'the folder of our state',
     level: 'error',
-    says: '{path} cannot be used',
+    says: '{what} {path}',
     mend: 'chmod 700 {path}',
     fix: 'gives the folder the rights 0700',
   },

@@ -104,13 +104,22 @@ export class Connector {
       // Who makes room takes as long as it takes.
       if (attempt.is === 'open' || attempt.is === 'draining') patience.renew()
       if (attempt.is === 'nobody') this.#start(waitedMs)
-      if (patience.hasEnded) throw lateness(attempt)
-      if (attempt.is !== 'open' && this.#hasFailed) throw new NoDaemon('D041', 'the daemon ended at once')
+      if (patience.hasEnded || (attempt.is !== 'open' && this.#hasFailed)) return await this.#lastLook()
       const waitMs = this.#pauseAfter(attempt, tries)
       waitedMs += waitMs
       this.#lock?.renew()
       await patience.pause(waitMs)
     }
+  }
+
+  /**
+   * Looks once more before it gives up: while we were stopped, another program may have started the daemon.
+   * Rejects with a NoDaemon.
+   */
+  async #lastLook(): Promise<Connection> {
+    const attempt = await this.#try()
+    if (attempt.is === 'open') return attempt.connection
+    throw this.#hasFailed ? new NoDaemon('D041', 'the daemon ended at once') : lateness(attempt)
   }
 
   #pauseAfter(attempt: Attempt, tries: number): number {
@@ -198,7 +207,7 @@ export class Connector {
     const isWaiting = this.#asked?.pid === pid && performance.now() < this.#asked.untilMs && !this.#hasFailed
     if (kept === 'serve' || (this.#asked !== undefined && !isWaiting)) {
       const mend = isService(welcome) ? 'mcp-proxy service install' : 'restart it'
-      tell(`D043: served by mcp-proxy ${version}, which is older than ${hello.version}; mend: ${mend}`)
+      tell(`D043: served by mcp-proxy ${version}, which is older than ${hello.version}; fix: ${mend}`)
       return false
     }
     stream.destroy()

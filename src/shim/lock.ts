@@ -1,4 +1,14 @@
-import { existsSync, linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  linkSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { systemCode } from '../kernel/faults.js'
 import { unguessableId } from '../kernel/ids.js'
 import { isObject } from '../kernel/object.js'
@@ -35,6 +45,7 @@ export class StartLock {
   /** Takes the lock; undefined while somebody else holds it. Throws what the file system throws. */
   static take(file: string): StartLock | undefined {
     if (isTaken(file)) return undefined
+    for (const draft of abandonedDrafts(file)) rmSync(draft, { force: true })
     const key = unguessableId()
     const draft = `${file}.${key}`
     try {
@@ -112,6 +123,22 @@ export const isAbandoned = (file: string): boolean => {
   const holder = readHolder(file)
   const ageMs = Math.abs(Date.now() - found.mtimeMs)
   return holder === undefined ? ageMs >= BROKEN_MS : !isHeld(holder, ageMs)
+}
+
+/** What programs have left of a lock that were killed while they wrote it. */
+export const abandonedDrafts = (file: string): readonly string[] => {
+  try {
+    const start = `${basename(file)}.`
+    const drafts = readdirSync(dirname(file)).filter(name => name.startsWith(start))
+    return drafts.map(name => join(dirname(file), name)).filter(isOld)
+  } catch {
+    return []
+  }
+}
+
+const isOld = (file: string): boolean => {
+  const found = statSync(file, { throwIfNoEntry: false })
+  return found !== undefined && Math.abs(Date.now() - found.mtimeMs) > STALE_MS
 }
 
 /** Whether somebody holds the lock; one that nobody holds any more is moved away. */

@@ -26,7 +26,7 @@ export const main = async (words: readonly string[], folder: string): Promise<nu
     given = readArguments(words)
   } catch (thrown) {
     tell(thrown instanceof Error ? thrown.message : String(thrown), {
-      why: 'the command line says something else than it may',
+      why: 'invalid arguments; nothing was changed',
       mend: 'mcp-proxy connect --help',
     })
     return EXIT.usage
@@ -156,6 +156,6 @@ const WHYS: Readonly<Record<Trouble, string>> = {
 
 /** Says on stderr what happened; what ends us in three lines. */
 const tell = (words: string, explained?: Explained): void => {
-  const more = explained === undefined ? '' : `  why: ${explained.why}\n  mend: ${explained.mend}\n`
+  const more = explained === undefined ? '' : `  why: ${explained.why}\n  fix: ${explained.mend}\n`
   process.stderr.write(`mcp-proxy: ${words}\n${more}`)
 }

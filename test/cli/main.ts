@@ -14,14 +14,14 @@ const version = JSON.parse(readFileSync(new URL('../../package.json', import.met
 
 const USAGE: readonly (readonly [words: string, says: RegExp])[] = [
   ['--config x', /no command is named\n {2}why: commands are .*import, add/],
-  ['--verson', /--verson is no option here; did you mean --version\?/],
+  ['--verson', /unknown option: --verson; did you mean --version\?/],
   [
     'sevre',
-    /^mcp-proxy: "sevre" is no command; did you mean serve\?\n {2}why: commands are .*\n {2}mend: mcp-proxy serve\n$/,
+    /^mcp-proxy: unknown command: sevre; did you mean serve\?\n {2}why: commands are .*\n {2}fix: mcp-proxy serve\n$/,
   ],
-  ['nonsense', /"nonsense" is no command/],
-  ['check --port 1', /--port is no option here\n {2}why: check has --config/],
-  ['serve --prot 1', /--prot is no option here; did you mean --port\?/],
+  ['nonsense', /unknown command: nonsense/],
+  ['check --port 1', /unknown option: --port\n {2}why: check has --config/],
+  ['serve --prot 1', /unknown option: --prot; did you mean --port\?/],
   ['serve --config', /Not enough arguments following: config/],
   ['serve --config a --config b', /--config may be given once/],
   ['bridge --era auto --era auto -- node', /--era may be given once/],
@@ -29,16 +29,17 @@ const USAGE: readonly (readonly [words: string, says: RegExp])[] = [
     'serve --config a --log-level loud',
     /"loud" is no value of --log-level\n {2}why: it is one of debug, info/,
   ],
-  ['serve --config a extra', /"extra" is one word too many/],
+  ['serve --config a extra', /unexpected argument: extra/],
   ['serve -- node server.js', /only add and bridge take a command after --/],
   ['call', /call needs the name of a tool/],
   ['auth', /why: commands are auth login, auth logout/],
-  ['auth nonsense', /"nonsense" is no command/],
-  ['auth lgoin x', /did you mean auth login\?\n.*\n {2}mend: mcp-proxy auth login\n/],
-  [
-    'auth login',
-    /login needs the name or the address of a server\n.*\n {2}mend: mcp-proxy auth login --help/,
-  ],
+  ['auth nonsense', /unknown command: nonsense/],
+  ['help nonsense', /unknown command: nonsense/],
+  ['nonsense --help', /unknown command: nonsense/],
+  ['help auth nonsense', /unknown command: nonsense/],
+  ['auth nonsense -h', /unknown command: nonsense/],
+  ['auth lgoin x', /did you mean auth login\?\n.*\n {2}fix: mcp-proxy auth login\n/],
+  ['auth login', /login needs the name or the address of a server\n.*\n {2}fix: mcp-proxy auth login --help/],
   ['completion bahs', /"bahs" is no value of shell; did you mean bash\?/],
   ['bridge', /which server\? Write its command after --/],
   ['bridge --', /which server\?/],
@@ -75,7 +76,7 @@ t.test('a wrong command line is told in three lines, with a command to paste, an
     t.equal(code, 2, words)
     t.equal(out, '', 'nothing on stdout')
     t.match(err, says, words)
-    t.match(err, /^mcp-proxy: .*\n {2}why: .*\n {2}mend: mcp-proxy .*\n$/, words)
+    t.match(err, /^mcp-proxy: .*\n {2}why: .*\n {2}fix: mcp-proxy .*\n$/, words)
   }
 })
 
@@ -206,7 +207,7 @@ t.test('without a configuration it is said how to name one', async t => {
   setEnv(t, { MCP_PROXY_CONFIG: '', HOME: home, USERPROFILE: home, APPDATA: home })
   t.match(await runHere(t, 'list'), {
     code: 3,
-    err: /D010: .*\n {2}why: .*neither --config nor MCP_PROXY_CONFIG.*\n {2}mend: mcp-proxy init\n$/,
+    err: /D010: .*\n {2}why: .*neither --config nor MCP_PROXY_CONFIG.*\n {2}fix: mcp-proxy init\n$/,
   })
   process.env.MCP_PROXY_CONFIG = '/nowhere/mcp.json'
   t.match(await runHere(t, 'list'), { code: 3, err: /^\/nowhere\/mcp\.json: error: there is no such file/ })

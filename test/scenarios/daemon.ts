@@ -145,11 +145,11 @@ t.test('the command line of connect has the codes of all others', async t => {
   }
   t.match(await ended('--config', '/nowhere/mcp.json'), [
     3,
-    /D010: there is no configuration .*nowhere.*\n {2}why: .*\n {2}mend: mcp-proxy init\n$/,
+    /D010: there is no configuration .*nowhere.*\n {2}why: .*\n {2}fix: mcp-proxy init\n$/,
   ])
   t.match(await ended('--nope'), [
     2,
-    /unknown argument: --nope.*\n {2}why: .*\n {2}mend: mcp-proxy connect --help\n$/,
+    /unknown argument: --nope.*\n {2}why: .*\n {2}fix: mcp-proxy connect --help\n$/,
   ])
   t.match(await ended('--config'), [2, /--config needs a value/])
   const file = configured(t)

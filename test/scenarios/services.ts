@@ -44,7 +44,7 @@ t.test(
     t.match(await client.initialize(), { result: { serverInfo: { version: '0.1.0' } } })
     t.match(
       client.running.err,
-      /^mcp-proxy: D043: served by mcp-proxy 0\.1\.0, .*; mend: mcp-proxy service install\n$/,
+      /^mcp-proxy: D043: served by mcp-proxy 0\.1\.0, .*; fix: mcp-proxy service install\n$/,
     )
     t.match(
       await before.call('w__wait', { note: 1 }),

@@ -113,6 +113,6 @@ t.test('a person who keeps an older daemon is left in peace', async t => {
   const { place, heard } = await placeWith(t, welcome({ version: '0.1.0', kept: 'serve' }))
   const { stream } = await connectorAt(place, told).connect(5000)
   stream.destroy()
-  t.same(told, ['D043: served by mcp-proxy 0.1.0, which is older than 0.2.0; mend: restart it'])
+  t.same(told, ['D043: served by mcp-proxy 0.1.0, which is older than 0.2.0; fix: restart it'])
   await until(() => heard.length === 1, 'no more')
 })

@@ -24,7 +24,7 @@ import {
   isProven,
   newProof,
 } from '../../src/shim/hello.js'
-import { StartLock } from '../../src/shim/lock.js'
+import { abandonedDrafts, StartLock } from '../../src/shim/lock.js'
 import { type Machine, placeId, placeOf, preparePlace, thisPlace } from '../../src/shim/place.js'
 import { skipWithout } from '../support/processes.js'
 
@@ -108,6 +108,19 @@ t.test('one program at a time may start a proxy', async t => {
   StartLock.take(file)
   lock?.release()
   t.same(readdirSync(t.testdirName), ['id.lock'], 'a lock of somebody else stays')
+})
+
+t.test('a draft of a lock that its writer left is removed with the next lock', async t => {
+  const file = join(t.testdir({ 'id.lock.old': '{}', 'id.lock.new': '{}', 'id.sock': '' }), 'id.lock')
+  const before = new Date(Date.now() - 60_000)
+  for (const name of ['id.lock.old', 'id.sock']) utimesSync(join(t.testdirName, name), before, before)
+  t.same(abandonedDrafts(file), [`${file}.old`])
+  StartLock.take(file)?.release()
+  t.same(
+    readdirSync(t.testdirName).sort(),
+    ['id.lock.new', 'id.sock'],
+    'but one that is being written is not',
+  )
 })
 
 t.test('a lock ends with its holder, or with its time', async t => {

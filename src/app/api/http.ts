@@ -30,13 +30,23 @@ export const targetOf = ({ url = '' }: IncomingMessage): URL => {
   return new URL(url, 'http://localhost')
 }
 
+/** Whether a request accepts an event stream. */
+export const wantsEvents = ({ headers: { accept = '' } }: IncomingMessage): boolean =>
+  accept.includes('text/event-stream')
+
 /** A request for the API; `base` is the start of its path. Throws like `targetOf`. */
 export const apiRequest = (request: IncomingMessage, base: string, body: string): ApiRequest => {
   const { pathname, searchParams } = targetOf(request)
   const lastEventId = request.headers['last-event-id']?.toString()
-  const wantsEvents = request.headers.accept?.includes('text/event-stream') === true
   const { method = 'GET' } = request
-  return { method, path: pathname.slice(base.length), query: searchParams, body, lastEventId, wantsEvents }
+  return {
+    method,
+    path: pathname.slice(base.length),
+    query: searchParams,
+    body,
+    lastEventId,
+    wantsEvents: wantsEvents(request),
+  }
 }
 
 export const sendJson = (

@@ -24,7 +24,15 @@ import { currentOn, isDueOn } from '../../transport/http/responder.js'
 import { LineChannel } from '../../transport/line-channel.js'
 import { bindPath } from '../../transport/socket/bind.js'
 import type { Api } from '../api/api.js'
-import { apiRequest, bodyOf, FAULT_STATUSES, sendAnswer, sendJson, targetOf } from '../api/http.js'
+import {
+  apiRequest,
+  bodyOf,
+  FAULT_STATUSES,
+  sendAnswer,
+  sendJson,
+  targetOf,
+  wantsEvents,
+} from '../api/http.js'
 import type { VariableStatus } from '../environment/environment.js'
 import { IDENTITY } from '../identity.js'
 import { sendMetrics } from '../metrics/listener.js'
@@ -75,6 +83,8 @@ export interface ControlledVariables {
   readonly all: () => readonly VariableStatus[]
   /** The names of those that servers wait for. */
   readonly wanted: () => readonly string[]
+  /** Called when a client joins: the login shell may set other values by now. */
+  readonly joined?: (() => void) | undefined
   /** Takes what a client knows, by name; resolves once it is in force. Rejects with a Fault. */
   readonly bring: (values: Readonly<Record<string, unknown>>, client: string) => Promise<void>
 }
@@ -228,15 +238,16 @@ class ControlApi {
 
   /** Answers what is the same on the port. */
   async #answerApi(request: IncomingMessage, response: ServerResponse, body: string): Promise<void> {
-    const asked = apiRequest(request, '/v1', body)
+    const { pathname } = targetOf(request)
     const { api, metrics } = this.#controlled
-    if (asked.method === 'GET' && asked.path === '/metrics' && metrics !== undefined) {
+    if (request.method === 'GET' && pathname === '/v1/metrics' && metrics !== undefined) {
       await sendMetrics(await metrics(), request, response)
       return
     }
-    const answer = await (await api()).answer(asked)
+    const isOurs = pathname.startsWith('/v1/')
+    const answer = isOurs ? await (await api()).answer(apiRequest(request, '/v1', body)) : undefined
     if (answer !== undefined) sendAnswer(response, answer)
-    else sendJson(response, 404, { error: `there is no ${asked.method} /v1${asked.path} here` })
+    else sendJson(response, 404, { error: `there is no ${request.method} ${pathname} here` })
   }
 
   /** `pid`: of whoever asks. */
@@ -331,6 +342,7 @@ class ControlApi {
     socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('\r\n')}\r\n\r\n`)
     if (head.length > 0) socket.unshift(head)
     this.#onHello()
+    variables?.joined?.()
     sessions.serve(session, new LineChannel(socket, { peer: 'client', log, clock, bounds }), hello)
   }
 
@@ -363,6 +375,3 @@ const postedTo = (request: IncomingMessage, response: ServerResponse): Promise<s
   if (request.headers.expect !== undefined && currentOn(request.socket) === response) response.writeContinue()
   return bodyOf(request)
 }
-
-const wantsEvents = ({ headers: { accept = '' } }: IncomingMessage): boolean =>
-  accept.includes('text/event-stream')

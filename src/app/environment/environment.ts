@@ -33,6 +33,10 @@ const BROUGHT_BYTES = 256 * 1024
 /** Of the names that clients are asked for; they travel in a header of 8 KiB. */
 const WANTED_BYTES = 4 * 1024
 const CLIENT_BYTES = 64
+const FROM_SHELL = 'login shell'
+const FROM_CLIENT = 'client '
+/** How old the answer of the login shell may be when a client joins. */
+const RENEW_MS = 10_000
 /** Variables that are the same in every shell of a user: nobody waits for one to hear of them. */
 const SAME = new Set(['HOME', 'USER', 'LOGNAME', 'SHELL', 'userHome'])
 
@@ -87,27 +91,48 @@ export class ProxyEnvironment {
     return { ...env, PATH }
   }
 
-  /** Takes what a client knows of the variables that are wanted; true if anything is new. Throws a Fault. */
+  /**
+   * Takes the values that a client has of the variables that are wanted. They replace those that other
+   * clients brought before, because tokens are rotated. Returns whether any is new. Throws a Fault.
+   */
   bring(values: Readonly<Record<string, unknown>>, client: string, config: ProxyConfig): boolean {
     let isNew = false
+    const lacks = new Set(config.waiting.flatMap(server => server.lacks))
     for (const name of wantedBy(config)) {
       const value = Object.hasOwn(values, name) ? values[name] : undefined
-      if (value === undefined || value === '' || this.#brought.has(name)) continue
+      const before = this.#brought.get(name)?.value
+      // One that is not in force yet stays.
+      const isPending = before !== undefined && lacks.has(name)
+      if (value === undefined || value === '' || value === before || isPending) continue
       if (typeof value !== 'string' || value.includes('\0'))
         throw new Fault('invalid-params', `the value of ${name} is no text`)
-      const bytes = Buffer.byteLength(name) + Buffer.byteLength(value)
+      const bytes = Buffer.byteLength(name) + Buffer.byteLength(value) - broughtBytes(name, before)
       if (this.#broughtBytes + bytes > BROUGHT_BYTES)
         throw new Fault('too-large', `clients may bring ${BROUGHT_BYTES} bytes of variables`)
       this.#broughtBytes += bytes
-      this.#brought.set(name, { from: `client ${nameOf(client)}`, value, values: { [name]: value } })
+      this.#brought.set(name, { from: `${FROM_CLIENT}${nameOf(client)}`, value, values: { [name]: value } })
       isNew = true
     }
     return isNew
   }
 
+  /**
+   * Asks the login shell again, a while after its last answer, if the configuration uses or lacks variables
+   * that it may set. Resolves with whether a value is new. Never rejects.
+   */
+  async renewShell({ variables, waiting }: ProxyConfig): Promise<boolean> {
+    const used = variables.filter(({ from }) => from === FROM_SHELL)
+    const lacks = waiting.flatMap(server => server.lacks)
+    if (!this.#mayAskShell || used.length + lacks.length === 0) return false
+    const found = await this.#shell.renewed(RENEW_MS)
+    if (found === undefined) return false
+    this.#fromShell = found
+    return used.some(({ name, value }) => found[name] !== value) || lacks.some(name => name in found)
+  }
+
   #parsed(parse: Parse): Loaded {
     const { env, isPersons } = this.#options
-    const shell = { from: 'login shell', values: this.#fromShell ?? {} }
+    const shell = { from: FROM_SHELL, values: this.#fromShell ?? {} }
     const brought = [...this.#brought.values()]
     if (isPersons) return parse(env, [shell, ...brought])
     return parse({}, [shell, { from: 'environment', values: env }, ...brought])
@@ -131,13 +156,21 @@ export class ProxyEnvironment {
 const isOnlyOurs = ({ name, from }: ProxyConfig['variables'][number]): boolean =>
   from === 'environment' && !SAME.has(name)
 
+/** The bytes that a value which was brought before takes. */
+const broughtBytes = (name: string, value: string | undefined): number =>
+  value === undefined ? 0 : Buffer.byteLength(name) + Buffer.byteLength(value)
+
 /** A name that a client gives itself, for people. */
 const nameOf = (client: string): string => cutText(plainLine(client), CLIENT_BYTES)
 
-/** The names of variables that servers wait for, as many as clients can be asked for. */
-export const wantedBy = ({ waiting }: ProxyConfig): readonly string[] => {
+/**
+ * The names of variables that clients are asked for, as many as fit: those that servers wait for, and those
+ * that clients have brought, which may have new values.
+ */
+export const wantedBy = ({ waiting, variables }: ProxyConfig): readonly string[] => {
   let bytes = 0
-  return [...new Set(waiting.flatMap(({ lacks }) => lacks))].filter(name => {
+  const brought = variables.filter(({ from }) => from.startsWith(FROM_CLIENT)).map(({ name }) => name)
+  return [...new Set([...waiting.flatMap(({ lacks }) => lacks), ...brought])].filter(name => {
     bytes += name.length + 3
     return bytes <= WANTED_BYTES
   })

@@ -42,6 +42,21 @@ export class LoginShell {
     return this.#answer.variables
   }
 
+  /**
+   * Asks again if the answer is at least `ageMs` old; meanwhile it holds. Resolves with undefined if it is
+   * not that old, or the shell does not answer. Never rejects.
+   */
+  async renewed(ageMs: number): Promise<Environment | undefined> {
+    const { env, limitMs = LIMIT_MS, nowMs: now = Date.now } = this.#options
+    const before = this.#answer
+    if (before === undefined || now() - before.atMs < ageMs) return undefined
+    this.#answer = { atMs: now(), variables: before.variables }
+    const { variables } = await askShell(env, limitMs)
+    if (Object.keys(variables).length === 0) return undefined
+    this.#answer = { atMs: now(), variables: Promise.resolve(variables) }
+    return variables
+  }
+
   /** Asks again the next time: its files may have changed. */
   forget(): void {
     this.#answer = undefined

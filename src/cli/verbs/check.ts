@@ -35,6 +35,7 @@ export const check = defineVerb({
     const errors = loaded.problems.filter(({ severity }) => severity === 'error').length
     if (args.json === true) print(documentOf(loaded, checks, errors))
     else await printLoaded(loaded, checks, errors)
+    if (loaded.isUnreadable === true) return EXIT.configuration
     return errors > 0 ? EXIT.negative : EXIT.ok
   },
 })

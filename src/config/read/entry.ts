@@ -22,6 +22,8 @@ export interface ReadContext {
   readonly env: Environment
   readonly report: Report
   readonly variables: Found[]
+  /** As `filesOf`; collected while reading. */
+  readonly files: Set<string>
   /**
    * The names of variables that a server lacks, where their values may still come; undefined where a lack is
    * an error.

@@ -47,6 +47,7 @@ export const readEnvFile = (item: Item | undefined, context: ReadContext): Envir
   const { errors } = report
   const path = resolve(folder, item === undefined ? DEFAULT_ENV_FILE : expandedPath(item, context))
   if (report.errors > errors) return {}
+  context.files.add(path)
   const read = readSmallFile(path)
   if ('text' in read) return parseEnvFile(read.text)
   if (item !== undefined || !read.isMissing) {

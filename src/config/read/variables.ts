@@ -103,14 +103,16 @@ export const withoutDefaults = (text: string): string =>
   })
 
 /** Expands a text; what cannot be expanded is reported at `item`. */
-export const expanded = (
-  raw: string,
-  item: Item,
-  { env, report, variables, lacks, folder, workspace }: ReadContext,
-): string => {
+export const expanded = (raw: string, item: Item, context: ReadContext): string => {
+  const { env, report, variables, files, lacks, folder, workspace } = context
   const { text, faults, variables: found } = expand(raw, env, folder, workspace)
   variables.push(...found)
+  for (const { name } of found) {
+    const file = /^file:(.*)$/s.exec(name)?.[1]
+    if (file !== undefined) files.add(resolve(folder, expandHome(file, env) ?? file))
+  }
   for (const fault of faults) {
+    if (fault.is === 'unread') files.add(fault.path)
     if (lacks !== undefined && fault.is === 'unset' && !EDITOR_NAMES.includes(fault.name)) {
       lacks.push(fault.name)
       report.warning(item, waitWords(fault.name))

@@ -1,8 +1,14 @@
 import type { ConfigFacts, DaemonFacts, PortFacts, ProcessFacts, ServiceFacts, TrialFacts } from '../facts.js'
 import { type Finding, finding } from '../finding.js'
 
-export const lookAtLeftovers = ({ state, socket, isLockDead, lock }: DaemonFacts): readonly Finding[] =>
-  [...(state === 'dead' ? [socket] : []), ...(isLockDead ? [lock] : [])].map(path =>
+export const lookAtLeftovers = ({
+  state,
+  socket,
+  isLockDead,
+  lock,
+  drafts = [],
+}: DaemonFacts): readonly Finding[] =>
+  [...(state === 'dead' ? [socket] : []), ...(isLockDead ? [lock] : []), ...drafts].map(path =>
     finding('D040', { path }, { subject: path, fix: { is: 'remove', path } }),
   )
 

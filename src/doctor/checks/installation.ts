@@ -38,12 +38,25 @@ export const lookAtNamesakes = ({ onPath, folder }: InstallationFacts): readonly
 
 export const lookAtState = ({ state, platform }: InstallationFacts): readonly Finding[] => {
   const { path, mode, isOurs, isWritable, freeBytes } = state
-  const about = { path }
+  const about = { what: 'cannot write', path }
   if (!isOurs) {
     const why = 'it is a link, or belongs to another user'
-    return [finding('D006', about, { subject: path, why, mend: `sudo chown -R "$(id -un)" ${path}` })]
+    return [
+      finding(
+        'D006',
+        { what: 'cannot use', path },
+        { subject: path, why, mend: `sudo chown -R "$(id -un)" ${path}` },
+      ),
+    ]
   }
-  if (!isWritable) return [finding('D006', about, { subject: path, why: 'it may not be written' })]
+  if (!isWritable)
+    return [
+      finding('D006', about, {
+        subject: path,
+        why: 'it, or a part of its path, is a file or may not be written',
+        mend: 'make it a folder of your own',
+      }),
+    ]
   if (freeBytes !== undefined && freeBytes < LEAST_FREE_BYTES) {
     const why = `only ${Math.floor(freeBytes / 1024 / 1024)} MB are free there`
     return [finding('D006', about, { subject: path, why, mend: 'make room on that disk' })]
@@ -51,5 +64,5 @@ export const lookAtState = ({ state, platform }: InstallationFacts): readonly Fi
   if (platform === 'win32' || mode === undefined || (mode & OTHERS) === 0) return []
   const why = 'others of this machine may look into it'
   const fix = { is: 'rights', path, mode: 0o700 } as const
-  return [finding('D006', about, { subject: path, why, fix, level: 'warn' })]
+  return [finding('D006', { what: 'others can read', path }, { subject: path, why, fix, level: 'warn' })]
 }

@@ -28,7 +28,11 @@ export interface ClientsContext {
 
 /** Reads the files of all clients: those of the user, and of the project in the current folder. */
 export const readClients = async (context: ClientsContext): Promise<readonly ClientFacts[]> => {
-  const installs = await context.journals.all()
+  // A folder of state that cannot be read is reported by D006.
+  const installs = await context.journals.all().catch((thrown: unknown) => {
+    if (thrown instanceof SetupError) return []
+    throw thrown
+  })
   const all = await Promise.all(CLIENTS.map(client => readClient(client, installs, context)))
   return all.filter(({ files }) => files.length > 0)
 }

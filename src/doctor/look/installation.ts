@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readFileSync, realpathSync, statfsSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, realpathSync, type Stats, statfsSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { isObject } from '../../kernel/object.js'
 import { mayWrite } from '../../setup/files/disk.js'
@@ -91,13 +91,26 @@ const packageOf = (file: string): Pick<NamesakeFacts, 'folder' | 'package'> => {
 
 /** The folder of our state, or the one above in which it would be made. */
 const readState = (path: string, uid: number | undefined): StateFacts => {
-  const found = lstatSync(path, { throwIfNoEntry: false })
+  const found = entryAt(path)
   if (found === undefined) {
     const above = nearest(path)
-    return { path, mode: undefined, isOurs: true, isWritable: mayWrite(above), freeBytes: freeAt(above) }
+    const isWritable = entryAt(above)?.isFile() !== true && mayWrite(above)
+    return { path, mode: undefined, isOurs: true, isWritable, freeBytes: freeAt(above) }
   }
-  const isOurs = found.isDirectory() && (uid === undefined || found.uid === uid)
+  const isFolder = found.isDirectory()
+  if (!isFolder && !found.isSymbolicLink())
+    return { path, mode: undefined, isOurs: true, isWritable: false, freeBytes: undefined }
+  const isOurs = isFolder && (uid === undefined || found.uid === uid)
   return { path, mode: found.mode & 0o777, isOurs, isWritable: mayWrite(path), freeBytes: freeAt(path) }
+}
+
+const entryAt = (path: string): Stats | undefined => {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })
+  } catch {
+    // A part of the path is not a folder, or may not be searched.
+    return undefined
+  }
 }
 
 const nearest = (path: string): string =>

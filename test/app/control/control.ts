@@ -73,6 +73,8 @@ t.test('the private socket tells of the proxy, and does what its user wants', as
   t.match(await get('/v1/stop', '{}'), { status: 200, value: { calls: 3 } })
   t.match(await get('/v1/hand-over', '{}'), { status: 200 })
   t.same(did, ['reload', 0, 0])
+  for (const path of ['/v2/status', '/xx/servers', '/v10/status', '/v1', '/status'])
+    t.match(await get(path), { status: 404, value: { error: `there is no GET ${path} here` } })
   t.match(await get('/v1/stop'), { status: 404, value: { error: 'there is no GET /v1/stop here' } })
   t.match(JSON.parse(readFileSync(place.facts, 'utf8')), { pid: process.pid, config: '/etc/mcp.json' })
   await control.close()

@@ -56,6 +56,19 @@ t.test('a server that lacks variables waits for them, and only for them', async 
   ])
 })
 
+t.test('a client that joins with another value replaces that of the client before', async t => {
+  const environment = new ProxyEnvironment({ env: {}, isPersons: true, tell })
+  const written = text({ A: '${A}' }, { daemon: { shellEnv: false } })
+  environment.bring({ A: 'old' }, 'one', (await read(environment, written)).config)
+  const { config, env } = await read(environment, written)
+  t.same(env, { A: 'old' })
+  t.same(wantedBy(config), ['A'], 'clients are still asked for it')
+  t.notOk(environment.bring({ A: 'old' }, 'two', config))
+  t.notOk(environment.bring({}, 'three', config), 'one that lacks it changes nothing')
+  t.ok(environment.bring({ A: 'new' }, 'four', config))
+  t.same((await read(environment, written)).env, { A: 'new' })
+})
+
 t.test('what clients bring, and are asked for, is bounded', async t => {
   const environment = new ProxyEnvironment({ env: {}, isPersons: true, tell })
   const names = Array.from({ length: 1000 }, (_, at) => `NAME_OF_A_VARIABLE_${at}`)

@@ -112,8 +112,9 @@ t.test(
   },
 )
 
-t.test('check of a file that is not there ends with 1', async t => {
+t.test('check of a file that cannot be read ends with 3', async t => {
   const { code, out } = await runHere(t, 'check', '--config', '/nowhere/mcp.json')
-  t.equal(code, 1)
+  t.equal(code, 3)
   t.match(out, '/nowhere/mcp.json: error: there is no such file')
+  t.match(await runHere(t, 'check', '--config', t.testdir()), { code: 3, out: /this is a folder/ })
 })

@@ -85,7 +85,10 @@ t.test('what is not well is told with its number, and no secret with it', async 
   )
   const { out, code } = await runHere(t, 'doctor', '--config', file, '--server', 'gone')
   t.equal(code, 1)
-  t.match(out, /^\S+ D030 no-such-program-anywhere of gone is not found\n {4}why: {2}PATH is .*\n {4}mend: /m)
+  t.match(
+    out,
+    /^\S+ D030 no-such-program-anywhere of gone is not found\n {4}why: {2}PATH is .*\n {4}fix: {2}/m,
+  )
   t.notMatch(out, /dies|same/)
   t.notMatch(found.out + out, SECRET)
   t.equal((await runHere(t, 'doctor', '--config', file, '--offline', '--only', 'D016')).code, 0, 'a warning')

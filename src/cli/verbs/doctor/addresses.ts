@@ -1,5 +1,7 @@
 import { connect } from 'node:net'
+import { request } from 'undici'
 import type { AddressFacts } from '../../../doctor/facts.js'
+import { systemCode } from '../../../kernel/faults.js'
 
 const CONNECT_MS = 2000
 const ASK_MS = 5000
@@ -61,20 +63,19 @@ export const askAddress = async (url: string): Promise<AddressFacts> => {
 /** The status of an answer to `initialize`, or the code of what went wrong. */
 const statusOf = async (url: string): Promise<number | string> => {
   try {
-    const response = await fetch(url, {
+    // Not with fetch, which refuses ports such as 6000.
+    const { statusCode, body } = await request(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
       body: INITIALIZE,
-      redirect: 'manual',
       signal: AbortSignal.timeout(ASK_MS),
     })
-    await response.body?.cancel()
-    return response.status
+    body.on('error', () => undefined).destroy()
+    return statusCode
   } catch (thrown) {
     if (!(thrown instanceof Error)) return 'an unknown error'
     if (thrown.name === 'TimeoutError') return 'timeout'
-    const { cause } = thrown
-    return cause instanceof Error && 'code' in cause ? String(cause.code) : thrown.message
+    return systemCode(thrown) ?? thrown.message
   }
 }
 
@@ -102,13 +103,12 @@ const otherPath = async (url: string): Promise<string | undefined> => {
 
 const streamStatus = async (url: string): Promise<number | undefined> => {
   try {
-    const response = await fetch(url, {
+    const { statusCode, body } = await request(url, {
       headers: { accept: 'text/event-stream' },
-      redirect: 'manual',
       signal: AbortSignal.timeout(ASK_MS),
     })
-    await response.body?.cancel()
-    return response.status
+    body.on('error', () => undefined).destroy()
+    return statusCode
   } catch {
     return undefined
   }

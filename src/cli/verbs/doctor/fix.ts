@@ -116,6 +116,7 @@ const planRemoval = async (path: string, { file }: FixOptions): Promise<Plan> =>
   ])
   const isLeft = async (): Promise<boolean> => {
     const daemon = await readDaemon(file, false)
+    if (daemon?.drafts?.includes(path) === true) return true
     return path === daemon?.lock ? isAbandoned(path) : daemon?.state === 'dead' && path === daemon.socket
   }
   return plan(`rm ${path}`, async () => {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { lstatSync, readFileSync } from 'node:fs'
+import { accessSync, constants, lstatSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname } from 'node:path'
 import { asking } from '../../../app/control/seat.js'
@@ -22,7 +22,7 @@ import { Fault, systemCode } from '../../../kernel/faults.js'
 import { isObject } from '../../../kernel/object.js'
 import { plainLine } from '../../../secrets/plain-text.js'
 import { ask } from '../../../shim/ask.js'
-import { isAbandoned } from '../../../shim/lock.js'
+import { abandonedDrafts, isAbandoned } from '../../../shim/lock.js'
 import { isDenied, isNobody, type Place, placeId, placeOf, thisMachine } from '../../../shim/place.js'
 
 export { tryDaemon } from './trial.js'
@@ -54,6 +54,7 @@ export const readDaemon = async (file: string, isOffline: boolean): Promise<Daem
     log,
     unusable: unusableAt(place),
     isLockDead: isAbandoned(lock),
+    drafts: abandonedDrafts(lock),
     pid: undefined,
     born: undefined,
     status: undefined,
@@ -62,7 +63,9 @@ export const readDaemon = async (file: string, isOffline: boolean): Promise<Daem
   try {
     return { ...facts, ...(await askState(place, isOffline ? GLANCE_MS : ANSWER_MS)) }
   } catch (thrown) {
-    return { ...facts, ...(await absence(thrown, socket, isOffline)) }
+    const found = await absence(thrown, socket, isOffline)
+    // A folder that cannot be used is the reason for all else.
+    return { ...facts, ...found, unusable: facts.unusable ?? found.unusable }
   }
 }
 
@@ -75,13 +78,17 @@ const askState = async (place: Place, limitMs: number) => {
 }
 
 /** What it means that nobody has answered. */
-const absence = async (thrown: unknown, socket: string, isOffline: boolean) => {
+const absence = async (
+  thrown: unknown,
+  socket: string,
+  isOffline: boolean,
+): Promise<Pick<DaemonFacts, 'state'> & Partial<Pick<DaemonFacts, 'unusable' | 'pid' | 'born'>>> => {
   if (isNobody(thrown)) return { state: systemCode(thrown) === 'ENOENT' ? 'none' : 'dead' } as const
   if (thrown instanceof Fault && thrown.code === 'timeout')
     return isOffline ? ({ state: 'none' } as const) : { state: 'silent' as const, ...(await whoIsAt(socket)) }
   const isOurs = isDenied(thrown) && !(thrown instanceof Fault)
   const why = 'what answers there is not mcp-proxy'
-  return { state: 'denied' as const, ...(!isOurs && { unusable: { path: socket, why } }) }
+  return { state: 'denied' as const, unusable: isOurs ? undefined : { path: socket, why } }
 }
 
 const isStatus = (value: unknown): value is DaemonStatus =>
@@ -93,16 +100,49 @@ const whoIsAt = async (socket: string): Promise<Pick<DaemonFacts, 'pid' | 'born'
   return { pid: record?.pid, born: record?.born }
 }
 
-const unusableAt = ({ socket, lock }: Place): DaemonFacts['unusable'] => {
+const unusableAt = ({ socket, lock, log }: Place): DaemonFacts['unusable'] => {
   if (process.platform === 'win32') return undefined
-  for (const path of new Set([dirname(lock), dirname(socket)])) {
-    const found = lstatSync(path, { throwIfNoEntry: false })
-    if (found === undefined) continue
-    if (found.isSymbolicLink()) return { path, why: 'it is a link' }
-    if (!found.isDirectory()) return { path, why: 'it is not a folder' }
-    if (found.uid !== process.getuid?.()) return { path, why: 'it belongs to another user' }
+  for (const path of new Set([dirname(lock), dirname(socket), dirname(log)])) {
+    const why = whyUnusable(path)
+    if (why !== undefined) return { path, why }
   }
   return undefined
+}
+
+/** Why a folder cannot be ours, or be made. */
+const whyUnusable = (path: string): string | undefined => {
+  const found = entryAt(path)
+  if (found?.isSymbolicLink() === true) return 'it is a link'
+  if (found !== undefined && !found.isDirectory()) return 'it is not a folder'
+  if (found !== undefined && found.uid !== process.getuid?.()) return 'it belongs to another user'
+  return whyNotWritable(path, found === undefined ? nearestAbove(path) : path)
+}
+
+/** Why nothing can be written to a folder, or it cannot be made in the one above that is `there`. */
+const whyNotWritable = (path: string, there: string): string | undefined => {
+  try {
+    if (!statSync(there).isDirectory()) return `${there} is not a folder`
+    accessSync(there, constants.W_OK | constants.X_OK)
+    return undefined
+  } catch (thrown) {
+    return there === path
+      ? 'it may not be written'
+      : `it cannot be made: ${there} may not be written (${systemCode(thrown) ?? 'unknown error'})`
+  }
+}
+
+const entryAt = (path: string): Stats | undefined => {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })
+  } catch {
+    // Something above it is a file.
+    return undefined
+  }
+}
+
+const nearestAbove = (path: string): string => {
+  const above = dirname(path)
+  return above === path || entryAt(above) !== undefined ? above : nearestAbove(above)
 }
 
 /** Other proxies of the configuration, and what dead ones have left. */

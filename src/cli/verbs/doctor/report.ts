@@ -39,7 +39,7 @@ export const findingText = (found: Finding, look: ReportLook): string => {
   return [
     `${paint(`${sign} ${id}`)} ${colors.bold(shown(message))}`,
     ...(why === undefined ? [] : [`    why:  ${shown(why)}`]),
-    `    mend: ${shown(mend)}${fix === undefined ? '' : colors.dim('  (--fix)')}`,
+    `    fix:  ${shown(mend)}${fix === undefined ? '' : colors.dim('  (--fix)')}`,
   ].join('\n')
 }
 

@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { ServiceFacts } from '../../../doctor/facts.js'
 import { packageFile } from '../../../machine/package-file.js'
+import { SetupError } from '../../../setup/setup-error.js'
 import { CliError } from '../../verb.js'
 import { findService, isActive, lingers } from '../service/found.js'
 import { missingIn } from '../service/look.js'
@@ -37,12 +38,12 @@ export const reinstall = async (config: string | undefined): Promise<void> => {
   await install.run({ config, port, json: undefined, _: [], $0: '' }, undefined)
 }
 
-/** Undefined where there is no manager that we know, or its file is somebody else's. */
+/** Undefined where there is no manager that we know, or its file is another program's or cannot be read. */
 const foundService = async () => {
   try {
     return await findService()
   } catch (thrown) {
-    if (thrown instanceof CliError) return undefined
+    if (thrown instanceof CliError || thrown instanceof SetupError) return undefined
     throw thrown
   }
 }

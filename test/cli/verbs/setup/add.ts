@@ -33,7 +33,7 @@ t.test('add starts a command once, shows its tools, and moves its secrets', asyn
   t.same(read(), { tiny: { command: process.execPath, args: [TINY], env: { API_KEY: '${API_KEY}' } } })
   t.match(await runHere(t, 'add', 'tiny', '--config', config, '--', 'x'), {
     code: 2,
-    err: /has a server "tiny"\n.*\n {2}mend: mcp-proxy remove tiny$/m,
+    err: /has a server "tiny"\n.*\n {2}fix: mcp-proxy remove tiny$/m,
   })
 })
 
@@ -95,7 +95,7 @@ t.test('a server of a registry is added by its name', async t => {
   t.same(read(), { weather: { command: 'npx', args: ['-y', 'weather@1.0.0'], cwd: '~' } })
   t.match(await runHere(t, 'add', 'io.x/other', ...more), { code: 4, err: /has no server "io.x\/other"/ })
   const off = await runHere(t, 'add', 'io.x/weather2', '--registry', 'http://127.0.0.1:1', '--config', config)
-  t.match(off, { code: 4, err: /cannot be reached\n.*\n {2}mend: mcp-proxy add weather2 -- COMMAND/ })
+  t.match(off, { code: 4, err: /cannot be reached\n.*\n {2}fix: mcp-proxy add weather2 -- COMMAND/ })
 })
 
 t.test('add says what it lacks', async t => {

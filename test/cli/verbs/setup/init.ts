@@ -51,7 +51,7 @@ t.test('init without a terminal shows what it would do, and needs --yes to do it
   t.match(refused, {
     code: 2,
     out: '',
-    err: /nothing was written.*\n {2}why: .*\n {2}mend: mcp-proxy init --yes\n$/,
+    err: /nothing was written.*\n {2}why: .*\n {2}fix: mcp-proxy init --yes\n$/,
   })
   const dry = await runHere(t, 'init', '--dry-run')
   t.match(dry, { code: 0, err: /Found {2}Claude Code 2 servers · Cursor 2 servers \(1 the same\)/ })
