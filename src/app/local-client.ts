@@ -1,4 +1,4 @@
-import { LOCAL } from '../kernel/caller.js'
+import { type Caller, LOCAL, type Principal } from '../kernel/caller.js'
 import { newErrorId } from '../kernel/error-ids.js'
 import { Fault } from '../kernel/faults.js'
 import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json/text.js'
@@ -23,6 +23,8 @@ import { RPC_CODES } from '../model/rpc-error.js'
 import { IDENTITY } from './identity.js'
 
 export interface LocalClientOptions {
+  /** Who makes the requests; a program of our user if absent. */
+  readonly caller?: Caller | undefined
   /** Called with the params of each progress notification; without it no progress is asked for. */
   readonly onProgress?: ((params: JsonText) => void) | undefined
   readonly onNotification?: ((method: string, params: JsonText | undefined) => void) | undefined
@@ -31,8 +33,8 @@ export interface LocalClientOptions {
 /** A client in this process: it makes requests of a proxy, and answers none. */
 export class LocalClient implements Client {
   readonly id = newClientId()
-  readonly caller = LOCAL
-  readonly principal = LOCAL.principal
+  readonly caller: Caller
+  readonly principal: Principal
   readonly revision = NEWEST_LEGACY
   readonly serverRequests = 'pushed'
   readonly capabilities = NO_CAPABILITIES
@@ -46,6 +48,8 @@ export class LocalClient implements Client {
 
   constructor(handler: ClientHandler, options: LocalClientOptions = {}) {
     this.options = options
+    this.caller = options.caller ?? LOCAL
+    this.principal = this.caller.principal
     this.#handler = handler
     this.welcome = handler.welcome(this)
   }
@@ -127,7 +131,7 @@ export const resultOf = (outcome: Answer): JsonText => {
 
 class LocalCall implements Call {
   readonly client: LocalClient
-  readonly caller = LOCAL
+  readonly caller: Caller
   readonly method: string
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
@@ -143,6 +147,7 @@ class LocalCall implements Call {
 
   constructor(client: LocalClient, method: string, params: JsonText | undefined, settle: Reply) {
     this.client = client
+    this.caller = client.caller
     this.method = method
     this.params = params
     this.wantsProgress = client.options.onProgress !== undefined

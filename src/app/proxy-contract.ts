@@ -123,5 +123,5 @@ export interface Proxy extends PublicProxy {
   /** The processes that run for it. */
   readonly children: Children
   /** The audit log; does nothing if none is configured. */
-  readonly audit: Pick<AuditLog, 'reloaded' | 'reopen'>
+  readonly audit: Pick<AuditLog, 'reloaded' | 'reopen' | 'changed'>
 }

@@ -227,6 +227,7 @@ class RunningProxy implements Proxy {
       reload: () => reread?.(),
       restart: name => restartServer(this.#router, name),
       setEnabled: (name, isEnabled) => this.#switches.set(name, isEnabled),
+      changed: (path, { principal }) => this.audit.changed(path, principal),
       failed: fault => {
         if (fault.code === 'internal') this.#log.error({ err: fault }, 'a request to the control API failed')
       },

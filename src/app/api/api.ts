@@ -1,3 +1,4 @@
+import { type Caller, LOCAL } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, rawText, textOf, valueOf } from '../../kernel/json/text.js'
 import { isObject } from '../../kernel/object.js'
@@ -7,6 +8,7 @@ import { LocalClient } from '../local-client.js'
 import type { Inside } from './inside.js'
 import { eventStream, logStream, type Stream, Streams } from './streams.js'
 import { callsView, clientsView, configView, errorsView, serversView, toolsView, toolView } from './views.js'
+import { hiddenFrom, withoutServers } from './visible.js'
 import { explain } from './why.js'
 
 /** A request, wherever it came in: the path without `/v1` or `/api/v1`. */
@@ -15,6 +17,8 @@ export interface ApiRequest {
   readonly path: string
   readonly query: URLSearchParams
   readonly body: string
+  /** Who asks, by a token; a program of our user if absent. */
+  readonly caller?: Caller | undefined
   /** Of a client that lost its stream. */
   readonly lastEventId?: string | undefined
   /** Whether it accepts an event stream. */
@@ -47,23 +51,31 @@ export const createApi = (inside: Inside): Api => {
     body,
     lastEventId,
     wantsEvents,
+    caller,
   }: ApiRequest): Stream | undefined => {
     if (method === 'POST')
-      return path === '/call' && wantsEvents === true ? callStream(inside, callIn(body)) : undefined
+      return path === '/call' && wantsEvents === true ? callStream(inside, callIn(body), caller) : undefined
     if (path === '/events') return eventStream(inside, query)
     return path === '/logs' && inside.lines !== undefined
       ? logStream(inside.lines, query, lastEventId)
       : undefined
   }
+  const answerOf = async (request: ApiRequest): Promise<ApiAnswer | undefined> => {
+    const { method, path, caller = LOCAL } = request
+    const hidden = hiddenFrom(inside, caller)
+    const stream = streamOf(request)
+    if (stream !== undefined) return withoutServers({ stream: streams.admit(stream) }, hidden)
+    const [, area = '', name = '', action = ''] = path.split('/')
+    const handler = paths.get(`${method} /${[area, name && '*', action].filter(Boolean).join('/')}`)
+    if (handler === undefined) return undefined
+    const value = await handler(request, namedIn(name, area === 'servers' ? hidden : NONE))
+    if (method === 'POST' && area !== 'call') inside.changed?.(path, caller)
+    return withoutServers({ status: 200, value }, hidden)
+  }
   return {
     async answer(request) {
       try {
-        const stream = streamOf(request)
-        if (stream !== undefined) return { stream: streams.admit(stream) }
-        const [, area = '', name = '', action = ''] = request.path.split('/')
-        const key = `${request.method} /${[area, name === '' ? '' : '*', action].filter(Boolean).join('/')}`
-        const handler = paths.get(key)
-        return handler && { status: 200, value: await handler(request, decodeURIComponent(name)) }
+        return await answerOf(request)
       } catch (thrown) {
         const fault = Fault.from(
           thrown instanceof URIError ? new Fault('invalid-params', 'bad path') : thrown,
@@ -73,6 +85,15 @@ export const createApi = (inside: Inside): Api => {
       }
     },
   }
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+/** The name in a path. Throws a Fault `invalid-params` for a hidden one. */
+const namedIn = (part: string, hidden: ReadonlySet<string>): string => {
+  const name = decodeURIComponent(part)
+  if (hidden.has(name)) throw new Fault('invalid-params', `There is no server ${name}`)
+  return name
 }
 
 const statusOf = ({ code }: Fault): number => {
@@ -106,7 +127,7 @@ const createPaths = (inside: Inside): ReadonlyMap<string, Handler> => {
     ],
     ['POST /servers/*/disable', switched(false)],
     ['POST /servers/*/enable', switched(true)],
-    ['POST /call', ({ body }) => call(inside, callIn(body))],
+    ['POST /call', ({ body, caller }) => call(inside, callIn(body), caller)],
     [
       'POST /reload',
       () => {
@@ -130,8 +151,8 @@ const callIn = (body: string): JsonText => {
 }
 
 /** Calls a tool as a client that can be asked nothing; answers with the JSON-RPC result or error. */
-const call = async ({ handler, clock }: Inside, params: JsonText): Promise<object> => {
-  const client = new LocalClient(handler)
+const call = async ({ handler, clock }: Inside, params: JsonText, caller?: Caller): Promise<object> => {
+  const client = new LocalClient(handler, { caller })
   const limit = clock.after(CALL_MS, () => client.close())
   try {
     return said(await client.request('tools/call', params))
@@ -143,9 +164,10 @@ const call = async ({ handler, clock }: Inside, params: JsonText): Promise<objec
 
 /** The same, with an event for each word of progress before the `answer`; who leaves cancels the call. */
 const callStream =
-  ({ handler, clock }: Inside, params: JsonText): Stream =>
+  ({ handler, clock }: Inside, params: JsonText, caller?: Caller): Stream =>
   (send, end) => {
     const client = new LocalClient(handler, {
+      caller,
       onProgress: progress => send({ event: 'progress', data: JSON.stringify(valueOf(progress)) }),
     })
     const limit = clock.after(CALL_MS, () => client.close())

@@ -1,4 +1,5 @@
 import type { Problem, ProxyConfig } from '../../config/types.js'
+import type { Caller } from '../../kernel/caller.js'
 import type { Fault } from '../../kernel/faults.js'
 import type { ClientHandler } from '../../model/links.js'
 import type { KeptLines } from '../control/kept-lines.js'
@@ -22,4 +23,6 @@ export interface Inside extends StatusContext {
   /** Holds until the next change of the file. Throws a Fault. */
   readonly setEnabled: (server: string, isEnabled: boolean) => void
   readonly failed: (fault: Fault) => void
+  /** Notes who has changed something; absent where nothing is audited. */
+  readonly changed?: ((path: string, caller: Caller) => void) | undefined
 }

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Caller, LOCAL } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { isObject } from '../../kernel/object.js'
-import type { Api } from './api.js'
+import type { Api, ApiAnswer } from './api.js'
 import { apiRequest, bodyOf, FAULT_STATUSES, sendAnswer, sendJson } from './http.js'
 import { type PageSessions, setCookie } from './page-sessions.js'
 
@@ -10,7 +11,9 @@ export interface Entry {
   /** Whether a program of this machine asks, on loopback. */
   readonly isFromHere: (request: IncomingMessage) => boolean
   /** Whether the request has a token that allows all this; undefined where nobody has tokens. */
-  readonly hasToken: ((request: IncomingMessage) => Promise<boolean>) | undefined
+  readonly hasToken: ((request: IncomingMessage) => Promise<Caller | undefined>) | undefined
+  /** The caller of an earlier request with what its token allows now; undefined if nothing any more. */
+  readonly renew?: ((caller: Caller) => Caller | undefined) | undefined
 }
 
 export interface PortContext extends Entry {
@@ -48,20 +51,32 @@ export const answerPort = async (
       login(response, body, context, origin.startsWith('https:'))
       return
     }
-    const isKnown =
-      context.sessions().isOpen(request.headers.cookie) || (await context.hasToken?.(request)) === true
-    if (!isKnown) {
+    const isPage = context.sessions().isOpen(request.headers.cookie)
+    const caller = isPage ? LOCAL : await context.hasToken?.(request)
+    if (!caller) {
       sendJson(response, 401, { error: 'open the page with: mcp-proxy ui' })
       return
     }
-    const answer = await (await context.api()).answer(asked)
+    const answer = await (await context.api()).answer({ ...asked, caller })
     if (answer === undefined)
       sendJson(response, 404, { error: `there is no ${asked.method} ${asked.path} here` })
-    else sendAnswer(response, answer)
+    else sendTo(response, answer, caller, context)
   } catch (thrown) {
     const fault = Fault.from(thrown)
     sendJson(response, FAULT_STATUSES[fault.code] ?? 400, { error: fault.message })
   }
+}
+
+const RENEW_MS = 2000
+
+/** Sends an answer; a stream is cut off once the token that it was opened with is no longer good. */
+const sendTo = (response: ServerResponse, answer: ApiAnswer, caller: Caller, { renew }: Entry): void => {
+  sendAnswer(response, answer)
+  if ('value' in answer || caller === LOCAL) return
+  const timer = setInterval(() => {
+    if (renew?.(caller) === undefined) response.destroy()
+  }, RENEW_MS)
+  response.once('close', () => clearInterval(timer))
 }
 
 const ownOrigin = ({ headers: { host = '' } }: IncomingMessage, { publicOrigin }: PortContext): string => {

@@ -41,6 +41,8 @@ export interface ResourceServer {
   authorize(request: IncomingMessage, path: string): Admitted
   /** Why a request from elsewhere may not read the status, if it may not. */
   refuseStatus(request: IncomingMessage): Promise<Refusal | undefined>
+  /** The caller of a request, if its token has the scope `mcp:admin`. */
+  adminOf(request: IncomingMessage): Promise<Caller | undefined>
   /** Undefined unless we have one of our own. */
   readonly authServer: AuthServer | undefined
   /** Serves the metadata that clients read to find out where to get a token. */
@@ -110,6 +112,10 @@ export const createResourceServer = async (
       return admitted.scopes?.has(STATUS_SCOPE) === true
         ? undefined
         : gate.insufficientScope(STATUS_PATH, [STATUS_SCOPE])
+    },
+    async adminOf(request) {
+      const admitted = await authorize(request, STATUS_PATH)
+      return 'status' in admitted || admitted.scopes?.has(STATUS_SCOPE) !== true ? undefined : admitted
     },
     documents: createDocuments(path => {
       if (isClientDocument(path)) return clientDocument(origin, path)

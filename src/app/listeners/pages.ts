@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import express from 'express'
 import { unknownView, type Views } from '../../catalog/views/views.js'
 import type { ClusterStatus } from '../../cluster/cluster.js'
+import type { Caller } from '../../kernel/caller.js'
 import type { LimitCounters, Pressure } from '../../kernel/limit-counters.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
 import { isDirect } from '../../transport/http/guards.js'
@@ -90,8 +91,8 @@ export const createPages = (context: PagesContext): NodeHandler => {
     const [path = '', query = ''] = (request.url ?? '').split(/\?(.*)/s)
     const entry = {
       isFromHere: (asked: IncomingMessage) => isFromLoopback(peerOf(asked)) && mayBeLocal(asked, server),
-      hasToken:
-        server && (async (asked: IncomingMessage) => (await server.refuseStatus(asked)) === undefined),
+      hasToken: server && ((asked: IncomingMessage) => server.adminOf(asked)),
+      renew: server && ((caller: Caller) => server.renew(caller)),
     }
     if (isPage(path)) void answerPage(request, response, entry)
     else if (path.startsWith(`${API_BASE}/`)) {

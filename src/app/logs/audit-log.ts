@@ -42,6 +42,8 @@ export interface AuditLog {
   /** Writes down a step of a sign-in; undefined if nothing is audited. */
   readonly onGrant: OnGrantEvent | undefined
   reloaded(result: object): void
+  /** Notes a change over the control API: the path, and the principal that asked for it. */
+  changed(path: string, principal: Principal): void
   /** Opens the file again, after it was rotated. */
   reopen(): void
   /** Resolves when all lines are written. Never rejects. */
@@ -54,6 +56,7 @@ const NO_AUDIT: AuditLog = {
   onRefused: undefined,
   onGrant: undefined,
   reloaded: () => undefined,
+  changed: () => undefined,
   reopen: () => undefined,
   close: () => Promise.resolve(),
 }
@@ -107,6 +110,7 @@ export const openAudit = (config: AuditConfig | undefined, context: AuditContext
       })
     },
     reloaded: result => audit.write('reload', { ...result }),
+    changed: (path, principal) => audit.write('control', { principal, path: sanitizeLine(path) }),
     reopen: () => sink.reopen(),
     close: () => sink.close(),
   }

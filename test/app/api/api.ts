@@ -10,8 +10,8 @@ import type { Loose } from '../../support/client/raw-client.js'
 import { until } from '../../support/processes.js'
 import { startListing } from '../../support/server/listing-server.js'
 
-const open = async (t: Test, mcpServers: object, file = 'test.json') => {
-  const text = JSON.stringify({ mcpServers, startupWait: '60s', knownServers: false })
+const open = async (t: Test, mcpServers: object, file = 'test.json', auth?: object) => {
+  const text = JSON.stringify({ mcpServers, auth, startupWait: '60s', knownServers: false })
   const { config, problems } = parseConfig(text, file, {})
   if (config === undefined) throw new Error('bad configuration')
   const proxy = createProxy(config, {
@@ -165,3 +165,38 @@ t.test('a path that cannot be read and an item that is not there are errors of w
   const bad = await api.answer({ method: 'POST', path: '/call', query: new URLSearchParams(), body })
   t.match(bad, { status: 400, value: { error: /the body must be/ } })
 })
+
+t.test(
+  'a token acts as its principal: what its access hides is neither shown, called nor changed',
+  async t => {
+    const [payroll, plain] = [
+      await startListing(t, { tools: [tool('pay')] }),
+      await startListing(t, { tools: [tool('open')] }),
+    ]
+    const servers = {
+      payroll: { url: payroll.url, access: { see: ['payroll'] } },
+      plain: { url: plain.url },
+    }
+    const people = { carol: { tokens: [{ hash: `sha256:${'0'.repeat(64)}` }] } }
+    const { api, list } = await open(t, servers, 'test.json', { people })
+    await list()
+    const carol = {
+      principal: 'person carol',
+      scopes: new Set(['mcp', 'mcp:admin']),
+      endsMs: Number.POSITIVE_INFINITY,
+    }
+    const ask = async (target: string, body = ''): Promise<Loose> => {
+      const { pathname: path, searchParams: query } = new URL(target, 'http://localhost')
+      const answer = await api.answer({ method: body ? 'POST' : 'GET', path, query, body, caller: carol })
+      return answer !== undefined && 'value' in answer ? answer.value : answer
+    }
+    for (const path of ['/status', '/servers', '/tools', '/config', '/why?q=payroll__pay']) {
+      const shown = JSON.stringify(await ask(path))
+      t.notMatch(shown, path.startsWith('/why') ? /"server":"payroll"/ : /payroll/, path)
+    }
+    t.match(JSON.stringify(await ask('/tools')), /plain__open/)
+    const called = await ask('/call', JSON.stringify({ name: 'payroll__pay', arguments: {} }))
+    t.ok(called.error, 'as at the endpoint')
+    t.match(await ask('/servers/payroll/restart', '{}'), { error: 'There is no server payroll' })
+  },
+)
