@@ -17,6 +17,8 @@ export interface ReplyStream {
   readonly arrival?: Arrival | undefined
   /** Sends a notification or request on it; left out if it `mayDrop` and the client is behind. */
   send(frame: OutgoingMessage, mayDrop?: boolean): void
+  /** Sends a question; `undeliverable` is called if none takes it in time. Absent where `send` does. */
+  ask?(frame: OutgoingMessage, undeliverable: () => void): void
   /**
    * Sends the answer and ends the stream; without a frame (a cancelled request) just ends it. Called once.
    * `why` is the fault that the answer tells of: HTTP gives some of them a status, too.

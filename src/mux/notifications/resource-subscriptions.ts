@@ -11,6 +11,7 @@ import { failed, type Outcome, resulted } from '../../model/outcome.js'
 import { askServer } from '../../peers/ask-server.js'
 import type { Connection } from '../../peers/connection.js'
 import { stillWanted, whenCancelled } from '../calls/call-events.js'
+import { normalUri, UriIndex } from './uri-index.js'
 
 const EMPTY = rawText('{}')
 /** A URI is kept for as long as it is subscribed; a longer one is refused. */
@@ -79,13 +80,15 @@ export interface ResourceSubscriptionsContext {
   readonly bounds: LimitCounters
 }
 
+class Upstreams extends UriIndex<ServerSubscription> {}
+
 /**
  * Shares subscriptions per connection and URI (server/resources, "Subscriptions"): the first subscriber
  * subscribes at the server, the last one unsubscribes, and an update goes to all of them.
  */
 export class ResourceSubscriptions {
   readonly #context: ResourceSubscriptionsContext
-  readonly #upstreams = new Map<Connection, Map<string, ServerSubscription>>()
+  readonly #upstreams = new Map<Connection, Upstreams>()
   readonly #bySubscriber = new Map<Subscriber, Map<string, Subscription>>()
   /** Subscriptions whose connection was replaced, until the new one has them. */
   readonly #moving = new Set<Subscription>()
@@ -168,8 +171,8 @@ export class ResourceSubscriptions {
   updated(connection: Connection, params: JsonText | undefined): void {
     const uri = params && stringOf(memberOf(params, 'uri'))
     const upstreams = this.#upstreams.get(connection)
-    if (params === undefined || uri === undefined || upstreams === undefined) return
-    const upstream = upstreamOf(uri, upstreams)
+    if (params === undefined || uri === undefined || upstreams === undefined || uri.length > URI_CHARS) return
+    const upstream = upstreams.of(uri)
     const { onlyClient } = connection
     if (upstream !== undefined) {
       const below = uri.startsWith(upstream.own) ? uri.slice(upstream.own.length) : ''
@@ -262,9 +265,10 @@ export class ResourceSubscriptions {
   }
 
   #upstream(connection: Connection, own: string): ServerSubscription {
-    const upstreams = this.#upstreams.get(connection) ?? new Map<string, ServerSubscription>()
+    const upstreams = this.#upstreams.get(connection) ?? new Upstreams()
     const upstream = upstreams.get(own) ?? this.#newUpstream(connection, own)
-    this.#upstreams.set(connection, upstreams.set(own, upstream))
+    upstreams.add(upstream)
+    this.#upstreams.set(connection, upstreams)
     if (upstream.isRefused) this.#subscribe(upstream)
     return upstream
   }
@@ -297,7 +301,7 @@ export class ResourceSubscriptions {
     if (subscriptions?.size === 0) this.#bySubscriber.delete(subscriber)
     if (upstream.subscribers.size > 0) return
     const upstreams = this.#upstreams.get(upstream.connection)
-    upstreams?.delete(upstream.own)
+    upstreams?.remove(upstream)
     if (upstreams?.size === 0) this.#upstreams.delete(upstream.connection)
     if (!upstream.isRefused) void this.#request(upstream, 'resources/unsubscribe')
   }
@@ -336,28 +340,4 @@ const request = async (
       ? failed(new Fault('unavailable', 'it is not connected'))
       : await askServer(link, method, textOf({ uri }), { clock, timeoutMs: server.timeouts.callMs, own })
   return outcome.kind === 'fault' ? failed(outcome.fault.about(server.name)) : outcome
-}
-
-/** Finds the subscription to a URI, perhaps in another spelling (RFC 3986 §6.2.2), or to one above it. */
-const upstreamOf = (
-  uri: string,
-  upstreams: ReadonlyMap<string, ServerSubscription>,
-): ServerSubscription | undefined => {
-  const same = upstreams.get(uri)
-  if (same !== undefined) return same
-  const normal = normalUri(uri)
-  for (const upstream of upstreams.values()) if (upstream.normal === normal) return upstream
-  const above = longestAbove(uri, upstreams.keys())
-  return above === undefined ? undefined : upstreams.get(above)
-}
-
-const normalUri = (uri: string): string => (URL.canParse(uri) ? new URL(uri).href : uri)
-
-const longestAbove = (uri: string, subscribed: Iterable<string>): string | undefined => {
-  let longest: string | undefined
-  for (const candidate of subscribed) {
-    if (!uri.startsWith(candidate) || candidate.length <= (longest?.length ?? -1)) continue
-    if (/[/#?]$/.test(candidate) || /^[/#?]/.test(uri.slice(candidate.length))) longest = candidate
-  }
-  return longest
 }

@@ -26,7 +26,7 @@ import { LegacyUplink } from './uplink.js'
 
 /** Bounds the notifications that wait for a standalone stream; at the limit the oldest goes. */
 const QUEUE_MAX = 100
-/** How long a server request waits for a standalone stream. */
+/** How long a server request waits for a standalone stream, or for its stream to be resumed. */
 const QUESTION_WAIT_MS = 10_000
 /** How long a client waits before it takes up a stream whose session has moved. */
 const RETRY_LEAST_MS = 500
@@ -40,6 +40,13 @@ interface Waiting {
   /** The method of a notification; undefined for a server request. */
   readonly method: string | undefined
   /** Called if a server request found no stream. */
+  undeliverable(): void
+}
+
+/** A question on a stream that had no connection. */
+interface Unread {
+  readonly stream: EventStream
+  readonly sinceMs: number
   undeliverable(): void
 }
 
@@ -85,6 +92,7 @@ export class HttpSession implements Outlet, StreamOwner {
   #id: string | undefined
   /** Messages that wait for a standalone stream, in order. */
   #waiting: readonly Waiting[] = NONE
+  #unread: readonly Unread[] = NONE
   readonly #holding: Holding
 
   constructor(caller: Caller, { live, kept }: HttpShared, options: ListenerOptions, adopted?: Adopted) {
@@ -290,13 +298,28 @@ export class HttpSession implements Outlet, StreamOwner {
     this.releaseUnless(caller => !hasEnded(caller))
     this.replay.expire()
     const sinceMs = this.clock.nowMs() - QUESTION_WAIT_MS
+    this.#expireUnread(sinceMs)
     const late = this.#waiting.filter(isRequest).filter(question => question.sinceMs <= sinceMs)
     if (late.length === 0) return
     this.#wait(this.#waiting.filter(waiting => !late.includes(waiting)))
     for (const question of late) question.undeliverable()
   }
 
+  #expireUnread(sinceMs: number): void {
+    const unread = this.#unread.filter(({ stream }) => !stream.isAttached)
+    this.#unread = unread.filter(question => question.sinceMs > sinceMs)
+    for (const question of unread) if (question.sinceMs <= sinceMs) question.undeliverable()
+  }
+
   // ── what belongs to no request ──
+
+  get isListening(): boolean {
+    return this.#standalone?.isAttached === true
+  }
+
+  unread(stream: EventStream, undeliverable: () => void): void {
+    this.#unread = [...this.#unread, { stream, sinceMs: this.clock.nowMs(), undeliverable }]
+  }
 
   notify(frame: Buffer, method: string): void {
     if (this.#standalone?.isAttached === true) {

@@ -43,8 +43,12 @@ export interface StreamOwner {
   streamBegan(stream: EventStream): void
   /** From now on a stream can be resumed for what is kept of it, and nothing follows that. */
   streamEnded(stream: EventStream): void
+  /** Whether the standalone stream is open. */
+  readonly isListening: boolean
   /** Takes what belongs to no request, or may not be said in its answer. */
   notify(frame: Buffer, method: string): void
+  /** Takes a question that was recorded on a stream without a connection. */
+  unread(stream: EventStream, undeliverable: () => void): void
 }
 
 /** The notification that is dropped first when a client is behind. */
@@ -212,8 +216,16 @@ export class PostStream implements ReplyStream, LiveStream {
   }
 
   send(frame: OutgoingMessage, mayDrop?: boolean): void {
-    if (this.#isJson) this.#owner.notify(whole(frame), mayDrop === true ? LOG_MESSAGE : '')
-    else this.startStream().send(frame, mayDrop)
+    if (!this.#isJson) this.startStream().send(frame, mayDrop)
+    // Progress and log lines of a call must not arrive after its answer.
+    else if (mayDrop !== true || this.#owner.isListening)
+      this.#owner.notify(whole(frame), mayDrop === true ? LOG_MESSAGE : '')
+  }
+
+  ask(frame: OutgoingMessage, undeliverable: () => void): void {
+    const events = this.startStream()
+    events.send(frame)
+    if (!events.isAttached) this.#owner.unread(events, undeliverable)
   }
 
   end(frame: OutgoingMessage | undefined, { why }: { readonly why?: Fault | undefined } = {}): void {

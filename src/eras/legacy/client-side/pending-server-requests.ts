@@ -106,12 +106,13 @@ export class PendingServerRequests {
       request.method,
       withToken(request.params, request.wantsProgress ? id : undefined),
     )
-    if (during !== undefined && canAsk(during)) during.replies.send(frame)
-    else
-      this.#outlet.request(frame, () => {
-        if (this.#take(key) === undefined) return
-        request.answer(failed(new Fault('unavailable', 'The client has no open stream for server requests')))
-      })
+    const undeliverable = (): void => {
+      if (this.#take(key) === undefined) return
+      request.answer(failed(new Fault('unavailable', 'The client has no open stream for server requests')))
+    }
+    if (during === undefined || !canAsk(during)) this.#outlet.request(frame, undeliverable)
+    else if (during.replies.ask === undefined) during.replies.send(frame)
+    else during.replies.ask(frame, undeliverable)
   }
 
   #withdraw(key: string, reason: CancelReason): void {

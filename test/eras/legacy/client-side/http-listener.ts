@@ -582,16 +582,55 @@ t.test('a client that takes JSON only never gets a stream', async t => {
   const { open, handler, clock } = start()
   const { post, get } = await open('2025-11-25', { sampling: {} })
   const answer = post(call(1, 'token'), { accept: 'application/json' })
+  const standalone = get()
   handler.last.notify('notifications/message', textOf({ data: 1 }))
   clock.advance(60_000)
   t.equal(answer.answers, 0)
   handler.last.end(EMPTY)
   t.match(answer.json, { id: 1 })
-  t.match(get().messages, [{ method: 'notifications/message' }], 'the rest is told on the standalone stream')
+  t.match(standalone.messages, [{ method: 'notifications/message' }], 'the rest is on the standalone stream')
   const cancelled = post(call(2), { accept: 'application/json' })
   post({ method: 'notifications/cancelled', params: { requestId: 2 } })
   t.same([cancelled.status, cancelled.body, cancelled.isStream], [202, '', false])
 })
+
+t.test(
+  'progress and log lines of a call that no stream can carry are dropped, and no update with them',
+  async t => {
+    const { open, handler } = start()
+    const { post, client, get } = await open()
+    client.notify('notifications/resources/updated', textOf({ uri: 'x://1' }))
+    post(call(1, 'token'), { accept: 'application/json' })
+    for (let n = 1; n <= 150; n += 1) {
+      handler.last.progress(progressOf({ progressToken: 'token', progress: n }))
+      handler.last.notify('notifications/message', textOf({ data: n }))
+    }
+    handler.last.end(EMPTY)
+    t.match(get().messages, [{ method: 'notifications/resources/updated' }])
+    t.equal(get().messages.length, 0)
+  },
+)
+
+t.test(
+  'a question on the stream of a client that is gone fails after 10 s, unless it comes back',
+  async t => {
+    const { open, handler, clock } = start()
+    const { post, client, get } = await open('2025-11-25', { roots: {} })
+    const streams = [post(call(1, 'token')), post(call(2, 'token'))]
+    for (const one of handler.calls.slice(-2)) one.notify('notifications/message', textOf({ data: 1 }))
+    for (const stream of streams) stream.goAway()
+    const [lost, found] = [new FakeServerRequest(), new FakeServerRequest()]
+    client.ask(lost, handler.calls.at(-2))
+    client.ask(found, handler.calls.at(-1))
+    const resumed = get({ 'last-event-id': streams[1]?.events.at(-1)?.id ?? '' })
+    t.match(resumed.messages.at(-1), { method: 'roots/list' })
+    clock.advance(9000)
+    t.same(lost.outcomes, [])
+    clock.advance(5000)
+    t.match(lost.outcomes.map(shown), [/^unavailable/])
+    t.same(found.outcomes, [])
+  },
+)
 
 t.test(
   'a question to a client that takes JSON only goes to the standalone stream, or nowhere in 10 s',
