@@ -105,7 +105,7 @@ export const refineClients = (provider: Provider, scopes: () => readonly string[
 
 /** What the types of oidc-provider leave out. */
 interface TokenModel {
-  generateTokenId(): string
+  generateTokenId: (this: TokenModel) => string
 }
 
 const prefixTokens = (model: TokenModel): void => {

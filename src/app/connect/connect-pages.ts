@@ -365,7 +365,6 @@ const isOwners = ({ progress, browser }: Visit): boolean =>
 
 const hostOf = (address: string): string => (URL.canParse(address) ? new URL(address).host : address)
 
-/** What somebody may read of what went wrong. */
 const wordsOf = (thrown: unknown): string => Fault.from(thrown).message
 
 const redirect = (response: ServerResponse, location: string): void => {

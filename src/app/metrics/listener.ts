@@ -1,11 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { MetricsConfig } from '../../config/types.js'
+import { systemClock } from '../../kernel/async/clock.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost } from '../../machine/loopback.js'
 import { hostAllowed, resolveHosts } from '../../transport/http/guards.js'
 import { inTurn } from '../../transport/http/pipelining.js'
+import { ClientTries } from '../auth-server/client-tries.js'
+import { addressOf } from '../auth-server/grant-events.js'
 import type { MetricsPages } from './pages.js'
 
 /** An address that serves the metrics and nothing else. */
@@ -16,6 +19,9 @@ export interface MetricsEndpoint {
 }
 
 const CONNECTIONS = 64
+/** Wrong tokens of a network within a minute; after that one try per second is looked at. */
+const FAILURES = 20
+const CREDENTIAL = 'metrics.token'
 
 /** Answers a request for the metrics that may have them. */
 export const sendMetrics = async (
@@ -49,11 +55,17 @@ export const listenMetrics = async (
       `metrics.listen: others reach ${host}, so that "metrics.token" is needed; or listen on 127.0.0.1`,
     )
   }
+  const tries = new ClientTries(systemClock, FAILURES)
   let hosts: ReadonlySet<string> = new Set()
   const server = createServer({ maxHeaderSize: 16 * 1024, headersTimeout: 10_000 })
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    const denial = denialOf(request, { token, hosts })
+    const denial = slowedDown(request, tries) ?? denialOf(request, { token, hosts })
     if (denial !== undefined) {
+      if (denial.status === 401) {
+        const address = addressOf(request)
+        if (request.headers.authorization !== undefined) tries.failed(CREDENTIAL, address)
+        log.warn({ address, path: '/metrics', why: denial.words }, 'refused a credential')
+      }
       response.writeHead(denial.status, { 'content-type': 'text/plain', ...denial.headers })
       response.end(`${denial.words}\n`)
       return
@@ -97,13 +109,23 @@ interface Guards {
   readonly hosts: ReadonlySet<string>
 }
 
+interface Denial {
+  readonly status: number
+  readonly words: string
+  readonly headers?: Record<string, string>
+}
+
+/** Operators choose the token, so that it could be guessed. */
+const slowedDown = (request: IncomingMessage, tries: ClientTries): Denial | undefined =>
+  request.headers.authorization === undefined || tries.admits(CREDENTIAL, addressOf(request))
+    ? undefined
+    : { status: 429, words: 'Too many wrong tokens', headers: { 'retry-after': '1' } }
+
 /** A token stands in for the check of the host: no web page knows it. */
 const denialOf = (
   { headers, method, url = '/' }: IncomingMessage,
   { token, hosts }: Guards,
-):
-  | { readonly status: number; readonly words: string; readonly headers?: Record<string, string> }
-  | undefined => {
+): Denial | undefined => {
   if (token === undefined && !hostAllowed(headers.host, hosts))
     return { status: 403, words: 'Host not allowed' }
   if (token !== undefined && !isToken(headers.authorization, token))

@@ -52,3 +52,14 @@ t.test('metrics for others need a token, and go to nobody without it', async t =
   t.equal(await get({ authorization: 'Bearer a-secret-of-others' }), 401)
   t.equal(await get({ authorization: 'Bearer a-secret-of-metrics', host: 'any.example' }), 500)
 })
+
+t.test('whoever guesses the token is slowed down', async t => {
+  const { get } = await listen(t, { token: 'a-secret-of-metrics' })
+  const statuses = []
+  for (let at = 0; at < 100; at += 1) statuses.push(await get({ authorization: `Bearer guess-${at}` }))
+  t.ok(statuses.filter(status => status === 429).length > 60)
+  let last = await get({ authorization: 'Bearer a-secret-of-metrics' })
+  for (let tries = 0; last === 429 && tries < 5000; tries += 1)
+    last = await get({ authorization: 'Bearer a-secret-of-metrics' })
+  t.equal(last, 500, 'it is not locked out')
+})
