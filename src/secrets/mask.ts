@@ -139,7 +139,8 @@ const NO_SECRET = /^(?:true|false|null|undefined|none|\*+)$/i
 
 /** Replaces values that are named like secrets. */
 export const replaceNamed = (text: string, replace: (name: string, value: string) => string): string =>
-  text.replace(NAMED, (all, name: string, scheme: string, value: string, at: number) => {
+  text.replace(NAMED, (all: string, ...parts: [string, string, string, number]) => {
+    const [name, scheme, value, at] = parts
     // `token: expected` and `--token to` are prose; `token=expected` and `"token": "expected"` are not.
     const isProse = scheme === '' && /[\w-](?::\s*|\s)$/.test(name) && isPlain(value)
     const isOther = isProse || !isNamed(name) || isInReference(text, at)

@@ -59,6 +59,19 @@ const dialectOf = ({ timeoutUnit, hasShellVariables = false }: Client): Dialect 
   hasShellVariables,
 })
 
+/** The value of a client's file. Plain JSON of many megabytes is not parsed as text to edit. */
+const readValue = async (disk: Disk, file: string, { syntax }: Client): Promise<unknown> => {
+  if (syntax === 'jsonc') {
+    const state = await readState(disk, file)
+    try {
+      return JSON.parse(textOf(state))
+    } catch {
+      // It has comments or mistakes: the parser below names the line.
+    }
+  }
+  return (await openFile({ disk }, file, syntax)).value
+}
+
 /** Where a client starts the servers of its user's file. */
 export const startOf = (client: Client, file: string, home: string): Pick<Source, 'folder' | 'start'> => {
   if (isOfFolder(client)) return ofProject(dirname(file))
@@ -88,7 +101,7 @@ export const readClients = async ({ machine, disk, clients, project }: SourceOpt
     try {
       const file = await firstThere(disk, files)
       if (file === undefined) return
-      const { value } = await openFile({ disk }, file, client.syntax)
+      const value = await readValue(disk, file, client)
       const { id, label } = client
       const base = { id, label, file, dialect: dialectOf(client) }
       const place = folder === undefined ? startOf(client, file, machine.home) : ofProject(folder)
@@ -124,7 +137,7 @@ export const readClientFile = async (
   client: Client,
   file: string,
 ): Promise<Source> => {
-  const { value } = await openFile({ disk }, file, client.syntax)
+  const value = await readValue(disk, file, client)
   const { id, label } = client
   const isUsers = client.user(foldersOf(machine)).includes(file)
   const project = isUsers ? undefined : projectOf(file, [client])
