@@ -63,6 +63,8 @@ export interface Spoken {
 /** What serves clients in one way, as far as whoever ends it or makes room needs to know. */
 export interface Endpoint {
   readonly isLeaving?: boolean
+  /** Of an HTTP port: its MCP endpoint for programs of this machine. */
+  readonly localUrl?: string
   refused?(): number
   reload?(): void
   shed?(): void
@@ -118,6 +120,11 @@ export interface Proxy extends PublicProxy {
   readonly api: () => Promise<Api>
   /** Who lets pages in on the port. */
   readonly pageSessions: () => PageSessions
+  /**
+   * The origin at which programs of this machine find the page: our port if that is on loopback, else a port of
+   * its own, which the first call opens. Rejects with a Fault `unavailable` if it cannot listen.
+   */
+  pageOrigin(): Promise<string>
   /** Starts the server of a bridge, though no client needs it yet. Undefined if that cannot be reached. */
   startOnly(): Promise<Spoken | undefined>
   /** The processes that run for it. */

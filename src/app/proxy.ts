@@ -6,6 +6,7 @@ import { type Clock, systemClock, type Timer } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
+import { isLoopbackHost } from '../machine/loopback.js'
 import type { ClientHandler } from '../model/links.js'
 import { Admission, type Watch } from '../mux/calls/admission.js'
 import { Router } from '../mux/router.js'
@@ -17,6 +18,7 @@ import { Logins } from './credentials/logins.js'
 import { Dialer } from './dialer.js'
 import { type SocketEndpoint, type StdioEndpoint, serveSocket, serveStdio } from './listeners/channels.js'
 import type { EndpointContext, HttpEndpoints } from './listeners/http.js'
+import type { PagePort } from './listeners/page-port.js'
 import { type AuditLog, openAudit } from './logs/audit-log.js'
 import { guardLogger, isDebug, meterLines } from './logs/guarded-logger.js'
 import { SecretMasks } from './logs/secret-masks.js'
@@ -90,6 +92,7 @@ class RunningProxy implements Proxy {
   readonly #endpoints: Endpoint[] = []
   readonly #endpointContext: EndpointContext
   #config: ProxyConfig
+  #page: Promise<PagePort> | undefined
   #isClosing = false
 
   constructor(config: ProxyConfig, options: ProxyOptions) {
@@ -186,6 +189,21 @@ class RunningProxy implements Proxy {
     const { listenMetrics } = await import('./metrics/listener.js')
     const endpoint = await listenMetrics(config, this.metrics, this.#log)
     return endpoint && this.#add(endpoint)
+  }
+
+  async pageOrigin(): Promise<string> {
+    const [own] = this.#endpoints.flatMap(({ localUrl }) => localUrl ?? [])
+    if (own !== undefined && isLoopbackHost(new URL(own).hostname)) return new URL(own).origin
+    this.#page ??= this.#openPage().catch((thrown: unknown) => {
+      this.#page = undefined
+      throw thrown
+    })
+    return (await this.#page).origin
+  }
+
+  async #openPage(): Promise<PagePort> {
+    const { openPagePort } = await import('./listeners/page-port.js')
+    return this.#add(await openPagePort(this.#endpointContext))
   }
 
   startOnly(): Promise<Spoken | undefined> {

@@ -360,7 +360,7 @@ export interface ProxyStatus {
   readonly name: string
   readonly version: string
   readonly pid: number
-  readonly state: 'ready' | 'draining'
+  readonly state: 'ready' | 'draining' | 'stopped'
   readonly upMs: number
   readonly sessions: number
   /** Requests in flight. */

@@ -47,5 +47,5 @@ const WHYS: Readonly<Partial<Record<number, string>>> = {
 
 const mendFor = (code: number, words: readonly string[]): string | undefined => {
   if (code === EXIT.usage) return ['mcp-proxy', ...words, '--help'].join(' ')
-  return code === EXIT.configuration || code === EXIT.failure ? 'mcp-proxy doctor' : undefined
+  return code === EXIT.configuration ? 'mcp-proxy doctor' : undefined
 }

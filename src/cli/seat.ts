@@ -122,6 +122,7 @@ const openSocket = async (opening: Opening): Promise<Control> => {
       api: proxy.api,
       metrics: proxy.metrics,
       newPageCode: () => proxy.pageSessions().newCode(),
+      pageOrigin: () => proxy.pageOrigin(),
       views: proxy.views,
       clock: systemClock,
       kept,

@@ -64,6 +64,8 @@ export interface Controlled {
   readonly metrics: (() => Promise<MetricsPages>) | undefined
   /** A new code that lets a page in once. */
   readonly newPageCode: () => string
+  /** Where the page is; opens a port for it if there is none. Rejects with a Fault. Undefined for no page. */
+  readonly pageOrigin?: (() => Promise<string>) | undefined
   /** The configuration file, for what we write down about ourselves; undefined to write nothing. */
   readonly file: string | undefined
   /** As `Welcome.kept`. */
@@ -214,7 +216,7 @@ class ControlApi {
       }
       const body = await postedTo(request, response)
       const what = `${request.method} ${pathname}`
-      const found = pathname === '/v1/env' ? await this.#env(what, body, client) : this.#run(what, pid)
+      const found = pathname === '/v1/env' ? await this.#env(what, body, client) : await this.#run(what, pid)
       if (found !== undefined) sendJson(response, 200, found)
       else await this.#answerApi(request, response, body)
     } catch (thrown) {
@@ -251,7 +253,7 @@ class ControlApi {
   }
 
   /** `pid`: of whoever asks. */
-  #run(what: string, pid: number | undefined): object | undefined {
+  async #run(what: string, pid: number | undefined): Promise<object | undefined> {
     const { end, kept, reload, sessions, status } = this.#controlled
     switch (what) {
       case 'GET /v1/status':
@@ -265,7 +267,11 @@ class ControlApi {
         handOver(this.#controlled)
         return this.#ending()
       case 'POST /v1/ui':
-        return { version: 1, code: this.#controlled.newPageCode() }
+        return {
+          version: 1,
+          origin: await this.#controlled.pageOrigin?.(),
+          code: this.#controlled.newPageCode(),
+        }
       case 'POST /v1/reload':
         if (reload === undefined) throw new Fault('invalid-params', 'this proxy has no configuration file')
         void reload()

@@ -183,7 +183,7 @@ const peerOf = (request: IncomingMessage): Peer => ({
 })
 
 /** Whether a peer connects from loopback. */
-const isFromLoopback = ({ remoteAddress = '' }: Peer): boolean =>
+export const isFromLoopback = ({ remoteAddress = '' }: Peer): boolean =>
   /^(::1$|(::ffff:)?127\.)/.test(remoteAddress)
 
 /** Whether a peer connects from loopback, or from the very address it connects to. */

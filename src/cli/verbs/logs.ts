@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createColors } from 'picocolors'
+import { configTarget } from '../configuration.js'
 import { print, say } from '../output/output.js'
 import { stdoutLook } from '../output/table.js'
-import { askRunning, followRunning, pidOption, theRunning } from '../running.js'
+import { askRunning, chooseRunning, followRunning, pidOption, theRunning } from '../running.js'
 import { CliError, configOption, defineVerb, EXIT, textOption } from '../verb.js'
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
@@ -30,8 +32,14 @@ export const logs = defineVerb({
     if (server !== undefined) query.set('server', server)
     if (level !== undefined) query.set('level', level)
     if (since !== undefined) query.set('since', String(Date.now() - spanMs(since)))
-    const one = await theRunning(config, pid)
     const show = linePrinter(json)
+    const written = follow ? undefined : await writtenLog({ config, pid }, query)
+    if (written !== undefined) {
+      written.forEach(show)
+      if (written.length === 0) say(`mcp-proxy: there are no such lines${aboutWords(server)}`)
+      return EXIT.ok
+    }
+    const one = await theRunning(config, pid)
     if (!follow) {
       const lines = (await askRunning(one, `/v1/logs?${query.toString()}`)).split('\n').filter(Boolean)
       lines.forEach(show)
@@ -49,6 +57,28 @@ export const logs = defineVerb({
     return EXIT.ok
   },
 })
+
+/** The lines of the daemon's log that fit, if no proxy is running and there are any. */
+const writtenLog = async (
+  { config, pid }: { readonly config: string | undefined; readonly pid: string | undefined },
+  query: URLSearchParams,
+): Promise<readonly string[] | undefined> => {
+  const { all } = await chooseRunning(config, pid)
+  if (all.length > 0 || pid !== undefined || !existsSync(configTarget(config))) return undefined
+  const [{ daemonPlace }, { writtenLines }, { isWanted }] = await Promise.all([
+    import('./daemon/place.js'),
+    import('./daemon/look.js'),
+    import('../../app/control/kept-lines.js'),
+  ])
+  const since = query.get('since')
+  const filter = {
+    server: query.get('server') ?? undefined,
+    level: query.get('level') ?? undefined,
+    sinceMs: since === null ? undefined : Number(since),
+  }
+  const lines = writtenLines(daemonPlace(config).place.log)
+  return lines.length === 0 ? undefined : lines.filter(line => isWanted(line, filter))
+}
 
 /** How long the next proxy may take to come. */
 const NEXT_MS = 10_000

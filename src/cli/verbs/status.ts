@@ -1,10 +1,13 @@
+import { existsSync } from 'node:fs'
 import type { VariableStatus } from '../../app/environment/environment.js'
 import type { ProxyStatus, ServerStatus } from '../../app/status.js'
 import { isObject, objectIn } from '../../kernel/object.js'
 import { tellingLine } from '../../kernel/telling-lines.js'
+import { answerAtRest } from '../at-rest.js'
+import { configTarget } from '../configuration.js'
 import { count, numbered, print } from '../output/output.js'
 import { stdoutLook, tableText } from '../output/table.js'
-import { askRunning, pidOption, runningName, theRunning } from '../running.js'
+import { askRunning, chooseRunning, pidOption, runningName, theRunning } from '../running.js'
 import { showTools } from '../tool-times.js'
 import { CliError, configOption, defineVerb, EXIT, textOption } from '../verb.js'
 import { NO_SERVERS } from './list.js'
@@ -39,9 +42,12 @@ export const status = defineVerb({
 
 // ── which proxy ──
 
-/** Asks the running proxy that is meant. Throws a CliError. */
+/** Asks the running proxy that is meant; shows the configuration if none runs. Throws a CliError. */
 const askOwn = async (config: string | undefined, pid: string | undefined): Promise<ProxyStatus> => {
-  const one = await theRunning(config, pid)
+  const { one: running, all } = await chooseRunning(config, pid)
+  if (running === undefined && all.length === 0 && pid === undefined && existsSync(configTarget(config)))
+    return { ...((await answerAtRest(config, '/status')) as ProxyStatus), state: 'stopped', pid: 0 }
+  const one = running ?? (await theRunning(config, pid))
   if (one.socket !== undefined) return parseStatus(await askRunning(one, '/v1/status'), one.socket)
   if (one.url !== undefined) return await askUrl(statusUrl(one.url))
   throw new CliError(EXIT.failure, `the running proxy cannot be asked: ${runningName(one)}`)
@@ -161,6 +167,7 @@ export const jsonStatus = ({ name, version, ...rest }: ProxyStatus): object => (
 })
 
 export const shown = (found: ProxyStatus): string => {
+  const isStopped = found.state === 'stopped'
   const head = [
     `${found.name} ${found.version}`,
     `pid ${found.pid}`,
@@ -172,7 +179,8 @@ export const shown = (found: ProxyStatus): string => {
   ]
   const rows = [...found.servers, ...leavingOf(found)].map(rowOf)
   const table = rows.length === 0 ? NO_SERVERS : tableText(HEADINGS, rows, stdoutLook())
-  const top = [head.join(', '), ...configLines(found), ...authLines(found)].join('\n')
+  const first = isStopped ? `${found.name} ${found.version}, not running: clients start it` : head.join(', ')
+  const top = [first, ...configLines(found), ...authLines(found)].join('\n')
   const lines = [remarkLines(found), exposedLines(found), principalLines(found), limitLines(found)]
   return [top, table, ...lines.map(each => each.join('\n')).filter(Boolean)].join('\n\n')
 }

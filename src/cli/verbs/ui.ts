@@ -1,11 +1,18 @@
+import type { InstanceRecord } from '../../app/state/instance.js'
 import { print } from '../output/output.js'
-import { askRunning, pidOption, runningName, theRunning } from '../running.js'
-import { CliError, configOption, defineVerb, EXIT, jsonOption } from '../verb.js'
+import { askRunning, chooseRunning, pidOption, severalRun } from '../running.js'
+import { configOption, defineVerb, EXIT, jsonOption } from '../verb.js'
+
+/** `origin` is absent in older versions. */
+interface Answer {
+  readonly origin?: string
+  readonly code: string
+}
 
 export const ui = defineVerb({
   usage: 'ui',
   describe:
-    'Open the page of a running proxy in the browser, or print its address, which is good for a minute',
+    'Open the page of the proxy in the browser, or print a link that is valid for one minute; starts the daemon if necessary',
   flags: {
     config: configOption,
     pid: pidOption,
@@ -18,17 +25,9 @@ export const ui = defineVerb({
     ['mcp-proxy ui --config mcp.json', 'The page of one of several proxies'],
   ],
   async run({ config, pid, print: isPrinted = false, json = false }) {
-    const one = await theRunning(config, pid)
-    if (one.url === undefined)
-      throw new CliError(EXIT.failure, `${runningName(one)} listens on no port: set "listen", or use serve`)
-    const { status } = await fetch(new URL('/ui/', one.url))
-    if (status === 403)
-      throw new CliError(EXIT.failure, `the page of ${runningName(one)} is on loopback only`, {
-        why: 'it listens where other machines reach it, and there is no "auth"',
-        mend: 'mcp-proxy serve --host 127.0.0.1',
-      })
-    const { code } = JSON.parse(await askRunning(one, '/v1/ui', '{}')) as { code: string }
-    const page = new URL(`/ui/#${code}`, one.url)
+    const one = await runningOrStarted(config, pid)
+    const { origin, code } = JSON.parse(await askRunning(one, '/v1/ui', '{}')) as Answer
+    const page = new URL(`/ui/#${code}`, origin ?? one.url)
     print(json ? JSON.stringify({ version: 1, url: page.href }) : page.href)
     if (isPrinted) return EXIT.ok
     const { showPage } = await import('../../app/show-page.js')
@@ -36,3 +35,18 @@ export const ui = defineVerb({
     return EXIT.ok
   },
 })
+
+/** The running proxy that is meant, else the daemon of the configuration, which is started. */
+const runningOrStarted = async (
+  config: string | undefined,
+  pid: string | undefined,
+): Promise<InstanceRecord> => {
+  const { one, all } = await chooseRunning(config, pid)
+  if (one !== undefined) return one
+  if (all.length > 0) throw severalRun(all)
+  const { daemonPlace, startedDaemon } = await import('./daemon/place.js')
+  const daemon = daemonPlace(config)
+  const { socket, token } = daemon.place
+  await startedDaemon(daemon, false)
+  return { verb: 'serve', config: daemon.file, socket, token } as InstanceRecord
+}

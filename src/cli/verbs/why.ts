@@ -1,9 +1,9 @@
 import type { Cause, Why } from '../../app/api/why.js'
 import { visibleText } from '../../secrets/plain-text.js'
-import { configFile, loadFile } from '../configuration.js'
-import { numbered, print } from '../output/output.js'
+import { answerAtRest } from '../at-rest.js'
+import { numbered, print, say } from '../output/output.js'
 import { askRunning, chooseRunning, pidOption, severalRun } from '../running.js'
-import { CliError, configOption, defineVerb, EXIT, textOption } from '../verb.js'
+import { configOption, defineVerb, EXIT, textOption } from '../verb.js'
 
 export const why = defineVerb({
   usage: 'why <name>',
@@ -27,44 +27,16 @@ export const why = defineVerb({
     const query = new URLSearchParams({ q: name, ...(revision !== undefined && { for: revision }) })
     const { one, all } = await chooseRunning(config, pid)
     if (one === undefined && all.length > 1) throw severalRun(all)
-    const text =
-      one === undefined ? await askHere(config, query) : await askRunning(one, `/v1/why?${query.toString()}`)
-    const found = JSON.parse(text) as Why
+    if (one === undefined)
+      say('mcp-proxy: no proxy is running; this is known from the configuration and the last run')
+    const found =
+      one === undefined
+        ? ((await answerAtRest(config, '/why', query)) as Why)
+        : (JSON.parse(await askRunning(one, `/v1/why?${query.toString()}`)) as Why)
     print(json ? JSON.stringify(found, null, 2) : shown(found))
     return found.answered ? EXIT.ok : EXIT.negative
   },
 })
-
-/** Without a running proxy: what the configuration and what is kept of its servers say. Starts nothing. */
-const askHere = async (flag: string | undefined, query: URLSearchParams): Promise<string> => {
-  const file = configFile(flag)
-  const { config, problems } = await loadFile(file)
-  if (config === undefined)
-    throw new CliError(EXIT.configuration, `${file} cannot be used: see mcp-proxy check --config ${file}`)
-  const [{ createProxy }, { stateDir }] = await Promise.all([
-    import('../../app/proxy.js'),
-    import('../../app/state/state-key.js'),
-  ])
-  const servers = config.servers.map(server => ({ ...server, start: 'lazy' as const }))
-  const proxy = createProxy(
-    { ...config, servers, audit: undefined },
-    {
-      stateDir: stateDir(process.env),
-      configStatus: () => ({
-        ...{ file, generation: 1, loadedAt: new Date().toISOString(), lastReload: undefined },
-        problems: { errors: 0, warnings: 0 },
-      }),
-      configProblems: () => problems,
-    },
-  )
-  try {
-    const api = await proxy.api()
-    const answer = await api.answer({ method: 'GET', path: '/why', query, body: '' })
-    return JSON.stringify(answer !== undefined && 'value' in answer ? answer.value : {})
-  } finally {
-    await proxy.close()
-  }
-}
 
 /** What clients do with something. */
 const DONE = { tool: 'called', prompt: 'asked for', resource: 'read', template: 'read' } as const
@@ -90,10 +62,12 @@ const shown = (found: Why): string => rowsOf(found).map(visibleText).join('\n')
 
 const rowsOf = (found: Why): readonly string[] => {
   const { kind, server, about, own, causes, mend, error } = found
+  const aboutRow = server === undefined ? [] : [row('server', [server, about].filter(Boolean).join(', '))]
   const rows = [
-    ...(server === undefined ? [] : [row('server', [server, about].filter(Boolean).join(', '))]),
+    ...(kind === 'server' ? [] : aboutRow),
     ...(own === undefined ? [] : [row(kind === 'error' ? 'called' : 'own name', own)]),
     ...causes.map(cause => row(cause.verdict, `${numbered(cause.words, cause.doctor)}${placeOf(cause)}`)),
+    ...(kind === 'server' ? aboutRow : []),
     ...(error === undefined ? [] : errorRows(error)),
     ...(mend === undefined ? [] : [row('fix', mend)]),
   ]

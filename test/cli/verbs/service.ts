@@ -122,7 +122,7 @@ t.test('a service that cannot be installed leaves nothing behind', { skip: isWin
       t.match(ran, {
         code: 4,
         err: new RegExp(
-          `${command}: Failed to connect to bus\n  why: nothing is installed\n  mend: .*daemon start`,
+          `${command}: Failed to connect to bus\n  why: nothing is installed\n  fix: .*daemon start`,
         ),
       })
       t.match(commands().join('\n'), new RegExp(command))

@@ -137,7 +137,7 @@ export const logs = defineVerb({
 })
 
 /** The lines of the log and of the one before it; none if there is no log. */
-const writtenLines = (log: string): readonly string[] =>
+export const writtenLines = (log: string): readonly string[] =>
   [`${log}.1`, log].flatMap(path => {
     try {
       return readFileSync(path, 'utf8')

@@ -1,0 +1,30 @@
+import t from 'tap'
+import { configFile, runHere, startBin, tiny } from '../../support/proxy/start.js'
+
+t.test('the page of a proxy without a port is on a loopback port of its own', async t => {
+  const file = configFile(t, { one: tiny() })
+  const proxy = startBin(t, ['stdio', '--config', file])
+  const before = await runHere(t, 'status', '--config', file)
+  t.match(before, { code: 0 })
+  let shown = await runHere(t, 'ui', '--print', '--config', file)
+  for (let n = 0; shown.code !== 0 && n < 50; n += 1)
+    shown = await runHere(t, 'ui', '--print', '--config', file)
+  const page = new URL(shown.out.trim())
+  t.match(page, { hostname: '127.0.0.1', pathname: '/ui/' })
+  t.equal((await fetch(page)).status, 200)
+  const api = new URL('/api/v1/status', page)
+  const headers = { 'x-mcp-proxy': '1' }
+  t.equal((await fetch(api, { headers })).status, 401, 'the API is closed without a code')
+  const login = await fetch(new URL('/api/v1/login', page), {
+    method: 'POST',
+    headers: { ...headers, origin: page.origin, 'content-type': 'application/json' },
+    body: JSON.stringify({ code: page.hash.slice(1) }),
+  })
+  const cookie = login.headers.get('set-cookie')?.split(';')[0] ?? ''
+  t.equal((await fetch(api, { headers: { ...headers, cookie } })).status, 200)
+  t.equal((await fetch(new URL('/mcp', page), { method: 'POST' })).status, 404, 'nothing else is there')
+  const again = new URL((await runHere(t, 'ui', '--print', '--config', file)).out.trim())
+  t.equal(again.origin, page.origin)
+  proxy.child.stdin?.end()
+  await proxy.exited
+})
