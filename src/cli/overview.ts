@@ -4,9 +4,10 @@ import { IDENTITY } from '../app/identity.js'
 import type { ProxyStatus } from '../app/status.js'
 import type { Loaded } from '../config/types.js'
 import { configTarget, loadFile } from './configuration.js'
-import { count, print, say } from './output/output.js'
-import { findServers, foundParts } from './setup/finding.js'
-import { setupFiles } from './setup/setup-files.js'
+import { count, oneLine, print, say, shortPath } from './output/output.js'
+import { stdoutLook, tableText } from './output/table.js'
+import { findServers } from './setup/finding.js'
+import { setupFiles, thisMachine } from './setup/setup-files.js'
 import { EXIT } from './verb.js'
 
 /** What `mcp-proxy` alone says on a terminal: how things are, or what there is to begin with. */
@@ -22,7 +23,7 @@ export const overview = async (): Promise<number> => {
       `configuration  ${file}${errors > 0 ? `, ${count(errors, 'error')}` : ''}`,
       `daemon         ${state === undefined ? 'does not run; clients start it' : runs(state)}`,
       `servers        ${serversLine(loaded, state)}`,
-      `tools          ${state === undefined ? 'known once it runs' : toolsOf(state)}`,
+      `tools          ${state === undefined ? await rememberedTools(loaded) : toolsOf(state)}`,
       `clients        ${clients.join(', ') || 'none start it yet'}`,
     ].join('\n'),
   )
@@ -41,21 +42,57 @@ const DOCTOR: Next = ['doctor', 'what is not well, and what mends it']
 
 const next = ([command, about]: Next): string => `  mcp-proxy ${command.padEnd(15)}${about}`
 
+/** Lists the servers of all clients, with their files and scopes; starts and writes nothing. */
 const beginning = async (): Promise<number> => {
-  const found = await findServers(undefined)
-  const parts = foundParts(found)
+  const [found, rows] = await Promise.all([findServers(undefined), clientServers()])
   const names = found.plan.servers.filter(({ entry }) => entry !== undefined)
-  const isBare = parts.length === 0
+  const isBare = rows.length === 0
+  const clients = new Set(rows.map(([, client]) => client)).size
+  const counts = `${count(rows.length, 'server')} in ${count(clients, 'client')}, ${names.length} to add`
   print(
     isBare
       ? 'mcp-proxy is not set up yet, and no client on this machine has servers.'
-      : `mcp-proxy is not set up yet. Found: ${parts.join(', ')}, ${names.length} different.`,
+      : `mcp-proxy is not set up yet. Found ${counts}:\n\n` +
+          tableText(['SERVER', 'CLIENT', 'SCOPE', 'FILE'], rows, stdoutLook()),
   )
-  const about = isBare ? 'writes a configuration to begin with' : 'puts one proxy in place of them'
+  for (const problem of found.problems) say(problem.message)
+  const about = isBare ? 'writes a configuration to begin with' : 'puts one proxy in front of them'
   say(`\nNext:\n  mcp-proxy init   ${about}; shows everything before it is written`)
-  if (isBare) say(`  mcp-proxy add NAME -- COMMAND   starts a server once, and adds it`)
+  if (isBare) say('  mcp-proxy add NAME -- COMMAND   starts a server once, and adds it')
   return EXIT.ok
 }
+
+type Row = readonly [server: string, client: string, scope: string, file: string]
+
+/** The servers in the files of the user, of this folder, and of the projects that clients know. */
+const clientServers = async (): Promise<readonly Row[]> => {
+  const [{ files }, { readClients }, { projectsIn }, { openFile }] = await Promise.all([
+    setupFiles(),
+    import('../setup/import/sources.js'),
+    import('../setup/import/containers.js'),
+    import('../setup/files/edit-file.js'),
+  ])
+  const machine = thisMachine()
+  const project = machine.cwd === machine.home ? undefined : machine.cwd
+  const { sources } = await readClients({ machine, disk: files.disk, clients: undefined, project })
+  const rows = sources.flatMap(({ label, file, folder, found }) =>
+    found.map(({ name }): Row => [oneLine(name), label, scopeOf(folder), shortPath(file)]),
+  )
+  for (const { id, label, file, folder } of sources) {
+    if (id !== 'claude-code' || folder !== undefined) continue
+    const { value } = await openFile(files, file, 'jsonc')
+    const others = projectsIn(value).filter(each => each.folder !== project)
+    rows.push(
+      ...others.flatMap(each =>
+        each.found.map(({ name }): Row => [oneLine(name), label, scopeOf(each.folder), shortPath(file)]),
+      ),
+    )
+  }
+  return rows
+}
+
+const scopeOf = (folder: string | undefined): string =>
+  folder === undefined ? 'user' : `project ${shortPath(folder)}`
 
 /** A terminal does not wait for a daemon that hangs. */
 const PATIENCE_MS = 1000
@@ -101,6 +138,16 @@ const serversLine = ({ config, disabled }: Loaded, state: ProxyStatus | undefine
   if (ill.length > 0) parts.push(`in trouble: ${ill.map(({ name }) => name).join(' ')}`)
   if (disabled.length > 0) parts.push(`left out: ${disabled.map(({ name }) => name).join(' ')}`)
   return parts.join(', ')
+}
+
+/** The tools of the last run, which were cached then. */
+const rememberedTools = async ({ config }: Loaded): Promise<string> => {
+  const [{ knownTools }, { stateDir }] = await Promise.all([
+    import('../app/state/known-tools.js'),
+    import('../app/state/state-key.js'),
+  ])
+  const { length } = knownTools(config?.servers ?? [], stateDir(process.env))
+  return length === 0 ? 'known once it runs' : `${length} when they last ran`
 }
 
 const toolsOf = ({ servers }: ProxyStatus): string =>

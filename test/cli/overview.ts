@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { overview } from '../../src/cli/overview.js'
@@ -20,6 +20,20 @@ t.test('on a machine without anything the first thing to do is named', async t =
   t.equal(code, 0)
   t.match(out, /^mcp-proxy is not set up yet, and no client on this machine has servers\.$/m)
   t.match(err, /Next:\n {2}mcp-proxy init {3}writes a configuration.*\n {2}mcp-proxy add NAME -- COMMAND /)
+})
+
+t.test('without a configuration, the servers of all clients are listed, and nothing is written', async t => {
+  homeless(t, join(t.testdir(), 'none.json'))
+  const home = join(t.testdirName, 'home')
+  const mcpServers = { db: DIES }
+  const projects = { '/work/shop': { mcpServers: { shopdb: DIES } } }
+  writeFileSync(join(home, '.claude.json'), JSON.stringify({ mcpServers, projects }))
+  const { code, out, err } = await captured(t, overview)
+  t.equal(code, 0)
+  t.match(out, /^db +Claude Code +user +~.\.claude\.json$/m)
+  t.match(out, /^shopdb +Claude Code +project .work.shop +~.\.claude\.json$/m)
+  t.match(err, /Next:\n {2}mcp-proxy init /)
+  t.same(readdirSync(home), ['.claude.json'])
 })
 
 t.test('mcp-proxy alone says how things are, with a daemon and without, and what comes next', async t => {

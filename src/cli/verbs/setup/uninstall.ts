@@ -1,7 +1,7 @@
 import { lstatSync, rmdirSync, rmSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { PACKAGE } from '../../../kernel/package.js'
+import { OWN_PACKAGE } from '../../../machine/own-package.js'
 import { packageFile } from '../../../machine/package-file.js'
 import { CLIENTS } from '../../../setup/clients/clients.js'
 import type { Place, PlannedInstall } from '../../../setup/install/install.js'
@@ -176,6 +176,6 @@ const sayLeft = (left: readonly string[]): void => {
 const removal = (): string => {
   const folder = fileURLToPath(packageFile('.')).replace(/[/\\]$/, '')
   const isInstalled = /[/\\]node_modules[/\\]/.test(folder)
-  const remove = `npm rm -g ${PACKAGE.name}`
+  const remove = `npm rm -g ${OWN_PACKAGE.name}`
   return isInstalled ? remove : `${remove}, then delete ${shortPath(folder)}`
 }
