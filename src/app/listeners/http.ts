@@ -97,7 +97,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
   const connect = connectEndpoint(context, { origin: () => origin, resourceServer, refusals })
   const endpoints = endpointsOf(http, sse, context)
   const { views } = context
-  const callers = new ViewCallers(views, (path, scopes) => resourceServer()?.insufficientScope(path, scopes))
+  const callers = new ViewCallers(views, (...lacking) => resourceServer()?.insufficientScope(...lacking))
   const other = lateModule(() => otherPages(context, { ...known, connect, relay: joined?.pages }))
   joined?.pages.late(other)
   const listener = await listenHttp({
@@ -133,8 +133,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
     refused: () => refusals.count,
     reload: () => renewal?.reload(),
     shed() {
-      http.shed()
-      listener.shed()
+      for (const each of [http, listener]) each.shed()
     },
     async close() {
       renewal?.close()
