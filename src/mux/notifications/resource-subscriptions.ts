@@ -16,6 +16,9 @@ import { normalUri, UriIndex } from './uri-index.js'
 const EMPTY = rawText('{}')
 /** A URI is kept for as long as it is subscribed; a longer one is refused. */
 const URI_CHARS = 8192
+/** When a subscription that a server refused to renew is tried again, first and last. */
+const RENEW_MS = 1000
+const RENEW_MOST_MS = 60_000
 
 interface ServerSubscription {
   readonly connection: Connection
@@ -145,6 +148,8 @@ export class ResourceSubscriptions {
     }
     const known = this.#bySubscriber.get(subscriber)?.get(exposed)
     const subscription = known ?? this.#add({ subscriber, client, exposed }, connection, own)
+    // A renewal was refused: the server may accept it now.
+    if (subscription.upstream.isRefused) this.#subscribe(subscription.upstream)
     const accepted = subscription.upstream.accepted.then(outcome => {
       if (outcome.kind !== 'result') this.#remove(subscription)
       return outcome
@@ -192,15 +197,27 @@ export class ResourceSubscriptions {
 
   /** Renews the subscriptions of a server that is back, and reports updates, as some may have been missed. */
   renew(connection: Connection): void {
-    for (const upstream of this.#upstreams.get(connection)?.values() ?? []) {
-      this.#subscribe(upstream)
-      void upstream.accepted.then(outcome => {
-        if (outcome.kind === 'result') {
-          for (const each of upstream.subscribers)
-            this.#tell(connection, each, { params: EMPTY, uri: each.exposed })
-        } else this.#context.log.warn({ server: connection.server.name }, 'could not renew a subscription')
+    for (const upstream of this.#upstreams.get(connection)?.values() ?? []) this.#renew(upstream, RENEW_MS)
+  }
+
+  /** Renews one subscription; a refused one again after `waitMs`, then after twice that, and so on. */
+  #renew(upstream: ServerSubscription, waitMs: number): void {
+    const { connection } = upstream
+    const { link } = connection
+    this.#subscribe(upstream)
+    void upstream.accepted.then(outcome => {
+      if (outcome.kind === 'result') {
+        for (const each of upstream.subscribers)
+          this.#tell(connection, each, { params: EMPTY, uri: each.exposed })
+        return
+      }
+      this.#context.log.warn({ server: connection.server.name }, 'could not renew a subscription')
+      if (waitMs > RENEW_MOST_MS) return
+      this.#context.clock.after(waitMs, () => {
+        const isDue = upstream.isRefused && upstream.subscribers.size > 0 && connection.link === link
+        if (isDue) this.#renew(upstream, 2 * waitMs)
       })
-    }
+    })
   }
 
   /** Moves the subscriptions of a client that uses another connection from now on. */

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { Fault } from '../../../src/kernel/faults.js'
+import { textOf } from '../../../src/kernel/json/text.js'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../../src/kernel/limits.js'
 import { failed } from '../../../src/model/outcome.js'
@@ -292,4 +293,23 @@ t.test('who subscribes and gives up again and again is refused while the server 
   server.silent.clear()
   await world.pass(1_000_000, 10_000)
   t.same(await client.get('resources/subscribe', A), { result: {} }, 'until there is room again')
+})
+
+t.test('a subscription that was refused when it was renewed is tried again, and asked for again', async t => {
+  for (const by of ['proxy', 'client']) {
+    const world = new World({ a: { resources: [] } })
+    const client = await world.client()
+    await client.get('resources/subscribe', { uri: 'a+x://1' })
+    const server = world.server('a')
+    const error = textOf({ code: -32603, message: 'still loading' })
+    server.failing.set('resources/subscribe', { kind: 'error', error })
+    server.link.drop()
+    await world.pass(1)
+    await world.pass(500)
+    t.equal(server.got('resources/subscribe').length, 2)
+    server.failing.clear()
+    if (by === 'proxy') await world.pass(1000)
+    else t.match(await client.get('resources/subscribe', { uri: 'a+x://1' }), { result: {} })
+    t.equal(server.got('resources/subscribe').length, 3, by)
+  }
 })
