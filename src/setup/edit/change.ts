@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../kernel/object.js'
+import type { Folded } from './fold.js'
 
 /** A value of JSON. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
@@ -39,6 +40,8 @@ interface Parsed {
   readonly value: unknown
   /** Throws an EditError where splices cannot do it. */
   splices(change: Change): readonly Splice[]
+  /** A short text to edit instead of a long one. */
+  fold?(changes: readonly Change[]): Folded | undefined
 }
 
 /** Parses a text without its byte order mark. Throws an EditError for one with mistakes or repeated keys. */
@@ -56,13 +59,29 @@ export const valueIn = (parse: Parse, text: string): unknown => parse(bodyOf(tex
  * other value would differ, nothing is edited. Throws an EditError.
  */
 export const edit = (parse: Parse, text: string, changes: readonly Change[]): string => {
-  let body = bodyOf(text)
-  let parsed = parse(body)
+  const body = bodyOf(text)
+  const parsed = parse(body)
+  const folded = parsed.fold?.(changes)
+  const edited =
+    folded === undefined
+      ? editBody(parse, { body, parsed }, changes)
+      : folded.unfold(editBody(parse, { body: folded.text, parsed: parse(folded.text) }, changes))
+  if (edited === undefined) throw new EditError(CANNOT)
+  return text.startsWith(BOM) ? BOM + edited : edited
+}
+
+interface ParsedBody {
+  readonly body: string
+  readonly parsed: Parsed
+}
+
+const editBody = (parse: Parse, before: ParsedBody, changes: readonly Change[]): string => {
+  let { body, parsed } = before
   let expected: unknown = parsed.value ?? {}
   for (const change of changes) {
-    const before = expected
-    expected = changed(before, change)
-    if (isDeepStrictEqual(before, expected)) continue
+    const old = expected
+    expected = changed(old, change)
+    if (isDeepStrictEqual(old, expected)) continue
     body = spliced(body, parsed.splices(change))
     parsed = reparsed(parse, body)
   }
@@ -75,7 +94,7 @@ export const edit = (parse: Parse, text: string, changes: readonly Change[]): st
       changes.reduce((value, { at }) => withoutEmpty(value, at), expected),
     )
   if (!isExpected) throw new EditError(CANNOT)
-  return text.startsWith(BOM) ? BOM + body : body
+  return body
 }
 
 const CANNOT = 'this cannot be edited without touching other values: make the change by hand'

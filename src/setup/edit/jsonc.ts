@@ -1,13 +1,51 @@
 import { createScanner, type Node } from 'jsonc-parser'
+import { MAX_DEPTH } from '../../config/defaults.js'
 import { createReport } from '../../config/file/problem.js'
 import { readTree, valueOf } from '../../config/file/syntax.js'
 import { createLocator, repeated } from '../../config/file/tree.js'
 import { isObject } from '../../kernel/object.js'
 import { type Change, EditError, type Json, type Parse, type Splice } from './change.js'
+import { endOfString, foldJson } from './fold.js'
 import { indentAt, indented, lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
 
 /** JSON with comments and trailing commas; an empty text is an empty object. */
 export const parseJsonc: Parse = text => {
+  const large = text.length > LARGE ? parseLarge(text) : undefined
+  return large ?? parseTree(text)
+}
+
+/** Characters of a file that is worth another way to parse it: `~/.claude.json` grows to tens of megabytes. */
+const LARGE = 256 * 1024
+
+/** JSON without comments, of which only the way to a change becomes a tree; undefined for any other text. */
+const parseLarge: (text: string) => ReturnType<Parse> | undefined = text => {
+  if (isDeep(text)) return undefined
+  try {
+    const value: unknown = JSON.parse(text)
+    let tree: ReturnType<Parse> | undefined
+    const splices = (change: Change): readonly Splice[] => {
+      tree ??= parseTree(text)
+      return tree.splices(change)
+    }
+    return { value, splices, fold: changes => foldJson(text, changes) }
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether JSON is nested too deeply. */
+const isDeep = (text: string): boolean => {
+  let depth = 0
+  for (let at = 0; at < text.length && depth <= MAX_DEPTH; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === 34) at = endOfString(text, at) - 1
+    else if (code === 123 || code === 91) depth += 1
+    else if (code === 125 || code === 93) depth -= 1
+  }
+  return depth > MAX_DEPTH
+}
+
+const parseTree: Parse = text => {
   if (text.trim() === '') return { value: {}, splices: change => [whole(text, change)] }
   const report = createReport('', createLocator(text))
   const root = readTree(text, report)

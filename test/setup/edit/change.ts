@@ -309,3 +309,38 @@ t.test('only a key that gives servers a value keeps tables of TOML from being ed
   for (const text of texts)
     t.throws(() => edit(parseToml, text, [put(at)]), { message: /only tables can be edited/ }, text)
 })
+
+t.test('a large file is edited like a small one, in little time', t => {
+  const long = { history: Array.from({ length: 40 }, (_, at) => `"quoted" \\ { [ ${at}`), n: 1.5e3 }
+  const many = Object.fromEntries(Array.from({ length: 400 }, (_, at) => [`/p/${at}`, long]))
+  const servers = Object.fromEntries(
+    Array.from({ length: 12 }, (_, at) => [`s${at}`, { command: 'x'.repeat(at * 60) }]),
+  )
+  const changes = [put(S), ...Object.keys(servers).map(name => take(S, name))]
+  const flat = JSON.stringify({ projects: many, mcpServers: servers, last: long })
+  for (const text of [
+    flat,
+    JSON.stringify(JSON.parse(flat), null, 2),
+    `${JSON.stringify({ a: 'y'.repeat(300_000), ...JSON.parse(flat) }, null, '\t')}\n`,
+  ]) {
+    const beganMs = performance.now()
+    const edited = edit(parseJsonc, text, changes)
+    t.ok(performance.now() - beganMs < 3000)
+    t.ok(isDeepStrictEqual(JSON.parse(edited), { ...JSON.parse(text), mcpServers: { us: ENTRY } }))
+    const [start, end] = [text.indexOf('"mcpServers"'), text.indexOf('"last"')]
+    t.ok(edited.startsWith(text.slice(0, start)), 'what stands before')
+    t.ok(edited.endsWith(text.slice(end)), 'and what stands behind are as they were')
+    const back = edit(parseJsonc, edited, [
+      take(S, 'us'),
+      ...Object.entries(servers).map(([name, value]) => ({ at: S, name, value })),
+    ])
+    t.ok(isDeepStrictEqual(JSON.parse(back), JSON.parse(text)))
+    // As a short text would be.
+    const short = text.replace(/"\/p\/0"[\s\S]*"\/p\/399"/, '"/p/399"').replace(/y{9,}/, 'y')
+    const shortEdited = edit(parseJsonc, short, changes)
+    t.ok(edited.endsWith(shortEdited.slice(shortEdited.indexOf('"mcpServers"'))), 'written alike')
+  }
+  const twice = flat.replace('"last":', '"projects":')
+  t.throws(() => edit(parseJsonc, twice, changes), { message: /second time/ })
+  t.end()
+})

@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto'
+import type { Change } from './change.js'
+
+/** A text in which short values represent long ones that no change touches. */
+export interface Folded {
+  readonly text: string
+  /** The edited text with the long values in place; undefined if one of them is not there exactly once. */
+  readonly unfold: (edited: string) => string | undefined
+}
+
+/** Characters; shorter values are cheap to parse again. */
+const SHORT = 256
+
+interface Fold {
+  readonly start: number
+  readonly end: number
+  readonly holder: string
+}
+
+/**
+ * Folds the values of valid JSON, without comments, that are not on the way to a change, so that the rest can be
+ * parsed for each change. Undefined where a key stands twice.
+ */
+export const foldJson = (text: string, changes: readonly Change[]): Folded | undefined => {
+  const start = afterSpace(text, 0)
+  if (text[start] !== '{') return undefined
+  const folds: Fold[] = []
+  const paths = changes.map(({ at, name }) => [...at, name])
+  if (foldMembers({ text, folds, mark: randomUUID() }, start, paths) === undefined) return undefined
+  const unfold = (edited: string): string | undefined => {
+    const parts: string[] = []
+    let from = 0
+    for (const { start: first, end, holder } of folds) {
+      const at = edited.indexOf(holder, from)
+      if (at === -1) return undefined
+      parts.push(edited.slice(from, at), text.slice(first, end))
+      from = at + holder.length
+    }
+    return parts.join('') + edited.slice(from)
+  }
+  const parts = folds.map(
+    ({ start: first, holder }, at) => text.slice(folds[at - 1]?.end ?? 0, first) + holder,
+  )
+  return { text: parts.join('') + text.slice(folds.at(-1)?.end ?? 0), unfold }
+}
+
+interface Folding {
+  readonly text: string
+  readonly folds: Fold[]
+  /** Occurs in no file. */
+  readonly mark: string
+}
+
+/** Folds in the object at an offset; returns its end, or undefined where a key stands twice. */
+const foldMembers = (
+  folding: Folding,
+  object: number,
+  paths: readonly (readonly string[])[],
+): number | undefined => {
+  const { text } = folding
+  const keys = new Set<string>()
+  let at = afterSpace(text, object + 1)
+  while (text[at] === '"') {
+    const keyEnd = endOfString(text, at)
+    const key = JSON.parse(text.slice(at, keyEnd)) as string
+    if (keys.has(key)) return undefined
+    keys.add(key)
+    const value = afterSpace(text, afterSpace(text, keyEnd) + 1)
+    const inner = paths.filter(([first]) => first === key).map(path => path.slice(1))
+    const isOnWay = text[value] === '{' && inner.some(path => path.length > 0)
+    const end = isOnWay ? foldMembers(folding, value, inner) : endOfValue(text, value)
+    if (end === undefined) return undefined
+    if (inner.length === 0 && end - value > SHORT) folding.folds.push(foldOf(folding, value, end))
+    at = afterSpace(text, end)
+    if (text[at] === ',') at = afterSpace(text, at + 1)
+  }
+  return at + 1
+}
+
+/** What is written in place of a value has its kind, and lines if it has: neighbours are written like it. */
+const foldOf = ({ text, folds, mark }: Folding, start: number, end: number): Fold => {
+  const name = JSON.stringify(`${mark}-${folds.length}`)
+  const lineBreak = text.slice(start, end).includes('\n') ? (/\r?\n/.exec(text)?.[0] ?? '\n') : ''
+  const open = text[start]
+  if (open === '"') return { start, end, holder: name }
+  const inner = `${lineBreak}${name}${open === '{' ? ':0' : ''}${lineBreak}`
+  return { start, end, holder: open === '{' ? `{${inner}}` : `[${inner}]` }
+}
+
+const afterSpace = (text: string, offset: number): number => {
+  let at = offset
+  while (isSpace(text.charCodeAt(at))) at += 1
+  return at
+}
+
+const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
+
+/** The end of a text in quotes; that of the file where it is not closed. */
+export const endOfString = (text: string, start: number): number => {
+  for (let at = start + 1; ; at += 1) {
+    at = text.indexOf('"', at)
+    if (at === -1) return text.length
+    let slashes = at
+    while (text.charCodeAt(slashes - 1) === BACKSLASH) slashes -= 1
+    if ((at - slashes) % 2 === 0) return at + 1
+  }
+}
+
+const [BACKSLASH, QUOTE] = [92, 34]
+
+/** The end of a value, found without recursion. */
+const endOfValue = (text: string, start: number): number => {
+  let depth = 0
+  for (let at = start; at < text.length; ) {
+    const code = text.charCodeAt(at)
+    at = code === QUOTE ? endOfString(text, at) : at + 1
+    if (OPENING.has(code)) depth += 1
+    else if (CLOSING.has(code)) depth -= 1
+    const isScalarEnd = depth === 0 && code !== QUOTE && !CLOSING.has(code) && ENDS.test(text[at] ?? ',')
+    if (depth === 0 && (code === QUOTE || CLOSING.has(code) || isScalarEnd)) return at
+  }
+  return text.length
+}
+
+const OPENING: ReadonlySet<number> = new Set([123, 91])
+const CLOSING: ReadonlySet<number> = new Set([125, 93])
+const ENDS = /[\s,}\]]/
