@@ -10,7 +10,7 @@ const HINTS = {
   readOnlyHint: ['only reads', 'may change something'],
   destructiveHint: ['may destroy something', 'destroys nothing'],
   idempotentHint: ['may be repeated', 'does more when repeated'],
-  openWorldHint: ['reaches beyond this machine', 'stays within its world'],
+  openWorldHint: ['reaches beyond this machine', 'no external access'],
 } as const
 
 /** What a server says of a tool by its annotations; as they are hints, in its words. @internal */

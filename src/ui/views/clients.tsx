@@ -61,7 +61,7 @@ export const Clients = ({ state }: { readonly state: PageState }) => {
   return (
     <Empty title="No client is connected">
       <p>To put the proxy into the clients of this machine:</p>
-      <Command text="mcp-proxy install" />
+      <Command text="mcp-proxy install --all" />
     </Empty>
   )
 }

@@ -60,7 +60,7 @@ export const Page = ({ state, route, onRetry, news }: PageProps) => {
 
 const Header = ({ state, route }: { readonly state: PageState; readonly route: Route }) => {
   const { status, servers } = state
-  const bad = troubles(status, servers).filter(({ level }) => level === 'bad').length
+  const bad = troubles(status, servers).length
   return (
     <header>
       <div class="brand">
