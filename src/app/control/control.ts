@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { unknownView, type Views } from '../../catalog/views/views.js'
@@ -37,8 +36,8 @@ import type { VariableStatus } from '../environment/environment.js'
 import { IDENTITY } from '../identity.js'
 import { sendMetrics } from '../metrics/listener.js'
 import type { MetricsPages } from '../metrics/pages.js'
-import { readPrivate, writePrivate } from '../state/private-file.js'
 import type { ProxyStatus } from '../status.js'
+import { keepFacts } from './facts-file.js'
 import type { KeptLines, LogFilter } from './kept-lines.js'
 import { type OwnFiles, watchOwnFiles } from './own-files.js'
 import { watchPlace } from './own-place.js'
@@ -99,7 +98,6 @@ export interface Control {
 
 /** Whoever keeps a service starts it again after this code only. */
 const HANDED_OVER = 75
-const BODY_BYTES = 64 * 1024
 /** What `own-place.ts` asks all the time: the state of all servers takes long to say where they have much. */
 const OURSELVES = { version: IDENTITY.version, pid: process.pid }
 
@@ -157,26 +155,6 @@ const createControlServer = (maxConnections: number): Server => {
   server.maxConnections = maxConnections
   server.on('clientError', (_error, socket) => socket.destroy())
   return server
-}
-
-/** Writes down for people who serves at a place; the returned function removes it. */
-const keepFacts = async ({ facts, socket, log }: Place, config: string): Promise<() => void> => {
-  const { pid } = process
-  const startedAt = new Date().toISOString()
-  const text = JSON.stringify({
-    version: 1,
-    proxy: { version: IDENTITY.version },
-    pid,
-    startedAt,
-    config,
-    socket,
-    log,
-  })
-  await writePrivate(facts, `${text}\n`).catch(() => undefined)
-  return () => {
-    const found = readPrivate(facts, BODY_BYTES)?.toString()
-    if (found === `${text}\n`) rmSync(facts, { force: true })
-  }
 }
 
 const watchOwn = (controlled: Controlled): OwnFiles => {

@@ -40,14 +40,8 @@ export const lookAtState = ({ state, platform }: InstallationFacts): readonly Fi
   const { path, mode, isOurs, isWritable, freeBytes } = state
   const about = { what: 'cannot write', path }
   if (!isOurs) {
-    const why = 'it is a link, or belongs to another user'
-    return [
-      finding(
-        'D006',
-        { what: 'cannot use', path },
-        { subject: path, why, mend: `sudo chown -R "$(id -un)" ${path}` },
-      ),
-    ]
+    const why = 'it is a link or a file, or belongs to another user'
+    return [finding('D006', about, { subject: path, why, mend: `sudo chown -R "$(id -un)" ${path}` })]
   }
   if (!isWritable)
     return [

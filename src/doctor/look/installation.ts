@@ -97,10 +97,7 @@ const readState = (path: string, uid: number | undefined): StateFacts => {
     const isWritable = entryAt(above)?.isFile() !== true && mayWrite(above)
     return { path, mode: undefined, isOurs: true, isWritable, freeBytes: freeAt(above) }
   }
-  const isFolder = found.isDirectory()
-  if (!isFolder && !found.isSymbolicLink())
-    return { path, mode: undefined, isOurs: true, isWritable: false, freeBytes: undefined }
-  const isOurs = isFolder && (uid === undefined || found.uid === uid)
+  const isOurs = found.isDirectory() && (uid === undefined || found.uid === uid)
   return { path, mode: found.mode & 0o777, isOurs, isWritable: mayWrite(path), freeBytes: freeAt(path) }
 }
 

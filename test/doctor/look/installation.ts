@@ -74,3 +74,12 @@ t.test('the folder of state is looked at as it is', { skip: skipWithout.links },
   t.match(look(join(root, 'link')), { isOurs: false })
   t.match(look(join(root, 'file')), { isOurs: false })
 })
+
+t.test('a folder of state below a file cannot be written', async t => {
+  const root = t.testdir({ file: '' })
+  for (const state of [join(root, 'file', 'mcp-proxy'), join(root, 'file', 'a', 'b')]) {
+    const options = { version: '1.0.0', folder: root, path: '', platform: 'linux', node: 'v20.19.0' } as const
+    const found = readInstallation({ ...options, state, uid: process.getuid?.() })
+    t.match(found, { state: { path: state, isOurs: true, isWritable: false } }, state)
+  }
+})
