@@ -18,8 +18,8 @@ interface Fold {
 }
 
 /**
- * Folds the values of valid JSON, without comments, that are not on the way to a change, so that the rest can be
- * parsed for each change. Undefined where a key stands twice.
+ * Folds the values of valid JSON, without comments, that are not on the way to a change, so that the rest can
+ * be parsed for each change. Undefined where a key stands twice.
  */
 export const foldJson = (text: string, changes: readonly Change[]): Folded | undefined => {
   const start = afterSpace(text, 0)
@@ -116,8 +116,8 @@ const endOfValue = (text: string, start: number): number => {
     at = code === QUOTE ? endOfString(text, at) : at + 1
     if (OPENING.has(code)) depth += 1
     else if (CLOSING.has(code)) depth -= 1
-    const isScalarEnd = depth === 0 && code !== QUOTE && !CLOSING.has(code) && ENDS.test(text[at] ?? ',')
-    if (depth === 0 && (code === QUOTE || CLOSING.has(code) || isScalarEnd)) return at
+    const isEnd = code === QUOTE || CLOSING.has(code) || ENDS.test(text[at] ?? ',')
+    if (depth === 0 && isEnd) return at
   }
   return text.length
 }

@@ -14,10 +14,10 @@ export const parseJsonc: Parse = text => {
   return large ?? parseTree(text)
 }
 
-/** Characters of a file that is worth another way to parse it: `~/.claude.json` grows to tens of megabytes. */
+/** Characters of a file that is worth another way to parse it: `~/.claude.json` has tens of megabytes. */
 const LARGE = 256 * 1024
 
-/** JSON without comments, of which only the way to a change becomes a tree; undefined for any other text. */
+/** JSON without comments, of which only the way to a change becomes a tree; else undefined. */
 const parseLarge: (text: string) => ReturnType<Parse> | undefined = text => {
   if (isDeep(text)) return undefined
   try {
