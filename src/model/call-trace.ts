@@ -8,9 +8,9 @@ import {
   withoutMember,
 } from '../kernel/json/text.js'
 import { type Failure, failureOf, isFine } from './failure.js'
-import { type Request, withParams } from './links.js'
 import type { Outcome, Settle } from './outcome.js'
 import type { Progress } from './progress.js'
+import { withParams } from './with-params.js'
 
 /** Where a span is: ids in hex, as W3C Trace Context writes them. */
 export interface SpanContext {
@@ -54,7 +54,12 @@ export interface Destination {
 }
 
 /** The members of a request that tracing reads or changes. */
-type Sendable = Pick<Request, 'method' | 'params' | 'isBare' | 'headers'>
+interface Sendable {
+  readonly method: string
+  readonly params: JsonText | undefined
+  readonly isBare?: boolean | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
 
 interface Sink {
   readonly owner?: object | undefined

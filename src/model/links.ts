@@ -235,12 +235,6 @@ export interface Request {
   readonly taskTtlMs?: number | undefined
 }
 
-/** The same request with other params; nothing that was known of the old text is said of the new one. */
-export const withParams = <R extends Pick<Request, 'params' | 'isBare'>>(
-  request: R,
-  params: JsonText | undefined,
-): R => ({ ...request, params, isBare: false })
-
 export interface DownstreamCall {
   /** Its id on the wire, where that is one request. */
   readonly id?: number | string | undefined

@@ -1,16 +1,16 @@
 import type { Timer } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
-import {
-  type CallSink,
-  type CancelReason,
-  type Downlink,
-  type DownstreamCall,
-  type OnLate,
-  type Request,
-  withParams,
+import type {
+  CallSink,
+  CancelReason,
+  Downlink,
+  DownstreamCall,
+  OnLate,
+  Request,
 } from '../../../model/links.js'
 import { failed, midway, type Outcome } from '../../../model/outcome.js'
+import { withParams } from '../../../model/with-params.js'
 import type { CallHandle } from '../../calls/in-flight-call.js'
 import { noInput } from '../questions.js'
 import { pauseMs, type RoundEnd, type RoundQuestion, retryParams } from './input-rounds.js'
