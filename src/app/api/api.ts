@@ -6,7 +6,7 @@ import type { Answer } from '../../model/outcome.js'
 import { faultText } from '../../model/rpc-error.js'
 import { LocalClient } from '../local-client.js'
 import type { Inside } from './inside.js'
-import { eventStream, logStream, type Stream, Streams } from './streams.js'
+import { type ApiAnswer, eventStream, logStream, type Stream, Streams } from './streams.js'
 import { callsView, clientsView, configView, errorsView, serversView, toolsView, toolView } from './views.js'
 import { hiddenFrom, withoutServers } from './visible.js'
 import { explain } from './why.js'
@@ -24,11 +24,6 @@ export interface ApiRequest {
   /** Whether it accepts an event stream. */
   readonly wantsEvents?: boolean
 }
-
-export type ApiAnswer =
-  | { readonly status: number; readonly value: object }
-  /** Events until whoever reads them leaves. */
-  | { readonly stream: Stream }
 
 type Handler = (request: ApiRequest, name: string) => object | Promise<object>
 

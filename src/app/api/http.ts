@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Fault } from '../../kernel/faults.js'
-import type { ApiAnswer, ApiRequest } from './api.js'
+import type { ApiRequest } from './api.js'
+import type { ApiAnswer } from './streams.js'
 
 const BODY_BYTES = 64 * 1024
 const BEAT_MS = 15_000

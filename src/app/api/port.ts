@@ -2,9 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Caller, LOCAL } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { isObject } from '../../kernel/object.js'
-import type { Api, ApiAnswer } from './api.js'
+import type { Api } from './api.js'
 import { apiRequest, bodyOf, FAULT_STATUSES, sendAnswer, sendJson } from './http.js'
 import { type PageSessions, setCookie } from './page-sessions.js'
+import type { ApiAnswer } from './streams.js'
 
 /** Who may come in. */
 export interface Entry {

@@ -14,6 +14,11 @@ interface StreamEvent {
 /** Sends events until the function that it returns is called; calls `end` where no more follow. */
 export type Stream = (send: (event: StreamEvent) => void, end: () => void) => () => void
 
+export type ApiAnswer =
+  | { readonly status: number; readonly value: object }
+  /** Events until their reader leaves. */
+  | { readonly stream: Stream }
+
 /** How many streams there may be at a time. */
 const MOST = 8
 /** How often changes are told at most. */

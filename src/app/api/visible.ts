@@ -1,8 +1,7 @@
 import type { Caller } from '../../kernel/caller.js'
 import { isObject } from '../../kernel/object.js'
-import type { ApiAnswer } from './api.js'
 import type { Inside } from './inside.js'
-import type { Stream } from './streams.js'
+import type { ApiAnswer, Stream } from './streams.js'
 
 /** The names of the servers that do not exist for a caller (`access.see`). */
 export const hiddenFrom = ({ router }: Inside, caller: Caller): ReadonlySet<string> => {
