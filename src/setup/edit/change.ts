@@ -40,8 +40,8 @@ interface Parsed {
   readonly value: unknown
   /** Throws an EditError where splices cannot do it. */
   splices(change: Change): readonly Splice[]
-  /** A short text to edit instead of a long one. */
-  fold?(changes: readonly Change[]): Folded | undefined
+  /** A short text to edit instead of a long one; `paths` lead to the changes. */
+  fold?(paths: readonly (readonly string[])[]): Folded | undefined
 }
 
 /** Parses a text without its byte order mark. Throws an EditError for one with mistakes or repeated keys. */
@@ -61,7 +61,7 @@ export const valueIn = (parse: Parse, text: string): unknown => parse(bodyOf(tex
 export const edit = (parse: Parse, text: string, changes: readonly Change[]): string => {
   const body = bodyOf(text)
   const parsed = parse(body)
-  const folded = parsed.fold?.(changes)
+  const folded = parsed.fold?.(changes.map(({ at, name }) => [...at, name]))
   const edited =
     folded === undefined
       ? editBody(parse, { body, parsed }, changes)

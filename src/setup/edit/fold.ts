@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { Change } from './change.js'
 
 /** A text in which short values represent long ones that no change touches. */
 export interface Folded {
@@ -21,11 +20,10 @@ interface Fold {
  * Folds the values of valid JSON, without comments, that are not on the way to a change, so that the rest can
  * be parsed for each change. Undefined where a key stands twice.
  */
-export const foldJson = (text: string, changes: readonly Change[]): Folded | undefined => {
+export const foldJson = (text: string, paths: readonly (readonly string[])[]): Folded | undefined => {
   const start = afterSpace(text, 0)
   if (text[start] !== '{') return undefined
   const folds: Fold[] = []
-  const paths = changes.map(({ at, name }) => [...at, name])
   if (foldMembers({ text, folds, mark: randomUUID() }, start, paths) === undefined) return undefined
   const unfold = (edited: string): string | undefined => {
     const parts: string[] = []

@@ -27,7 +27,7 @@ const parseLarge: (text: string) => ReturnType<Parse> | undefined = text => {
       tree ??= parseTree(text)
       return tree.splices(change)
     }
-    return { value, splices, fold: changes => foldJson(text, changes) }
+    return { value, splices, fold: paths => foldJson(text, paths) }
   } catch {
     return undefined
   }
