@@ -1,14 +1,13 @@
-import { readFileSync } from 'node:fs'
 import { isWanted, type LogFilter } from '../../../app/control/kept-lines.js'
 import { asking } from '../../../app/control/seat.js'
 import type { SessionStatus } from '../../../app/control/sessions.js'
 import { ask, follow } from '../../../shim/ask.js'
 import { isNobody } from '../../../shim/place.js'
+import { followLog, linePrinter, spanMs, writtenLines } from '../../log-lines.js'
 import { print, say } from '../../output/output.js'
 import { stdoutLook, tableText } from '../../output/table.js'
 import { pidOption } from '../../running.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, textOption } from '../../verb.js'
-import { followLog, linePrinter, spanMs } from '../logs.js'
 import { jsonStatus, parseStatus, shown, spanText } from '../status.js'
 import { runningPlace, wedged } from './place.js'
 
@@ -135,15 +134,3 @@ export const logs = defineVerb({
     return EXIT.ok
   },
 })
-
-/** The lines of the log and of the one before it; none if there is no log. */
-export const writtenLines = (log: string): readonly string[] =>
-  [`${log}.1`, log].flatMap(path => {
-    try {
-      return readFileSync(path, 'utf8')
-        .split('\n')
-        .filter(line => line !== '')
-    } catch {
-      return []
-    }
-  })
