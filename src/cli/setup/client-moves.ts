@@ -51,16 +51,22 @@ export const movesIn = (place: Place, { candidates }: TakeOver, verdict: Verdict
   return { place, moved, stays }
 }
 
-/** The names in our file of the servers that installs have removed from their clients. */
+/** A server that moved behind the proxy: its name in the client's file, and in ours. */
+export interface Taken {
+  readonly name: string
+  readonly as: string
+}
+
+/** The servers that installs have removed from their clients, with their names there and in our file. */
 export const takenBefore = async (
   installs: readonly Owned[],
-  { ownFile, own }: Context,
-): Promise<(owned: Owned) => readonly string[]> => {
+  { ownFile, own }: Pick<Context, 'ownFile' | 'own'>,
+): Promise<(owned: Owned) => readonly Taken[]> => {
   const [{ planImport }, { SILENT }] = await Promise.all([
     import('../../setup/import/plan.js'),
     import('./finding.js'),
   ])
-  const found = new Map<Owned, readonly string[]>()
+  const found = new Map<Owned, readonly Taken[]>()
   for (const each of installs) {
     const { client, install } = each
     const entries = install.removed.flatMap(({ name, value }) =>
@@ -70,8 +76,8 @@ export const takenBefore = async (
     const source = { id: client, label: client, file: install.path, found: entries, dialect }
     const { servers } = await planImport(ownFile, [source as never], { ...SILENT, scripts: own.scripts })
     const names = servers.flatMap(({ name, state, as }) => {
-      if (state === 'there' && as !== undefined) return [as]
-      return ownFile.servers.has(name) ? [name] : []
+      if (state === 'there' && as !== undefined) return [{ name, as }]
+      return ownFile.servers.has(name) ? [{ name, as: name }] : []
     })
     found.set(each, names)
   }

@@ -1,12 +1,14 @@
-import { viewsIn, writeViews } from '../../setup/client-views.js'
+import { searchRuleFor, viewsIn, type WantedView, writeViews } from '../../setup/client-views.js'
 import type { Client } from '../../setup/clients/clients.js'
 import { CLIENTS } from '../../setup/clients/clients.js'
+import { restrictionsOf } from '../../setup/clients/tool-rules.js'
 import type { Place, PlannedInstall } from '../../setup/install/install.js'
 import type { Owned } from '../../setup/install/journal.js'
 import { oneLine, shortPath } from '../output/output.js'
 import { planTakeOver } from '../verbs/setup/take-over.js'
 import { type ClientMoves, movesIn, type TakeOver, takenBefore, type Verdict } from './client-moves.js'
 import { type Context, entryOf, inTurn, placeOf, usualTerms } from './installing.js'
+import { thisMachine } from './setup-files.js'
 import { type ClientShare, type ClientView, viewFor } from './view-plan.js'
 
 /** The changes of one client's file, and what becomes of its servers. */
@@ -63,7 +65,8 @@ const draftsOf = async (
   context: Context,
   { named, found, fresh, verdict }: ClientsWish,
 ): Promise<readonly Draft[]> => {
-  const before = await takenBefore(installs, context)
+  const taken = await takenBefore(installs, context)
+  const before = (owned: Owned): readonly string[] => taken(owned).map(({ as }) => as)
   const views = viewsIn(context.ownFile.file.value)
   const fromClients = new Set([
     ...found,
@@ -76,18 +79,49 @@ const draftsOf = async (
     ...places.map(place => movesIn(place, takeOver, verdict)),
     ...others.map(place => movesIn(place, nothing, verdict)),
   ]
-  return all.map(moves => {
-    const { client } = moves.place
+  const drafts: Draft[] = []
+  for (const each of all) {
+    const { client } = each.place
     const owned = installs.find(each => each.client === client.id)
+    const { moves, isDirect } = await restricted(each, owned, context)
     const share: ClientShare = {
       client,
+      isDirect,
       had: new Set([...moves.moved.map(({ as }) => as), ...(owned === undefined ? [] : before(owned))]),
       view: owned?.install.view,
       isInstalled: owned !== undefined,
       isOpen: named.includes(client.id) && moves.moved.length === 0,
     }
-    return { ...moves, install: owned?.install, view: viewFor(share, { fromClients, fresh, views }) }
-  })
+    drafts.push({ ...moves, install: owned?.install, view: viewFor(share, { fromClients, fresh, views }) })
+  }
+  return drafts
+}
+
+/**
+ * Rules that a client has for tools do not cover calls through search tools. It sees its tools directly then;
+ * where our file has another rule for it, the servers that its rules name stay.
+ */
+const restricted = async (
+  moves: ClientMoves,
+  owned: Owned | undefined,
+  { files, ownFile }: Context,
+): Promise<{ readonly moves: ClientMoves; readonly isDirect: boolean }> => {
+  const { client } = moves.place
+  const rules = await restrictionsOf(files, thisMachine(), client.id)
+  const isNamed = (name: string): boolean => rules?.on(name) !== undefined
+  const isOld = owned !== undefined && rules?.onProxy !== undefined
+  if (rules === undefined || !(isOld || moves.moved.some(({ name }) => isNamed(name))))
+    return { moves, isDirect: false }
+  const root = ownFile.file.value
+  const view = owned?.install.view
+  const isUsers = view !== undefined && viewsIn(root).get(view) === undefined
+  const search = searchRuleFor(root, client.id, isUsers ? view : undefined)
+  if (search === undefined) return { moves, isDirect: true }
+  const why = (name: string): string =>
+    `its rule "${rules.on(name)}" does not cover search tools; set "expose" to "direct" in ${search}`
+  const stays = moves.moved.flatMap(each => (isNamed(each.name) ? [{ ...each, why: why(each.name) }] : []))
+  const moved = moves.moved.filter(({ name }) => !isNamed(name))
+  return { moves: { ...moves, moved, stays: [...moves.stays, ...stays] }, isDirect: isOld }
 }
 
 /** The same clients with their changes planned again. Rejects with a SetupError. */
@@ -136,12 +170,12 @@ export const writeClientViews = async (
   { files, ownFile }: Context,
 ): Promise<boolean> => {
   const views = viewsIn(ownFile.file.value)
-  const wanted = new Map<string, readonly string[] | undefined>()
+  const wanted = new Map<string, WantedView | undefined>()
   for (const { install, moved, stays, view } of plans) {
     if (install === undefined && moved.length === 0 && stays.length > 0) continue
     const old = install?.view
     if (old !== undefined && views.get(old) !== undefined) wanted.set(old, undefined)
-    if (view !== undefined) wanted.set(view.name, view.without)
+    if (view !== undefined) wanted.set(view.name, view)
   }
   return await writeViews(files, ownFile.file.state.path, wanted)
 }

@@ -1,3 +1,4 @@
+import type { WantedView } from '../../setup/client-views.js'
 import type { Client } from '../../setup/clients/clients.js'
 
 /** What one client had, and how our entry in it is. */
@@ -11,6 +12,8 @@ export interface ClientShare {
   readonly isInstalled: boolean
   /** Whether it gets all servers: the user has named it, and it had none. */
   readonly isOpen: boolean
+  /** Whether it has rules for tools, which search tools would get round. */
+  readonly isDirect: boolean
 }
 
 interface Known {
@@ -22,10 +25,9 @@ interface Known {
   readonly views: ReadonlyMap<string, readonly string[] | undefined>
 }
 
-/** A client's view: its name, and the servers that it leaves out. */
-export interface ClientView {
+/** A client's view. */
+export interface ClientView extends WantedView {
   readonly name: string
-  readonly without: readonly string[]
 }
 
 /**
@@ -33,15 +35,15 @@ export interface ClientView {
  * clients see servers that the user adds to our file. Undefined if it needs none.
  */
 export const viewFor = (
-  { client, had, view, isInstalled, isOpen }: ClientShare,
+  { client, had, view, isInstalled, isOpen, isDirect }: ClientShare,
   { fromClients, fresh, views }: Known,
 ): ClientView | undefined => {
   const old = view === undefined ? undefined : views.get(view)
   const start = isInstalled ? (old ?? []) : isOpen ? [] : [...fromClients]
   const added = isOpen && !isInstalled ? [] : fresh
   const without = [...new Set([...start, ...added])].filter(name => !had.has(name))
-  if (without.length === 0) return undefined
-  return { name: old === undefined ? freeName(client.id, views) : (view ?? client.id), without }
+  if (without.length === 0 && !isDirect) return undefined
+  return { name: old === undefined ? freeName(client.id, views) : (view ?? client.id), without, isDirect }
 }
 
 /** A user's own view may have the name of a client. */

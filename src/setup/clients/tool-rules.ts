@@ -108,6 +108,33 @@ export const lostRules = async (
   return found
 }
 
+/** The rules of Claude Code that deny tools or ask before them. */
+export interface Restrictions {
+  /** One that names a server of its file, or a tool of it. */
+  readonly on: (server: string) => string | undefined
+  /** One that names tools of the proxy. */
+  readonly onProxy: string | undefined
+}
+
+/** Reads the rules of Claude Code that restrict tools; undefined for other clients. */
+export const restrictionsOf = async (
+  files: Files,
+  machine: Machine,
+  client: string,
+): Promise<Restrictions | undefined> => {
+  if (client !== 'claude-code') return undefined
+  const rules: string[] = []
+  for (const path of await claudeFiles(files, machine)) {
+    const { deny, ask } = permissionsOf(await valueIn(files, path, 'jsonc'))
+    rules.push(...textsIn(deny), ...textsIn(ask))
+  }
+  const on = (server: string): string | undefined => {
+    const name = serverRule(server)
+    return rules.find(rule => rule === name || rule.startsWith(`${name}__`))
+  }
+  return { on, onProxy: on('mcp-proxy') }
+}
+
 /** Adds the new names next to the old ones. Rejects with a SetupError. */
 export const addRules = async (files: Files, { path, lists }: LostRules): Promise<void> => {
   const { state, value, edited } = await openFile(files, path, 'jsonc')

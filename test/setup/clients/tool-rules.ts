@@ -82,3 +82,55 @@ t.test('the strictest approval mode of Codex stays in force', async t => {
     t.equal(read('.codex/config.toml').includes('approval_mode = "prompt"'), expected)
   }
 })
+
+t.test(
+  'a client with rules for tools sees them directly, as its rules do not cover search tools',
+  async t => {
+    const config = '.config/mcp-proxy/mcp.json'
+    for (const [list, rule] of [
+      ['deny', 'mcp__db__echo'],
+      ['ask', 'mcp__db'],
+    ] as const) {
+      const read = homeOf(t, {
+        [config]: { mcpServers: {}, expose: 'search', clients: { 'cursor*': { expose: 'search' } } },
+        '.claude.json': { mcpServers: { db: tiny() } },
+        '.cursor/mcp.json': { mcpServers: { web: tiny('--more', '1') } },
+        '.claude/settings.json': { permissions: { [list]: [rule] } },
+      })
+      t.equal((await runHere(t, 'init', '--yes')).code, 0)
+      const { views } = JSON.parse(read(config))
+      t.same(views, {
+        'claude-code': { servers: ['!(web)'], expose: 'direct' },
+        cursor: { servers: ['!(db)'] },
+      })
+      t.match(JSON.parse(read('.claude.json')).mcpServers['mcp-proxy'].args.join(' '), '--view claude-code')
+      t.equal((await runHere(t, 'check')).code, 0)
+      t.equal((await runHere(t, 'init', '--yes')).code, 0)
+      t.same(JSON.parse(read(config)).views, views, 'again')
+    }
+  },
+)
+
+t.test('a client with rules and no other servers to leave out has a view, too', async t => {
+  const read = homeOf(t, {
+    '.claude.json': { mcpServers: { db: tiny() } },
+    '.claude/settings.json': { permissions: { deny: ['mcp__db__echo'] } },
+  })
+  t.equal((await runHere(t, 'init', '--yes')).code, 0)
+  t.same(JSON.parse(read('.config/mcp-proxy/mcp.json')).views, { 'claude-code': { expose: 'direct' } })
+})
+
+t.test('a server with rules stays where a client has search tools by its name', async t => {
+  const read = homeOf(t, {
+    '.config/mcp-proxy/mcp.json': { mcpServers: {}, clients: { 'claude*': { expose: 'search' } } },
+    '.claude.json': { mcpServers: { db: tiny(), free: tiny('--more', '1') } },
+    '.claude/settings.json': { permissions: { ask: ['mcp__db'] } },
+  })
+  const { code, err } = await runHere(t, 'init', '--yes')
+  t.equal(code, 0)
+  t.match(
+    err.replaceAll(/\n\s*/g, ' '),
+    /! db stays in Claude Code: its rule "mcp__db" does not cover search tools; set/,
+  )
+  t.same(Object.keys(JSON.parse(read('.claude.json')).mcpServers), ['db', 'mcp-proxy'])
+})
