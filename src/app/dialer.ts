@@ -34,7 +34,6 @@ const STARTING_MS = 10_000
 const CONNECT_MS = 10_000
 /** How long closing waits for children: longer than the ladder that ends each of them. */
 const GONE_MS = 6000
-const PING_MS = 30_000
 
 const httpClient = lateModule(() => import('../transport/http/client.js'))
 const wsClient = lateModule(() => import('../transport/ws/client.js'))
@@ -108,7 +107,7 @@ export class Dialer {
         probeMs: timeouts.probeMs,
         timeoutMs: timeouts.connectMs,
         initializeMs: timeouts.initializeMs,
-        pingMs: PING_MS,
+        pingMs: timeouts.pingMs,
         bounds: bounds.narrowed(server.limits, { server: name }),
         clock,
         log: log.child({ server: name }),

@@ -1,8 +1,9 @@
 import { accessOf } from '../auth/resource-server/access-rules.js'
 import type { Exposure } from '../catalog/exposure.js'
 import { aliasOf } from '../catalog/names/names.js'
-import type { ProxyConfig, ServerAccess, ServerConfig } from '../config/types.js'
+import type { ProxyConfig, ServerAccess, ServerConfig, Timeouts } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
+import { matcherOf } from '../kernel/globs.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Access } from '../model/access.js'
 import type { ServerOptions } from '../peers/dial.js'
@@ -118,10 +119,17 @@ const toOptions = (server: ServerConfig): ServerOptions => ({
   protocol: PROTOCOLS[server.transport.kind],
   address: addressOf(server.transport),
   limits: server.limits,
-  timeouts: server.timeouts,
+  timeouts: { ...server.timeouts, toolMs: toolTimeouts(server.timeouts) },
   restart: server.restart,
   idleStopMs: server.idleStopMs,
 })
+
+/** Finds the longest silence during a call of a tool, by its own name; undefined if all have the same. */
+const toolTimeouts = ({ tools }: Timeouts): ((own: string) => number | undefined) | undefined => {
+  if (tools.length === 0) return undefined
+  const rules = tools.map(([glob, ms]) => ({ matches: matcherOf([glob]), ms }))
+  return own => rules.find(({ matches }) => matches(own))?.ms
+}
 
 /** The prefix of a server's tools as clients see them; undefined if they have none. */
 export const prefixOf = ({ name, prefix }: ServerConfig): string | undefined =>

@@ -74,6 +74,8 @@ export const DEFAULTS = {
     listMs: 15_000,
     callMs: 60_000,
     totalMs: 600_000,
+    tools: [],
+    pingMs: 30_000,
   } as Timeouts,
   restart: { firstMs: 500, maxMs: 30_000, failures: 5, windowMs: 60_000, retryMs: 60_000 } as Restart,
   idleStopMs: 15 * 60_000,

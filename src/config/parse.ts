@@ -56,8 +56,12 @@ export function parseConfig(
   const fromFile = { from: 'envFile', values: readEnvFile(contents.settings.get('envFile'), outer) }
   const sources = [own, fromFile, ...(later ?? [])]
   const context: ReadContext = { ...outer, env: merged(sources) }
-  const settings = readSettings(contents.settings, context)
-  const { disabled, ...servers } = readServers(contents.servers, context, later !== undefined)
+  const { timeouts, ...settings } = readSettings(contents.settings, context)
+  const { disabled, ...servers } = readServers(
+    contents.servers,
+    { ...context, timeouts },
+    later !== undefined,
+  )
   const access = readAuth(contents.settings, context)
   const cluster = readCluster(contents.settings, context)
   if (access === 'invalid' || cluster === 'invalid')

@@ -103,6 +103,10 @@ export interface Timeouts {
   readonly callMs: number
   /** For a whole call, whatever its progress. `Infinity` is off and must not reach a timer. */
   readonly totalMs: number
+  /** Globs of a server's own tool names, with what replaces `callMs` for them; the first match applies. */
+  readonly tools: readonly (readonly [glob: string, callMs: number])[]
+  /** The silence of an idle server before it is pinged. `Infinity` is off and must not reach a timer. */
+  readonly pingMs: number
 }
 
 /** When a program or connection that was lost is started again, and when that is given up. */

@@ -50,6 +50,8 @@ export interface ServerOptions {
     readonly listMs: number
     /** Silence during a request; progress restarts it. */
     readonly callMs: number
+    /** The same for calls of a tool, by its own name; undefined where `callMs` applies. */
+    readonly toolMs?: ((own: string) => number | undefined) | undefined
     /** A whole request, whatever progress it reports. */
     readonly totalMs: number
   }

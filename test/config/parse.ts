@@ -103,6 +103,8 @@ t.test('a server that says only what it must gets every default', async t => {
             listMs: 15_000,
             callMs: 60_000,
             totalMs: 600_000,
+            tools: [],
+            pingMs: 30_000,
           },
           limits: {},
           restart: { firstMs: 500, maxMs: 30_000, failures: 5, windowMs: 60_000, retryMs: 60_000 },
@@ -136,7 +138,7 @@ t.test('everything that can be said arrives', async t => {
           "override": { "x": { "title": "T", "description": "D", "annotations": { "readOnlyHint": true } } },
         },
         "uris": "preserve", "sharing": "all", "start": "eager", "era": "legacy", "protocolVersion": "2025-06-18",
-        "timeouts": { "connect": "500ms", "initialize": "700ms", "probe": "1s", "list": 2000, "call": "off", "total": "1.5h" },
+        "timeouts": { "connect": "500ms", "initialize": "700ms", "probe": "1s", "list": 2000, "call": "off", "total": "1.5h", "tools": { "x*": "2m", "*": "off" }, "ping": "off" },
         "limits": { "message": "16MiB", "callsPerServer": 7, "stall": "5s" },
         "restart": { "first": "1s", "max": "10s", "failures": 3, "window": "30s", "retry": "5m" }, "idleStop": "off",
         "replay": true, "serialize": true, "disabled": false, "enabled": true,
@@ -190,6 +192,11 @@ t.test('everything that can be said arrives', async t => {
           listMs: 2000,
           callMs: Number.POSITIVE_INFINITY,
           totalMs: 5_400_000,
+          tools: [
+            ['x*', 120_000],
+            ['*', Number.POSITIVE_INFINITY],
+          ],
+          pingMs: Number.POSITIVE_INFINITY,
         },
         limits: { message: 16 * 2 ** 20, callsPerServer: 7, stall: 5000 },
         restart: { firstMs: 1000, maxMs: 10_000, failures: 3, windowMs: 30_000, retryMs: 300_000 },
@@ -347,6 +354,10 @@ t.test('an era that contradicts the revision or the transport costs the server',
     ['"command": "x", "era": "new"', 'era', /not allowed/],
     ['"command": "x", "protocolVersion": "2024-10-07"', 'protocolVersion', /not allowed/],
     ['"command": "x", "timeouts": { "probe": 0 }', 'timeouts.probe', /too short/],
+    ['"command": "x", "timeouts": { "ping": 0 }', 'timeouts.ping', /too short/],
+    ['"command": "x", "timeouts": { "tools": { "a*": "600h" } }', 'timeouts.tools.a*', /too long/],
+    ['"command": "x", "timeouts": { "tools": { "a*": "soon" } }', 'timeouts.tools.a*', /right form/],
+    ['"command": "x", "timeouts": { "tools": { "": "5m" } }', 'timeouts.tools.', /name is not allowed/],
   ]
   for (const [entry, key, message] of rows) {
     const loaded = one(`{ ${entry} }`)
@@ -1067,6 +1078,46 @@ t.test('variables come from the environment, then from the file of variables, an
   t.match(load({ A: '${file:big}' }).problems, [{ severity: 'error', message: /big is longer than 64 KiB/ }])
   t.match(load({}, { envFile: 'gone.env' }).problems, [
     { severity: 'warning', message: /gone\.env is not there/ },
+  ])
+  t.end()
+})
+
+t.test('timeouts of all servers apply where a server sets none, and its patterns of tools come first', t => {
+  const loaded = read(`{
+    "timeouts": { "connect": "5s", "call": "2m", "total": "1h", "tools": { "export_*": "30m" }, "ping": "10s" },
+    "mcpServers": {
+      "a": { "command": "x" },
+      "b": { "command": "x", "timeouts": { "call": "3m", "tools": { "*": "4m" }, "ping": "off" } }
+    }
+  }`)
+  t.strictSame(told(loaded), [])
+  t.match(
+    loaded.config?.servers.map(({ timeouts }) => timeouts),
+    [
+      {
+        connectMs: 5000,
+        initializeMs: 5000,
+        callMs: 120_000,
+        tools: [['export_*', 1_800_000]],
+        pingMs: 10_000,
+      },
+      {
+        callMs: 180_000,
+        totalMs: 3_600_000,
+        tools: [
+          ['*', 240_000],
+          ['export_*', 1_800_000],
+        ],
+        pingMs: Number.POSITIVE_INFINITY,
+      },
+    ],
+  )
+  const wrong = read(
+    '{ "timeouts": { "tools": { "a": "11m" }, "pings": 5 }, "mcpServers": { "a": { "command": "x" } } }',
+  )
+  t.match(told(wrong), [
+    /timeouts\.pings: unknown key.*"ping"/,
+    /timeouts\.tools\.a: longer than timeouts\.total/,
   ])
   t.end()
 })

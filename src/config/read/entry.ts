@@ -4,7 +4,7 @@ import { type Item, itemAt, kindOf, members } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { FOREIGN_SERVER_KEYS, NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import { type Misfit, type ServerValues, validateServer } from '../schema/validate.js'
-import type { Environment, Variable } from '../types.js'
+import type { Environment, Timeouts, Variable } from '../types.js'
 
 /** Whether an entry names a folder that only a client knows. */
 export interface WorkspaceUse {
@@ -21,6 +21,8 @@ export interface ReadContext {
   readonly programFolder: string
   readonly env: Environment
   readonly report: Report
+  /** Of servers that set no others; undefined for the defaults. */
+  readonly timeouts?: Timeouts | undefined
   readonly variables: Found[]
   /** As `filesOf`; collected while reading. */
   readonly files: Set<string>

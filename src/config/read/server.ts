@@ -10,13 +10,13 @@ import type {
   ServerConfig,
   ServerTransport,
   Sharing,
-  Timeouts,
   ToolRules,
   WaitingServer,
 } from '../types.js'
 import { type Entry, foldEntry, isDisabled, type ReadContext, readEntry } from './entry.js'
 import { readLogin } from './oauth.js'
 import { durationReader, readLimits } from './quantity.js'
+import { readTimeouts } from './timeouts.js'
 import { type Reach, readReach } from './transport.js'
 
 export type ServerRead =
@@ -56,7 +56,7 @@ const readConfig = (entry: Entry, context: ReadContext): ServerConfig | undefine
   const { report } = context
   const reach = readReach(entry, context)
   const tools = readTools(entry, report)
-  const timeouts = readTimeouts(entry, report)
+  const timeouts = readTimeouts(folded.get('timeouts'), values.timeouts, { usual: context.timeouts, report })
   const limits = readLimits(folded.get('limits'), values.limits, { names: KEYS.serverLimits, report })
   const restart = readRestart(entry, report)
   const idleStopMs = durationReader(
@@ -139,31 +139,6 @@ type Override = ToolRules['override'][string]
 
 const knownOf = (override: Override): Override =>
   Object.fromEntries(Object.entries(override).filter(([key]) => KEYS.override.includes(key)))
-
-const readTimeouts = ({ values, members: folded }: Entry, report: Report): Timeouts => {
-  const item = folded.get('timeouts')
-  const given = values.timeouts ?? {}
-  const read = durationReader(members(item), given, report)
-  const connectMs = read('connect', DEFAULTS.timeouts.connectMs)
-  const timeouts = {
-    connectMs,
-    // A longer time to connect is meant for `initialize` too.
-    initializeMs: read('initialize', connectMs),
-    probeMs: read('probe', DEFAULTS.timeouts.probeMs),
-    listMs: read('list', DEFAULTS.timeouts.listMs),
-    callMs: read('call', DEFAULTS.timeouts.callMs),
-    totalMs: read('total', DEFAULTS.timeouts.totalMs),
-  }
-  // "off" beside a total is no mistake: only the whole call is limited.
-  const isMeant = timeouts.callMs === Number.POSITIVE_INFINITY && given.total !== undefined
-  if (item !== undefined && timeouts.callMs > timeouts.totalMs && !isMeant) {
-    report.warning(itemAt(item, ['call']), {
-      message: `longer than timeouts.total (${timeouts.totalMs / 1000} s), which ends the call first`,
-      mend: 'Set timeouts.total to more, or to "off".',
-    })
-  }
-  return timeouts
-}
 
 const readRestart = ({ values, members: folded }: Entry, report: Report): Restart => {
   const item = folded.get('restart')

@@ -8,11 +8,12 @@ import { type Item, members } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import { type SettingsValues, validateSettings } from '../schema/validate.js'
-import type { AuditConfig, DaemonConfig, ListenConfig, ProxyConfig } from '../types.js'
+import type { AuditConfig, DaemonConfig, ListenConfig, ProxyConfig, Timeouts } from '../types.js'
 import { type ReadContext, reportMisfits } from './entry.js'
 import { readKeys } from './keys.js'
 import { isOff, readMetrics } from './metrics.js'
 import { durationReader, readLimits } from './quantity.js'
+import { readTimeouts } from './timeouts.js'
 import { readTracing } from './tracing.js'
 import { expandedPath, expandedWhole } from './variables.js'
 import { readViews } from './views.js'
@@ -21,7 +22,10 @@ import { readViews } from './views.js'
 export const readSettings = (
   items: ReadonlyMap<string, Item>,
   context: ReadContext,
-): Omit<ProxyConfig, 'servers' | 'waiting' | 'variables' | 'auth' | 'cluster'> => {
+): Omit<ProxyConfig, 'servers' | 'waiting' | 'variables' | 'auth' | 'cluster'> & {
+  /** Of servers that set no others. */
+  readonly timeouts: Timeouts
+} => {
   const { report } = context
   for (const key of [
     'listen',
@@ -32,6 +36,7 @@ export const readSettings = (
     'limits',
     'requestState',
     'results',
+    'timeouts',
   ] as const) {
     const item = items.get(key)
     if (item !== undefined) warnUnknown(members(item), KEYS[key], NO_FOREIGN_KEYS, report)
@@ -59,6 +64,7 @@ export const readSettings = (
     slowMs: readSlow(items.get('log'), values.log, report),
     ...readViews(items, values, report),
     resultsMax: resultsMax(values.results),
+    timeouts: readTimeouts(items.get('timeouts'), values.timeouts, { report }),
     logLevel: values.log?.level ?? DEFAULTS.logLevel,
     credentialStore: values.credentialStore ?? DEFAULTS.credentialStore,
     knownServers: values.knownServers ?? DEFAULTS.knownServers,

@@ -3,7 +3,7 @@ import { DEFAULTS } from '../defaults.js'
 import { auth } from './auth.js'
 import { cluster } from './cluster.js'
 import { limits } from './limits.js'
-import { server } from './server.js'
+import { server, timeouts } from './server.js'
 import { flag, limit, objectMend, text, texts, wait, whole } from './values.js'
 import { client, expose, VIEWS_EXAMPLE, view } from './views.js'
 
@@ -262,6 +262,9 @@ export const settings = z.object({
     .describe('How tools are shown: all of them (direct), by search alone (search), or as suits the client.'),
   results: results.optional().describe('What clients in search mode get of long results.'),
   limits: limits.optional().describe('How much clients and servers may make the proxy hold, or wait for.'),
+  timeouts: timeouts
+    .optional()
+    .describe('How long to wait for servers; the same key of a server takes precedence.'),
   requestState: requestState
     .optional()
     .describe('How the states are sealed that clients of 2026-07-28 carry from one request to the next.'),

@@ -6,7 +6,9 @@ import { serverLimits } from './limits.js'
 import { oauth } from './oauth.js'
 import { flag, limit, objectMend, text, texts, wait, whole } from './values.js'
 
-const timeouts = z.object(
+const GLOB_MEND = 'Use a pattern of 1 to 200 characters, such as "export_*".'
+
+export const timeouts = z.object(
   {
     connect: wait().optional().meta({
       description:
@@ -32,6 +34,21 @@ const timeouts = z.object(
     total: limit().optional().meta({
       description: 'Longest time for a whole call, whatever its progress. "off" for none.',
       default: '10m',
+    }),
+    tools: z
+      .record(
+        z.string().regex(/^[\s\S]{1,200}$/, { error: GLOB_MEND }),
+        limit(),
+        objectMend('{ "export_*": "5m" }'),
+      )
+      .optional()
+      .describe(
+        'Longest silence during calls of some tools, by patterns of the server’s own names; the first pattern that matches applies, instead of "call".',
+      ),
+    ping: limit().optional().meta({
+      description:
+        'Longest silence of a server without requests to answer before it is pinged. "off" for none.',
+      default: '30s',
     }),
   },
   objectMend('{ "call": "5m" }'),

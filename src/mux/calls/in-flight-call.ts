@@ -100,6 +100,7 @@ export class InFlightCall implements CallSink {
   #onLate: OnLate | undefined
   #down: CallHandle | undefined
   #isOver = false
+  #silenceMs = Number.POSITIVE_INFINITY
   #idleAtMs = Number.POSITIVE_INFINITY
 
   constructor(routed: RoutedCall, link: Downlink, context: InFlightCallContext) {
@@ -148,7 +149,8 @@ export class InFlightCall implements CallSink {
   start(): void {
     this.sentMs = this.#context.nowMs()
     this.routed.request.sentMs = this.sentMs
-    this.#idleAtMs = this.sentMs + this.connection.server.timeouts.callMs
+    this.#silenceMs = silenceMs(this.routed)
+    this.#idleAtMs = this.sentMs + this.#silenceMs
     try {
       const isFirst = this.connection.carry()
       const down = this.#context.run(this)
@@ -185,7 +187,7 @@ export class InFlightCall implements CallSink {
 
   /** Restarts the idle timeout: the server has sent something about the call. */
   stillAlive(): void {
-    this.#idleAtMs = this.#context.nowMs() + this.connection.server.timeouts.callMs
+    this.#idleAtMs = this.#context.nowMs() + this.#silenceMs
   }
 
   /** Ends the call if it has taken too long; called periodically. */
@@ -295,6 +297,12 @@ export class InFlightCall implements CallSink {
       return failed(aboutServer(Fault.from(thrown), this.connection))
     }
   }
+}
+
+/** The longest silence of a server during a call. */
+const silenceMs = ({ call, connection, own }: RoutedCall): number => {
+  const { callMs, toolMs } = connection.server.timeouts
+  return (call.method === 'tools/call' ? toolMs?.(own) : undefined) ?? callMs
 }
 
 /** Adds to a fault which server it is about and, if the server was lost, when to try again. */

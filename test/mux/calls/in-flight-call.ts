@@ -136,6 +136,21 @@ t.test('a silent server is given up on: it hears of it, the client reads which s
   t.match(world.router.load, { calls: 0 })
 })
 
+t.test(
+  'a tool with a longer time of its own may be silent longer, and progress restarts that time',
+  async t => {
+    const toolMs = (own: string) => (own === 'x' ? 30_000 : undefined)
+    const { world, client } = await withTool({ timeouts: { ...TIMEOUTS, toolMs } })
+    const call = client.call('tools/call', { name: 'a__x' }, { wantsProgress: true })
+    await world.pass(25_000)
+    world.server('a').last('tools/call').progress(1)
+    await world.pass(25_000)
+    t.equal(call.ends.length, 0)
+    await world.pass(6000)
+    t.match(call.ended, { message: /Timed out/ })
+  },
+)
+
 t.test('progress keeps a call alive, even if it is none to relay, but not for ever', async t => {
   const { world, client } = await withTool()
   const call = client.call('tools/call', { name: 'a__x' }, { wantsProgress: true })
