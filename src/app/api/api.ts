@@ -39,27 +39,21 @@ const CALL_MS = 10 * 60_000
 export const createApi = (inside: Inside): Api => {
   const streams = new Streams()
   const paths = createPaths(inside)
-  const streamOf = ({
-    method,
-    path,
-    query,
-    body,
-    lastEventId,
-    wantsEvents,
-    caller,
-  }: ApiRequest): Stream | undefined => {
+  const streamOf = (request: ApiRequest): Stream | undefined => {
+    const { method, path, query, body, wantsEvents, caller } = request
     if (method === 'POST')
       return path === '/call' && wantsEvents === true ? callStream(inside, callIn(body), caller) : undefined
     if (path === '/events') return eventStream(inside, query)
     return path === '/logs' && inside.lines !== undefined
-      ? logStream(inside.lines, query, lastEventId)
+      ? logStream(inside.lines, query, request)
       : undefined
   }
   const answerOf = async (request: ApiRequest): Promise<ApiAnswer | undefined> => {
     const { method, path, caller = LOCAL } = request
     const hidden = hiddenFrom(inside, caller)
     const stream = streamOf(request)
-    if (stream !== undefined) return withoutServers({ stream: streams.admit(stream) }, hidden)
+    if (stream !== undefined)
+      return withoutServers({ stream: streams.admit(stream, caller.principal) }, hidden)
     const [, area = '', name = '', action = ''] = path.split('/')
     const handler = paths.get(`${method} /${[area, name && '*', action].filter(Boolean).join('/')}`)
     if (handler === undefined) return undefined

@@ -96,8 +96,11 @@ export const sendAnswer = (response: ServerResponse, answer: ApiAnswer): void =>
     () => response.end(),
   )
   const beat = setInterval(() => write(':\n\n'), BEAT_MS)
-  response.once('close', () => {
+  const onClose = (): void => {
     clearInterval(beat)
     stop()
-  })
+  }
+  // The client may have left before there was an answer.
+  if (response.closed) onClose()
+  else response.once('close', onClose)
 }

@@ -4,6 +4,7 @@ import { Fault } from '../../kernel/faults.js'
 import { isObject } from '../../kernel/object.js'
 import type { Api } from './api.js'
 import { apiRequest, bodyOf, FAULT_STATUSES, sendAnswer, sendJson } from './http.js'
+import type { PageLogins } from './page-logins.js'
 import { type PageSessions, setCookie } from './page-sessions.js'
 import type { ApiAnswer } from './streams.js'
 
@@ -20,6 +21,8 @@ export interface Entry {
 export interface PortContext extends Entry {
   readonly api: () => Promise<Api>
   readonly sessions: () => PageSessions
+  /** Watches logins with a code; absent where nothing is logged or limited. */
+  readonly logins?: PageLogins | undefined
   /** Where clients reach us, if not at the address that we listen on. */
   readonly publicOrigin: string | undefined
 }
@@ -49,7 +52,7 @@ export const answerPort = async (
     const body = request.method === 'POST' ? await bodyOf(request) : ''
     const asked = apiRequest(request, API_BASE, body)
     if (asked.method === 'POST' && asked.path === '/login') {
-      login(response, body, context, origin.startsWith('https:'))
+      login({ request, response, body }, context, origin.startsWith('https:'))
       return
     }
     const isPage = context.sessions().isOpen(request.headers.cookie)
@@ -110,20 +113,31 @@ const refusalOf = (request: IncomingMessage, own: string, entry: Entry): Refusal
   return marked === '1' ? undefined : { status: 403, error: 'the header x-mcp-proxy: 1 is missing' }
 }
 
+interface LoginExchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly body: string
+}
+
 const login = (
-  response: ServerResponse,
-  body: string,
-  { sessions }: PortContext,
+  { request, response, body }: LoginExchange,
+  { sessions, logins }: PortContext,
   isSecure: boolean,
 ): void => {
   const given = parsed(body)
   const code = isObject(given) ? given['code'] : undefined
   const value = typeof code === 'string' ? sessions().redeem(code) : undefined
-  if (value === undefined)
+  if (value !== undefined) {
+    logins?.succeeded(request)
+    sendJson(response, 200, { version: 1 }, { 'set-cookie': setCookie(value, isSecure) })
+    return
+  }
+  const retryAfter = logins?.failed(request)
+  if (retryAfter === undefined)
     sendJson(response, 401, {
       error: 'the code is wrong, used, or older than a minute: run mcp-proxy ui again',
     })
-  else sendJson(response, 200, { version: 1 }, { 'set-cookie': setCookie(value, isSecure) })
+  else sendJson(response, 429, { error: 'too many wrong codes' }, { 'retry-after': String(retryAfter) })
 }
 
 const parsed = (body: string): unknown => {

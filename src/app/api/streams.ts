@@ -1,3 +1,4 @@
+import { type Caller, LOCAL, type Principal } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import type { KeptLines } from '../control/kept-lines.js'
 import type { Inside } from './inside.js'
@@ -19,22 +20,23 @@ export type ApiAnswer =
   /** Events until their reader leaves. */
   | { readonly stream: Stream }
 
-/** How many streams there may be at a time. */
+/** How many streams each principal may have open. */
 const MOST = 8
 /** How often changes are told at most. */
 const LOOK_MS = 500
 
-/** Bounds how many streams are open. */
+/** Bounds how many streams each principal has open, so that none takes the places of others. */
 export class Streams {
-  #open = 0
+  readonly #open = new Map<Principal, number>()
 
   /** Throws a Fault `overloaded`. */
-  admit(stream: Stream): Stream {
-    if (this.#open >= MOST) throw new Fault('overloaded', `${MOST} streams are open already`)
-    this.#open += 1
+  admit(stream: Stream, principal: Principal): Stream {
+    const open = this.#open.get(principal) ?? 0
+    if (open >= MOST) throw new Fault('overloaded', `${MOST} streams are open already`)
+    this.#open.set(principal, open + 1)
     let isOpen = true
     const left = (): void => {
-      this.#open -= isOpen ? 1 : 0
+      if (isOpen) this.#leave(principal)
       isOpen = false
     }
     return (send, end) => {
@@ -44,6 +46,12 @@ export class Streams {
         stop()
       }
     }
+  }
+
+  #leave(principal: Principal): void {
+    const open = (this.#open.get(principal) ?? 1) - 1
+    if (open > 0) this.#open.set(principal, open)
+    else this.#open.delete(principal)
   }
 }
 
@@ -104,7 +112,14 @@ export const eventStream = (inside: Inside, query: URLSearchParams): Stream => {
  * The kept lines that fit (with `tail` only the last ones), or those after the last one that was read; then
  * those that follow.
  */
-export const logStream = (lines: KeptLines, query: URLSearchParams, lastEventId?: string): Stream => {
+export const logStream = (
+  lines: KeptLines,
+  query: URLSearchParams,
+  {
+    caller = LOCAL,
+    lastEventId,
+  }: { readonly caller?: Caller | undefined; readonly lastEventId?: string | undefined },
+): Stream => {
   const since = query.get('since')
   const tail = Number(query.get('tail') ?? 0)
   const filter = {
@@ -117,6 +132,6 @@ export const logStream = (lines: KeptLines, query: URLSearchParams, lastEventId?
       send({ id: String(n), event: 'line', data: line.trimEnd() })
     for (const { line, n } of lines.numbered(filter, Number(lastEventId ?? 0) || 0).slice(-tail || 0))
       tell(line, n)
-    return lines.follow(filter, tell) ?? (() => undefined)
+    return lines.follow(filter, tell, caller.principal) ?? (() => undefined)
   }
 }

@@ -1,3 +1,4 @@
+import { LOCAL, type Principal } from '../../kernel/caller.js'
 import { isObject } from '../../kernel/object.js'
 import type { LineSink } from '../logs/logger.js'
 
@@ -6,6 +7,7 @@ const OWN = { lines: 2000, chars: 2 * MIB }
 const OF_SERVER = { lines: Number.POSITIVE_INFINITY, chars: MIB }
 /** All together. */
 const ALL_CHARS = 32 * MIB
+/** Of each principal. */
 const FOLLOWERS = 8
 
 /** Which lines of a log are wanted. */
@@ -75,7 +77,7 @@ const STDERR = /"server":"((?:[^"\\]|\\.)*)".*"stderr":/
 export class KeptLines {
   readonly #own = new Ring()
   readonly #servers = new Map<string, Ring>()
-  readonly #followers = new Set<(line: string, n: number) => void>()
+  readonly #followers = new Map<(line: string, n: number) => void, Principal>()
   #chars = 0
   #n = 0
 
@@ -101,13 +103,18 @@ export class KeptLines {
       .sort((one, other) => one.n - other.n)
   }
 
-  /** Reports lines from now on; undefined if too many do that already, else what ends it. */
-  follow(filter: LogFilter, onLine: (line: string, n: number) => void): (() => void) | undefined {
-    if (this.#followers.size >= FOLLOWERS) return undefined
+  /** Reports new lines until the returned function is called; undefined if the principal has too many. */
+  follow(
+    filter: LogFilter,
+    onLine: (line: string, n: number) => void,
+    principal: Principal = LOCAL.principal,
+  ): (() => void) | undefined {
+    const own = [...this.#followers.values()].filter(each => each === principal)
+    if (own.length >= FOLLOWERS) return undefined
     const follower = (line: string, n: number): void => {
       if (isWanted(line, filter)) onLine(line, n)
     }
-    this.#followers.add(follower)
+    this.#followers.set(follower, principal)
     return () => this.#followers.delete(follower)
   }
 
@@ -117,7 +124,7 @@ export class KeptLines {
     const ring = server === undefined ? this.#own : this.#ringOf(server)
     this.#chars += ring.add({ n: this.#n, line }, server === undefined ? OWN : OF_SERVER)
     while (this.#chars > ALL_CHARS) this.#chars -= this.#largest().drop()
-    for (const follower of this.#followers) follower(line, this.#n)
+    for (const follower of this.#followers.keys()) follower(line, this.#n)
   }
 
   #ringOf(server: string): Ring {

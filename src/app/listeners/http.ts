@@ -1,4 +1,4 @@
-import { RefusedCredentials } from '../../auth/refused-credentials.js'
+import type { RefusedCredentials } from '../../auth/refused-credentials.js'
 import type { Views } from '../../catalog/views/views.js'
 import type { ClusterStatus } from '../../cluster/cluster.js'
 import type { AuthConfig, ListenConfig, ProxyConfig } from '../../config/types.js'
@@ -31,6 +31,7 @@ import { renewalOf } from './caller-renewal.js'
 import { createCallers } from './callers.js'
 import { type ChannelContext, ChannelListeners } from './channels.js'
 import type { PagesContext } from './pages.js'
+import { refusalsOf } from './refusals.js'
 import { FACES, ViewCallers, viewIn } from './views.js'
 
 /** The endpoints on one HTTP port. */
@@ -98,7 +99,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
   const endpoints = endpointsOf(http, sse, context)
   const { views } = context
   const callers = new ViewCallers(views, (...lacking) => resourceServer()?.insufficientScope(...lacking))
-  const other = lateModule(() => otherPages(context, { ...known, connect, relay: joined?.pages }))
+  const other = lateModule(() => otherPages(context, { ...known, connect, relay: joined?.pages, refusals }))
   joined?.pages.late(other)
   const listener = await listenHttp({
     ...listen,
@@ -163,13 +164,6 @@ const connectEndpoint = (
     authServer: () => resourceServer()?.authServer,
   })
 
-/** Counts what is refused at this port; the gate's own refusals are audited as requests. */
-const refusalsOf = ({ log, onGrant }: EndpointContext): RefusedCredentials =>
-  new RefusedCredentials(log, ({ client, server, address, why }) => {
-    if (client !== undefined || server !== undefined)
-      onGrant?.({ event: 'refused', client, server, address, why })
-  })
-
 const createListeners = (
   listen: ListenConfig,
   { joined, ...context }: EndpointContext & { readonly joined: Joined | undefined },
@@ -204,7 +198,7 @@ const createListeners = (
 
 const otherPages = async (
   context: EndpointContext,
-  parts: Pick<PagesContext, 'resourceServer' | 'isStarting' | 'connect' | 'relay'>,
+  parts: Pick<PagesContext, 'resourceServer' | 'isStarting' | 'connect' | 'relay' | 'refusals'>,
 ): Promise<NodeHandler> => {
   const publicUrl = (): string | undefined => context.config().auth?.publicUrl
   return (await httpPages()).createPages({ ...context, ...parts, publicUrl })

@@ -3,13 +3,14 @@ import express from 'express'
 import { unknownView, type Views } from '../../catalog/views/views.js'
 import type { ClusterStatus } from '../../cluster/cluster.js'
 import type { Caller } from '../../kernel/caller.js'
-import type { LimitCounters, Pressure } from '../../kernel/limit-counters.js'
+import type { Pressure } from '../../kernel/limit-counters.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
 import { isDirect } from '../../transport/http/guards.js'
 import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
 import type { Api } from '../api/api.js'
 import { sendJson } from '../api/http.js'
 import { answerPage, isPage } from '../api/page-files.js'
+import { PageLogins, type PageLoginsContext } from '../api/page-logins.js'
 import type { PageSessions } from '../api/page-sessions.js'
 import { API_BASE, answerPort } from '../api/port.js'
 import type { ResourceServer } from '../auth/resource-server.js'
@@ -21,7 +22,7 @@ import type { MetricsPages } from '../metrics/pages.js'
 import type { ProxyStatus } from '../status.js'
 import { viewIn } from './views.js'
 
-export interface PagesContext {
+export interface PagesContext extends PageLoginsContext {
   readonly resourceServer: () => ResourceServer | undefined
   /** Until then only `/healthz` is served: an absent page would be taken for one that never comes. */
   readonly isStarting: () => boolean
@@ -29,7 +30,6 @@ export interface PagesContext {
   /** Undefined where there are no other replicas. */
   readonly relay: PageRelay | undefined
   readonly isDraining: () => boolean
-  readonly bounds: Pick<LimitCounters, 'pressure'>
   readonly status: () => ProxyStatus
   /** Undefined where there are no other replicas. */
   readonly cluster: () => ClusterStatus | undefined
@@ -85,7 +85,8 @@ export const createPages = (context: PagesContext): NodeHandler => {
     const error = isKnowable ? unknownView(view, views.names) : 'the MCP endpoint is /mcp'
     response.status(404).json({ error: `Not found: ${error}` })
   })
-  const logins = loginPages(context)
+  const signIns = loginPages(context)
+  const logins = new PageLogins(context)
   const serve: NodeHandler = (request, response) => {
     const server = resourceServer()
     const [path = '', query = ''] = (request.url ?? '').split(/\?(.*)/s)
@@ -95,10 +96,9 @@ export const createPages = (context: PagesContext): NodeHandler => {
       renew: server && ((caller: Caller) => server.renew(caller)),
     }
     if (isPage(path)) void answerPage(request, response, entry)
-    else if (path.startsWith(`${API_BASE}/`)) {
-      const { api, pageSessions: sessions, publicUrl } = context
-      void answerPort(request, response, { ...entry, api, sessions, publicOrigin: publicUrl() })
-    } else if (connect.owns(path, query) || server?.authServer?.owns(path) === true) logins(request, response)
+    else if (path.startsWith(`${API_BASE}/`))
+      void answerPort(request, response, { ...entry, ...apiOf(context), logins })
+    else if (connect.owns(path, query) || server?.authServer?.owns(path) === true) signIns(request, response)
     else app(request, response)
   }
   return (request, response) => {
@@ -106,6 +106,10 @@ export const createPages = (context: PagesContext): NodeHandler => {
     else serve(request, response)
   }
 }
+
+const apiOf = ({ api, pageSessions: sessions, publicUrl }: PagesContext) => ({
+  ...{ api, sessions, publicOrigin: publicUrl() },
+})
 
 const isHealth = ({ url = '' }: IncomingMessage): boolean => url.split('?', 1)[0] === '/healthz'
 

@@ -248,10 +248,24 @@ class AuthReader {
     return {
       id,
       sha256:
-        secret === undefined ? hash?.slice('sha256:'.length).toLowerCase() : this.#hashed([...at, 'secret']),
+        secret === undefined
+          ? hash?.slice('sha256:'.length).toLowerCase()
+          : tokenHash(this.#machineSecret([...at, 'secret'])),
       jwks: file === undefined ? undefined : resolve(this.#context.folder, file),
       scopes,
     }
+  }
+
+  #machineSecret(at: Path): string {
+    const { report } = this.#context
+    const { errors } = report
+    const secret = this.#secret(at)
+    if (report.errors === errors && secret.length < LEAST_SECRET)
+      report.warning(this.#at(at), {
+        message: `this secret has fewer than ${LEAST_SECRET} characters, so that it may be guessed`,
+        mend: 'Use a random one, such as the output of: openssl rand -base64 32',
+      })
+    return secret
   }
 
   /** The address of somebody else's server, as it is written: clients and tokens compare it as text. */
@@ -310,6 +324,8 @@ class AuthReader {
   }
 }
 
+/** Characters of a machine's secret; anybody on the network may try shorter ones. */
+const LEAST_SECRET = 24
 const DAY = /^\d{4}-\d{2}-\d{2}$/
 const DAY_MS = 24 * 60 * 60_000
 

@@ -9,7 +9,7 @@ const serve = async (t: Test, isFromHere: boolean, hasToken = false) => {
     response.setHeader('access-control-allow-origin', '*')
     void answerPage(request, response, {
       isFromHere: () => isFromHere,
-      hasToken: hasToken ? async () => false : undefined,
+      hasToken: hasToken ? async () => undefined : undefined,
     })
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))

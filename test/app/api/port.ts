@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { PageSessions } from '../../../src/app/api/page-sessions.js'
 import { answerPort, type Entry } from '../../../src/app/api/port.js'
+import { LOCAL } from '../../../src/kernel/caller.js'
 
 /** The API as somebody meets it who comes from wherever `entry` says. */
 const serve = async (t: Test, entry: Partial<Entry>) => {
@@ -36,7 +37,7 @@ t.test('off loopback nobody is let in without auth, whatever they bring', async 
 
 t.test('with auth a token lets in from anywhere, and so does a code', async t => {
   const { ask, sessions } = await serve(t, {
-    hasToken: async ({ headers }) => headers.authorization === 'Bearer good',
+    hasToken: async ({ headers }) => (headers.authorization === 'Bearer good' ? LOCAL : undefined),
   })
   t.equal((await ask('status')).status, 401)
   t.equal((await ask('status', { headers: { authorization: 'Bearer bad' } })).status, 401)

@@ -49,3 +49,13 @@ t.test('lines keep their order and their numbers', async t => {
   sink.write(line({ server: 's', stderr: 'f' }))
   t.same(heard, [4])
 })
+
+t.test('each principal may follow eight times, whatever the others do', async t => {
+  const { lines } = setUp()
+  const follow = (principal: string) => lines.follow({}, () => undefined, principal)
+  const [stop] = Array.from({ length: 8 }, () => follow('person carol'))
+  t.equal(follow('person carol'), undefined)
+  t.ok(follow('local'))
+  stop?.()
+  t.ok(follow('person carol'))
+})

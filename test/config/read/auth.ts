@@ -138,6 +138,16 @@ t.test(
     for (const tokens of [[undefined], ['a_', 'b_'], ['a_', undefined]])
       t.same(problems(issuers(...tokens)), [])
     t.same(problems({}), [['warning', 'auth', 'nobody has a token, so nobody can come in']])
+    const short = 'this secret has fewer than 24 characters, so that it may be guessed'
+    const clients = (secret: string) => ({ embedded: { clients: { nightly: { secret } } } })
+    const at = 'auth.embedded.clients.nightly.secret'
+    t.same(problems(clients('${SECRET}')), [['warning', at, short]], 'the value of a variable counts')
+    t.same(problems(clients('${URL}/')), [])
+    t.same(problems(clients('x'.repeat(23))), [
+      ['warning', at, 'a secret stands here as it is'],
+      ['warning', at, short],
+    ])
+    t.match(problems(clients('${GONE}')), [['error', at]], 'nothing is known of one that is not set')
   },
 )
 
