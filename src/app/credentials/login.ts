@@ -220,19 +220,19 @@ class Login {
     if (request.client.by !== 'registration')
       say(`The redirect URI, which must be registered there: ${request.redirectUri}`)
     const answer = listener.answerTo(pending.state)
-    const isOpen = this.#browser !== undefined && (await openPage(this.#browser, url))
+    const opened = this.#browser && (await openPage(this.#browser, url))
     const minutes = Math.max(1, Math.round(timeoutMs / 60_000))
     say(
-      isOpen
-        ? `Opening ${url.href} in your browser (or open it yourself). Waiting ${minutes} min …`
-        : `Open this on any machine:  ${url.href}`,
+      opened === undefined
+        ? `Open this on any machine:  ${url.href}`
+        : `Opening ${url.href} in your browser (or open it yourself). Waiting ${minutes} min …`,
     )
     const answers = [answer, this.#pastedAnswer(pending)]
     const parameters = await within(Promise.race(answers), {
       clock: systemClock,
       ms: timeoutMs,
       timedOut: late,
-    })
+    }).finally(() => opened?.close())
     return await finishLogin(this.#context, pending, parameters)
   }
 
