@@ -32,9 +32,9 @@ const LISTS_TTL = 3600_000
 
 /**
  * Keys: ends of leases, facts, generation, number of the last note, names of all notes. Arguments: instance,
- * facts, lease in ms, a generation if there is none, and the address of an instance that starts: whoever had
- * it before is dead. Returns whether the lease was over, the time, the generation, that number, then
- * instance, end and facts of each.
+ * facts, lease in ms, a generation if there is none or a damaged one, and the address of an instance that
+ * starts: whoever had it before is dead. Returns whether the lease was over, the time, the generation, that
+ * number, then instance, end and facts of each.
  */
 export const BEAT = script(
   'beat',
@@ -56,10 +56,14 @@ end
 redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1])
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
 for _, i in ipairs({ 1, 2, 4, 5 }) do redis.call('PEXPIRE', KEYS[i], ${LISTS_TTL}) end
-redis.call('SET', KEYS[3], ARGV[4], 'NX')
+local generation = redis.call('GET', KEYS[3])
+if not generation or #generation ~= #ARGV[4] or generation:find('[^0-9a-f]') then
+  generation = ARGV[4]
+  redis.call('SET', KEYS[3], generation)
+end
 local over = 1
 if before and tonumber(before) > now then over = 0 end
-local said = { tostring(over), string.format('%.0f', now), redis.call('GET', KEYS[3]) }
+local said = { tostring(over), string.format('%.0f', now), generation }
 said[4] = redis.call('GET', KEYS[4]) or '0'
 local all = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')${SAY_ALL}`,
 )

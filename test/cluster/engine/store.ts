@@ -188,3 +188,15 @@ t.test('an engine that was restarted is another generation, and one that is gone
   t.equal(store.isUp, false)
   await t.rejects(store.beat('a', FACTS, 1000), { code: 'unavailable' })
 })
+
+t.test('a damaged generation in Redis is replaced by a new one', { skip: noRedis }, async t => {
+  const redis = await startRedis(t)
+  const store = createEngineStore(await connectEngine(t, redis), 'test')
+  const { generation } = await store.beat('a', FACTS, 1000)
+  for (const damaged of ['rubbish', 'rubbish!', '', 'ABCDEF01', `${generation}00`]) {
+    redis.ask('set', 'test:{m}:gen', damaged)
+    const beat = await store.beat('a', FACTS, 1000)
+    t.match(beat.generation, /^[0-9a-f]{8}$/, damaged)
+    t.equal((await store.beat('b', OTHER, 1000)).generation, beat.generation, 'for all replicas')
+  }
+})
