@@ -7,7 +7,7 @@ import { Engine } from './engine/engine.js'
 import { createEngineStore, readMembers } from './engine/engine-store.js'
 import type { Member } from './engine/store.js'
 import { type ClusterFinding, type EngineFacts, engineFacts, engineFindings } from './engine/suitability.js'
-import { KeyRing } from './key-ring.js'
+import { hasKeysOf, KeyRing } from './key-ring.js'
 import { REPLACED, UNSIGNED } from './link/forwarding.js'
 import { LinkSeal } from './link/link-seal.js'
 import { PeerLinks } from './link/peer-links.js'
@@ -165,7 +165,7 @@ const checkPeer = async (member: Member, { links, ring, digest }: Own) => {
   const errors = [...keyTrouble(member, ring), linkTrouble(probed)]
     .filter(each => each !== undefined)
     .map(([message, mend]) => ({ level: 'error' as const, subject: member.address, message, mend }))
-  const isOther = member.digest !== undefined && member.digest !== digest
+  const isOther = hasKeysOf(ring, member) && member.digest !== undefined && member.digest !== digest
   const other: ClusterFinding = {
     ...{ level: 'warn', subject: member.address, message: 'it has another configuration than this file' },
     mend: 'start all replicas with the same; while they are replaced one by one this is as it should be',

@@ -83,6 +83,12 @@ export class KeyRing {
   }
 }
 
+/** Whether `nameOf` gives the same names here and at a member. Replicas with other keys cannot be compared. */
+export const hasKeysOf = (
+  { names }: Pick<KeyRing, 'names'>,
+  { keys }: { readonly keys: readonly string[] },
+): boolean => names.every(name => keys.includes(name)) && keys.every(key => names.includes(key))
+
 const signed = ({ link }: Derived, text: string): Buffer => createHmac('sha256', link).update(text).digest()
 
 const opened = (key: Buffer, about: string, sealed: Buffer): Buffer | undefined => {

@@ -3,6 +3,7 @@ import { within } from '../kernel/async/deadline.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Beat, ClusterStore, Member, MemberFacts } from './engine/store.js'
+import { hasKeysOf } from './key-ring.js'
 import { NO_GENERATION } from './sealed-id.js'
 
 /** So many beats fit into a lease, so that one may be late. */
@@ -252,9 +253,12 @@ export class Members {
 
   /** While replicas are replaced one by one, two configurations are nothing special. */
   #checkDigests(): void {
-    const { log, clock, digest } = this.#options
+    const { log, clock, digest, facts } = this.#options
     const own = digest()
-    const other = this.all.find(each => each.digest !== undefined && each.digest !== own)
+    const ring = { names: facts.keys }
+    const other = this.all.find(
+      each => each.digest !== undefined && each.digest !== own && hasKeysOf(ring, each),
+    )
     if (other === undefined) {
       this.#differsSinceMs = undefined
       this.#isDifferenceLogged = false

@@ -3,7 +3,7 @@ import { createReport, type Report } from './file/problem.js'
 import { readTree } from './file/syntax.js'
 import { bareRecord, createLocator, type Item, repeated } from './file/tree.js'
 import { readAuth } from './read/auth.js'
-import { readCluster } from './read/cluster.js'
+import { ONE_PRINCIPAL, readCluster } from './read/cluster.js'
 import type { ReadContext } from './read/entry.js'
 import { readEnvFile } from './read/env-file.js'
 import { findServers } from './read/find-servers.js'
@@ -66,6 +66,8 @@ export function parseConfig(
   const cluster = readCluster(contents.settings, context)
   if (access === 'invalid' || cluster === 'invalid')
     return { config: undefined, problems: report.problems, disabled }
+  const clusterItem = contents.settings.get('cluster')
+  if (clusterItem !== undefined && access === undefined) report.nameWarning(clusterItem, ONE_PRINCIPAL)
   checkUsers(contents.servers, { config: servers.servers, auth: access }, report)
   const { problems } = report
   const variables = context.variables.map(found => ({ ...found, from: originOf(found, sources) }))

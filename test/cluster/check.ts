@@ -92,6 +92,9 @@ t.test('with a real engine', { skip: noRedis }, async t => {
     t.same(await messages({ keys: [key], digest: 'a' }), [])
     t.match(await messages({ keys: [key], digest: 'b' }), [/127\.0\.0\.1:7: it has another configuration/])
     await store.beat('0'.repeat(16), { ...facts, state: 'ready', sinceMs: 0 }, 60_000)
+    await store.beat('0'.repeat(16), { ...facts, digest, state: 'ready', sinceMs: 0 }, 60_000)
+    for (const keys of [[other], [other, key]])
+      t.notMatch((await messages({ keys, digest: 'a' })).join(), /another configuration/, 'with other keys')
     t.match(await messages({ keys: [other, key] }), [/127\.0\.0\.1:7: it lacks the first of "cluster\.keys"/])
     t.match(await messages({ keys: [other] }), [/lacks the first/, /seals with a key that is not/])
     const says = (status: number, engine?: string) =>
@@ -109,7 +112,7 @@ t.test('with a real engine', { skip: noRedis }, async t => {
     const servers = { s: rawServer('s') }
     const config = configFile(t, servers, { cluster })
     t.match(await runHere(t, 'cluster', 'check', '--config', config), {
-      ...{ code: 0, out: /^engine \w+ [\d.]+, answers in /, err: /^0 replicas, 0 errors, 0 warnings$/m },
+      ...{ code: 0, out: /^engine \w+ [\d.]+, answers in /, err: /^0 replicas, 0 errors, 1 warning$/m },
     })
     await startDaemon(t, servers, { cluster, knownServers: false })
     const { code, out } = await runHere(t, 'cluster', 'check', '--json', '--config', config)
@@ -118,7 +121,10 @@ t.test('with a real engine', { skip: noRedis }, async t => {
       version: 1,
       ok: true,
       members: [{ state: 'ready', link: 'up' }],
-      findings: [],
+      findings: [
+        { level: 'warn', message: /another configuration/ },
+        { level: 'warn', subject: 'auth', message: /all clients are one principal/ },
+      ],
     })
     const others = configFile(t, { ...servers, more: rawServer('more') }, { cluster, knownServers: false })
     t.match(await runHere(t, 'cluster', 'check', '--config', others), {

@@ -1116,8 +1116,8 @@ t.test('timeouts of all servers apply where a server sets none, and its patterns
     '{ "timeouts": { "tools": { "a": "11m" }, "pings": 5 }, "mcpServers": { "a": { "command": "x" } } }',
   )
   t.match(told(wrong), [
-    /timeouts\.pings: unknown key.*"ping"/,
     /timeouts\.tools\.a: longer than timeouts\.total/,
+    /timeouts\.pings: unknown key.*"ping"/,
   ])
   t.end()
 })

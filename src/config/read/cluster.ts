@@ -12,6 +12,12 @@ import { readKeys } from './keys.js'
 import { durationReader } from './quantity.js'
 import { expandedPath, expandedWhole } from './variables.js'
 
+/** Replicas serve many people, and without "auth" nothing tells these apart. */
+export const ONE_PRINCIPAL = {
+  message: 'without "auth", all clients are one principal: they share connections, logins and limits',
+  mend: 'Add "auth" (docs/configuration.md), unless all clients belong to one user.',
+} as const
+
 /** The longest that a dead replica may keep its sessions from the others. */
 const LEAST_LEASE_MS = 500
 

@@ -6,8 +6,14 @@ import { secretsOf } from '../../../src/config/read/secrets.js'
 const KEY = Buffer.alloc(32, 7).toString('base64')
 const FINE = { url: 'redis://a:secret-word@redis:6379', keys: [KEY], peer: { listen: '10.0.0.1:8809' } }
 
+const AUTH = {
+  people: {
+    ann: { tokens: [{ hash: 'sha256:49915e0d7d4b402e3017d010bc1c0e83cac6c797d6c16e66340fe3268693a6a1' }] },
+  },
+}
+
 const read = (cluster: unknown, env = {}) => {
-  const text = JSON.stringify({ mcpServers: { a: { command: 'a' } }, cluster })
+  const text = JSON.stringify({ mcpServers: { a: { command: 'a' } }, cluster, auth: AUTH })
   const { config, problems } = parseConfig(text, '/etc/f.json', env)
   return { config, problems: problems.map(({ key, message }) => `${key}: ${message}`) }
 }
@@ -42,6 +48,17 @@ t.test('a cluster has its defaults, variables, and files beside the configuratio
     lingerMs: 0,
     prefix: 'x',
   })
+})
+
+t.test('replicas without auth are warned that all clients are one principal', t => {
+  const text = JSON.stringify({ mcpServers: { a: { command: 'a' } }, cluster: FINE })
+  const { config, problems } = parseConfig(text, '/etc/f.json', {})
+  t.ok(config?.cluster)
+  t.match(problems, [
+    { severity: 'warning', key: 'cluster', message: /without "auth", all clients are one principal/ },
+  ])
+  t.equal(problems.length, 1)
+  t.end()
 })
 
 t.test('a mistake in it makes the file unusable, and says where it is', async t => {
