@@ -5,7 +5,7 @@ const SHORT = 'mcp-proxy'
 
 /** The verbs that texts name, and their groups; a test compares them with the command line. */
 const VERBS =
-  'init import add install remove enable disable connect serve daemon service stdio bridge auth ' +
+  'init import add install uninstall remove enable disable connect serve daemon service stdio bridge auth ' +
   'status why logs ui list call doctor check cluster completion'
 
 /** A command in a text, and not the name of the program in a sentence or a path. */

@@ -425,7 +425,7 @@ t.test('a problem is three lines, in colours and signs that its reader can see',
     [
       'x D030 uvx of git is not found',
       '    why:  Bearer ***',
-      '    mend: install uvx, or write its whole path  (--fix)',
+      '    fix:  install uvx, or write its whole path  (--fix)',
     ].join('\n'),
   )
   t.ok(findingText(found, { hasColor: true, isUnicode: true }).startsWith('\u001b[31m✗ D030'))

@@ -1,5 +1,4 @@
 import { connect } from 'node:net'
-import { request } from 'undici'
 import type { AddressFacts } from '../../../doctor/facts.js'
 import { systemCode } from '../../../kernel/faults.js'
 
@@ -64,6 +63,7 @@ export const askAddress = async (url: string): Promise<AddressFacts> => {
 const statusOf = async (url: string): Promise<number | string> => {
   try {
     // Not with fetch, which refuses ports such as 6000.
+    const { request } = await import('undici')
     const { statusCode, body } = await request(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
@@ -103,6 +103,7 @@ const otherPath = async (url: string): Promise<string | undefined> => {
 
 const streamStatus = async (url: string): Promise<number | undefined> => {
   try {
+    const { request } = await import('undici')
     const { statusCode, body } = await request(url, {
       headers: { accept: 'text/event-stream' },
       signal: AbortSignal.timeout(ASK_MS),
