@@ -81,7 +81,7 @@ export interface StatusContext {
   readonly admission: Admission
   readonly children: Children
   readonly configOf: (server: ServerOptions) => ServerConfig | undefined
-  readonly logins: Pick<Logins, 'troubleOf' | 'signedInAt'>
+  readonly logins: Pick<Logins, 'troubleOf' | 'signedInAt' | 'problemOf'>
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly startedMs: number

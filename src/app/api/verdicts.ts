@@ -96,7 +96,7 @@ export const reachOf = (inside: Inside, server: string, list: ListName): Pick<Wh
   const status = statusOfServer(inside, server)
   if (status === undefined) return { answered: false, causes: [] }
   const remarks = status.remarks.filter(remark => remark.list === list)
-  const causes = stateCauses({ ...status, remarks }).filter(({ verdict }) => verdict !== 'remark')
+  const causes = causesOf(inside, { ...status, remarks }).filter(({ verdict }) => verdict !== 'remark')
   return { answered: isAnswered(status), causes }
 }
 
@@ -120,7 +120,18 @@ export const aboutServer = (inside: Inside, server: Server, list: ListName = 'to
 }
 
 /** What there is to say of a server; nothing of one that is simply ready. */
-export const stateCauses = (status: ServerStatus): readonly Cause[] => {
+export const causesOf = ({ logins, router }: Inside, status: ServerStatus): readonly Cause[] => {
+  const server = router.pool.servers.find(({ name }) => name === status.name)
+  const problem = server && logins.problemOf(server.options)
+  const causes = stateCauses(status)
+  if (problem === undefined) return causes
+  return [
+    ...causes,
+    { verdict: 'needs-login', words: `its authorization server last answered: ${problem}`, doctor: 'D036' },
+  ]
+}
+
+const stateCauses = (status: ServerStatus): readonly Cause[] => {
   const { state, why, doctor, stderr, retryMs, failures, remarks, lastFault } = status
   const said = tellingLines(stderr ?? [], SAID_LINES).map(line => `it last wrote: ${line}`)
   const verdict = STATES[state] ?? 'needs-login'

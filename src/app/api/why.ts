@@ -22,10 +22,10 @@ import {
   aboutServer,
   ageText,
   type Cause,
+  causesOf,
   isAnswered,
   numbered,
   reachOf,
-  stateCauses,
   type Verdict,
   type Why,
 } from './verdicts.js'
@@ -81,7 +81,7 @@ const ofServer = (inside: Inside, query: string): Why | undefined => {
   const base = { version: 1, query, kind: 'server', server: query } as const
   const status = statusOfServer(inside, query)
   if (status !== undefined) {
-    const causes = stateCauses(status)
+    const causes = causesOf(inside, status)
     const { verdict = 'shown' } = causes.find(cause => cause.verdict !== 'remark') ?? {}
     const server = inside.router.pool.servers.find(({ name }) => name === query)
     const about = server && aboutServer(inside, server)

@@ -11,7 +11,7 @@ import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { NEWEST_LEGACY } from '../../model/revision.js'
 import type { ServerOptions } from '../../peers/dial.js'
-import { addSecrets } from '../../secrets/mask.js'
+import { addSecrets, sanitizeLine } from '../../secrets/mask.js'
 import { lateModule } from '../late-module.js'
 import { type CredentialFiles, credentialFolder, isFileOf, openCredentials } from './files.js'
 import type { SharedLogins } from './shared-logins.js'
@@ -19,6 +19,8 @@ import type { SharedLogins } from './shared-logins.js'
 const tokenSource = lateModule(() => import('../../auth/client/token-source.js'))
 const sharedLogins = lateModule(() => import('./shared-logins.js'))
 const guardedFetch = lateModule(() => import('../../transport/http/guarded-fetch.js'))
+
+const PROBLEM_BYTES = 300
 
 /** Whose the login is that all clients use. */
 export const SHARED = 'shared'
@@ -135,6 +137,13 @@ export class Logins {
   /** Why a server cannot be asked; undefined if nothing is known against it. */
   troubleOf(server: ServerOptions): Fault | undefined {
     return this.#credentials.get(server)?.trouble
+  }
+
+  /** What the authorization server of a server that cannot be asked last answered, masked; for operators only. */
+  problemOf(server: ServerOptions): string | undefined {
+    const credential = this.#credentials.get(server)
+    const problem = credential?.trouble && credential.problem
+    return problem && sanitizeLine(problem, PROBLEM_BYTES)
   }
 
   /** Whether whoever a server is for has signed in there, as far as that was needed so far. */

@@ -69,6 +69,15 @@ export class Credential implements HttpCredential {
     return this.#blocked?.fault
   }
 
+  /** What the authorization server last answered instead of tokens: its own text, for operators only. */
+  get problem(): string | undefined {
+    try {
+      return this.#context.store.find(this.#context)?.problem
+    } catch {
+      return undefined
+    }
+  }
+
   get place(): CredentialPlace {
     return this.#context
   }
