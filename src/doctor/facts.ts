@@ -174,6 +174,16 @@ export interface ClientFacts {
   readonly files: readonly ClientFile[]
   /** The API address that it uses instead of the usual one. */
   readonly apiHost: string | undefined
+  /** Its permission rules for servers that moved behind the proxy, as far as they match no tool any more. */
+  readonly deadRules?: readonly DeadRule[]
+}
+
+/** A permission rule that names a server, or a tool of it, by the name that it had in its client. */
+export interface DeadRule {
+  readonly file: string
+  readonly rule: string
+  /** The names that must be next to it; undefined if they are not known. */
+  readonly names: readonly string[] | undefined
 }
 
 export interface ClientFile {

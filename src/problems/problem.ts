@@ -1,4 +1,5 @@
-import { PROBLEMS, type ProblemId, type ProblemLevel, type ProblemRow } from './table.js'
+import type { ProblemLevel, ProblemRow } from './row.js'
+import { PROBLEMS, type ProblemId } from './table.js'
 
 /** A problem as it was found somewhere. Holds no secrets. */
 export interface Problem {

@@ -1,3 +1,5 @@
+import type { ProblemRow } from './row.js'
+
 /**
  * Every problem that has a number, once: what is looked at, how bad it is, the sentence, the mend, and what
  * `mcp-proxy doctor --fix` does. Names in braces are filled in. Numbers never change their meaning, and are
@@ -241,6 +243,11 @@ export const PROBLEMS = {
     says: '{client} loads all tools at once behind the API address {host}',
     mend: 'set "clients": { "claude-code": { "expose": "search" } }',
   },
+  D058: {
+    about: 'permission rules of clients',
+    says: 'the rule {rule} of {client} matches no tool behind the proxy: {file}',
+    mend: 'change it to the new name of the tool, or: mcp-proxy install {id} --undo',
+  },
   D060: {
     about: 'long names of tools',
     level: 'note',
@@ -307,17 +314,3 @@ export const PROBLEMS = {
 
 /** A number such as `D030`. */
 export type ProblemId = keyof typeof PROBLEMS
-
-/** How bad it is: a note is worth knowing, a warning will hurt some day, with an error something fails. */
-export type ProblemLevel = 'note' | 'warn' | 'error'
-
-export interface ProblemRow {
-  /** What is looked at: the heading of docs/doctor.md. */
-  readonly about: string
-  /** A warning if absent. */
-  readonly level?: ProblemLevel
-  readonly says: string
-  readonly mend: string
-  /** What `doctor --fix` does about it, if it can do something. */
-  readonly fix?: string
-}

@@ -504,6 +504,34 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
       { level: 'note', message: /llm\.example\.com/ },
     ],
   ],
+  D058: [
+    [
+      {
+        clients: [
+          {
+            ...client([clientFile([own()])]),
+            deadRules: [{ file: '/h/x.json', rule: 'Mcp(db:read)', names: undefined }],
+          },
+        ],
+      },
+      {
+        level: 'warn',
+        message: 'the rule Mcp(db:read) of Cursor matches no tool behind the proxy: /h/x.json',
+        mend: /install cursor --undo/,
+      },
+    ],
+    [
+      {
+        clients: [
+          {
+            ...client([clientFile([own()])], 'claude-code'),
+            deadRules: [{ file: '/h/s.json', rule: 'mcp__db', names: ['a', 'b', 'c', 'd'] }],
+          },
+        ],
+      },
+      { mend: 'add a, b, c and 1 more to the same list' },
+    ],
+  ],
   D060: [
     [tools(tool('git__short_abc234', { long: 'git__a.long.name' })), { message: /^git__a\.long\.name is/ }],
   ],

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { problem } from '../../src/problems/problem.js'
-import { PROBLEMS, type ProblemRow } from '../../src/problems/table.js'
+import type { ProblemRow } from '../../src/problems/row.js'
+import { PROBLEMS } from '../../src/problems/table.js'
 
 t.test('docs/doctor.md explains every problem, and no other', async t => {
   const page = readFileSync(new URL('../../docs/doctor.md', import.meta.url), 'utf8')

@@ -1,19 +1,24 @@
 import { join } from 'node:path'
 import { toolNamesOf } from '../../app/state/known-tools.js'
 import { readPrivate, writePrivate } from '../../app/state/private-file.js'
+import type { ProxyConfig } from '../../config/types.js'
+import type { DeadRule } from '../../doctor/facts.js'
 import { isObject } from '../../kernel/object.js'
 import {
+  type AddedRules,
   addRules,
   dropRules,
   type LostRules,
   lostRules,
   type MovedServer,
+  ruleAgainst,
 } from '../../setup/clients/tool-rules.js'
-import { readUsable } from '../configuration.js'
+import type { Owned } from '../../setup/install/journal.js'
+import { loadFile, readUsable } from '../configuration.js'
 import { confirm } from '../output/ask.js'
 import { oneLine, say, shortPath } from '../output/output.js'
 import { wrappedText } from '../output/wrap.js'
-import type { ClientMoves } from './client-moves.js'
+import { type ClientMoves, type Taken, takenBefore } from './client-moves.js'
 import { setupFiles, thisMachine } from './setup-files.js'
 
 /** What is asked about the rules of a client before its servers move. */
@@ -36,10 +41,7 @@ export const keepRules = async <T extends Pick<ClientMoves, 'place' | 'moved' | 
   const { files, state } = await setupFiles()
   const machine = thisMachine()
   const { config: loaded } = await readUsable(config)
-  const servers = moved.flatMap(({ name, as }): readonly MovedServer[] => {
-    const server = loaded.servers.find(each => each.name === as)
-    return server === undefined ? [] : [{ name, ...toolNamesOf(server, state) }]
-  })
+  const servers = movedServers(moved, loaded, state)
   const lost = await lostRules(files, machine, servers)
   if (lost.length === 0) return moves
   sayLost(lost)
@@ -54,13 +56,22 @@ export const keepRules = async <T extends Pick<ClientMoves, 'place' | 'moved' | 
       stays: [...moves.stays, ...stays],
     }
   }
-  await record(state, lost)
   for (const each of lost) {
-    await addRules(files, each)
+    await addRules(files, each, async added => await record(state, added))
     wrote?.(each.path)
   }
   return moves
 }
+
+const movedServers = (
+  taken: readonly Taken[],
+  { servers }: ProxyConfig,
+  state: string,
+): readonly MovedServer[] =>
+  taken.flatMap(({ name, as }) => {
+    const server = servers.find(each => each.name === as)
+    return server === undefined ? [] : [{ name, ...toolNamesOf(server, state) }]
+  })
 
 const sayLost = (lost: readonly LostRules[]): void => {
   say(wrappedText('Permission rules of Claude Code name tools that get new names behind the proxy:'))
@@ -85,26 +96,68 @@ const BYTES_MAX = 4 * 1024 * 1024
 
 const fileIn = (state: string): string => join(state, 'claude-rules.json')
 
-/** The rules that were added, so that they can be taken out again. */
-export const addedRules = (state: string): readonly LostRules[] => {
+/** The rules that were added, one record for each file. */
+const addedRules = (state: string): readonly AddedRules[] => {
   try {
     const value: unknown = JSON.parse(readPrivate(fileIn(state), BYTES_MAX)?.toString() ?? '{}')
-    return isObject(value) && value['version'] === 1 ? (value['files'] as readonly LostRules[]) : []
+    return isObject(value) && value['version'] === 1 ? (value['files'] as readonly AddedRules[]) : []
   } catch {
     return []
   }
 }
 
-const record = async (state: string, lost: readonly LostRules[]): Promise<void> => {
-  const files = [...addedRules(state), ...lost]
+const writeAdded = async (state: string, files: readonly AddedRules[]): Promise<void> =>
   await writePrivate(fileIn(state), `${JSON.stringify({ version: 1, files })}\n`)
+
+const record = async (state: string, added: AddedRules): Promise<void> => {
+  const all = addedRules(state)
+  const old = all.find(({ path }) => path === added.path)
+  const others = all.filter(each => each !== old)
+  const before = old?.after === added.before ? old.before : added.before
+  const backup = old === undefined ? added.backup : old.after === added.before ? old.backup : undefined
+  const lists = [...(old?.lists ?? []), ...added.lists]
+  await writeAdded(state, [...others, { ...added, lists, before, backup }])
 }
+
+/** The files to which rules were added. */
+export const filesWithRules = async (): Promise<readonly string[]> =>
+  addedRules((await setupFiles()).state).map(({ path }) => path)
 
 /** Takes the rules out that were added. Resolves with the changed files. Rejects with a SetupError. */
 export const removeAddedRules = async (): Promise<readonly string[]> => {
   const { files, state } = await setupFiles()
   const added = addedRules(state)
   for (const each of added) await dropRules(files, each)
-  if (added.length > 0) await writePrivate(fileIn(state), `${JSON.stringify({ version: 1, files: [] })}\n`)
-  return [...new Set(added.map(({ path }) => path))]
+  if (added.length > 0) await writeAdded(state, [])
+  return added.map(({ path }) => path)
+}
+
+/**
+ * Permission rules of clients for servers that installs have moved, as far as they match no tool any more, by
+ * the ids of clients.
+ */
+export const deadRulesOf = async (
+  installs: readonly Owned[],
+  context: Parameters<typeof takenBefore>[1],
+): Promise<ReadonlyMap<string, readonly DeadRule[]>> => {
+  const { files, state } = await setupFiles()
+  const machine = thisMachine()
+  const { config } = await loadFile(context.ownFile.file.state.path)
+  const takenBy = await takenBefore(installs, context)
+  const found = new Map<string, readonly DeadRule[]>()
+  for (const install of installs) {
+    const taken = takenBy(install)
+    const against = await ruleAgainst(files, machine, install.client)
+    const others = taken.flatMap(({ name }): DeadRule[] => {
+      const rule = against(name)
+      return rule === undefined ? [] : [{ file: rule.path, rule: rule.rule, names: undefined }]
+    })
+    const moved = config === undefined ? [] : movedServers(taken, config, state)
+    const lost = install.client === 'claude-code' ? await lostRules(files, machine, moved) : []
+    const named = lost.flatMap(({ path: file, lists }) =>
+      lists.flatMap(({ rules, added }) => rules.map(rule => ({ file, rule, names: added }))),
+    )
+    found.set(install.client, [...(found.get(install.client) ?? []), ...named, ...others])
+  }
+  return found
 }

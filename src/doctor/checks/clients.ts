@@ -103,6 +103,20 @@ export const lookAtAddresses = (clients: readonly ClientFacts[]): readonly Findi
     ),
   )
 
+/** Names that are shown of a long list. */
+const NAMES_MAX = 3
+
+export const lookAtRules = (clients: readonly ClientFacts[]): readonly Finding[] =>
+  clients.flatMap(({ id, label: client, deadRules = [] }) =>
+    deadRules.map(({ file, rule, names }) => {
+      const shown = names?.slice(0, NAMES_MAX).join(', ')
+      const more =
+        names !== undefined && names.length > NAMES_MAX ? ` and ${names.length - NAMES_MAX} more` : ''
+      const mend = shown === undefined ? undefined : `add ${shown}${more} to the same list`
+      return finding('D058', { client, rule, file, id }, { subject: id, mend })
+    }),
+  )
+
 /** Who can do with fewer tools than there are, by the view and the mode that the proxy has for it. */
 export const lookAtCaps = (
   clients: readonly ClientFacts[],

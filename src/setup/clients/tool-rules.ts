@@ -3,7 +3,7 @@ import { matcherOf } from '../../kernel/globs.js'
 import { isObject } from '../../kernel/object.js'
 import type { Json } from '../edit/change.js'
 import { openFile, type Syntax } from '../files/edit-file.js'
-import { type Files, replaceFile } from '../files/revise.js'
+import { type Files, hashOf, readState, replaceFile } from '../files/revise.js'
 import { foldersOf, type Machine } from './machine.js'
 
 /** A server that moves from a client behind the proxy, and the names of its tools there. */
@@ -135,28 +135,50 @@ export const restrictionsOf = async (
   return { on, onProxy: on('mcp-proxy') }
 }
 
-/** Adds the new names next to the old ones. Rejects with a SetupError. */
-export const addRules = async (files: Files, { path, lists }: LostRules): Promise<void> => {
+/** Rules that were added to a file, and hashes of the file before and after. */
+export interface AddedRules extends LostRules {
+  readonly before: string
+  readonly after: string
+  /** A copy of the file before; undefined if others have written in between. */
+  readonly backup: string | undefined
+}
+
+/**
+ * Adds the new names next to the old ones; `record` is called right before the file changes. Rejects with a
+ * SetupError.
+ */
+export const addRules = async (
+  files: Files,
+  { path, lists }: LostRules,
+  record: (added: AddedRules) => Promise<void>,
+): Promise<void> => {
   const { state, value, edited } = await openFile(files, path, 'jsonc')
   const permissions = permissionsOf(value)
   const changes = lists.map(({ list, added }) => {
     const all: readonly Json[] = Array.isArray(permissions[list]) ? (permissions[list] as Json[]) : []
     return { at: ['permissions'], name: list, value: [...all, ...added] }
   })
-  await replaceFile(files, state, edited(changes))
+  const bytes = edited(changes)
+  const hashes = { before: hashOf(state.bytes), after: hashOf(bytes) }
+  await replaceFile(files, state, bytes, async backup => await record({ path, lists, ...hashes, backup }))
 }
 
-/** Takes rules out that were added. Rejects with a SetupError. */
-export const dropRules = async (files: Files, { path, lists }: LostRules): Promise<void> => {
-  const { state, value, edited } = await openFile(files, path, 'jsonc')
+/** Takes added rules out; an unchanged file gets its old bytes. Rejects with a SetupError. */
+export const dropRules = async (files: Files, added: AddedRules): Promise<void> => {
+  const { state, value, edited } = await openFile(files, added.path, 'jsonc')
   const permissions = permissionsOf(value)
-  const changes = lists.flatMap(({ list, added }) => {
+  const changes = added.lists.flatMap(({ list, added: names }) => {
     const all: unknown = permissions[list]
     if (!Array.isArray(all)) return []
-    const left = (all as Json[]).filter(rule => typeof rule !== 'string' || !added.includes(rule))
+    const left = (all as Json[]).filter(rule => typeof rule !== 'string' || !names.includes(rule))
     return left.length === all.length ? [] : [{ at: ['permissions'], name: list, value: left }]
   })
-  if (changes.length > 0) await replaceFile(files, state, edited(changes))
+  if (changes.length === 0) return
+  const isUntouched = hashOf(state.bytes) === added.after
+  const old =
+    isUntouched && added.backup !== undefined ? await readState(files.disk, added.backup) : undefined
+  const isOld = old !== undefined && hashOf(old.bytes) === added.before
+  await replaceFile(files, state, isOld ? old.bytes : edited(changes))
 }
 
 /** Where a client keeps rules about tools by the name of their server, and how they name it. */
@@ -218,15 +240,20 @@ const wordsIn = (value: unknown): readonly string[] => {
   return isObject(value) ? Object.entries(value).flatMap(([key, each]) => [key, ...wordsIn(each)]) : []
 }
 
-/**
- * The reason why a server must stay in its client: a rule there restricts it by its name, and would match
- * nothing behind the proxy. Undefined if there is none.
- */
+/** A rule of a client that restricts a server by its name, and would match nothing behind the proxy. */
+export interface RuleAgainst {
+  readonly rule: string
+  readonly path: string
+  /** The reason why the server must stay in its client. */
+  readonly why: string
+}
+
+/** Finds rules that cannot get the new names of tools; for a server without any, the result is undefined. */
 export const ruleAgainst = async (
   files: Files,
   machine: Machine,
   client: string,
-): Promise<(server: string) => string | undefined> => {
+): Promise<(server: string) => RuleAgainst | undefined> => {
   if (client === 'claude-code') return await hooksAgainst(files, machine)
   const place = PLACES[client]
   if (place === undefined) return () => undefined
@@ -237,7 +264,8 @@ export const ruleAgainst = async (
   )
   return server => {
     const rule = words.find(word => place.names(word, server))
-    return rule === undefined ? undefined : `its rule "${rule}" in ${path} would match nothing`
+    const why = `its rule "${rule}" in ${path} would match nothing`
+    return rule === undefined ? undefined : { rule, path, why }
   }
 }
 
@@ -253,10 +281,12 @@ const hooksAgainst = async (files: Files, machine: Machine) => {
     const rules = path === managed ? [...textsIn(deny), ...textsIn(ask)] : []
     found.push(...[...hooks, ...rules].map(text => ({ path, text })))
   }
-  return (server: string): string | undefined => {
+  return (server: string): RuleAgainst | undefined => {
     const rule = found.find(({ text }) =>
       new RegExp(`${serverRule(server)}(?=__|[^A-Za-z0-9_-]|$)`).test(text),
     )
-    return rule && `"${rule.text}" in ${rule.path} would match nothing`
+    if (rule === undefined) return undefined
+    const { text, path } = rule
+    return { rule: text, path, why: `"${text}" in ${path} would match nothing` }
   }
 }

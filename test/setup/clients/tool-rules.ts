@@ -134,3 +134,54 @@ t.test('a server with rules stays where a client has search tools by its name', 
   )
   t.same(Object.keys(JSON.parse(read('.claude.json')).mcpServers), ['db', 'mcp-proxy'])
 })
+
+t.test('an undo removes the added rules, byte for byte where nothing else has changed', async t => {
+  const text = '{ "permissions": {"deny": ["mcp__db__echo"],\n\t"allow": [ "Bash(ls)" ]} }'
+  for (const [edit, expected] of [
+    [(now: string) => now, text],
+    [
+      (now: string) => now.replace('"Bash(ls)"', '"Bash(pwd)"'),
+      /^(?!.*mcp-proxy).*"mcp__db__echo".*Bash\(pwd\)/s,
+    ],
+  ] as const) {
+    const read = homeOf(t, {
+      '.claude.json': { mcpServers: { db: tiny() } },
+      '.claude/settings.json': text,
+    })
+    const before = read('.claude.json')
+    t.equal((await runHere(t, 'init', '--yes')).code, 0)
+    t.match(read('.claude/settings.json'), 'mcp__mcp-proxy__db__echo')
+    writeFileSync(
+      join(process.env['HOME'] ?? '', '.claude/settings.json'),
+      edit(read('.claude/settings.json')),
+    )
+    const { code, err } = await runHere(t, 'install', 'claude-code', '--undo', '--yes')
+    t.equal(code, 0)
+    t.match(err, /also removes the permission rules that were added to \S+settings\.json/)
+    t.equal(read('.claude.json'), before)
+    t.match(read('.claude/settings.json'), expected)
+    t.match((await runHere(t, 'install', 'claude-code', '--undo', '--yes')).err, 'nothing to do')
+  }
+})
+
+t.test('doctor finds a rule that was added for the old name of a tool', async t => {
+  homeOf(t, {
+    '.claude.json': { mcpServers: { db: tiny() } },
+    '.cursor/mcp.json': { mcpServers: { web: tiny('--more', '1') } },
+  })
+  const home = process.env['HOME'] ?? ''
+  t.equal((await runHere(t, 'init', '--yes')).code, 0)
+  const doctor = async () => (await runHere(t, 'doctor', '--offline', '--only', 'D058', '--json')).out
+  t.match(JSON.parse(await doctor()).checks, [{ level: 'ok' }])
+  mkdirSync(join(home, '.claude'), { recursive: true })
+  writeFileSync(join(home, '.claude/settings.json'), '{ "permissions": { "deny": ["mcp__db__echo"] } }')
+  writeFileSync(join(home, '.cursor/cli-config.json'), '{ "permissions": { "deny": ["Mcp(web:echo)"] } }')
+  t.match(JSON.parse(await doctor()).checks, [
+    {
+      id: 'D058',
+      message: /^the rule mcp__db__echo of Claude Code matches/,
+      mend: /^add mcp__mcp-proxy__db__echo to/,
+    },
+    { id: 'D058', message: /^the rule Mcp\(web:echo\) of Cursor matches/, mend: /install cursor --undo/ },
+  ])
+})

@@ -151,12 +151,15 @@ const readClientFiles = async (file: string, isOffline: boolean) => {
     ])
   const machine = thisMachine()
   const own = await openOwnFile(files, file, machine).catch(() => undefined)
-  return await readClients({
-    machine,
-    disk: files.disk,
-    journals: new Journals(files.disk, state),
-    own: { scripts: ownScripts(), urls: own?.urls ?? [] },
-    config: file,
+  const journals = new Journals(files.disk, state)
+  const marks = { scripts: ownScripts(), urls: own?.urls ?? [] }
+  const clients = await readClients({
+    ...{ machine, disk: files.disk, journals, own: marks, config: file },
     isAlive: async url => isOffline || (await isListening(url)),
   })
+  const installs = await journals.all().catch(() => [])
+  if (own === undefined || installs.every(({ install }) => install.removed.length === 0)) return clients
+  const { deadRulesOf } = await import('../../setup/client-rules.js')
+  const deadRules = await deadRulesOf(installs, { ownFile: own, own: marks })
+  return clients.map(each => ({ ...each, deadRules: deadRules.get(each.id) ?? [] }))
 }

@@ -6,7 +6,9 @@ import type { Place, PlannedInstall } from '../../../setup/install/install.js'
 import type { Terms } from '../../../setup/install/journal.js'
 import { confirm, isInteractive } from '../../output/ask.js'
 import { print, say } from '../../output/output.js'
+import { wrappedText } from '../../output/wrap.js'
 import type { TakeOver } from '../../setup/client-moves.js'
+import { filesWithRules, removeAddedRules } from '../../setup/client-rules.js'
 import {
   type Context,
   clientsNamed,
@@ -80,10 +82,14 @@ export const install = defineVerb({
     if (args.print === true) return await printEntries(args, context)
     const planned = await planWork(args, context)
     show(args, planned.work, planned.takeOver)
-    const isTodo = planned.work.some(isChange) || isImport(planned)
+    const ruleFiles = await rulesToRemove(args, planned)
+    for (const path of ruleFiles)
+      say(wrappedText(`also removes the permission rules that were added to ${path}`))
+    const isTodo = planned.work.some(isChange) || isImport(planned) || ruleFiles.length > 0
     if (isTodo) await permit(args)
     if (needsConfiguration(args, planned)) await ensureConfiguration(context)
     const plans = await carriedOut(planned, isTodo)
+    if (ruleFiles.length > 0) await removeAddedRules()
     if (isTodo) return await readBack(plans.filter(isChange), args.undo)
     say('nothing to do')
     return EXIT.ok
@@ -91,6 +97,13 @@ export const install = defineVerb({
 })
 
 const isImport = ({ takeOver }: Work): boolean => (takeOver?.imported.length ?? 0) > 0
+
+/** The files whose added rules go when the entry of Claude Code does. */
+const rulesToRemove = async ({ undo, scope }: Args, { work }: Work): Promise<readonly string[]> => {
+  const isUndone =
+    undo === true && scope === 'user' && work.some(({ place }) => place.client.id === 'claude-code')
+  return isUndone ? await filesWithRules() : []
+}
 
 /** An import writes one itself; entries of a project name none. */
 const needsConfiguration = ({ undo, via, scope }: Args, planned: Work): boolean =>

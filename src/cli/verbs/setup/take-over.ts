@@ -49,11 +49,11 @@ export const planTakeOver = async (
   const added = plan.servers.filter(({ entry }) => entry !== undefined)
   for (const { name, notes } of added) for (const note of new Set(notes)) tell(`${name}: ${note}`)
   for (const name of plan.secrets.keys()) tell(`${name} goes to ${ownFile.secrets.path}`)
-  const rules = new Map<string, (server: string) => string | undefined>()
+  const rules = new Map<string, Awaited<ReturnType<typeof ruleAgainst>>>()
   for (const { client } of places) rules.set(client.id, await ruleAgainst(files, machine, client.id))
   const candidates = candidatesOf(plan, sources, ownFile).map(each => ({
     ...each,
-    why: each.why ?? rules.get(each.id)?.(each.name),
+    why: each.why ?? rules.get(each.id)?.(each.name)?.why,
   }))
   return {
     candidates: file => candidates.flatMap(each => (each.file === file ? [each] : [])),

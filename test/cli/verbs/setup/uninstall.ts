@@ -22,8 +22,7 @@ const homeOf = (t: Test) => {
   })
   const read = (name: string) => readFileSync(join(home, name), 'utf8')
   const isRestored = () => {
-    for (const name of ['.claude.json', '.cursor/mcp.json'] as const) t.equal(read(name), files[name], name)
-    t.notMatch(read('.claude/settings.json'), 'mcp-proxy')
+    for (const [name, text] of Object.entries(files)) t.equal(read(name), text, name)
   }
   return { home, read, isRestored, folder: join(home, '.config', 'mcp-proxy') }
 }
