@@ -73,6 +73,8 @@ export interface ListenerOptions extends UplinkOptions {
   readonly challenge?: ScopeChallenge | undefined
   /** Whether answers depend on who asks, so that nobody may keep them for others. */
   readonly isPrivate?: boolean | undefined
+  /** Counts input that cannot be read as a message. */
+  readonly refused?: ((reason: 'malformed') => void) | undefined
   /** Both are there with several replicas only. */
   readonly relay?: Relay | undefined
   readonly directory?: SessionDirectory | undefined

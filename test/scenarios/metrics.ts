@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
 import { FAMILIES, FAMILY_NAMES } from '../../src/app/metrics/families.js'
 import { createProxy } from '../../src/app/proxy.js'
 import { parseConfig } from '../../src/config/parse.js'
@@ -57,6 +59,32 @@ t.test('every family is there in both formats, before anything has happened', as
   const zipped = await scrape({ 'accept-encoding': 'gzip' })
   t.equal(zipped.headers.get('content-encoding'), 'gzip')
   t.match(zipped.text, 'mcp_proxy_ready 1\n')
+})
+
+t.test('garbage is counted, whatever is wrong with it and whichever way it came', async t => {
+  const { proxy, url, read } = await setUp(t, { a: tiny() })
+  const post = (path: string, body: string, type = 'application/json') =>
+    fetch(new URL(path, url), {
+      method: 'POST',
+      headers: { 'content-type': type, accept: 'application/json, text/event-stream' },
+      body,
+    })
+  const sent = [
+    await post('/mcp', '{'),
+    await post('/mcp', '{"jsonrpc":"1.0","id":1,"method":"ping"}'),
+    await post('/mcp', '[{"jsonrpc":"2.0","id":1,"method":"ping"},5]'),
+    await post('/mcp', '{}', 'text/plain'),
+    await post('/messages?sessionId=x', '{}', 'text/plain'),
+  ]
+  t.ok(sent.every(({ status }) => status >= 400))
+  const { wsUrl } = await proxy.listen({ port: 0 })
+  const socket = new WebSocket(wsUrl ?? '', 'mcp')
+  await once(socket, 'open')
+  socket.send('{')
+  const labels = { reason: 'malformed' }
+  const found = await read(all => (valueOf(all, 'mcp_proxy_refused_total', labels) ?? 0) >= 6)
+  t.equal(valueOf(found, 'mcp_proxy_refused_total', labels), 6)
+  socket.close()
 })
 
 t.test('the requests add up, however they ended', async t => {

@@ -4,6 +4,7 @@ import { type Caller, LOCAL, type RenewCaller } from '../../kernel/caller.js'
 import type { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
+import type { RefusalReason } from '../../metering/meter.js'
 import type { Arrival, ClientHandler, Via } from '../../model/links.js'
 import { createStdioSelf, protectStdout } from '../../transport/stdio/self.js'
 import type { Channel } from '../../wire/channel.js'
@@ -21,6 +22,7 @@ export interface ChannelContext {
   readonly drainMs: () => number
   /** Whether answers depend on who asks, so that nobody may keep them for others. */
   readonly isPrivate: boolean
+  readonly refused: ((reason: RefusalReason) => void) | undefined
 }
 
 /** Serves clients that each have a channel of their own: WebSockets, sockets. */

@@ -132,7 +132,10 @@ export const FAMILIES: Readonly<Record<FamilyName, FamilyInfo>> = {
   mcp_proxy_repairs: counter('What was mended of what a server said.', 'server', 'kind'),
   mcp_proxy_questions: counter('Questions of servers to clients, by how they ended.', 'method', 'result'),
   mcp_proxy_limit_hits: counter('How often a limit was reached.', 'limit'),
-  mcp_proxy_refused: counter('Requests that were refused before anybody looked at them.', 'reason'),
+  mcp_proxy_refused: counter(
+    'Requests that were refused before they reached a server; malformed ones were not HTTP, JSON or a message.',
+    'reason',
+  ),
   mcp_proxy_cluster_members: gauge('Replicas that are one proxy with this one, and itself.', 'state'),
   mcp_proxy_cluster_engine_up: gauge('1 while the engine of the replicas answers this one.'),
   mcp_proxy_cluster_engine_seconds: histogram(

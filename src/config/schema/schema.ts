@@ -147,7 +147,7 @@ const metrics = z.object(
         default: DEFAULTS.metrics.tools,
       }),
     series: whole(100, 100_000).optional().meta({
-      description: 'The most series that are counted.',
+      description: 'The most series of counters and histograms.',
       default: DEFAULTS.metrics.series,
     }),
   },

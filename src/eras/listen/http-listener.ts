@@ -3,7 +3,6 @@ import { textMember } from '../../kernel/json/text.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { ListenerOptions } from '../../rpc/host.js'
 import { refuse, refuseWith } from '../../rpc/http/errors.js'
-import { classifyWithin } from '../../wire/classify.js'
 import { acceptedTypes, mediaTypeOf } from '../../wire/http/headers.js'
 import type { HttpExchange, HttpHandler } from '../../wire/http.js'
 import type { Message } from '../../wire/jsonrpc.js'
@@ -11,6 +10,7 @@ import type { Relay } from '../../wire/relay.js'
 import { eraOf, eraOfMethod } from '../detect/inbound.js'
 import { LegacyHttpListener } from '../legacy/client-side/http-listener.js'
 import { ModernHttpListener } from '../modern/client-side/http-listener.js'
+import { classifyInbound } from './classify-inbound.js'
 
 const KEEP_ALIVE_MS = 15_000
 const SWEEP_MS = 1000
@@ -48,7 +48,7 @@ export const createHttpListener = (options: ListenerOptions): HttpListener => {
       modern.sweep()
     }),
   ]
-  const { relay } = options
+  const { relay, refused } = options
   let isClosed = false
   const serving =
     (listeners: Listeners): HttpHandler =>
@@ -56,13 +56,13 @@ export const createHttpListener = (options: ListenerOptions): HttpListener => {
       if (isClosed) refuse(responder, 503, 'The proxy is shutting down', { code: -32603 })
       else handle(listeners, { request, responder, accepts: acceptedTypes(request.headers) })
     }
-  const serve = serving({ legacy, modern, bounds })
+  const serve = serving({ legacy, modern, bounds, refused })
   const elsewhere = relay && { relay, serve }
   return {
     handle:
       elsewhere === undefined
         ? serve
-        : relaying(elsewhere, legacy, serving({ legacy, modern, bounds, elsewhere })),
+        : relaying(elsewhere, legacy, serving({ legacy, modern, bounds, refused, elsewhere })),
     relayed: serve,
     has: id => legacy.has(id),
     get sessions() {
@@ -103,6 +103,7 @@ interface Listeners {
   readonly legacy: LegacyHttpListener
   readonly modern: ModernHttpListener
   readonly bounds: LimitCounters
+  readonly refused: ListenerOptions['refused']
   readonly elsewhere?: Elsewhere | undefined
 }
 
@@ -112,6 +113,7 @@ const handle = (listeners: Listeners, exchange: HttpExchange): void => {
   switch (eraOfMethod(request.method)) {
     case 'body':
       if (passesGuards(exchange)) post(listeners, exchange)
+      else listeners.refused?.('malformed')
       return
     case 'legacy':
       if (request.method === 'GET') legacy.get(exchange)
@@ -132,9 +134,9 @@ const passesGuards = ({ request: { headers }, responder, accepts }: HttpExchange
   return false
 }
 
-const post = ({ legacy, modern, bounds, elsewhere }: Listeners, exchange: HttpExchange): void => {
+const post = ({ legacy, modern, bounds, elsewhere, refused }: Listeners, exchange: HttpExchange): void => {
   const { request, responder } = exchange
-  const verdict = eraOf(classifyWithin(request.body, bounds), request.headers)
+  const verdict = eraOf(classifyInbound(request.body, bounds, refused), request.headers)
   switch (verdict.is) {
     case 'modern':
       if (elsewhere === undefined || !isParkedIn(elsewhere, verdict.message, exchange))

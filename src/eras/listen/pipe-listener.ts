@@ -9,7 +9,7 @@ import type { Arrival } from '../../model/links.js'
 import { faultText, ownErrorText } from '../../model/rpc-error.js'
 import { type ListenerOptions, REVOKED } from '../../rpc/host.js'
 import { type Channel, type ChannelListener, guarded } from '../../wire/channel.js'
-import { type Classified, classifyWithin } from '../../wire/classify.js'
+import type { Classified } from '../../wire/classify.js'
 import { encodeError, idKey, type Message } from '../../wire/jsonrpc.js'
 import { salvageId } from '../../wire/salvage-id.js'
 import { isOfSdk } from '../../wire/usual-message.js'
@@ -17,6 +17,7 @@ import { eraOf, type ServedEras } from '../detect/inbound.js'
 import { batchError, idOf, runBatch } from '../legacy/client-side/batch.js'
 import { LegacyUplink } from '../legacy/client-side/uplink.js'
 import { ModernUplink } from '../modern/client-side/uplink.js'
+import { classifyInbound } from './classify-inbound.js'
 import { PipeWriter } from './pipe-writer.js'
 
 /** What serving a channel needs besides what every listener needs. */
@@ -53,6 +54,7 @@ export class PipeListener implements ChannelListener {
   readonly #log: Logger
   readonly #clock: Clock
   readonly #drainMs: () => number
+  readonly #refused: ListenerOptions['refused']
   /** Runs where the credential of the connection ends some time. */
   readonly #expiry: Timer | undefined
   /** Runs while a client that has closed its input waits for answers. */
@@ -67,6 +69,7 @@ export class PipeListener implements ChannelListener {
     this.#drainMs = options.drainMs ?? (() => 0)
     this.#speaks = options.speaks ?? 'both'
     this.#bounds = options.bounds ?? new LimitCounters()
+    this.#refused = options.refused
     this.#writer = new PipeWriter(channel, { ...options, bounds: this.#bounds })
     this.#legacy = new LegacyUplink(caller, this.#writer, options)
     this.#modern = new ModernUplink(options, 'channel')
@@ -130,7 +133,7 @@ export class PipeListener implements ChannelListener {
   // ── called by the channel ──
 
   message(bytes: Buffer): void {
-    this.take(bytes, classifyWithin(bytes, this.#bounds), this.#caller)
+    this.take(bytes, classifyInbound(bytes, this.#bounds, this.#refused), this.#caller)
   }
 
   /** Takes a message that was classified elsewhere. */
@@ -174,6 +177,7 @@ export class PipeListener implements ChannelListener {
   skipped(bytes: number, ends = NOTHING): void {
     this.#log.warn({ bytes }, 'skipped a message of the client that is longer than the limit')
     const words = `The message of ${bytes} bytes is too long`
+    if (bytes > this.#bounds.max.body) this.#refused?.('malformed')
     // A lack of room has been counted already.
     const why =
       bytes > this.#bounds.max.body

@@ -4,11 +4,11 @@ import { NO_CAPABILITIES } from '../../model/peer.js'
 import { faultText } from '../../model/rpc-error.js'
 import type { ListenerOptions } from '../../rpc/host.js'
 import { refuse, refuseWith } from '../../rpc/http/errors.js'
-import { classifyWithin } from '../../wire/classify.js'
 import { acceptedTypes, mediaTypeOf } from '../../wire/http/headers.js'
 import type { HttpHandler, HttpRequest, HttpResponder } from '../../wire/http.js'
 import { SessionQuota } from '../legacy/client-side/session-quota.js'
 import { SseSession } from '../legacy/client-side/sse-session.js'
+import { classifyInbound } from './classify-inbound.js'
 import { type PipeListener, servePipe } from './pipe-listener.js'
 
 const KEEP_ALIVE_MS = 15_000
@@ -130,6 +130,7 @@ class SseEndpoints {
       return
     }
     if (mediaTypeOf(request.headers['content-type']) !== 'application/json') {
+      this.#options.refused?.('malformed')
       refuse(responder, 415, 'Content-Type must be application/json')
       return
     }
@@ -140,7 +141,7 @@ class SseEndpoints {
       return
     }
     const { session, pipe } = served
-    const classified = classifyWithin(body, this.#bounds)
+    const classified = classifyInbound(body, this.#bounds, this.#options.refused)
     // Anything that is JSON is for the session to renew, and to answer on its stream.
     if (classified.is === 'malformed' && classified.code === -32700) {
       refuse(responder, 400, classified.why, { code: -32700 })

@@ -1,0 +1,17 @@
+import type { LimitCounters } from '../../kernel/limit-counters.js'
+import type { ListenerOptions } from '../../rpc/host.js'
+import { type Classified, classifyWithin } from '../../wire/classify.js'
+
+/** Classifies what a client sent. Counts it once if it, or a member of a batch, cannot be read as a message. */
+export const classifyInbound = (
+  bytes: Buffer,
+  bounds: LimitCounters,
+  refused: ListenerOptions['refused'],
+): Classified => {
+  const classified = classifyWithin(bytes, bounds)
+  if (isMalformed(classified)) refused?.('malformed')
+  return classified
+}
+
+const isMalformed = (classified: Classified): boolean =>
+  classified.is === 'malformed' || (classified.is === 'batch' && classified.items.some(isMalformed))
