@@ -139,7 +139,7 @@ export class Logins {
     return this.#credentials.get(server)?.trouble
   }
 
-  /** What the authorization server of a server that cannot be asked last answered, masked; for operators only. */
+  /** Returns the last answer of the authorization server that keeps a server away, masked; for operators. */
   problemOf(server: ServerOptions): string | undefined {
     const credential = this.#credentials.get(server)
     const problem = credential?.trouble && credential.problem

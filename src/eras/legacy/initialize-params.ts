@@ -164,6 +164,16 @@ export const otherRevision = (answer: Answer, offered: LegacyRevision): LegacyRe
   return newest
 }
 
+const REVISION_CHARS = 64
+
+/** A server chose a revision in `initialize` that we do not know. */
+export class UnknownRevision extends Fault {
+  constructor(revision: string) {
+    const shown = revision.slice(0, REVISION_CHARS)
+    super('unavailable', `The server speaks protocol version ${shown}, which is not supported`)
+  }
+}
+
 /** Reads the result of `initialize`. Throws the Fault of an answer that agrees on no revision of ours. */
 export const readInitializeResult = (answer: Answer): LegacyFacts => {
   if (answer.kind === 'fault') throw answer.fault
@@ -175,7 +185,7 @@ export const readInitializeResult = (answer: Answer): LegacyFacts => {
   const revision = textMember(result, 'protocolVersion')
   if (revision === undefined) throw new Fault('unavailable', 'The server named no protocol version')
   if (!isLegacyRevision(revision)) {
-    throw new Fault('unavailable', `The server speaks protocol version ${revision}, which is not supported`)
+    throw new UnknownRevision(revision)
   }
   const { capabilities, ...said } = announcedIn(result)
   // 2024-11-05 has the method but no capability for it.

@@ -211,10 +211,14 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
   #withdraw(params: JsonText | undefined): void {
     const key = cancelledKey(params) ?? ''
     const request = this.#serverRequests.get(key)
-    if (request === undefined)
+    if (request === undefined) {
       this.#log.debug({}, 'ignoring a cancellation of a request that is not in flight')
+      return
+    }
+    const reason = params && textMember(params, 'reason')
+    this.#log.debug({ method: request.method, reason }, 'the server cancelled a request')
     this.#serverRequests.delete(key)
-    request?.withdraw(params && textMember(params, 'reason'))
+    request.withdraw(reason)
   }
 }
 

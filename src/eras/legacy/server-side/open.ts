@@ -20,6 +20,7 @@ import {
   type LegacyFacts,
   otherRevision,
   readInitializeResult,
+  UnknownRevision,
 } from '../initialize-params.js'
 import { LegacyDownlink, type LegacyLinkOptions } from './downlink.js'
 import { HttpCaller } from './http-caller.js'
@@ -149,7 +150,8 @@ export interface OtherWays {
 /**
  * Opens a session over Streamable HTTP, or over HTTP+SSE if that is refused (2025-03-26, basic/transports,
  * "Backwards Compatibility"). Resolves to undefined if the answer is `elsewhere`. Rejects with the Fault of
- * the first try, caused by that of the second. Leaves nothing behind but the session.
+ * the first try, caused by that of the second, unless an HTTP+SSE server chose an unknown revision. Leaves
+ * nothing behind but the session.
  */
 export const tryLegacyUrl = async (
   http: HttpClient,
@@ -221,7 +223,9 @@ const orElse = async (first: Fault, second: Promise<Downlink>, log: Logger): Pro
   try {
     return await second
   } catch (thrown) {
-    log.info({ why: Fault.from(thrown).message }, 'the server cannot be reached over HTTP+SSE either')
+    const fault = Fault.from(thrown)
+    log.info({ why: fault.message }, 'the server cannot be reached over HTTP+SSE either')
+    if (fault instanceof UnknownRevision) throw fault
     throw new Fault(first.code, first.message, {
       cause: thrown,
       ...(first.data !== undefined && { data: first.data }),

@@ -516,7 +516,7 @@ t.test(
 )
 
 t.test('a server that withdraws its question is not answered any more', async t => {
-  const { server, asks, heard } = await connected()
+  const { server, asks, heard, lines } = await connected()
   server.say({ id: 1, method: 'roots/list' })
   const withdrawn: unknown[] = []
   if (asks[0] !== undefined) asks[0].onWithdrawn = reason => withdrawn.push(reason)
@@ -526,6 +526,8 @@ t.test('a server that withdraws its question is not answered any more', async t 
   server.say({ method: 'notifications/cancelled', params: { requestId: 1, reason: 'x' } })
   server.say({ method: 'notifications/cancelled', params: { requestId: 1, reason: 'x' } })
   t.same(withdrawn, ['x'], 'once, in the words of the server')
+  const logged = lines.filter(([, , words]) => words === 'the server cancelled a request')
+  t.match(logged, [['debug', { method: 'roots/list', reason: 'x' }]])
   asks[0]?.answer(resulted(rawText('{}')))
   t.same(server.lines, [])
   t.same(heard, [])

@@ -184,6 +184,26 @@ t.test('a second try that is refused in its handshake leaves no stream behind', 
   t.ok(get.isAborted)
 })
 
+t.test(
+  'a server over HTTP+SSE that chooses an unknown protocol version is reported with that version',
+  async t => {
+    const { http, faults } = start()
+    await settled()
+    http.next().reply(405)
+    await settled()
+    const get = http.next()
+    get.sse()
+    get.raw('event: endpoint\ndata: /m\n\n')
+    await settled()
+    const initialize = http.next()
+    initialize.reply(202)
+    get.event({ id: initialize.message.id, result: { ...RESULT, protocolVersion: '2031-01-01' } })
+    await settled()
+    t.equal(faults[0]?.message, 'The server speaks protocol version 2031-01-01, which is not supported')
+    t.ok(get.isAborted)
+  },
+)
+
 t.test('a server of Streamable HTTP is never asked for anything else, and its end is heard', async t => {
   const { http, opening, heard } = start()
   await settled()
