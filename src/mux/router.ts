@@ -244,14 +244,13 @@ export class Router implements ClientHandler, ConnectionListener {
     return [...new Set(settled.flatMap(check => (check.status === 'fulfilled' ? check.value : [])))]
   }
 
-  /** Tells the servers that only this client uses that its roots changed. */
+  /** Notifies the client's servers of its changed roots if they were told to expect that. */
   notified(client: Client, method: string, params: JsonText | undefined): void {
     if (method !== 'notifications/roots/list_changed') return
     this.#parts.workspaces.rootsChanged(client)
     for (const connection of this.pool.connections()) {
-      if (connection.onlyClient !== client || connection.share.capabilities.roots?.listChanged !== true)
-        continue
-      connection.link?.notify(method, params)
+      const isExpected = connection.share.capabilities.roots?.listChanged === true
+      if (isExpected && connection.clients.has(client)) connection.link?.notify(method, params)
     }
   }
 

@@ -521,7 +521,7 @@ t.test('a question on a connection that is already closed is refused', async t =
 })
 
 t.test(
-  'changed roots are told to the servers that only this client uses and that were told to expect it',
+  'changed roots are told to the servers that were told to expect it',
   async t => {
     const roots = 'notifications/roots/list_changed'
     const world = new World({
@@ -541,3 +541,19 @@ t.test(
     t.same(world.server('shared').link.told, [])
   },
 )
+
+t.test('changed roots of each client are told to a program that clients share', async t => {
+  const roots = 'notifications/roots/list_changed'
+  const world = new World({ a: { tools: [tool('x')], options: { sharing: 'principal' } } })
+  const [first, second, stranger] = [await world.client(), await world.client(), await world.client()]
+  for (const client of [first, second]) client.call('tools/call', { name: 'a__x' })
+  await settled()
+  const { link } = world.server('a')
+  for (const client of [first, second]) world.router.notified(client, roots, undefined)
+  t.equal(link.told.length, 2)
+  world.router.notified(stranger, roots, undefined)
+  t.equal(link.told.length, 2, 'a client that does not use it has no say')
+  first.leave()
+  world.router.notified(second, roots, undefined)
+  t.equal(link.told.length, 3, 'also after the first one has left')
+})
