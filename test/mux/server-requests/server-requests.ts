@@ -520,27 +520,24 @@ t.test('a question on a connection that is already closed is refused', async t =
   t.match(link.ask('roots/list').answered, { code: -32603 })
 })
 
-t.test(
-  'changed roots are told to the servers that were told to expect it',
-  async t => {
-    const roots = 'notifications/roots/list_changed'
-    const world = new World({
-      own: { tools: [], options: { sharing: 'session' } },
-      shared: { tools: [], options: { sharing: 'all' } },
-    })
-    const client = await world.client()
-    const other = await world.client({ capabilities: { ...ALL_ABILITIES, roots: { listChanged: false } } })
-    other.call('tools/call', { name: 'own__x' })
-    world.router.notified(client, roots, undefined)
-    world.router.notified(other, roots, undefined)
-    world.router.notified(client, 'notifications/other', undefined)
-    t.same(
-      world.server('own').links.map(link => link.told),
-      [[[roots, undefined]], []],
-    )
-    t.same(world.server('shared').link.told, [])
-  },
-)
+t.test('changed roots are told to the servers that were told to expect it', async t => {
+  const roots = 'notifications/roots/list_changed'
+  const world = new World({
+    own: { tools: [], options: { sharing: 'session' } },
+    shared: { tools: [], options: { sharing: 'all' } },
+  })
+  const client = await world.client()
+  const other = await world.client({ capabilities: { ...ALL_ABILITIES, roots: { listChanged: false } } })
+  other.call('tools/call', { name: 'own__x' })
+  world.router.notified(client, roots, undefined)
+  world.router.notified(other, roots, undefined)
+  world.router.notified(client, 'notifications/other', undefined)
+  t.same(
+    world.server('own').links.map(link => link.told),
+    [[[roots, undefined]], []],
+  )
+  t.same(world.server('shared').link.told, [])
+})
 
 t.test('changed roots of each client are told to a program that clients share', async t => {
   const roots = 'notifications/roots/list_changed'

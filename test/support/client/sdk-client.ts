@@ -11,6 +11,7 @@ import {
   ListRootsRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Test } from 'tap'
+import { Deferred } from '../../../src/kernel/async/deferred.js'
 import { type JsonText, readJson } from '../../../src/kernel/json/text.js'
 import type { Rig } from '../../matrix/flows/rig.js'
 import { MODERN, type Revision } from '../era/codec.js'
@@ -217,7 +218,10 @@ export const SAMPLED = {
 export const ELICITED = { action: 'accept', content: { city: 'Ulm' } } as const
 
 /** A client that is connected to a proxy. */
-export type Connected = Pick<Rig, 'client' | 'wire' | 'asked' | 'isClosed'>
+export interface Connected extends Pick<Rig, 'client' | 'wire' | 'asked' | 'isClosed'> {
+  /** Has the client think about all questions until the returned function is called. */
+  think(): () => void
+}
 
 /** Connects a client to a proxy. */
 export const connectTo = async (
@@ -229,13 +233,20 @@ export const connectTo = async (
   const transport = transportTo(address, kind, revision === MODERN)
   const wire = new Wire(transport, revision)
   const asked: { method: string; params?: unknown }[] = []
+  let thought: Promise<void> | undefined
   /** Keeps a question, and answers it. */
   const answer =
     (method: string, result: object) =>
-    (params: unknown): object => {
+    async (params: unknown): Promise<object> => {
       asked.push(params === undefined ? { method } : { method, params })
+      await thought
       return result
     }
+  const think = () => {
+    const thinking = new Deferred<void>()
+    thought = thinking.promise
+    return () => thinking.resolve()
+  }
   const answers: Answers = {
     'sampling/createMessage': answer('sampling/createMessage', SAMPLED),
     'elicitation/create': answer('elicitation/create', ELICITED),
@@ -251,7 +262,7 @@ export const connectTo = async (
     await client.close()
   })
   await client.connect(transport)
-  return { client, wire, asked, isClosed: () => isClosed }
+  return { client, wire, asked, isClosed: () => isClosed, think }
 }
 
 /** A request as the official client sent it, with its headers if it did so over HTTP. */

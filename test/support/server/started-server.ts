@@ -14,6 +14,7 @@ import { endWith, OWN_GROUP, socketFile } from '../processes.js'
 const LEGACY_MAIN = fileURLToPath(new URL('../../fixtures/matrix-server.mjs', import.meta.url))
 const MODERN_MAIN = fileURLToPath(new URL('../../fixtures/matrix-modern.mjs', import.meta.url))
 const PRINT_PORT = new URL('../../fixtures/print-port.mjs', import.meta.url).href
+const ASKING_MAIN = fileURLToPath(new URL('../../fixtures/asking-server.mjs', import.meta.url))
 const EVERYTHING_MAIN = fileURLToPath(
   new URL('../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url),
 )
@@ -124,6 +125,15 @@ const addressIn = async (output: Readable): Promise<string> => {
     return address
   }
   throw new Error('the server ended before it listened')
+}
+
+/** What stands in the configuration for test/fixtures/asking-server.mjs, which runs until the test ends. */
+export const startAsking = async (t: Test, kind: 'stdio' | 'http' | 'sse'): Promise<object> => {
+  const entryFor = ENTRIES[kind]
+  if (entryFor === undefined) return { command: process.execPath, args: [ASKING_MAIN] }
+  const { child, address } = await startChild([ASKING_MAIN, kind], {})
+  t.teardown(() => end(child))
+  return entryFor(address)
 }
 
 // ── @modelcontextprotocol/server-everything ──
