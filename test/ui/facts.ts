@@ -34,6 +34,7 @@ export const server = (more: Partial<ServerView> = {}): ServerView => ({
   rssBytes: 50 * 1024 * 1024,
   inFlight: 0,
   leftOut: { filter: 0, broken: 0, twice: 0 },
+  hidden: [],
   p50Ms: 4,
   p99Ms: 40,
   slots: slots(3, 1),
@@ -43,7 +44,7 @@ export const server = (more: Partial<ServerView> = {}): ServerView => ({
 export const servers = (
   all: ServersView['servers'],
   problems: ServersView['problems'] = [],
-): ServersView => ({ version: 1, slotMs: 10_000, overheadP99Ms: 1, servers: all, problems })
+): ServersView => ({ version: 1, slotMs: 10_000, overheadP99Ms: 1, refused: [], servers: all, problems })
 
 export const status = (more: Partial<ProxyStatus> = {}): ProxyStatus => ({
   name: 'mcp-proxy',
@@ -70,6 +71,7 @@ export const call = (
 ): CallsView['recent'][number] => ({
   n,
   client: 4,
+  clientName: undefined,
   method: 'tools/call',
   server: 'github',
   name: 'search',

@@ -23,7 +23,12 @@ const SCHEMA: Schema = {
 
 t.test('what is typed becomes the value that the schema asks for', async t => {
   const empty = emptyDraft(SCHEMA)
-  t.same(readDraft(SCHEMA, empty), { value: { q: '', n: 5, tags: [] } }, 'what is not typed is left out')
+  t.same(readDraft(SCHEMA, empty), { problem: 'q is required' }, 'an empty text is not sent')
+  t.same(
+    readDraft(SCHEMA, { ...(empty as object), q: 'x' }),
+    { value: { q: 'x', n: 5, tags: [] } },
+    'what is not typed is left out',
+  )
   const draft = {
     q: 'x',
     n: '7',
@@ -37,10 +42,16 @@ t.test('what is typed becomes the value that the schema asks for', async t => {
     value: { q: 'x', n: 7, deep: false, sort: 'up', tags: ['a', 'b'], where: { repo: 'r' }, any: [1] },
   })
   t.same(readDraft(SCHEMA, { ...draft, n: 'seven' }), { problem: 'n must be a number' })
-  t.same(readDraft(SCHEMA, { ...draft, n: '' }), { problem: 'n is missing' })
+  t.same(readDraft(SCHEMA, { ...draft, n: '' }), { problem: 'n is required' })
   t.same(readDraft(SCHEMA, { ...draft, any: '{' }), { problem: 'any must be JSON' })
   const nested: Schema = { type: 'object', properties: { a: { type: 'array', items: { type: 'number' } } } }
   t.same(readDraft(nested, { a: ['1', 'x'] }), { problem: 'a[1] must be a number' })
+})
+
+t.test('the hint of a field is tied to it by an id without spaces', async t => {
+  const schema = { type: 'object', properties: { 'two words': { type: 'string', description: 'A hint' } } }
+  const html = render(<TryForm name="a__x" schema={schema} isReadOnly />)
+  t.match(html, /id="try\.~0".*aria-describedby="try\.~0-hint".*id="try\.~0-hint">A hint/s)
 })
 
 t.test('a hostile schema makes a form that is harmless', async t => {

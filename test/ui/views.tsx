@@ -8,13 +8,13 @@ import { Sparkline, sentenceOf } from '../../src/ui/parts/sparkline.js'
 import { rowAfter, Table, windowOf } from '../../src/ui/parts/table.js'
 import { Verdict } from '../../src/ui/parts/why.js'
 import { callsWith } from '../../src/ui/views/calls.js'
-import { errorsWith } from '../../src/ui/views/errors.js'
+import { errorsWith, joined } from '../../src/ui/views/errors.js'
 import { actionOf } from '../../src/ui/views/keys.js'
-import { limitRows } from '../../src/ui/views/limits.js'
-import { logLine } from '../../src/ui/views/log.js'
+import { humanName, limitRows } from '../../src/ui/views/limits.js'
+import { joinedLines, logLine } from '../../src/ui/views/log.js'
 import { allSlots, perMinute } from '../../src/ui/views/overview.js'
 import { Page } from '../../src/ui/views/page.js'
-import { leftOutWords, listWords } from '../../src/ui/views/server.js'
+import { hiddenWords, leftOutWords, listWords } from '../../src/ui/views/server.js'
 import { chosenTheme } from '../../src/ui/views/theme.js'
 import { call, server, servers, slots, state, status } from './facts.js'
 
@@ -217,6 +217,56 @@ t.test('calls and errors are found by their words, the newest first', async t =>
   ])
 })
 
+t.test('requests that reach no server count as failed, also in the sparkline', async t => {
+  const view = { ...servers([server({ slots: slots(3, 1) })]), refused: slots(2, 2) }
+  t.match(allSlots(view)[58], { calls: 5, errors: 3 })
+  t.match(shown('#/overview', { servers: view }), /Failed in 10 min<\/dt><dd[^>]*>3</)
+})
+
+t.test('repeated errors and lines of the log are one row with a count', async t => {
+  const error = (id: string, message: string) => ({ id, at: '', code: 1, message, server: 'x' })
+  t.match(joined([error('a-3', 'no'), error('a-2', 'no'), error('a-1', 'other')]), [
+    { id: 'a-3', times: 2 },
+    { id: 'a-1', times: 1 },
+  ])
+  const line = (key: string, text: string) => ({ key, time: key, level: 'warn', text }) as const
+  t.match(joinedLines([line('1', 'x'), line('2', 'x'), line('3', 'y')]), [
+    { key: '1', time: '2', times: 2 },
+    { text: 'y', times: 1 },
+  ])
+  const errors = ['a-1', 'a-2', 'a-3'].map(id => error(id, 'could not reach a server'))
+  const html = shown('#/errors', { errors })
+  t.match(html, /3 ×.*could not reach a server/)
+  t.equal(html.split('could not reach a server').length, 2)
+})
+
+t.test(
+  'calls name clients that have left, and keep the id of their error where there is little room',
+  async t => {
+    const calls = [call(1, { clientName: 'cursor', errorId: 'a1b2-7', outcome: 'unavailable' }), call(2)]
+    const html = shown('#/calls', { calls })
+    t.match(html, /cursor.*client 4|client 4.*cursor/s)
+    t.match(html, /<span class="cell" role="cell"><a href="#\/errors\/a1b2-7">a1b2-7/)
+  },
+)
+
+t.test('limits have names in words, servers come first, and a server tells its last error', async t => {
+  t.equal(humanName('callsPerServer'), 'calls per server')
+  const html = shown('#/configuration', { config })
+  t.ok(html.indexOf('&quot;servers&quot;') < html.indexOf('&quot;limits&quot;'))
+  const lastError = { message: 'exited with code 3', agoMs: 4000 }
+  const one = server({ lastError, hidden: ['secret'], leftOut: { filter: 3, broken: 0, twice: 0 } })
+  t.equal(hiddenWords(one), 'secret, 2 more')
+  t.match(
+    shown('#/servers/github', { servers: servers([one]) }),
+    /secret, 2 more.*exited with code 3 \(4 s ago\)/s,
+  )
+  t.match(
+    shown('#/servers', { servers: servers([one]) }),
+    /stdio.*2025-11-25.*last error: exited with code 3/s,
+  )
+})
+
 t.test('a line of the log is what the program wrote, or what the proxy says of it', async t => {
   t.match(logLine('1', '{"level":30,"time":0,"stderr":"hello","msg":"x"}'), { level: 'info', text: 'hello' })
   t.match(logLine('1', '{"level":40,"time":0,"why":"exited","msg":"lost"}'), {
@@ -279,6 +329,8 @@ t.test('a verdict names its causes with their places', async t => {
     />,
   )
   t.match(html, /would not be answered.*own name.*mcp\.json:12:27/s)
+  const seen = { version: 1, query: 'x', kind: 'tool', verdict: 'shown', answered: true, causes: [] } as const
+  t.match(render(<Verdict why={seen} />), '<strong>Visible to clients</strong>')
 })
 
 t.test('numbers are written for people', async t => {

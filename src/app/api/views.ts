@@ -1,4 +1,4 @@
-import type { Item } from '../../catalog/lists/listed.js'
+import type { Item, Listed } from '../../catalog/lists/listed.js'
 import { mergeParts } from '../../catalog/lists/merge.js'
 import { redactServer } from '../../config/read/secrets.js'
 import { Fault } from '../../kernel/faults.js'
@@ -31,6 +31,7 @@ export const serversView = (inside: Inside) => {
       rssBytes: status.pids.reduce((sum, pid) => sum + processBytes(pid), 0),
       inFlight: connections.reduce((sum, { underWay }) => sum + underWay, 0),
       leftOut: listed?.('tools')?.leftOut,
+      hidden: hiddenTools(listed?.('tools')),
       p50Ms: durations?.quantile(0.5),
       p99Ms: durations?.quantile(0.99),
       slots: history?.slotsOf(status.name)?.read(nowMs) ?? [],
@@ -46,9 +47,31 @@ export const serversView = (inside: Inside) => {
     version: 1,
     slotMs: 10_000,
     overheadP99Ms: router.meter?.overheadMs(0.99),
+    /** Failed requests that belong to no server. */
+    refused: history?.refused.read(nowMs) ?? [],
     servers: [...servers, ...disabled],
     problems: inside.problems(),
   }
+}
+
+/** As many names of hidden tools are shown. */
+const MOST_HIDDEN = 50
+
+const hiddenNames = new WeakMap<Listed, readonly string[]>()
+
+/** The own names of tools that clients do not see, in the order of their server; the first ones of many. */
+const hiddenTools = (listed: Listed | undefined): readonly string[] => {
+  if (listed === undefined || Object.values(listed.leftOut).every(count => count === 0)) return []
+  // The page asks twice a second.
+  const known = hiddenNames.get(listed)
+  if (known !== undefined) return known
+  const shown = new Set(listed.items.map(({ own }) => own))
+  const names = new Set(
+    listed.raw.map(text => textMember(text, 'name') ?? '').filter(name => !shown.has(name)),
+  )
+  const found = [...names].slice(0, MOST_HIDDEN).map(name => sanitizeLine(name, 128))
+  hiddenNames.set(listed, found)
+  return found
 }
 
 /** The merged list as whoever may see everything sees it. */
@@ -148,6 +171,12 @@ export const callsView = ({ router, clock }: Inside, after = 0) => {
     known.set(word, found)
     return found
   }
+  const present = new Map([...router.clients].map(client => [client.id, client]))
+  const nameOf = (id: number): string | undefined => {
+    const client = present.get(id)
+    const name = client === undefined ? history?.nameOfLeft(id) : textMember(client.info, 'name')
+    return name && clean(name)
+  }
   const underWay = [...(history?.underWay ?? [])].slice(0, 512).map(call => ({
     client: call.client.id,
     method: clean(call.method),
@@ -161,6 +190,7 @@ export const callsView = ({ router, clock }: Inside, after = 0) => {
     ({ n, client, method, server, name, errorId, endedMs, ms, outcome }) => ({
       n,
       client,
+      clientName: nameOf(client),
       method: clean(method),
       server,
       name: name && clean(name),

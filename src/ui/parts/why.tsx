@@ -8,8 +8,13 @@ export const Verdict = ({ why }: { readonly why: Why }) => (
   <div class="why">
     {why.kind !== 'error' && (
       <p>
-        <strong>{why.verdict}</strong>
-        {why.answered ? ', a request would be answered' : ', a request would not be answered'}
+        {why.verdict === 'shown' && why.answered ? (
+          <strong>Visible to clients</strong>
+        ) : (
+          <>
+            <strong>{why.verdict}</strong>, a request would {why.answered ? '' : 'not '}be answered
+          </>
+        )}
         {why.server !== undefined && (
           <>
             {' · '}

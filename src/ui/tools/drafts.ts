@@ -77,7 +77,8 @@ export const readDraft = (schema: Schema, draft: Draft, at = '', depth = 0): Rea
     )
     const wrong = all.find(one => 'problem' in one)
     if (wrong !== undefined) return wrong
-    return all.length === 0 ? NONE : { value: all.map(one => ('value' in one ? one.value : undefined) ?? '') }
+    const values = all.flatMap(one => ('value' in one && one.value !== undefined ? [one.value] : []))
+    return values.length === 0 ? NONE : { value: values }
   }
   return readText(kind, typeof draft === 'string' ? draft : '', at)
 }
@@ -105,9 +106,8 @@ const readMembers = (schema: Schema, draft: Draft, at: string, depth: number): R
     if ('problem' in read) return read
     if (read.value !== undefined) members.push([name, read.value])
     else if (isRequired(schema, name)) {
-      const kind = kindOf(one, depth + 1)
-      if (kind !== 'string' && kind !== 'array') return { problem: `${path} is missing` }
-      members.push([name, kind === 'string' ? '' : []])
+      if (kindOf(one, depth + 1) !== 'array') return { problem: `${path} is required` }
+      members.push([name, []])
     }
   }
   return members.length === 0 && depth > 0 ? NONE : { value: Object.fromEntries(members) }

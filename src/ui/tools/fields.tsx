@@ -89,6 +89,9 @@ const ObjectField = ({ id, label, schema, draft, depth, onDraft }: FieldProps) =
   </fieldset>
 )
 
+/** Spaces separate ids in aria-describedby, so only plain names become part of one. @internal */
+export const idPart = (name: string, n: number): string => (/^[\w.-]+$/.test(name) ? name : `~${n}`)
+
 /** The members of an object, without a frame around them. */
 export const Members = ({
   id,
@@ -98,10 +101,10 @@ export const Members = ({
   onDraft,
 }: Pick<FieldProps, 'id' | 'schema' | 'draft' | 'depth' | 'onDraft'>) => (
   <>
-    {membersOf(schema).map(([name, one]) => (
+    {membersOf(schema).map(([name, one], n) => (
       <Field
         key={name}
-        id={`${id}.${name}`}
+        id={`${id}.${idPart(name, n)}`}
         label={name}
         schema={one}
         draft={memberOf(draft, name)}

@@ -8,6 +8,10 @@ import { Empty } from '../parts/text.js'
 import { Filter } from './filter.js'
 import { UnderWay } from './under-way.js'
 
+const clientOf = ({ client, clientName }: PastCall) => (
+  <span class="name">{clientName ?? `client ${client}`}</span>
+)
+
 const COLUMNS: readonly Column<PastCall>[] = [
   {
     head: 'Call',
@@ -19,23 +23,31 @@ const COLUMNS: readonly Column<PastCall>[] = [
     ),
     width: 'minmax(6rem, 3fr)',
   },
-  { head: 'Outcome', cell: ({ outcome }) => <Lamp word={outcome} />, width: 'minmax(6.5rem, 1fr)' },
-  { head: 'Took', cell: call => ms(call.ms), width: '4.5rem', isNumber: true },
+  { head: 'Outcome', cell: ({ outcome }) => <Lamp word={outcome} />, width: 'minmax(7rem, 1fr)' },
+  { head: 'Took', cell: call => ms(call.ms), width: '4.5rem', isNumber: true, isWide: true },
   { head: 'Method', cell: ({ method }) => method, width: 'minmax(0, 1fr)', isWide: true },
-  { head: 'Client', cell: ({ client }) => client, width: '4rem', isNumber: true, isWide: true },
+  { head: 'Client', cell: clientOf, width: 'minmax(4rem, 1fr)', isWide: true },
   { head: 'At', cell: ({ at }) => clockTime(at), width: '6.5rem', isWide: true },
   {
     head: 'Error',
     cell: ({ errorId }) => (errorId === undefined ? '' : <a href={hrefOf('errors', errorId)}>{errorId}</a>),
-    ...{ width: '6rem', isWide: true },
+    width: '6rem',
   },
 ]
 
 /** The newest first, those that hold all words in what the table shows of them. @internal */
 export const callsWith = (calls: readonly PastCall[], words: string): readonly PastCall[] => {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean)
-  const texts = ({ server = '', name = '', method, outcome, errorId = '', client }: PastCall): string =>
-    `${server} ${name} ${method} ${outcome} ${errorId} client ${client}`.toLowerCase()
+  const texts = ({
+    server = '',
+    name = '',
+    method,
+    outcome,
+    errorId = '',
+    client,
+    clientName = '',
+  }: PastCall): string =>
+    `${server} ${name} ${method} ${outcome} ${errorId} client ${client} ${clientName}`.toLowerCase()
   return calls.filter(call => wanted.every(word => texts(call).includes(word))).reverse()
 }
 

@@ -1,9 +1,12 @@
+import type { ConfigView } from '../../app/api/views.js'
 import { change } from '../live/api.js'
 import type { PageState } from '../live/state.js'
 import { Action } from '../parts/dialog.js'
 import { clockTime } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
 import { Command, LongText } from '../parts/text.js'
+
+const serversFirst = ({ servers, ...settings }: ConfigView['config']): object => ({ servers, ...settings })
 
 /** The configuration in force without its secrets, and what is wrong with the file. */
 export const Configuration = ({ state }: { readonly state: PageState }) => {
@@ -57,7 +60,7 @@ export const Configuration = ({ state }: { readonly state: PageState }) => {
       <section aria-labelledby="in-force">
         <h3 id="in-force">In force, without secrets</h3>
         <pre tabIndex={0}>
-          <LongText text={JSON.stringify(config.config, null, 2)} first={16_000} />
+          <LongText text={JSON.stringify(serversFirst(config.config), null, 2)} first={16_000} />
         </pre>
       </section>
     </>

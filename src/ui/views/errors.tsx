@@ -2,13 +2,32 @@ import { useMemo } from 'preact/hooks'
 import { hrefOf } from '../live/route.js'
 import type { KeptError, PageState } from '../live/state.js'
 import { type Fact, Facts } from '../parts/facts.js'
-import { clockTime, many, ms } from '../parts/format.js'
+import { clockTime, count, many, ms } from '../parts/format.js'
 import { type Column, Table } from '../parts/table.js'
 import { Empty, LongText, Path } from '../parts/text.js'
 import { WhyOf } from '../parts/why.js'
 import { Filter } from './filter.js'
 
-const COLUMNS: readonly Column<KeptError>[] = [
+/** An error, and how often it came in a row. */
+export type ErrorRow = KeptError & { readonly times: number }
+
+/** Joins errors that repeat the one before them; the newest of each row stays, as the first. @internal */
+export const joined = (errors: readonly KeptError[]): readonly ErrorRow[] => {
+  const rows: ErrorRow[] = []
+  for (const error of errors) {
+    const last = rows.at(-1)
+    const isSame =
+      last !== undefined &&
+      last.message === error.message &&
+      last.server === error.server &&
+      (last.name ?? last.method) === (error.name ?? error.method)
+    if (isSame) rows[rows.length - 1] = { ...last, times: last.times + 1 }
+    else rows.push({ ...error, times: 1 })
+  }
+  return rows
+}
+
+const COLUMNS: readonly Column<ErrorRow>[] = [
   { head: 'Id', cell: ({ id }) => id, width: '6.5rem' },
   { head: 'At', cell: ({ at }) => clockTime(at), width: '6.5rem', isWide: true },
   { head: 'Server', cell: ({ server = '–' }) => server, width: 'minmax(4rem, 1fr)', isWide: true },
@@ -18,7 +37,15 @@ const COLUMNS: readonly Column<KeptError>[] = [
     width: 'minmax(0, 1fr)',
     isWide: true,
   },
-  { head: 'What its client read', cell: ({ message }) => message.slice(0, 400), width: 'minmax(0, 4fr)' },
+  {
+    head: 'What its client read',
+    cell: ({ message, times }) => (
+      <>
+        {times > 1 && <span class="tag">{count(times)} ×</span>} {message.slice(0, 400)}
+      </>
+    ),
+    width: 'minmax(0, 4fr)',
+  },
   { head: 'Took', cell: error => ms(error.ms), width: '5rem', isNumber: true, isWide: true },
 ]
 
@@ -34,6 +61,7 @@ export const errorsWith = (errors: readonly KeptError[], words: string): readonl
 export const Errors = ({ state, filter }: { readonly state: PageState; readonly filter: string }) => {
   const { errors } = state
   const found = useMemo(() => errorsWith(errors ?? [], filter), [errors, filter])
+  const rows = useMemo(() => joined(found), [found])
   if (errors === undefined) return <p class="muted">Reading …</p>
   return (
     <>
@@ -44,7 +72,7 @@ export const Errors = ({ state, filter }: { readonly state: PageState; readonly 
         <Table
           label="Errors"
           columns={COLUMNS}
-          rows={found}
+          rows={rows}
           keyOf={({ id }) => id}
           hrefOf={({ id }) => hrefOf('errors', id)}
         />

@@ -22,8 +22,16 @@ export const limitRows = ({ config, status, now, statusAt }: PageState): readonl
   return [...rows.filter(row => row.hits > 0), ...rows.filter(row => row.hits === 0)]
 }
 
+/** The key of a limit in words: `calls per server`. @internal */
+export const humanName = (key: string): string =>
+  key.replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
+
 const COLUMNS: readonly Column<LimitRow>[] = [
-  { head: 'Limit', cell: ({ name }) => <span class="name">{name}</span>, width: 'minmax(7rem, 1.5fr)' },
+  {
+    head: 'Limit',
+    cell: ({ name }) => <span title={`limits.${name}`}>{humanName(name)}</span>,
+    width: 'minmax(7rem, 1.5fr)',
+  },
   {
     head: 'At most',
     cell: ({ value }) => (typeof value === 'number' ? count(value) : value),

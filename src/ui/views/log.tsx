@@ -44,6 +44,18 @@ export const logLine = (key: string, data: string): LogLine => {
   }
 }
 
+/** Joins lines that repeat the one before them; the newest stays, with a count. @internal */
+export const joinedLines = (lines: readonly LogLine[]): readonly (LogLine & { readonly times: number })[] => {
+  const rows: (LogLine & { readonly times: number })[] = []
+  for (const line of lines) {
+    const last = rows.at(-1)
+    if (last?.text === line.text && last.level === line.level)
+      rows[rows.length - 1] = { ...line, key: last.key, times: last.times + 1 }
+    else rows.push({ ...line, times: 1 })
+  }
+  return rows
+}
+
 /** The lines of the log about a server as they come, and whether there are no more for now. */
 const useLines = (server: string) => {
   const [lines, setLines] = useState<readonly LogLine[]>([])
@@ -108,9 +120,10 @@ export const Log = ({ server, last }: { readonly server: string; readonly last: 
     return <p class="muted">{isOver ? 'No log can be read.' : 'Nothing was logged about it yet.'}</p>
   return (
     <div class="log" ref={box} onScroll={onScroll} role="group" aria-label={`Log of ${server}`} tabIndex={0}>
-      {shown.map(({ key, time, level, text }) => (
+      {joinedLines(shown).map(({ key, time, level, text, times }) => (
         <p key={key} class={level}>
-          <span class="muted">{time}</span> <LongText text={text} first={400} />
+          <span class="muted">{time}</span> {times > 1 && <span class="tag">{times} ×</span>}{' '}
+          <LongText text={text} first={400} />
         </p>
       ))}
     </div>

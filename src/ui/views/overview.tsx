@@ -11,9 +11,9 @@ import { ServerTable } from './servers.js'
 import { TroubleList } from './trouble-list.js'
 import { UnderWay } from './under-way.js'
 
-/** The slots of all servers added up. @internal */
+/** The slots of all servers, and of requests that reached none, added up. @internal */
 export const allSlots = (view: ServersView): readonly Slot[] => {
-  const all = view.servers.filter(isOn).map(({ slots }) => slots)
+  const all = [view.refused, ...view.servers.filter(isOn).map(({ slots }) => slots)]
   return Array.from({ length: 60 }, (_, n) =>
     all.reduce(
       (sum, slots) => {

@@ -32,6 +32,13 @@ export const leftOutWords = ({ leftOut, truncated }: ServerView): string => {
   return [...reasons, ...truncated.map(list => `the list of ${list} was cut at a limit`)].join(', ')
 }
 
+/** The names of the tools that clients do not see. @internal */
+export const hiddenWords = ({ hidden, leftOut }: ServerView): string => {
+  const all = Object.values(leftOut ?? {}).reduce((sum, one) => sum + one, 0)
+  const more = all - hidden.length
+  return [...hidden, ...(hidden.length > 0 && more > 0 ? [`${count(more)} more`] : [])].join(', ')
+}
+
 const factsOf = (server: ServerView, state: PageState): readonly Fact[] => {
   const lists = listWords(server)
   const hasTools = (server.items?.tools ?? 0) > 0
@@ -48,6 +55,8 @@ const factsOf = (server: ServerView, state: PageState): readonly Fact[] => {
     ['Processes', server.pids.length === 0 ? '–' : `${server.pids.join(', ')} · ${bytes(server.rssBytes)}`],
     ['Lists', hasTools ? <a href={hrefOf('tools', '', server.name)}>{lists}</a> : lists],
     ['Left out', leftOutWords(server) || undefined],
+    ['Hidden tools', hiddenWords(server) || undefined],
+    ['Last error', server.lastError && `${server.lastError.message} (${age(server.lastError.agoMs)} ago)`],
     ['Clients', count(server.clients)],
     ['Under way', count(server.inFlight)],
     ['p50, p99', server.p50Ms === undefined ? '–' : `${ms(server.p50Ms)}, ${ms(server.p99Ms)}`],

@@ -7,13 +7,26 @@ import { Sparkline } from '../parts/sparkline.js'
 import { type Column, Table } from '../parts/table.js'
 import { Command, Empty } from '../parts/text.js'
 
-/** What is wrong with it, in a word each. */
+const lastErrorOf = (server: AnyServer): string =>
+  isOn(server) && server.lastError !== undefined ? `last error: ${server.lastError.message}` : ''
+
+/** Its problems, in a word each; else its last error. */
 const remarksOf = (server: AnyServer): string =>
-  [...new Set(troublesOf(server).map(({ kind }) => kind))].join(', ')
+  [...new Set(troublesOf(server).map(({ kind }) => kind))].join(', ') || lastErrorOf(server)
 
 const columnsOf = (state: PageState): readonly Column<AnyServer>[] => [
   { head: 'Server', cell: ({ name }) => <span class="name">{name}</span>, width: 'minmax(7rem, 1.2fr)' },
   { head: 'State', cell: ({ state: word }) => <Lamp word={word} />, width: '7rem' },
+  {
+    head: 'Transport',
+    cell: server => (isOn(server) ? server.transport : '–'),
+    ...{ width: '5rem', isWide: true },
+  },
+  {
+    head: 'Revision',
+    cell: server => (isOn(server) ? (server.revision ?? '–') : '–'),
+    ...{ width: '6rem', isWide: true },
+  },
   {
     head: 'Since',
     cell: server => (isOn(server) && server.connections > 0 ? age(stateMsOf(server, state)) : '–'),

@@ -1,4 +1,5 @@
-import type { Call } from '../../../model/links.js'
+import { textMember } from '../../../kernel/json/text.js'
+import type { Call, Client } from '../../../model/links.js'
 import type { Outcome } from '../../../model/outcome.js'
 import { Durations, Slots } from './durations.js'
 
@@ -8,6 +9,8 @@ const RECENT = 512
 const BATCH = 256
 /** Of how many tools it is remembered how long their calls took. */
 const TOOLS = 512
+/** Of how many clients that have left the names are kept. */
+const LEFT = 512
 /** How much is kept of a name that a client writes. */
 const NAME = 256
 
@@ -51,6 +54,9 @@ export class CallHistory {
   /** When each of them was over, and how long it took: in one place, as numbers in objects have their own. */
   readonly #times = new Float64Array(2 * RECENT)
   readonly #servers = new Map<string, ServerHistory>()
+  readonly #refused = new Slots()
+  /** Names of clients that have left, by their ids. */
+  readonly #left = new Map<number, string>()
   #tools = 0
   #n = 0
   /** How many of those are added up. */
@@ -62,6 +68,20 @@ export class CallHistory {
     call.number = this.#begun
     call.slot = this.#free.pop() ?? this.#underWay.length
     this.#underWay[call.slot] = call
+  }
+
+  /** Keeps the name of a client, which its calls outlive here. */
+  clientLeft({ id, info }: Client): void {
+    const name = cut(textMember(info, 'name') ?? '')
+    if (name === '') return
+    this.#left.set(id, name)
+    const [oldest] = this.#left.keys()
+    if (this.#left.size > LEFT && oldest !== undefined) this.#left.delete(oldest)
+  }
+
+  /** The name of a client that has left, if it is kept. */
+  nameOfLeft(id: number): string | undefined {
+    return this.#left.get(id)
   }
 
   over(call: Call, outcome: Outcome | undefined, ms: number, nowMs: number): void {
@@ -111,6 +131,12 @@ export class CallHistory {
     return this.#upToNow(server)?.slots
   }
 
+  /** Requests that failed before a server was found for them. */
+  get refused(): Slots {
+    this.#addUp()
+    return this.#refused
+  }
+
   /** How long the last calls took that a server was asked. */
   servedBy(server: string): Durations | undefined {
     return this.#upToNow(server)?.durations
@@ -136,6 +162,10 @@ export class CallHistory {
       const at = this.#added % RECENT
       const past = this.#recent[at]
       if (past?.server !== undefined) this.#add(past, past.server, this.#timesOf(at))
+      else if (past !== undefined && isFailure(past.outcome)) {
+        const { endedMs, ms } = this.#timesOf(at)
+        this.#refused.add(endedMs, ms, true)
+      }
     }
   }
 
@@ -146,7 +176,7 @@ export class CallHistory {
   #add(past: Row, servedBy: string, { endedMs, ms }: Pick<PastCall, 'endedMs' | 'ms'>): void {
     const { method, name, outcome } = past
     const server = this.#serverOf(servedBy)
-    const isError = outcome !== 'ok' && outcome !== 'input_required'
+    const isError = isFailure(outcome)
     server.slots.add(endedMs, ms, isError)
     server.durations.add(ms, endedMs, isError)
     if (method === 'tools/call' && name !== undefined) this.#toolOf(server, name).add(ms, endedMs, isError)
@@ -194,6 +224,8 @@ export class CallHistory {
     this.#tools -= 1
   }
 }
+
+const isFailure = (outcome: string): boolean => outcome !== 'ok' && outcome !== 'input_required'
 
 const blank = (): Row => ({
   client: 0,

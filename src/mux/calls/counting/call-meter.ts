@@ -124,6 +124,7 @@ export class CallMeter {
     const openedMs = this.#sessions.get(client)
     if (openedMs === undefined) return
     this.#sessions.delete(client)
+    this.history.clientLeft(client)
     const seconds = (this.#clock.nowMs() - openedMs) / 1000
     const name = protocolOf(client.via)
     this.#meter.histogram('mcp_server_session_duration_seconds', client.revision, name).observe(seconds)

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { rawText } from '../../../../src/kernel/json/text.js'
+import type { Client } from '../../../../src/model/links.js'
 import { resulted } from '../../../../src/model/outcome.js'
 import { CallHistory } from '../../../../src/mux/calls/counting/call-history.js'
 import { Durations, Slots } from '../../../../src/mux/calls/counting/durations.js'
@@ -61,4 +62,21 @@ t.test('the last 512 calls and tools are remembered, and what is under way', asy
   const long = callOf('y'.repeat(1000))
   history.over(long, undefined, 1, 2000)
   t.match(history.recent().at(-1), { name: 'y'.repeat(256), outcome: 'cancelled' })
+})
+
+t.test('requests that fail before a server is found are counted, and clients that left have names', t => {
+  const history = new CallHistory()
+  const call = callOf('x')
+  Object.assign(call, { servedBy: undefined })
+  history.began(call)
+  history.over(call, undefined, 5, 1000)
+  t.equal(
+    history.refused.read(1000).reduce((sum, { errors }) => sum + errors, 0),
+    1,
+  )
+  for (let id = 1; id <= 600; id += 1)
+    history.clientLeft({ id, info: rawText(`{"name":"client-${id}"}`) } as Client)
+  t.equal(history.nameOfLeft(600), 'client-600')
+  t.equal(history.nameOfLeft(1), undefined, 'the oldest go')
+  t.end()
 })
