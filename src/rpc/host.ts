@@ -34,6 +34,8 @@ export interface Outlet {
   notify(frame: Buffer, method: string): void
   /** Sends a question; `undeliverable` is called when no stream opened in time. */
   request(frame: Buffer, undeliverable: () => void): void
+  /** Takes back a question that was not sent yet; false if it was. Absent where nothing waits. */
+  takeBack?(undeliverable: () => void): boolean
   /** What waits until the client reads it. */
   readonly queuedBytes: number
   /** The id of the next question to this client; unguessable where others could answer in its place. */
@@ -60,6 +62,7 @@ export interface UplinkOptions {
   readonly handler: ClientHandler
   readonly identity: Identity
   readonly log: Logger
+  readonly clock: Clock
   readonly bounds?: LimitCounters | undefined
   /** What carries its clients. */
   readonly via?: Via | undefined
@@ -68,7 +71,6 @@ export interface UplinkOptions {
 }
 
 export interface ListenerOptions extends UplinkOptions {
-  readonly clock: Clock
   /** How a request that needs more scopes is refused over HTTP; undefined where none needs any. */
   readonly challenge?: ScopeChallenge | undefined
   /** Whether answers depend on who asks, so that nobody may keep them for others. */

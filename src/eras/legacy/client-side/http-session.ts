@@ -342,6 +342,13 @@ export class HttpSession implements Outlet, StreamOwner {
     }
   }
 
+  takeBack(undeliverable: () => void): boolean {
+    const left = this.#waiting.filter(waiting => waiting.undeliverable !== undeliverable)
+    if (left.length === this.#waiting.length) return false
+    this.#wait(left)
+    return true
+  }
+
   nextRequestId(): string {
     return unguessableId()
   }

@@ -1,3 +1,4 @@
+import type { Clock, Timer } from '../../../kernel/async/clock.js'
 import type { Holding } from '../../../kernel/byte-account.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, objectText, textOf } from '../../../kernel/json/text.js'
@@ -9,6 +10,9 @@ import { withToken } from '../../../rpc/progress-token.js'
 import { encodeNotification, encodeRequest, idKey, isId } from '../../../wire/jsonrpc.js'
 import type { InboundCall } from './inbound-call.js'
 
+/** How long a question waits for a client that has made no request and has not reported to be ready. */
+const READY_WAIT_MS = 10_000
+
 /** A server request, and the bytes that are held for it. */
 interface DeferredRequest {
   readonly request: ServerRequest
@@ -18,11 +22,13 @@ interface DeferredRequest {
 
 interface OpenRequest extends DeferredRequest {
   readonly id: JsonText
+  undeliverable(): void
 }
 
 /**
  * Server requests without an answer yet, under ids of our own. They wait here until the client sends
- * `notifications/initialized` (basic/lifecycle: no server request but ping before that).
+ * `notifications/initialized` (basic/lifecycle: no server request but ping before that) or a request. Some
+ * clients send neither: they are asked after `READY_WAIT_MS`.
  */
 export class PendingServerRequests {
   readonly #outlet: Outlet
@@ -30,9 +36,12 @@ export class PendingServerRequests {
   /** None before the first one: few clients are ever asked anything. */
   #open: Map<string, OpenRequest> | undefined
   #deferred: DeferredRequest[] | undefined = []
+  readonly #clock: Clock
+  #due: Timer | undefined
 
-  constructor(outlet: Outlet, bounds: LimitCounters) {
+  constructor(outlet: Outlet, bounds: LimitCounters, clock: Clock) {
     this.#outlet = outlet
+    this.#clock = clock
     this.#bounds = bounds
   }
 
@@ -48,6 +57,7 @@ export class PendingServerRequests {
       request.answer(failed(this.#bounds.overloaded('unread', 'Too many bytes wait for clients')))
     } else if (this.#deferred !== undefined) {
       this.#deferred.push({ request, during, holding })
+      this.#due ??= this.#clock.after(READY_WAIT_MS, () => this.release())
       request.onWithdrawn = () => {
         holding.set(0)
         this.#deferred = this.#deferred?.filter(held => held.request !== request)
@@ -59,7 +69,9 @@ export class PendingServerRequests {
 
   /** Sends the deferred requests: the client is ready. */
   release(): void {
-    const held = this.#deferred ?? []
+    const held = this.#deferred
+    if (held === undefined) return
+    this.#due?.cancel()
     this.#deferred = undefined
     for (const one of held) this.#send(one)
   }
@@ -85,6 +97,7 @@ export class PendingServerRequests {
   /** Answers every server request in the client's place, with `why`. */
   close(why: Fault): void {
     const all = [...(this.#open?.values() ?? []), ...(this.#deferred ?? [])]
+    this.#due?.cancel()
     this.#open = undefined
     this.#deferred = []
     for (const { request, holding } of all) {
@@ -98,18 +111,18 @@ export class PendingServerRequests {
     const minted = this.#outlet.nextRequestId()
     const id = textOf(minted)
     const key = idKey(id)
+    const undeliverable = (): void => {
+      if (this.#take(key) === undefined) return
+      request.answer(failed(new Fault('unavailable', 'The client has no open stream for server requests')))
+    }
     this.#open ??= new Map()
-    this.#open.set(key, { ...held, id })
+    this.#open.set(key, { ...held, id, undeliverable })
     request.onWithdrawn = reason => this.#withdraw(key, reason)
     const frame = encodeRequest(
       minted,
       request.method,
       withToken(request.params, request.wantsProgress ? id : undefined),
     )
-    const undeliverable = (): void => {
-      if (this.#take(key) === undefined) return
-      request.answer(failed(new Fault('unavailable', 'The client has no open stream for server requests')))
-    }
     if (during === undefined || !canAsk(during)) this.#outlet.request(frame, undeliverable)
     else if (during.replies.ask === undefined) during.replies.send(frame)
     else during.replies.ask(frame, undeliverable)
@@ -117,7 +130,7 @@ export class PendingServerRequests {
 
   #withdraw(key: string, reason: CancelReason): void {
     const open = this.#take(key)
-    if (open === undefined) return
+    if (open === undefined || this.#outlet.takeBack?.(open.undeliverable) === true) return
     const members: [string, JsonText][] = [['requestId', open.id]]
     if (reason !== undefined) members.push(['reason', textOf(reason)])
     const frame = encodeNotification('notifications/cancelled', objectText(members))

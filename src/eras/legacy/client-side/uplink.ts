@@ -71,7 +71,7 @@ export class LegacyUplink implements Client {
     this.via = options.via
     this.#options = options
     this.#bounds = options.bounds ?? new LimitCounters()
-    this.#serverRequests = new PendingServerRequests(outlet, this.#bounds)
+    this.#serverRequests = new PendingServerRequests(outlet, this.#bounds, options.clock)
     this.#early = early
   }
 
@@ -245,6 +245,8 @@ export class LegacyUplink implements Client {
       this.#refuse(message, replies, this.#bounds.overloaded('callsPerClient', words, { client: this.id }))
       return
     }
+    // A client that makes requests is ready, even if it does not report that.
+    this.#serverRequests.release()
     const call = new InboundCall(message, key, replies, this)
     this.#calls.set(key, call)
     const early = this.#early?.take(key)

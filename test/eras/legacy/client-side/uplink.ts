@@ -11,7 +11,7 @@ import { Progress } from '../../../../src/model/progress.js'
 import type { Revision } from '../../../../src/model/revision.js'
 import { classify } from '../../../../src/wire/classify.js'
 import { whole } from '../../../../src/wire/message-parts.js'
-import { settled } from '../../../support/fake-clock.js'
+import { FakeClock, settled } from '../../../support/fake-clock.js'
 import { FakeHandler } from '../../../support/proxy/listeners.js'
 import { FakeServerRequest } from '../../../support/server/fake-server.js'
 import { boundsOf, IDENTITY, progressOf, shown, withoutErrorIds } from '../../../support/values.js'
@@ -31,6 +31,7 @@ const start = (bounds?: LimitCounters) => {
   const heard: string[] = []
   let asked = 0
   const undeliverable: (() => void)[] = []
+  const clock = new FakeClock()
   const uplink = new LegacyUplink(
     LOCAL,
     {
@@ -45,7 +46,7 @@ const start = (bounds?: LimitCounters) => {
         return asked
       },
     },
-    { handler, identity: IDENTITY, log: silentLogger, bounds },
+    { handler, identity: IDENTITY, log: silentLogger, clock, bounds },
   )
   const say = (message: object | string, canAsk = true) => {
     const classified = classify(Buffer.from(typeof message === 'string' ? message : rpc(message)))
@@ -72,7 +73,7 @@ const start = (bounds?: LimitCounters) => {
     say(READY)
     heard.length = 0
   }
-  return { uplink, handler, heard, undeliverable, say, take, open }
+  return { uplink, handler, heard, undeliverable, say, take, open, clock }
 }
 
 const parsed = (line: string | undefined): Heard => JSON.parse(line ?? '{}') as Heard
@@ -428,6 +429,22 @@ t.test('questions wait until the client has said that it is ready', async t => {
   t.same(first.outcomes.map(shown), ['result {"roots":[]}'])
   t.same(second.outcomes.map(shown), ['error {"code":-1,"message":"no","data":{"n":1}}'])
   t.same(withdrawn.outcomes, [])
+})
+
+t.test('a client that never reports to be ready is asked once it makes a request, or in 10 s', async t => {
+  for (const makesRequest of [true, false]) {
+    const { say, take, uplink, clock } = start()
+    say(hello())
+    await settled()
+    uplink.ask(new FakeServerRequest('roots/list'), undefined)
+    take()
+    clock.advance(9000)
+    say({ id: 2, method: 'ping' })
+    t.match(take(), [/"id":2/])
+    if (makesRequest) say({ id: 3, method: 'tools/list' })
+    else clock.advance(1000)
+    t.same(take(), ['ambient {"jsonrpc":"2.0","id":1,"method":"roots/list"}'])
+  }
 })
 
 t.test('an answer counts only under the very id of an open question, and must be an object', async t => {
