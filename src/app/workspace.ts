@@ -7,7 +7,7 @@ import { WORKSPACE_PLACE } from '../config/read/variables.js'
 import type { ServerTransport } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
 import { isLoopbackHost } from '../machine/loopback.js'
-import { homeFolder } from '../shim/who-am-i.js'
+import { homeFolder } from '../machine/who-am-i.js'
 
 /** Whether a server is started with the folder of its clients. */
 export const namesWorkspace = (transport: ServerTransport): boolean =>

@@ -1,9 +1,11 @@
 import type { DaemonClient } from '../app/control/daemon-client.js'
 import type { LocalClient, LocalClientOptions } from '../app/local-client.js'
 import type { ProxyStatus, ServerStatus } from '../app/status.js'
+import { secretsOf } from '../config/read/secrets.js'
 import type { LogLevel, ProxyConfig, ServerConfig } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
 import { silentLogger } from '../kernel/logger.js'
+import { addSecrets } from '../secrets/mask.js'
 import type { Place } from '../shim/place.js'
 import { configFile, loadFile, readConfiguration } from './configuration.js'
 import { inProcess } from './in-process.js'
@@ -50,6 +52,7 @@ export const inSession = async (options: SessionOptions, work: Work): Promise<nu
   const place = alone ? undefined : await occupiedPlace(configFile(flag))
   if (place !== undefined) {
     const { config } = await loadFile(configFile(flag))
+    if (config !== undefined) addSecrets(secretsOf(config))
     const atIt = (mayHelp: ProxySession['mayHelp']): Promise<number> =>
       atDaemon(place, options, session => work({ ...session, servers: config?.servers ?? [], mayHelp }))
     return config === undefined ? await atIt(() => false) : await withLogins(config, login, atIt)

@@ -4,13 +4,13 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Fault } from '../kernel/faults.js'
 import { isObject } from '../kernel/object.js'
+import { homeFolder } from '../machine/who-am-i.js'
 import { type Arguments, readArguments } from './arguments.js'
 import { Connector, NoDaemon, type Trouble } from './connector.js'
 import { defaultConfigFile } from './default-config-file.js'
 import type { Hello } from './hello.js'
 import { placeId, placeOf, thisMachine } from './place.js'
 import { Session } from './session.js'
-import { homeFolder } from './who-am-i.js'
 
 /** Exit codes; those of the command line. */
 const EXIT = { ok: 0, usage: 2, configuration: 3, failure: 4 } as const

@@ -12,8 +12,8 @@ import {
 import { basename, dirname, join, resolve } from 'node:path'
 import { Fault, systemCode } from '../kernel/faults.js'
 import { PIPE_FOLDER } from '../machine/socket-path.js'
+import { whoAmI } from '../machine/who-am-i.js'
 import { machineId } from './machine-id.js'
-import { whoAmI } from './who-am-i.js'
 
 /** Variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -224,7 +224,7 @@ t.test('stdio: what is refused has an id that the verb finds', async t => {
   for (const { data } of errors)
     t.match(await runHere(t, 'why', data.errorId, '--config', file), {
       code: 0,
-      out: /an error of this run.*mend/s,
+      out: /an error of this run.*fix/s,
     })
   proxy.child.stdin?.end()
   await proxy.exited

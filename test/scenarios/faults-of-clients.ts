@@ -295,7 +295,7 @@ const DEEDS: Readonly<Record<string, Attack>> = {
       method: 'elicitation/create',
       params: { message: '?', requestedSchema: { type: 'object', properties: {} } },
     }
-    t.equal(textOf(await client.call('ask', 'good__ask', JSON.stringify(args))), '{"action":"decline"}')
+    t.equal(textOf(await client.call('ask', 'asking__ask', JSON.stringify(args))), '{"action":"decline"}')
     await thief.end()
   },
   'answers a question twice, and wrongly': async ({ client }, t) => {
@@ -304,7 +304,7 @@ const DEEDS: Readonly<Record<string, Attack>> = {
       method: 'elicitation/create',
       params: { message: '?', requestedSchema: { type: 'object', properties: {} } },
     }
-    const { heard, last } = await client.call('ask', 'good__ask', JSON.stringify(args))
+    const { heard, last } = await client.call('ask', 'asking__ask', JSON.stringify(args))
     const question: unknown = heard.find(({ message }) => message.method === 'elicitation/create')?.message.id
     t.match(textOf({ last } as never), /accept/)
     for (const result of [{ action: 'decline' }, null, 5]) {

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { stripVTControlCharacters } from 'node:util'
 import type { Environment } from '../../config/types.js'
 import { inheritedEnv } from '../../machine/inherited-env.js'
+import { whoAmI } from '../../machine/who-am-i.js'
 import { startFolder } from '../../shim/start.js'
-import { whoAmI } from '../../shim/who-am-i.js'
 
 /** How long a shell may take: some run half a desktop at each start. */
 const LIMIT_MS = 5000

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { installWords, OWN_PACKAGE } from '../../machine/own-package.js'
 import { packageFile } from '../../machine/package-file.js'
+import { homeFolder } from '../../machine/who-am-i.js'
 import { mayWrite } from '../../setup/files/disk.js'
 import { isInNpxCache } from '../../setup/install/programs.js'
 import { confirm, isInteractive } from '../output/ask.js'
@@ -45,7 +45,7 @@ export const lastingShim = async (isAgreed: boolean, own = ownShim()): Promise<s
 const placeFor = (prefix: string): readonly string[] => {
   const folder = join(prefix, 'lib', 'node_modules')
   if (process.platform === 'win32' || mayWrite(existsSync(folder) ? folder : prefix)) return []
-  return ['--prefix', join(homedir(), '.local')]
+  return ['--prefix', join(homeFolder(), '.local')]
 }
 
 /** What npx notes beside what it keeps. */

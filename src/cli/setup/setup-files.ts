@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../machine/package-file.js'
+import { homeFolder } from '../../machine/who-am-i.js'
 import type { Machine } from '../../setup/clients/machine.js'
 import type { Files } from '../../setup/files/revise.js'
-import { homeFolder } from '../../shim/who-am-i.js'
 
 export const thisMachine = (): Machine => ({
   platform: process.platform,

@@ -1,13 +1,7 @@
 import { realpathSync } from 'node:fs'
-import { homedir, userInfo } from 'node:os'
 import { isAbsolute, join, relative, resolve } from 'node:path'
+import { homeFolder } from '../../machine/who-am-i.js'
 import type { Environment } from '../types.js'
-
-/** The user's home folder, absolute also where HOME is empty or relative. */
-const homeFolder = (): string => {
-  const home = homedir()
-  return isAbsolute(home) ? home : userInfo().homedir
-}
 
 /** The folders of our default configuration, its secrets, our state and backups. */
 const privateFolders = (home: string, env: Environment): readonly string[] =>

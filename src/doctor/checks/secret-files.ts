@@ -1,6 +1,6 @@
-import { homedir } from 'node:os'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import type { ServerTransport } from '../../config/types.js'
+import { homeFolder } from '../../machine/who-am-i.js'
 import type { ConfigFacts } from '../facts.js'
 import { type Finding, finding } from '../finding.js'
 
@@ -16,7 +16,7 @@ const pathsIn = (word: string, cwd: string): readonly string[] =>
     .split(/[=,;]/)
     .flatMap(part => [part, ...part.split(/:(?=[/\\])/)])
     .flatMap(part => {
-      const path = part.replace(/^~(?=[/\\]|$)/, () => homedir())
+      const path = part.replace(/^~(?=[/\\]|$)/, () => homeFolder())
       return isAbsolute(path) || /^\.\.?(?:[/\\]|$)/.test(path) ? [resolve(cwd, path)] : []
     })
 
@@ -28,7 +28,7 @@ const folderFor = (transport: ServerTransport, secret: string): string | undefin
   if (transport.kind !== 'stdio') return undefined
   const { cwd = '', args } = transport
   if (cwd.includes('${')) return undefined
-  if (isWithin(cwd, secret) && !isWithin(cwd, homedir())) return cwd
+  if (isWithin(cwd, secret) && !isWithin(cwd, homeFolder())) return cwd
   return args.flatMap(word => pathsIn(word, cwd)).find(path => isWithin(path, secret))
 }
 

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { homeFolder } from '../../machine/who-am-i.js'
 
 const isFile = (path: string): boolean => {
   try {
-    return statSync(path.replace(/^~(?=[/\\])/, () => homedir())).isFile()
+    return statSync(path.replace(/^~(?=[/\\])/, () => homeFolder())).isFile()
   } catch {
     return false
   }

@@ -99,7 +99,7 @@ export const attacked = async (
   attacks: Readonly<Record<string, Attack>>,
   more: object = {},
 ): Promise<void> => {
-  const daemon = await startDaemon(t, { good: rawServer() }, more)
+  const daemon = await startDaemon(t, { good: rawServer(), asking: rawServer() }, more)
   const neighbour = new RawClient(daemon.url)
   await neighbour.initialize()
   const stop = probe(t, neighbour)

@@ -9,12 +9,12 @@ import { IDENTITY } from '../../../app/identity.js'
 import { SIGNAL_CODES } from '../../../app/shutdown.js'
 import type { ConfigFacts, DaemonFacts, TrialFacts } from '../../../doctor/facts.js'
 import { packageFile } from '../../../machine/package-file.js'
+import { homeFolder } from '../../../machine/who-am-i.js'
 import { sanitizeLine } from '../../../secrets/mask.js'
 import { ask } from '../../../shim/ask.js'
 import { Connector, NoDaemon } from '../../../shim/connector.js'
 import { type Place, placeId, placeOf, preparePlace, thisMachine } from '../../../shim/place.js'
 import type { DaemonProgram } from '../../../shim/start.js'
-import { homeFolder } from '../../../shim/who-am-i.js'
 
 /** As long as a shim waits. */
 const START_MS = 6000

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { homeFolder, whoAmI } from '../../src/shim/who-am-i.js'
+import { homeFolder, whoAmI } from '../../src/machine/who-am-i.js'
 import { isWindows } from '../support/processes.js'
 
 const HOME = isWindows ? 'USERPROFILE' : 'HOME'
