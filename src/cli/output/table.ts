@@ -16,8 +16,8 @@ export const stdoutLook = (): Look => ({
 
 const GAP = '  '
 const ELLIPSIS = '…'
-/** The least width of the last column; lines wrap instead. */
-const MIN_LAST_WIDTH = 16
+/** The least width to which a column is cut; lines wrap instead. */
+const MIN_WIDTH = 6
 
 const EAST_ASIAN =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/u
@@ -47,7 +47,24 @@ const cut = (text: string, width: number): string => {
 
 const pad = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - textWidth(text)))
 
-/** A table with aligned columns under a line of headings; on a terminal the last column is cut to fit. */
+/** Narrows the widest columns until a line fits into a terminal. */
+const fitted = (widths: readonly number[], room: number | undefined): readonly number[] => {
+  const fitting = [...widths]
+  const gaps = GAP.length * (widths.length - 1)
+  let excess = room === undefined ? 0 : fitting.reduce((sum, width) => sum + width, gaps) - room
+  while (excess > 0) {
+    const widest = Math.max(...fitting)
+    if (widest <= MIN_WIDTH) break
+    // Down to the second widest at once: a cell may hold thousands of characters.
+    const [, second = 0] = fitting.toSorted((one, other) => other - one)
+    const step = Math.min(excess, Math.max(1, widest - Math.max(MIN_WIDTH, second)))
+    fitting[fitting.lastIndexOf(widest)] = widest - step
+    excess -= step
+  }
+  return fitting
+}
+
+/** A table with aligned columns under a line of headings; on a terminal the widest columns are cut to fit. */
 export const tableText = (
   headings: readonly string[],
   rows: readonly (readonly string[])[],
@@ -55,15 +72,15 @@ export const tableText = (
 ): string => {
   const lines = [headings, ...rows].map(row => row.map(oneLine))
   const last = headings.length - 1
-  const widths = headings.map((_, column) => Math.max(...lines.map(row => textWidth(row[column] ?? ''))))
-  const before = widths.slice(0, last).reduce((sum, width) => sum + width + GAP.length, 0)
-  const room = look.width === undefined ? undefined : Math.max(MIN_LAST_WIDTH, look.width - before)
+  const natural = headings.map((_, column) => Math.max(...lines.map(row => textWidth(row[column] ?? ''))))
+  const widths = fitted(natural, look.width)
   const colors = picocolors.createColors(look.hasColor)
   return lines
     .map((row, index) => {
       const cells = row.map((cell, column) => {
-        if (column < last) return pad(cell, widths[column] ?? 0)
-        return room === undefined ? cell : cut(cell, room)
+        const width = widths[column] ?? 0
+        const text = cut(cell, width)
+        return column < last ? pad(text, width) : text
       })
       const line = cells.join(GAP).trimEnd()
       return index === 0 ? colors.bold(line) : line

@@ -105,7 +105,7 @@ export const verdictOn =
 
 /** A problem as one line. */
 export const problemWords = ({ id, message, why, mend }: Problem): string =>
-  `${id}: ${message}${why === undefined ? '' : ` (${oneLine(why)})`}; mend: ${mend}`
+  `${id}: ${message}${why === undefined ? '' : ` (${oneLine(why)})`}; fix: ${mend}`
 
 const LAST_LINES = 5
 

@@ -1,4 +1,5 @@
 import { platform } from 'node:process'
+import { DEFAULTS } from '../../config/defaults.js'
 import { formatProblem } from '../../config/file/problem.js'
 import { redactServer, secretsOf } from '../../config/read/secrets.js'
 import type {
@@ -18,6 +19,8 @@ import { stdoutLook, tableText } from '../output/table.js'
 import { configOption, defineVerb, EXIT, jsonOption } from '../verb.js'
 
 const HEADINGS = ['NAME', 'TRANSPORT', 'PREFIX', 'SHARING', 'COMMAND OR URL']
+/** Left out where every server has the defaults. */
+const [PREFIX, SHARING] = [2, 3] as const
 
 export const check = defineVerb({
   usage: 'check',
@@ -63,7 +66,10 @@ const printLoaded = async (
     ...(config?.servers ?? []).map(server => rowOf(server, prefixOf(server))),
     ...disabled.map(rowOfDisabled),
   ]
-  if (rows.length > 0) print(mask(tableText(HEADINGS, rows, stdoutLook())))
+  const isPlain = (config?.servers ?? []).every(isUsual)
+  const kept = (row: readonly string[]): readonly string[] =>
+    isPlain ? row.filter((_, column) => column !== PREFIX && column !== SHARING) : row
+  if (rows.length > 0) print(mask(tableText(kept(HEADINGS), rows.map(kept), stdoutLook())))
   if (config?.auth !== undefined) await printAuth(config.auth, config.listen)
   const words = { error: 'error', warn: 'warning', note: 'note' }
   for (const { id, level, message, mend } of checks)
@@ -90,6 +96,9 @@ const findings = async (config: string | undefined): Promise<readonly Finding[]>
   const options = { only: FURTHER, server: undefined, isOffline: true }
   return worstFirst(await examine(gatherOnce(sources), options))
 }
+
+const isUsual = ({ prefix, transport, sharing }: ServerConfig): boolean =>
+  prefix === undefined && sharing === DEFAULTS.sharing[transport.kind === 'stdio' ? 'stdio' : 'url']
 
 const rowOf = (server: ServerConfig, prefix: string | undefined): string[] => {
   const { name, transport, sharing } = redactServer(server)

@@ -7,6 +7,12 @@ import { configFile, runHere, tiny } from '../../support/proxy/start.js'
 
 const SECRETS = /s3cret|hunter2/
 
+t.test('check leaves out prefix and sharing where every server has the defaults', async t => {
+  const file = configFile(t, { one: { command: 'node' }, near: { url: 'unix:///run/mcp.sock' } })
+  const { out } = await runHere(t, 'check', '--config', file)
+  t.match(out, /^NAME +TRANSPORT +COMMAND OR URL\none +stdio +node\nnear +socket +unix:/m)
+})
+
 t.test('check shows what a good file amounts to, without its secrets', async t => {
   const file = configFile(t, {
     'my server': { command: 'node', args: ['a.js', '--token', 's3cret'], env: { KEY: 's3cret' } },

@@ -92,3 +92,18 @@ t.test('a table fits its terminal and cannot be steered by what it shows', async
   t.same(wide.split('\n'), ['NAME  TEXT', '日本  y', 'a     z'])
   t.match(tableText(['A'], [], { width: 80, hasColor: true }), '\u001b[1mA')
 })
+
+t.test('a table too wide for its terminal narrows the widest columns, not only the last', t => {
+  const rows = [
+    ['files', 'x'.repeat(60), 'ready'],
+    ['github', 'short', 'y'.repeat(40)],
+  ]
+  const lines = tableText(['NAME', 'COMMAND', 'STATE'], rows, { width: 60, hasColor: false }).split('\n')
+  t.ok(
+    lines.every(line => line.length <= 60),
+    lines.join('\n'),
+  )
+  t.match(lines[1], /^files {3}x{20,}… {2}ready$/)
+  t.match(lines[2], /^github {2}short +y{20,}…$/)
+  t.end()
+})

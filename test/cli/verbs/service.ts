@@ -100,7 +100,7 @@ t.test('a service whose files are gone says so', { skip: process.platform !== 'l
   for (const path of ['node', 'mcp-proxy.js', 'mcp.json'])
     t.match(
       out,
-      `D045: the service starts /nowhere/${path}, which is not there; mend: mcp-proxy service install`,
+      `D045: the service starts /nowhere/${path}, which is not there; fix: mcp-proxy service install`,
     )
 })
 

@@ -37,7 +37,7 @@ const factsOf = async (found: FoundService) => {
     isLingering: lingers(name),
     problems: missingIn(command).map(path => ({
       id: 'D045',
-      message: `the service starts ${path}, which is not there; mend: mcp-proxy service install`,
+      message: `the service starts ${path}, which is not there; fix: mcp-proxy service install`,
     })),
   }
 }

@@ -226,7 +226,7 @@ const attempt = async ({ label }: Client, work: () => Promise<unknown>): Promise
     return true
   } catch (thrown) {
     if (!(thrown instanceof SetupError)) throw thrown
-    say(`${mark(false)} ${label}: ${thrown.message}; mend: ${thrown.mend}`)
+    say(`${mark(false)} ${label}: ${thrown.message}; fix: ${thrown.mend}`)
     return false
   }
 }
