@@ -269,6 +269,27 @@ t.test(
   },
 )
 
+t.test('a subscription that the replacement of its server refuses at first is tried again', async t => {
+  const script: Script = { resources: [resource('u:1')] }
+  const world = new Changing({ a: script })
+  const client = await world.client()
+  await client.get('resources/subscribe', { uri: 'a+u:1' })
+  const error = textOf({ code: -32603, message: 'still loading' })
+  whenDialled(t, server => {
+    server.failing.set('resources/subscribe', { kind: 'error', error })
+  })
+  await world.change({ a: { ...script } })
+  await settled()
+  const server = world.server('a')
+  t.equal(server.got('resources/subscribe').length, 1)
+  server.failing.clear()
+  await world.pass(1000)
+  t.equal(server.got('resources/subscribe').length, 2)
+  t.same(client.heard('notifications/resources/updated'), [{ uri: 'a+u:1' }])
+  await client.get('resources/unsubscribe', { uri: 'a+u:1' })
+  t.equal(world.router.load.subscriptions, 0)
+})
+
 t.test('a client that leaves while its subscription moves takes it along', async t => {
   const script: Script = { resources: [resource('u:1')] }
   const world = new Changing({ a: script })

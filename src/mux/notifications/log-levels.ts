@@ -122,13 +122,16 @@ const severityOf = (params: JsonText): number => {
 
 /** How long to wait for a server to accept a level. */
 const ANSWER_MS = 10_000
+/** When a level that a server refused is tried again, first and last. */
+const RETRY_MS = 1000
+const RETRY_MOST_MS = 60_000
 /** How long a server stays as verbose as a request wanted it, for the next one that does. */
 const LINGER_MS = 60_000
 
 interface SentLevel {
   readonly rank: number
   /** Until the server has answered: calls that need the level wait for it, and so does the next level. */
-  answered: Promise<void> | undefined
+  answered: Promise<unknown> | undefined
 }
 
 interface Raised {
@@ -172,7 +175,7 @@ class ServerLevels {
   }
 
   /** Makes a server as verbose as a call wants. Resolves with its answer; undefined: nothing to wait for. */
-  prepare(connection: Connection, { logLevel }: Call): Promise<void> | undefined {
+  prepare(connection: Connection, { logLevel }: Call): Promise<unknown> | undefined {
     if (logLevel === undefined || !takesLevel(connection)) return undefined
     const rank = rankOf(logLevel)
     const before = this.#raised.get(connection)
@@ -221,23 +224,33 @@ class ServerLevels {
     return false
   }
 
-  #request(connection: Connection, rank: number): void {
+  /** Sends a level; a refused one again after `waitMs`, then after twice that, and so on. */
+  #request(connection: Connection, rank: number, waitMs = RETRY_MS): void {
+    const { link } = connection
     const before = this.#sent.get(connection)
     if (!takesLevel(connection) || before?.rank === rank) return
     const sent = before?.answered?.then(() => this.#send(connection, rank)) ?? this.#send(connection, rank)
     const sentLevel: SentLevel = { rank, answered: sent }
     this.#sent.set(connection, sentLevel)
-    void sent.then(() => {
+    void sent.then(isTaken => {
       sentLevel.answered = undefined
+      if (isTaken || waitMs > RETRY_MOST_MS) return
+      this.#clock.after(waitMs, () => {
+        if (connection.link !== link || this.#sent.get(connection) !== sentLevel) return
+        this.#sent.delete(connection)
+        this.#request(connection, rank, 2 * waitMs)
+      })
     })
   }
 
-  async #send({ link, server, ownRequests: own }: Connection, rank: number): Promise<void> {
-    if (link === undefined) return
+  /** Resolves with false if the server refuses. A silent one is not asked again: calls would wait for it. */
+  async #send({ link, server, ownRequests: own }: Connection, rank: number): Promise<boolean> {
+    if (link === undefined) return true
     const options = { clock: this.#clock, timeoutMs: Math.min(server.timeouts.callMs, ANSWER_MS), own }
     const outcome = await askServer(link, 'logging/setLevel', textOf({ level: LOG_LEVELS[rank] }), options)
     if (outcome.kind !== 'result')
       this.#log.warn({ server: server.name }, 'the server did not take the log level')
+    return outcome.kind !== 'error'
   }
 }
 

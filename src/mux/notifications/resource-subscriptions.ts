@@ -243,18 +243,33 @@ export class ResourceSubscriptions {
     if (isReplaced) for (const one of moving) void this.#move(one)
   }
 
-  /** Subscribes on the new connection, and reports an update, as some may have been missed. */
-  async #move(one: Subscription): Promise<void> {
+  /** Moves a subscription to its new connection; a refused one again, as `#renew` does. */
+  async #move(one: Subscription, waitMs = RENEW_MS): Promise<void> {
     this.#moving.add(one)
+    const why = await this.#rejoin(one)
+    if (why !== undefined) this.#context.log.warn({ why: why.message }, 'could not move a subscription')
+    if (why === undefined || waitMs > RENEW_MOST_MS) this.#moving.delete(one)
+    else
+      this.#context.clock.after(waitMs, () => {
+        if (this.#moving.has(one)) void this.#move(one, 2 * waitMs)
+      })
+  }
+
+  /**
+   * Subscribes on the new connection, and reports an update, as some may have been missed. Resolves with the
+   * Fault if the server does not accept it.
+   */
+  async #rejoin(one: Subscription): Promise<Fault | undefined> {
     try {
       const joined = await this.join({ ...one, isWanted: () => this.#moving.has(one) })
       const outcome = await joined?.accepted
-      if (joined !== undefined && outcome?.kind === 'result' && this.#moving.has(one))
-        this.#tell(joined.connection, one, { params: EMPTY, uri: one.exposed })
+      if (joined === undefined || outcome === undefined || !this.#moving.has(one)) return undefined
+      if (outcome.kind !== 'result') return new Fault('internal', 'the server refused it')
+      this.#tell(joined.connection, one, { params: EMPTY, uri: one.exposed })
+      return undefined
     } catch (thrown) {
-      this.#context.log.warn({ why: Fault.from(thrown).message }, 'could not move a subscription')
+      return Fault.from(thrown)
     }
-    this.#moving.delete(one)
   }
 
   areOn(connection: Connection): boolean {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { textOf } from '../../../src/kernel/json/text.js'
 import type { LogLevel } from '../../../src/model/log-level.js'
 import type { FakeCall, FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
@@ -58,6 +59,27 @@ t.test('after a loss the server is told the level again', async t => {
   await world.pass(1)
   t.equal(world.server('a').links.length, 2)
   t.same(levels(world), ['debug', 'debug'])
+})
+
+t.test('a level that a server refuses after a restart is tried again', async t => {
+  const world = new World({ a: LOGS })
+  const client = await world.client()
+  await client.get('logging/setLevel', { level: 'debug' })
+  await client.get('tools/list')
+  await client.get('logging/setLevel', { level: 'debug' })
+  const server = world.server('a')
+  const before = levels(world).length
+  const error = textOf({ code: -32603, message: 'still loading' })
+  server.failing.set('logging/setLevel', { kind: 'error', error })
+  server.link.drop()
+  await world.pass(1)
+  await world.pass(500)
+  t.equal(levels(world).length, before + 1)
+  server.failing.clear()
+  await world.pass(1000)
+  t.equal(levels(world).length, before + 2)
+  await world.pass(10_000)
+  t.equal(levels(world).length, before + 2, 'once it is taken, no more')
 })
 
 t.test('a client that joins a server later brings its level along', async t => {
