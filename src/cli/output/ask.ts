@@ -88,8 +88,10 @@ class Dialogue {
       this.#lines.setPrompt(question)
       this.#lines.prompt()
       const ahead = this.#ahead.shift()
-      if (ahead !== undefined) answer(ahead)
-      else if (this.#isOver) stop(STOPPED)
+      if (ahead !== undefined) {
+        if (!this.#isHidden) process.stderr.write('\n')
+        answer(ahead)
+      } else if (this.#isOver) stop(STOPPED)
       else this.#waiting = { answer, stop }
     })
   }
@@ -106,8 +108,14 @@ export const ask = async (question: string, isHidden = false): Promise<string> =
 }
 
 /** Asks a question that a bare Enter answers with yes. */
-export const confirm = async (question: string): Promise<boolean> =>
-  /^(?:y|yes)?$/i.test(await ask(wrappedText(`${question} [Y/n] `)))
+export const confirm = async (question: string): Promise<boolean> => {
+  for (;;) {
+    const answer = await ask(wrappedText(`${question} [Y/n] `))
+    if (/^(?:y|yes)?$/i.test(answer)) return true
+    if (/^(?:n|no)$/i.test(answer)) return false
+    say('  enter y or n')
+  }
+}
 
 /** The numbers of a list in an answer, as indices; undefined for anything else. @internal */
 export const readNumbers = (answer: string, count: number): readonly number[] | undefined => {
@@ -138,15 +146,23 @@ export const choose = async <T>(choice: Choice<T>): Promise<readonly T[]> => {
   )
   const answers = ['Y/n', `numbers such as ${items.length > 1 ? '1 2' : '1'}`]
   for (const [letter, meaning] of others) answers.push(`${letter} ${meaning}`)
+  const [first = '', ...words] = question.split(' ')
+  const [usual = '', ...more] = answers
+  const parts = [
+    `  ${first}`,
+    ...words,
+    ...[`[${usual}`, ...more].map((each, at) => `${each}${at < more.length ? ',' : ''}`),
+  ]
+  const letters = others.map(([letter]) => `${letter}, `).join('')
   for (;;) {
-    const answer = await ask(wrappedText(`  ${question} [${answers.join(', ')}] `))
+    const answer = await ask(`${wrapped(parts)}] `)
     if (/^(?:y|yes|all)?$/i.test(answer)) return items
     if (/^(?:n|no|none)$/i.test(answer)) return []
     const numbers = readNumbers(answer, items.length)
     if (numbers !== undefined) return items.filter((_, at) => numbers.includes(at))
     const other = others.find(([letter]) => letter === answer.toLowerCase())
     if (other !== undefined) other[2]()
-    else say(`  enter y, n, or numbers from 1 to ${items.length}`)
+    else say(`  enter y, n, ${letters}or numbers from 1 to ${items.length}`)
   }
 }
 

@@ -37,8 +37,21 @@ export const findServers = async (config: string | undefined, ids?: readonly str
   return { ...found, own, plan }
 }
 
+/** The number of servers in each client, without our own entries, for the clients that have any. */
+const countsIn = ({ sources, plan: { servers } }: Findings): ReadonlyMap<string, number> => {
+  let at = 0
+  const counts = sources.map(({ label, found }): readonly [string, number] => {
+    const planned = servers.slice(at, at + found.length)
+    at += found.length
+    return [label, planned.filter(({ state }) => state !== 'own').length]
+  })
+  return new Map(counts.filter(([, found]) => found > 0))
+}
+
 /** Such as "Cursor 3 servers", for each client that has any. */
-export const foundParts = ({ sources }: Sources): readonly string[] =>
-  sources.flatMap(({ label, found }) =>
-    found.length === 0 ? [] : [`${label} ${count(found.length, 'server')}`],
-  )
+export const foundParts = (found: Findings): readonly string[] =>
+  [...countsIn(found)].map(([label, number]) => `${label} ${count(number, 'server')}`)
+
+/** The number of servers in all clients, without our own entries. */
+export const foundCount = (found: Findings): number =>
+  [...countsIn(found).values()].reduce((sum, each) => sum + each, 0)

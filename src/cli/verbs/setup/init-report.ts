@@ -2,10 +2,10 @@ import { problem } from '../../../problems/problem.js'
 import type { Plan, Planned } from '../../../setup/import/plan.js'
 import { projectWords } from '../../../setup/import/sources.js'
 import { readUsable } from '../../configuration.js'
-import { count, oneLine, say } from '../../output/output.js'
-import { wrappedText } from '../../output/wrap.js'
+import { count, oneLine, say, shortPath } from '../../output/output.js'
+import { wrapped, wrappedText } from '../../output/wrap.js'
 import type { ClientPlan } from '../../setup/client-plans.js'
-import type { Findings } from '../../setup/finding.js'
+import { type Findings, foundCount } from '../../setup/finding.js'
 import { problemWords, type Started } from '../../setup/first-start.js'
 
 /** The servers that our file does not have yet, each with its name there. */
@@ -35,17 +35,36 @@ export const sayCaps = async (
   }
 }
 
+/** Prints the changes of each client's file; long values break between members and after folders. */
+export const sayDiff = (plans: readonly ClientPlan[]): void => {
+  for (const { plan } of plans) {
+    say(`  ${shortPath(plan.path)}`)
+    const layout = { separator: '', indent: '      ' }
+    for (const line of plan.lines) say(wrapped(`    ${line}`.split(/(?<=[,/] ?)/), layout))
+  }
+}
+
+/** The reason why a server stays that the user did not choose. */
+export const UNCHOSEN = 'it was not chosen'
+
 /** Ends with what was found, what moved, and what was left where and why. */
 export const saySummary = (found: Findings, work: readonly ClientPlan[]): void => {
-  const total = found.sources.reduce((sum, each) => sum + each.found.length, 0)
+  const total = foundCount(found)
   const moved = [...new Set(work.flatMap(each => each.moved.map(({ as }) => oneLine(as))))]
   const which = moved.length === 0 ? '' : `: ${moved.join(', ')}`
   say(wrappedText(`Found ${count(total, 'server')}, moved ${moved.length} behind the proxy${which}`))
-  const left = work.flatMap(({ stays, plan }) =>
-    stays.map(({ name, why }) => `  left ${oneLine(name)} in ${plan.place.client.label}: ${why}`),
+  const stays = work.flatMap(each =>
+    each.stays.map(stay => ({ ...stay, client: each.plan.place.client.label })),
   )
-  for (const line of left) say(wrappedText(line, { indent: '    ' }))
-  for (const each of found.projects) say(wrappedText(`  left ${projectWords(each)}`, { indent: '    ' }))
+  const left = stays.flatMap(({ name, client, why }) =>
+    why === UNCHOSEN ? [] : [`  left ${oneLine(name)} in ${client}: ${why}`],
+  )
+  const unchosen = stays
+    .filter(({ why }) => why === UNCHOSEN)
+    .map(({ name, client }) => `${oneLine(name)} (${client})`)
+  const lines = unchosen.length === 0 ? left : [...left, `  not chosen: ${unchosen.join(', ')}`]
+  for (const line of lines) say(wrappedText(line, { indent: '    ' }))
+  for (const each of found.projects) say(wrappedText(`  ${projectWords(each)}`, { indent: '    ' }))
   if (left.length > 0) say(wrappedText('When these work, run mcp-proxy init again: it moves what is new.'))
 }
 

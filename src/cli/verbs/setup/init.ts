@@ -38,7 +38,7 @@ import {
   textsOption,
   type VerbArguments,
 } from '../../verb.js'
-import { documentOf, newIn, sayCaps, saySummary } from './init-report.js'
+import { documentOf, newIn, sayCaps, sayDiff, saySummary, UNCHOSEN } from './init-report.js'
 
 const flags = {
   config: configOption,
@@ -93,12 +93,18 @@ const setUp = async (args: Args, interrupts: Interrupts): Promise<number> => {
   return able.length < clients.length ? Math.max(code, EXIT.failure) : code
 }
 
-const wishOf = ({ install }: Args, found: Findings, plan: Plan, verdict: Verdict): ClientsWish => ({
-  named: install ?? [],
-  found: found.plan.servers.flatMap(({ as, entry }) => (as === undefined || entry !== undefined ? [] : [as])),
-  fresh: new Set(newIn(plan).map(({ as }) => as)),
-  verdict,
-})
+const wishOf = ({ install }: Args, found: Findings, plan: Plan, verdict: Verdict): ClientsWish => {
+  const fresh = new Set(newIn(plan).map(({ as }) => as))
+  const offered = new Set(newIn(found.plan).map(({ as }) => as))
+  return {
+    named: install ?? [],
+    found: found.plan.servers.flatMap(({ as, entry }) =>
+      entry === undefined && as !== undefined ? [as] : [],
+    ),
+    fresh,
+    verdict: (as, isNew) => (offered.has(as) && !fresh.has(as) ? UNCHOSEN : verdict(as, isNew)),
+  }
+}
 
 const unasked = (): CliError =>
   new CliError(EXIT.usage, 'nothing was written: this needs --yes where nobody can be asked', {
@@ -246,7 +252,9 @@ const chooseClients = async (
   context: Context,
   isAsking: boolean,
 ): Promise<readonly ClientPlan[]> => {
-  for (const each of planned) for (const line of stayLines(each)) say(line)
+  for (const each of planned)
+    for (const line of stayLines({ ...each, stays: each.stays.filter(({ why }) => why !== UNCHOSEN) }))
+      say(line)
   const items = planned.filter(({ plan }) => plan.changes.length > 0)
   if (items.length === 0) return planned
   if (!isAsking) {
@@ -254,12 +262,10 @@ const chooseClients = async (
     return planned
   }
   const question = 'Replace the servers in these clients with the proxy?'
-  const diff = (): void => {
-    for (const { plan } of items) for (const line of plan.lines) say(`  ${shortPath(plan.path)}  ${line}`)
-  }
-  const scope = { isShared: false }
+  const diff = (): void => sayDiff(items)
+  let isShared = false as boolean
   const share = (): void => {
-    scope.isShared = true
+    isShared = true
     say('  all of these clients get all servers')
   }
   const isScoped = items.length > 1 && items.some(({ view }) => view !== undefined)
@@ -271,8 +277,8 @@ const chooseClients = async (
       ...(isScoped ? [['a', 'to offer all servers to all', share] as const] : []),
     ],
   })
-  if (kept.length === items.length && !scope.isShared) return planned
-  return await replanned(scope.isShared ? kept.map(each => ({ ...each, view: undefined })) : kept, context)
+  if (kept.length === items.length && !isShared) return planned
+  return await replanned(isShared ? kept.map(each => ({ ...each, view: undefined })) : kept, context)
 }
 
 /** The same plans once the rules of clients have the new names; servers whose rules do not get them stay. */
@@ -308,7 +314,9 @@ const replaceIn = async (
   const todo = done.filter(({ changes }) => changes.length > 0)
   const code = done.length < work.length ? EXIT.failure : EXIT.ok
   if (todo.length > 0) return Math.max(code, await readBack(todo))
-  say('no client was changed; to add the proxy to a client: mcp-proxy install CLIENT')
+  const isEverywhere = work.length > 0 && work.every(({ install }) => install !== undefined)
+  const next = isEverywhere ? 'all have the proxy' : 'to add the proxy to a client: mcp-proxy install CLIENT'
+  say(`no client was changed; ${next}`)
   return code
 }
 
