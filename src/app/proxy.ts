@@ -246,6 +246,7 @@ class RunningProxy implements Proxy {
       restart: name => restartServer(this.#router, name),
       setEnabled: (name, isEnabled) => this.#switches.set(name, isEnabled),
       changed: (path, { principal }) => this.audit.changed(path, principal),
+      signInUrl: (name, { principal }) => this.#connect.signInUrl(this.#router.pool, name, principal),
       failed: fault => {
         if (fault.code === 'internal') this.#log.error({ err: fault }, 'a request to the control API failed')
       },

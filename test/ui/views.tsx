@@ -4,6 +4,7 @@ import type { ClientsView, ConfigView } from '../../src/app/api/views.js'
 import { parseRoute, type Route } from '../../src/ui/live/route.js'
 import { NOTHING, type PageState } from '../../src/ui/live/state.js'
 import { age, bytes, clockTime, ms } from '../../src/ui/parts/format.js'
+import { Offered } from '../../src/ui/parts/sign-in.js'
 import { Sparkline, sentenceOf } from '../../src/ui/parts/sparkline.js'
 import { rowAfter, Table, windowOf } from '../../src/ui/parts/table.js'
 import { Verdict } from '../../src/ui/parts/why.js'
@@ -351,4 +352,18 @@ t.test('numbers are written for people', async t => {
     '3 d',
   ])
   t.equal(clockTime('no time'), 'no time')
+})
+
+t.test('a server that needs a login has a button that leads there', t => {
+  const html = shown('#/overview', {
+    servers: servers([server({ state: 'needs-auth', why: 'requires a login' })]),
+  })
+  t.match(html, /<button type="button" aria-label="Sign in at github">Sign in</)
+  const command = 'mcp-proxy auth login github'
+  t.match(
+    render(<Offered offer={{ url: 'http://127.0.0.1:1/oauth/connect/x' }} command={command} />),
+    /href="http/,
+  )
+  t.match(render(<Offered offer={{}} command={command} />), command)
+  t.end()
 })

@@ -114,6 +114,10 @@ const createPaths = (inside: Inside): ReadonlyMap<string, Handler> => {
         return { version: 1 }
       },
     ],
+    [
+      'POST /servers/*/sign-in',
+      ({ caller = LOCAL }, name) => ({ version: 1, url: inside.signInUrl?.(name, caller) }),
+    ],
     ['POST /servers/*/disable', switched(false)],
     ['POST /servers/*/enable', switched(true)],
     ['POST /call', ({ body, caller }) => call(inside, callIn(body), caller)],

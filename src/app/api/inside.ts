@@ -22,6 +22,8 @@ export interface Inside extends StatusContext {
   readonly restart: (server: string) => Promise<void>
   /** Holds until the next change of the file. Throws a Fault. */
   readonly setEnabled: (server: string, isEnabled: boolean) => void
+  /** Where the caller can sign in at a server; undefined where no page for it can be opened. */
+  readonly signInUrl?: ((server: string, caller: Caller) => string | undefined) | undefined
   readonly failed: (fault: Fault) => void
   /** Notes who has changed something; absent where nothing is audited. */
   readonly changed?: ((path: string, caller: Caller) => void) | undefined

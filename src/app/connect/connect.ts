@@ -1,3 +1,5 @@
+import type { Principal } from '../../kernel/caller.js'
+import type { Router } from '../../mux/router.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import type { Logins } from '../credentials/logins.js'
 import { lateModule } from '../late-module.js'
@@ -33,6 +35,13 @@ export class Connect {
         signedIn(server, id)
       },
     }
+  }
+
+  /** The page on which a principal can sign in at a server; undefined where there is none for it. */
+  signInUrl(pool: Router['pool'], name: string, principal: Principal): string | undefined {
+    const server = pool.servers.find(one => one.name === name)
+    const own = server?.options.isPerPrincipal === true ? pool.ownedBy(server, principal) : server
+    return own && this.links.linkFor(own.options, principal)?.url
   }
 
   /** Ends the logins of people who have left by now, where such logins are made (AD-53). */

@@ -37,6 +37,10 @@ export const change = async (path: string, body: object = {}): Promise<void> => 
   await send(path, { method: 'POST', body: JSON.stringify(body) })
 }
 
+/** Changes something, and reads the answer; rejects like `read`. */
+export const ask = async <T>(path: string): Promise<T> =>
+  (await (await send(path, { method: 'POST', body: '{}' })).json()) as T
+
 /** Follows an event stream to its end; rejects like `read`, also when it breaks or falls silent. */
 export const follow = async (
   path: string,

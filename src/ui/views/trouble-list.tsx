@@ -1,6 +1,10 @@
 import type { Trouble } from '../live/troubles.js'
 import { Lamp } from '../parts/lamp.js'
+import { SignIn } from '../parts/sign-in.js'
 import { Command, LongText } from '../parts/text.js'
+
+/** Kinds of trouble that a login ends. */
+const LOGINS = new Set(['needs-auth', 'needs-client', 'insufficient-scope'])
 
 /** What is wrong, each with the command that mends it or says more. */
 export const TroubleList = ({
@@ -30,7 +34,7 @@ export const TroubleList = ({
             <span class="words">
               <LongText text={words} first={300} />
             </span>
-            <Command text={command} />
+            {LOGINS.has(kind) ? <SignIn name={about} command={command} /> : <Command text={command} />}
           </li>
         ))}
       </ul>
