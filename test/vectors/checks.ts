@@ -64,7 +64,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'CN-8': [
     [
       'mux/server-requests/server-requests.ts',
-      'when a call is ${how}, its dialogs are taken back from the client',
+      'when a call is ${how}, the dialogs that came on its stream are taken back',
     ],
     [
       'eras/legacy/client-side/uplink.ts',
@@ -258,7 +258,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'ID-8': [
     [
       'rpc/channel/pending-requests.ts',
-      'an id is matched by its number or its decimal string, and by nothing looser',
+      'an id is matched by its number in any spelling or its decimal string, and by nothing looser',
     ],
     [
       'eras/legacy/client-side/uplink.ts',

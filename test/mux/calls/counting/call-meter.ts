@@ -150,7 +150,8 @@ t.test('each tool has a histogram if that is asked for', async t => {
 
 t.test('a session is counted when it ends', async t => {
   const { clock, calls, counts, meter } = setUp()
-  const client = { serverRequests: 'pushed', revision: '2025-11-25', via: 'http' } as unknown as FakeClient
+  const about = { serverRequests: 'pushed', revision: '2025-11-25', via: 'http', info: textOf({}) } as const
+  const client = about as unknown as FakeClient
   calls.came(client)
   clock.advance(90_000)
   calls.left(client)
