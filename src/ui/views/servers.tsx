@@ -1,7 +1,7 @@
 import { hrefOf } from '../live/route.js'
 import { type AnyServer, isOn, type PageState, stateMsOf } from '../live/state.js'
 import { troublesOf } from '../live/troubles.js'
-import { age, bytes, count, ms } from '../parts/format.js'
+import { age, count, ms } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
 import { Sparkline } from '../parts/sparkline.js'
 import { type Column, Table } from '../parts/table.js'
@@ -43,19 +43,9 @@ const columnsOf = (state: PageState): readonly Column<AnyServer>[] => [
     ...{ width: '5.5rem', isNumber: true, isWide: true },
   },
   {
-    head: 'p50',
-    cell: server => (isOn(server) ? ms(server.p50Ms) : '–'),
-    ...{ width: '4.5rem', isNumber: true, isWide: true },
-  },
-  {
     head: 'p99',
     cell: server => (isOn(server) ? ms(server.p99Ms) : '–'),
     ...{ width: '4.5rem', isNumber: true, isWide: true },
-  },
-  {
-    head: 'Memory',
-    cell: server => (isOn(server) && server.rssBytes > 0 ? bytes(server.rssBytes) : '–'),
-    ...{ width: '5.5rem', isNumber: true, isWide: true },
   },
   {
     head: 'Last 10 minutes',
