@@ -53,7 +53,7 @@ type Args = VerbArguments<typeof flags>
 
 export const init = defineVerb({
   usage: 'init',
-  describe: 'Put one proxy in place of the servers that your clients have: found, shown, asked, undoable',
+  describe: 'Replace the servers in your clients with one proxy; shows every change, and can be undone',
   flags,
   examples: [
     ['mcp-proxy init', 'Asks three questions; Enter answers each with yes'],
@@ -107,8 +107,8 @@ const wishOf = ({ install }: Args, found: Findings, plan: Plan, verdict: Verdict
 }
 
 const unasked = (): CliError =>
-  new CliError(EXIT.usage, 'nothing was written: this needs --yes where nobody can be asked', {
-    why: 'files are changed only by those who were shown what changes',
+  new CliError(EXIT.usage, 'nothing was written: stdin is not a terminal; pass --yes', {
+    why: 'files change only after a confirmation',
     mend: 'mcp-proxy init --yes',
   })
 
