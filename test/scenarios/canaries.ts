@@ -8,6 +8,7 @@ import { parseConfig } from '../../src/config/parse.js'
 import { lacksBrowser, openBrowser } from '../support/browser.js'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
+import { logInPage } from '../support/proxy/page-login.js'
 import { runHere, startBin } from '../support/proxy/start.js'
 import { Collector } from '../support/server/collector.js'
 import { startPlainServer } from '../support/server/plain-http-server.js'
@@ -137,18 +138,12 @@ const streamsOf = async (
   change: () => Promise<void>,
 ): Promise<string> => {
   const { origin } = new URL(url)
-  const base = { origin, 'x-mcp-proxy': '1' }
-  const login = await fetch(`${origin}/api/v1/login`, {
-    method: 'POST',
-    headers: base,
-    body: JSON.stringify({ code }),
-  })
-  const [cookie = ''] = (login.headers.get('set-cookie') ?? '').split(';')
+  const { headers: page } = await logInPage(origin, code)
   const abort = new AbortController()
   t.teardown(() => abort.abort())
   let heard = ''
   const read = async (path: string): Promise<void> => {
-    const headers = { ...base, cookie, accept: 'text/event-stream' }
+    const headers = { ...page, origin, accept: 'text/event-stream' }
     const { body } = await fetch(`${origin}/api/v1/${path}`, { headers, signal: abort.signal })
     const decoder = new TextDecoder()
     for await (const chunk of body ?? []) heard += decoder.decode(chunk as Uint8Array)

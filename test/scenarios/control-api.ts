@@ -9,6 +9,7 @@ import { createPersonalToken, tokenHash } from '../../src/secrets/personal-token
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
 import { startAuthorized } from '../support/proxy/authorized.js'
+import { logInPage } from '../support/proxy/page-login.js'
 import { rawServer, tiny } from '../support/proxy/start.js'
 
 const setUp = async (t: Test, mcpServers: object, more: object = {}) => {
@@ -26,13 +27,7 @@ const setUp = async (t: Test, mcpServers: object, more: object = {}) => {
   const { url } = await proxy.listen({ port: 0 })
   const { origin } = new URL(url)
   const send = (path: string, options: RequestInit = {}) => fetch(`${origin}/api/v1/${path}`, options)
-  const login = await send('login', {
-    method: 'POST',
-    headers: { origin, 'x-mcp-proxy': '1' },
-    body: JSON.stringify({ code: proxy.pageSessions().newCode() }),
-  })
-  const cookie = (login.headers.get('set-cookie') ?? '').split(';', 1).join()
-  const page = { cookie, 'x-mcp-proxy': '1' }
+  const { response: login, headers: page } = await logInPage(origin, proxy.pageSessions().newCode())
   const get = async (path: string): Promise<Loose> => (await send(path, { headers: page })).json()
   const post = async (path: string, body: object = {}): Promise<Loose> =>
     (await send(path, { method: 'POST', headers: { ...page, origin }, body: JSON.stringify(body) })).json()
@@ -56,7 +51,9 @@ t.test('a code lets a page in once, with a cookie that no script reads', async t
   const { proxy, send, origin, login, page } = await setUp(t, { a: tiny() })
   t.match(
     login.headers.get('set-cookie'),
-    /^mcp_proxy=\d+\.[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/; Max-Age=43200$/,
+    new RegExp(
+      `^mcp-proxy-${new URL(origin).port}-page=\\d+\\.[\\w-]{43}; HttpOnly; SameSite=Strict; Path=/; Max-Age=43200$`,
+    ),
   )
   const code = proxy.pageSessions().newCode()
   const enter = (given: unknown, headers: Record<string, string> = { origin, 'x-mcp-proxy': '1' }) =>
@@ -129,7 +126,11 @@ t.test('nobody else is let in on any path, and nothing happens', async t => {
     if (isPost) t.equal(await status(page), 403, `${path} without an origin`)
     t.equal(await foreignHost(path, method), 403, `${path} under another name`)
     if (path === 'login') continue
-    for (const cookie of [`${page.cookie}x`, page.cookie.replace('=1', '=2'), 'mcp_proxy=', 'mcp_proxy=9.x'])
+    const { cookie: good, 'x-mcp-proxy-secret': _, ...halfOnly } = page
+    t.equal(await status({ ...halfOnly, cookie: good, ...own }), 401, `${path} with the cookie alone`)
+    t.equal(await status({ ...page, cookie: '', ...own }), 401, `${path} with the secret alone`)
+    const [name] = good.split('=')
+    for (const cookie of [`${good}x`, good.replace('=1', '=2'), `${name}=`, `${name}=9.x`])
       t.equal(await status({ ...page, ...own, cookie }), 401, `${path} with another cookie`)
   }
   const preflight = { origin: other, 'access-control-request-method': 'POST' }

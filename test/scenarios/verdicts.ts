@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { Verdict, Why } from '../../src/app/api/verdicts.js'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
+import { logInPage } from '../support/proxy/page-login.js'
 import { configFile, runHere, startBin, tiny } from '../support/proxy/start.js'
 import { startListing } from '../support/server/listing-server.js'
 import { listenFor } from '../support/server/plain-http-server.js'
@@ -115,14 +116,9 @@ const ALL: Readonly<Record<Exclude<Verdict, 'error'>, Fixture>> = { ...FIRST, ..
 const openPort = async (t: Test, file: string, url: string) => {
   const { out } = await runHere(t, 'ui', '--print', '--config', file)
   const { origin } = new URL(url)
-  const headers = { origin, 'x-mcp-proxy': '1' }
-  const body = JSON.stringify({ code: out.trim().split('#').at(-1) })
-  const login = await fetch(`${origin}/api/v1/login`, { method: 'POST', headers, body })
-  const [cookie = ''] = (login.headers.get('set-cookie') ?? '').split(';')
+  const { headers } = await logInPage(origin, out.trim().split('#').at(-1) ?? '')
   return async (query: string): Promise<Why> =>
-    (
-      await fetch(`${origin}/api/v1/why?${query}`, { headers: { 'x-mcp-proxy': '1', cookie } })
-    ).json() as Loose
+    (await fetch(`${origin}/api/v1/why?${query}`, { headers })).json() as Loose
 }
 
 t.test(

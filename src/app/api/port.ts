@@ -2,10 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Caller, LOCAL } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { isObject } from '../../kernel/object.js'
+import { cookieIn } from '../auth-server/sign-in/cookies.js'
 import type { Api } from './api.js'
 import { apiRequest, bodyOf, FAULT_STATUSES, sendAnswer, sendJson } from './http.js'
 import type { PageLogins } from './page-logins.js'
-import { type PageSessions, setCookie } from './page-sessions.js'
+import { type PageSessions, pageCookie, setCookie } from './page-sessions.js'
 import type { ApiAnswer } from './streams.js'
 
 /** Who may come in. */
@@ -31,8 +32,8 @@ export const API_BASE = '/api/v1'
 
 /**
  * Answers the control API on the port. A loopback port is everybody's on that machine, and pages of any port
- * pass the gate: so each request needs a token or the cookie of a page of ours, the header `x-mcp-proxy`, and
- * our own origin where it has one; what changes something must have one.
+ * pass the gate: so each request needs a token or both halves of the credential of a page of ours, the header
+ * `x-mcp-proxy`, and our own origin where it has one; what changes something must have one.
  */
 export const answerPort = async (
   request: IncomingMessage,
@@ -52,11 +53,11 @@ export const answerPort = async (
     const body = request.method === 'POST' ? await bodyOf(request) : ''
     const asked = apiRequest(request, API_BASE, body)
     if (asked.method === 'POST' && asked.path === '/login') {
-      login({ request, response, body }, context, origin.startsWith('https:'))
+      login({ request, response, body }, context, new URL(origin))
       return
     }
-    const isPage = context.sessions().isOpen(request.headers.cookie)
-    const caller = isPage ? LOCAL : await context.hasToken?.(request)
+    const isOpen = context.sessions().isOpen(credentialIn(request, new URL(origin)))
+    const caller = isOpen ? LOCAL : await context.hasToken?.(request)
     if (!caller) {
       sendJson(response, 401, { error: 'open the page with: mcp-proxy ui' })
       return
@@ -70,6 +71,12 @@ export const answerPort = async (
     sendJson(response, FAULT_STATUSES[fault.code] ?? 400, { error: fault.message })
   }
 }
+
+/** What a page brings, which may be no more than one half. */
+const credentialIn = ({ headers }: IncomingMessage, origin: URL) => ({
+  cookie: cookieIn(headers.cookie, pageCookie(origin)),
+  secret: headers['x-mcp-proxy-secret']?.toString(),
+})
 
 const RENEW_MS = 2000
 
@@ -122,14 +129,15 @@ interface LoginExchange {
 const login = (
   { request, response, body }: LoginExchange,
   { sessions, logins }: PortContext,
-  isSecure: boolean,
+  origin: URL,
 ): void => {
   const given = parsed(body)
   const code = isObject(given) ? given['code'] : undefined
-  const value = typeof code === 'string' ? sessions().redeem(code) : undefined
-  if (value !== undefined) {
+  const redeemed = typeof code === 'string' ? sessions().redeem(code) : undefined
+  if (redeemed !== undefined) {
     logins?.succeeded(request)
-    sendJson(response, 200, { version: 1 }, { 'set-cookie': setCookie(value, isSecure) })
+    const { cookie, secret } = redeemed
+    sendJson(response, 200, { version: 1, secret }, { 'set-cookie': setCookie(cookie, origin) })
     return
   }
   const retryAfter = logins?.failed(request)

@@ -13,8 +13,15 @@ class Refusal extends Error {
 /** A stream on which nothing at all came for so long is dead: the proxy sends a sign of life each 15 s. */
 const SILENCE_MS = 40_000
 
+/** The header with a tab's half of the credential, and its key in the storage of the tab. */
+const SECRET = 'x-mcp-proxy-secret'
+
 const send = async (path: string, options: RequestInit = {}): Promise<Response> => {
-  const headers = { 'x-mcp-proxy': '1', ...(options.headers as Record<string, string> | undefined) }
+  const headers = {
+    'x-mcp-proxy': '1',
+    [SECRET]: sessionStorage[SECRET] as string,
+    ...(options.headers as Record<string, string> | undefined),
+  }
   const response = await fetch(`../api/v1/${path}`, { ...options, headers })
   if (response.ok) return response
   throw new Refusal(response.status, wordsIn(await response.text()) ?? `HTTP ${response.status}`)
@@ -33,8 +40,13 @@ export const read = async <T>(path: string, signal?: AbortSignal): Promise<T> =>
   (await (await send(path, signal && { signal })).json()) as T
 
 /** Changes something; rejects like `read`. */
-export const change = async (path: string, body: object = {}): Promise<void> => {
-  await send(path, { method: 'POST', body: JSON.stringify(body) })
+export const change = async <T = void>(path: string, body: object = {}): Promise<T> =>
+  (await (await send(path, { method: 'POST', body: JSON.stringify(body) })).json()) as T
+
+/** Exchanges a code for the credential of this tab; rejects like `read`. */
+export const logIn = async (code: string): Promise<void> => {
+  const { secret } = await change<{ readonly secret: string }>('login', { code })
+  sessionStorage[SECRET] = secret
 }
 
 /** Changes something, and reads the answer; rejects like `read`. */

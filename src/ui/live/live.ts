@@ -1,4 +1,4 @@
-import { change, follow, isGone, wordsOf } from './api.js'
+import { follow, isGone, logIn, wordsOf } from './api.js'
 import { afterEvent, type Link, NOTHING, type PageState } from './state.js'
 
 const FIRST_RETRY_MS = 1000
@@ -21,14 +21,14 @@ export class Live {
   #retry: ReturnType<typeof setTimeout> | undefined
   #isPainting = false
 
-  /** Exchanges a code of `mcp-proxy ui` for the cookie that lets this page in, and begins. */
+  /** Exchanges a code of `mcp-proxy ui` for the credential of this tab, and begins. */
   async begin(code: string | undefined, views: string): Promise<void> {
     this.#views = views
     // Nobody looks at a page that is hidden.
     document.addEventListener('visibilitychange', () => (document.hidden ? this.#sleep() : this.connect()))
     setInterval(() => this.#set({}), 1000)
     try {
-      if (code !== undefined) await change('login', { code })
+      if (code !== undefined) await logIn(code)
     } catch (thrown) {
       this.#set({ link: { is: 'signed-out', why: wordsOf(thrown) } })
       return

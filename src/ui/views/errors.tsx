@@ -78,10 +78,7 @@ export const Errors = ({ state, filter }: { readonly state: PageState; readonly 
         />
       ) : (
         <Empty title={filter === '' ? 'No errors' : 'No error fits'}>
-          <p>
-            Each error of the proxy that a client reads has an id, and is kept here. Those of servers are
-            theirs.
-          </p>
+          <p>The proxy keeps its own errors here, not those of servers.</p>
         </Empty>
       )}
     </>

@@ -116,8 +116,7 @@ export const Log = ({ server, last }: { readonly server: string; readonly last: 
     lines.length > 0
       ? lines
       : last.map((text, n): LogLine => ({ key: `${n}`, time: '', level: 'info', text }))
-  if (shown.length === 0)
-    return <p class="muted">{isOver ? 'No log can be read.' : 'Nothing was logged about it yet.'}</p>
+  if (shown.length === 0) return <p class="muted">{isOver ? 'No log.' : 'Nothing is logged yet.'}</p>
   return (
     <div class="log" ref={box} onScroll={onScroll} role="group" aria-label={`Log of ${server}`} tabIndex={0}>
       {joinedLines(shown).map(({ key, time, level, text, times }) => (

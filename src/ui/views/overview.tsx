@@ -41,9 +41,7 @@ export const Overview = ({ state }: { readonly state: PageState }) => {
   if (servers.servers.length === 0 && servers.problems.length === 0)
     return (
       <Empty title="No server is configured">
-        <p>
-          The proxy runs, and has nothing to offer yet. To add a server, or take over those of your clients:
-        </p>
+        <p>To add a server, or import those of your clients:</p>
         <Command text="mcp-proxy add NAME -- COMMAND" />
         <Command text="mcp-proxy init" />
       </Empty>

@@ -166,7 +166,7 @@ const SignedOut = ({ why }: { readonly why: string }) => (
     <h1>mcp-proxy</h1>
     <Empty title={why === '' ? 'This page has to be let in' : 'That did not let you in'}>
       {why !== '' && <p class="wrong">{why}</p>}
-      <p>Run this where the proxy runs, and open the address that it prints:</p>
+      <p>Each tab needs its own code. Run this on the proxy's host:</p>
       <Command text="mcp-proxy ui" />
     </Empty>
   </main>

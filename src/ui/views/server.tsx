@@ -118,8 +118,7 @@ export const Server = ({ state, name }: { readonly state: PageState; readonly na
       )}
       {isRunning && server.lastFault !== undefined && (
         <p class="muted">
-          The last error that a client read:{' '}
-          <a href={hrefOf('errors', server.lastFault.id)}>{server.lastFault.id}</a>,{' '}
+          Last error of a client: <a href={hrefOf('errors', server.lastFault.id)}>{server.lastFault.id}</a>,{' '}
           {server.lastFault.message}
         </p>
       )}

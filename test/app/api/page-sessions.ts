@@ -28,23 +28,40 @@ t.test('of many codes the oldest are forgotten', async t => {
 
 t.test('a session lasts twelve hours, also over a restart, and cannot be forged', async t => {
   const { time, sessions } = setUp()
-  const value = sessions.redeem(sessions.newCode()) ?? ''
+  const { cookie = '', secret = '' } = sessions.redeem(sessions.newCode()) ?? {}
   const later = new PageSessions(
     () => KEY,
     () => time.ms,
   )
-  t.ok(later.isOpen(`other=1; mcp_proxy=${value}`))
-  const [until = '', signature = ''] = value.split('.')
-  t.notOk(sessions.isOpen(`mcp_proxy=${Number(until) + 1}.${signature}`))
-  t.notOk(sessions.isOpen('mcp_proxy='))
-  t.notOk(sessions.isOpen(undefined))
-  t.notOk(
-    new PageSessions(
-      () => new Uint8Array(32),
-      () => time.ms,
-    ).isOpen(`mcp_proxy=${value}`),
+  t.ok(later.isOpen({ cookie, secret }))
+  t.notOk(sessions.isOpen({ cookie }), 'the cookie alone')
+  t.notOk(sessions.isOpen({ secret }), 'the secret alone')
+  t.notOk(sessions.isOpen({ cookie, secret: cookie }), 'the cookie twice')
+  t.notOk(sessions.isOpen({ cookie: secret, secret: cookie }), 'one in place of the other')
+  const [until = '', signature = ''] = cookie.split('.')
+  t.notOk(sessions.isOpen({ cookie: `${Number(until) + 1}.${signature}`, secret }))
+  t.notOk(sessions.isOpen({ cookie: '', secret }))
+  const other = new PageSessions(
+    () => new Uint8Array(32),
+    () => time.ms,
   )
+  t.notOk(other.isOpen({ cookie, secret }))
   time.ms += 12 * 3_600_000
-  t.notOk(sessions.isOpen(`mcp_proxy=${value}`))
-  t.match(setCookie('x', true), /; Secure$/)
+  t.notOk(sessions.isOpen({ cookie, secret }))
+})
+
+t.test('a tab keeps its session when another one replaces the cookie', async t => {
+  const { time, sessions } = setUp()
+  const first = sessions.redeem(sessions.newCode())
+  time.ms += 60_000
+  const second = sessions.redeem(sessions.newCode())
+  t.ok(sessions.isOpen({ cookie: second?.cookie, secret: first?.secret }))
+  time.ms += 12 * 3_600_000 - 60_000
+  t.notOk(sessions.isOpen({ cookie: second?.cookie, secret: first?.secret }), 'until that ends')
+  t.ok(sessions.isOpen({ ...second }))
+})
+
+t.test('the cookie has the port in its name, and with TLS is that of one host', async t => {
+  t.match(setCookie('x', new URL('http://127.0.0.1:8808')), /^mcp-proxy-8808-page=x; HttpOnly;.*\d$/)
+  t.match(setCookie('x', new URL('https://p.test')), /^__Host-mcp-proxy-page=x; .*; Path=\/;.*; Secure$/)
 })

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { until } from '../../support/processes.js'
+import { logInPage } from '../../support/proxy/page-login.js'
 import { configFile, runHere, setEnv, startBin, tiny } from '../../support/proxy/start.js'
 import { canBrowse } from '../../support/server/login-server.js'
 
@@ -19,13 +20,8 @@ t.test('the page of a proxy without a port is on a loopback port of its own', as
   const api = new URL('/api/v1/status', page)
   const headers = { 'x-mcp-proxy': '1' }
   t.equal((await fetch(api, { headers })).status, 401, 'the API is closed without a code')
-  const login = await fetch(new URL('/api/v1/login', page), {
-    method: 'POST',
-    headers: { ...headers, origin: page.origin, 'content-type': 'application/json' },
-    body: JSON.stringify({ code: page.hash.slice(1) }),
-  })
-  const cookie = login.headers.get('set-cookie')?.split(';')[0] ?? ''
-  t.equal((await fetch(api, { headers: { ...headers, cookie } })).status, 200)
+  const login = await logInPage(page.origin, page.hash.slice(1))
+  t.equal((await fetch(api, { headers: login.headers })).status, 200)
   t.equal((await fetch(new URL('/mcp', page), { method: 'POST' })).status, 404, 'nothing else is there')
   const again = new URL((await runHere(t, 'ui', '--print', '--config', file)).out.trim())
   t.equal(again.origin, page.origin)

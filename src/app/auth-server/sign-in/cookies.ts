@@ -1,5 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
+/**
+ * The name of a cookie of ours at an origin. Browsers send a cookie to all ports of its host, and keep one of
+ * each name (RFC 6265 §8.5).
+ */
+export const cookieName = ({ protocol, port }: URL, name: string): string =>
+  protocol === 'https:' ? `__Host-mcp-proxy-${name}` : `mcp-proxy-${port}-${name}`
+
+/** The value of a cookie in a `Cookie` header. */
+export const cookieIn = (header: string | undefined, name: string): string | undefined =>
+  header
+    ?.split(/;\s*/)
+    .map(text => text.split('='))
+    .find(([key]) => key === name)?.[1]
+
 /** What oidc-provider and we say of a cookie. */
 interface CookieOptions {
   readonly path?: string | undefined
@@ -30,8 +44,7 @@ export class Cookies {
 
   constructor(issuer: URL, request: IncomingMessage, response: ServerResponse) {
     const isSecure = issuer.protocol === 'https:'
-    // Cookies are the same for all ports of a host.
-    this.#prefix = isSecure ? '__Host-mcp-proxy' : `mcp-proxy-${issuer.port}`
+    this.#prefix = cookieName(issuer, '')
     this.#attributes = `; Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
     this.#request = request
     this.#response = response
@@ -39,9 +52,8 @@ export class Cookies {
 
   /** The value of a cookie; of those of the sign-in in `path`, by default that of the request. */
   get(name: string, { path = this.#path }: CookieOptions = {}): string | undefined {
-    const cookies = (this.#request.headers.cookie ?? '').split(/;\s*/).map(text => text.split('='))
-    const [own, flows] = [this.#nameOf(name, ''), this.#nameOf(name, path)]
-    return cookies.find(([key]) => key === flows)?.[1] ?? cookies.find(([key]) => key === own)?.[1]
+    const { cookie } = this.#request.headers
+    return cookieIn(cookie, this.#nameOf(name, path)) ?? cookieIn(cookie, this.#nameOf(name, ''))
   }
 
   /** Sets a cookie, or removes it if there is no value. */
@@ -56,6 +68,6 @@ export class Cookies {
   }
 
   #nameOf(name: string, path: string | undefined): string {
-    return `${this.#prefix}-${name}${flowOf(path)}`
+    return `${this.#prefix}${name}${flowOf(path)}`
   }
 }
