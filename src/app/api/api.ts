@@ -100,7 +100,7 @@ const createPaths = (inside: Inside): ReadonlyMap<string, Handler> => {
   return new Map<string, Handler>([
     ['GET /status', () => inside.status()],
     ['GET /servers', () => serversView(inside)],
-    ['GET /tools', ({ query }) => toolsView(inside, query)],
+    ['GET /tools', ({ query, caller = LOCAL }) => toolsView(inside, query, hiddenFrom(inside, caller))],
     ['GET /tools/*', (_, name) => toolView(inside, name)],
     ['GET /clients', () => clientsView(inside)],
     ['GET /calls', ({ query }) => callsView(inside, Number(query.get('after') ?? 0) || 0)],

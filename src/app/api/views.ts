@@ -88,12 +88,14 @@ export const mergedItems = ({ router }: Inside, list: ListName): readonly Item[]
 const listedOf = (router: Inside['router'], server: Server, list: ListName) =>
   router.catalog.summary(server, [...server.connections]).listed(list)
 
-/** The tools that fit a text in their names, title or description; at most `most` of them. */
-export const toolsView = (inside: Inside, query: URLSearchParams) => {
+/** The tools with a text in their names, title or description, except those of `hidden` servers. */
+export const toolsView = (inside: Inside, query: URLSearchParams, hidden: ReadonlySet<string>) => {
   const words = (query.get('q') ?? '').toLowerCase().split(/\s+/).filter(Boolean)
   const server = query.get('server')
   const most = Math.min(10_000, Number(query.get('limit') ?? 1000) || 1000)
-  const all = mergedItems(inside, 'tools').filter(item => server === null || item.server.name === server)
+  const all = mergedItems(inside, 'tools').filter(
+    ({ server: { name } }) => (server === null || name === server) && !hidden.has(name),
+  )
   const fitting = words.length === 0 ? all : all.filter(item => fits(item, words))
   const history = inside.router.meter?.history
   const isWhole = query.get('schemas') === 'true'

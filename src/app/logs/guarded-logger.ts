@@ -104,12 +104,21 @@ export class GuardedLogger implements AdjustableLogger {
     const shown = shownFacts(unlogged === 0 ? facts : { ...facts, unlogged })
     const behind = isQuiet ? this.#quiet : this.#behind
     behind?.[level](shown, sanitizeLine(words))
-    const { meter } = this.#guard
-    if (meter === undefined) return
-    if (!isQuiet) meter.counter('mcp_proxy_log_lines', level).add()
-    if ('stderr' in facts && typeof server === 'string')
-      meter.counter('mcp_proxy_server_log_lines', server).add()
+    if (this.#guard.meter !== undefined) countLine(this.#guard.meter, { level, isQuiet, facts, server })
   }
+}
+
+interface CountedLine {
+  readonly level: string
+  readonly isQuiet: boolean
+  readonly facts: object
+  readonly server: unknown
+}
+
+const countLine = (meter: Meter, { level, isQuiet, facts, server }: CountedLine): void => {
+  if (!isQuiet) meter.counter('mcp_proxy_log_lines', level).add()
+  if ('stderr' in facts && typeof server === 'string')
+    meter.counter('mcp_proxy_server_log_lines', server).add()
 }
 
 const shownFacts = (facts: object, depth = 0): object =>

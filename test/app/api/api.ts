@@ -195,6 +195,8 @@ t.test(
       t.notMatch(shown, path.startsWith('/why') ? /"server":"payroll"/ : /payroll/, path)
     }
     t.match(JSON.stringify(await ask('/tools')), /plain__open/)
+    t.match(await ask('/tools'), { total: 1 }, 'hidden tools are not counted')
+    t.match((await ask('/tools?limit=1')).tools, [{ name: 'plain__open' }], 'and leave room for others')
     const called = await ask('/call', JSON.stringify({ name: 'payroll__pay', arguments: {} }))
     t.ok(called.error, 'as at the endpoint')
     t.match(await ask('/servers/payroll/restart', '{}'), { error: 'There is no server payroll' })

@@ -8,6 +8,15 @@ import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { createProxy } from '../../../src/app/proxy.js'
 import { createPersonalToken, tokenHash } from '../../../src/secrets/personal-token.js'
+import {
+  allowWith,
+  answerAt,
+  askToken,
+  authorizePath,
+  Browser,
+  exchange,
+  register,
+} from '../../support/auth-server.js'
 import { hello, NEWEST } from '../../support/era/codec.js'
 import { until } from '../../support/processes.js'
 import { type Authorized, configWith, JSON_HEADERS, startAuthorized } from '../../support/proxy/authorized.js'
@@ -282,6 +291,27 @@ t.test('a revoked token loses its streams within five seconds', async t => {
   t.ok(performance.now() - sinceMs < 5000)
 })
 
+t.test('a stolen refresh token that is used again ends an open WebSocket within five seconds', async t => {
+  const running = await startAuthorized(t, { people: PEOPLE, embedded: true }, { stateDir: t.testdir() })
+  const as = { base: running.origin }
+  const client = String((await register(as)).body['client_id'])
+  const browser = new Browser(running.origin, running.origin)
+  const { code } = answerAt(await allowWith(browser, authorizePath(client), ALICE))
+  const { refresh_token: stolen } = (await exchange(as, client, code)).body
+  const refresh = () =>
+    askToken(as, { grant_type: 'refresh_token', client_id: client, refresh_token: stolen })
+  const { access_token: thiefs } = (await refresh()).body
+  const url = `${running.origin.replace('http', 'ws')}/ws`
+  const socket = new WebSocket(url, { headers: { authorization: `Bearer ${thiefs}` } })
+  t.teardown(() => socket.terminate())
+  await once(socket, 'open')
+  const closed = once(socket, 'close')
+  const sinceMs = performance.now()
+  t.match((await refresh()).body, { error: 'invalid_grant' })
+  t.same((await closed)[0], 1008)
+  t.ok(performance.now() - sinceMs < 5000)
+})
+
 t.test('until all parts can serve every address says that the proxy is starting', async t => {
   const free = createServer().listen(0, '127.0.0.1')
   await once(free, 'listening')
@@ -384,6 +414,24 @@ t.test('AX-21: a trusted proxy names the clients whose failures count, and no ot
   t.match(await trusted.ask('/mcp', { headers: from('203.0.113.2') }), { status: 401 })
   t.match(await untrusted.ask('/mcp', { headers: from('203.0.113.2') }), { status: 429 })
   t.match(await trusted.ask('/status', { headers: { 'x-forwarded-for': '203.0.113.2' } }), { status: 401 })
+})
+
+t.test('registrations are limited for each client behind a trusted proxy', async t => {
+  const auth = { publicUrl: 'https://p.test', embedded: true, people: PEOPLE }
+  const trusting = { more: { listen: { port: 0, trustedProxies: ['127.0.0.1/32'] } } }
+  const trusted = await startAuthorized(t, auth, { ...trusting, stateDir: join(t.testdir(), 'a') })
+  const untrusted = await startAuthorized(t, auth, { stateDir: join(t.testdirName, 'b') })
+  const registerFrom = async ({ ask }: typeof trusted, address: string) => {
+    const headers = { 'content-type': 'application/json', 'x-forwarded-for': address, host: 'p.test' }
+    const body = JSON.stringify({ redirect_uris: ['https://app.test/cb'], client_name: 'App' })
+    return (await ask('/register', { method: 'POST', headers, body })).status
+  }
+  for (const running of [trusted, untrusted]) {
+    for (let n = 0; n < 10; n += 1) t.equal(await registerFrom(running, '203.0.113.1'), 201)
+    t.equal(await registerFrom(running, '203.0.113.1'), 429)
+  }
+  t.equal(await registerFrom(trusted, '203.0.113.2'), 201)
+  t.equal(await registerFrom(untrusted, '203.0.113.2'), 429, 'an untrusted peer names nobody')
 })
 
 t.test('AX-1, AX-20: a token reaches no server, no log, no audit and no status', async t => {
