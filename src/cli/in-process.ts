@@ -1,6 +1,7 @@
 import type { LocalClient, LocalClientOptions } from '../app/local-client.js'
 import type { ServerStatus } from '../app/status.js'
 import type { LogLevel, ProxyConfig } from '../config/types.js'
+import { type Caller, LOCAL } from '../kernel/caller.js'
 import { ProgressLine } from './output/progress.js'
 import { EXIT } from './verb.js'
 
@@ -24,6 +25,9 @@ interface Finding {
   /** Prints it; not called if a signal ended the work. */
   readonly show: () => void
 }
+
+/** A program of our user that works in the current folder, for servers that need a folder. */
+export const callerHere = (): Caller => ({ ...LOCAL, cwd: process.cwd() })
 
 /** More than any list has, so that one page is enough and a server that is down is awaited once. */
 const PAGE_SIZE = 1_000_000

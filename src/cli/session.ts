@@ -8,7 +8,7 @@ import { silentLogger } from '../kernel/logger.js'
 import { addSecrets } from '../secrets/mask.js'
 import type { Place } from '../shim/place.js'
 import { configFile, loadFile, readConfiguration } from './configuration.js'
-import { inProcess } from './in-process.js'
+import { callerHere, inProcess } from './in-process.js'
 import { withLogins } from './logins.js'
 import { CliError, EXIT } from './verb.js'
 
@@ -62,7 +62,7 @@ export const inSession = async (options: SessionOptions, work: Work): Promise<nu
   const chosen = options.choose?.(servers) ?? servers
   const asked: ProxyConfig = chosen.length === 0 ? config : { ...config, servers: chosen }
   return await withLogins(config, login, mayHelp =>
-    inProcess(asked, options, session => work({ ...session, servers, mayHelp })),
+    inProcess(asked, { ...options, caller: callerHere() }, session => work({ ...session, servers, mayHelp })),
   )
 }
 

@@ -240,7 +240,7 @@ const checked = async (
   { name, entry }: Wanted,
   given: ReadonlyMap<string, string>,
 ): Promise<string[]> => {
-  const [{ parseConfig }, { inProcess }, { addSecrets }, { secretsOf }, { memberOf, stringOf }] =
+  const [{ parseConfig }, { callerHere, inProcess }, { addSecrets }, { secretsOf }, { memberOf, stringOf }] =
     await Promise.all([
       import('../../../config/parse.js'),
       import('../../in-process.js'),
@@ -259,7 +259,8 @@ const checked = async (
   addSecrets(secretsOf(config))
   let tools: string[] | undefined
   let status: ServerStatus | undefined
-  const code = await inProcess(config, { level: 'silent', isRemembered: true }, async session => {
+  const options = { level: 'silent', isRemembered: true, caller: callerHere() } as const
+  const code = await inProcess(config, options, async session => {
     status = session.status()[0]
     if (status?.state === 'ready') {
       tools = (await session.client.list('tools')).map(tool => stringOf(memberOf(tool, 'name')) ?? '')

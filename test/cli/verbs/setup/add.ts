@@ -37,6 +37,16 @@ t.test('add starts a command once, shows its tools, and moves its secrets', asyn
   })
 })
 
+t.test('a server that needs a folder is tried, called and listed in the current one', async t => {
+  const { config, read } = fileOf(t)
+  const words = ['--config', config, '--', process.execPath, TINY, '${workspaceFolder}']
+  t.match(await runHere(t, 'add', 'tiny', ...words), { code: 0, err: /tiny: \d+ tools?, written to / })
+  t.same(read().tiny.args, [TINY, '${workspaceFolder}'])
+  t.match(await runHere(t, 'call', 'tiny__facts', '--config', config), { code: 0 })
+  const { out } = await runHere(t, 'list', '--json', '--config', config)
+  t.match(JSON.parse(out).servers, [{ name: 'tiny', state: 'ready' }])
+})
+
 t.test('the first server is added where there is no folder for the file yet', async t => {
   const config = join(t.testdir(), 'not', 'there', 'mcp.json')
   const words = ['add', 'tiny', '--config', config, '--', process.execPath, TINY]
