@@ -185,3 +185,13 @@ t.test('doctor finds a rule that was added for the old name of a tool', async t 
     { id: 'D058', message: /^the rule Mcp\(web:echo\) of Cursor matches/, mend: /install cursor --undo/ },
   ])
 })
+
+t.test('install --take-over leaves a server with rules where the client has search tools', async t => {
+  const read = homeOf(t, {
+    '.config/mcp-proxy/mcp.json': { mcpServers: {}, expose: 'search' },
+    '.claude.json': { mcpServers: { db: tiny(), free: tiny('--more', '1') } },
+    '.claude/settings.json': { permissions: { deny: ['mcp__db__echo'] } },
+  })
+  t.equal((await runHere(t, 'install', 'claude-code', '--take-over', '--yes')).code, 0)
+  t.same(Object.keys(JSON.parse(read('.claude.json')).mcpServers), ['db', 'mcp-proxy'])
+})

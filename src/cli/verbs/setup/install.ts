@@ -218,7 +218,9 @@ const planAll = async (args: Args, context: Context): Promise<Work> => {
     )
   if (takeOver === undefined) return { work: await planned(() => []) }
   const proven = async () =>
-    await planned(await provenIn(places, takeOver, { config: args.config, isAsking: args.yes !== true }))
+    await planned(
+      await provenIn(places, takeOver, { config: args.config, isAsking: args.yes !== true, view: args.view }),
+    )
   return { work: await planned(movable(takeOver)), takeOver, proven }
 }
 
