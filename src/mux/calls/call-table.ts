@@ -22,16 +22,25 @@ class ConnectionCalls {
   readonly byTask = new Map<string, InFlightCall>()
   /** Calls of clients that get server requests in results. */
   returned = 0
+  /** How many calls were ever sent. */
+  sent = 0
 
   get isEmpty(): boolean {
     return this.calls.size === 0 && this.departed.size === 0
   }
 
-  /** The party of all of them, departed ones included; undefined if there are none. */
+  /**
+   * The party of all of them, departed ones included; undefined if there are none. Clients of 2026-07-28 that
+   * describe themselves identically count as one person where one calls after the other has departed: nearly
+   * always, a user has cancelled a call and made another.
+   */
   party(nowMs: number): number | 'several' | undefined {
     const departed = this.departed.party(nowMs)
     const inFlight = this.calls.party ?? departed
-    return departed === undefined || departed === inFlight ? inFlight : 'several'
+    if (departed === undefined || departed === inFlight) return inFlight
+    const { latest } = this.calls
+    const isNext = latest !== undefined && latest.ordinal > this.departed.sent
+    return isNext && latest.call.client.id === departed ? inFlight : 'several'
   }
 }
 
@@ -74,6 +83,8 @@ export class CallTable {
       this.#byConnection.set(connection, entry)
     }
     call.place = entry.calls.add(call)
+    entry.sent += 1
+    call.ordinal = entry.sent
     if (call.call.client.serverRequests === 'returned') entry.returned += 1
     this.begin(connection)
     if (this.#tick !== undefined) return
@@ -92,7 +103,8 @@ export class CallTable {
 
   /** Keeps the party of a call that is cancelled or timed out; returns undefined if there are too many. */
   depart(call: InFlightCall): DepartedCall | undefined {
-    return this.#byConnection.get(call.connection)?.departed.add(call.party, this.#clock.nowMs())
+    const entry = this.#byConnection.get(call.connection)
+    return entry?.departed.add({ party: call.call.client.id, sent: entry.sent }, this.#clock.nowMs())
   }
 
   /** Forgets the cancelled requests of a connection that is gone. */

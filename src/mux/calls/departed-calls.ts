@@ -6,6 +6,8 @@ import { PartyList } from './party-list.js'
 /** What is kept of a call that was cancelled or timed out, while its server may still be working on it. */
 export interface DepartedCall {
   readonly party: number
+  /** How many calls had been sent on the connection by then. */
+  readonly sent: number
   readonly untilMs: number
   /** Called when the server is done with the call, or that long has passed. */
   readonly over: OnLate
@@ -32,14 +34,19 @@ export class DepartedCalls {
     return nowMs < this.#fullUntilMs ? 'several' : this.#calls.party
   }
 
+  /** How many calls had been sent on the connection when the last of them departed. */
+  get sent(): number {
+    return this.#calls.latest?.sent ?? 0
+  }
+
   /** Returns undefined if there are too many. */
-  add(party: number, nowMs: number): DepartedCall | undefined {
+  add({ party, sent }: Pick<DepartedCall, 'party' | 'sent'>, nowMs: number): DepartedCall | undefined {
     const untilMs = nowMs + LATE_MS
     if (this.#calls.size >= LATE_MAX) {
       this.#fullUntilMs = untilMs
       return undefined
     }
-    const call: DepartedCall = { party, untilMs, over: () => this.#over(place), onOver: undefined }
+    const call: DepartedCall = { party, sent, untilMs, over: () => this.#over(place), onOver: undefined }
     const place = this.#calls.add(call)
     return call
   }

@@ -88,6 +88,8 @@ export class InFlightCall implements CallSink {
   readonly routed: RoutedCall
   readonly link: Downlink
   place: Link<InFlightCall> | undefined
+  /** Its place among all calls that were sent on its connection, from 1. */
+  ordinal = 0
   /** When it was sent. */
   sentMs = 0
   /** When its server was done with it, where somebody counts that: presenting a result is our time. */
