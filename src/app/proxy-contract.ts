@@ -121,7 +121,7 @@ export interface Proxy extends PublicProxy {
   /** Who lets pages in on the port. */
   readonly pageSessions: () => PageSessions
   /**
-   * The origin at which programs of this machine find the page: our port if that is on loopback, else a port of
+   * The origin at which programs of this machine find the page: our port if it is on loopback, else a port of
    * its own, which the first call opens. Rejects with a Fault `unavailable` if it cannot listen.
    */
   pageOrigin(): Promise<string>

@@ -6,7 +6,6 @@ import { type Clock, systemClock, type Timer } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
-import { isLoopbackHost } from '../machine/loopback.js'
 import type { ClientHandler } from '../model/links.js'
 import { Admission, type Watch } from '../mux/calls/admission.js'
 import { Router } from '../mux/router.js'
@@ -18,7 +17,7 @@ import { Logins } from './credentials/logins.js'
 import { Dialer } from './dialer.js'
 import { type SocketEndpoint, type StdioEndpoint, serveSocket, serveStdio } from './listeners/channels.js'
 import type { EndpointContext, HttpEndpoints } from './listeners/http.js'
-import type { PagePort } from './listeners/page-port.js'
+import { PageOrigin } from './listeners/page-origin.js'
 import { type AuditLog, openAudit } from './logs/audit-log.js'
 import { guardLogger, isDebug, meterLines } from './logs/guarded-logger.js'
 import { SecretMasks } from './logs/secret-masks.js'
@@ -92,7 +91,7 @@ class RunningProxy implements Proxy {
   readonly #endpoints: Endpoint[] = []
   readonly #endpointContext: EndpointContext
   #config: ProxyConfig
-  #page: Promise<PagePort> | undefined
+  #page: PageOrigin | undefined
   #isClosing = false
 
   constructor(config: ProxyConfig, options: ProxyOptions) {
@@ -192,18 +191,8 @@ class RunningProxy implements Proxy {
   }
 
   async pageOrigin(): Promise<string> {
-    const [own] = this.#endpoints.flatMap(({ localUrl }) => localUrl ?? [])
-    if (own !== undefined && isLoopbackHost(new URL(own).hostname)) return new URL(own).origin
-    this.#page ??= this.#openPage().catch((thrown: unknown) => {
-      this.#page = undefined
-      throw thrown
-    })
-    return (await this.#page).origin
-  }
-
-  async #openPage(): Promise<PagePort> {
-    const { openPagePort } = await import('./listeners/page-port.js')
-    return this.#add(await openPagePort(this.#endpointContext))
+    this.#page ??= new PageOrigin(this.#endpointContext, port => this.#add(port))
+    return await this.#page.find(this.#endpoints.flatMap(({ localUrl }) => localUrl ?? [])[0])
   }
 
   startOnly(): Promise<Spoken | undefined> {
@@ -312,31 +301,25 @@ class RunningProxy implements Proxy {
   }
 
   #watch(): Watch {
-    const { meter, faults } = this.#router
-    const log = this.#log
+    const [{ meter, faults }, log] = [this.#router, this.#log]
     const callLog = { slowMs: () => this.#config.slowMs, isEach: () => isDebug(log), log }
     return { meter, faults, tracer: this.#tracing?.tracer, callLog }
   }
 
   #createRouter(options: ProxyOptions): Router {
-    const { pageSize, startupWaitMs } = this.#config
-    const log = this.#log
+    const [{ pageSize, startupWaitMs }, log] = [this.#config, this.#log]
     return new Router({
-      cache: this.#cache,
+      ...{ cache: this.#cache, findWorkspace: workspaceOfRoots, resultsMax: () => this.#config.resultsMax },
       ...{ clientViews: this.views, exposing: this.#isAlone ? undefined : this.#exposing },
       ...{ servers: this.#servers.servers, exposureOf: this.#servers.exposureOf, isAlone: this.#isAlone },
       ...{ dial: this.#dialer.dial, clock: this.#clock },
-      log,
-      bounds: this.bounds,
+      ...{ log, bounds: this.bounds },
       ...{ sealer: sealerOf(this.#config, options.stateDir, log), replica: this.#cluster?.instance },
-      ...{ pageSize, startupWaitMs, resultsMax: () => this.#config.resultsMax },
-      listWaitMs: options.listWaitMs ?? LIST_WAIT_MS,
+      ...{ pageSize, startupWaitMs, listWaitMs: options.listWaitMs ?? LIST_WAIT_MS },
       ...{ onFirstCall: options.onFirstCall, onAsked: this.audit.onAsked },
-      signInPages: this.#connect.links,
-      onForgotten: server => this.#logins.forget(server),
+      ...{ signInPages: this.#connect.links, onForgotten: server => this.#logins.forget(server) },
       ...{ meter: this.#metrics, tracer: this.#tracing?.tracer },
       hasToolHistograms: this.#config.metrics?.tools === 'histograms',
-      findWorkspace: workspaceOfRoots,
     })
   }
 

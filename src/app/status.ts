@@ -24,6 +24,7 @@ import { IDENTITY } from './identity.js'
 import { residentBytes } from './memory-pressure.js'
 import type { Children } from './processes/children.js'
 import type { ConfigStatus } from './reload.js'
+import { remarkOnList, remarksOn, type ServerRemark } from './server-remarks.js'
 
 /** The state of one server, for people and programs. Holds no secrets. */
 export interface ServerStatus {
@@ -67,15 +68,6 @@ export interface ServerStatus {
   readonly remarks: readonly ServerRemark[]
 }
 
-/** Something odd about a server. */
-export interface ServerRemark {
-  readonly kind: 'noise' | 'slow' | 'flapping' | 'hangs' | 'limit' | 'list'
-  /** The list that cannot be read, of a remark on that. */
-  readonly list?: ListName
-  readonly message: string
-  readonly agoMs: number
-}
-
 export interface StatusContext {
   readonly router: Router
   readonly admission: Admission
@@ -107,8 +99,6 @@ const rankOf = ({ state }: Connection): number => ORDER.indexOf(state.at)
 
 const serverStatus = (server: Server, config: ServerConfig, context: StatusContext): ServerStatus => {
   const nowMs = context.clock.nowMs()
-  const { isPerPrincipal } = server.options
-  const owned = context.router.pool.ownedOf(server)
   const connections = [...context.router.pool.connectionsOf(server)].sort(
     (one, other) => rankOf(one) - rankOf(other),
   )
@@ -127,23 +117,34 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
     pids: context.children.of(server.options),
     connections: connections.length,
     clients: connections.reduce((sum, { clients }) => sum + clients.size, 0),
-    ...(isPerPrincipal && {
-      principals: { served: owned.length, signedIn: context.logins.signedInAt(server.options) },
-    }),
-    // What one of them sees says nothing of the others.
-    ...(isPerPrincipal ? UNTOLD : { items: facts && items, tokens: tokensOf(listed('tools')) }),
+    ...(server.options.isPerPrincipal
+      ? { ...UNTOLD, principals: principalsOf(server, context) }
+      : { items: facts && items, tokens: tokensOf(listed('tools')) }),
     truncated,
     ...absence(best ?? rest, server.options, nowMs),
     ...(trouble && { why: trouble.message, doctor: 'D036' }),
-    ...(best === undefined && !context.router.hasWorkspace && lacksWorkspace(server.options, {}) && NOWHERE),
+    ...(isNowhere(server, best, context) && NOWHERE),
     stderr: loss?.why.lastWords,
-    lastError: loss && lastErrorOf(loss, server.options, nowMs),
+    lastError: lastErrorOf(loss, server.options, nowMs),
     lastFault: lastFaultOf(server, context),
-    remarks: [...unread.map(found => remarkOnList(found, nowMs)), ...remarksOn(server, best, context)],
+    remarks: [
+      ...unread.map(found => remarkOnList(found, nowMs)),
+      ...remarksOn(server, best, { ...context, nowMs, slowMs: context.config().slowMs }),
+    ],
   }
 }
 
+/** What one of its principals sees says nothing of the others. */
 const UNTOLD = { items: undefined, tokens: undefined } as const
+
+const principalsOf = (server: Server, { router, logins }: StatusContext) => ({
+  served: router.pool.ownedOf(server).length,
+  signedIn: logins.signedInAt(server.options),
+})
+
+/** Whether a server waits for a client with a folder. */
+const isNowhere = (server: Server, best: Connection | undefined, { router }: StatusContext): boolean =>
+  best === undefined && !router.hasWorkspace && lacksWorkspace(server.options, {})
 
 const tokens = new WeakMap<Listed, number>()
 
@@ -228,94 +229,6 @@ const lastFaultOf = ({ name }: Server, { router }: StatusContext): ServerStatus[
   return found && { id: found.id, message: found.message, at: found.at }
 }
 
-/** For how long a remark is made. */
-const RECENT_MS = 10 * 60_000
-/** A start that takes longer is worth a remark. */
-const START_MS = 1000
-/** As many losses within the time that remarks are made. */
-const LOSSES = 3
-
-const remarksOn = (
-  { name }: Server,
-  best: Connection | undefined,
-  context: StatusContext,
-): readonly ServerRemark[] => {
-  const { bounds, clock, router } = context
-  const nowMs = clock.nowMs()
-  const seen = bounds.remarksOn(name).filter(({ lastMs }) => nowMs - lastMs <= RECENT_MS)
-  const remarks = seen.flatMap(({ kind, count, lastMs, times }): ServerRemark[] => {
-    const agoMs = Math.round(nowMs - lastMs)
-    if (kind === 'noise')
-      return [
-        {
-          kind,
-          agoMs,
-          message: `wrote ${counted(count, 'line')} to stdout that ${count === 1 ? 'is no message' : 'are no messages'} (D034)`,
-        },
-      ]
-    if (kind !== 'lost')
-      return [{ kind: 'limit', agoMs, message: `reached limits.${kind} ${counted(count, 'time')} (D080)` }]
-    const recent = times.filter(atMs => nowMs - atMs <= RECENT_MS).length
-    if (recent < LOSSES) return []
-    return [{ kind: 'flapping', agoMs, message: `was lost ${count} times, and came back` }]
-  })
-  const sinceMs = best?.state.at === 'starting' ? nowMs - best.sinceMs : 0
-  if (sinceMs >= START_MS)
-    remarks.push({
-      kind: 'hangs',
-      agoMs: 0,
-      message: `has not answered for ${seconds(sinceMs)} since its start`,
-    })
-  return [...remarks, ...remarksOnCalls(name, router, { nowMs, slowMs: context.config().slowMs })]
-}
-
-/** A call that took as long as the log calls slow is worth a remark for a while, and so is one under way. */
-const remarksOnCalls = (
-  name: string,
-  router: Router,
-  { nowMs, slowMs }: { readonly nowMs: number; readonly slowMs: number },
-): readonly ServerRemark[] => {
-  if (slowMs === Number.POSITIVE_INFINITY) return []
-  const soFarMs = longestUnderWayMs(name, router, nowMs)
-  if (soFarMs > slowMs)
-    return [{ kind: 'slow', agoMs: 0, message: `has taken ${seconds(soFarMs)} for a call so far` }]
-  const longestMs = longestCallMs(name, router, nowMs)
-  if (longestMs <= slowMs) return []
-  return [{ kind: 'slow', agoMs: 0, message: `took ${seconds(longestMs)} for a call` }]
-}
-
-const LIST_WORDS: Readonly<Record<ListName, string>> = {
-  tools: 'tools',
-  prompts: 'prompts',
-  resources: 'resources',
-  templates: 'resource templates',
-}
-
-const remarkOnList = (
-  { list, why, sinceMs }: ReturnType<Router['catalog']['summary']>['unread'][number],
-  nowMs: number,
-): ServerRemark => ({
-  kind: 'list',
-  list,
-  agoMs: Math.round(nowMs - sinceMs),
-  message: `failed to list its ${LIST_WORDS[list]}: ${why.message}`,
-})
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
-
-const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`
-
-/** The longest call of the last ten minutes. */
-const longestCallMs = (name: string, { meter }: Router, nowMs: number): number =>
-  Math.max(0, ...(meter?.history.slotsOf(name)?.read(nowMs) ?? []).map(slot => slot.longestMs))
-
-const longestUnderWayMs = (name: string, { meter }: Router, nowMs: number): number => {
-  let longestMs = 0
-  for (const { servedBy, sentMs } of meter?.history.underWay ?? [])
-    if (servedBy === name && sentMs !== undefined) longestMs = Math.max(longestMs, nowMs - sentMs)
-  return longestMs
-}
-
 const lastLossOf = (connections: readonly Connection[]) =>
   connections
     .flatMap(({ lastLoss: loss }) => loss ?? [])
@@ -323,14 +236,15 @@ const lastLossOf = (connections: readonly Connection[]) =>
     .at(0)
 
 const lastErrorOf = (
-  { why, atMs }: Loss,
+  loss: Loss | Unreached | undefined,
   server: ServerOptions,
   nowMs: number,
-): ServerStatus['lastError'] => ({
-  message: why.message,
-  agoMs: Math.round(nowMs - atMs),
-  doctor: problemOf(server, why),
-})
+): ServerStatus['lastError'] =>
+  loss && {
+    message: loss.why.message,
+    agoMs: Math.round(nowMs - loss.atMs),
+    doctor: problemOf(server, loss.why),
+  }
 
 /** Who may come in over HTTP. Holds no secrets. */
 interface AuthStatus {

@@ -83,7 +83,7 @@ export class KeyRing {
   }
 }
 
-/** Whether `nameOf` gives the same names here and at a member. Replicas with other keys cannot be compared. */
+/** Whether `nameOf` gives the same names here and at a member; with other keys they cannot be compared. */
 export const hasKeysOf = (
   { names }: Pick<KeyRing, 'names'>,
   { keys }: { readonly keys: readonly string[] },

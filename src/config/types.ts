@@ -18,10 +18,7 @@ export type Era = 'auto' | 'modern' | 'legacy'
 
 /** Revisions of the protocol that can be asked for, oldest first. */
 export const PROTOCOL_VERSIONS = [
-  '2024-11-05',
-  '2025-03-26',
-  '2025-06-18',
-  '2025-11-25',
+  ...(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const),
   '2026-07-28',
 ] as const
 

@@ -1,5 +1,5 @@
 /**
- * The npm package of this program. While it is not published, anyone could register its name: no text, offer or
+ * The npm package of this program. While it is not published, anyone may register its name: no text, offer or
  * entry may have it fetched from a registry. Whatever depends on that derives from here.
  */
 export const OWN_PACKAGE: { readonly name: string; readonly isPublished: boolean } = {

@@ -1,5 +1,6 @@
 import { homedir, type UserInfo, userInfo } from 'node:os'
 import { isAbsolute, resolve } from 'node:path'
+import process from 'node:process'
 
 /** The user of this process. */
 export interface User {

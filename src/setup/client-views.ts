@@ -9,11 +9,11 @@ import { SetupError } from './setup-error.js'
 const LITERAL = /[^\p{L}\p{N}_ .-]/gu
 
 /** A glob of all server names but these. */
-export const allBut = (names: readonly string[]): string =>
+const allBut = (names: readonly string[]): string =>
   `!(${names.map(name => name.replace(LITERAL, '\\$&')).join('|')})`
 
-/** The names that such a glob leaves out; undefined for any other glob. @internal */
-export const leftOutBy = (glob: unknown): readonly string[] | undefined => {
+/** The names that such a glob leaves out; undefined for any other glob. */
+const leftOutBy = (glob: unknown): readonly string[] | undefined => {
   const [, inner] = typeof glob === 'string' ? (/^!\(((?:\\.|[^\\()])*)\)$/su.exec(glob) ?? []) : []
   return inner?.match(/(?:\\.|[^\\|])+/gsu)?.map(part => part.replace(/\\(.)/gsu, '$1'))
 }

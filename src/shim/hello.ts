@@ -30,7 +30,7 @@ export interface Hello {
 
 const OWN_PROGRAM = 'mcp-proxy '
 
-/** Whether a hello is that of a verb of this program, such as `mcp-proxy call`, and not of a client's shim. */
+/** Whether a hello comes from a verb of this program, such as `mcp-proxy call`, not from a client's shim. */
 export const isOwnProgram = ({ client }: Pick<Hello, 'client'>): boolean =>
   client?.startsWith(OWN_PROGRAM) === true
 

@@ -14,8 +14,8 @@ const ROUTED_INSIDE: Readonly<Record<string, readonly string[]>> = {
 /** A bit for each of these names, and one for all other members. */
 const OTHERS = 1
 const bitOf = (n: number): number => OTHERS << (n + 1)
-const NAMED =
-  bitOf(ROUTED.indexOf('name')) | bitOf(ROUTED.indexOf('arguments')) | bitOf(ROUTED.indexOf('_meta'))
+const ARGUMENTS = bitOf(ROUTED.indexOf('arguments'))
+const NAMED = bitOf(ROUTED.indexOf('name')) | ARGUMENTS | bitOf(ROUTED.indexOf('_meta'))
 /** These objects have few members; each is compared with all names. */
 const ROUTED_MAX = 10_000
 
@@ -113,19 +113,22 @@ export class MessageIndex {
       const key = keys[n] ?? ''
       const bit = bitOf(n)
       const isRepeated = (seen & bit & ~OTHERS) !== 0
-      const isOdd = key === 'arguments' && !at.isObject
-      const inside = isRepeated ? undefined : ROUTED_INSIDE[key]
-      if (inside !== undefined && at.isObject) this.#walkRouted(at, inside, key)
-      else at.skip()
-      if (keys === ROUTED) this.#keep(key, isOdd ? OTHERS : bit, at)
+      const { isObject } = at
+      this.#pass(at, key, isRepeated ? undefined : ROUTED_INSIDE[key])
+      if (keys === ROUTED) this.#keep(key, isObject ? bit : bit & ~ARGUMENTS, at)
       if (isRepeated) this.repeatedParam ??= keys === ROUTED ? key : `${name}.${key}`
       seen |= bit
     }
     outer.leave(at)
   }
 
+  #pass(at: JsonWalk, key: string, inside: readonly string[] | undefined): void {
+    if (inside !== undefined && at.isObject) this.#walkRouted(at, inside, key)
+    else at.skip()
+  }
+
   #keep(key: string, bit: number, at: JsonWalk): void {
-    this.#inParams |= bit
+    this.#inParams |= bit === 0 ? OTHERS : bit
     if (key === 'name') this.#name ??= at.value
     else if (key === '_meta') this.meta ??= at.value
   }

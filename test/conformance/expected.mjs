@@ -5,11 +5,28 @@ const ACROSS = {
   'input-required-result-basic-elicitation':
     'a server with a handshake gives its questions no names: they are ours',
 }
+/**
+ * The scenario `basic-elicitation` never answers its question. On a pipe, the next question may be about that
+ * call, and the clients of the suite describe themselves identically.
+ */
+const UNANSWERED = Object.fromEntries(
+  [
+    'input-required-result-basic-sampling',
+    'input-required-result-basic-list-roots',
+    'input-required-result-request-state',
+    'input-required-result-multiple-input-requests',
+    'input-required-result-multi-round',
+    'input-required-result-non-tool-request',
+    'input-required-result-result-type',
+    'input-required-result-tampered-state',
+    'http-header-validation',
+  ].map(scenario => [scenario, 'the call of a scenario before waits for an answer, and may ask again']),
+)
 const TRIED =
   'the server is asked with `initialize` whether it speaks the era of the client as well, and that is no request of its era'
 
 export const EXPECTED = {
-  '2026-07-28, legacy server, through us, on stdio': ACROSS,
+  '2026-07-28, legacy server, through us, on stdio': { ...ACROSS, ...UNANSWERED },
   '2026-07-28, legacy server, through us, over HTTP': ACROSS,
   '2026-07-28, legacy client behind us, as the client': {
     'request-metadata': TRIED,

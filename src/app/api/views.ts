@@ -24,14 +24,14 @@ export const serversView = (inside: Inside) => {
   const servers = inside.status().servers.map(status => {
     const server = router.pool.servers.find(({ name }) => name === status.name)
     const connections = [...(server?.connections ?? [])]
-    const listed = server && router.catalog.summary(server, connections).listed
+    const tools = server && router.catalog.summary(server, connections).listed('tools')
     const durations = history?.servedBy(status.name)
     return {
       ...status,
       rssBytes: status.pids.reduce((sum, pid) => sum + processBytes(pid), 0),
       inFlight: connections.reduce((sum, { underWay }) => sum + underWay, 0),
-      leftOut: listed?.('tools')?.leftOut,
-      hidden: hiddenTools(listed?.('tools')),
+      leftOut: tools?.leftOut,
+      hidden: hiddenTools(tools),
       p50Ms: durations?.quantile(0.5),
       p99Ms: durations?.quantile(0.99),
       slots: history?.slotsOf(status.name)?.read(nowMs) ?? [],

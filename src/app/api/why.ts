@@ -285,6 +285,19 @@ const configOf = ({ configOf: find }: Inside, view: ServerView): ServerConfig | 
 
 // ── what is nowhere ──
 
+const CUT: readonly Cause[] = [
+  { verdict: 'cut-off', words: 'the list of its tools was cut at a limit (limits.items)' },
+]
+
+const notListed = (near: string): Cause => ({
+  verdict: 'unknown',
+  words: `the server lists no such tool${near}`,
+})
+
+const UNREAD: readonly Cause[] = [
+  { verdict: 'list-not-read', words: 'the list of its tools was not read yet' },
+]
+
 /** A name under the prefix of a server that does not list it, or whose list nobody has read. */
 const ofPrefix = (inside: Inside, query: string): Why | undefined => {
   for (const view of inside.router.catalog.views.values()) {
@@ -301,18 +314,12 @@ const ofPrefix = (inside: Inside, query: string): Why | undefined => {
     const known = summary.listed('tools')?.raw
     // Of what is kept from before it is not known whether it was cut.
     const isFull = known !== undefined && known.length >= view.server.bounds.max.items
-    const cut: readonly Cause[] =
-      isFull || summary.truncated.includes('tools')
-        ? [{ verdict: 'cut-off', words: 'the list of its tools was cut at a limit (limits.items)' }]
-        : []
+    const cut = isFull || summary.truncated.includes('tools') ? CUT : []
     const { causes: state } = reachOf(inside, name, 'tools')
-    const unread: readonly Cause[] =
-      known === undefined && !state.some(({ verdict }) => verdict === 'list-not-read')
-        ? [{ verdict: 'list-not-read', words: 'the list of its tools was not read yet' }]
-        : []
-    const near = suggestion(inside, query)
-    const nowhere: Cause = { verdict: 'unknown', words: `the server lists no such tool${near}` }
-    const causes = [...cut, ...unread, ...(known === undefined ? [] : [nowhere]), ...state]
+    const isUnread = known === undefined && !state.some(({ verdict }) => verdict === 'list-not-read')
+    const unread = isUnread ? UNREAD : []
+    const nowhere = known === undefined ? [] : [notListed(suggestion(inside, query))]
+    const causes = [...cut, ...unread, ...nowhere, ...state]
     return { ...base, verdict: causes[0]?.verdict ?? 'unknown', answered: false, causes }
   }
   return undefined

@@ -1,8 +1,15 @@
 import { RefusedCredentials } from '../../auth/refused-credentials.js'
-import type { EndpointContext } from './http.js'
+import type { Logger } from '../../kernel/logger.js'
+import type { OnGrantEvent } from '../auth-server/grant-events.js'
 
 /** Counts the credentials refused at one port, and audits those that are not audited as refused requests. */
-export const refusalsOf = ({ log, onGrant }: Pick<EndpointContext, 'log' | 'onGrant'>): RefusedCredentials =>
+export const refusalsOf = ({
+  log,
+  onGrant,
+}: {
+  readonly log: Logger
+  readonly onGrant?: OnGrantEvent | undefined
+}): RefusedCredentials =>
   new RefusedCredentials(log, ({ client, server, address, why }) => {
     if (client !== undefined || server !== undefined)
       onGrant?.({ event: 'refused', client, server, address, why })

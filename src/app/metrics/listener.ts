@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { MetricsConfig } from '../../config/types.js'
 import { systemClock } from '../../kernel/async/clock.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
@@ -79,14 +79,7 @@ export const listenMetrics = async (
   }
   server.on('request', inTurn(onRequest))
   server.maxConnections = CONNECTIONS
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (thrown: Error) => {
-      const code = systemCode(thrown) ?? 'unknown reason'
-      const words = `metrics.listen: cannot listen on ${host} port ${port} (${code})`
-      reject(new Fault('unavailable', words, { cause: thrown }))
-    })
-    server.listen(port, host, resolve)
-  })
+  await listening(server, host, port)
   server.on('error', thrown => log.error({ err: thrown }, 'the listener of the metrics reported an error'))
   server.unref()
   const address = server.address()
@@ -103,6 +96,17 @@ export const listenMetrics = async (
       }),
   }
 }
+
+/** Rejects with a Fault. */
+const listening = (server: Server, host: string, port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', (thrown: Error) => {
+      const code = systemCode(thrown) ?? 'unknown reason'
+      const words = `metrics.listen: cannot listen on ${host} port ${port} (${code})`
+      reject(new Fault('unavailable', words, { cause: thrown }))
+    })
+    server.listen(port, host, resolve)
+  })
 
 interface Guards {
   readonly token: string | undefined

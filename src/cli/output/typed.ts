@@ -14,7 +14,7 @@ const ADVICE = new RegExp(`(?<![\\w/\\\\.@-])${SHORT} (?=(?:${VERBS.replaceAll('
 let typed: string | undefined
 
 /**
- * A text for people in which every `mcp-proxy VERB` can be pasted into a shell: `mcp-proxy` where that is this
+ * A text for people in which every `mcp-proxy VERB` can be pasted into a shell: `mcp-proxy` where it is this
  * program, else Node with the path of the script.
  */
 export const pasteable = (text: string): string => {

@@ -16,7 +16,7 @@ interface LastReload {
 
 /**
  * Has the running proxies of a configuration read it again after a verb has written it, and reports those
- * that reject it. Resolves with the exit code of the verb: a server that was removed still runs in such a proxy.
+ * that reject it. Resolves with the verb's exit code: a removed server still runs in such a proxy.
  */
 export const followedBy = async (file: string): Promise<number> => {
   const { all } = await chooseRunning(file)

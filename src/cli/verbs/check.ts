@@ -62,11 +62,9 @@ const printLoaded = async (
 ): Promise<void> => {
   const { prefixOf } = await import('../../app/server-registry.js')
   for (const problem of problems) print(formatProblem(problem))
-  const rows = [
-    ...(config?.servers ?? []).map(server => rowOf(server, prefixOf(server))),
-    ...disabled.map(rowOfDisabled),
-  ]
-  const isPlain = (config?.servers ?? []).every(isUsual)
+  const servers = config?.servers ?? []
+  const rows = [...servers.map(server => rowOf(server, prefixOf(server))), ...disabled.map(rowOfDisabled)]
+  const isPlain = servers.every(isUsual)
   const kept = (row: readonly string[]): readonly string[] =>
     isPlain ? row.filter((_, column) => column !== PREFIX && column !== SHARING) : row
   if (rows.length > 0) print(mask(tableText(kept(HEADINGS), rows.map(kept), stdoutLook())))
@@ -76,8 +74,7 @@ const printLoaded = async (
     print(mask(`${words[level]}  ${id}: ${message}; ${mend}`))
   if (platform === 'win32') say(WINDOWS_RIGHTS)
   const warnings = problems.length - errors + checks.filter(({ level }) => level === 'warn').length
-  const servers = config?.servers.length ?? 0
-  say(`${count(servers, 'server')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`)
+  say(`${count(servers.length, 'server')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`)
 }
 
 /** Elsewhere files with secrets have the rights 0600. */

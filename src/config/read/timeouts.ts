@@ -11,7 +11,7 @@ interface TimeoutContext {
   readonly report: Report
 }
 
-/** Reads "timeouts", of a server or of all; values out of range are reported and fall back to the usual ones. */
+/** Reads "timeouts", of a server or of all; values out of range are reported and replaced by defaults. */
 export const readTimeouts = (
   item: Item | undefined,
   given: NonNullable<ServerValues['timeouts']> = {},

@@ -90,7 +90,7 @@ const ObjectField = ({ id, label, schema, draft, depth, onDraft }: FieldProps) =
 )
 
 /** Spaces separate ids in aria-describedby, so only plain names become part of one. @internal */
-export const idPart = (name: string, n: number): string => (/^[\w.-]+$/.test(name) ? name : `~${n}`)
+const idPart = (name: string, n: number): string => (/^[\w.-]+$/.test(name) ? name : `~${n}`)
 
 /** The members of an object, without a frame around them. */
 export const Members = ({

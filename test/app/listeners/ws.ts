@@ -34,6 +34,7 @@ const setUp = async (t: Test) => {
     drainMs: () => 0,
     isPrivate: false,
     views: { has: () => false },
+    refused: () => undefined,
   }
   const endpoint = createWsEndpoint('/ws', context)
   const asked: (readonly [IncomingMessage, Duplex, Buffer])[] = []

@@ -22,7 +22,7 @@ interface DeferredRequest {
 
 interface OpenRequest extends DeferredRequest {
   readonly id: JsonText
-  undeliverable(): void
+  readonly undeliverable: () => void
 }
 
 /**
