@@ -10,6 +10,7 @@ import { matcherOf } from '../../kernel/globs.js'
 import { arrayText, type JsonText, objectText, textMember } from '../../kernel/json/text.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { isLegacyRevision } from '../../model/revision.js'
+import type { Server } from '../../peers/server.js'
 import { sanitizeLine } from '../../secrets/mask.js'
 import { visibleText } from '../../secrets/plain-text.js'
 import { exposed } from '../exposed.js'
@@ -285,6 +286,10 @@ const configOf = ({ configOf: find }: Inside, view: ServerView): ServerConfig | 
 
 // ── what is nowhere ──
 
+/** Of a list that is kept from before, it is not known whether it was cut. */
+const isFull = (known: { readonly length: number } | undefined, { bounds }: Server): boolean =>
+  known !== undefined && known.length >= bounds.max.items
+
 const CUT: readonly Cause[] = [
   { verdict: 'cut-off', words: 'the list of its tools was cut at a limit (limits.items)' },
 ]
@@ -312,9 +317,7 @@ const ofPrefix = (inside: Inside, query: string): Why | undefined => {
     } as const
     const summary = inside.router.catalog.summary(view.server, [...view.server.connections])
     const known = summary.listed('tools')?.raw
-    // Of what is kept from before it is not known whether it was cut.
-    const isFull = known !== undefined && known.length >= view.server.bounds.max.items
-    const cut = isFull || summary.truncated.includes('tools') ? CUT : []
+    const cut = isFull(known, view.server) || summary.truncated.includes('tools') ? CUT : []
     const { causes: state } = reachOf(inside, name, 'tools')
     const isUnread = known === undefined && !state.some(({ verdict }) => verdict === 'list-not-read')
     const unread = isUnread ? UNREAD : []
