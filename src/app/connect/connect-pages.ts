@@ -67,9 +67,7 @@ export class ConnectPages {
     return state !== null && this.#away.has(state)
   }
 
-  close(): void {
-    this.#options.browsers.close()
-  }
+  readonly close = (): void => this.#options.browsers.close()
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     this.#answer(request, response).catch((thrown: unknown) => {
