@@ -1,8 +1,6 @@
 import picocolors from 'picocolors'
 import { hasUtf8, isSet, type Variables } from './signs.js'
 
-export { hasUtf8 } from './signs.js'
-
 type Stream = Pick<NodeJS.WriteStream, 'isTTY'>
 
 /** Whether to colour what goes to a stream: NO_COLOR (no-color.org), then FORCE_COLOR, then the terminal. */

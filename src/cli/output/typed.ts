@@ -29,7 +29,11 @@ export const typeAs = (script: string): void => {
   typed = commandFor(script)
 }
 
-/** What a user types to start a script of ours; `mcp-proxy` where another program runs us, such as a test. */
+/**
+ * What a user types to start a script of ours; `mcp-proxy` where another program runs us, such as a test.
+ *
+ * @internal
+ */
 export const commandFor = (
   script: string | undefined,
   { path = process.env['PATH'] ?? '', node = process.execPath } = {},
