@@ -1,6 +1,7 @@
 import t from 'tap'
 import { readNumbers } from '../../../src/cli/output/ask.js'
-import { columnsOf, hasColor, hasUtf8 } from '../../../src/cli/output/look.js'
+import { columnsOf, hasColor } from '../../../src/cli/output/look.js'
+import { hasUtf8 } from '../../../src/cli/output/signs.js'
 
 t.test('numbers of a list are read as people write them', t => {
   for (const [answer, found] of [
