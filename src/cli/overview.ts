@@ -66,7 +66,7 @@ type Row = readonly [server: string, client: string, scope: string, file: string
 
 /** The servers in the files of the user, of this folder, and of the projects that clients know. */
 const clientServers = async (): Promise<readonly Row[]> => {
-  const [{ files }, { readClients }, { projectsIn }, { openFile }] = await Promise.all([
+  const [{ files }, { readClients }, { projectsIn }, { readValue }] = await Promise.all([
     setupFiles(),
     import('../setup/import/sources.js'),
     import('../setup/import/containers.js'),
@@ -80,8 +80,7 @@ const clientServers = async (): Promise<readonly Row[]> => {
   )
   for (const { id, label, file, folder } of sources) {
     if (id !== 'claude-code' || folder !== undefined) continue
-    const { value } = await openFile(files, file, 'jsonc')
-    const others = projectsIn(value).filter(each => each.folder !== project)
+    const others = projectsIn(await readValue(files, file, 'jsonc')).filter(each => each.folder !== project)
     rows.push(
       ...others.flatMap(each =>
         each.found.map(({ name }): Row => [oneLine(name), label, scopeOf(each.folder), shortPath(file)]),

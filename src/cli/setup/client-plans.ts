@@ -158,10 +158,16 @@ const unchanged = (place: Place): PlannedInstall => ({
 
 /** Rejects with a SetupError if the file of a client cannot be edited. */
 export const checkEditable = async (client: Client, context: Context): Promise<void> => {
+  const [{ planInstall }, { readClientFile }] = await Promise.all([
+    import('../../setup/install/install.js'),
+    import('../../setup/import/sources.js'),
+  ])
   const place = await placeOf(client, 'user', context)
-  const { candidates } = await planTakeOver([place], context, false, () => undefined)
-  const moved = candidates(place.file).map(each => ({ ...each, as: each.name }))
-  await replanned([{ place, moved, stays: [], install: undefined, view: undefined }], context)
+  const machine = thisMachine()
+  const { found } = await readClientFile({ machine, disk: context.files.disk }, client, place.file)
+  const terms = usualTerms(context)
+  const entry = await entryOf(client, terms, context.programs)
+  await planInstall(context, place, { entry, terms, takes: found.map(({ name }) => name) })
 }
 
 /** Writes the views of these clients, and removes unused ones. Resolves with whether any changed. */

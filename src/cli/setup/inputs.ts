@@ -8,7 +8,7 @@ import { setupFiles } from './setup-files.js'
 
 /** The client's own descriptions of the values that it asks for (`inputs` of VS Code), by variable. */
 export const inputTexts = async (sources: readonly Source[]): Promise<ReadonlyMap<string, string>> => {
-  const [{ files }, { openFile }, { variableName }] = await Promise.all([
+  const [{ files }, { readValue }, { variableName }] = await Promise.all([
     setupFiles(),
     import('../../setup/files/edit-file.js'),
     import('../../setup/import/normalise.js'),
@@ -17,7 +17,7 @@ export const inputTexts = async (sources: readonly Source[]): Promise<ReadonlyMa
   for (const { id, file } of sources) {
     const client = CLIENTS.find(each => each.id === id)
     if (client === undefined) continue
-    const { value } = await openFile(files, file, client.syntax)
+    const value = await readValue(files, file, client.syntax)
     const inputs: unknown = isObject(value) ? value['inputs'] : undefined
     for (const input of Array.isArray(inputs) ? (inputs as unknown[]) : []) {
       if (!isObject(input) || typeof input['id'] !== 'string') continue

@@ -2,7 +2,7 @@ import { isAbsolute, join } from 'node:path'
 import { matcherOf } from '../../kernel/globs.js'
 import { isObject } from '../../kernel/object.js'
 import type { Json } from '../edit/change.js'
-import { openFile, type Syntax } from '../files/edit-file.js'
+import { openFile, readValue, type Syntax } from '../files/edit-file.js'
 import { type Files, hashOf, readState, replaceFile } from '../files/revise.js'
 import { foldersOf, type Machine } from './machine.js'
 
@@ -78,10 +78,7 @@ const claudeFiles = async (files: Files, machine: Machine): Promise<readonly str
 
 /** A file that is missing or cannot be read has no rules that its client could read. */
 const valueIn = async (files: Files, path: string, syntax: Syntax): Promise<unknown> =>
-  await openFile(files, path, syntax).then(
-    ({ value }) => value,
-    () => undefined,
-  )
+  await readValue(files, path, syntax).catch(() => undefined)
 
 /** The permission rules of Claude Code that would match nothing once these servers have moved. */
 export const lostRules = async (

@@ -51,24 +51,41 @@ const BOM = '\uFEFF'
 
 const bodyOf = (text: string): string => (text.startsWith(BOM) ? text.slice(1) : text)
 
-/** The plain value of a text. Throws an EditError. */
-export const valueIn = (parse: Parse, text: string): unknown => parse(bodyOf(text)).value
+/** A text that was parsed, to be edited. */
+export interface Editable {
+  /** Its plain value. */
+  readonly value: unknown
+  /**
+   * Splices changes into the text. Everything else keeps its bytes, and the result is parsed again: where any
+   * other value would differ, nothing is edited. Throws an EditError.
+   */
+  readonly edited: (changes: readonly Change[]) => string
+}
 
-/**
- * Splices changes into a text. Everything else keeps its bytes, and the result is parsed again: where any
- * other value would differ, nothing is edited. Throws an EditError.
- */
-export const edit = (parse: Parse, text: string, changes: readonly Change[]): string => {
+/** Parses a text that may be edited. Throws an EditError. */
+export const editable = (parse: Parse, text: string): Editable => {
   const body = bodyOf(text)
   const parsed = parse(body)
-  const folded = parsed.fold?.(changes.map(({ at, name }) => [...at, name]))
-  const edited =
-    folded === undefined
-      ? editBody(parse, { body, parsed }, changes)
-      : folded.unfold(editBody(parse, { body: folded.text, parsed: parse(folded.text) }, changes))
-  if (edited === undefined) throw new EditError(CANNOT)
-  return text.startsWith(BOM) ? BOM + edited : edited
+  return {
+    value: parsed.value,
+    edited: changes => {
+      const folded = parsed.fold?.(changes.map(({ at, name }) => [...at, name]))
+      const edited =
+        folded === undefined
+          ? editBody(parse, { body, parsed }, changes)
+          : folded.unfold(editBody(parse, { body: folded.text, parsed: parse(folded.text) }, changes))
+      if (edited === undefined) throw new EditError(CANNOT)
+      return text.startsWith(BOM) ? BOM + edited : edited
+    },
+  }
 }
+
+/** The plain value of a text. Throws an EditError. */
+export const valueIn = (parse: Parse, text: string): unknown => editable(parse, text).value
+
+/** A text after changes. Throws an EditError. */
+export const edit = (parse: Parse, text: string, changes: readonly Change[]): string =>
+  editable(parse, text).edited(changes)
 
 interface ParsedBody {
   readonly body: string

@@ -1,4 +1,4 @@
-import { type Change, EditError, edit, type Parse, valueIn } from '../edit/change.js'
+import { type Change, EditError, editable, type Parse, valueIn } from '../edit/change.js'
 import { SetupError } from '../setup-error.js'
 import { type FileState, type Files, readState, textOf } from './revise.js'
 
@@ -28,11 +28,29 @@ export const openFile = async (
   const state = await readState(disk, file)
   const text = textOf(state)
   const parse = await parserOf(syntax)
+  const { value, edited } = located(state.path, () => editable(parse, text))
   return {
     state,
-    value: located(state.path, () => valueIn(parse, text)),
-    edited: changes => Buffer.from(located(state.path, () => edit(parse, text, changes))),
+    value,
+    edited: changes => Buffer.from(located(state.path, () => edited(changes))),
   }
+}
+
+/** Reads the value of a file that is not edited, also one that is missing. Rejects with a SetupError. */
+export const readValue = async (
+  { disk }: Pick<Files, 'disk'>,
+  file: string,
+  syntax: Syntax,
+): Promise<unknown> => {
+  const state = await readState(disk, file)
+  const text = textOf(state)
+  try {
+    if (syntax === 'jsonc') return JSON.parse(text) as unknown
+  } catch {
+    // It has comments or mistakes, whose line the parser below names.
+  }
+  const parse = await parserOf(syntax)
+  return located(state.path, () => valueIn(parse, text))
 }
 
 /** Names the file in what an edit throws. */

@@ -45,6 +45,18 @@ export const readState = async (disk: Disk, file: string): Promise<FileState> =>
   }
 }
 
+/** Whether there is something at a path, behind links; it is not read. Rejects with a SetupError. */
+export const isThere = async (disk: Disk, file: string): Promise<boolean> => {
+  const path = await target(disk, resolve(file))
+  try {
+    await disk.stat(path)
+    return true
+  } catch (thrown) {
+    if (systemCode(thrown) === 'ENOENT') return false
+    throw inWords(path, 'read', thrown)
+  }
+}
+
 /** Follows the links at the end of a path, also to a file that is missing. Rejects with a SetupError. */
 const target = async (disk: Disk, path: string): Promise<string> => {
   const isLink = (await disk.readlink(path).catch(() => undefined)) !== undefined

@@ -3,8 +3,8 @@ import { CLIENTS, type Client, isOfFolder } from '../clients/clients.js'
 import { type Folders, foldersOf, type Machine } from '../clients/machine.js'
 import { valueIn } from '../edit/change.js'
 import type { Disk } from '../files/disk.js'
-import { located, openFile, parserOf, type Syntax } from '../files/edit-file.js'
-import { readState, textOf } from '../files/revise.js'
+import { located, parserOf, readValue, type Syntax } from '../files/edit-file.js'
+import { isThere, readState, textOf } from '../files/revise.js'
 import { SetupError } from '../setup-error.js'
 import { type Found, projectsIn, serversAt, serversIn } from './containers.js'
 import { type StartFolder, WORKSPACE } from './folder.js'
@@ -59,19 +59,6 @@ const dialectOf = ({ timeoutUnit, hasShellVariables = false }: Client): Dialect 
   hasShellVariables,
 })
 
-/** The value of a client's file. Plain JSON of many megabytes is not parsed as text to edit. */
-const readValue = async (disk: Disk, file: string, { syntax }: Client): Promise<unknown> => {
-  if (syntax === 'jsonc') {
-    const state = await readState(disk, file)
-    try {
-      return JSON.parse(textOf(state))
-    } catch {
-      // It has comments or mistakes: the parser below names the line.
-    }
-  }
-  return (await openFile({ disk }, file, syntax)).value
-}
-
 /** Where a client starts the servers of its user's file. */
 export const startOf = (client: Client, file: string, home: string): Pick<Source, 'folder' | 'start'> => {
   if (isOfFolder(client)) return ofProject(dirname(file))
@@ -101,7 +88,7 @@ export const readClients = async ({ machine, disk, clients, project }: SourceOpt
     try {
       const file = await firstThere(disk, files)
       if (file === undefined) return
-      const value = await readValue(disk, file, client)
+      const value = await readValue({ disk }, file, client.syntax)
       const { id, label } = client
       const base = { id, label, file, dialect: dialectOf(client) }
       const place = folder === undefined ? startOf(client, file, machine.home) : ofProject(folder)
@@ -137,7 +124,7 @@ export const readClientFile = async (
   client: Client,
   file: string,
 ): Promise<Source> => {
-  const value = await readValue(disk, file, client)
+  const value = await readValue({ disk }, file, client.syntax)
   const { id, label } = client
   const isUsers = client.user(foldersOf(machine)).includes(file)
   const project = isUsers ? undefined : projectOf(file, [client])
@@ -154,7 +141,7 @@ export const readClientFile = async (
 
 /** The first of these files that is there. */
 export const firstThere = async (disk: Disk, files: readonly string[]): Promise<string | undefined> => {
-  for (const file of files) if ((await readState(disk, file)).bytes !== undefined) return file
+  for (const file of files) if (await isThere(disk, file)) return file
   return undefined
 }
 

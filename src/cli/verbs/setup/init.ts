@@ -118,11 +118,8 @@ const sayFound = (found: Findings): void => {
   const parts = foundParts(found)
   const more = same > 0 ? ` (${same} the same)` : ''
   const last = `${parts.at(-1) ?? 'no servers in the files of clients'}${more}`
-  say(
-    wrapped([`Found  ${[...parts.slice(0, -1), last][0]}`, ...[...parts.slice(0, -1), last].slice(1)], {
-      separator: ' · ',
-    }),
-  )
+  const [first, ...others] = [...parts.slice(0, -1), last]
+  say(wrapped([`Found  ${first}`, ...others], { separator: ' · ' }))
   for (const each of found.projects) say(wrappedText(projectWords(each)))
 }
 
@@ -151,9 +148,12 @@ const planServers = async (
   const question = `Move ${secretOwners(moved).join(', ')} to ${shortPath(own.secrets.path)}`
   if (moved.secrets.size > 0 && !isAsking) say(wrappedText(question))
   const keepsSecrets = isAsking && moved.secrets.size > 0 && !(await confirm(`${question}?`))
-  const texts = isAsking ? await inputTexts(sources) : new Map<string, string>()
-  const askSecret = async (name: string, server: string): Promise<string | undefined> =>
-    isAsking ? await askInput(name, server, texts.get(name)) : undefined
+  let texts: ReadonlyMap<string, string> | undefined
+  const askSecret = async (name: string, server: string): Promise<string | undefined> => {
+    if (!isAsking) return undefined
+    texts ??= await inputTexts(sources)
+    return await askInput(name, server, texts.get(name))
+  }
   return await planImport(own, wanted, { ...options, keepsSecrets, askSecret })
 }
 
