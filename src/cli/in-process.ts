@@ -3,7 +3,7 @@ import type { ServerStatus } from '../app/status.js'
 import type { LogLevel, ProxyConfig } from '../config/types.js'
 import { type Caller, LOCAL } from '../kernel/caller.js'
 import { ProgressLine } from './output/progress.js'
-import { EXIT } from './verb.js'
+import { type Finding, untilSignal } from './until-signal.js'
 
 /** A proxy in this process, for verbs that end by themselves. */
 export interface Session {
@@ -18,12 +18,6 @@ interface InProcessOptions {
   readonly isRemembered?: boolean
   /** The exit code of a signal that arrived before this began, if there was one. */
   readonly stopped?: () => number | undefined
-}
-
-interface Finding {
-  readonly code: number
-  /** Prints it; not called if a signal ended the work. */
-  readonly show: () => void
 }
 
 /** A program of our user that works in the current folder, for servers that need a folder. */
@@ -45,47 +39,28 @@ export const inProcess = async (
   options: LocalClientOptions & InProcessOptions,
   work: (session: Session) => Promise<Finding>,
 ): Promise<number> => {
-  const [{ createProxy }, { createLogger }, { LocalClient }, { createShutdown, SIGNAL_CODES }] =
-    await Promise.all([
-      import('../app/proxy.js'),
-      import('../app/logs/logger.js'),
-      import('../app/local-client.js'),
-      import('../app/shutdown.js'),
-    ])
+  const [{ createProxy }, { createLogger }, { LocalClient }] = await Promise.all([
+    import('../app/proxy.js'),
+    import('../app/logs/logger.js'),
+    import('../app/local-client.js'),
+  ])
   const log = await createLogger({ level: options.level, isTerminal: process.stderr.isTTY })
   const startupWaitMs = Math.max(0, ...config.servers.map(({ timeouts }) => timeouts.connectMs))
   const listMs = Math.max(0, ...config.servers.map(({ timeouts }) => timeouts.listMs))
   const patient: ProxyConfig = { ...config, startupWaitMs, pageSize: PAGE_SIZE }
   const memory = options.isRemembered === true ? await ownMemory() : {}
   const proxy = createProxy(patient, { log, listWaitMs: listMs, ...memory })
-  let isOver = false
-  const close = (): Promise<void> => {
-    isOver = true
-    return proxy.close()
-  }
-  const shutdown = createShutdown({ close, log, codeOf: signal => SIGNAL_CODES[signal] })
-  const stopped = options.stopped?.()
-  if (stopped !== undefined) shutdown.end(stopped)
   const client = new LocalClient(proxy.clientHandler, options)
   const starts = watchStarts(() => proxy.status().servers)
-  let failure: { readonly thrown: unknown } | undefined
-  const done = async (): Promise<number> => {
-    try {
+  try {
+    return await untilSignal({ close: () => proxy.close(), log, stopped: options.stopped?.() }, async () => {
       await client.welcome
       starts.stop()
-      const { code, show } = await work({ client, status: () => starts.status() })
-      if (!isOver) show()
-      return code
-    } catch (thrown) {
-      failure = { thrown }
-      return EXIT.failure
-    }
+      return await work({ client, status: () => starts.status() })
+    })
+  } finally {
+    starts.stop()
   }
-  void done().then(code => shutdown.end(code))
-  const code = await shutdown.ended
-  starts.stop()
-  if (failure !== undefined && code === EXIT.failure) throw failure.thrown
-  return code
 }
 
 const ownMemory = async () => {

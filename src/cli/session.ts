@@ -10,6 +10,7 @@ import type { Place } from '../shim/place.js'
 import { configFile, loadFile, readConfiguration } from './configuration.js'
 import { callerHere, inProcess } from './in-process.js'
 import { withLogins } from './logins.js'
+import { type Finding, untilSignal } from './until-signal.js'
 import { CliError, EXIT } from './verb.js'
 
 export const aloneOption = {
@@ -41,7 +42,7 @@ export interface SessionOptions extends Pick<LocalClientOptions, 'onProgress'> {
 export const isWell = ({ state }: Pick<ServerStatus, 'state'>): boolean =>
   state === 'ready' || state === 'idle'
 
-type Work = (session: ProxySession) => Promise<{ readonly code: number; readonly show: () => void }>
+type Work = (session: ProxySession) => Promise<Finding>
 
 /**
  * Does work with the running proxy of a configuration or, without one, with copies of its servers in this
@@ -92,41 +93,23 @@ const atDaemon = async (
   { verb, onProgress }: SessionOptions,
   work: (session: Pick<ProxySession, 'client' | 'status'>) => ReturnType<Work>,
 ): Promise<number> => {
-  const [{ DaemonClient: Client }, { ask }, { asking }, { createShutdown, SIGNAL_CODES }] = await Promise.all(
-    [
-      import('../app/control/daemon-client.js'),
-      import('../shim/ask.js'),
-      import('../app/control/seat.js'),
-      import('../app/shutdown.js'),
-    ],
-  )
-  let isOver = false
+  const [{ DaemonClient: Client }, { ask }, { asking }] = await Promise.all([
+    import('../app/control/daemon-client.js'),
+    import('../shim/ask.js'),
+    import('../app/control/seat.js'),
+  ])
   let client: DaemonClient | undefined
   const close = (): Promise<void> => {
-    isOver = true
     client?.close()
     return Promise.resolve()
   }
-  const shutdown = createShutdown({ close, log: silentLogger, codeOf: signal => SIGNAL_CODES[signal] })
-  let failure: { readonly thrown: unknown } | undefined
-  const done = async (): Promise<number> => {
-    try {
-      client = await Client.open(place, { name: `mcp-proxy ${verb}`, onProgress })
-      if (client === undefined) throw new CliError(EXIT.failure, 'the running proxy has just ended')
-      const status = async (): Promise<readonly ServerStatus[]> => {
-        const { body } = await ask(asking(place), '/v1/status')
-        return (JSON.parse(body) as ProxyStatus).servers
-      }
-      const { code, show } = await work({ client, status })
-      if (!isOver) show()
-      return code
-    } catch (thrown) {
-      failure = { thrown }
-      return EXIT.failure
+  return await untilSignal({ close, log: silentLogger }, async () => {
+    client = await Client.open(place, { name: `mcp-proxy ${verb}`, onProgress })
+    if (client === undefined) throw new CliError(EXIT.failure, 'the running proxy has just ended')
+    const status = async (): Promise<readonly ServerStatus[]> => {
+      const { body } = await ask(asking(place), '/v1/status')
+      return (JSON.parse(body) as ProxyStatus).servers
     }
-  }
-  void done().then(code => shutdown.end(code))
-  const code = await shutdown.ended
-  if (failure !== undefined && code === EXIT.failure) throw failure.thrown
-  return code
+    return await work({ client, status })
+  })
 }

@@ -1,0 +1,50 @@
+import type { Logger } from '../kernel/logger.js'
+import { EXIT } from './verb.js'
+
+/** What a verb found, to be printed. */
+export interface Finding {
+  readonly code: number
+  /** Prints it; not called if a signal ended the work. */
+  readonly show: () => void
+}
+
+export interface Ending {
+  /** Ends what the work uses; called after the work, or at a signal. Never rejects. */
+  readonly close: () => Promise<void>
+  readonly log: Logger
+  /** The exit code of a signal that came before; nothing is waited for then. */
+  readonly stopped?: number | undefined
+}
+
+/**
+ * Does work, shows its result, and ends everything, at the latest at a signal. Resolves with the exit code of
+ * the work or of the signal; rejects with what the work threw.
+ */
+export const untilSignal = async (
+  { close, log, stopped }: Ending,
+  work: () => Promise<Finding>,
+): Promise<number> => {
+  const { createShutdown, SIGNAL_CODES } = await import('../app/shutdown.js')
+  let isOver = false
+  const end = (): Promise<void> => {
+    isOver = true
+    return close()
+  }
+  const shutdown = createShutdown({ close: end, log, codeOf: signal => SIGNAL_CODES[signal] })
+  if (stopped !== undefined) shutdown.end(stopped)
+  let failure: { readonly thrown: unknown } | undefined
+  const done = async (): Promise<number> => {
+    try {
+      const { code, show } = await work()
+      if (!isOver) show()
+      return code
+    } catch (thrown) {
+      failure = { thrown }
+      return EXIT.failure
+    }
+  }
+  void done().then(code => shutdown.end(code))
+  const code = await shutdown.ended
+  if (failure !== undefined && code === EXIT.failure) throw failure.thrown
+  return code
+}
