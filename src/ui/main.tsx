@@ -29,6 +29,8 @@ const App = ({ live }: { readonly live: Live }) => {
   useEffect(() => {
     live.onChange = () => draw(n => n + 1)
     addEventListener('hashchange', () => {
+      // An address with a new code was pasted into this tab: it is taken when the page starts.
+      if (codeIn(location.hash) !== undefined) location.reload()
       const next = parseRoute(location.hash)
       live.show(partsOf(next))
       setRoute(next)

@@ -39,7 +39,7 @@ const wordsIn = (body: string): string | undefined => {
 export const read = async <T>(path: string, signal?: AbortSignal): Promise<T> =>
   (await (await send(path, signal && { signal })).json()) as T
 
-/** Changes something; rejects like `read`. */
+/** Changes something, and reads the answer; rejects like `read`. */
 export const change = async <T = void>(path: string, body: object = {}): Promise<T> =>
   (await (await send(path, { method: 'POST', body: JSON.stringify(body) })).json()) as T
 
@@ -48,10 +48,6 @@ export const logIn = async (code: string): Promise<void> => {
   const { secret } = await change<{ readonly secret: string }>('login', { code })
   sessionStorage[SECRET] = secret
 }
-
-/** Changes something, and reads the answer; rejects like `read`. */
-export const ask = async <T>(path: string): Promise<T> =>
-  (await (await send(path, { method: 'POST', body: '{}' })).json()) as T
 
 /** Follows an event stream to its end; rejects like `read`, also when it breaks or falls silent. */
 export const follow = async (

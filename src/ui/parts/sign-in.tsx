@@ -1,33 +1,38 @@
 import { useState } from 'preact/hooks'
-import { ask, wordsOf } from '../live/api.js'
+import { change, wordsOf } from '../live/api.js'
 import { Command } from './text.js'
 
-/** What the proxy offers for a login: a page, or else only the command that begins one. */
-type Offer = { readonly url?: string | undefined } | { readonly why: string }
+/** What the proxy offers for a login: a page, or why there is none. */
+interface Offer {
+  readonly url?: string
+  readonly why?: string
+}
 
 /** The page to sign in, where the proxy has one; else the command to run. @internal */
-export const Offered = ({ offer, command }: { readonly offer: Offer; readonly command: string }) => {
-  if ('url' in offer && offer.url !== undefined)
-    return (
-      <a href={offer.url} target="_blank" rel="noreferrer">
-        Open the sign-in page
-      </a>
-    )
-  return (
+export const Offered = ({
+  offer: { url, why = 'Run this where the proxy runs:' },
+  command,
+}: {
+  readonly offer: Offer
+  readonly command: string
+}) =>
+  url === undefined ? (
     <>
-      <span class="muted">{'why' in offer ? offer.why : 'Run this where the proxy runs:'}</span>
+      <span class="muted">{why}</span>
       <Command text={command} />
     </>
+  ) : (
+    <a href={url} target="_blank" rel="noreferrer">
+      Open the sign-in page
+    </a>
   )
-}
 
 /** A button that leads to the login at a server. */
 export const SignIn = ({ name, command }: { readonly name: string; readonly command: string }) => {
   const [offer, setOffer] = useState<Offer | undefined>()
   const find = (): void => {
-    ask<{ readonly url?: string }>(`servers/${encodeURIComponent(name)}/sign-in`).then(
-      setOffer,
-      (thrown: unknown) => setOffer({ why: wordsOf(thrown) }),
+    change<Offer>(`servers/${encodeURIComponent(name)}/sign-in`).then(setOffer, (thrown: unknown) =>
+      setOffer({ why: wordsOf(thrown) }),
     )
   }
   return (

@@ -89,9 +89,6 @@ const ObjectField = ({ id, label, schema, draft, depth, onDraft }: FieldProps) =
   </fieldset>
 )
 
-/** Spaces separate ids in aria-describedby, so only plain names become part of one. @internal */
-const idPart = (name: string, n: number): string => (/^[\w.-]+$/.test(name) ? name : `~${n}`)
-
 /** The members of an object, without a frame around them. */
 export const Members = ({
   id,
@@ -104,7 +101,7 @@ export const Members = ({
     {membersOf(schema).map(([name, one], n) => (
       <Field
         key={name}
-        id={`${id}.${idPart(name, n)}`}
+        id={`${id}.${n}`}
         label={name}
         schema={one}
         draft={memberOf(draft, name)}

@@ -38,16 +38,8 @@ const COLUMNS: readonly Column<PastCall>[] = [
 /** The newest first, those that hold all words in what the table shows of them. @internal */
 export const callsWith = (calls: readonly PastCall[], words: string): readonly PastCall[] => {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean)
-  const texts = ({
-    server = '',
-    name = '',
-    method,
-    outcome,
-    errorId = '',
-    client,
-    clientName = '',
-  }: PastCall): string =>
-    `${server} ${name} ${method} ${outcome} ${errorId} client ${client} ${clientName}`.toLowerCase()
+  const texts = ({ server, name, method, outcome, errorId, client, clientName }: PastCall): string =>
+    [server, name, method, outcome, errorId, 'client', client, clientName].join(' ').toLowerCase()
   return calls.filter(call => wanted.every(word => texts(call).includes(word))).reverse()
 }
 

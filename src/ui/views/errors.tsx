@@ -3,31 +3,17 @@ import { hrefOf } from '../live/route.js'
 import type { KeptError, PageState } from '../live/state.js'
 import { type Fact, Facts } from '../parts/facts.js'
 import { clockTime, count, many, ms } from '../parts/format.js'
+import { joined, type Repeated } from '../parts/repeats.js'
 import { type Column, Table } from '../parts/table.js'
 import { Empty, LongText, Path } from '../parts/text.js'
 import { WhyOf } from '../parts/why.js'
 import { Filter } from './filter.js'
 
-/** An error, and how often it came in a row. */
-export type ErrorRow = KeptError & { readonly times: number }
+/** Equal for errors that say the same of the same. @internal */
+export const sameness = ({ message, server, name, method }: KeptError): string =>
+  [message, server, name ?? method].join('\n')
 
-/** Joins errors that repeat the one before them; the newest of each row stays, as the first. @internal */
-export const joined = (errors: readonly KeptError[]): readonly ErrorRow[] => {
-  const rows: ErrorRow[] = []
-  for (const error of errors) {
-    const last = rows.at(-1)
-    const isSame =
-      last !== undefined &&
-      last.message === error.message &&
-      last.server === error.server &&
-      (last.name ?? last.method) === (error.name ?? error.method)
-    if (isSame) rows[rows.length - 1] = { ...last, times: last.times + 1 }
-    else rows.push({ ...error, times: 1 })
-  }
-  return rows
-}
-
-const COLUMNS: readonly Column<ErrorRow>[] = [
+const COLUMNS: readonly Column<Repeated<KeptError>>[] = [
   { head: 'Id', cell: ({ id }) => id, width: '6.5rem' },
   { head: 'At', cell: ({ at }) => clockTime(at), width: '6.5rem', isWide: true },
   { head: 'Server', cell: ({ server = '–' }) => server, width: 'minmax(4rem, 1fr)', isWide: true },
@@ -61,7 +47,7 @@ export const errorsWith = (errors: readonly KeptError[], words: string): readonl
 export const Errors = ({ state, filter }: { readonly state: PageState; readonly filter: string }) => {
   const { errors } = state
   const found = useMemo(() => errorsWith(errors ?? [], filter), [errors, filter])
-  const rows = useMemo(() => joined(found), [found])
+  const rows = useMemo(() => joined(found, sameness), [found])
   if (errors === undefined) return <p class="muted">Reading …</p>
   return (
     <>

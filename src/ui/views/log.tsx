@@ -1,6 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { follow } from '../live/api.js'
 import { clockTime } from '../parts/format.js'
+import { joined, type Repeated } from '../parts/repeats.js'
 import { LongText } from '../parts/text.js'
 
 /** As many lines are read at first, and kept. */
@@ -44,17 +45,9 @@ export const logLine = (key: string, data: string): LogLine => {
   }
 }
 
-/** Joins lines that repeat the one before them; the newest stays, with a count. @internal */
-export const joinedLines = (lines: readonly LogLine[]): readonly (LogLine & { readonly times: number })[] => {
-  const rows: (LogLine & { readonly times: number })[] = []
-  for (const line of lines) {
-    const last = rows.at(-1)
-    if (last?.text === line.text && last.level === line.level)
-      rows[rows.length - 1] = { ...line, key: last.key, times: last.times + 1 }
-    else rows.push({ ...line, times: 1 })
-  }
-  return rows
-}
+/** The lines, of those that repeat each other only the newest. @internal */
+export const joinedLines = (lines: readonly LogLine[]): readonly Repeated<LogLine>[] =>
+  joined([...lines].reverse(), ({ level, text }) => level + text).reverse()
 
 /** The lines of the log about a server as they come, and whether there are no more for now. */
 const useLines = (server: string) => {

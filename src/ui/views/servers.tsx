@@ -1,5 +1,6 @@
+import type { ComponentChildren } from 'preact'
 import { hrefOf } from '../live/route.js'
-import { type AnyServer, isOn, type PageState, stateMsOf } from '../live/state.js'
+import { type AnyServer, isOn, type PageState, type ServerView, stateMsOf } from '../live/state.js'
 import { troublesOf } from '../live/troubles.js'
 import { age, count, ms } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
@@ -14,42 +15,48 @@ const lastErrorOf = (server: AnyServer): string =>
 const remarksOf = (server: AnyServer): string =>
   [...new Set(troublesOf(server).map(({ kind }) => kind))].join(', ') || lastErrorOf(server)
 
+/** A cell about a server that is on; a dash for the others. */
+const whenOn =
+  (cell: (server: ServerView) => ComponentChildren) =>
+  (server: AnyServer): ComponentChildren =>
+    (isOn(server) && cell(server)) || '–'
+
 const columnsOf = (state: PageState): readonly Column<AnyServer>[] => [
   { head: 'Server', cell: ({ name }) => <span class="name">{name}</span>, width: 'minmax(7rem, 1.2fr)' },
   { head: 'State', cell: ({ state: word }) => <Lamp word={word} />, width: '7rem' },
   {
     head: 'Transport',
-    cell: server => (isOn(server) ? server.transport : '–'),
+    cell: whenOn(server => server.transport),
     ...{ width: '5rem', isWide: true },
   },
   {
     head: 'Revision',
-    cell: server => (isOn(server) ? (server.revision ?? '–') : '–'),
+    cell: whenOn(server => server.revision),
     ...{ width: '6rem', isWide: true },
   },
   {
     head: 'Since',
-    cell: server => (isOn(server) && server.connections > 0 ? age(stateMsOf(server, state)) : '–'),
+    cell: whenOn(server => server.connections > 0 && age(stateMsOf(server, state))),
     ...{ width: '4.5rem', isNumber: true, isWide: true },
   },
   {
     head: 'Tools',
-    cell: server => (isOn(server) && server.items ? count(server.items.tools) : '–'),
+    cell: whenOn(({ items }) => items && count(items.tools)),
     ...{ width: '3.5rem', isNumber: true },
   },
   {
     head: 'Under way',
-    cell: server => (isOn(server) && server.inFlight > 0 ? count(server.inFlight) : '–'),
+    cell: whenOn(({ inFlight }) => inFlight > 0 && count(inFlight)),
     ...{ width: '5.5rem', isNumber: true, isWide: true },
   },
   {
     head: 'p99',
-    cell: server => (isOn(server) ? ms(server.p99Ms) : '–'),
+    cell: whenOn(({ p99Ms }) => ms(p99Ms)),
     ...{ width: '4.5rem', isNumber: true, isWide: true },
   },
   {
     head: 'Last 10 minutes',
-    cell: server => (isOn(server) ? <Sparkline slots={server.slots} /> : ''),
+    cell: whenOn(({ slots }) => <Sparkline slots={slots} />),
     ...{ width: '8.5rem', isWide: true },
   },
   {
