@@ -233,7 +233,7 @@ t.test('repeated errors and lines of the log are one row with a count', async t 
   ])
   const line = (key: string, text: string) => ({ key, time: key, level: 'warn', text }) as const
   t.match(joinedLines([line('1', 'x'), line('2', 'x'), line('3', 'y')]), [
-    { key: '1', time: '2', times: 2 },
+    { key: '2', time: '2', times: 2 },
     { text: 'y', times: 1 },
   ])
   const errors = ['a-1', 'a-2', 'a-3'].map(id => error(id, 'could not reach a server'))

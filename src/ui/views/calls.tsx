@@ -21,9 +21,9 @@ const COLUMNS: readonly Column<PastCall>[] = [
         {name ?? method}
       </span>
     ),
-    width: 'minmax(6rem, 3fr)',
+    width: 'minmax(5rem, 3fr)',
   },
-  { head: 'Outcome', cell: ({ outcome }) => <Lamp word={outcome} />, width: 'minmax(7rem, 1fr)' },
+  { head: 'Outcome', cell: ({ outcome }) => <Lamp word={outcome} />, width: 'minmax(6rem, 1fr)' },
   { head: 'Took', cell: call => ms(call.ms), width: '4.5rem', isNumber: true, isWide: true },
   { head: 'Method', cell: ({ method }) => method, width: 'minmax(0, 1fr)', isWide: true },
   { head: 'Client', cell: clientOf, width: 'minmax(4rem, 1fr)', isWide: true },
@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<PastCall>[] = [
   {
     head: 'Error',
     cell: ({ errorId }) => (errorId === undefined ? '' : <a href={hrefOf('errors', errorId)}>{errorId}</a>),
-    width: '6rem',
+    width: '5rem',
   },
 ]
 
