@@ -353,6 +353,7 @@ t.test('a form that another page sent does nothing, and no page can be framed, k
   t.notMatch(page.text, /<script/)
   t.match(page.headers.get('set-cookie'), /HttpOnly; SameSite=Lax/)
   const { pathname } = new URL(link)
+  t.notMatch(page.headers.get('set-cookie'), pathname.split('/').at(-1) ?? '', 'no cookie leads to the page')
   const send = (body: URLSearchParams, origin: string) =>
     hers.ask(pathname, { method: 'POST', headers: { origin }, body })
   const csrf = /name="csrf" value="([^"]+)"/.exec(page.text)?.[1] ?? ''

@@ -4,6 +4,7 @@ import type { OidcProvider } from './client-rules.js'
 import { SIGN_IN_PATH } from './metadata.js'
 import { isRemembered, redirectHost } from './redirect-uris.js'
 import type { Consents } from './sign-in/consents.js'
+import { remembersUsers } from './sign-in/cookies.js'
 import type { IdentitySessions } from './sign-in/identity-sessions.js'
 import type { People } from './sign-in/people.js'
 import type { Store } from './store.js'
@@ -81,6 +82,7 @@ export const resourceRules = (
 })
 
 export interface SignInContext {
+  readonly issuer: URL
   readonly people: People
   readonly consents: Consents
   readonly identities: IdentitySessions | undefined
@@ -90,8 +92,10 @@ export interface SignInContext {
 /** When a person is asked, and who people are. */
 export const signInRules = (oidc: OidcProvider, context: SignInContext): Configuration => {
   const { Check, Prompt } = oidc.interactionPolicy
-  const isNobody = ({ oidc: { session, account } }: KoaContextWithOIDC): boolean =>
-    session?.accountId === undefined || account === undefined
+  const isNobody = ({ oidc: { session, account, result } }: KoaContextWithOIDC): boolean =>
+    session?.accountId === undefined ||
+    account === undefined ||
+    (result?.login === undefined && !remembersUsers(context.issuer))
   // A page decides about both at once; clients may ask for either (`prompt`).
   const policy = [
     new Prompt(

@@ -17,7 +17,11 @@ const REDIRECT = { redirect_uri: 'https://app.test/cb' }
 
 t.test('each step of a sign-in is reported, with who and what, and without secrets', async t => {
   const events: GrantEvent[] = []
-  const as = await startAuthServer(t, { ...PEOPLE, onEvent: event => events.push(event) })
+  const as = await startAuthServer(t, {
+    ...PEOPLE,
+    publicUrl: 'https://p.test',
+    onEvent: event => events.push(event),
+  })
   const taken = () => events.splice(0)
   const client = String((await register(as, { redirect_uris: [REDIRECT.redirect_uri] })).body['client_id'])
   const address = '127.0.0.1'

@@ -186,7 +186,7 @@ t.test(
 )
 
 t.test('another client in the same browser has to be allowed too (AU-56, AX-9, vector 35)', async t => {
-  const { as, client, provider } = await start(t)
+  const { as, client, provider } = await start(t, { publicUrl: 'https://p.test' })
   const browser = as.browser()
   await signIn(browser, provider, authorizePath(client))
   const other = String((await register(as, { client_name: 'Other' })).body['client_id'])

@@ -175,7 +175,7 @@ t.test('a page shows who asks, in words that cannot deceive (AU-51, AX-10, AX-18
 })
 
 t.test('a web client is allowed once by a person, a native one each time (AU-51, AX-18)', async t => {
-  const as = await startAuthServer(t, PEOPLE)
+  const as = await startAuthServer(t, { ...PEOPLE, publicUrl: 'https://p.test' })
   const redirect = 'https://c.test/cb'
   const client = await clientOf(as, { redirect_uris: [redirect, 'https://d.test/cb'] })
   const path = (more = {}) => authorizePath(client, { redirect_uri: redirect, ...more })
@@ -212,7 +212,7 @@ t.test('a web client is allowed once by a person, a native one each time (AU-51,
 })
 
 t.test('somebody else can sign in with the same browser', async t => {
-  const as = await startAuthServer(t, PEOPLE)
+  const as = await startAuthServer(t, { ...PEOPLE, publicUrl: 'https://p.test' })
   const browser = as.browser()
   const client = await clientOf(as)
   await allowWith(browser, authorizePath(client), TOKEN)
@@ -254,6 +254,30 @@ t.test('cookies are for our host alone, and with TLS only there (AX-11)', async 
   const plain = await cookiesOf()
   for (const cookie of plain)
     t.match(cookie, /^mcp-proxy-\d+-[^;]+; Path=\/; HttpOnly; SameSite=Lax(; Max-Age=\d+)?$/)
+})
+
+t.test('over http, cookies alone sign nobody in: all ports of the host receive them', async t => {
+  const as = await startAuthServer(t, PEOPLE)
+  const redirect = { redirect_uri: 'https://c.test/cb' }
+  const path = authorizePath(await clientOf(as, { redirect_uris: ['https://c.test/cb'] }), redirect)
+  const browser = as.browser()
+  const answers: Record<string, string>[] = []
+  for (let times = 0; times < 2; times += 1) answers.push(answerAt(await allowWith(browser, path, TOKEN)))
+  t.match(answers, [{ code: String }, { code: String }], 'the user proves it each time')
+
+  const page = await browser.open(path)
+  t.notMatch(page.text, 'signed in as')
+  const cookies = [...browser.cookies].flat().join()
+  t.notMatch(cookies, page.url.slice(-21), 'no cookie leads to the page')
+  const other = as.browser()
+  for (const [name, value] of browser.cookies) other.cookies.set(name, value)
+  const own = await other.open(path)
+  t.match(await other.press(own, 'allow'), { status: 200, text: 'Give your token' })
+  await other.ask(path)
+  const { pathname } = new URL(own.url)
+  const resumed = await other.open(pathname.replace('/oauth/sign-in', '/authorize'))
+  t.match(resumed.text, 'Your personal token')
+  t.match(answerAt(await other.open(`${path}&prompt=none`)), { error: 'login_required' })
 })
 
 t.test('of too many sign-ins the oldest makes room (AX-21)', async t => {

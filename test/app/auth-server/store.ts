@@ -29,7 +29,7 @@ const refresh = (as: RunningAuthServer, client: string, token: string) =>
   askToken(as, { grant_type: 'refresh_token', client_id: client, refresh_token: token })
 
 t.test('a user who is redirected again and again keeps one grant, and ends none of others', async t => {
-  const as = await startAuthServer(t, PEOPLE)
+  const as = await startAuthServer(t, { ...PEOPLE, publicUrl: 'https://p.test' })
   const client = await clientOf(as)
   const alice = await signIn(as, client, ALICE)
   const bob = await signIn(as, client, BOB)

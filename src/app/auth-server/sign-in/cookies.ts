@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { tokenHash } from '../../../secrets/personal-token.js'
 
 /**
  * The name of a cookie of ours at an origin. Browsers send a cookie to all ports of its host, and keep one of
@@ -23,16 +24,22 @@ interface CookieOptions {
 /** The id of a sign-in at the end of a path. */
 const FLOW = /\/([\w-]{16,})\/?$/
 
-const flowOf = (path = ''): string => {
-  const flow = FLOW.exec(path)?.[1]
-  return flow === undefined ? '' : `.${flow}`
-}
+const flowOf = (path = ''): string | undefined => FLOW.exec(path)?.[1]
+
+const FLOW_HASH_CHARS = 32
 
 /**
- * The cookies of the authorization server, in place of Koa's. oidc-provider tells those of several sign-ins
- * apart by their path, which a name that begins with `__Host-` rules out (RFC 6265bis §4.1.3.2): ours have
- * the id of the sign-in in their name. Whether they are `Secure` follows from our issuer, not from the
- * connection: TLS may end before us (AX-11). Values are ids of ours.
+ * Whether the cookie of a session identifies its user. Over http, browsers send it to the programs behind
+ * all ports of the host, so users prove again who they are.
+ */
+export const remembersUsers = (issuer: URL): boolean => issuer.protocol === 'https:'
+
+/**
+ * The cookies of the authorization server, replacing Koa's. oidc-provider separates the cookies of several
+ * sign-ins by path, which names with the prefix `__Host-` do not allow (RFC 6265bis §4.1.3.2): ours carry a
+ * hash of the sign-in's id in their name. The id itself is in no cookie: over http, other ports of the host
+ * receive the cookies, but not the address of the page. `Secure` follows from our issuer, not from the
+ * connection: TLS may end before us (AX-11).
  */
 export class Cookies {
   /** Set by oidc-provider, which believes the connection. */
@@ -50,16 +57,19 @@ export class Cookies {
     this.#response = response
   }
 
-  /** The value of a cookie; of those of the sign-in in `path`, by default that of the request. */
+  /** The value of a cookie of the sign-in in `path` (by default that of the request), or of all sign-ins. */
   get(name: string, { path = this.#path }: CookieOptions = {}): string | undefined {
     const { cookie } = this.#request.headers
-    return cookieIn(cookie, this.#nameOf(name, path)) ?? cookieIn(cookie, this.#nameOf(name, ''))
+    const value = cookieIn(cookie, this.#nameOf(name, path)) ?? cookieIn(cookie, this.#nameOf(name, ''))
+    const flow = flowOf(path)
+    return flow !== undefined && value === tokenHash(flow) ? flow : value
   }
 
   /** Sets a cookie, or removes it if there is no value. */
   set(name: string, value: string | null | undefined, { path, maxAge }: CookieOptions = {}): void {
     const age = value ? maxAge && Math.floor(maxAge / 1000) : 0
-    const cookie = `${this.#nameOf(name, path)}=${value ?? ''}${this.#attributes}`
+    const kept = value && value === flowOf(path) ? tokenHash(value) : (value ?? '')
+    const cookie = `${this.#nameOf(name, path)}=${kept}${this.#attributes}`
     this.#response.appendHeader('Set-Cookie', age === undefined ? cookie : `${cookie}; Max-Age=${age}`)
   }
 
@@ -68,6 +78,7 @@ export class Cookies {
   }
 
   #nameOf(name: string, path: string | undefined): string {
-    return `${this.#prefix}${name}${flowOf(path)}`
+    const flow = flowOf(path)
+    return `${this.#prefix}${name}${flow === undefined ? '' : `.${tokenHash(flow).slice(0, FLOW_HASH_CHARS)}`}`
   }
 }

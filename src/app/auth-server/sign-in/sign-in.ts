@@ -17,7 +17,7 @@ import { isSame, type Store } from '../store.js'
 import { readForm } from '../token-request.js'
 import type { Approvals } from './approvals.js'
 import type { Consents } from './consents.js'
-import { Cookies } from './cookies.js'
+import { Cookies, remembersUsers } from './cookies.js'
 import type { IdentitySessions } from './identity-sessions.js'
 import { sendPage } from './page.js'
 import type { PendingLogins } from './pending-logins.js'
@@ -145,7 +145,7 @@ export class SignIn {
     const { baseScope, login } = this.#options
     const { client, interaction, redirect, response, scopes } = flow
     const { clientId, clientName } = client
-    const signedInAs = interaction.session?.accountId
+    const signedInAs = this.#sessionOf(interaction)?.accountId
     const isApproved = signedInAs === undefined && login === undefined
     const name = (clientName ?? clientId).slice(0, NAME_LENGTH)
     const code = isApproved
@@ -207,10 +207,15 @@ export class SignIn {
     }
   }
 
+  /** The session that identifies the user of this browser. */
+  #sessionOf({ session }: Interaction): Interaction['session'] {
+    return remembersUsers(this.#options.issuer) ? session : undefined
+  }
+
   /** The person allowed it: by a token, by an approval, or as who they are signed in. */
   async #prove(flow: Flow, token: string): Promise<void> {
     const { login, people } = this.#options
-    const { accountId, amr } = flow.interaction.session ?? {}
+    const { accountId, amr } = this.#sessionOf(flow.interaction) ?? {}
     if (token !== '') {
       const principal = this.#byToken(token.trim(), flow)
       if (principal === undefined) await this.#show(flow, 'No person has this token.')
@@ -304,7 +309,7 @@ export class SignIn {
   async #end(flow: Flow, result: InteractionResults): Promise<void> {
     const { cookies, interaction, response } = flow
     if (result.error !== undefined)
-      this.#report('denied', flow, interaction.session?.accountId, String(result.error_description))
+      this.#report('denied', flow, this.#sessionOf(interaction)?.accountId, String(result.error_description))
     this.#options.approvals.forget(interaction.uid)
     interaction.result = result
     await interaction.persist()

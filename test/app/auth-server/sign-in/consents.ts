@@ -14,7 +14,7 @@ const PEOPLE = { auth: { people: [personOf('alice', TOKEN, ['mcp', 'github'])] }
 const REDIRECT = { redirect_uri: 'https://app.test/cb' }
 
 const start = async (t: Parameters<typeof startAuthServer>[0], redirects = [REDIRECT.redirect_uri]) => {
-  const as: RunningAuthServer = await startAuthServer(t, PEOPLE)
+  const as: RunningAuthServer = await startAuthServer(t, { ...PEOPLE, publicUrl: 'https://p.test' })
   const client = String((await register(as, { redirect_uris: redirects })).body['client_id'])
   const browser = as.browser()
   const pathOf = (more: object) => authorizePath(client, { ...REDIRECT, ...more })
