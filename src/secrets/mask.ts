@@ -47,7 +47,8 @@ const PATH = /^(?:~|\.{1,2})?[/\\][^=]*$|^[a-z]:[/\\][^=]*$/i
 /** Some hosts put a key into the path of an address. */
 export const isLikeKey = (segment: string): boolean => segment.length >= 20 && /\d/.test(segment)
 
-const isPath = (text: string): boolean => PATH.test(text) && !text.split(/[/\\]/).some(isLikeKey)
+/** Whether a text is a path without parts that look like keys. */
+export const isPath = (text: string): boolean => PATH.test(text) && !text.split(/[/\\]/).some(isLikeKey)
 
 /** Whether a text is a plain word, paths, or a number: nothing that anybody would choose for a secret. */
 export const isPlain = (text: string): boolean =>

@@ -1,7 +1,8 @@
 import { isObject } from '../../kernel/object.js'
 import { CLIENTS } from '../../setup/clients/clients.js'
+import type { Doubtful, Plan } from '../../setup/import/plan.js'
 import type { Source } from '../../setup/import/sources.js'
-import { ask, isInteractive } from '../output/ask.js'
+import { ask, choose, isInteractive } from '../output/ask.js'
 import { oneLine, say } from '../output/output.js'
 import { wrappedText } from '../output/wrap.js'
 import { setupFiles } from './setup-files.js'
@@ -37,4 +38,23 @@ export const askInput = async (name: string, server: string, text = ''): Promise
   const what = text === '' ? name : `${name} (${text})`
   say(wrappedText(`${oneLine(server)} needs ${what}. Typing is hidden; Enter leaves it in its client.`))
   return await ask(`  ${name}: `, true)
+}
+
+/** Characters of a value that may be a secret, by which its owner recognises it. */
+const SHOWN_CHARS = 3
+
+/**
+ * Asks which values that may be secrets are moved to `file`; Enter moves all. Resolves with the values that
+ * stay. Rejects as `ask` does.
+ */
+export const askDoubtful = async ({ servers }: Plan, file: string): Promise<ReadonlySet<string>> => {
+  const items = servers.flatMap(({ as, name: found, from, doubtful }) =>
+    doubtful.map(each => ({ ...each, owner: `${oneLine(as ?? found)}, ${from}` })),
+  )
+  if (items.length === 0) return new Set()
+  const labelOf = ({ name, value, owner }: Doubtful & { readonly owner: string }): string =>
+    `${oneLine(name)}=${oneLine(value.slice(0, SHOWN_CHARS))}… (${owner})`
+  const question = `These may be secrets. Move them to ${file}?`
+  const moved = await choose({ title: 'Values', items, labelOf, question })
+  return new Set(items.filter(each => !moved.includes(each)).map(({ value }) => value))
 }

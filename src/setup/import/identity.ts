@@ -1,5 +1,6 @@
 import { isObject } from '../../kernel/object.js'
 import type { Entry } from './normalise.js'
+import { withValues } from './secrets.js'
 
 interface Runner {
   /** The program and the words that may follow. */
@@ -149,9 +150,7 @@ export const settingsOf = (entry: Entry, home = ''): string => {
 export const resolvedEntry = (entry: Entry, values: Readonly<Record<string, string>>): Entry =>
   JSON.parse(JSON.stringify(entry), (_key, value: unknown) =>
     typeof value === 'string'
-      ? value.replace(/\$\{(\w+)\}/g, (all, name: string) =>
-          Object.hasOwn(values, name) ? (values[name] ?? all) : all,
-        )
+      ? withValues(value, name => (Object.hasOwn(values, name) ? values[name] : undefined))
       : value,
   ) as Entry
 

@@ -24,6 +24,8 @@ export interface Normalised {
   readonly inputs: readonly string[]
   /** Reasons why it would not run here as it does in its client, for people. */
   readonly obstacles: readonly string[]
+  /** The path of a file with more variables, as its client names it. */
+  readonly envFile: string | undefined
 }
 
 /** Turns an entry of any client into one of ours. What only a client can do is left out, with a note. */
@@ -38,6 +40,7 @@ export const normalise = (source: Members, dialect: Dialect): Normalised => {
     notes: read.notes,
     inputs: [...read.inputs],
     obstacles: read.obstacles,
+    envFile: read.envFile,
   }
 }
 
@@ -52,7 +55,7 @@ const KINDS: Readonly<Partial<Record<string, 'http' | 'sse' | 'ws'>>> = {
 }
 
 const REACH =
-  'command cmd args env environment envs env_vars env_keys cwd url uri serverUrl httpUrl baseUrl tcp'
+  'command cmd args env envFile env_file environment envs env_vars env_keys cwd url uri serverUrl httpUrl baseUrl tcp'
 const READ = new Set(
   `${REACH} type transport transportType protocol headers http_headers env_http_headers requestOptions apiKey
   bearer_token_env_var bearerTokenEnv disabled enabled tools includeTools enabled_tools excludeTools disabled_tools
@@ -76,11 +79,6 @@ const LEFT: readonly (readonly [keys: string, note: string, obstacle?: string])[
     'headersHelper',
     'headersHelper is left out: write its headers into "headers"',
     'headersHelper runs only in the client',
-  ],
-  [
-    'envFile env_file',
-    'envFile is left out: write its variables into "env"',
-    'its envFile is read only by the client',
   ],
 ]
 
@@ -120,6 +118,7 @@ class Reader {
   readonly notes: string[] = []
   readonly inputs = new Set<string>()
   readonly obstacles: string[] = []
+  envFile: string | undefined
   isUnusable = false
   readonly #source: Members
   readonly #dialect: Dialect
@@ -158,6 +157,7 @@ class Reader {
     ]
     const [program = '', ...args] = words.map(word => this.#text(word))
     const env = this.#env(source)
+    this.#readEnvFile(source['envFile'] ?? source['env_file'])
     const cwd = textOf(source['cwd'])
     return {
       command: program,
@@ -185,6 +185,12 @@ class Reader {
       ...inherited.map((name): [string, Json] => [name, `\${${name}}`]),
       ...Object.entries(given).map(([name, value]): [string, Json] => [name, this.#envValue(value)]),
     ])
+  }
+
+  #readEnvFile(given: unknown): void {
+    const path = textOf(given)
+    if (path !== undefined && path !== '') this.envFile = this.#text(path)
+    else if (given !== undefined && path === undefined) this.obstacles.push('its envFile is not a path')
   }
 
   #envValue(value: unknown): Json {

@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import picomatch from 'picomatch'
 import type { OwnFile } from '../own-file.js'
+import { withEnvFile } from './env-file.js'
 import { dependsOnFolder, placed } from './folder.js'
 import { identityOf, isOwn, settingsOf } from './identity.js'
 import { type Entry, type Normalised, normalise } from './normalise.js'
@@ -23,6 +24,14 @@ export interface PlanOptions {
   readonly onConflict: (name: string, from: string) => Promise<OnConflict>
   /** Asks for a value that its client would have asked for; undefined if nobody can be asked. */
   readonly askSecret: (name: string, server: string) => Promise<string | undefined>
+  /** Whether a value that may be a secret is moved like one; all are without it. */
+  readonly isSecret?: (value: string) => boolean
+}
+
+/** A value that may or may not be a secret, and the variable or option that has it. */
+export interface Doubtful {
+  readonly name: string
+  readonly value: string
 }
 
 /** What becomes of a server that was found. */
@@ -51,6 +60,8 @@ export interface Planned {
   readonly entry: Entry | undefined
   /** Variables that its secrets were moved to. */
   readonly secrets: readonly string[]
+  /** The values among them that may be no secrets. */
+  readonly doubtful: readonly Doubtful[]
   readonly notes: readonly string[]
   /**
    * Reasons why it would not run behind the proxy as it does in its client, such as `API_KEY is missing`; a
@@ -92,7 +103,8 @@ export const planImport = async (
     for (const { name, entry, note } of source.found) {
       const named = name === '' ? (options.name ?? '') : name
       if (!isWanted(named)) continue
-      const normalised = normalise(entry, source.dialect)
+      const where = { home: own.home, start: source.start }
+      const normalised = withEnvFile(normalise(entry, source.dialect), where)
       const notes = note === undefined ? normalised.notes : [note, ...normalised.notes]
       await planner.plan(named, { ...normalised, notes }, source)
     }
@@ -133,6 +145,7 @@ class Planner {
       as: undefined,
       entry: undefined,
       secrets: [],
+      doubtful: [],
       notes,
       obstacles,
     }
@@ -215,7 +228,7 @@ class Planner {
     server: string,
     entry: Entry,
     inputs: readonly string[],
-  ): Promise<{ entry: Entry; secrets: readonly string[]; notes: readonly string[] }> {
+  ): Promise<Pick<Planned, 'secrets' | 'doubtful' | 'notes'> & { entry: Entry }> {
     const missing: string[] = []
     for (const name of inputs) {
       if (this.names.valueOf(name) !== undefined) continue
@@ -229,9 +242,16 @@ class Planner {
       secrets.add(variable)
       return `\${${variable}}`
     }
-    const moved = this.#options.keepsSecrets ? entry : replaceSecrets(entry, take)
+    const doubtful: Doubtful[] = []
+    const { isSecret = () => true, keepsSecrets } = this.#options
+    const isMoved = (name: string, value: string): boolean => {
+      if (isSecret(value)) doubtful.push({ name, value })
+      return isSecret(value)
+    }
+    const moved = keepsSecrets ? entry : replaceSecrets(entry, take, isMoved)
     const notes = missing.map(name => `disabled until ${name} has a value in secrets.env`)
-    return { entry: missing.length > 0 ? { ...moved, disabled: true } : moved, secrets: [...secrets], notes }
+    const written = missing.length > 0 ? { ...moved, disabled: true } : moved
+    return { entry: written, secrets: [...secrets], doubtful, notes }
   }
 
   #traits(entry: Entry): Traits {

@@ -1,5 +1,13 @@
 import { isObject } from '../../kernel/object.js'
-import { isCount, isLikeKey, isPlain, isSecretName, replaceKeys, replaceNamed } from '../../secrets/mask.js'
+import {
+  isCount,
+  isLikeKey,
+  isPath,
+  isPlain,
+  isSecretName,
+  replaceKeys,
+  replaceNamed,
+} from '../../secrets/mask.js'
 import type { Json } from '../edit/change.js'
 import { type Entry, variableName } from './normalise.js'
 
@@ -27,21 +35,46 @@ const ADDRESS = /^([a-z][a-z0-9+.-]*:\/\/)(?:([^/?#]*)@)?([^/?#]*)([^?#]*)(?:\?(
 const SCHEME = /^((?:Bearer|Basic|Digest|Token|ApiKey|Negotiate)\s+)?([\s\S]*)$/i
 /** A member in a text that is JSON, up to the end of its value. */
 const MEMBER = /("([\w-]+)"\s*:\s*")([^"\\]+)(?=")/g
-const VARIABLE = /(\$\{[^}]*\})/
+/** Not `$${`, which stands for itself. */
+const VARIABLE = /((?<!\$)\$\{[^}]*\})/
 
-/** Replaces each secret in the env, headers, arguments, program and address of a server. */
-export const replaceSecrets = (entry: Entry, take: Take): Entry => {
+/** Times, addresses, and numbers with a word, such as `python3`, `10s` and `2xlarge`, are settings. */
+const IS_SETTING = /^\d{4}-\d\d-\d\d|:\/\/|\s|\$\{|^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$/
+
+/** Whether a value may be a secret, although neither its name nor its form is that of one. */
+const isDoubtful = (text: string): boolean =>
+  text.length >= 8 && !isPlain(text) && !IS_SETTING.test(text) && isMixed(text.split(/[-_/.:,=@]/))
+
+/** Whether parts of a value have more letters and digits in turn than words and versions, or as licenses do. */
+const isMixed = (parts: readonly string[]): boolean =>
+  parts.some(part => /\d[a-z]+\d|[a-z]\d+[a-z]/i.test(part) || hasAllKinds(part)) ||
+  parts.filter(part => /^(?=\D*\d)(?=\d*[A-Z])[A-Z\d]{4,}$/.test(part)).length > 1
+
+const hasAllKinds = (part: string): boolean =>
+  part.length >= 8 && [/[a-z]/, /[A-Z]/, /\d/].every(kind => kind.test(part))
+
+/** Decides about a value that may or may not be a secret. */
+export type IsSecret = (name: string, value: string) => boolean
+
+/**
+ * Replaces each secret in the env, headers, arguments, program and address of a server. `isSecret` is called
+ * for doubtful values of variables and short options, which stay without it.
+ */
+export const replaceSecrets = (entry: Entry, put: Take, isSecret: IsSecret = () => false): Entry => {
+  const take: Take = (name, value) => put(name, value.replaceAll('$${', '${'))
   const { env, headers, args, url, command } = entry
-  const named = (values: Readonly<Record<string, Json>>): Json =>
+  const isTaken: IsSecret = (name, value) =>
+    isGenerated(value) || (isDoubtful(value) && isSecret(name, value))
+  const named = (values: Readonly<Record<string, Json>>, isKey: IsSecret): Json =>
     Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [name, inNamed(name, value, take)] as const),
+      Object.entries(values).map(([name, value]) => [name, inNamed(name, value, { take, isKey })] as const),
     )
   return {
     ...entry,
     ...(typeof command === 'string' ? { command: inText('SECRET', command, take) } : {}),
-    ...(Array.isArray(args) ? { args: inArgs(args.map(String), take) } : {}),
-    ...(isObject(env) ? { env: named(env) } : {}),
-    ...(isObject(headers) ? { headers: named(headers) } : {}),
+    ...(Array.isArray(args) ? { args: inArgs(args.map(String), { take, isKey: isTaken }) } : {}),
+    ...(isObject(env) ? { env: named(env, isTaken) } : {}),
+    ...(isObject(headers) ? { headers: named(headers, (_name, value) => isGenerated(value)) } : {}),
     ...(typeof url === 'string' ? { url: inText('KEY', url, take) } : {}),
   }
 }
@@ -56,19 +89,39 @@ export const holdsSecrets = (entry: Entry): boolean => {
   return isFound
 }
 
+/** How secrets are taken out of named values. */
+interface Taking {
+  readonly take: Take
+  /** Whether a whole value is a secret that nothing else shows. */
+  readonly isKey: IsSecret
+}
+
 /** The values of a variable or a header. */
-const inNamed = (name: string, value: Json, take: Take): Json => {
+const inNamed = (name: string, value: Json, { take, isKey }: Taking): Json => {
   if (typeof value !== 'string' && typeof value !== 'number') return value
   const given = String(value)
-  const text = isGenerated(given) ? take(variableName(name), given) : inValue(name, given, take)
+  const known = inValue(name, given, take)
+  const text = known === given && isKey(name, given) ? take(variableName(name), given) : known
   return text === given ? value : text
 }
 
 /** A value whose name may say that it is secret. */
 const inValue = (name: string, text: string, take: Take): string => {
-  if (!isNamed(name) || isSetting(name, text) || VARIABLE.test(text)) return inText(name, text, take)
+  if (!isNamed(name) || isSetting(name, text)) return inText(name, text, take)
   const [, scheme = '', value = ''] = SCHEME.exec(text) ?? []
+  if (VARIABLE.test(value)) return scheme + aroundVariables(name, value, take)
   return value === '' ? text : scheme + take(variableName(name), value)
+}
+
+/** A secret that a variable is a part of, such as `literal-${X}`. */
+const aroundVariables = (name: string, text: string, take: Take): string => {
+  const shown = inText(name, text, take)
+  if (shown !== text || text.includes('://')) return shown
+  return inLiterals(text, part => {
+    // A name, as in `sid=${ID}` and `user:${PASSWORD}`, or a path is none.
+    const rest = part.replace(/[\w.-]+[=:]\s*$/, '')
+    return !/[a-z\d]/i.test(rest) || isPath(part) ? part : take(variableName(name), part)
+  })
 }
 
 /** Secrets that show by themselves. */
@@ -138,12 +191,12 @@ const FLAG = /^--?([\w-]+)$/
 const PAIR = /^(-{0,2}([\w-]+)(?:=|:(?!\/\/) *))([\s\S]*)$/
 
 /** What follows `--token`, `--token=`, `TOKEN=` or `Authorization: ` is secret. */
-const inArgs = (args: readonly string[], take: Take): readonly string[] =>
+const inArgs = (args: readonly string[], { take, isKey }: Taking): readonly string[] =>
   args.map((arg, at) => {
     const flag = FLAG.exec(args[at - 1] ?? '')?.[1]
     if (flag === undefined || arg.startsWith('--')) return inPair(arg, take)
     if (isNamed(flag) && !/^(?:[/~.]|\w+:\/\/)/.test(arg)) return inValue(flag, arg, take)
-    return flag.length === 1 && isGenerated(arg) ? take(variableName(flag), arg) : inPair(arg, take)
+    return flag.length === 1 && isKey(flag, arg) ? take(variableName(flag), arg) : inPair(arg, take)
   })
 
 const inPair = (text: string, take: Take): string => {
@@ -151,6 +204,16 @@ const inPair = (text: string, take: Take): string => {
   if (open === undefined) return inText('SECRET', text, take)
   return open + (isNamed(name) ? inValue(name, value, take) : inPair(value, take))
 }
+
+/** A value as our files write it, where `${` begins a variable. */
+export const literal = (value: string): string => value.replaceAll('${', '$$${')
+
+/** A text with known values instead of their variables. */
+export const withValues = (text: string, valueOf: (name: string) => string | undefined): string =>
+  text.replace(/(?<!\$)\$\{(\w+)\}/g, (all, name: string) => {
+    const value = valueOf(name)
+    return value === undefined ? all : literal(value)
+  })
 
 /** Variables for secrets: those of the file that is there, and those that are to be added to it. */
 export class SecretNames {
@@ -190,7 +253,7 @@ export class SecretNames {
 
   /** A text with the variables of the file in place. */
   resolve(text: string): string {
-    return text.replace(/\$\{(\w+)\}/g, (all, name: string) => this.#known.get(name) ?? all)
+    return withValues(text, name => this.#known.get(name))
   }
 }
 

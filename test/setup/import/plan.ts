@@ -523,3 +523,57 @@ t.test('keys are found behind -k, in ?k= and in env, and settings stay', async t
     b: { url: 'https://h/mcp?k=${K}' },
   })
 })
+
+t.test('the variables of an envFile are imported as the client reads them', async t => {
+  const home = t.testdir({
+    'keys.env': "# mine\nWEATHER_KEY='planted-1'\nMODE=fast\nREGION=eu\nPASSWORD='a${b}c'\n",
+    work: { '.env': 'DB_PASSWORD=planted-2\n' },
+  })
+  const file = (envFile: unknown, more: object = {}) => ({ command: 'x', envFile, ...more })
+  write(home, {
+    '.config/Code/User/mcp.json': {
+      servers: {
+        weather: file(join(home, 'keys.env'), { env: { MODE: 'slow' }, cwd: '${workspaceFolder}' }),
+        home: file('${userHome}/keys.env', { args: ['2'] }),
+        gone: file(join(home, 'gone.env')),
+        folder: file('${workspaceFolder}/.env', { args: ['3'] }),
+        list: file([1], { args: ['4'] }),
+      },
+    },
+    'work/.vscode/mcp.json': { servers: { db: file('${workspaceFolder}/.env', { args: ['5'] }) } },
+  })
+  const { plan, config, read } = await run(home, await clientsIn(home, join(home, 'work')))
+  t.same(config.weather, {
+    ...{ command: 'x', cwd: '${workspaceFolder}' },
+    env: { WEATHER_KEY: '${WEATHER_KEY}', MODE: 'slow', REGION: 'eu', PASSWORD: '${WEATHER_PASSWORD}' },
+  })
+  t.match(config.home.env, { MODE: 'fast', PASSWORD: '${HOME_PASSWORD}' })
+  t.match(config.db, { env: { DB_PASSWORD: '${DB_PASSWORD}' }, cwd: join(home, 'work') })
+  t.match(read('secrets.env'), /^WEATHER_KEY='planted-1'$/m)
+  t.match(read('secrets.env'), /^WEATHER_PASSWORD='a\$\{b\}c'$/m)
+  t.notMatch(read('mcp.json'), 'planted')
+  t.match(Object.fromEntries(plan.servers.map(({ name, obstacles }) => [name, obstacles])), {
+    weather: [],
+    home: [],
+    db: [],
+    gone: [/^its envFile \S+gone\.env is not there$/],
+    folder: [/^its envFile \$\{workspaceFolder\}\/\.env depends on the open folder/],
+    list: ['its envFile is not a path'],
+  })
+  const again = await run(home, await clientsIn(home, join(home, 'work')))
+  t.same(
+    again.plan.servers.filter(({ entry }) => entry),
+    [],
+    'a second import finds nothing new',
+  )
+})
+
+t.test('values that may be secrets are moved, unless the user says that they are none', async t => {
+  const text = JSON.stringify({ mcpServers: { a: { command: 'x', env: { LICENSE: 'AB12-CD34-EF56' } } } })
+  const { plan, config } = await run(t.testdir(), [await readPasted(text)])
+  t.equal(config.a.env.LICENSE, '${LICENSE}')
+  t.match(plan.servers[0]?.doubtful, [{ name: 'LICENSE', value: 'AB12-CD34-EF56' }])
+  const kept = await run(t.testdir(), [await readPasted(text)], { isSecret: () => false })
+  t.equal(kept.config.a.env.LICENSE, 'AB12-CD34-EF56')
+  t.equal(kept.plan.secrets.size, 0)
+})

@@ -106,3 +106,40 @@ t.test('what is no secret stays where it is', async t => {
     entry,
   )
 })
+
+t.test('a secret that is part variable is found, and what only surrounds variables stays', t => {
+  const found = (env: Entry): readonly string[] => {
+    const values: string[] = []
+    replaceSecrets({ env }, (_name, value) => String(values.push(value)))
+    return values
+  }
+  t.same(found({ API_KEY: 'literal-${X}' }), ['literal-'])
+  t.same(found({ TOKEN: '${X}-S3CRET' }), ['-S3CRET'])
+  t.same(found({ AUTHORIZATION: 'Bearer S3CRET.${X}' }), ['S3CRET.'])
+  t.same(found({ PASSWORD: 'a$${b}' }), ['a${b}'], 'signs that stand for themselves are part of it')
+  for (const value of ['${X}', 'Bearer ${X}', '${A}:${B}', 'sid=${X}', 'user:${X}', '${HOME}/token.json'])
+    t.same(found({ AUTH: value }), [], value)
+  t.end()
+})
+
+t.test('a value that may be a secret is decided about, and settings are not', t => {
+  const asked = (entry: Entry): readonly string[] => {
+    const values: string[] = []
+    replaceSecrets(
+      entry,
+      (_name, value) => value,
+      (_name, value) => values.push(value) > 0,
+    )
+    return values
+  }
+  for (const value of ['AB12-CD34-EF56', 's3cr3tV4lue', 'a1b2c3d4', 'Zx81mQp0'])
+    t.same(asked({ env: { LICENSE: value } }), [value])
+  t.same(asked({ args: ['-k', 'x', '-l', 's3cr3tV4lue'] }), ['s3cr3tV4lue'])
+  for (const value of [
+    ...['us-intl', 'us-east-1', 'gpt-4o', 'claude-3-5-sonnet-20241022', 'my-project-123', 'python3.11'],
+    ...['2024-01-01T00:00:00Z', 'me@example2go.com', 'http://a1b2c.example/x', '/home/me/a1b2c3', '10000ms'],
+    ...['m5.2xlarge', 'node server.js a1b2c', 'linux/amd64', 'deadline', '192.168.10.20', '1.2.3-beta4'],
+  ])
+    t.same(asked({ env: { SETTING: value } }), [], value)
+  t.end()
+})

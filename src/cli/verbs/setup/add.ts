@@ -123,7 +123,7 @@ const written = async (
     const names = new SecretNames(own.variables)
     for (const [variable, value] of given) names.put(name, variable, value)
     const take = (variable: string, value: string): string => `\${${names.put(name, variable, value)}}`
-    const value = args.secrets === 'keep' ? entry : replaceSecrets(entry, take)
+    const value = args.secrets === 'keep' ? entry : replaceSecrets(entry, take, () => true)
     try {
       await writeOwnFile(files, own, [{ at: [], name, value }], names.added)
       return [...names.added.keys()]

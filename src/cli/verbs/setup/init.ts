@@ -23,7 +23,7 @@ import {
 import { keepRules } from '../../setup/client-rules.js'
 import { type Findings, findServers, foundParts, SILENT } from '../../setup/finding.js'
 import { type Started, startOnce, verdictOn } from '../../setup/first-start.js'
-import { askInput, inputTexts } from '../../setup/inputs.js'
+import { askDoubtful, askInput, inputTexts } from '../../setup/inputs.js'
 import { type Context, clientsNamed, clientsThere, openContext, readBack } from '../../setup/installing.js'
 import { type Interrupts, interruptible } from '../../setup/interrupts.js'
 import { lastingShim } from '../../setup/lasting.js'
@@ -137,24 +137,29 @@ const chooseServers = async ({ plan }: Findings, isAsking: boolean): Promise<Rea
 
 /** What is written for the servers that were chosen, once it is known where their secrets go. */
 const planServers = async (
-  { own, sources, plan: all }: Findings,
+  { own, sources, plan: { servers: planned } }: Findings,
   chosen: ReadonlySet<string>,
   isAsking: boolean,
 ): Promise<Plan> => {
   const { planImport } = await import('../../../setup/import/plan.js')
-  const wanted = chosenOf(sources, all.servers, chosen)
+  const wanted = chosenOf(sources, planned, chosen)
   const options = { ...SILENT, scripts: ownScripts() }
-  const moved = await planImport(own, wanted, options)
-  const question = `Move ${secretOwners(moved).join(', ')} to ${shortPath(own.secrets.path)}`
+  const all = await planImport(own, wanted, options)
+  // On a terminal, values that may be secrets get a question of their own.
+  const moved = isAsking ? await planImport(own, wanted, { ...options, isSecret: () => false }) : all
+  const file = shortPath(own.secrets.path)
+  const question = `Move ${secretOwners(moved).join(', ')} to ${file}`
   if (moved.secrets.size > 0 && !isAsking) say(wrappedText(question))
   const keepsSecrets = isAsking && moved.secrets.size > 0 && !(await confirm(`${question}?`))
+  const settings = isAsking && !keepsSecrets ? await askDoubtful(all, file) : new Set()
   let texts: ReadonlyMap<string, string> | undefined
   const askSecret = async (name: string, server: string): Promise<string | undefined> => {
     if (!isAsking) return undefined
     texts ??= await inputTexts(sources)
     return await askInput(name, server, texts.get(name))
   }
-  return await planImport(own, wanted, { ...options, keepsSecrets, askSecret })
+  const isSecret = (value: string): boolean => !settings.has(value)
+  return await planImport(own, wanted, { ...options, keepsSecrets, askSecret, isSecret })
 }
 
 /** The names of secrets, each with its server and client, such as `API_KEY (search, Windsurf)`. */
