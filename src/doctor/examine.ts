@@ -99,11 +99,19 @@ export const countsOf = (all: readonly Examined[]): Counts => {
   }
 }
 
-/** The document of `doctor --json`: every check that was made, also those that found nothing. */
-export const documentOf = (all: readonly Examined[], isOk: boolean): object => ({
+/**
+ * The document of `doctor --json`: every check that was made, also those that found nothing, and the
+ * servers of which copies were started.
+ */
+export const documentOf = (
+  all: readonly Examined[],
+  isOk: boolean,
+  copies: readonly string[] = [],
+): object => ({
   version: 1,
   ok: isOk,
   counts: countsOf(all),
+  copies,
   checks: all.flatMap(({ id, findings, ms }): object[] =>
     findings.length === 0
       ? [{ id, level: 'ok', subject: '', message: PROBLEMS[id].about, mend: '', fixable: false, ms }]

@@ -35,6 +35,8 @@ export interface Api {
 
 /** How long a call may take that somebody makes here. */
 const CALL_MS = 10 * 60_000
+/** Time that a probe of a server may take unless the request limits it. */
+const PROBE_MS = 30_000
 
 export const createApi = (inside: Inside): Api => {
   const streams = new Streams()
@@ -118,6 +120,13 @@ const createPaths = (inside: Inside): ReadonlyMap<string, Handler> => {
       'POST /servers/*/sign-in',
       ({ caller = LOCAL }, name) => ({ version: 1, url: inside.signInUrl?.(name, caller) }),
     ],
+    [
+      'POST /servers/*/probe',
+      async ({ body }, name) => {
+        const { probeServed } = await import('./probe.js')
+        return { version: 1, probe: await probeServed(inside, name, timeoutIn(body)) }
+      },
+    ],
     ['POST /servers/*/disable', switched(false)],
     ['POST /servers/*/enable', switched(true)],
     ['POST /call', ({ body, caller }) => call(inside, callIn(body), caller)],
@@ -131,6 +140,14 @@ const createPaths = (inside: Inside): ReadonlyMap<string, Handler> => {
       },
     ],
   ])
+}
+
+/** How long a probe may take. Throws a Fault `invalid-params`. */
+const timeoutIn = (body: string): number => {
+  const given = parsed(body === '' ? '{}' : body)
+  const timeoutMs = isObject(given) ? (given['timeoutMs'] ?? PROBE_MS) : undefined
+  if (typeof timeoutMs === 'number' && timeoutMs > 0) return Math.min(timeoutMs, CALL_MS)
+  throw new Fault('invalid-params', 'the body must be {"timeoutMs": 30000}')
 }
 
 /** The params of the call that a body asks for. Throws a Fault `invalid-params`. */

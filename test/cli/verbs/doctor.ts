@@ -14,11 +14,13 @@ import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
+import { asking } from '../../../src/app/control/seat.js'
 import { findingText, reportLook, summaryText } from '../../../src/cli/verbs/doctor/report.js'
 import { finding } from '../../../src/doctor/finding.js'
+import { ask } from '../../../src/shim/ask.js'
 import { placeId, placeOf, preparePlace, thisPlace } from '../../../src/shim/place.js'
 import { isRunning, skipWithout, until } from '../../support/processes.js'
-import { configFile, runHere, STATE_HOME, setEnv, startBin, tiny } from '../../support/proxy/start.js'
+import { configFile, runHere, STATE_HOME, setEnv, startBin, TINY, tiny } from '../../support/proxy/start.js'
 
 const SECRET = 'planted1secret2value3'
 
@@ -42,10 +44,10 @@ const homeless = (t: Test): string => {
 const diagnosed = async (t: Test, ...words: string[]) => {
   const ran = await runHere(t, 'doctor', '--json', ...words)
   t.match(ran, { err: '' })
-  const { version, ok, counts, checks } = JSON.parse(ran.out)
+  const { version, ok, counts, copies, checks } = JSON.parse(ran.out)
   t.equal(version, 1)
   const bad = (checks as Check[]).filter(({ level }) => level !== 'ok')
-  return { ...ran, ok, counts, bad, ids: bad.map(({ id }) => id) }
+  return { ...ran, ok, counts, copies, bad, ids: bad.map(({ id }) => id) }
 }
 
 const placeFor = (file: string) => placeOf(placeId(file, thisPlace()), process.env)
@@ -398,6 +400,56 @@ t.test('of a remote server it is told where it answers, and that it wants a logi
     { id: 'D035', subject: 'nobody' },
     { id: 'D036', subject: 'shut', mend: /^PATH is wrong or has expired/ },
   ])
+})
+
+t.test('servers that the daemon serves are not started again', { skip: skipWithout.signals }, async t => {
+  const folder = t.testdir()
+  const starts = join(folder, 'starts')
+  const counted = (name: string, script = '') => ({
+    command: process.execPath,
+    args: [
+      '-e',
+      `require('fs').appendFileSync(${JSON.stringify(starts)}, ${JSON.stringify(`${name} `)});
+      ${script}; import(${JSON.stringify(TINY)})`,
+    ],
+  })
+  const dies = { command: process.execPath, args: ['-e', "console.error('no licence'); process.exit(3)"] }
+  const file = configFile(t, {
+    busy: { ...counted('busy', "console.log('Server is up')"), tools: { rename: { echo: 'say' } } },
+    off: counted('off'),
+    resting: { ...counted('resting'), start: 'lazy' },
+    dies,
+  })
+  homeless(t)
+  const startsOf = (): string => (existsSync(starts) ? readFileSync(starts, 'utf8').trim() : '')
+  const words = ['--config', file, '--only', 'D03,D06']
+  const alone = await diagnosed(t, ...words)
+  t.match(alone, { copies: ['busy', 'off', 'resting', 'dies'] })
+  t.same(startsOf().split(' ').sort(), ['busy', 'off', 'resting'])
+  const running = startBin(t, ['serve', '--config', file, '--port', '0'])
+  await running.line(/listening/)
+  const place = placeFor(file)
+  const post = async (path: string) => await ask(asking(place), `/v1/servers/${path}`, '')
+  await until(async () => (await runHere(t, 'call', 'busy__say', '--config', file)).code === 0, 'the server')
+  // Not before the file was read again after the start, which switches all servers on.
+  t.equal((await post('off/disable')).status, 200)
+  rmSync(starts)
+  const served = await diagnosed(t, ...words)
+  t.match(served, { copies: ['off'] })
+  t.match(startsOf(), /^(?:off)?(?: ?resting)?(?: ?off)?$/)
+  t.equal(startsOf().includes('busy'), false, 'it runs already')
+  const shown = ({ bad }: typeof alone) =>
+    bad
+      .map(({ id, subject, message }) => [id, subject, message])
+      .sort((a, b) => (String(a) < String(b) ? -1 : 1))
+  const told = (all: ReturnType<typeof shown>) => all.filter(([id]) => id !== 'D039')
+  t.same(told(shown(served)), told(shown(alone)), 'nothing has changed, and nothing is missing')
+  t.match(served.bad, [{ id: 'D031', subject: 'dies', message: /exited with code 3.*no licence/ }])
+  const { out } = await runHere(t, 'doctor', ...words)
+  t.match(out, /^servers +started copies of off, which the daemon does not serve$/m)
+  running.child.kill('SIGTERM')
+  await once(running.child, 'exit')
+  t.match(shown(await diagnosed(t, ...words)), shown(alone))
 })
 
 t.test('a tool that has changed is told until that is accepted', async t => {

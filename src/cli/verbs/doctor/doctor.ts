@@ -36,7 +36,7 @@ export const doctor = defineVerb({
   describe: 'Say what is not well, and how to mend it: this machine, the configuration, servers and clients',
   flags,
   examples: [
-    ['mcp-proxy doctor', 'Looks at everything; starts each server once'],
+    ['mcp-proxy doctor', 'Looks at everything; starts the servers that no daemon runs'],
     ['mcp-proxy doctor --fix', 'Also mends what it can, after asking'],
     ['mcp-proxy doctor --offline --strict --json | jq .ok', 'For a test of the configuration in CI'],
   ],
@@ -98,11 +98,15 @@ const diagnose = async (args: Args, { only, timeoutMs }: Wish): Promise<number> 
     import('./sources.js'),
   ])
   const { config, server, offline: isOffline = false } = args
-  const sources = { config, server, isOffline, timeoutMs }
   const look = async (starts: readonly string[]): Promise<Looked> => {
-    const gather = gatherOnce(sourcesOf(sources))
+    let copies: readonly string[] = []
+    const onCopies = (names: readonly string[]): void => {
+      copies = names
+    }
+    const gather = gatherOnce(sourcesOf({ config, server, isOffline, timeoutMs, onCopies }))
     await checkServer(server, gather)
-    return { gather, all: await examine(gather, { only: starts, server, isOffline }) }
+    const all = await examine(gather, { only: starts, server, isOffline })
+    return { gather, all, copies }
   }
   const timer = setTimeout(tellProgress, QUIET_MS)
   const first = await look(only).finally(() => clearTimeout(timer))
@@ -116,16 +120,18 @@ const diagnose = async (args: Args, { only, timeoutMs }: Wish): Promise<number> 
   if (mended.length === 0) return args.json === true ? await report(args, first) : await codeOf(args, first)
   const again = await look(mended)
   const all = first.all.map(each => again.all.find(({ id }) => id === each.id) ?? each)
-  return await report(args, { gather: again.gather, all })
+  return await report(args, { ...again, all })
 }
 
 interface Looked {
   readonly gather: Gather
   readonly all: readonly Examined[]
+  /** The servers of which copies were started. */
+  readonly copies: readonly string[]
 }
 
 const tellProgress = (): void => {
-  if (process.stderr.isTTY) say('starting each server to see what comes of it; --offline does without')
+  if (process.stderr.isTTY) say('examining each server; --offline skips this')
 }
 
 /** Throws a CliError for a server that is not there. */
@@ -141,16 +147,18 @@ const checkServer = async (server: string | undefined, gather: Gather): Promise<
 const report = async (args: Args, looked: Looked): Promise<number> => {
   const { countsOf, documentOf, worstFirst } = await import('../../../doctor/examine.js')
   const code = await codeOf(args, looked)
-  const { gather, all } = looked
+  const { gather, all, copies } = looked
   if (args.json === true) {
     const { maskJson } = await import('../../../secrets/mask.js')
-    print(maskJson(JSON.stringify(documentOf(all, code === EXIT.ok), null, 2)))
+    print(maskJson(JSON.stringify(documentOf(all, code === EXIT.ok, copies), null, 2)))
     return code
   }
   const { factsText, findingText, reportLook, summaryText } = await import('./report.js')
   const look = reportLook(process.stdout)
   const findings = worstFirst(all).map(found => findingText(found, look))
-  print(pasteable([await factsText(gather), ...findings, summaryText(countsOf(all), look)].join('\n\n')))
+  print(
+    pasteable([await factsText(gather, copies), ...findings, summaryText(countsOf(all), look)].join('\n\n')),
+  )
   return code
 }
 

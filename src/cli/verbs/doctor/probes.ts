@@ -1,16 +1,21 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
+import { asking } from '../../../app/control/seat.js'
 import { probeServers } from '../../../app/probe.js'
+import type { ServerProbe } from '../../../app/probed.js'
 import { readPrivate, writePrivate } from '../../../app/state/private-file.js'
 import { stateDir } from '../../../app/state/state-key.js'
 import type { ServerConfig } from '../../../config/types.js'
-import type { ConfigFacts, Probe } from '../../../doctor/facts.js'
-import { isObject } from '../../../kernel/object.js'
+import type { ConfigFacts, DaemonFacts, Probe } from '../../../doctor/facts.js'
+import { isObject, objectIn } from '../../../kernel/object.js'
+import { ask } from '../../../shim/ask.js'
 import { askAddress } from './addresses.js'
+import { placeAt } from './machine.js'
 
 /** What tools said when they were first seen: digests by server and tool. */
 type Seen = Record<string, Record<string, { description: string; schema: string }>>
 
+const VERSION = 2
 const SEEN_BYTES = 8 * 1024 * 1024
 
 /** Of each configuration, as its servers may have equal names. */
@@ -20,7 +25,9 @@ const seenFile = (file: string): string =>
 const readSeen = (path: string): Seen => {
   try {
     const value: unknown = JSON.parse(readPrivate(path, SEEN_BYTES)?.toString() ?? '{}')
-    return isObject(value) && isObject(value['servers']) ? (value['servers'] as Seen) : {}
+    // Version 1 had digests that depended on the order of members.
+    const isKnown = isObject(value) && value['version'] === VERSION && isObject(value['servers'])
+    return isKnown ? (value['servers'] as Seen) : {}
   } catch {
     return {}
   }
@@ -33,18 +40,28 @@ const at = <T>(record: Record<string, T>, key: string): T | undefined =>
 export interface ProbeOptions {
   readonly servers: readonly ServerConfig[]
   readonly timeoutMs: number
+  /** The state of the daemon of this configuration. */
+  readonly daemon: DaemonFacts | undefined
+  /** Called with the servers of which copies are started. */
+  readonly onCopies?: ((servers: readonly string[]) => void) | undefined
 }
 
-/** Starts and asks all servers that need no workspace, and remembers tools that are new. */
+/**
+ * Examines all servers that need no workspace, and remembers new tools. A running daemon is asked about its
+ * servers; copies are started of the others.
+ */
 export const readProbes = async (
   file: string,
   { loaded }: ConfigFacts,
-  { servers, timeoutMs }: ProbeOptions,
+  { servers, timeoutMs, daemon, onCopies }: ProbeOptions,
 ): Promise<readonly Probe[]> => {
   const { config } = loaded
   if (config === undefined) return []
   const free = servers.filter(({ sharing }) => sharing !== 'workspace')
-  const found = await probeServers(config, free, timeoutMs)
+  const served = daemon?.state === 'serves' ? await askDaemon(file, free, timeoutMs) : []
+  const others = free.filter(({ name }) => !served.some(({ server }) => server === name))
+  if (others.length > 0) onCopies?.(others.map(({ name }) => name))
+  const found = [...served, ...(await probeServers(config, others, timeoutMs))]
   const path = seenFile(file)
   const seen = readSeen(path)
   const probes = await Promise.all(
@@ -61,6 +78,34 @@ export const readProbes = async (
   )
   await remember(path, seen, probes, false)
   return probes
+}
+
+/** Beyond the time that the daemon takes for a server. */
+const ANSWER_MS = 3000
+
+/** The daemon's verdicts on its servers; servers that it cannot examine are missing. */
+const askDaemon = async (
+  file: string,
+  servers: readonly ServerConfig[],
+  timeoutMs: number,
+): Promise<readonly ServerProbe[]> => {
+  const place = placeAt(file)
+  if (place === undefined) return []
+  const found = await Promise.all(
+    servers.map(async ({ name }) => {
+      try {
+        const target = `/v1/servers/${encodeURIComponent(name)}/probe`
+        const asked = asking(place, timeoutMs + ANSWER_MS)
+        const { status, body } = await ask(asked, target, JSON.stringify({ timeoutMs }))
+        const probe = status === 200 ? objectIn(body)?.['probe'] : undefined
+        return isObject(probe) ? (probe as unknown as ServerProbe) : undefined
+      } catch {
+        // The daemon has ended, or hangs.
+        return undefined
+      }
+    }),
+  )
+  return found.filter(probe => probe !== undefined)
 }
 
 /** Takes all tools as they are now for what was first seen. */
@@ -80,7 +125,7 @@ const remember = async (
     const now = Object.fromEntries(tools.map(({ name, digests }) => [name, digests]))
     next[server] = isReplacing ? { ...next[server], ...now } : { ...now, ...next[server] }
   }
-  const text = `${JSON.stringify({ version: 1, servers: next })}\n`
+  const text = `${JSON.stringify({ version: VERSION, servers: next })}\n`
   if (Buffer.byteLength(text) > SEEN_BYTES || JSON.stringify(next) === JSON.stringify(seen)) return
   // Without it nothing is known to have changed; a disk that is full is told by D006.
   await writePrivate(path, text).catch(() => undefined)

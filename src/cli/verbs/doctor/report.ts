@@ -44,7 +44,7 @@ export const findingText = (found: Finding, look: ReportLook): string => {
 }
 
 /** What is known of this machine, before what is wrong with it. */
-export const factsText = async (gather: Gather): Promise<string> => {
+export const factsText = async (gather: Gather, copies: readonly string[]): Promise<string> => {
   const [installation, file, config, daemon, clients] = await Promise.all([
     gather('installation'),
     gather('file'),
@@ -56,6 +56,7 @@ export const factsText = async (gather: Gather): Promise<string> => {
     ['mcp-proxy', `${installation?.version ?? '?'}, Node ${process.version.slice(1)}, ${process.platform}`],
     ['configuration', configWords(file?.file ?? '', config)],
     ['daemon', daemonWords(daemon)],
+    ...(copies.length === 0 ? [] : [['servers', copyWords(copies, daemon)] as const]),
     ['clients', clientWords(clients ?? [])],
   ]
   return rows.map(([name, words]) => `${name.padEnd(15)}${shown(words)}`).join('\n')
@@ -75,6 +76,11 @@ const daemonWords = (daemon: Facts['daemon'] | undefined): string => {
   const { pid, version } = daemon.status
   return `runs, pid ${pid}, version ${version}, ${count(daemon.sessions.length, 'client')}`
 }
+
+const copyWords = (copies: readonly string[], daemon: Facts['daemon'] | undefined): string =>
+  daemon?.state === 'serves'
+    ? `started copies of ${copies.join(', ')}, which the daemon does not serve`
+    : `started copies of ${copies.join(', ')}`
 
 const clientWords = (clients: Facts['clients']): string => {
   if (clients.length === 0) return 'none found'

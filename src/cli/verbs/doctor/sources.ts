@@ -16,6 +16,8 @@ export interface SourceOptions {
   readonly server: string | undefined
   readonly isOffline: boolean
   readonly timeoutMs: number
+  /** Called with the servers of which copies are started. */
+  readonly onCopies?: ((servers: readonly string[]) => void) | undefined
 }
 
 /** Where the facts of `doctor` come from on this machine. */
@@ -49,10 +51,11 @@ export const sourcesOf = (options: SourceOptions): FactSources => {
     clients: async () => await readClientFiles(file, options.isOffline),
     probes: async () => {
       const { readProbes } = await import('./probes.js')
+      const { timeoutMs, onCopies } = options
       const found = await configured()
-      return (
-        found && (await readProbes(file, found, { servers: await servers(), timeoutMs: options.timeoutMs }))
-      )
+      if (found === undefined) return undefined
+      const [asked, running] = [await servers(), await daemon()]
+      return await readProbes(file, found, { servers: asked, timeoutMs, daemon: running, onCopies })
     },
   }
 }

@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto'
+import { aliasOf, exposedName } from '../catalog/names/names.js'
+import type { View } from '../catalog/views/view.js'
+import type { ServerConfig } from '../config/types.js'
+import { canonicalJson } from '../kernel/json/canonical.js'
+import { type JsonText, memberOf, stringOf, textOf, valueOf } from '../kernel/json/text.js'
+import type { Logger } from '../kernel/logger.js'
+import { isObject } from '../kernel/object.js'
+import type { ServerStatus } from './status.js'
+
+/** The verdict on a server, with its tools. Holds no secrets. */
+export interface ServerProbe {
+  readonly server: string
+  readonly transport: ServerConfig['transport']['kind']
+  readonly ms: number
+  /** `ready`, a reason of a login, or `failed`. */
+  readonly state: string
+  readonly why: string | undefined
+  /** Its last lines on stderr. */
+  readonly lastWords: readonly string[]
+  /** The first line of its stdout that is not a message. */
+  readonly noise: string | undefined
+  /** Repairs of its lists, and items that were left out. */
+  readonly repairs: readonly { readonly item: string; readonly words: string }[]
+  readonly instructionBytes: number
+  readonly tools: readonly ProbedTool[]
+}
+
+interface ProbedTool {
+  /** As clients see it, and the same uncut. */
+  readonly name: string
+  readonly long: string
+  readonly descriptionBytes: number
+  /** Of name, description and schema. */
+  readonly bytes: number
+  readonly schema: unknown
+  /** Whether it has hints about its effects. */
+  readonly hasHints: boolean
+  /** Equal however the server orders the members of its schema. */
+  readonly digests: { readonly description: string; readonly schema: string }
+  /** The configured views that it is in. */
+  readonly views: readonly string[]
+}
+
+const isUnread = (status: ServerStatus | undefined): boolean =>
+  status?.items !== undefined && status.tokens === undefined
+
+const unread = (status: ServerStatus | undefined) => ({
+  state: 'failed',
+  why:
+    status?.remarks.find(({ list }) => list === 'tools')?.message ??
+    'its list of tools cannot be read: no answer in time, or an error',
+})
+
+/** The verdict on a server; one that is retried may no longer report the first failure. */
+export const probedState = (
+  first: ServerStatus | undefined,
+  last: ServerStatus | undefined,
+  timeoutMs: number,
+) => {
+  const state = stateOf(last)
+  if (state === 'ready')
+    return { ...(isUnread(last) ? unread(last) : { state, why: undefined }), lastWords: [] }
+  const lastWords = last?.stderr ?? first?.stderr ?? []
+  const [why] = [last?.why, first?.why, last?.lastError?.message].filter(words => words !== undefined)
+  return { state, why: why ?? `no answer within ${timeoutMs / 1000} s`, lastWords }
+}
+
+const stateOf = (status: ServerStatus | undefined): string => {
+  const state = status?.state ?? 'failed'
+  return state === 'ready' || state === 'insufficient-scope' || /^(?:needs-|auth-)/.test(state)
+    ? state
+    : 'failed'
+}
+
+const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']
+
+/** A tool under its own name, with the names that clients see. */
+export const probedTool = (tool: JsonText, server: ServerConfig, views: readonly View[]): ProbedTool => {
+  const names = exposedAs(stringOf(memberOf(tool, 'name')) ?? '', server)
+  const description = stringOf(memberOf(tool, 'description')) ?? ''
+  const input = memberOf(tool, 'inputSchema') ?? textOf({})
+  const annotations = valueAt(tool, 'annotations')
+  const descriptionBytes = Buffer.byteLength(description)
+  return {
+    ...names,
+    descriptionBytes,
+    bytes: Buffer.byteLength(names.name) + descriptionBytes + input.length,
+    schema: valueOf(input),
+    hasHints: isObject(annotations) && HINTS.some(hint => hint in annotations),
+    digests: { description: digest(description), schema: digest(canonicalJson(input)) },
+    views: views
+      .filter(view => view.hasTool({ exposed: names.name, text: tool }))
+      .map(({ rules }) => rules.name),
+  }
+}
+
+const exposedAs = (own: string, { name: server, prefix, tools: { rename } }: ServerConfig) => {
+  const shown = Object.hasOwn(rename, own) ? (rename[own] ?? own) : own
+  if (prefix === false) return { name: shown, long: shown }
+  const alias = aliasOf(server, prefix)
+  return { name: exposedName(alias, shown), long: `${alias}__${shown}` }
+}
+
+const valueAt = (text: JsonText, key: string): unknown => {
+  const member = memberOf(text, key)
+  return member && valueOf(member)
+}
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
+
+/** The start of the warning about output that is not a message. */
+export const NOISE = 'ignoring non-JSON-RPC output'
+/** Of each server. */
+const REPAIRS_MAX = 100
+
+/** A logger that keeps the first line of noise and the notes about items, which only the log has. */
+export class NoteTaker implements Logger {
+  noise: string | undefined
+  readonly repairs: { readonly item: string; readonly words: string }[] = []
+
+  debug(): void {
+    // Nothing that we look for.
+  }
+
+  info(): void {
+    // Nothing that we look for.
+  }
+
+  error(): void {
+    // Nothing that we look for.
+  }
+
+  warn(facts: object, words: string): void {
+    const { line, list, item } = facts as Readonly<Record<string, unknown>>
+    if (words.startsWith(NOISE) && typeof line === 'string') this.noise ??= line
+    if (typeof list !== 'string' || typeof item !== 'string' || this.repairs.length >= REPAIRS_MAX) return
+    this.repairs.push({ item, words })
+  }
+
+  child(): this {
+    return this
+  }
+}
