@@ -304,7 +304,7 @@ export class Router implements ClientHandler, ConnectionListener {
 
   joined(connection: Connection, client: Client): void {
     this.catalog.reconnected(client)
-    this.#parts.logLevels.servers.sync(connection)
+    this.#parts.logLevels.servers.sync(connection, [client])
   }
 
   parted(connection: Connection, client: Client): void {

@@ -5,13 +5,13 @@ import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
 import type { Downlink } from '../model/links.js'
 import { type Answer, answerOf, failed, type Outcome } from '../model/outcome.js'
-import type { OwnRequests } from './own-requests.js'
+import type { OwnRequest } from './own-requests.js'
 
 export interface AskOptions {
   readonly clock: Clock
   readonly timeoutMs: number
-  /** Where the request counts until the server is done with it. */
-  readonly own?: OwnRequests | undefined
+  /** Counts the request until the server is done with it. */
+  readonly own?: OwnRequest | undefined
 }
 
 /** Sends a server a request of the proxy itself, and cancels it if the answer is late. Never rejects. */

@@ -1,50 +1,105 @@
-import type { OnLate } from '../model/links.js'
+import { type Client, isOnePerson, type OnLate } from '../model/links.js'
 
 /** Maximum time that a server is taken to work on a request that was cancelled. */
 export const LATE_MS = 180_000
 /** Maximum number of cancelled requests that are told apart on one connection. */
 export const LATE_MAX = 1024
+/** The party of requests that are made for no client or for several; no client has this id. */
+const NOBODY = 0
 
-/** Counts the proxy's own requests that a server may be working on: its questions may be about them. */
-export class OwnRequests {
-  #open = 0
-  /** When each cancelled request stops counting, in order. */
-  readonly #cancelled = new Set<{ readonly untilMs: number }>()
-
-  began(): void {
-    this.#open += 1
-  }
-
-  ended(): void {
-    this.#open -= 1
-  }
-
+/** Requests that the proxy sends one after another on behalf of the same clients. */
+export interface OwnRequest {
+  /** Counts one more client that the requests are made for. */
+  join(client: Client): void
+  began(): void
+  ended(): void
   /** Keeps counting a request that was cancelled: until its late answer, or for `LATE_MS`. */
-  cancelled(nowMs: number): OnLate {
-    this.#open -= 1
-    const late = { untilMs: nowMs + LATE_MS }
-    this.#cancelled.add(late)
-    if (this.#cancelled.size > LATE_MAX) this.#forgetOldest()
-    return () => this.#cancelled.delete(late)
+  cancelled(nowMs: number): OnLate
+}
+
+/**
+ * Keeps the parties of the proxy's own requests that a server may be working on: its questions may be about
+ * them. A request that is made for one client belongs to the party of this client.
+ */
+export class OwnRequests {
+  /** The number of requests of each party. */
+  readonly #counts = new Map<number, number>()
+  /** When each cancelled request stops counting, in order. */
+  readonly #cancelled = new Set<{ readonly party: number; readonly untilMs: number }>()
+  #fullUntilMs = Number.NEGATIVE_INFINITY
+
+  /** Prepares requests on behalf of these clients. */
+  on(clients: Iterable<Client>): OwnRequest {
+    let party = partyOfAll(clients)
+    let open = 0
+    const count = (by: 1 | -1): void => {
+      open += by
+      this.#count(party, by)
+    }
+    return {
+      join: client => {
+        if (partyOfAll([client]) === party) return
+        this.#count(party, -open)
+        party = NOBODY
+        this.#count(party, open)
+      },
+      began: () => count(1),
+      ended: () => count(-1),
+      cancelled: nowMs => {
+        count(-1)
+        return this.#late(party, nowMs)
+      },
+    }
   }
 
-  /** Whether the server may be working on any. */
-  isAny(nowMs: number): boolean {
-    if (this.#open > 0) return true
+  /**
+   * The party of all requests that the server may be working on; undefined if there are none. Requests that
+   * are made for no client, or for several, are a party of their own.
+   */
+  party(nowMs: number): number | 'several' | undefined {
     for (const late of this.#cancelled) {
-      if (late.untilMs > nowMs) return true
-      this.#cancelled.delete(late)
+      if (late.untilMs > nowMs) break
+      this.#over(late)
     }
-    return false
+    if (this.#counts.size > 1 || nowMs < this.#fullUntilMs) return 'several'
+    const [party] = this.#counts.keys()
+    return party
   }
 
   /** Forgets the cancelled requests: the connection is gone. */
   lost(): void {
-    this.#cancelled.clear()
+    this.#fullUntilMs = Number.NEGATIVE_INFINITY
+    for (const late of this.#cancelled) this.#over(late)
   }
 
-  #forgetOldest(): void {
-    const [oldest] = this.#cancelled
-    if (oldest !== undefined) this.#cancelled.delete(oldest)
+  #late(party: number, nowMs: number): OnLate {
+    const untilMs = nowMs + LATE_MS
+    if (this.#cancelled.size >= LATE_MAX) {
+      this.#fullUntilMs = untilMs
+      return () => undefined
+    }
+    const late = { party, untilMs }
+    this.#cancelled.add(late)
+    this.#count(party, 1)
+    return () => this.#over(late)
   }
+
+  #over(late: { readonly party: number; readonly untilMs: number }): void {
+    if (this.#cancelled.delete(late)) this.#count(late.party, -1)
+  }
+
+  #count(party: number, by: number): void {
+    const count = (this.#counts.get(party) ?? 0) + by
+    if (count === 0) this.#counts.delete(party)
+    else this.#counts.set(party, count)
+  }
+}
+
+const partyOfAll = (clients: Iterable<Client>): number => {
+  let party = NOBODY
+  for (const client of clients) {
+    if (party !== NOBODY || !isOnePerson(client)) return NOBODY
+    party = client.id
+  }
+  return party
 }

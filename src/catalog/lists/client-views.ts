@@ -213,7 +213,7 @@ export class ClientViews {
 
   /** Reads a list on the connection that a client uses. Rejects with a Fault. */
   async read(server: Server, client: Client, list: ListName): Promise<void> {
-    await this.#context.lists.read(server.connectionFor(client), list)
+    await this.#context.lists.read(server.connectionFor(client), list, client)
   }
 
   /** Reads a list of some servers at once; resolves with the Faults of those that failed in time. */

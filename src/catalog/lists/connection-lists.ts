@@ -1,9 +1,11 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
+import type { Client } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import type { Connection } from '../../peers/connection.js'
 import type { ServerOptions } from '../../peers/dial.js'
+import type { OwnRequest } from '../../peers/own-requests.js'
 import { type ReadList, readList } from './list-reader.js'
 import { isSame, type Listed } from './listed.js'
 import { offers } from './profile-cache.js'
@@ -35,7 +37,7 @@ export interface ListState {
   failingSinceMs: number | undefined
   /** Why an open connection could not read it the last time; undefined once it could. */
   unreadWhy: Fault | undefined
-  reading: Promise<void> | undefined
+  reading: { readonly done: Promise<void>; readonly own: OwnRequest } | undefined
   /** Runs until changes that come together are over. */
   debounce: Timer | undefined
   /** When that began, or will begin, for changes that the server announced. */
@@ -72,13 +74,21 @@ export class ConnectionLists {
     return this.#byConnection.get(connection)?.[list]
   }
 
-  /** Reads a list again, once for all who ask at the same time. Rejects with a Fault if that fails. */
-  read(connection: Connection, list: ListName): Promise<void> {
+  /** Reads a list again, once for all clients that ask at the same time. Rejects with a Fault on failure. */
+  read(connection: Connection, list: ListName, client: Client): Promise<void> {
     const state = this.#state(connection, list)
-    state.reading ??= this.#read(state).finally(() => {
+    if (state.reading === undefined) return this.#begin(state, [client])
+    state.reading.own.join(client)
+    return state.reading.done
+  }
+
+  #begin(state: ListState, clients: Iterable<Client>): Promise<void> {
+    const own = state.connection.ownRequests.on(clients)
+    const done = this.#read(state, own).finally(() => {
       state.reading = undefined
     })
-    return state.reading
+    state.reading = { done, own }
+    return done
   }
 
   /** The server announced a change: the list is read soon, and while changes go on once a second. */
@@ -170,8 +180,9 @@ export class ConnectionLists {
   async #readIfDue(state: ListState): Promise<void> {
     const { connection, list } = state
     try {
-      await state.reading?.catch(() => undefined)
-      if (state.isDue && this.of(connection, list) === state) await this.read(connection, list)
+      await state.reading?.done.catch(() => undefined)
+      if (state.isDue && this.of(connection, list) === state)
+        await (state.reading?.done ?? this.#begin(state, connection.clients))
     } catch (thrown) {
       if (this.#context.viewOf(connection) === undefined) return
       const why = Fault.from(thrown).message
@@ -179,7 +190,7 @@ export class ConnectionLists {
     }
   }
 
-  async #read(state: ListState): Promise<void> {
+  async #read(state: ListState, own: OwnRequest): Promise<void> {
     const { connection, list } = state
     const { clock } = this.#context
     const { server, bounds } = connection
@@ -190,7 +201,7 @@ export class ConnectionLists {
       isOpen = true
       // From here on a change may be announced before the list that holds it.
       state.isDue = false
-      const limit = { clock, timeoutMs: server.timeouts.listMs, own: connection.ownRequests }
+      const limit = { clock, timeoutMs: server.timeouts.listMs, own }
       this.#wasRead(
         state,
         offers(link.facts, list)

@@ -138,12 +138,11 @@ export class CallTable {
     const { onlyClient, ownRequests, link } = connection
     const nowMs = this.#clock.nowMs()
     const party = entry?.party(nowMs)
-    const hasOwn = ownRequests.isAny(nowMs) || link?.isPinging === true
+    const own = link?.isPinging === true ? 'several' : ownRequests.party(nowMs)
     return {
       about: about && (this.#about(connection, about) ?? 'another'),
       latest: entry?.calls.latest,
-      // The proxy's own requests may be on behalf of any client.
-      isOnes: onlyClient !== undefined || (party !== 'several' && !(hasOwn && party !== undefined)),
+      isOnes: onlyClient !== undefined || (party !== 'several' && (own === undefined || own === party)),
       onlyClient,
     }
   }

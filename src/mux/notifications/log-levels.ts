@@ -8,6 +8,7 @@ import { DEFAULT_RANK, isLogLevel, LOG_LEVELS, type LogLevel, rankOf } from '../
 import { failed, resulted } from '../../model/outcome.js'
 import { askServer } from '../../peers/ask-server.js'
 import type { Connection } from '../../peers/connection.js'
+import type { OwnRequest } from '../../peers/own-requests.js'
 import type { CallTable } from '../calls/call-table.js'
 import type { InFlightCall } from '../calls/in-flight-call.js'
 import { type Origin, originOf } from '../server-requests/origin.js'
@@ -54,7 +55,7 @@ export class LogLevels {
     }
     this.#wanted.set(call.client, rankOf(level))
     for (const connection of connections)
-      if (connection.clients.has(call.client)) this.servers.sync(connection)
+      if (connection.clients.has(call.client)) this.servers.sync(connection, [call.client])
     call.end(resulted(EMPTY))
   }
 
@@ -167,20 +168,20 @@ class ServerLevels {
     this.sync(connection)
   }
 
-  /** Tells a server the level that is wanted of it, if that has changed. */
-  sync(connection: Connection): void {
+  /** Sends a server the level that is wanted of it, on behalf of these clients, if it has changed. */
+  sync(connection: Connection, clients: Iterable<Client> = connection.clients): void {
     if (!takesLevel(connection)) return
     const rank = this.#wantedOn(connection)
-    if (rank !== undefined) this.#request(connection, rank)
+    if (rank !== undefined) this.#request(connection, rank, clients)
   }
 
   /** Makes a server as verbose as a call wants. Resolves with its answer; undefined: nothing to wait for. */
-  prepare(connection: Connection, { logLevel }: Call): Promise<unknown> | undefined {
+  prepare(connection: Connection, { logLevel, client }: Call): Promise<unknown> | undefined {
     if (logLevel === undefined || !takesLevel(connection)) return undefined
     const rank = rankOf(logLevel)
     const before = this.#raised.get(connection)
     this.#raise(connection, Math.min(before?.rank ?? rank, rank))
-    this.sync(connection)
+    this.sync(connection, [client])
     return this.#sent.get(connection)?.answered
   }
 
@@ -202,7 +203,7 @@ class ServerLevels {
       logLevel === undefined ? [] : [rankOf(logLevel)],
     )
     if (ranks.length > 0) this.#raise(connection, Math.min(...ranks))
-    this.#request(connection, this.#wantedOn(connection) ?? DEFAULT_RANK)
+    this.#request(connection, this.#wantedOn(connection) ?? DEFAULT_RANK, connection.clients)
   }
 
   /** Looks at those that set a level, who are few, and not at all clients: each of thousands joins once. */
@@ -225,11 +226,13 @@ class ServerLevels {
   }
 
   /** Sends a level; a refused one again after `waitMs`, then after twice that, and so on. */
-  #request(connection: Connection, rank: number, waitMs = RETRY_MS): void {
+  #request(connection: Connection, rank: number, clients: Iterable<Client>, waitMs = RETRY_MS): void {
     const { link } = connection
     const before = this.#sent.get(connection)
     if (!takesLevel(connection) || before?.rank === rank) return
-    const sent = before?.answered?.then(() => this.#send(connection, rank)) ?? this.#send(connection, rank)
+    const own = connection.ownRequests.on(clients)
+    const send = (): Promise<boolean> => this.#send(connection, rank, own)
+    const sent = before?.answered?.then(send) ?? send()
     const sentLevel: SentLevel = { rank, answered: sent }
     this.#sent.set(connection, sentLevel)
     void sent.then(isTaken => {
@@ -238,13 +241,13 @@ class ServerLevels {
       this.#clock.after(waitMs, () => {
         if (connection.link !== link || this.#sent.get(connection) !== sentLevel) return
         this.#sent.delete(connection)
-        this.#request(connection, rank, 2 * waitMs)
+        this.#request(connection, rank, connection.clients, 2 * waitMs)
       })
     })
   }
 
   /** Resolves with false if the server refuses. A silent one is not asked again: calls would wait for it. */
-  async #send({ link, server, ownRequests: own }: Connection, rank: number): Promise<boolean> {
+  async #send({ link, server }: Connection, rank: number, own: OwnRequest): Promise<boolean> {
     if (link === undefined) return true
     const options = { clock: this.#clock, timeoutMs: Math.min(server.timeouts.callMs, ANSWER_MS), own }
     const outcome = await askServer(link, 'logging/setLevel', textOf({ level: LOG_LEVELS[rank] }), options)

@@ -10,6 +10,7 @@ import type { Call, Client } from '../../model/links.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
 import { askServer } from '../../peers/ask-server.js'
 import type { Connection } from '../../peers/connection.js'
+import type { OwnRequest } from '../../peers/own-requests.js'
 import { stillWanted, whenCancelled } from '../calls/call-events.js'
 import { normalUri, UriIndex } from './uri-index.js'
 
@@ -26,7 +27,8 @@ interface ServerSubscription {
   /** `own` in normal form (RFC 3986 §6.2.2). */
   readonly normal: string
   readonly subscribers: Set<Subscription>
-  /** The server's answer; later subscribers wait for the same one. */
+  request: OwnRequest
+  /** The server's answer to it; later subscribers wait for the same one. */
   accepted: Promise<Outcome>
   isRefused: boolean
 }
@@ -149,7 +151,7 @@ export class ResourceSubscriptions {
     const known = this.#bySubscriber.get(subscriber)?.get(exposed)
     const subscription = known ?? this.#add({ subscriber, client, exposed }, connection, own)
     // A renewal was refused: the server may accept it now.
-    if (subscription.upstream.isRefused) this.#subscribe(subscription.upstream)
+    if (subscription.upstream.isRefused) this.#subscribe(subscription.upstream, [client])
     const accepted = subscription.upstream.accepted.then(outcome => {
       if (outcome.kind !== 'result') this.#remove(subscription)
       return outcome
@@ -204,7 +206,7 @@ export class ResourceSubscriptions {
   #renew(upstream: ServerSubscription, waitMs: number): void {
     const { connection } = upstream
     const { link } = connection
-    this.#subscribe(upstream)
+    this.#subscribe(upstream, new Set([...upstream.subscribers].map(({ client }) => client)))
     void upstream.accepted.then(outcome => {
       if (outcome.kind === 'result') {
         for (const each of upstream.subscribers)
@@ -290,18 +292,19 @@ export class ResourceSubscriptions {
     const { bounds } = this.#context
     if (subscriptions.size >= bounds.max.subscriptions)
       throw bounds.overloaded('subscriptions', `You have ${subscriptions.size} subscriptions`)
-    const subscription = { ...subscribed, upstream: this.#upstream(connection, own) }
+    const subscription = { ...subscribed, upstream: this.#upstream(connection, own, subscribed.client) }
     subscription.upstream.subscribers.add(subscription)
     this.#bySubscriber.set(subscriber, subscriptions.set(exposed, subscription))
     return subscription
   }
 
-  #upstream(connection: Connection, own: string): ServerSubscription {
+  #upstream(connection: Connection, own: string, client: Client): ServerSubscription {
     const upstreams = this.#upstreams.get(connection) ?? new Upstreams()
     const upstream = upstreams.get(own) ?? this.#newUpstream(connection, own)
     upstreams.add(upstream)
     this.#upstreams.set(connection, upstreams)
-    if (upstream.isRefused) this.#subscribe(upstream)
+    if (upstream.isRefused) this.#subscribe(upstream, [client])
+    else upstream.request.join(client)
     return upstream
   }
 
@@ -314,11 +317,14 @@ export class ResourceSubscriptions {
       throw bounds.overloaded('callsPerServer', words, { server: server.name })
     }
     const accepted = Promise.resolve(resulted(EMPTY))
-    return { connection, own, normal: normalUri(own), subscribers: new Set(), accepted, isRefused: true }
+    const request = connection.ownRequests.on([])
+    const normal = normalUri(own)
+    return { connection, own, normal, subscribers: new Set(), request, accepted, isRefused: true }
   }
 
-  #subscribe(upstream: ServerSubscription): void {
+  #subscribe(upstream: ServerSubscription, clients: Iterable<Client>): void {
     upstream.isRefused = false
+    upstream.request = upstream.connection.ownRequests.on(clients)
     upstream.accepted = this.#request(upstream, 'resources/subscribe').then(outcome => {
       upstream.isRefused = outcome.kind !== 'result'
       return outcome
@@ -335,15 +341,19 @@ export class ResourceSubscriptions {
     const upstreams = this.#upstreams.get(upstream.connection)
     upstreams?.remove(upstream)
     if (upstreams?.size === 0) this.#upstreams.delete(upstream.connection)
-    if (!upstream.isRefused) void this.#request(upstream, 'resources/unsubscribe')
+    if (upstream.isRefused) return
+    upstream.request = upstream.connection.ownRequests.on([subscription.client])
+    void this.#request(upstream, 'resources/unsubscribe')
   }
 
   /** Sends requests about one URI in turn: over HTTP, concurrent ones may arrive in either order. */
-  #request({ connection, own }: ServerSubscription, method: string): Promise<Outcome> {
+  #request(upstream: ServerSubscription, method: string): Promise<Outcome> {
+    const { connection, own } = upstream
     const unanswered: Unanswered = this.#unanswered.get(connection) ?? { count: 0, last: new Map() }
     this.#unanswered.set(connection, unanswered)
     const { last } = unanswered
-    const send = (): Promise<Outcome> => request(connection, method, own, this.#context.clock)
+    const ask = { method, uri: own, own: upstream.request }
+    const send = (): Promise<Outcome> => request(connection, ask, this.#context.clock)
     const outcome = last.get(own)?.then(send) ?? send()
     last.set(own, outcome)
     unanswered.count += 1
@@ -362,9 +372,8 @@ const uriOf = (call: Call): string => {
 
 /** Never rejects. */
 const request = async (
-  { link, server, ownRequests: own }: Connection,
-  method: string,
-  uri: string,
+  { link, server }: Connection,
+  { method, uri, own }: { readonly method: string; readonly uri: string; readonly own: OwnRequest },
   clock: Clock,
 ): Promise<Outcome> => {
   const outcome: Outcome =

@@ -267,6 +267,84 @@ for (const method of ['resources/subscribe', 'resources/unsubscribe', 'logging/s
     await world.router.close()
   })
 
+/** Lets the server of two sessions work on a request of the proxy that the first one caused. */
+const CAUSES: Record<string, (alice: FakeClient, server: FakeServer, world: World) => Promise<void>> = {
+  'tools/list': async (alice, server, world) => {
+    server.link.notice('notifications/tools/list_changed')
+    await world.pass(10)
+    alice.call('tools/list')
+  },
+  'logging/setLevel': async alice => void alice.call('logging/setLevel', { level: 'error' }),
+  'resources/subscribe': async alice => void alice.call('resources/subscribe', { uri: 'a+x://other' }),
+  'resources/unsubscribe': async alice => void alice.call('resources/unsubscribe', { uri: 'a+x://diary' }),
+}
+
+for (const [method, cause] of Object.entries(CAUSES))
+  t.test(`while ${method} is sent for a client, its own call is asked, and no other client's`, async t => {
+    const world = new World({
+      a: { tools: [tool('x')], resources: [], capabilities: { logging: true } },
+    })
+    const [alice, bob] = [await world.client(), await world.client()]
+    await alice.get('tools/list')
+    const server = world.server('a')
+    call(bob).cancel()
+    server.last('tools/call').late()
+    await world.pass(100)
+    await alice.get('resources/subscribe', { uri: 'a+x://diary' })
+    const before = server.got(method).length
+    server.silent.add(method)
+    await cause(alice, server, world)
+    await settled()
+    t.equal(server.got(method).length, before + 1)
+    call(alice)
+    server.link.notice('notifications/message', { level: 'error', data: 'hers' })
+    t.same(server.link.ask('elicitation/create', { message: 'hers?' }).outcomes, [])
+    t.equal(alice.asked.length, 1)
+    t.match(alice.calls.at(-1)?.told, [['notifications/message', { data: 'hers' }]])
+    call(bob)
+    t.match(server.link.ask('elicitation/create', { message: 'whose?' }).answered, AMBIGUOUS)
+    t.same(bob.asked, [])
+    await world.router.close()
+  })
+
+t.test('a list that two clients wait for is read for neither of them alone', async t => {
+  for (const isShared of [false, true]) {
+    const world = new World({ a: { tools: [tool('x')], prompts: [{ name: 'p' }] } })
+    const [alice, bob] = [await world.client(), await world.client()]
+    await alice.get('prompts/list')
+    const server = world.server('a')
+    bob.call('prompts/get', { name: 'a__p' })
+    await settled()
+    server.last('prompts/get').answer({ messages: [] })
+    server.silent.add('tools/list')
+    alice.call('tools/list')
+    if (isShared) bob.call('tools/list')
+    alice.call('prompts/get', { name: 'a__p' })
+    await settled()
+    t.equal(server.got('tools/list').length, 1)
+    const { answered, outcomes } = server.link.ask('elicitation/create', { message: 'hers?' })
+    if (isShared) t.match(answered, AMBIGUOUS)
+    else t.same(outcomes, [])
+    await world.router.close()
+  }
+})
+
+t.test('a level that a session brings along delays no log line of its first call', async t => {
+  const world = new World({ a: { tools: [tool('x')], capabilities: { logging: true } } })
+  const [first, second] = [await world.client(), await world.client()]
+  await first.get('tools/list')
+  await world.pass(100)
+  const server = world.server('a')
+  server.silent.add('logging/setLevel')
+  await second.get('logging/setLevel', { level: 'debug' })
+  const hers = call(second)
+  await settled()
+  t.equal(server.got('logging/setLevel').length, 1)
+  server.link.notice('notifications/message', { level: 'info', data: 'hers' })
+  t.match(hers.told, [['notifications/message', { data: 'hers' }]])
+  await world.router.close()
+})
+
 t.test('a request of the proxy that timed out may own questions until its late answer', async t => {
   const { world, server, clients } = await withTool({ resources: [], capabilities: { logging: true } }, 2)
   server.silent.add('logging/setLevel')
