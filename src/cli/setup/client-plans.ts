@@ -3,10 +3,11 @@ import type { Client } from '../../setup/clients/clients.js'
 import { CLIENTS } from '../../setup/clients/clients.js'
 import { restrictionsOf } from '../../setup/clients/tool-rules.js'
 import type { Place, PlannedInstall } from '../../setup/install/install.js'
-import type { Owned } from '../../setup/install/journal.js'
+import type { Owned, Terms } from '../../setup/install/journal.js'
 import { oneLine, shortPath } from '../output/output.js'
 import { planTakeOver } from '../verbs/setup/take-over.js'
 import { type ClientMoves, movesIn, type TakeOver, takenBefore, type Verdict } from './client-moves.js'
+import { keepRules } from './client-rules.js'
 import { type Context, entryOf, inTurn, placeOf, usualTerms } from './installing.js'
 import { thisMachine } from './setup-files.js'
 import { type ClientShare, type ClientView, viewFor } from './view-plan.js'
@@ -17,6 +18,10 @@ export interface ClientPlan extends ClientMoves {
   readonly install: Owned['install'] | undefined
   /** The view by which it keeps seeing only its own servers; undefined if it sees all. */
   readonly view: ClientView | undefined
+  /** How its entry starts or addresses us; a view in it is the user's. */
+  readonly terms: Terms
+  /** Whether it gets an entry although none of its servers moves. */
+  readonly isAsked: boolean
 }
 
 export interface ClientsWish {
@@ -27,6 +32,8 @@ export interface ClientsWish {
   /** Those of them that are new. */
   readonly fresh: ReadonlySet<string>
   readonly verdict: Verdict
+  /** How the entries of these clients are to be, where the user has said that. */
+  readonly terms?: Terms
 }
 
 /**
@@ -35,12 +42,12 @@ export interface ClientsWish {
  * SetupError.
  */
 export const planClients = async (
-  clients: readonly Client[],
+  places: readonly Place[],
   context: Context,
   wish: ClientsWish,
 ): Promise<readonly ClientPlan[]> => {
   const installs = (await context.journals.all()).filter(({ scope }) => scope === 'user')
-  const places = await Promise.all(clients.map(client => placeOf(client, 'user', context)))
+  const clients = places.map(({ client }) => client)
   const others = installs.flatMap(({ client: id, install }): Place[] => {
     const client = clients.some(each => each.id === id) ? undefined : CLIENTS.find(each => each.id === id)
     return client === undefined ? [] : [{ client, scope: 'user', file: install.path }]
@@ -63,7 +70,7 @@ const draftsOf = async (
   { places, others, installs }: Where,
   takeOver: TakeOver,
   context: Context,
-  { named, found, fresh, verdict }: ClientsWish,
+  { named, found, fresh, verdict, terms: asked }: ClientsWish,
 ): Promise<readonly Draft[]> => {
   const taken = await takenBefore(installs, context)
   const before = (owned: Owned): readonly string[] => taken(owned).map(({ as }) => as)
@@ -76,26 +83,42 @@ const draftsOf = async (
   ])
   const nothing: TakeOver = { ...takeOver, candidates: () => [] }
   const all = [
-    ...places.map(place => movesIn(place, takeOver, verdict)),
-    ...others.map(place => movesIn(place, nothing, verdict)),
+    ...places.map(place => ({ ...movesIn(place, takeOver, verdict), asked })),
+    ...others.map(place => ({ ...movesIn(place, nothing, verdict), asked: undefined })),
   ]
   const drafts: Draft[] = []
-  for (const each of all) {
+  for (const { asked: terms, ...each } of all) {
     const { client } = each.place
     const owned = installs.find(each => each.client === client.id)
-    const { moves, isDirect } = await restricted(each, owned, context)
+    const old = owned?.install
+    const usersView = terms?.view ?? (isUsersView(views, old?.view) ? old?.view : undefined)
+    const { moves, isDirect } = await restricted(
+      each,
+      { isInstalled: owned !== undefined, usersView },
+      context,
+    )
     const share: ClientShare = {
       client,
       isDirect,
       had: new Set([...moves.moved.map(({ as }) => as), ...(owned === undefined ? [] : before(owned))]),
-      view: owned?.install.view,
+      view: old?.view,
       isInstalled: owned !== undefined,
       isOpen: named.includes(client.id) && moves.moved.length === 0,
     }
-    drafts.push({ ...moves, install: owned?.install, view: viewFor(share, { fromClients, fresh, views }) })
+    const view = terms?.view === undefined ? viewFor(share, { fromClients, fresh, views }) : undefined
+    const { via, url, project } = terms ?? old ?? usualTerms(context)
+    const own = { terms: { via, url, view: usersView, project }, isAsked: terms !== undefined }
+    drafts.push({ ...moves, ...own, install: old, view })
   }
   return drafts
 }
+
+const isUsersView = (views: ReturnType<typeof viewsIn>, name: string | undefined): boolean =>
+  name !== undefined && views.get(name) === undefined
+
+/** Whether a client keeps its file as it is: an entry without any server would only be in the way. */
+const isLeftAlone = ({ install, moved, stays, isAsked }: Draft): boolean =>
+  !isAsked && install === undefined && moved.length === 0 && stays.length > 0
 
 /**
  * Rules that a client has for tools do not cover calls through search tools. It sees its tools directly then;
@@ -103,19 +126,16 @@ const draftsOf = async (
  */
 const restricted = async (
   moves: ClientMoves,
-  owned: Owned | undefined,
+  { isInstalled, usersView }: { readonly isInstalled: boolean; readonly usersView: string | undefined },
   { files, ownFile }: Context,
 ): Promise<{ readonly moves: ClientMoves; readonly isDirect: boolean }> => {
   const { client } = moves.place
   const rules = await restrictionsOf(files, thisMachine(), client.id)
   const isNamed = (name: string): boolean => rules?.on(name) !== undefined
-  const isOld = owned !== undefined && rules?.onProxy !== undefined
+  const isOld = isInstalled && rules?.onProxy !== undefined
   if (rules === undefined || !(isOld || moves.moved.some(({ name }) => isNamed(name))))
     return { moves, isDirect: false }
-  const root = ownFile.file.value
-  const view = owned?.install.view
-  const isUsers = view !== undefined && viewsIn(root).get(view) === undefined
-  const search = searchRuleFor(root, client.id, isUsers ? view : undefined)
+  const search = searchRuleFor(ownFile.file.value, client.id, usersView)
   if (search === undefined) return { moves, isDirect: true }
   const why = (name: string): string =>
     `its rule "${rules.on(name)}" does not cover search tools; set "expose" to "direct" in ${search}`
@@ -130,24 +150,30 @@ export const replanned = async (
   context: Context,
 ): Promise<readonly ClientPlan[]> => {
   const { planInstall } = await import('../../setup/install/install.js')
-  const views = viewsIn(context.ownFile.file.value)
   const plans = await inTurn(
-    drafts.map(({ place, moved, stays, install, view }) => async () => {
-      // An entry without any server would only be in the way.
-      if (install === undefined && moved.length === 0 && stays.length > 0) return unchanged(place)
-      const old = install?.view
-      const isUsers = old !== undefined && views.get(old) === undefined
-      const terms = { ...(install ?? usualTerms(context)), view: isUsers ? old : view?.name }
-      const { via, url, project } = terms
-      const clean = { via, url, view: terms.view, project }
-      const entry = await entryOf(place.client, clean, context.programs)
-      return await planInstall(context, place, { entry, terms: clean, takes: moved.map(({ name }) => name) })
+    drafts.map(draft => async () => {
+      const { place, moved, view } = draft
+      if (isLeftAlone(draft)) return unchanged(place)
+      const terms = { ...draft.terms, view: draft.terms.view ?? view?.name }
+      const entry = await entryOf(place.client, terms, context.programs)
+      return await planInstall(context, place, { entry, terms, takes: moved.map(({ name }) => name) })
     }),
   )
   return drafts.flatMap((draft, at) => {
     const plan = plans[at]
     return plan === undefined ? [] : [{ ...draft, plan }]
   })
+}
+
+/** The same plans once the rules of clients have the new names; servers whose rules do not get them stay. */
+export const withRules = async (
+  plans: readonly ClientPlan[],
+  context: Context,
+  wish: Parameters<typeof keepRules>[1],
+): Promise<readonly ClientPlan[]> => {
+  const kept: ClientPlan[] = []
+  for (const each of plans) kept.push(await keepRules(each, wish))
+  return kept.every((each, at) => each === plans[at]) ? plans : await replanned(kept, context)
 }
 
 const unchanged = (place: Place): PlannedInstall => ({
@@ -177,8 +203,9 @@ export const writeClientViews = async (
 ): Promise<boolean> => {
   const views = viewsIn(ownFile.file.value)
   const wanted = new Map<string, WantedView | undefined>()
-  for (const { install, moved, stays, view } of plans) {
-    if (install === undefined && moved.length === 0 && stays.length > 0) continue
+  for (const each of plans) {
+    if (isLeftAlone(each)) continue
+    const { install, view } = each
     const old = install?.view
     if (old !== undefined && views.get(old) !== undefined) wanted.set(old, undefined)
     if (view !== undefined) wanted.set(view.name, view)

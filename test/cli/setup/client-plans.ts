@@ -96,3 +96,25 @@ t.test('a client without servers of its own sees only what the user adds', async
   const file = join(home, '.config', 'mcp-proxy', 'mcp.json')
   t.same(await seenBy(t, read(KIRO).mcpServers['mcp-proxy'], file), [])
 })
+
+t.test('after install --take-over, each client sees the servers that it had', async t => {
+  const { home, read } = homeOf(t, {
+    [CURSOR]: { mcpServers: { a: tiny(), gone: { command: '/nonexistent/x' } } },
+    [KIRO]: { mcpServers: { b: tiny('--more', '1') } },
+  })
+  const file = join(home, '.config', 'mcp-proxy', 'mcp.json')
+  const seen = async (name: string) => await seenBy(t, read(name).mcpServers['mcp-proxy'], file)
+  t.equal((await runHere(t, 'init', '--yes', '--from', 'kiro', '--install', 'kiro')).code, 0)
+  const { code, out } = await runHere(t, 'install', 'cursor', '--take-over', '--yes')
+  t.equal(code, 0)
+  t.match(out, /^imported: a from Cursor, gone from Cursor\nCursor /)
+  t.same(await seen(CURSOR), ['a'], 'it has the other one itself')
+  t.same(await seen(KIRO), ['b'])
+  t.match(await runHere(t, 'install', 'cursor', '--yes'), { code: 0, err: 'nothing to do' }, 'and keeps it')
+  const { command, args } = tiny('--more', '3')
+  t.equal((await runHere(t, 'add', 'later', '--', command, ...args)).code, 0)
+  t.same(await seen(CURSOR), ['a', 'later'])
+  t.match(await runHere(t, 'init', '--yes'), { code: 0, err: /no client was changed/ })
+  t.equal((await runHere(t, 'uninstall', '--yes')).code, 0)
+  t.same(Object.keys(read(CURSOR).mcpServers), ['a', 'gone'])
+})

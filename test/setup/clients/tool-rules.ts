@@ -186,12 +186,27 @@ t.test('doctor finds a rule that was added for the old name of a tool', async t 
   ])
 })
 
-t.test('install --take-over leaves a server with rules where the client has search tools', async t => {
+t.test('install --take-over shows tools with rules directly, whatever the mode of others is', async t => {
+  const config = '.config/mcp-proxy/mcp.json'
   const read = homeOf(t, {
-    '.config/mcp-proxy/mcp.json': { mcpServers: {}, expose: 'search' },
+    [config]: { mcpServers: {}, expose: 'search' },
     '.claude.json': { mcpServers: { db: tiny(), free: tiny('--more', '1') } },
     '.claude/settings.json': { permissions: { deny: ['mcp__db__echo'] } },
   })
   t.equal((await runHere(t, 'install', 'claude-code', '--take-over', '--yes')).code, 0)
+  t.same(Object.keys(JSON.parse(read('.claude.json')).mcpServers), ['mcp-proxy'])
+  t.same(JSON.parse(read(config)).views, { 'claude-code': { expose: 'direct' } })
+  t.match(JSON.parse(read('.claude.json')).mcpServers['mcp-proxy'].args.join(' '), '--view claude-code')
+})
+
+t.test('install --take-over leaves a server with rules where a named view has search tools', async t => {
+  const read = homeOf(t, {
+    '.config/mcp-proxy/mcp.json': { mcpServers: {}, views: { work: { expose: 'search' } } },
+    '.claude.json': { mcpServers: { db: tiny(), free: tiny('--more', '1') } },
+    '.claude/settings.json': { permissions: { deny: ['mcp__db__echo'] } },
+  })
+  const words = ['install', 'claude-code', '--take-over', '--view', 'work', '--yes']
+  t.equal((await runHere(t, ...words)).code, 0)
   t.same(Object.keys(JSON.parse(read('.claude.json')).mcpServers), ['db', 'mcp-proxy'])
+  t.match(JSON.parse(read('.claude.json')).mcpServers['mcp-proxy'].args.join(' '), '--view work')
 })

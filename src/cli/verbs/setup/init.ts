@@ -3,7 +3,7 @@ import { packageFile } from '../../../machine/package-file.js'
 import type { Client } from '../../../setup/clients/clients.js'
 import type { Plan, Planned } from '../../../setup/import/plan.js'
 import { projectWords, type Source } from '../../../setup/import/sources.js'
-import type { PlannedInstall } from '../../../setup/install/install.js'
+import type { Place, PlannedInstall } from '../../../setup/install/install.js'
 import { SetupError } from '../../../setup/setup-error.js'
 import { readUsable } from '../../configuration.js'
 import { choose, confirm, isInteractive } from '../../output/ask.js'
@@ -18,13 +18,20 @@ import {
   clientLine,
   planClients,
   replanned,
+  withRules,
   writeClientViews,
 } from '../../setup/client-plans.js'
-import { keepRules } from '../../setup/client-rules.js'
 import { type Findings, findServers, foundParts, SILENT } from '../../setup/finding.js'
 import { type Started, startOnce, verdictOn } from '../../setup/first-start.js'
 import { askDoubtful, askInput, inputTexts } from '../../setup/inputs.js'
-import { type Context, clientsNamed, clientsThere, openContext, readBack } from '../../setup/installing.js'
+import {
+  type Context,
+  clientsNamed,
+  clientsThere,
+  openContext,
+  placeOf,
+  readBack,
+} from '../../setup/installing.js'
 import { type Interrupts, interruptible } from '../../setup/interrupts.js'
 import { lastingShim } from '../../setup/lasting.js'
 import { ownScripts, setupFiles } from '../../setup/setup-files.js'
@@ -82,7 +89,8 @@ const setUp = async (args: Args, interrupts: Interrupts): Promise<number> => {
   const context = await openContext(args.config, shim)
   const clients = await clientsFor(args, context)
   const able = await editable(clients, context)
-  const planned = await planClients(able, context, wishOf(args, found, plan, verdictOn(started)))
+  const places = await placesOf(able, context)
+  const planned = await planClients(places, context, wishOf(args, found, plan, verdictOn(started)))
   const chosen = await chooseClients(planned, context, isAsking)
   interrupts.check()
   const work = await withRules(chosen, context, { config: args.config, isAsking, wrote: interrupts.wrote })
@@ -227,6 +235,9 @@ const startServers = async (
   }
 }
 
+const placesOf = async (clients: readonly Client[], context: Context): Promise<readonly Place[]> =>
+  await Promise.all(clients.map(client => placeOf(client, 'user', context)))
+
 const clientsFor = async ({ install }: Args, context: Context): Promise<readonly Client[]> =>
   install === undefined ? await clientsThere(context) : clientsNamed(install)
 
@@ -283,19 +294,14 @@ const chooseClients = async (
     ],
   })
   if (kept.length === items.length && !isShared) return planned
-  return await replanned(isShared ? kept.map(each => ({ ...each, view: undefined })) : kept, context)
+  return await replanned(isShared ? kept.map(shared) : kept, context)
 }
 
-/** The same plans once the rules of clients have the new names; servers whose rules do not get them stay. */
-const withRules = async (
-  plans: readonly ClientPlan[],
-  context: Context,
-  wish: Parameters<typeof keepRules>[1],
-): Promise<readonly ClientPlan[]> => {
-  const kept: ClientPlan[] = []
-  for (const each of plans) kept.push(await keepRules(each, wish))
-  return kept.every((each, at) => each === plans[at]) ? plans : await replanned(kept, context)
-}
+/** The same client with all servers, and without search tools if its rules need that. */
+const shared = (each: ClientPlan): ClientPlan => ({
+  ...each,
+  view: each.view?.isDirect === true ? { ...each.view, without: [] } : undefined,
+})
 
 /** Writes views and the entries of clients. Resolves with the exit code. */
 const replaceIn = async (
@@ -329,11 +335,9 @@ const replaceIn = async (
 const rehearse = async (args: Args, found: Findings, plan: Plan): Promise<number> => {
   const context = await openContext(args.config, fileURLToPath(packageFile('bin/connect.cjs')))
   const able = await editable(await clientsFor(args, context), context)
-  const work = await planClients(
-    able,
-    context,
-    wishOf(args, found, plan, () => undefined),
-  )
+  const places = await placesOf(able, context)
+  const wish = wishOf(args, found, plan, () => undefined)
+  const work = await planClients(places, context, wish)
   for (const each of work) for (const line of stayLines(each)) say(line)
   if (args.json === true) print(documentOf({ found, plan, started: [], work }))
   else {

@@ -30,7 +30,6 @@ import {
   textOption,
   type VerbArguments,
 } from '../../verb.js'
-import { movable, planTakeOver, provenIn } from './take-over.js'
 
 const flags = {
   config: configOption,
@@ -48,7 +47,7 @@ const flags = {
     describe: 'Let the client start us and share one daemon, or let it call a proxy that runs',
   },
   url: textOption('For --via http: the address, if it is not that of the configuration'),
-  view: textOption('The view that the client gets'),
+  view: textOption('The view that the client gets; else it keeps the one that it has'),
   'take-over': {
     type: 'boolean',
     describe: 'Import the servers of the client, and take them out of its file',
@@ -110,11 +109,7 @@ const needsConfiguration = ({ undo, via, scope }: Args, planned: Work): boolean 
   undo !== true && via === 'stdio' && scope === 'user' && planned.work.length > 0 && !isImport(planned)
 
 /** Resolves with the plans that were carried out. */
-const carriedOut = async (
-  { work, takeOver, proven }: Work,
-  isTodo: boolean,
-): Promise<readonly PlannedInstall[]> => {
-  await takeOver?.carryOut()
+const carriedOut = async ({ work, proven }: Work, isTodo: boolean): Promise<readonly PlannedInstall[]> => {
   const plans = isTodo && proven !== undefined ? await proven() : work
   for (const plan of plans) await plan.carryOut()
   return plans
@@ -133,7 +128,7 @@ const ensureConfiguration = async ({ ownFile, files, programs: { config } }: Con
 interface Work {
   readonly work: readonly PlannedInstall[]
   readonly takeOver?: TakeOver | undefined
-  /** After the import: the same plans, in which only servers move that were seen to work. */
+  /** Imports, and plans the same again, so that only servers move that were seen to work. */
   readonly proven?: () => Promise<readonly PlannedInstall[]>
 }
 
@@ -208,20 +203,41 @@ const planAll = async (args: Args, context: Context): Promise<Work> => {
     ),
   )
   const terms = termsOf(args, context)
-  const takeOver = args.takeOver === true ? await planTakeOver(places, context, args.yes !== true) : undefined
-  const planned = async (takes: (place: Place) => readonly string[]): Promise<readonly PlannedInstall[]> =>
-    await inTurn(
-      places.map(place => async () => {
-        const entry = await entryOf(place.client, terms, context.programs)
-        return await planInstall(context, place, { entry, terms, takes: takes(place) })
-      }),
-    )
-  if (takeOver === undefined) return { work: await planned(() => []) }
-  const proven = async () =>
-    await planned(
-      await provenIn(places, takeOver, { config: args.config, isAsking: args.yes !== true, view: args.view }),
-    )
-  return { work: await planned(movable(takeOver)), takeOver, proven }
+  if (args.takeOver === true) return await planTaking(args, { places, terms }, context)
+  const viewOf = await viewsBefore(context)
+  const work = await inTurn(
+    places.map(place => async () => {
+      const own = { ...terms, view: terms.view ?? viewOf(place) }
+      const entry = await entryOf(place.client, own, context.programs)
+      return await planInstall(context, place, { entry, terms: own, takes: [] })
+    }),
+  )
+  return { work }
+}
+
+/** The view that a client of the user has already, which it keeps. */
+const viewsBefore = async ({ journals, ownFile }: Context): Promise<(place: Place) => string | undefined> => {
+  const { viewsIn } = await import('../../../setup/client-views.js')
+  const views = viewsIn(ownFile.file.value)
+  const installs = await journals.all()
+  return ({ client, scope }) => {
+    const old = installs.find(each => scope === 'user' && each.client === client.id && each.scope === scope)
+    const view = old?.install.view
+    return view !== undefined && views.has(view) ? view : undefined
+  }
+}
+
+const planTaking = async (
+  args: Args,
+  { places, terms }: { readonly places: readonly Place[]; readonly terms: Terms },
+  context: Context,
+): Promise<Work> => {
+  const { config } = args
+  const { planReplacement } = await import('./replacement.js')
+  const wish = { places, terms, config, isAsking: args.yes !== true }
+  const { takeOver, preview, prove } = await planReplacement(wish, context)
+  const reopened = async (): Promise<Context> => await openContext(config, context.programs.connect, args.url)
+  return { work: preview.map(({ plan }) => plan), takeOver, proven: async () => await prove(reopened) }
 }
 
 const planUndos = async (

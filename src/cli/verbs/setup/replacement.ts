@@ -1,0 +1,67 @@
+import type { Place, PlannedInstall } from '../../../setup/install/install.js'
+import type { Terms } from '../../../setup/install/journal.js'
+import { readUsable } from '../../configuration.js'
+import { say } from '../../output/output.js'
+import { stayLines, type TakeOver } from '../../setup/client-moves.js'
+import { type ClientPlan, planClients, withRules, writeClientViews } from '../../setup/client-plans.js'
+import { type Findings, findServers } from '../../setup/finding.js'
+import { startOnce, verdictOn } from '../../setup/first-start.js'
+import type { Context } from '../../setup/installing.js'
+import { planTakeOver } from './take-over.js'
+
+/** What is found before servers move: those of other clients stay hidden from these. */
+const wishIn = (places: readonly Place[], takeOver: TakeOver, found: Findings) => {
+  const candidates = places.flatMap(({ file }) => takeOver.candidates(file))
+  return {
+    // A client without servers sees all: it was named to get some.
+    named: places.flatMap(({ client, file }) => (takeOver.candidates(file).length === 0 ? [client.id] : [])),
+    found: found.plan.servers.flatMap(({ as, state }) =>
+      as !== undefined && (state === 'there' || state === 'restricted') ? [as] : [],
+    ),
+    fresh: new Set(candidates.flatMap(({ as, isNew }) => (isNew && as !== undefined ? [as] : []))),
+    wanted: new Set(candidates.flatMap(({ as }) => as ?? [])),
+  }
+}
+
+interface Replacing {
+  readonly places: readonly Place[]
+  readonly terms: Terms
+  readonly config: string | undefined
+  readonly isAsking: boolean
+}
+
+/** An import of the servers of clients, and what it makes of their files. */
+export interface Replacement {
+  readonly takeOver: TakeOver
+  /** The changes of files if all servers work. */
+  readonly preview: readonly ClientPlan[]
+  /**
+   * Imports and starts the servers, prints those that stay, writes the clients' views, and plans the rest.
+   * Rejects with a SetupError or a CliError.
+   */
+  readonly prove: (reopened: () => Promise<Context>) => Promise<readonly PlannedInstall[]>
+}
+
+/** Plans to replace the servers of clients, each of which sees then what it had. Rejects with a SetupError. */
+export const planReplacement = async (
+  { places, terms, config, isAsking }: Replacing,
+  context: Context,
+): Promise<Replacement> => {
+  const takeOver = await planTakeOver(places, context, isAsking)
+  const { wanted, ...wish } = wishIn(places, takeOver, await findServers(config))
+  const preview = await planClients(places, context, { ...wish, terms, verdict: () => undefined })
+  const prove = async (reopened: () => Promise<Context>): Promise<readonly PlannedInstall[]> => {
+    await takeOver.carryOut()
+    const { config: loaded } = await readUsable(config)
+    const servers = loaded.servers.filter(({ name }) => wanted.has(name))
+    const waiting = loaded.waiting.filter(({ name }) => wanted.has(name))
+    const verdict = verdictOn(await startOnce({ ...loaded, servers, waiting }))
+    const now = await reopened()
+    const planned = await planClients(places, now, { ...wish, terms, verdict })
+    for (const each of planned) for (const line of stayLines(each)) say(line)
+    const work = await withRules(planned, now, { config, isAsking })
+    await writeClientViews(work, now)
+    return work.map(({ plan }) => plan)
+  }
+  return { takeOver, preview, prove }
+}
