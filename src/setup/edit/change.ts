@@ -51,6 +51,8 @@ const BOM = '\uFEFF'
 
 const bodyOf = (text: string): string => (text.startsWith(BOM) ? text.slice(1) : text)
 
+const markOf = (text: string): string => (text.startsWith(BOM) ? BOM : '')
+
 /** A text that was parsed, to be edited. */
 export interface Editable {
   /** Its plain value. */
@@ -60,24 +62,25 @@ export interface Editable {
    * other value would differ, nothing is edited. Throws an EditError.
    */
   readonly edited: (changes: readonly Change[]) => string
+  /** The same, with a long result made only when it is asked for; throws at once. */
+  readonly edits: (changes: readonly Change[]) => () => string
 }
 
 /** Parses a text that may be edited. Throws an EditError. */
 export const editable = (parse: Parse, text: string): Editable => {
   const body = bodyOf(text)
   const parsed = parse(body)
-  return {
-    value: parsed.value,
-    edited: changes => {
-      const folded = parsed.fold?.(changes.map(({ at, name }) => [...at, name]))
-      const edited =
-        folded === undefined
-          ? editBody(parse, { body, parsed }, changes)
-          : folded.unfold(editBody(parse, { body: folded.text, parsed: parse(folded.text) }, changes))
-      if (edited === undefined) throw new EditError(CANNOT)
-      return text.startsWith(BOM) ? BOM + edited : edited
-    },
+  const edits = (changes: readonly Change[]): (() => string) => {
+    const folded = parsed.fold?.(changes.map(({ at, name }) => [...at, name]))
+    if (folded === undefined) {
+      const edited = editBody(parse, { body, parsed }, changes)
+      return () => markOf(text) + edited
+    }
+    const unfold = folded.unfold(editBody(parse, { body: folded.text, parsed: parse(folded.text) }, changes))
+    if (unfold === undefined) throw new EditError(CANNOT)
+    return () => markOf(text) + unfold()
   }
+  return { value: parsed.value, edits, edited: changes => edits(changes)() }
 }
 
 /** The plain value of a text. Throws an EditError. */

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto'
 /** A text in which short values represent long ones that no change touches. */
 export interface Folded {
   readonly text: string
-  /** The edited text with the long values in place; undefined if one of them is not there exactly once. */
-  readonly unfold: (edited: string) => string | undefined
+  /** Puts the long values into the edited text when called; undefined if one of them has no place there. */
+  readonly unfold: (edited: string) => (() => string) | undefined
 }
 
 /** Characters; shorter values are cheap to parse again. */
@@ -25,16 +25,25 @@ export const foldJson = (text: string, paths: readonly (readonly string[])[]): F
   if (text[start] !== '{') return undefined
   const folds: Fold[] = []
   if (foldMembers({ text, folds, mark: randomUUID() }, start, paths) === undefined) return undefined
-  const unfold = (edited: string): string | undefined => {
-    const parts: string[] = []
+  const unfold = (edited: string): (() => string) | undefined => {
+    const places: number[] = []
     let from = 0
-    for (const { start: first, end, holder } of folds) {
+    for (const { holder } of folds) {
       const at = edited.indexOf(holder, from)
       if (at === -1) return undefined
-      parts.push(edited.slice(from, at), text.slice(first, end))
+      places.push(at)
       from = at + holder.length
     }
-    return parts.join('') + edited.slice(from)
+    return () => {
+      const parts: string[] = []
+      let end = 0
+      for (const [n, { start: first, end: last, holder }] of folds.entries()) {
+        const at = places[n] ?? 0
+        parts.push(edited.slice(end, at), text.slice(first, last))
+        end = at + holder.length
+      }
+      return [...parts, edited.slice(end)].join('')
+    }
   }
   const parts = folds.map(
     ({ start: first, holder }, at) => text.slice(folds[at - 1]?.end ?? 0, first) + holder,
@@ -108,18 +117,24 @@ const [BACKSLASH, QUOTE] = [92, 34]
 
 /** The end of a value, found without recursion. */
 const endOfValue = (text: string, start: number): number => {
-  let depth = 0
-  for (let at = start; at < text.length; ) {
+  if (text[start] === '"') return endOfString(text, start)
+  if (text[start] !== '{' && text[start] !== '[') return endOfWord(text, start)
+  const signs = /["[\]{}]/g
+  signs.lastIndex = start
+  for (let depth = 0; signs.test(text); ) {
+    const at = signs.lastIndex - 1
     const code = text.charCodeAt(at)
-    at = code === QUOTE ? endOfString(text, at) : at + 1
-    if (OPENING.has(code)) depth += 1
-    else if (CLOSING.has(code)) depth -= 1
-    const isEnd = code === QUOTE || CLOSING.has(code) || ENDS.test(text[at] ?? ',')
-    if (depth === 0 && isEnd) return at
+    if (code === QUOTE) signs.lastIndex = endOfString(text, at)
+    else depth += OPENING.has(code) ? 1 : -1
+    if (depth === 0) return at + 1
   }
   return text.length
 }
 
+const endOfWord = (text: string, start: number): number => {
+  const ends = /[\s,}\]]/g
+  ends.lastIndex = start
+  return ends.test(text) ? ends.lastIndex - 1 : text.length
+}
+
 const OPENING: ReadonlySet<number> = new Set([123, 91])
-const CLOSING: ReadonlySet<number> = new Set([125, 93])
-const ENDS = /[\s,}\]]/

@@ -35,14 +35,15 @@ const parseLarge: (text: string) => ReturnType<Parse> | undefined = text => {
 
 /** Whether JSON is nested too deeply. */
 const isDeep = (text: string): boolean => {
-  let depth = 0
-  for (let at = 0; at < text.length && depth <= MAX_DEPTH; at += 1) {
+  const signs = /["[\]{}]/g
+  for (let depth = 0; depth <= MAX_DEPTH; ) {
+    if (!signs.test(text)) return false
+    const at = signs.lastIndex - 1
     const code = text.charCodeAt(at)
-    if (code === 34) at = endOfString(text, at) - 1
-    else if (code === 123 || code === 91) depth += 1
-    else if (code === 125 || code === 93) depth -= 1
+    if (code === 34) signs.lastIndex = endOfString(text, at)
+    else depth += code === 123 || code === 91 ? 1 : -1
   }
-  return depth > MAX_DEPTH
+  return true
 }
 
 const parseTree: Parse = text => {

@@ -14,6 +14,8 @@ export interface Disk {
   readonly stat: (path: string) => Promise<{
     mode: number
     mtimeMs: number
+    ctimeMs?: number
+    ino?: number
     size: number
     uid: number
     gid: number

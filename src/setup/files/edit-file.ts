@@ -1,6 +1,6 @@
-import { type Change, EditError, editable, type Parse, valueIn } from '../edit/change.js'
+import { type Change, type Editable, EditError, editable, type Parse, valueIn } from '../edit/change.js'
 import { SetupError } from '../setup-error.js'
-import { type FileState, type Files, readState, textOf } from './revise.js'
+import { type FileState, type Files, isLarge, readOnce, textOf } from './revise.js'
 
 /** How a file is written; its parser is loaded when it is needed. */
 export type Syntax = 'jsonc' | 'toml' | 'yaml'
@@ -17,6 +17,8 @@ export interface OpenFile {
   readonly value: unknown
   /** The bytes after these changes; equal bytes if they change nothing. Throws a SetupError. */
   readonly edited: (changes: readonly Change[]) => Buffer
+  /** The same, with the bytes of a large file made only when they are asked for; throws at once. */
+  readonly edits: (changes: readonly Change[]) => () => Buffer
 }
 
 /** Opens a file, also one that is missing. Rejects with a SetupError. */
@@ -25,15 +27,29 @@ export const openFile = async (
   file: string,
   syntax: Syntax,
 ): Promise<OpenFile> => {
-  const state = await readState(disk, file)
+  const state = await readOnce(disk, file)
+  const { value, edits } = await parsedAs(state, syntax)
+  const editsOf = (changes: readonly Change[]): (() => Buffer) => {
+    const text = located(state.path, () => edits(changes))
+    return () => Buffer.from(text())
+  }
+  return { state, value, edits: editsOf, edited: changes => editsOf(changes)() }
+}
+
+/** What large files were parsed to, for as long as they are remembered. */
+const parsed = new WeakMap<FileState, Map<Syntax, Editable>>()
+
+/** Parses a file; a large one once for each state that it has. Rejects with a SetupError. */
+const parsedAs = async (state: FileState, syntax: Syntax): Promise<Editable> => {
+  const known = parsed.get(state) ?? new Map<Syntax, Editable>()
+  const found = known.get(syntax)
+  if (found !== undefined) return found
   const text = textOf(state)
   const parse = await parserOf(syntax)
-  const { value, edited } = located(state.path, () => editable(parse, text))
-  return {
-    state,
-    value,
-    edited: changes => Buffer.from(located(state.path, () => edited(changes))),
-  }
+  const made = located(state.path, () => editable(parse, text))
+  known.set(syntax, made)
+  parsed.set(state, known)
+  return made
 }
 
 /** Reads the value of a file that is not edited, also one that is missing. Rejects with a SetupError. */
@@ -42,7 +58,8 @@ export const readValue = async (
   file: string,
   syntax: Syntax,
 ): Promise<unknown> => {
-  const state = await readState(disk, file)
+  const state = await readOnce(disk, file)
+  if (isLarge(state)) return (await parsedAs(state, syntax)).value
   const text = textOf(state)
   try {
     if (syntax === 'jsonc') return JSON.parse(text) as unknown

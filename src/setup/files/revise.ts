@@ -34,28 +34,74 @@ export const hashOf = (bytes: Uint8Array | undefined): string =>
 /** Reads a file, and behind links the one that they lead to. Rejects with a SetupError. */
 export const readState = async (disk: Disk, file: string): Promise<FileState> => {
   const path = await target(disk, resolve(file))
+  return await readFound(disk, path, await found(disk, path))
+}
+
+type Found = Awaited<ReturnType<Disk['stat']>>
+
+/** What is at a path; undefined if nothing is. Rejects with a SetupError. */
+const found = async (disk: Disk, path: string): Promise<Found | undefined> => {
   try {
-    const found = await disk.stat(path)
-    if (!found.isFile()) throw new SetupError(path, 'this is not a file')
-    if (found.size > MAX_BYTES) throw new SetupError(path, 'this is longer than 64 MiB')
-    return { path, bytes: await disk.readFile(path), mode: found.mode & 0o7777 }
+    return await disk.stat(path)
   } catch (thrown) {
-    if (systemCode(thrown) === 'ENOENT') return { path, bytes: undefined, mode: PRIVATE }
+    if (systemCode(thrown) === 'ENOENT') return undefined
     throw inWords(path, 'read', thrown)
   }
 }
 
-/** Whether there is something at a path, behind links; it is not read. Rejects with a SetupError. */
-export const isThere = async (disk: Disk, file: string): Promise<boolean> => {
-  const path = await target(disk, resolve(file))
+const readFound = async (disk: Disk, path: string, at: Found | undefined): Promise<FileState> => {
+  const missing = { path, bytes: undefined, mode: PRIVATE }
+  if (at === undefined) return missing
+  if (!at.isFile()) throw new SetupError(path, 'this is not a file')
+  if (at.size > MAX_BYTES) throw new SetupError(path, 'this is longer than 64 MiB')
   try {
-    await disk.stat(path)
-    return true
+    return { path, bytes: await disk.readFile(path), mode: at.mode & 0o7777 }
   } catch (thrown) {
-    if (systemCode(thrown) === 'ENOENT') return false
+    if (systemCode(thrown) === 'ENOENT') return missing
     throw inWords(path, 'read', thrown)
   }
 }
+
+/** A file that is worth reading only once, such as `~/.claude.json` with its history. */
+const LARGE_BYTES = 256 * 1024
+/** A file that was written so recently may change again without another time stamp. */
+const RACY_MS = 100
+
+interface Remembered {
+  readonly state: FileState
+  readonly stamp: string
+}
+
+/** The large files that were read from each disk, by path. */
+const remembered = new WeakMap<Disk, Map<string, Remembered>>()
+
+/** Whether a file is read and parsed once in a run. */
+export const isLarge = ({ bytes }: FileState): boolean => (bytes?.length ?? 0) >= LARGE_BYTES
+
+/**
+ * The same as `readState`, but of a large file that has not changed since it returns the earlier state, to be
+ * parsed once.
+ */
+export const readOnce = async (disk: Disk, file: string): Promise<FileState> => {
+  const path = await target(disk, resolve(file))
+  const at = await found(disk, path)
+  if (at === undefined || at.size < LARGE_BYTES) return await readFound(disk, path, at)
+  const { size, mode, ino = 0, mtimeMs, ctimeMs = mtimeMs } = at
+  const stamp = [size, mode, ino, mtimeMs, ctimeMs].join(' ')
+  const known = remembered.get(disk) ?? new Map<string, Remembered>()
+  remembered.set(disk, known)
+  const last = known.get(path)
+  if (last?.stamp === stamp) return last.state
+  known.delete(path)
+  const isRacy = Math.abs(Date.now() - Math.max(mtimeMs, ctimeMs)) < RACY_MS
+  const state = await readFound(disk, path, at)
+  if (!isRacy && state.bytes?.length === size) known.set(path, { state, stamp })
+  return state
+}
+
+/** Whether there is something at a path, behind links; it is not read. Rejects with a SetupError. */
+export const isThere = async (disk: Disk, file: string): Promise<boolean> =>
+  (await found(disk, await target(disk, resolve(file)))) !== undefined
 
 /** Follows the links at the end of a path, also to a file that is missing. Rejects with a SetupError. */
 const target = async (disk: Disk, path: string): Promise<string> => {

@@ -172,7 +172,7 @@ const planInstallOnce = async (context: InstallContext, place: Place, wish: Wish
     ...taken.map(name => ({ ...change, name, value: undefined })),
   ]
   // What cannot be edited is refused before anything is written.
-  const bytes = opened.edited(changes)
+  const bytes = opened.edits(changes)
   const carryOut = async (): Promise<void> => {
     const writing = { changes, removed, terms: wish.terms, bytes }
     const isByProgram = client.id === 'claude-code' && scope === 'user' && current === undefined
@@ -212,8 +212,8 @@ interface Opened {
 
 interface Writing {
   readonly changes: readonly Change[]
-  /** What the file becomes. */
-  readonly bytes: Buffer
+  /** Makes what the file becomes. */
+  readonly bytes: () => Buffer
   readonly removed: readonly Removed[]
   readonly terms: Terms
 }
@@ -263,9 +263,10 @@ const addByProgram = async (
 const write = async (
   { files, journals }: InstallContext,
   { place, opened: { state }, installs, base }: Opened,
-  { removed, terms, bytes }: Writing,
+  { removed, terms, bytes: made }: Writing,
 ): Promise<void> => {
   const { path } = state
+  const bytes = made()
   const isOwn = ({ client, scope }: Owned): boolean => client === place.client.id && scope === place.scope
   const others = installs.filter(each => !isOwn(each))
   const put = async ({ client, scope }: Pick<Owned, 'client' | 'scope'>, install: Install | undefined) =>

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -44,6 +45,34 @@ const homeOf = (t: Test) => {
   const read = (name: string) => readFileSync(join(home, name), 'utf8')
   return { home, claude, cursor, read, config: join(home, '.config', 'mcp-proxy', 'mcp.json') }
 }
+
+t.test('a client file with a long history is read and parsed once', async t => {
+  const { home } = homeOf(t)
+  const file = join(home, '.claude.json')
+  const history = Array.from({ length: 400 }, (_, n) => ({ display: `prompt ${n} ${'x'.repeat(1000)}` }))
+  const servers = { one: tiny(), two: tiny() }
+  const projects = { '/nowhere/shop': { history, mcpServers: { db: tiny() } }, '/nowhere/other': {} }
+  writeFileSync(file, JSON.stringify({ mcpServers: servers, projects }, null, 2))
+  // A file that was written just now may change again without another time stamp.
+  await until(() => Date.now() - statSync(file).ctimeMs > 200, 'the file to be older')
+  const { parse } = JSON
+  let long = 0
+  t.teardown(() => {
+    JSON.parse = parse
+  })
+  JSON.parse = (text: string, ...rest: []) => {
+    if (text.length > 300_000) long += 1
+    return parse(text, ...rest) as unknown
+  }
+  const dry = await runHere(t, 'init', '--dry-run')
+  t.match(dry, { code: 0, err: /1 Claude Code project has its own servers \(1\)/, out: /- mcpServers\.one / })
+  t.equal(long, 1)
+  JSON.parse = parse
+  t.equal((await runHere(t, 'init', '--yes', '--install', 'claude-code')).code, 0)
+  const after = parse(readFileSync(file, 'utf8')) as Record<string, object>
+  t.same(after['projects'], projects, 'its history stays')
+  t.same(Object.keys(after['mcpServers'] ?? {}), ['mcp-proxy'])
+})
 
 t.test('init without a terminal shows what it would do, and needs --yes to do it', async t => {
   const { claude, cursor, read, config } = homeOf(t)
