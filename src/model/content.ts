@@ -1,9 +1,9 @@
 import { JsonCursor, trust } from '../kernel/json/cursor.js'
-import { isJson, outlineOf } from '../kernel/json/outline.js'
 import { OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../kernel/json/scan.js'
 import {
   arrayText,
   isEmpty,
+  isJson,
   type JsonText,
   kindOf,
   memberOf,
@@ -11,6 +11,8 @@ import {
   withMember,
 } from '../kernel/json/text.js'
 
+/** Up to this size a regular expression is faster than a walk. */
+const SHORT_BYTES = 1024
 /** Longer JSON is cut when it is shown as text. */
 const SHOWN_BYTES = 64 * 1024
 const ELLIPSIS = '…'
@@ -37,11 +39,12 @@ interface Plain {
  * in it differs between revisions, holds a URI or needs repair. One short walk in place of several.
  */
 export const plainOf = (result: JsonText): Plain | undefined => {
-  const text = outlineOf(result)
-  const found = text === undefined ? null : USUAL.exec(text)
-  if (text === undefined || found === null) return walked(result)
+  if (result.length > SHORT_BYTES) return walked(result)
+  const text = result.toString('latin1')
+  const found = USUAL.exec(text)
+  if (found === null) return walked(result)
   const [, structure] = found
-  if (!isJson(structure)) return undefined
+  if (structure !== undefined && !isJson(structure)) return undefined
   return { isError: text.endsWith('"isError":true}'), isStructured: structure !== undefined }
 }
 

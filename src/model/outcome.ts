@@ -15,8 +15,6 @@ export type Answer =
       readonly isPlain?: boolean | undefined
       /** Whether a plain one has structured output, which clients older than 2025-06-18 must not get. */
       readonly isStructured?: boolean | undefined
-      /** Of a list of tools: all members of these that not all legacy revisions know, if that is known. */
-      readonly holds?: ReadonlySet<string> | undefined
       /** Whether it is that of a tool which says that it failed. */
       readonly isError?: boolean | undefined
       /** How long it may be kept, where the text does not say so. */

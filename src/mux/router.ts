@@ -338,9 +338,9 @@ export class Router implements ClientHandler, ConnectionListener {
       const cursor = stringOf(text)
       if (text !== undefined && cursor === undefined) throw new Fault('invalid-params', 'Invalid cursor')
       const waitMs = this.#parts.starter.waitMsFor(call)
-      const { result, holds, version, hints } = await this.catalog.page(call, list, cursor, waitMs)
+      const { result, version, hints } = await this.catalog.page(call, list, cursor, waitMs)
       if (cursor === undefined) this.#parts.clients.listed(call.client, list, version)
-      call.end({ kind: 'result', result, holds, hints })
+      call.end({ kind: 'result', result, hints })
     } catch (thrown) {
       call.end(failed(Fault.from(thrown)))
     }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { cut, isWritten, type JsonText, trust } from '../kernel/json/cursor.js'
-import { isJson, LEFT_OUT, outlineOf } from '../kernel/json/outline.js'
+import { isJson } from '../kernel/json/text.js'
 import type { Message } from './jsonrpc.js'
 
 // Regular expressions over JSON as latin1 text, whose bytes are valid UTF-8 (RFC 8259, sections 6 and 7).
@@ -37,17 +37,19 @@ const METHOD_AT = '{"method":"'.length
 const PARAMS_BEHIND = '","params":'.length
 const RESULT_AT = '{"result":'.length
 const META_AT = '{"_meta":'.length
+/** Longer messages are scanned. */
+const SHORT_BYTES = 1024
 const TOKEN = '"progressToken"'
 
 /**
- * Reads a message that is written as usual and short, but for long strings; undefined if a closer look is
- * needed. What V8 itself does is fast from the first call of a process on: our scanner is ten times slower in
- * the first thousand, and costs more than `JSON.parse` of so little, of which nothing is kept.
+ * Reads a short message in one of the usual spellings; returns undefined for all others, which are scanned.
+ * Regular expressions and `JSON.parse` are fast from the first call of a process, whereas our scanner is ten
+ * times slower during the first thousand calls.
  */
 export function usualMessage(bytes: Buffer, maxDepth: number): Message | undefined {
-  const text = outlineOf(bytes)
-  // So few bytes are never nested too deep: each level takes two.
-  if (text === undefined || text.length > 2 * maxDepth || !isUtf8(bytes)) return undefined
+  // A text that is no longer than this is never nested too deep: each level takes two bytes.
+  if (bytes.length > Math.min(SHORT_BYTES, 2 * maxDepth) || !isUtf8(bytes)) return undefined
+  const text = bytes.toString('latin1')
   const isVersionFirst = text[2] === 'j'
   // Notifications have no id, and the names of their methods alone begin with this letter.
   const isNotice = isVersionFirst ? text[ID_AT - 4] !== 'i' : text[METHOD_AT] === 'n'
@@ -56,19 +58,17 @@ export function usualMessage(bytes: Buffer, maxDepth: number): Message | undefin
   return text.startsWith(PROGRESS, methodAt) ? usualProgress(bytes, text, isVersionFirst) : undefined
 }
 
-/**
- * Reads a request or a result, whose id stands first or last in it (`text` is the outline of `bytes`). What
- * is left out is in its body: no id, method or name may hold that.
- */
+/** Reads a request or a result whose id is its first or last member; `text` is `bytes` in latin1. */
 function usualCall(bytes: Buffer, text: string, isIdFirst: boolean): Message | undefined {
   const found = (isIdFirst ? ID_FIRST : ID_LAST).exec(text)
   if (found === null) return undefined
   const [, first, method, params, front, named, args, back, result, other, last] = found
-  if (!isJson(args ?? other)) return undefined
+  const nested = args ?? other
+  if (nested !== undefined && !isJson(nested)) return undefined
   const end = bytes.length - 1
   const idFrom = isIdFirst ? ID_AT : end - lengthOf(last)
   const id = cut(trust(bytes), idFrom, idFrom + lengthOf(last ?? first))
-  const bodyBytes = lengthOf(params ?? result) + bytes.length - text.length
+  const bodyBytes = lengthOf(params ?? result)
   const behind = method === undefined ? RESULT_AT : METHOD_AT + method.length + PARAMS_BEHIND
   const from = isIdFirst ? end - bodyBytes : behind
   const body = cut(trust(bytes), from, from + bodyBytes)
@@ -85,7 +85,7 @@ function metaOf(params: JsonText, front: string | undefined, back: string | unde
   const token = meta.indexOf(TOKEN)
   const hasTwo = token >= 0 && meta.includes(TOKEN, token + TOKEN.length)
   const isTwice = (front !== undefined && back !== undefined) || hasTwo
-  if (isTwice || meta.includes('\\u') || meta.includes(LEFT_OUT)) return 'unusual'
+  if (isTwice || meta.includes('\\u')) return 'unusual'
   const from = front === undefined ? params.length - 1 - meta.length : META_AT
   return cut(params, from, from + meta.length)
 }
@@ -105,7 +105,7 @@ const NOTICE = new RegExp(
 const PROGRESS_AT = `{"method":"${PROGRESS}","params":`.length
 const VERSION_BYTES = '"jsonrpc":"2.0",'.length
 
-/** Reads a progress notification that is written as usual (`text` is the outline of `bytes`). */
+/** Reads a progress notification in the usual spelling; `text` is `bytes` in latin1. */
 function usualProgress(bytes: Buffer, text: string, isVersionFirst: boolean): Message | undefined {
   if (isVersionFirst === text.endsWith(',"jsonrpc":"2.0"}')) return undefined
   const found = NOTICE.exec(text)
@@ -118,10 +118,7 @@ function usualProgress(bytes: Buffer, text: string, isVersionFirst: boolean): Me
     kind: 'notification',
     method: PROGRESS,
     params: cut(trust(bytes), from, to),
-    progress:
-      text.length < bytes.length
-        ? undefined
-        : { before, token, behind, value: value === undefined ? undefined : Number(value) },
+    progress: { before, token, behind, value: value === undefined ? undefined : Number(value) },
   }
 }
 

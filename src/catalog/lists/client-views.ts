@@ -53,8 +53,6 @@ export interface ClientViewsContext {
 /** A page, the version of the merged list that it was cut from, and how long clients may keep it. */
 export interface Page {
   readonly result: JsonText
-  /** See `Answer`. */
-  readonly holds: ReadonlySet<string> | undefined
   readonly version: string
   readonly hints: CacheHints
 }
@@ -178,8 +176,8 @@ export class ClientViews {
     if (known?.mode !== 'search' || known.pins !== undefined) await this.refresh(viewer, list, waitMs)
     if (list === 'tools') this.choose(viewer)
     const { paged, version } = this.shownList(viewer, list)
-    const page = cutPage(list, paged, cursor, this.#context.options().pageSize)
-    return { ...page, version, hints: this.#hints(viewer, list) }
+    const result = cutPage(list, paged, cursor, this.#context.options().pageSize)
+    return { result, version, hints: this.#hints(viewer, list) }
   }
 
   /** Reads what is not fresh of a list, for as long as any list. Rejects with a Fault if nothing is known. */

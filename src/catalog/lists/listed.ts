@@ -10,8 +10,6 @@ export interface Item {
   readonly exposed: string
   readonly text: JsonText
   readonly hasOutputSchema: boolean
-  /** All members of a tool that not all revisions know; undefined if that is not known. */
-  readonly holds?: readonly string[] | undefined
   /** Whether it is a tool of this proxy, of which the server knows nothing. */
   readonly isOurs?: boolean
 }
@@ -23,10 +21,10 @@ export type Unplaced = Omit<Item, 'text' | 'isOurs'> & { readonly latin1: string
 export const sideBySide = (items: readonly Unplaced[]): Item[] => {
   const all = trust(Buffer.from(items.map(({ latin1 }) => latin1).join(), 'latin1'))
   let end = -1
-  return items.map(({ server, own, exposed, latin1, hasOutputSchema, holds }) => {
+  return items.map(({ server, own, exposed, latin1, hasOutputSchema }) => {
     const start = end + 1
     end = start + latin1.length
-    return { server, own, exposed, text: cut(all, start, end), hasOutputSchema, holds }
+    return { server, own, exposed, text: cut(all, start, end), hasOutputSchema }
   })
 }
 

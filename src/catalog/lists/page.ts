@@ -4,7 +4,7 @@ import { LISTS, type ListName } from '../../model/listing.js'
 import { cursorKey, decodeCursor, encodeCursor, type Position } from './cursor.js'
 import type { Item } from './listed.js'
 
-type PagedItem = Pick<Item, 'own' | 'text' | 'holds'>
+type PagedItem = Pick<Item, 'own' | 'text'>
 
 interface PagedPart {
   readonly index: number
@@ -16,22 +16,20 @@ interface PagedPart {
 export interface Paged {
   readonly parts: readonly PagedPart[]
   /** Pages that were cut before, by the number of their first item. */
-  readonly pages: Map<number, Cut>
-}
-
-/** One page, as the result of its list request. */
-interface Cut {
-  readonly result: JsonText
-  /** See `Answer`. */
-  readonly holds: ReadonlySet<string> | undefined
+  readonly pages: Map<number, JsonText>
 }
 
 /**
- * Cuts one page of a merged list. The cursor names the item before the page, so that pages stay right when
+ * Cuts one page of a merged list, as the result of its list request. The cursor names the item before the page, so that pages stay right when
  * the proxy restarts or a server comes or goes in between. Throws a Fault `invalid-params` for a cursor that
  * is not ours (server/utilities/pagination, "Error Handling").
  */
-export const cutPage = (list: ListName, merged: Paged, cursor: string | undefined, pageSize: number): Cut => {
+export const cutPage = (
+  list: ListName,
+  merged: Paged,
+  cursor: string | undefined,
+  pageSize: number,
+): JsonText => {
   const place = cursor === undefined ? { part: 0, item: 0 } : placeAfter(merged, decode(cursor, list))
   const first = numberOf(merged, place)
   const kept = merged.pages.get(first)
@@ -51,19 +49,9 @@ export const cutPage = (list: ListName, merged: Paged, cursor: string | undefine
     [LISTS[list].member, shown.map(({ text }) => text)],
     ...(hasMore && last !== undefined ? [['nextCursor', textOf(cursorAfter(list, last))] as const] : []),
   ])
-  const page = { result, holds: heldBy(shown) }
   // Only the pages of those who read from the beginning are kept, since a cursor can name any item.
-  if (first % pageSize === 0) merged.pages.set(first, page)
-  return page
-}
-
-const heldBy = (items: readonly PagedItem[]): ReadonlySet<string> | undefined => {
-  const all = new Set<string>()
-  for (const { holds } of items) {
-    if (holds === undefined) return undefined
-    if (holds.length > 0) for (const member of holds) all.add(member)
-  }
-  return all
+  if (first % pageSize === 0) merged.pages.set(first, result)
+  return result
 }
 
 interface Entry {

@@ -12,7 +12,6 @@ import { exposedName } from '../names/names.js'
 import { rewriteItem, type UriMap } from '../names/rewrite.js'
 import { exposedUri } from '../names/uris.js'
 import { repairItem } from '../repair/items.js'
-import { renamedUsualTool, type UsualTool } from '../repair/usual-tool.js'
 import type { View } from '../views/view.js'
 import { Interned } from './interned.js'
 import { digestOf, type Listed, listedOf, sideBySide, type Unplaced } from './listed.js'
@@ -115,28 +114,22 @@ export class ServerView {
       this.#note(list, own ?? 'an item', `left out: ${repaired.dropped}`)
       return 'broken'
     }
-    const { item, own, notes, usual } = repaired
+    const { item, own, notes } = repaired
     for (const note of notes) this.#repaired(list, own, note, 'item')
-    if (list === 'tools') return this.#tool(own, item, usual)
+    if (list === 'tools') return this.#tool(own, item)
     const exposed = list === 'prompts' ? this.exposeName(list, own) : this.exposeUri(own)
     const name = list === 'prompts' ? exposed : undefined
     const text = rewriteItem(list, item, { name, uri: this.exposeUri })
     return { server: this.server, own, exposed, latin1: text.toString('latin1'), hasOutputSchema: false }
   }
 
-  #tool(own: string, tool: JsonText, usual: UsualTool | undefined): Unplaced | 'filter' {
+  #tool(own: string, tool: JsonText): Unplaced | 'filter' {
     if (!this.tools.isAllowed(own)) return 'filter'
     const kept = this.#schemaless.has(own) ? withoutMember(tool, 'outputSchema') : tool
     const { description } = this.exposure
     const described = description === undefined ? kept : describedBy(description, kept, this.server.name)
     const shown = this.tools.overridden(own, described)
     const exposed = this.exposeName('tools', own)
-    if (usual !== undefined && shown === tool) {
-      const { holds } = usual
-      const latin1 = renamedUsualTool(usual, exposed)
-      const hasOutputSchema = holds.includes('outputSchema')
-      return { server: this.server, own, exposed, latin1, hasOutputSchema, holds }
-    }
     const text = rewriteItem('tools', shown, { name: exposed, uri: this.exposeUri })
     const hasOutputSchema = mayHold(shown, '"outputSchema"') && memberOf(shown, 'outputSchema') !== undefined
     return { server: this.server, own, exposed, latin1: text.toString('latin1'), hasOutputSchema }

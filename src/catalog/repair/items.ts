@@ -23,7 +23,6 @@ import {
   repairAnnotations,
   repairIcons,
 } from './parts.js'
-import { type UsualTool, usualTool } from './usual-tool.js'
 
 /** A repaired item, what identifies it, and what was done to it; or why it cannot be shown. */
 export type Repaired =
@@ -31,7 +30,6 @@ export type Repaired =
       readonly item: JsonText
       readonly own: string
       readonly notes: readonly string[]
-      readonly usual?: UsualTool
     }
   | { readonly dropped: string }
 
@@ -49,13 +47,6 @@ const TASK_SUPPORT: ReadonlySet<string | undefined> = new Set(['forbidden', 'opt
 
 /** Repairs an item of a list, or drops it, since clients refuse a whole list for one bad item. */
 export const repairItem = (list: ListName, item: JsonText): Repaired => {
-  const usual = list === 'tools' ? usualTool(item) : undefined
-  return usual === undefined ? repairUnusual(list, item) : { item, own: usual.name, notes: NONE, usual }
-}
-
-const NONE: readonly string[] = []
-
-const repairUnusual = (list: ListName, item: JsonText): Repaired => {
   if (kindOf(item) !== 'object') return { dropped: `it is no object but ${kindOf(item)}` }
   const notes: string[] = []
   const note: Note = words => {

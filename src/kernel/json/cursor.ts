@@ -1,5 +1,4 @@
-import { type Ends, endsIn, knownEnd, LONG_BYTES, rememberEnd } from './long-values.js'
-import { BACKSLASH, COMMA, LETTER_U, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipSpace } from './scan.js'
+import { BACKSLASH, COMMA, findSpecial, LETTER_U, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipSpace } from './scan.js'
 
 declare const brand: unique symbol
 
@@ -21,7 +20,6 @@ export const cut = (text: JsonText, start: number, end: number): JsonText => tru
 export class JsonCursor {
   readonly #text: JsonText
   readonly #open: number
-  readonly #ends: Ends
   #isFirst = true
   /** The comma before the current item; meaningless for the first. */
   comma = 0
@@ -37,7 +35,6 @@ export class JsonCursor {
   constructor(text: JsonText, open: typeof OPEN_OBJECT | typeof OPEN_ARRAY, from = 0) {
     this.#text = text
     this.#open = open
-    this.#ends = text.length < LONG_BYTES ? undefined : endsIn(text)
     this.stop = text[from] === open ? from : text.length
   }
 
@@ -45,9 +42,8 @@ export class JsonCursor {
     const text = this.#text
     const before = this.stop
     const open = this.#open
-    const ends = this.#ends
     if (!this.#isFirst && text[before] !== COMMA) return false
-    const start = skipGap(text, before + 1, ends)
+    const start = skipGap(text, before + 1)
     // Nothing follows a bracket that opens but the one that closes, two later in ASCII: an empty container.
     if (this.#isFirst && text[start] === open + 2) return false
     if (start >= text.length) return false
@@ -55,14 +51,14 @@ export class JsonCursor {
     this.comma = before
     this.start = start
     if (open === OPEN_OBJECT) {
-      this.keyEnd = skipString(text, start, ends)
-      this.valueStart = skipGap(text, skipGap(text, this.keyEnd, ends) + 1, ends)
+      this.keyEnd = skipString(text, start)
+      this.valueStart = skipGap(text, skipGap(text, this.keyEnd) + 1)
     } else {
       this.keyEnd = start
       this.valueStart = start
     }
-    this.end = skipValue(text, this.valueStart, ends)
-    this.stop = skipGap(text, this.end, ends)
+    this.end = skipValue(text, this.valueStart)
+    this.stop = skipGap(text, this.end)
     return true
   }
 
@@ -174,67 +170,49 @@ function escapedUnit(bytes: Buffer, i: number): number {
 export const decodeString = (text: Buffer): string => String(JSON.parse(text.toString()))
 
 const SPACE = 0x20
-/** Shorter values are walked byte by byte, not looked up. */
+/** How many bytes a loop of ours looks at before a native search is faster. */
 const SHORT_BYTES = 32
 
-/** Remembers the end of a long value, and returns it. */
-function noted(text: Buffer, start: number, end: number): number {
-  if (end - start >= LONG_BYTES) rememberEnd(text, start, end)
-  return end
-}
+const skipGap = (text: Buffer, start: number): number =>
+  (text[start] ?? 0) > SPACE ? start : skipSpace(text, start)
 
-function skipGap(text: Buffer, start: number, ends: Ends): number {
-  if ((text[start] ?? 0) > SPACE) return start
-  const isShort = (text[start + SHORT_BYTES] ?? QUOTE) > SPACE
-  if (isShort) return skipSpace(text, start)
-  return knownEnd(text, start, ends) ?? noted(text, start, skipSpace(text, start))
-}
-
-function skipString(text: Buffer, start: number, ends: Ends): number {
+function skipString(text: Buffer, start: number): number {
   // Most keys and names end soon: a loop of ours finds that before a native search has begun.
   for (let i = start, stop = Math.min(i + SHORT_BYTES, text.length); ++i < stop; ) {
     const byte = text[i]
     if (byte === QUOTE) return i + 1
     if (byte === BACKSLASH) break
   }
-  return knownEnd(text, start, ends) ?? noted(text, start, searchString(text, start))
+  return searchString(text, start)
 }
 
-/** A native search is a hundred times faster unless many quotes are escaped. */
+/** Searches natively: for a quote, and behind one that is escaped for what may end the string. */
 function searchString(text: Buffer, start: number): number {
-  for (let i = start + 1; ; ) {
+  for (let i = start + 1; i < text.length; i += 2) {
     const quote = text.indexOf(QUOTE, i)
-    if (quote < 0) return text.length
+    if (quote < 0) break
     let run = quote
     while (run > i && text[run - 1] === BACKSLASH) run--
-    i = quote + 1
-    if ((quote - run) % 2 === 0) return i
-    // Other escaped quotes follow soon, and each native search costs as much as some of these steps.
-    for (const stop = Math.min(i + SHORT_BYTES, text.length); i < stop; i++) {
-      const byte = text[i]
-      if (byte === QUOTE) return i + 1
-      if (byte === BACKSLASH) i++
-    }
+    if ((quote - run) % 2 === 0) return quote + 1
+    i = findSpecial(text, quote + 1)
+    if (text[i] === QUOTE) return i + 1
   }
+  return text.length
 }
 
-function skipValue(text: Buffer, i: number, ends: Ends): number {
+function skipValue(text: Buffer, i: number): number {
   const first = text[i]
-  if (first === QUOTE) return skipString(text, i, ends)
-  return first === OPEN_OBJECT || first === OPEN_ARRAY
-    ? skipContainer(text, i, ends)
-    : skipScalar(text, i, ends)
+  if (first === QUOTE) return skipString(text, i)
+  return first === OPEN_OBJECT || first === OPEN_ARRAY ? skipContainer(text, i) : skipScalar(text, i)
 }
 
-function skipContainer(text: Buffer, start: number, ends: Ends): number {
-  const end = knownEnd(text, start, ends)
-  if (end !== undefined) return end
+function skipContainer(text: Buffer, start: number): number {
   let depth = 0
   let i = start
   while (i < text.length) {
     const byte = text[i] ?? 0
     if (byte === QUOTE) {
-      i = skipString(text, i, ends)
+      i = skipString(text, i)
       continue
     }
     i++
@@ -243,20 +221,16 @@ function skipContainer(text: Buffer, start: number, ends: Ends): number {
     if (bracket === OPEN_OBJECT) depth++
     else if (bracket === OPEN_OBJECT + 2 && --depth === 0) break
   }
-  return noted(text, start, i)
+  return i
 }
 
 /** Numbers, true, false and null end where anything else begins. */
-function skipScalar(text: Buffer, start: number, ends: Ends): number {
+function skipScalar(text: Buffer, start: number): number {
   let i = start
-  for (let stop = start + SHORT_BYTES; ; stop = text.length) {
-    while (i < stop) {
-      const byte = text[i] ?? COMMA
-      if (byte === COMMA || byte <= SPACE || (byte | 0x20) === OPEN_OBJECT + 2) return noted(text, start, i)
-      i++
-    }
-    if (stop >= text.length) return text.length
-    const end = knownEnd(text, start, ends)
-    if (end !== undefined) return end
+  while (i < text.length) {
+    const byte = text[i] ?? COMMA
+    if (byte === COMMA || byte <= SPACE || (byte | 0x20) === OPEN_OBJECT + 2) break
+    i++
   }
+  return i
 }

@@ -1,5 +1,4 @@
 import { createFindSpecial, type FindSpecial } from './long-strings.js'
-import { LONG_BYTES, rememberEnd } from './long-values.js'
 
 /** Bytes that are not one JSON value. The message says what and where, and never repeats what was sent. */
 export class JsonTextError extends Error {
@@ -107,8 +106,8 @@ export const refuseMember = ({ limits }: JsonBudget, i: number): never => {
 // One loop with its state in locals, because it sees every byte of what is scanned.
 // eslint-disable-next-line complexity
 export function scanValue(bytes: Buffer, i: number, budget: JsonBudget, depth = 0): number {
-  // The stack holds where each open container begins, and as its lowest bit whether that is in an object.
-  const opened: number[] = []
+  // The stack holds for each open container whether it is in an object.
+  const opened: boolean[] = []
   const maxDepth = budget.limits.depth - depth
   let closer = 0 // that of the innermost container; 0 is the outside
   let { membersLeft } = budget
@@ -116,7 +115,7 @@ export function scanValue(bytes: Buffer, i: number, budget: JsonBudget, depth = 
     const first = bytes[i]
     if (first === OPEN_OBJECT || first === OPEN_ARRAY) {
       if (opened.length >= maxDepth) checkDepth(depth + opened.length, budget, i)
-      opened.push((i << 1) | ((closer >> 5) & 1))
+      opened.push(closer === CLOSE_OBJECT)
       closer = first + 2 // in ASCII, each closing bracket comes two after its opening one
       i = skipSpace(bytes, i + 1)
       if (bytes[i] !== closer) {
@@ -131,11 +130,9 @@ export function scanValue(bytes: Buffer, i: number, budget: JsonBudget, depth = 
     while (closer !== 0) {
       i = skipSpace(bytes, i)
       if (bytes[i] !== closer) break
-      const outer = opened.pop() ?? 0
-      const start = outer >>> 1
+      const isInObject = opened.pop() === true
       i++
-      if (i - start >= LONG_BYTES) rememberEnd(bytes, start, i)
-      closer = opened.length === 0 ? 0 : (outer & 1) === 1 ? CLOSE_OBJECT : CLOSE_ARRAY
+      closer = opened.length === 0 ? 0 : isInObject ? CLOSE_OBJECT : CLOSE_ARRAY
     }
     if (closer === 0) {
       budget.membersLeft = membersLeft
@@ -170,7 +167,6 @@ export const findSpecial: FindSpecial = (bytes, i) => {
 
 /** From the opening quote to behind the closing one. */
 export function scanString(bytes: Buffer, i: number): number {
-  const start = i
   const most = bytes.length - 4
   let last = Math.min(most, i + SHORT_BYTES)
   i++
@@ -179,10 +175,7 @@ export function scanString(bytes: Buffer, i: number): number {
     while (i <= last && isPlainFour(bytes, i)) i += 4
     if (i > last && bytes.length - i > SHORT_BYTES) i = findSpecial(bytes, i)
     while ((classAt(bytes, i) & PLAIN) !== 0) i++
-    if (bytes[i] === QUOTE) {
-      if (i - start >= LONG_BYTES) rememberEnd(bytes, start, i + 1)
-      return i + 1
-    }
+    if (bytes[i] === QUOTE) return i + 1
     if (bytes[i] !== BACKSLASH) refuse(bytes, i, 'no control character in a string')
     // Where such escapes follow each other, a search for the next one is not worth while.
     if (i > last) last = Math.min(most, i + SHORT_BYTES)

@@ -1,5 +1,4 @@
 import { isWritten, JsonCursor, type JsonText, trust } from './cursor.js'
-import { LONG_BYTES, rememberCopy } from './long-values.js'
 import { CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT } from './scan.js'
 
 interface Edit {
@@ -9,7 +8,6 @@ interface Edit {
 }
 
 const NOTHING = Buffer.alloc(0)
-const NO_EDIT: Edit = { start: 0, end: 0, put: NOTHING }
 const COMMA_TEXT = Buffer.from(',')
 const SPACE = 0x20
 /** Up to this size a loop copies faster than a native call, which needs a view of the range; measured. */
@@ -22,10 +20,6 @@ class Output {
 
   constructor(length: number) {
     this.bytes = Buffer.allocUnsafe(length)
-  }
-
-  get at(): number {
-    return this.#at
   }
 
   add(from: Buffer, start: number, end: number): void {
@@ -63,29 +57,7 @@ function applyEdits(text: JsonText, edits: readonly Edit[]): JsonText {
     from = end
   }
   out.add(text, from, text.length)
-  if (text.length >= LONG_BYTES) rememberCopy(text, out.bytes, placesAfter(edits))
   return trust(out.bytes)
-}
-
-/** Where what stood at an offset is after these edits, for `rememberCopy`. */
-function placesAfter(edits: readonly Edit[]): (offset: number, isEnd: boolean) => number | undefined {
-  let shift = 0
-  const shifts = edits.map(({ start, end, put }) => {
-    shift += put.length - (end - start)
-    return shift
-  })
-  return (offset, isEnd) => {
-    let low = 0
-    // Counts the edits before this place; what is put right here comes before a start, and behind an end.
-    for (let high = edits.length; low < high; ) {
-      const middle = (low + high) >>> 1
-      const { start } = edits[middle] ?? NO_EDIT
-      if (isEnd ? start < offset : start <= offset) low = middle + 1
-      else high = middle
-    }
-    const last = edits[low - 1] ?? NO_EDIT
-    return last.end > offset ? undefined : offset + (shifts[low - 1] ?? 0)
-  }
 }
 
 /** Collects removals while items are walked over: with each item exactly one comma goes. */
@@ -120,13 +92,8 @@ function concat(parts: readonly (Buffer | string)[]): JsonText {
   for (const part of parts) length += typeof part === 'string' ? Buffer.byteLength(part) : part.length
   const out = new Output(length)
   for (const part of parts) {
-    if (typeof part === 'string') {
-      out.addString(part)
-      continue
-    }
-    const { at } = out
-    out.add(part, 0, part.length)
-    if (part.length >= LONG_BYTES) rememberCopy(part, out.bytes, offset => at + offset)
+    if (typeof part === 'string') out.addString(part)
+    else out.add(part, 0, part.length)
   }
   return trust(out.bytes)
 }

@@ -1,7 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import { cut, decodeString, JsonCursor, type JsonKind, type JsonText, kindAt, trust } from './cursor.js'
-import { LONG_BYTES } from './long-values.js'
-import { outlineOf } from './outline.js'
 import {
   BACKSLASH,
   CLOSE_ARRAY,
@@ -59,6 +57,16 @@ export function textOf(value: unknown): JsonText {
   const text = JSON.stringify(value) as string | undefined
   if (text === undefined) throw new TypeError(`JSON has no ${typeof value}`)
   return trust(Buffer.from(text))
+}
+
+/** Reports whether a text in UTF-8 or latin1 is one JSON value. */
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** JSON text of a constant of ours; not validated. */
@@ -179,15 +187,9 @@ export function repeatedKey(object: JsonText, keys: ReadonlySet<string>): string
   return undefined
 }
 
-const LINE_BREAK = /[\r\n]/
-
 /** Replaces CR and LF by spaces, which cannot be inside tokens; the same reference if there are none. */
 export function oneLine(text: JsonText): JsonText {
-  // No line break can stand in a string.
-  const outline = text.length < LONG_BYTES ? undefined : outlineOf(text)
-  const hasBreak =
-    outline === undefined ? text.includes(0x0a) || text.includes(0x0d) : LINE_BREAK.test(outline)
-  if (!hasBreak) return text
+  if (!text.includes(0x0a) && !text.includes(0x0d)) return text
   const line = Buffer.allocUnsafe(text.length)
   for (let i = 0; i < text.length; i++) {
     const byte = text[i] ?? 0

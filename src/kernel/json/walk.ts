@@ -1,5 +1,4 @@
 import { cut, isWritten, type JsonText, keyIs, trust } from './cursor.js'
-import { LONG_BYTES, rememberEnd } from './long-values.js'
 import {
   CLOSE_OBJECT,
   COLON,
@@ -86,7 +85,6 @@ export class JsonWalk {
 
   leave(inner: JsonWalk): void {
     this.#end = inner.#end
-    if (this.#end - this.#valueStart >= LONG_BYTES) rememberEnd(this.#bytes, this.#valueStart, this.#end)
   }
 
   get value(): JsonText {

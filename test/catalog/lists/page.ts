@@ -30,7 +30,7 @@ const read = (
   of: Merged,
   cursor?: string,
 ): { readonly names: readonly string[]; readonly next: string | undefined } => {
-  const page = valueOf(cutPage('tools', of, cursor, PAGE).result) as {
+  const page = valueOf(cutPage('tools', of, cursor, PAGE)) as {
     tools: readonly { name: string }[]
     nextCursor?: string
   }
@@ -60,26 +60,6 @@ t.test('pages hold every item once, and are cut once', async t => {
   t.equal(list.pages.size, Math.ceil(NAMES.length / PAGE))
 })
 
-t.test('a page holds what any tool on it holds, if that is known of all', async t => {
-  const { parts } = merged()
-  const holding = (some: typeof parts, ...holds: string[]) =>
-    some.map(part => ({ ...part, items: part.items.map(item => ({ ...item, holds })) }))
-  const all = holding(parts, 'title')
-  const heldBy = (of: typeof parts, size: number) => {
-    const { holds } = cutPage('tools', { parts: of, pages: new Map() }, undefined, size)
-    return holds && [...holds]
-  }
-  t.same(heldBy(all, 10_000), ['title'])
-  t.same(heldBy([...all.slice(1), ...holding(parts.slice(0, 1), 'annotations')], 10_000), [
-    'title',
-    'annotations',
-  ])
-  const last = [...all.slice(0, -1), ...parts.slice(-1)]
-  t.equal(heldBy(last, 10_000), undefined)
-  t.same(heldBy(last, PAGE), ['title'], 'whatever is on another page')
-  t.same(heldBy([], PAGE), [])
-})
-
 t.test('made-up cursors lead somewhere, but nothing is kept for them', async t => {
   const list = merged()
   const { next = '' } = read(list)
@@ -92,7 +72,7 @@ t.test('made-up cursors lead somewhere, but nothing is kept for them', async t =
   }
   readAll(list)
   t.ok(list.pages.size <= Math.ceil(NAMES.length / PAGE) + 1, `${list.pages.size} pages are kept`)
-  const bytes = [...list.pages.values()].reduce((sum, { result }) => sum + result.length, 0)
+  const bytes = [...list.pages.values()].reduce((sum, { length }) => sum + length, 0)
   t.ok(bytes < 2 * NAMES.join().length + list.pages.size * 300)
   t.same(readAll(list), NAMES)
 })

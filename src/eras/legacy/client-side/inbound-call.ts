@@ -25,7 +25,7 @@ import {
 } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { encodeEnd, encodeFault, projectError } from '../errors.js'
-import { knowsStructure, knowsTools, projectOnce } from '../project/messages.js'
+import { knowsStructure, projectOnce } from '../project/messages.js'
 
 /** What an inbound call needs from its session. */
 interface Session extends Client {
@@ -146,12 +146,9 @@ export class InboundCall implements Call {
   }
 
   /** What the client's revision knows of a result. */
-  #known({ result, isPlain, isStructured, holds }: Answer & { kind: 'result' }): JsonText {
+  #known({ result, isPlain, isStructured }: Answer & { kind: 'result' }): JsonText {
     const { revision } = this.#session
-    const isKnown =
-      isPlain === true
-        ? isStructured !== true || knowsStructure(revision)
-        : holds !== undefined && knowsTools(revision, holds)
+    const isKnown = isPlain === true && (isStructured !== true || knowsStructure(revision))
     return isKnown ? result : projectOnce(revision, this.method, result)
   }
 

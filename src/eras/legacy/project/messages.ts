@@ -31,10 +31,6 @@ const TOOL_STRIPS: Strips = {
   '2025-11-25': ['execution'],
 }
 
-/** Whether a revision knows all these members of a tool. */
-export const knowsTools = (revision: LegacyRevision, members: ReadonlySet<string>): boolean =>
-  !TOOL_STRIPS[revision].some(key => members.has(key))
-
 /** Members that a revision's `Prompt`, `Resource` and `ResourceTemplate` lack. */
 const STRIPS: Strips = {
   '2024-11-05': ['title', 'icons'],
