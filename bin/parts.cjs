@@ -7,12 +7,19 @@ const { createHash } = require('node:crypto')
 const fs = require('node:fs')
 const { join } = require('node:path')
 const { pathToFileURL } = require('node:url')
-const { cachedDataVersionTag } = require('node:v8')
+const { cachedDataVersionTag, setFlagsFromString } = require('node:v8')
 const { Script } = require('node:vm')
 
 const DIGEST_BYTES = 32
 const folder = join(__dirname, '../dist')
-/** Read before any flag is changed: V8 takes no code that was made with others. */
+
+// What a call leaves behind must be collected while it is young: an object that V8 allocates among the old
+// ones keeps all later calls in memory until the next full collection.
+setFlagsFromString('--no-allocation-site-pretenuring')
+// V8 counts the bytes of messages as part of the heap, and would collect all of it after a few large ones.
+setFlagsFromString('--heap-growing-percent=200')
+
+/** V8 takes no code that was compiled with other flags. */
 const tag = cachedDataVersionTag()
 const codeFile = name => join(folder, `${name}.${tag}.code`)
 
@@ -75,11 +82,11 @@ const write = async () => {
 let kept
 
 /**
- * Keeps the code of parts that had to be compiled, as far as they ran, for the next start; where that may be
- * written. For when a start is over; in vain once a flag of V8 was changed. Never rejects.
+ * Keeps the code of parts that had to be compiled, as far as they ran, for the next start, if their folder is
+ * writable. Called at the end of a service. Never rejects.
  */
 const keepCode = () => {
-  if (cachedDataVersionTag() === tag && compiled.size > 0) kept ??= write().catch(() => undefined)
+  if (compiled.size > 0) kept ??= write().catch(() => undefined)
   return kept
 }
 

@@ -1,20 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
-import { devNull } from 'node:os'
 import { Fault, type FaultData } from '../kernel/faults.js'
-
-/** The most files that loading a module opens at once. */
-const FILES = 16
-
-const checkDescriptors = (): void => {
-  const open: number[] = []
-  try {
-    while (open.length < FILES) open.push(openSync(devNull, 'r'))
-  } catch (thrown) {
-    throw new Fault('unavailable', 'the proxy has no file descriptors left (EMFILE)', { cause: thrown })
-  } finally {
-    for (const descriptor of open) closeSync(descriptor)
-  }
-}
 
 const LOST =
   'a part of the proxy cannot be loaded; if it was updated or removed since it was started, start it again'
@@ -27,19 +11,14 @@ export const whenPartIsLost = (react: () => FaultData | undefined): void => {
 }
 
 /**
- * Loads a module when it is first needed. Node never retries a module that once failed to load
- * (https://nodejs.org/api/esm.html#no-requirecache), so while file descriptors are short it is not tried: the
- * promise rejects with a Fault `unavailable`, and the next call tries again. After a failed load all calls
- * reject with such a Fault.
+ * Loads a module when it is first needed. Node never retries a failed load
+ * (https://nodejs.org/api/esm.html#no-requirecache): after one, all calls reject with a Fault `unavailable`.
  */
-export const lateModule = <T>(load: () => Promise<T>, check = checkDescriptors): (() => Promise<T>) => {
+export const lateModule = <T>(load: () => Promise<T>): (() => Promise<T>) => {
   let loaded: Promise<T> | undefined
   return async () => {
-    if (loaded === undefined) {
-      check()
-      loaded = load()
-    }
     try {
+      loaded ??= load()
       return await loaded
     } catch (thrown) {
       const data = onLost()

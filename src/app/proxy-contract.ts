@@ -44,8 +44,6 @@ export interface ProxyOptions extends PublicOptions {
   readonly configStatus?: () => ConfigStatus | undefined
   /** What is wrong with it. */
   readonly configProblems?: () => readonly Problem[]
-  /** Called once, at the first request for a server. */
-  readonly onFirstCall?: () => void
   /** Traces in place of what the configuration says. */
   readonly tracer?: Tracer
   /** The log, for who asks for it. */

@@ -316,7 +316,7 @@ class RunningProxy implements Proxy {
       ...{ log, bounds: this.bounds },
       ...{ sealer: sealerOf(this.#config, options.stateDir, log), replica: this.#cluster?.instance },
       ...{ pageSize, startupWaitMs, listWaitMs: options.listWaitMs ?? LIST_WAIT_MS },
-      ...{ onFirstCall: options.onFirstCall, onAsked: this.audit.onAsked },
+      onAsked: this.audit.onAsked,
       ...{ signInPages: this.#connect.links, onForgotten: server => this.#logins.forget(server) },
       ...{ meter: this.#metrics, tracer: this.#tracing?.tracer },
       hasToolHistograms: this.#config.metrics?.tools === 'histograms',

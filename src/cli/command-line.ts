@@ -4,6 +4,7 @@ import { suggest } from '../config/schema/suggest.js'
 import { COMMANDS, type Command, commandAt, isGroup, nameOf, SECTIONS } from './all-verbs.js'
 import { columnsOf } from './output/look.js'
 import { print } from './output/output.js'
+import { GRAMMAR } from './parse-simple.js'
 import { type Chosen, CliError, EXIT, EXIT_TABLE, type Flags, type Verb, type VerbArguments } from './verb.js'
 
 const HELP_WIDTH = 110
@@ -57,13 +58,7 @@ const createCli = (words: readonly string[]): Argv =>
     .scriptName('mcp-proxy')
     .locale('en')
     .usage('$0 <command> [options]')
-    .parserConfiguration({
-      'parse-numbers': false,
-      'parse-positional-numbers': false,
-      'dot-notation': false,
-      'greedy-arrays': false,
-      'boolean-negation': false,
-    })
+    .parserConfiguration(GRAMMAR)
     .exitProcess(false)
     .strict()
     .demandCommand(1, NO_COMMAND)

@@ -1,27 +1,25 @@
 import { flush, tolerateReaders } from './output/output.js'
 import { parseSimple } from './parse-simple.js'
-import { tuning } from './tune-v8.js'
 import { type Chosen, EXIT, type Verb } from './verb.js'
 
 /** How long a service that ends waits for its output to be read. */
 const FLUSH_MS = 500
 
 /**
- * Runs a command line, without node and script, to its end. `keepCode` keeps what V8 compiled in the start of
- * a service. Resolves with the exit code; never rejects.
+ * Runs a command line, without node and script, to its end. `keepCode` keeps the code that V8 compiled for a
+ * service. Resolves with the exit code; never rejects.
  */
 export const main = async (
   argv: readonly string[],
-  keepCode: typeof tuning.keeper = tuning.keeper,
+  keepCode: () => Promise<void> = () => Promise.resolve(),
 ): Promise<number> => {
   tolerateReaders()
-  tuning.keeper = keepCode
   const { code, isService } = await run(argv).catch(async (thrown: unknown) => ({
     code: await explained(thrown, argv),
     isService: false,
   }))
   await flush(isService ? FLUSH_MS : undefined)
-  if (isService) await tuning.keepCode()
+  if (isService) await keepCode()
   return code
 }
 

@@ -1,88 +1,73 @@
+import parser from 'yargs-parser'
 import type { Flags, Verb, VerbArguments } from './verb.js'
 
-type Values = Map<string, string | true | readonly string[]>
+/** How both parsers read a command line. */
+export const GRAMMAR = {
+  'parse-numbers': false,
+  'parse-positional-numbers': false,
+  'dot-notation': false,
+  'greedy-arrays': false,
+  'boolean-negation': false,
+} as const
 
 /**
- * Parses simple arguments of a verb exactly as yargs would: whole names of flags, each with a value that
- * cannot be mistaken for anything else. Undefined for everything else, valid or not, which is left to yargs.
+ * Parses the usual arguments of a verb with the parser inside yargs. Returns undefined for all others, valid
+ * or not: yargs itself checks those, explains errors and prints help.
  */
 export const parseSimple = (
   { flags, usage }: Verb,
   words: readonly string[],
 ): VerbArguments<Flags> | undefined => {
+  if (!words.every(isSimple)) return undefined
+  const named = (isWanted: (options: Flags[string]) => boolean): string[] =>
+    Object.keys(flags).filter(flag => isWanted(flags[flag] ?? {}))
+  const { argv, error } = parser.detailed([...words], {
+    boolean: named(({ type }) => type === 'boolean'),
+    string: named(({ type }) => type !== 'boolean'),
+    array: named(({ array }) => array === true),
+    configuration: GRAMMAR,
+  })
+  const { _: free, ...values }: Record<string, unknown> & { readonly _: readonly (string | number)[] } = argv
   const [name = '', ...places] = usage.split(' ')
-  const values: Values = new Map()
-  const free: string[] = []
-  for (let at = 0; at < words.length; at += 1) {
-    const word = words[at] ?? ''
-    const flag = readFlag(flags, word, words[at + 1])
-    if (isValue(word)) free.push(word)
-    else if (flag === undefined || !put(values, flag)) return undefined
-    else if (!flag.isJoined) at += 1
+  const positionals = place(places, free.map(String))
+  if (error !== null || positionals === undefined) return undefined
+  for (const [flag, options] of Object.entries(flags)) {
+    if (!isUsual(values[flag], options)) return undefined
+    if (values[flag] === undefined && typeof options.default === 'string') values[flag] = options.default
+    if (values[flag] !== undefined) values[camelCase(flag)] = values[flag]
   }
-  if (!place(values, places, free)) return undefined
-  for (const [flag, { default: fallback }] of Object.entries(flags)) {
-    if (typeof fallback === 'string' && !values.has(flag)) values.set(flag, fallback)
-  }
-  const named = [...values].flatMap(([key, value]) => [
-    [key, value] as const,
-    [camelCase(key), value] as const,
-  ])
-  return { ...Object.fromEntries(named), _: [name], $0: 'mcp-proxy' }
+  const known = new Set(Object.keys(flags).flatMap(flag => [flag, camelCase(flag)]))
+  if (!Object.keys(values).every(key => known.has(key))) return undefined
+  return { ...values, ...positionals, _: [name], $0: 'mcp-proxy' }
 }
 
-/** Whether a word is a value wherever it stands. */
-const isValue = (word: string | undefined): word is string => word !== undefined && /^[^-"']/.test(word)
+/** Short flags and quoted values are left to yargs, and flags whose names are not written as ours are. */
+const isSimple = (word: string): boolean => /^(?:--[a-z]+(?:-[a-z]+)*(?:=[^"'].*)?$|[^-"'])/s.test(word)
 
-interface Flag {
-  readonly name: string
-  readonly value: string | true
-  readonly isList: boolean
-  /** Whether it is one word, with its value in it if it has one. */
-  readonly isJoined: boolean
+/** Whether yargs accepts the value of a flag as it is. */
+const isUsual = (value: unknown, { alias, array, choices, type }: Flags[string]): boolean => {
+  if (value === undefined) return true
+  if (alias !== undefined) return false
+  if (type === 'boolean') return value === true
+  if (array === true) return Array.isArray(value) && value.every(one => typeof one === 'string' && one !== '')
+  return typeof value === 'string' && value !== '' && choices?.includes(value) !== false
 }
 
-const BOOLEANS = new Set<string | undefined>(['true', 'false'])
-
-/** Those of a flag with one name. */
-const optionsOf = (flags: Flags, name: string): Flags[string] | undefined => {
-  const found = Object.hasOwn(flags, name) ? flags[name] : undefined
-  return found?.alias === undefined ? found : undefined
-}
-
-const readFlag = (flags: Flags, word: string, next: string | undefined): Flag | undefined => {
-  const [, name = '', joined] = /^--([a-z-]+)(?:=(.*))?$/s.exec(word) ?? []
-  const options = optionsOf(flags, name)
-  if (options === undefined) return undefined
-  const isJoined = joined !== undefined
-  if (options.type === 'boolean') {
-    if (isJoined || BOOLEANS.has(next)) return undefined
-    return { name, value: true, isList: false, isJoined: true }
-  }
-  const value = joined ?? next
-  if (!isValue(value) || options.choices?.includes(value) === false) return undefined
-  return { name, value, isList: options.array === true, isJoined }
-}
-
-/** Adds the value of a flag; false if it may not be given again. */
-const put = (values: Values, { name, value, isList }: Flag): boolean => {
-  const before = values.get(name) ?? []
-  if (typeof before !== 'object' || (before.length > 0 && !isList)) return false
-  values.set(name, isList && value !== true ? [...before, value] : value)
-  return true
-}
-
-/** Puts words into the places of the usage, such as `<tool> [pairs..]`; false if there are more or fewer. */
-const place = (values: Values, places: readonly string[], words: readonly string[]): boolean => {
+/** Assigns words to the places of a usage such as `<tool> [pairs..]`; undefined if their number differs. */
+const place = (
+  places: readonly string[],
+  words: readonly string[],
+): Record<string, string | string[]> | undefined => {
+  const placed: Record<string, string | string[]> = {}
   let at = 0
   for (const each of places) {
     const [, opening, name = '', dots] = /^([<[])(\w+)(\.\.)?[>\]]$/.exec(each) ?? []
     const found = dots === undefined ? words[at] : words.slice(at)
     at = dots === undefined ? at + 1 : words.length
-    if (found !== undefined) values.set(name, found)
-    else if (opening === '<') return false
+    if (found !== undefined) placed[name] = found
+    else if (opening === '<') return undefined
   }
-  return words.length <= at
+  return words.length <= at ? placed : undefined
 }
 
 const camelCase = (name: string): string =>

@@ -22,7 +22,6 @@ import {
 } from './output/announcement.js'
 import { print, say } from './output/output.js'
 import { openPlace, type Seat } from './seat.js'
-import { tuning } from './tune-v8.js'
 import { EXIT } from './verb.js'
 
 interface Served {
@@ -78,9 +77,6 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
       say(`\n${[addressSnippets(name, addresses), more ?? ''].filter(text => text !== '').join('\n\n')}\n`)
     }
     settle(httpFront?.localUrl, control)
-    tuning.serversStart()
-    // A replica may have no call of its own, but pass on those of others.
-    if (config.cluster !== undefined) tuning.startIsOver()
     void spoken?.then(told => tellRevision(told, addresses[0]))
   } catch (thrown) {
     shutdown.end(EXIT.failure)
@@ -112,7 +108,6 @@ export const serveStdio = async (served: Served, hint: string): Promise<number> 
   proxy.listenMetrics().catch((thrown: unknown) => say(`mcp-proxy: ${Fault.from(thrown).message}`))
   void open().then(control => {
     settle(undefined, control)
-    tuning.serversStart()
   })
   return await shutdown.ended
 }
@@ -206,7 +201,6 @@ const start = async (served: Served) => {
 
 const proxyOptions = ({ config, isAlone = false, environment }: Served): ProxyOptions => ({
   isAlone,
-  onFirstCall: tuning.startIsOver,
   // There are no other servers to show meanwhile.
   ...(isAlone && { listWaitMs: config.startupWaitMs }),
   ...(environment && { programEnv: () => environment.forPrograms() }),

@@ -61,8 +61,6 @@ export interface RouterOptions {
   readonly exposing?: Exposing | undefined
   /** The most characters of a result that clients in search mode get at once. */
   readonly resultsMax?: (() => number) | undefined
-  /** Called once, at the first request for a server. */
-  readonly onFirstCall?: (() => void) | undefined
   readonly onAsked?: OnAsked | undefined
   /** Where principals sign in as themselves; undefined if they cannot. */
   readonly signInPages?: SignInPages | undefined

@@ -32,12 +32,10 @@ export interface Load {
 export class Router implements ClientHandler, ConnectionListener {
   readonly #parts: RouterParts
   readonly #log: Logger
-  #onFirstCall: (() => void) | undefined
 
   constructor(options: RouterOptions) {
     this.#parts = compose(options, this)
     this.#log = options.log
-    this.#onFirstCall = options.onFirstCall
   }
 
   get pool(): RouterParts['pool'] {
@@ -203,8 +201,6 @@ export class Router implements ClientHandler, ConnectionListener {
 
   #toOwner(call: Call, by: NamedBy): void {
     const { forwarder, searchCalls } = this.#parts
-    this.#onFirstCall?.()
-    this.#onFirstCall = undefined
     if (by === 'tool' && searchCalls?.take(call, () => forwarder.forward(call, by)) === true) return
     forwarder.forward(call, by)
   }

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { Socket } from 'node:net'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Fault } from '../kernel/faults.js'
 import { isObject } from '../kernel/object.js'
 import { homeFolder } from '../machine/who-am-i.js'
+import { unblock } from '../transport/node-internals.js'
 import { type Arguments, readArguments } from './arguments.js'
 import { Connector, NoDaemon, type Trouble } from './connector.js'
 import { defaultConfigFile } from './default-config-file.js'
@@ -122,13 +122,8 @@ const withoutDaemon = async (
 const clientOutput = () => {
   const output = process.stdout
   output.on('error', () => process.exit(EXIT.ok))
-  if (output instanceof Socket) (output as Handled)._handle?.setBlocking?.(false)
+  unblock(output)
   return output
-}
-
-/** There is no public way to do it. */
-interface Handled {
-  readonly _handle?: { readonly setBlocking?: (isBlocking: boolean) => number } | null
 }
 
 const endOnSignals = (destroy: () => void): void => {

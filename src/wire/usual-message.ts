@@ -63,8 +63,7 @@ function usualCall(bytes: Buffer, text: string, isIdFirst: boolean): Message | u
   const found = (isIdFirst ? ID_FIRST : ID_LAST).exec(text)
   if (found === null) return undefined
   const [, first, method, params, front, named, args, back, result, other, last] = found
-  const nested = args ?? other
-  if (nested !== undefined && !isJson(nested)) return undefined
+  if (!isJson(args ?? other ?? '{}')) return undefined
   const end = bytes.length - 1
   const idFrom = isIdFirst ? ID_AT : end - lengthOf(last)
   const id = cut(trust(bytes), idFrom, idFrom + lengthOf(last ?? first))

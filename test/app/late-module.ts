@@ -1,6 +1,5 @@
 import t from 'tap'
 import { lateModule } from '../../src/app/late-module.js'
-import { Fault } from '../../src/kernel/faults.js'
 
 t.test('a module is loaded once, when it is first needed', async t => {
   let loads = 0
@@ -11,26 +10,6 @@ t.test('a module is loaded once, when it is first needed', async t => {
   t.equal(loads, 0)
   t.same(await Promise.all([module(), module()]), [{ here: true }, { here: true }])
   t.equal(loads, 1)
-})
-
-t.test('a moment without file descriptors does not cost it for good', async t => {
-  let isShort = true
-  let loads = 0
-  const module = lateModule(
-    async () => {
-      loads += 1
-      return 'here'
-    },
-    () => {
-      if (isShort) throw new Fault('unavailable', 'none left')
-    },
-  )
-  await t.rejects(module(), { code: 'unavailable' })
-  t.equal(loads, 0, 'it is not even tried')
-  isShort = false
-  t.equal(await module(), 'here')
-  isShort = true
-  t.equal(await module(), 'here', 'what is there needs nothing more')
 })
 
 t.test('a module that is gone is told as such, without its path', async t => {

@@ -46,21 +46,6 @@ t.test('a program can change the configuration of its proxy, and learns what tha
   t.equal(proxy.status().config, undefined, 'no file is behind it')
 })
 
-t.test('the first request for a server is told once; lists are none', async t => {
-  let times = 0
-  const onFirstCall = (): void => {
-    times++
-  }
-  const proxy = createProxy(read({ a: rawServer() }), { onFirstCall })
-  t.teardown(() => proxy.close())
-  const client = new RawClient((await proxy.listen({ port: 0 })).url)
-  await client.initialize()
-  await client.request('tools/list')
-  t.equal(times, 0)
-  for (const id of [1, 2]) await client.call(id, 'a__echo', '{}')
-  t.equal(times, 1)
-})
-
 t.test('what a proxy cannot serve is refused as a whole', async t => {
   const proxy = createProxy(read({ a: rawServer() }))
   t.teardown(() => proxy.close())

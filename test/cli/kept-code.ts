@@ -1,25 +1,11 @@
-import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t from 'tap'
-import { until } from '../support/processes.js'
 import { installed } from '../support/proxy/shared-daemon.js'
-import { configFile, INITIALIZE, startBin, TINY } from '../support/proxy/start.js'
-import { noRedis, startRedis } from '../support/redis.js'
+import { INITIALIZE, startBin, TINY } from '../support/proxy/start.js'
 
 // Coverage is counted in code that was compiled for it, and keeps none.
 const env = { NODE_V8_COVERAGE: '' }
-/** What V8 is told for calls. */
-const FLAG = '--max-inlined-bytecode-size-cumulative=1400'
-/** V8 of Node 20 alone, which others would tell in the middle of what they write that they do not know it. */
-const BUDGET = '--interrupt-budget=16896'
-const hasBudget = Number.parseInt(process.versions.v8, 10) === 11
-/** A module that writes to stderr which flags V8 is given. */
-const TELL_FLAGS = `data:text/javascript,${encodeURIComponent(
-  'import v8 from "node:v8"; const set = v8.setFlagsFromString; ' +
-    'v8.setFlagsFromString = flag => { console.error(flag); set(flag) }',
-)}`
-
 t.test('a service starts with the code that V8 made of it in an earlier start', async t => {
   t.testdir()
   const root = resolve(installed(t, '1.0.0'), '../..')
@@ -30,18 +16,14 @@ t.test('a service starts with the code that V8 made of it in an earlier start', 
   const bin = join(root, 'bin/mcp-proxy.js')
   const serve = async (...words: string[]): Promise<void> => {
     const argv = ['bridge', '--to', 'stdio', '--', process.execPath, TINY]
-    const proxy = startBin(t, argv, { bin, env, nodeArgs: ['--import', TELL_FLAGS] })
+    const proxy = startBin(t, argv, { bin, env })
     proxy.send(INITIALIZE)
     await proxy.line(/"id":1/)
     proxy.send({ method: 'notifications/initialized' }, { id: 2, method: 'tools/list' })
     t.match(await proxy.line(/"id":2/), '"name":"echo"')
-    t.notMatch(proxy.err, FLAG, 'before the first call V8 does not have the flags for calls')
     if (words.length > 0) {
       proxy.send({ id: 3, method: 'tools/call', params: { name: 'echo', arguments: { words } } })
       t.match(await proxy.line(/"id":3/), words.join())
-      t.match(proxy.err, FLAG)
-      if (hasBudget) await until(() => proxy.err.includes(BUDGET), 'the bound for calls that go on')
-      else t.notMatch(proxy.err, 'interrupt-budget')
     }
     proxy.child.stdin?.end()
     t.equal(await proxy.exited, 0)
@@ -98,23 +80,3 @@ t.test('a service starts with the code that V8 made of it in an earlier start', 
     }
   })
 })
-
-t.test(
-  'a replica has the flags for calls before it has any: it may only pass them on',
-  { skip: noRedis },
-  async t => {
-    const redis = await startRedis(t)
-    const keys = [randomBytes(32).toString('base64')]
-    const file = configFile(
-      t,
-      { tiny: { command: process.execPath, args: [TINY] } },
-      { cluster: { url: redis.url, keys, peer: { listen: '127.0.0.1:0' } } },
-    )
-    const argv = ['serve', '--config', file, '--port', '0']
-    const replica = startBin(t, argv, { env, nodeArgs: ['--import', TELL_FLAGS] })
-    await replica.line(/listening on http/)
-    await until(() => replica.err.includes(FLAG), 'the flags')
-    replica.child.kill('SIGTERM')
-    t.equal(await replica.exited, 0, replica.err)
-  },
-)

@@ -1,10 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import v8 from 'node:v8'
 import t from 'tap'
 import { COMMANDS, isGroup, nameOf } from '../../src/cli/all-verbs.js'
-import { growthPercent, tuning } from '../../src/cli/tune-v8.js'
 import type { Verb } from '../../src/cli/verb.js'
 import { logout } from '../../src/cli/verbs/auth/logout.js'
 import { RawClient } from '../support/client/raw-client.js'
@@ -226,32 +223,3 @@ t.test('each program in bin finds what the build makes', async t => {
   t.same(named.map(([name]) => name).sort(), ['mcp-proxy.js', 'start-example.mjs'])
   for (const [name, path] of named) t.ok(existsSync(new URL(path, folder)), `${name}: ${path}`)
 })
-
-const MIB = 1024 * 1024
-
-t.test('the room between two collections is the same for every small heap, and a large one may double', t => {
-  const roomOf = (usedBytes: number) => (usedBytes * growthPercent(usedBytes)) / 100
-  for (const mib of [4, 8, 20, 50]) t.ok(Math.abs(roomOf(mib * MIB) - 64 * MIB) < MIB, `${mib} MiB`)
-  t.equal(roomOf(300 * MIB), 300 * MIB)
-  t.end()
-})
-
-t.test(
-  'at its first call, a service has V8 keep what calls leave behind young, and join their code',
-  async t => {
-    const told = t.capture(v8, 'setFlagsFromString', () => undefined)
-    syncBuiltinESMExports()
-    t.teardown(() => {
-      told.restore()
-      syncBuiltinESMExports()
-    })
-    for (const verb of ['check', 'serve']) {
-      await runHere(t, verb, '--config', '/nowhere.json')
-      t.strictSame(told(), [], 'code that was kept is good for no other flags')
-    }
-    tuning.startIsOver()
-    const flags = told().map(({ args: [flag] }) => flag.replace(/=.*/, ''))
-    for (const flag of ['--no-allocation-site-pretenuring', '--max-inlined-bytecode-size-cumulative'])
-      t.ok(flags.includes(flag), flag)
-  },
-)

@@ -19,8 +19,8 @@ import {
 } from '../../shim/hello.js'
 import type { Place } from '../../shim/place.js'
 import { inTurn } from '../../transport/http/pipelining.js'
-import { currentOn, isDueOn } from '../../transport/http/responder.js'
 import { LineChannel } from '../../transport/line-channel.js'
+import { currentOn, isDueOn } from '../../transport/node-internals.js'
 import { bindPath } from '../../transport/socket/bind.js'
 import type { Api } from '../api/api.js'
 import {

@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { LogLevel } from '../../config/types.js'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
-import { unblock } from '../unblock.js'
+import { unblock } from '../../transport/node-internals.js'
 import { type AdjustableLogger, GuardedLogger, LineRateLimiter } from './guarded-logger.js'
 
 /** Creates a logger that writes to stderr: JSON lines, or plain ones on a terminal. */

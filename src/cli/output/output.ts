@@ -1,9 +1,9 @@
 import { sep } from 'node:path'
-import { unblock } from '../../app/unblock.js'
 import { systemClock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { homeFolder } from '../../machine/who-am-i.js'
 import { plainText } from '../../secrets/plain-text.js'
+import { unblock } from '../../transport/node-internals.js'
 import { shownText } from './signs.js'
 import { pasteable } from './typed.js'
 

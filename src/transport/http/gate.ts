@@ -8,6 +8,7 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { RefusalReason } from '../../metering/meter.js'
 import type { HttpHandler } from '../../wire/http.js'
+import type { IncomingRequest } from '../node-internals.js'
 import {
   answerPreflight,
   hostAllowed,
@@ -17,7 +18,6 @@ import {
   resolveOrigins,
   shareWith,
 } from './guards.js'
-import type { IncomingRequest } from './incoming-request.js'
 import { inTurn } from './pipelining.js'
 import { comesTwice, EndpointRequest, hasLongBody, NO_BODY, readBody } from './request.js'
 import {

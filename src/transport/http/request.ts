@@ -3,7 +3,7 @@ import type { Caller } from '../../kernel/caller.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'
 import type { HttpHeaders, HttpRequest } from '../../wire/http.js'
-import type { IncomingRequest } from './incoming-request.js'
+import type { IncomingRequest } from '../node-internals.js'
 import { clientAddressOf } from './trusted-proxies.js'
 
 interface BodyReader {

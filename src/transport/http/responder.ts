@@ -6,6 +6,7 @@ import { newErrorId } from '../../kernel/error-ids.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
 import { lengthOf, type MessageParts, type OutgoingMessage, whole } from '../../wire/message-parts.js'
+import { currentOn } from '../node-internals.js'
 import type { SlowReaders } from './slow-readers.js'
 
 /** How long a client that is still sending may take to read the error before its connection is cut. */
@@ -39,26 +40,13 @@ function writeResponse(
   response.writeHead(status, headOf(headers, body))
   // In latin1 each byte is one character, and back.
   if (typeof body === 'string') response.end(body)
-  else if (lengthOf(body) <= JOINED_BYTES) endWith(textOf(body), response)
+  else if (lengthOf(body) <= JOINED_BYTES) response.end(textOf(body), 'latin1')
   else if (lengthOf(body) <= COPIED_BYTES || Buffer.isBuffer(body)) response.end(whole(body))
   else {
     response.write(body.head, 'latin1')
     response.write(body.body)
     response.end(body.tail, 'latin1')
   }
-}
-
-/**
- * Ends a response whose head is written with a body in latin1, as a part of the head, which Node sends as it
- * is (lib/_http_outgoing.js, `_send`). Of both, and an empty text behind them, Node would make a list to be
- * written: a thirtieth of what a small call costs.
- */
-function endWith(body: string, response: ServerResponse): void {
-  const own = response as { _header?: unknown }
-  if (typeof own._header === 'string' && response.req.method !== 'HEAD') {
-    own._header += body
-    response.end()
-  } else response.end(body, 'latin1')
 }
 
 const textOf = (frame: OutgoingMessage): string =>
@@ -195,15 +183,6 @@ const framed = (chunk: OutgoingMessage | string): MessageParts => {
   if (typeof chunk === 'string') return { head: '', body: Buffer.from(chunk), tail: '' }
   return Buffer.isBuffer(chunk) ? { head: '', body: chunk, tail: '' } : chunk
 }
-
-/**
- * The response that is due on a connection, or incomplete; those to further requests wait until it is
- * written (Node, lib/_http_server.js, `assignSocket`).
- */
-export const currentOn = (socket: Duplex): ServerResponse | undefined =>
-  (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
-
-export const isDueOn = (socket: Duplex): boolean => currentOn(socket) !== undefined
 
 /**
  * Whether anything else written to a connection would land inside a response, or be taken for it; a request

@@ -7,8 +7,8 @@ import type { RenewCaller } from '../../kernel/caller.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { LimitName } from '../../kernel/limits.js'
+import { IncomingRequest } from '../node-internals.js'
 import { type GateOptions, HttpGate } from './gate.js'
-import { IncomingRequest } from './incoming-request.js'
 import { isBusy, refuseOn } from './responder.js'
 
 export interface HttpServerOptions extends Omit<GateOptions, 'bounds'> {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 import { parseNetwork } from '../../machine/networks.js'
-import type { IncomingRequest } from './incoming-request.js'
+import type { IncomingRequest } from '../node-internals.js'
 
 /** Addresses in one `X-Forwarded-For` that are looked at, from the nearest proxy on. */
 const MOST_HOPS = 32

@@ -1,5 +1,38 @@
 import { type IncomingHttpHeaders, IncomingMessage, type ServerResponse } from 'node:http'
-import { currentOn, isDueOn } from './responder.js'
+import { Socket } from 'node:net'
+import type { Duplex, Writable } from 'node:stream'
+
+// The only file that uses undocumented parts of Node. Each use is detected at run time and has a test that
+// fails when Node changes (test/transport/node-internals.ts).
+
+/** Environment variable that switches all uses off with the value `off`, to rule them out as a cause. */
+const SWITCH = 'MCP_PROXY_NODE_INTERNALS'
+const isOn = process.env[SWITCH] !== 'off'
+
+/**
+ * Makes Node queue writes to stdout or stderr that would block. Returns false for streams where that is not
+ * possible, such as files.
+ */
+export const unblock = (stream: Writable): boolean => {
+  if (!isOn || !(stream instanceof Socket)) return false
+  if ((stream as Handled)._handle?.setBlocking?.(false) !== 0) return false
+  // Terminals (`lib/tty.js`), and pipes on Windows (`lib/net.js`), have their own blocking `_write`.
+  for (const own of ['_write', '_writev']) Reflect.deleteProperty(stream, own)
+  return true
+}
+
+interface Handled {
+  readonly _handle?: { readonly setBlocking?: (isBlocking: boolean) => number } | null
+}
+
+/**
+ * Returns the response that is due on a connection, or incomplete. Responses to further requests wait until
+ * it is written (lib/_http_server.js, `assignSocket`).
+ */
+export const currentOn = (socket: Duplex): ServerResponse | undefined =>
+  isOn ? ((socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined) : undefined
+
+export const isDueOn = (socket: Duplex): boolean => currentOn(socket) !== undefined
 
 /** Gets a body piece by piece, and null at its end. Returns whether it wants more. */
 type BodyTaker = (piece: Buffer | null) => boolean
@@ -48,7 +81,7 @@ export class IncomingRequest extends IncomingMessage {
    * the taker hears no more, and the request emits 'close', which one that was taken to its end may not.
    */
   takeBody(taker: BodyTaker): void {
-    if (!this.complete && this.readableLength === 0) {
+    if (isOn && !this.complete && this.readableLength === 0) {
       this.taker = taker
       this.#invite()
       return
@@ -80,7 +113,7 @@ export class IncomingRequest extends IncomingMessage {
       delete this.expecting
       response.writeContinue()
     }
-    if (currentOn(this.socket) === response) write()
+    if (!isOn || currentOn(this.socket) === response) write()
     else response.once('socket', write)
   }
 
