@@ -5,6 +5,7 @@ import type { Access } from '../model/access.js'
 import type { Client, Viewer } from '../model/links.js'
 import type { Connection } from '../peers/connection.js'
 import type { Server } from '../peers/server.js'
+import { shortName } from '../secrets/mask.js'
 import type { Catalog } from './catalog.js'
 import type { Item } from './lists/listed.js'
 import type { ServerView } from './lists/server-view.js'
@@ -146,7 +147,7 @@ export class Owners {
     const found = this.#known(viewer, list, exposed) ?? this.#signInTool(viewer, exposed)
     if (found !== undefined) return found
     if (failures[0] !== undefined) throw failures[0]
-    const words = `Unknown ${list === 'tools' ? 'tool' : 'prompt'}: ${exposed.slice(0, 128)}`
+    const words = `Unknown ${list === 'tools' ? 'tool' : 'prompt'}: ${shortName(exposed, 128)}`
     const gone = this.#removedName(viewer.caller, alias => exposed.startsWith(`${alias}__`))
     throw gone === undefined
       ? new Fault('invalid-params', words)
@@ -247,7 +248,7 @@ export class Owners {
       const exposed = this.#catalog.viewOf(server.options).exposeUri(uri)
       return exposed === uri ? `${server.name} (its URIs are not prefixed)` : exposed
     })
-    return shown.join(', ').slice(0, 512)
+    return shortName(shown.join(', '), 512)
   }
 
   /** The server's own URIs of its resources or templates; collected once per reading. */

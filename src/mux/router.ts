@@ -16,6 +16,7 @@ import { LIST_NAMES, type ListName, listsChangedBy } from '../model/listing.js'
 import { failed } from '../model/outcome.js'
 import type { Connection, ConnectionListener } from '../peers/connection.js'
 import type { ServerOptions } from '../peers/dial.js'
+import { shortName } from '../secrets/mask.js'
 import { compose, type RouterOptions, type RouterParts } from './compose.js'
 import { type RouterChange, reconfigure } from './reconfigure.js'
 import { askedName, type NamedBy, ROUTES } from './routes.js'
@@ -344,9 +345,9 @@ export class Router implements ClientHandler, ConnectionListener {
 }
 
 const noMethod = ({ method }: Call): Fault =>
-  new Fault('unknown-method', `Method not found: ${method.slice(0, 128)}`)
+  new Fault('unknown-method', `Method not found: ${shortName(method, 128)}`)
 
-const unknown = (asked: string): Fault => new Fault('invalid-params', `Unknown: ${asked.slice(0, 128)}`)
+const unknown = (asked: string): Fault => new Fault('invalid-params', `Unknown: ${shortName(asked, 128)}`)
 
 /** Asked for each answer to a client of 2026-07-28, about what a server says of itself once. */
 const hasName = oncePer((info: JsonText) => ({ is: textMember(info, 'name') !== undefined }))

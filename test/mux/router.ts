@@ -111,6 +111,12 @@ t.test('what no server can do does not exist', async t => {
     })
   }
   t.match(await world.newcomer().get('tools/list'), { code: -32601 }, 'nothing exists before the welcome')
+  for (const method of ['logging/setLevel', `${'x '.repeat(55)}ghp_0123456789abcdefghijklmnopqrstuvwxyz`])
+    t.notMatch(
+      await client.get(method, { level: `${'x '.repeat(27)}ghp_0123456789abcdefghijklmnopqrstuvwxyz` }),
+      { message: 'ghp_' },
+      'no half of a secret shows',
+    )
   t.same(
     world.server('a').links.flatMap(link => link.requests),
     [],

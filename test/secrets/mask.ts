@@ -4,10 +4,14 @@ import {
   isPlain,
   isSecretName,
   KeyLines,
+  MASK,
   mask,
   maskAddress,
+  maskJson,
   maskShapes,
   sanitizeLine,
+  sanitizeText,
+  shortName,
 } from '../../src/secrets/mask.js'
 
 /** Signs such as keys are made of. */
@@ -277,10 +281,48 @@ t.test('hostile text of 1 MiB is masked in linear time', async t => {
     'api_key-',
     '${TOKEN:',
     '--token ',
+    '"\\',
+    'token\\" ',
+    '"token": ',
+    '"a":',
   ]) {
     const text = `-----BEGIN ${piece.repeat(Math.ceil(2 ** 20 / piece.length))}`
-    const beganMs = performance.now()
-    mask(text)
-    t.ok(performance.now() - beganMs < 3000, piece)
+    for (const [name, masked] of Object.entries({ mask, maskJson })) {
+      const beganMs = performance.now()
+      masked(text)
+      t.ok(performance.now() - beganMs < 3000, `${name} ${piece}`)
+    }
   }
+})
+
+t.test('JSON is masked however long its strings are, and so is a text that only looks like JSON', async t => {
+  const long = JSON.stringify({ token: 'x'.repeat(2 ** 24), text: '\n'.repeat(2 ** 23), q: '"\\"\\\\' })
+  t.equal(maskJson(long), long.replace(/x+/, MASK))
+  for (const text of [
+    '',
+    '"',
+    '"\\',
+    '"\\x"',
+    '"a" : ',
+    '"token"',
+    '"token": null',
+    '{"a": [1, "b"]}',
+    '"\\u12"',
+  ])
+    t.equal(maskJson(text), text)
+  t.equal(maskJson('"token" : "abc"'), '"token" : "***"')
+  t.equal(maskJson('"token":1'), '"token":"***"')
+  t.equal(maskJson('{"token": {"a": 1}}'), '{"token": {"a": 1}}')
+  t.notMatch(maskJson('{"a": "ghp_0123456789abcdefghijklmnopqrstuvwxyz'), 'ghp_')
+})
+
+t.test('a secret that a cut would divide does not show', async t => {
+  const secret = 'correct-horse-battery-staple'
+  t.teardown(addSecrets([secret]))
+  for (const bytes of [32, 64, 128, 256, 1024])
+    for (let part = 1; part < secret.length; part += 1) {
+      const text = `${'x '.repeat(bytes)}`.slice(0, bytes - part) + secret + ' y'.repeat(bytes)
+      for (const shown of [sanitizeLine(text, bytes), sanitizeText(text, bytes), shortName(text, bytes)])
+        t.notMatch(shown, 'corre', `${part} of ${bytes}`)
+    }
 })

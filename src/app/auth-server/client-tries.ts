@@ -5,6 +5,8 @@ import type { Clock } from '../../kernel/async/clock.js'
 const ALL_NETWORKS = 10
 const PAUSE_MS = 1000
 const MOST_PAUSES = 1000
+/** Kept of a name. */
+const NAME_LENGTH = 256
 
 /**
  * Slows down those who guess the secret of a client (RFC 6749 §2.3.1): after too many failures one try a
@@ -27,13 +29,15 @@ export class ClientTries {
     this.#ofClient = new PerMinute(clock)
   }
 
-  failed(client: string, address: string): void {
+  failed(name: string, address: string): void {
+    const client = name.slice(0, NAME_LENGTH)
     this.#ofNetwork.add(keyOf(client, address))
     this.#ofClient.add(client)
   }
 
   /** Whether one more try is looked at now. */
-  admits(client: string, address: string): boolean {
+  admits(name: string, address: string): boolean {
+    const client = name.slice(0, NAME_LENGTH)
     const isSlow =
       this.#ofNetwork.count(keyOf(client, address)) >= this.#most ||
       this.#ofClient.count(client) >= this.#most * ALL_NETWORKS

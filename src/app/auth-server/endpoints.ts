@@ -231,7 +231,7 @@ const repeatedIn = (params: URLSearchParams): readonly string[] => {
 
 /** Nobody can say which of two redirect URIs would be meant, so this leads nowhere. */
 const sendRepeated = (request: IncomingMessage, response: ServerResponse, names: readonly string[]): void => {
-  const words = `a parameter must not be repeated: ${names.slice(0, NAMES_SHOWN).join(', ').slice(0, NAMES_LENGTH)}`
+  const words = `a parameter must not be repeated: ${sanitizeLine(names.slice(0, NAMES_SHOWN).join(', '), NAMES_LENGTH)}`
   const answer = { error: 'invalid_request', words, status: 400 }
   const { status, headers, text } = renderErrorAnswer(request.headers.accept, answer)
   response.writeHead(status, headers).end(text)

@@ -72,12 +72,10 @@ const withBody = (request: IncomingMessage, form: URLSearchParams): IncomingMess
 }
 
 /** The name in HTTP Basic, in the form, or in the assertion (RFC 6749 §2.3, RFC 7523 §3). */
-const clientIn = (request: IncomingMessage, form: URLSearchParams): string | undefined =>
-  claimedIn(request, form)?.slice(0, NAME_LENGTH)
-
-const NAME_LENGTH = 256
-
-const claimedIn = ({ headers: { authorization = '' } }: IncomingMessage, form: URLSearchParams) => {
+const clientIn = (
+  { headers: { authorization = '' } }: IncomingMessage,
+  form: URLSearchParams,
+): string | undefined => {
   const [, basic] = /^Basic +([\w+/=-]+) *$/i.exec(authorization) ?? []
   if (basic !== undefined) {
     const [name = ''] = Buffer.from(basic, 'base64').toString().split(':', 1)

@@ -2,7 +2,7 @@ import type { Environment, Loaded, ProxyConfig, VariableSource } from '../../con
 import { systemClock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
-import { cutText, plainLine } from '../../secrets/plain-text.js'
+import { sanitizeLine } from '../../secrets/mask.js'
 import { LoginShell } from './login-shell.js'
 
 /** Resolves the text of a configuration; as `parseConfig` with a text and a file. */
@@ -161,7 +161,7 @@ const broughtBytes = (name: string, value: string | undefined): number =>
   value === undefined ? 0 : Buffer.byteLength(name) + Buffer.byteLength(value)
 
 /** A name that a client gives itself, for people. */
-const nameOf = (client: string): string => cutText(plainLine(client), CLIENT_BYTES)
+const nameOf = (client: string): string => sanitizeLine(client, CLIENT_BYTES)
 
 /**
  * The names of variables that clients are asked for, as many as fit: those that servers wait for, and those

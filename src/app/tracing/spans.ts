@@ -173,13 +173,7 @@ const putMethod = (
 /** Without userinfo, query and fragment, where secrets stand. */
 const bareUri = (uri: string | undefined): string | undefined =>
   uri &&
-  sanitizeLine(
-    uri
-      .slice(0, 2 * NAME_BYTES)
-      .replace(/[?#].*$/s, '')
-      .replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, '$1'),
-    NAME_BYTES,
-  )
+  sanitizeLine(uri.replace(/[?#].*$/s, '').replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, '$1'), NAME_BYTES)
 
 const TRANSPORTS = { stdio: 'pipe', socket: 'unix', http: 'tcp', sse: 'tcp', websocket: 'tcp' } as const
 const PROTOCOLS = { http: 'http', sse: 'http', websocket: 'websocket', stdio: undefined, socket: undefined }

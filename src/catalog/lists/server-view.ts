@@ -5,7 +5,7 @@ import type { Logger } from '../../kernel/logger.js'
 import type { Meter, RepairKind } from '../../metering/meter.js'
 import { LISTS, type ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
-import { cutText } from '../../secrets/plain-text.js'
+import { sanitizeLine } from '../../secrets/mask.js'
 import type { Exposure } from '../exposure.js'
 import { createToolFilter, describedBy, type ToolFilter } from '../exposure.js'
 import { exposedName } from '../names/names.js'
@@ -146,7 +146,7 @@ export class ServerView {
 
   /** Logs a note about an item once, not on every reading; whether it was new. */
   #note(list: ListName, item: string, words: string): boolean {
-    const shown = cutText(item, SHOWN_BYTES)
+    const shown = sanitizeLine(item, SHOWN_BYTES)
     const key = `${list} ${shown} ${words}`
     if (this.#noted.has(key) || this.#noted.size > 1000) return false
     this.#noted.add(key)

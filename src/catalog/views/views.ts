@@ -1,6 +1,7 @@
 import { matcherOf } from '../../kernel/globs.js'
 import { textMember } from '../../kernel/json/text.js'
 import type { Client } from '../../model/links.js'
+import { shortName } from '../../secrets/mask.js'
 import { View, type ViewRules } from './view.js'
 
 /** Clients, by what they call themselves, and the view that they get if they ask for none. */
@@ -21,7 +22,7 @@ const DEFAULT_VIEW = 'default'
 
 /** What to say to whoever asks for a view that is not there, on this machine. */
 export const unknownView = (name: string, names: readonly string[]): string =>
-  `there is no view ${name.slice(0, 64)}; there are: ${[...new Set([DEFAULT_VIEW, ...names])].join(', ')}`
+  `there is no view ${shortName(name, 64)}; there are: ${[...new Set([DEFAULT_VIEW, ...names])].join(', ')}`
 
 /** The configured views, and which client has which; a client keeps the name of its view. */
 export class Views {

@@ -2,6 +2,7 @@ import { Fault } from '../../kernel/faults.js'
 import { type JsonText, textMember } from '../../kernel/json/text.js'
 import type { ServerRequestMode } from '../../model/links.js'
 import { statusFault } from '../../rpc/http/reply.js'
+import { shortName } from '../../secrets/mask.js'
 import type { LinkOptions } from '../legacy/server-side/open.js'
 import { MODERN_REVISIONS } from '../protocol.js'
 import type { ConnectionAttempt, EraCache, ModernServer } from './era-cache.js'
@@ -86,5 +87,5 @@ const SHOWN_LENGTH = 32
 const listed = (versions: readonly string[]): string =>
   versions
     .slice(0, SHOWN_VERSIONS)
-    .map(version => version.slice(0, SHOWN_LENGTH))
+    .map(version => shortName(version, SHOWN_LENGTH))
     .join(', ') || 'no version at all'

@@ -27,6 +27,7 @@ import {
   encodeServerCapabilities,
   INFO_BYTES,
 } from '../../rpc/capabilities.js'
+import { shortName } from '../../secrets/mask.js'
 
 // ── of a client ──
 
@@ -169,7 +170,7 @@ const REVISION_CHARS = 64
 /** A server chose a revision in `initialize` that we do not know. */
 export class UnknownRevision extends Fault {
   constructor(revision: string) {
-    const shown = revision.slice(0, REVISION_CHARS)
+    const shown = shortName(revision, REVISION_CHARS)
     super('unavailable', `The server speaks protocol version ${shown}, which is not supported`)
   }
 }

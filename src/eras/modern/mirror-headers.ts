@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { at, type JsonText, kindOf, memberOf, rawText, stringOf } from '../../kernel/json/text.js'
+import { shortName } from '../../secrets/mask.js'
 import type { HttpHeaders } from '../../wire/http.js'
 import { type Message, metaOf } from '../../wire/jsonrpc.js'
 import { readClaim } from './envelope.js'
@@ -116,7 +117,7 @@ const headerOf = (headers: HttpHeaders, name: string): string | undefined =>
 
 const missing = (name: string): string => `Missing required header ${name}`
 
-const shown = (text: string): string => `'${text.slice(0, SHOWN_LENGTH)}'`
+const shown = (text: string): string => `'${shortName(text, SHOWN_LENGTH)}'`
 
 const differs = (name: string, header: string, body: string): string =>
   `Header mismatch: ${name} ${shown(header)} does not match body ${shown(body)}`

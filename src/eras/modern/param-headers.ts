@@ -10,6 +10,7 @@ import {
   withoutMember,
 } from '../../kernel/json/text.js'
 import { oncePer } from '../../kernel/once-per.js'
+import { shortName } from '../../secrets/mask.js'
 
 // Servers mark tool arguments that clients repeat in headers, for routing (server/tools, "x-mcp-header";
 // basic/transports/streamable-http, "Custom Headers from Tool Parameters").
@@ -120,7 +121,7 @@ const withoutInvalid = (schema: JsonText, place: Place, found: Found): JsonText 
 const bare = (schema: JsonText): JsonText => withoutMember(schema, ANNOTATION)
 
 const below = ({ path, words }: Place, name: string): Place => {
-  const shown = name.slice(0, SHOWN_LENGTH)
+  const shown = shortName(name, SHOWN_LENGTH)
   if (path === undefined) return { path, words: `${words}, ${shown}` }
   return { path: [...path, name], words: path.length === 0 ? shown : `${words}.${shown}` }
 }

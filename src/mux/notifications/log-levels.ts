@@ -9,6 +9,7 @@ import { failed, resulted } from '../../model/outcome.js'
 import { askServer } from '../../peers/ask-server.js'
 import type { Connection } from '../../peers/connection.js'
 import type { OwnRequest } from '../../peers/own-requests.js'
+import { shortName } from '../../secrets/mask.js'
 import type { CallTable } from '../calls/call-table.js'
 import type { InFlightCall } from '../calls/in-flight-call.js'
 import { type Origin, originOf } from '../server-requests/origin.js'
@@ -49,7 +50,7 @@ export class LogLevels {
     const level = call.params && stringOf(memberOf(call.params, 'level'))
     if (level === undefined || !isLogLevel(level)) {
       const words =
-        level === undefined ? 'Log level must be text' : `Invalid log level: ${level.slice(0, 64)}`
+        level === undefined ? 'Log level must be text' : `Invalid log level: ${shortName(level, 64)}`
       call.end(failed(new Fault('invalid-params', words)))
       return
     }

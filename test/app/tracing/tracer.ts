@@ -172,7 +172,7 @@ t.test(
   'a URI is recorded without what may be secret, contents only if wanted, and the faults of askers are none',
   async t => {
     const { tracer, collector } = await setUp(t, { hasContent: true })
-    const uri = 'https://user:hunter2@example.com/a?key=hunter2#hunter2'
+    const uri = `https://user:hunter2${'x'.repeat(600)}@example.com/a?key=hunter2#hunter2`
     const read = callOf({ method: 'resources/read', params: { uri } })
     const readTrace = tracer.decide(read)
     if (readTrace) tracer.over(readTrace, read, failed(new Fault('invalid-params', 'no')))

@@ -7,6 +7,7 @@ import { UNCACHED } from '../../../model/cache-hints.js'
 import type { Arrival } from '../../../model/links.js'
 import { type ListenerOptions, REVOKED } from '../../../rpc/host.js'
 import { statusOfFull } from '../../../rpc/http/errors.js'
+import { shortName } from '../../../secrets/mask.js'
 import { bareParams, type Message, metaOf } from '../../../wire/jsonrpc.js'
 import { cancelledKey } from '../../protocol.js'
 import { type Envelope, readEnvelope } from '../envelope.js'
@@ -153,7 +154,7 @@ export class ModernUplink {
       return undefined
     }
     if (!REQUESTS.has(method)) {
-      throw new Fault('unknown-method', `Method not found: ${method.slice(0, SHOWN_LENGTH)}`)
+      throw new Fault('unknown-method', `Method not found: ${shortName(method, SHOWN_LENGTH)}`)
     }
     if (this.#calls.has(context.key)) throw new Fault('invalid-request', 'Request id already in use')
     return check.envelope

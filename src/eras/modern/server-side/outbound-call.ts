@@ -29,6 +29,7 @@ import type { Progress } from '../../../model/progress.js'
 import { errorCode, repairError } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { withToken } from '../../../rpc/progress-token.js'
+import { shortName } from '../../../secrets/mask.js'
 import { META, MODERN_CODES, MODERN_REVISION } from '../../protocol.js'
 import { requestParams } from '../envelope.js'
 import { mayNeedInput } from '../methods.js'
@@ -293,7 +294,7 @@ const badAnswer = (server: string, words: string): Outcome =>
 /** An unknown type must not be taken for any other (basic, "ResultType"). */
 const strangeType = (server: string, result: JsonText): Outcome => {
   const type = memberOf(result, 'resultType')
-  const word = (stringOf(type) ?? type?.toString() ?? '').slice(0, 64)
+  const word = shortName(stringOf(type) ?? type?.toString() ?? '', 64)
   return badAnswer(server, `Unsupported result type '${word}' from server ${server}`)
 }
 

@@ -1,7 +1,7 @@
 import { editMember, mayHold } from '../../../kernel/json/edit.js'
 import { type JsonText, mapElements, memberOf, ownText, textMember } from '../../../kernel/json/text.js'
 import type { Logger } from '../../../kernel/logger.js'
-import { cutText } from '../../../secrets/plain-text.js'
+import { sanitizeLine } from '../../../secrets/mask.js'
 import { paramHeadersOf } from '../param-headers.js'
 
 /** Bounds on what is remembered of one server; beyond, the oldest is forgotten. */
@@ -70,13 +70,10 @@ export class ToolSchemas {
   }
 
   #leftOut(name: string, invalid: readonly string[]): void {
-    const tool = cutText(name, SHOWN_LENGTH)
+    const tool = sanitizeLine(name, SHOWN_LENGTH)
     if (this.#named.has(tool) || this.#named.size >= NAMED_MAX) return
     this.#named.add(tool)
-    const facts = {
-      tool,
-      why: invalid.map(words => words.slice(0, SHOWN_LENGTH)),
-    }
+    const facts = { tool, why: invalid.map(words => sanitizeLine(words, SHOWN_LENGTH)) }
     this.#log.warn(facts, 'left out a tool whose arguments cannot be repeated in headers')
   }
 }

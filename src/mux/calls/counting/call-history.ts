@@ -1,6 +1,7 @@
 import { textMember } from '../../../kernel/json/text.js'
 import type { Call, Client } from '../../../model/links.js'
 import type { Outcome } from '../../../model/outcome.js'
+import { shortName } from '../../../secrets/mask.js'
 import { Durations, Slots } from './durations.js'
 
 /** How many calls are remembered once they are over. */
@@ -72,7 +73,7 @@ export class CallHistory {
 
   /** Keeps the name of a client, which its calls outlive here. */
   clientLeft({ id, info }: Client): void {
-    const name = cut(textMember(info, 'name') ?? '')
+    const name = shortName(textMember(info, 'name') ?? '', NAME)
     if (name === '') return
     this.#left.set(id, name)
     const [oldest] = this.#left.keys()
@@ -94,9 +95,9 @@ export class CallHistory {
     this.#times[2 * at + 1] = ms
     past.client = client.id
     // The call itself would keep what it was called with.
-    past.method = cut(method)
+    past.method = shortName(method, NAME)
     past.server = servedBy
-    past.name = ownName && cut(ownName)
+    past.name = ownName && shortName(ownName, NAME)
     past.errorId = outcome?.kind === 'fault' ? outcome.errorId : undefined
     past.outcome = wordOf(outcome)
     this.#n += 1
@@ -235,8 +236,6 @@ const blank = (): Row => ({
   errorId: undefined,
   outcome: '',
 })
-
-const cut = (text: string): string => (text.length > NAME ? text.slice(0, NAME) : text)
 
 /** How a call ended, in a word. */
 export const wordOf = (outcome: Outcome | undefined): string => {

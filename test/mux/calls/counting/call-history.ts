@@ -62,6 +62,8 @@ t.test('the last 512 calls and tools are remembered, and what is under way', asy
   const long = callOf('y'.repeat(1000))
   history.over(long, undefined, 1, 2000)
   t.match(history.recent().at(-1), { name: 'y'.repeat(256), outcome: 'cancelled' })
+  history.over(callOf(`${'y '.repeat(120)}ghp_0123456789abcdefghijklmnopqrstuvwxyz`), undefined, 1, 2000)
+  t.notMatch(history.recent().at(-1)?.name, 'ghp_')
 })
 
 t.test('requests that fail before a server is found are counted, and clients that left have names', t => {
