@@ -268,9 +268,9 @@ export class Router implements ClientHandler, ConnectionListener {
     searchCalls?.forget(client)
     signIns.forget(client)
     subscriptions.forget(client)
-    logLevels.forget(client)
     urlElicitations.forget(client)
     pool.release(client)
+    logLevels.forget(client)
   }
 
   // ── server side ──
@@ -301,13 +301,13 @@ export class Router implements ClientHandler, ConnectionListener {
 
   joined(connection: Connection, client: Client): void {
     this.catalog.reconnected(client)
-    this.#parts.logLevels.servers.sync(connection, [client])
+    this.#parts.logLevels.servers.joined(connection, client)
   }
 
   parted(connection: Connection, client: Client): void {
     this.catalog.reconnected(client)
     this.#parts.subscriptions.parted(connection, client)
-    this.#parts.logLevels.servers.sync(connection)
+    this.#parts.logLevels.servers.parted(connection, client)
   }
 
   serverRequested(connection: Connection, request: ServerRequest): void {

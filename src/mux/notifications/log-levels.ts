@@ -13,6 +13,7 @@ import { shortName } from '../../secrets/mask.js'
 import type { CallTable } from '../calls/call-table.js'
 import type { InFlightCall } from '../calls/in-flight-call.js'
 import { type Origin, originOf } from '../server-requests/origin.js'
+import { WantedLevels } from './wanted-levels.js'
 
 const EMPTY = rawText('{}')
 
@@ -35,7 +36,7 @@ export class LogLevels {
   readonly #calls: CallTable
   readonly #isAlone: boolean
   readonly #catalog: Pick<Catalog, 'sees'>
-  readonly #wanted = new Map<Client, number>()
+  readonly #wanted = new WantedLevels()
   readonly servers: ServerLevels
 
   constructor(calls: CallTable, options: LogLevelsOptions) {
@@ -54,9 +55,10 @@ export class LogLevels {
       call.end(failed(new Fault('invalid-params', words)))
       return
     }
-    this.#wanted.set(call.client, rankOf(level))
-    for (const connection of connections)
-      if (connection.clients.has(call.client)) this.servers.sync(connection, [call.client])
+    const { client } = call
+    const used = [...connections].filter(({ clients }) => clients.has(client))
+    this.#wanted.set(client, rankOf(level), used)
+    for (const connection of used) this.servers.sync(connection, [client])
     call.end(resulted(EMPTY))
   }
 
@@ -75,7 +77,7 @@ export class LogLevels {
 
   /** The level that a client set for its session, if it did. */
   wantedBy(client: Client): LogLevel | undefined {
-    const rank = this.#wanted.get(client)
+    const rank = this.#wanted.of(client)
     return rank === undefined ? undefined : LOG_LEVELS[rank]
   }
 
@@ -84,8 +86,9 @@ export class LogLevels {
     return logLevel !== undefined && params !== undefined && severityOf(params) >= rankOf(logLevel)
   }
 
+  /** Forgets a client that has left all connections. */
   forget(client: Client): void {
-    this.#wanted.delete(client)
+    this.#wanted.forget(client)
   }
 
   /** Sessions hear calls and servers that may log outside them; other clients' calls name a level. */
@@ -103,7 +106,7 @@ export class LogLevels {
   }
 
   #sessionRecipient(who: Recipient['who'], client: Client): Recipient {
-    return { who, client, threshold: this.#wanted.get(client) ?? DEFAULT_RANK }
+    return { who, client, threshold: this.#wanted.of(client) ?? DEFAULT_RANK }
   }
 
   #named(connection: Connection, params: JsonText): JsonText {
@@ -147,7 +150,7 @@ interface Raised {
  */
 class ServerLevels {
   readonly #calls: CallTable
-  readonly #wanted: ReadonlyMap<Client, number>
+  readonly #wanted: WantedLevels
   readonly #clock: Clock
   readonly #log: Logger
   readonly #sent = new WeakMap<Connection, SentLevel>()
@@ -155,7 +158,7 @@ class ServerLevels {
 
   constructor(
     calls: CallTable,
-    wanted: ReadonlyMap<Client, number>,
+    wanted: WantedLevels,
     options: { readonly clock: Clock; readonly log: Logger },
   ) {
     this.#calls = calls
@@ -166,6 +169,16 @@ class ServerLevels {
 
   restore(connection: Connection): void {
     this.#sent.delete(connection)
+    this.sync(connection)
+  }
+
+  joined(connection: Connection, client: Client): void {
+    this.#wanted.joined(connection, client)
+    this.sync(connection, [client])
+  }
+
+  parted(connection: Connection, client: Client): void {
+    this.#wanted.parted(connection, client)
     this.sync(connection)
   }
 
@@ -207,23 +220,13 @@ class ServerLevels {
     this.#request(connection, this.#wantedOn(connection) ?? DEFAULT_RANK, connection.clients)
   }
 
-  /** Looks at those that set a level, who are few, and not at all clients: each of thousands joins once. */
   #wantedOn(connection: Connection): number | undefined {
-    const { clients } = connection
     const raised = this.#raised.get(connection)?.rank
-    let rank = raised
-    for (const [client, wanted] of this.#wanted)
-      if (clients.has(client)) rank = Math.min(rank ?? wanted, wanted)
-    // A session without a level counts only beside a request with one: it must not lose messages.
-    return rank !== undefined && raised !== undefined && this.#hasUntold(clients)
-      ? Math.min(rank, DEFAULT_RANK)
-      : rank
-  }
-
-  #hasUntold(clients: ReadonlySet<Client>): boolean {
-    for (const client of clients)
-      if (client.serverRequests === 'pushed' && !this.#wanted.has(client)) return true
-    return false
+    const wanted = this.#wanted.lowestOn(connection)
+    if (raised === undefined) return wanted
+    // A session without a level counts only next to a request with one: it must not lose messages.
+    const unset = this.#wanted.hasUnset(connection) ? DEFAULT_RANK : raised
+    return Math.min(raised, wanted ?? raised, unset)
   }
 
   /** Sends a level; a refused one again after `waitMs`, then after twice that, and so on. */
