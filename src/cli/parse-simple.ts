@@ -49,7 +49,10 @@ const isUsual = (value: unknown, { alias, array, choices, type }: Flags[string])
   if (value === undefined) return true
   if (alias !== undefined) return false
   if (type === 'boolean') return value === true
-  if (array === true) return Array.isArray(value) && value.every(one => typeof one === 'string' && one !== '')
+  if (array === true)
+    return (
+      Array.isArray(value) && value.length > 0 && value.every(one => typeof one === 'string' && one !== '')
+    )
   return typeof value === 'string' && value !== '' && choices?.includes(value) !== false
 }
 

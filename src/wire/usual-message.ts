@@ -63,7 +63,7 @@ function usualCall(bytes: Buffer, text: string, isIdFirst: boolean): Message | u
   const found = (isIdFirst ? ID_FIRST : ID_LAST).exec(text)
   if (found === null) return undefined
   const [, first, method, params, front, named, args, back, result, other, last] = found
-  if (!isJson(args ?? other ?? '{}')) return undefined
+  if (!isOptionalJson(args ?? other)) return undefined
   const end = bytes.length - 1
   const idFrom = isIdFirst ? ID_AT : end - lengthOf(last)
   const id = cut(trust(bytes), idFrom, idFrom + lengthOf(last ?? first))
@@ -88,6 +88,8 @@ function metaOf(params: JsonText, front: string | undefined, back: string | unde
   const from = front === undefined ? params.length - 1 - meta.length : META_AT
   return cut(params, from, from + meta.length)
 }
+
+const isOptionalJson = (text: string | undefined): boolean => text === undefined || isJson(text)
 
 const lengthOf = (text: string | undefined): number => text?.length ?? 0
 
