@@ -1,6 +1,7 @@
+import { hasCurrentFolder, NO_FOLDER } from '../machine/current-folder.js'
 import { flush, tolerateReaders } from './output/output.js'
 import { parseSimple } from './parse-simple.js'
-import { type Chosen, EXIT, type Verb } from './verb.js'
+import { type Chosen, CliError, EXIT, type Verb } from './verb.js'
 
 /** How long a service that ends waits for its output to be read. */
 const FLUSH_MS = 500
@@ -24,6 +25,7 @@ export const main = async (
 }
 
 const run = async (argv: readonly string[]) => {
+  if (!hasCurrentFolder()) throw new CliError(EXIT.failure, NO_FOLDER.message, NO_FOLDER)
   // What follows -- is another program's command line, which no parser of ours may see.
   const end = argv.indexOf('--')
   const [first, ...others] = end === -1 ? argv : argv.slice(0, end)

@@ -72,7 +72,7 @@ export function maskAddress(url: string): string {
 }
 
 /** A variable of the configuration, which is no secret. */
-const REFERENCE = '\\$\\{(?:env:|file:)?[\\w./~-]+(?::-[^}]*)?\\}'
+const REFERENCE = '\\$\\{(?:env:|file:|input:)?[\\w./~-]+(?::-[^}]*)?\\}'
 const REFERENCE_PAIR = new RegExp(`^[\\w.-]+=${REFERENCE}$`)
 const isReferencePair = (text: string): boolean => REFERENCE_PAIR.test(text)
 

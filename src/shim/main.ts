@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Fault } from '../kernel/faults.js'
 import { isObject } from '../kernel/object.js'
+import { hasCurrentFolder, NO_FOLDER } from '../machine/current-folder.js'
 import { homeFolder } from '../machine/who-am-i.js'
 import { unblock } from '../transport/node-internals.js'
 import { type Arguments, readArguments } from './arguments.js'
@@ -21,6 +22,10 @@ const START_MS = 6000
 
 /** Runs `mcp-proxy connect`; `folder` is that of the package. Resolves with the exit code. */
 export const main = async (words: readonly string[], folder: string): Promise<number> => {
+  if (!hasCurrentFolder()) {
+    tell(NO_FOLDER.message, NO_FOLDER)
+    return EXIT.failure
+  }
   let given: Arguments
   try {
     given = readArguments(words)

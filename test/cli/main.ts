@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -5,7 +6,8 @@ import { COMMANDS, isGroup, nameOf } from '../../src/cli/all-verbs.js'
 import type { Verb } from '../../src/cli/verb.js'
 import { logout } from '../../src/cli/verbs/auth/logout.js'
 import { RawClient } from '../support/client/raw-client.js'
-import { configFile, runHere, setEnv, startBin, tiny } from '../support/proxy/start.js'
+import { isWindows } from '../support/processes.js'
+import { BIN, configFile, runHere, setEnv, startBin, tiny } from '../support/proxy/start.js'
 
 const version = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
 
@@ -211,6 +213,19 @@ t.test('without a configuration it is said how to name one', async t => {
   process.env.MCP_PROXY_CONFIG = '/nowhere/mcp.json'
   t.match(await runHere(t, 'list'), { code: 3, err: /^\/nowhere\/mcp\.json: error: there is no such file/ })
   t.match((await runHere(t, 'list', '--config', '/elsewhere')).err, /^\/elsewhere: error/, 'the flag wins')
+})
+
+t.test('in a folder that was deleted, every verb says so', { skip: isWindows }, async t => {
+  const home = t.testdir({ 'mcp.json': '{ "mcpServers": {} }' })
+  const gone = join(home, 'gone')
+  const script = 'mkdir -p "$0" && cd "$0" && rmdir "$0" && exec "$@"'
+  const env = { ...process.env, HOME: home, MCP_PROXY_CONFIG: join(home, 'mcp.json') }
+  for (const verb of ['', 'help', 'check', 'status', 'init', 'connect', 'doctor', 'stdio', 'add x -- y']) {
+    const words = [process.execPath, BIN, ...verb.split(' ').filter(Boolean)]
+    const { status, stderr } = spawnSync('sh', ['-c', script, gone, ...words], { env, encoding: 'utf8' })
+    t.equal(status, 4, verb)
+    t.match(stderr, /^mcp-proxy: the current folder does not exist\n {2}why: .*\n {2}fix: .*cd ~\n$/, verb)
+  }
 })
 
 t.test('each program in bin finds what the build makes', async t => {

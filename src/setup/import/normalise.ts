@@ -14,6 +14,8 @@ export interface Dialect {
   readonly timeoutUnit: 's' | 'ms'
   /** Whether `$NAME` and `%NAME%` are variables in its `env`. */
   readonly hasShellVariables: boolean
+  /** Whether variables stay as the client writes them, to be shown. */
+  readonly keepsVariables?: boolean
 }
 
 /** A server as we would write it, and what is said about it. */
@@ -151,10 +153,10 @@ class Reader {
   #program(command: unknown): Entry {
     const source = isObject(command) ? { ...this.#source, ...command } : this.#source
     const first = isObject(command) ? command['path'] : command
-    const words = [
+    const words = this.#withoutCmd([
       ...(Array.isArray(first) ? textsOf(first) : this.#words(String(first), source)),
       ...textsOf(source['args']),
-    ]
+    ])
     const [program = '', ...args] = words.map(word => this.#text(word))
     const env = this.#env(source)
     this.#readEnvFile(source['envFile'] ?? source['env_file'])
@@ -173,6 +175,17 @@ class Reader {
     const words = commandWords(command)
     if (words.length > 1) this.notes.push('its command was one text, and is now a program with arguments')
     return words
+  }
+
+  /** `cmd /c npx …`, which a file from Windows has, is `npx …` elsewhere. */
+  #withoutCmd(words: readonly string[]): readonly string[] {
+    const [program = '', ...args] = words
+    const at = args.findIndex(arg => !/^\/[abd-z](?::\w+)?$/i.test(arg))
+    const rest = args.slice(at + 1)
+    const isCmd = /^(?:.*[/\\])?cmd(?:\.exe)?$/i.test(program) && /^\/c$/i.test(args[at] ?? '')
+    if (sep === '\\' || !isCmd || rest.length === 0 || this.#dialect.keepsVariables === true) return words
+    this.notes.push('"cmd /c" is for Windows, and was left out')
+    return rest.length === 1 ? commandWords(rest[0] ?? '') : rest
   }
 
   #env(source: Members): Readonly<Record<string, Json>> {
@@ -287,6 +300,7 @@ class Reader {
   }
 
   #text(text: string): string {
+    if (this.#dialect.keepsVariables === true) return text
     return text.replace(VARIABLE, (all: string, ...parts: (string | undefined)[]) => {
       const [secret, env, fallback, shell, input] = parts
       return this.#variable(all, { name: secret ?? env ?? shell, fallback, input })

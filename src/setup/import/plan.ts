@@ -249,7 +249,11 @@ class Planner {
       return isSecret(value)
     }
     const moved = keepsSecrets ? entry : replaceSecrets(entry, take, isMoved)
-    const notes = missing.map(name => `disabled until ${name} has a value in secrets.env`)
+    const notes = inputs.map(name =>
+      missing.includes(name)
+        ? `disabled until ${name} has a value in secrets.env`
+        : `the value of ${name}, for which the client asks, is in secrets.env`,
+    )
     const written = missing.length > 0 ? { ...moved, disabled: true } : moved
     return { entry: written, secrets: [...secrets], doubtful, notes }
   }

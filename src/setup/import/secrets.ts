@@ -274,7 +274,7 @@ export const redacted = (entry: Entry): Entry => {
 }
 
 const MASK = '***'
-const REFERENCE = /^(?:\w+ )?\$\{(?:(?:env:)?\w+(?::-([^}]*))?|file:[^}]*)\}$/
+const REFERENCE = /^(?:\w+ )?\$\{(?:(?:env:)?\w+(?::-([^}]*))?|(?:file|input):[^}]*)\}$/
 /** A default may be a secret. */
 const isReference = (value: Json): boolean => {
   const found = typeof value === 'string' ? REFERENCE.exec(value) : null

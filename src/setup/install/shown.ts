@@ -11,11 +11,13 @@ const DIALECT = { timeoutUnit: 'ms', hasShellVariables: false } as const
 export const isOurs = (entry: Json | undefined, own: OwnMarks): boolean =>
   isObject(entry) && isOwn(normalise(entry, DIALECT).entry, own)
 
-/** An entry as one line for people, without its secrets. */
-export const shown = (entry: Json, own: OwnMarks): string =>
-  isOurs(entry, own) || !isObject(entry)
-    ? JSON.stringify(isObject(entry) ? entry : null)
-    : shortLine(maskShapes(JSON.stringify(redacted(normalise(entry, DIALECT).entry))))
+/** An entry as one line for people, without its secrets; variables stand as the client writes them. */
+export const shown = (entry: Json, own: OwnMarks): string => {
+  if (isOurs(entry, own) || !isObject(entry)) return JSON.stringify(isObject(entry) ? entry : null)
+  const { entry: plain, envFile } = normalise(entry, { ...DIALECT, keepsVariables: true })
+  const text = JSON.stringify({ ...redacted(plain), ...(envFile === undefined ? {} : { envFile }) })
+  return shortLine(maskShapes(text))
+}
 
 /** Characters: what is longer hides on a screen what changes. */
 const TEXT_MAX = 160

@@ -1,6 +1,7 @@
 import { sep } from 'node:path'
 import t from 'tap'
 import { type Dialect, normalise } from '../../../src/setup/import/normalise.js'
+import { isWindows } from '../../support/processes.js'
 
 const PLAIN: Dialect = { timeoutUnit: 'ms', hasShellVariables: false }
 const SHELL: Dialect = { timeoutUnit: 's', hasShellVariables: true }
@@ -136,4 +137,17 @@ t.test('what a client would ask its user for is named as a variable', async t =>
   t.match(entry, { env: { A: '${API_KEY}' } })
   t.equal(inputs.length, 2)
   t.equal(inputs[0], 'API_KEY')
+})
+
+t.test('a command for the shell of Windows runs elsewhere, too', { skip: isWindows }, t => {
+  const claim = (args: readonly string[], expected: object): void => {
+    const { entry, notes } = normalise({ command: 'cmd', args }, PLAIN)
+    t.same(entry, expected, args.join(' '))
+    t.equal(notes.includes('"cmd /c" is for Windows, and was left out'), entry['command'] !== 'cmd')
+  }
+  claim(['/c', 'npx', '-y', 'pkg'], { command: 'npx', args: ['-y', 'pkg'] })
+  claim(['/d', '/s', '/C', 'npx -y pkg'], { command: 'npx', args: ['-y', 'pkg'] })
+  claim(['/c'], { command: 'cmd', args: ['/c'] })
+  claim(['run', '/c'], { command: 'cmd', args: ['run', '/c'] })
+  t.end()
 })

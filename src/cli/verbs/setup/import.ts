@@ -86,7 +86,8 @@ export const importVerb = defineVerb({
     const changes = plan.servers.flatMap(({ name, as = name, entry }) =>
       entry === undefined ? [] : [{ at: [], name: as, value: entry }],
     )
-    if (changes.length === 0 || args.dryRun === true) say(`${changes.length} new; ${NOTHING}`)
+    if (changes.length === 0) say('nothing new to import')
+    else if (args.dryRun === true) say(`${changes.length} new; ${NOTHING}`)
     else if (isAsking && !(await confirm('write?'))) throw new CliError(EXIT.negative, NOTHING)
     else {
       await writeOwnFile(files, own, changes, plan.secrets)

@@ -4,6 +4,7 @@ import type { Client } from '../../../setup/clients/clients.js'
 import type { Plan, Planned } from '../../../setup/import/plan.js'
 import { projectWords, type Source } from '../../../setup/import/sources.js'
 import type { Place, PlannedInstall } from '../../../setup/install/install.js'
+import type { OwnFile } from '../../../setup/own-file.js'
 import { SetupError } from '../../../setup/setup-error.js'
 import { readUsable } from '../../configuration.js'
 import { choose, confirm, isInteractive } from '../../output/ask.js'
@@ -208,9 +209,15 @@ const writeServers = async ({ own }: Findings, plan: Plan, { wrote }: Interrupts
   if (changes.length > 0 || bytes === undefined) wrote(path)
   for (const { as, notes } of newIn(plan))
     for (const note of new Set(notes)) say(wrappedText(`  ${oneLine(as)}: ${oneLine(note)}`))
-  const isKept = changes.length === 0 && bytes !== undefined
-  const where = isKept ? ` for ${shortPath(path)}` : `, written to ${shortPath(path)}`
-  say(`${mark(true)} ${count(changes.length, 'new server')}${where}`)
+  say(wrappedText(`${mark(true)} ${outcomeOf(own, changes.length)}`))
+}
+
+/** What an import has done to our file. */
+const outcomeOf = ({ file: { state }, servers }: OwnFile, added: number): string => {
+  const path = shortPath(state.path)
+  if (added > 0) return `${count(added, 'new server')}, written to ${path}`
+  if (state.bytes === undefined) return `no servers yet; created ${path}`
+  return `nothing new to import: ${path} has ${servers.size === 0 ? 'no servers yet' : count(servers.size, 'server')}`
 }
 
 /** Starts all servers of our file once; those that require a login again, if the user signs in. */

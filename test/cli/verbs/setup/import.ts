@@ -112,7 +112,11 @@ t.test('a name that is taken by another server is kept, and the new one gets ano
   const entry = { command: 'npx', args: ['-y', 'gh'], env: { GITHUB_TOKEN: 'planted-secret-2' } }
   writeFileSync(file, JSON.stringify({ mcpServers: { github: entry } }))
   const words = ['import', '--secrets', 'keep', '--from', file]
-  t.match(await runHere(t, ...words, '--on-conflict', 'skip'), { code: 0, out: /skipped/, err: /0 new/ })
+  t.match(await runHere(t, ...words, '--on-conflict', 'skip'), {
+    code: 0,
+    out: /skipped/,
+    err: /nothing new to import/,
+  })
   t.match(await runHere(t, ...words), { code: 0, out: /new, renamed/ })
   t.equal(read().github.env.GITHUB_TOKEN, SECRET, 'nobody is there to be asked')
   t.match(await runHere(t, ...words, '--project', home, '--all'), { code: 0 })

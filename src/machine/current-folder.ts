@@ -1,0 +1,16 @@
+/** Whether the current folder is there; programs whose folder was deleted cannot ask for it. */
+export const hasCurrentFolder = (): boolean => {
+  try {
+    process.cwd()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The error for a deleted current folder. */
+export const NO_FOLDER = {
+  message: 'the current folder does not exist',
+  why: 'it was deleted or moved; nothing was done',
+  mend: 'change to a folder that exists, such as: cd ~',
+} as const
