@@ -3,7 +3,8 @@ import { IDENTITY } from '../app/identity.js'
 import { suggest } from '../config/schema/suggest.js'
 import { COMMANDS, type Command, commandAt, isGroup, nameOf, SECTIONS } from './all-verbs.js'
 import { columnsOf } from './output/look.js'
-import { print } from './output/output.js'
+import { printText } from './output/output.js'
+import { isShortCommand, ownCommand, pasteable } from './output/typed.js'
 import { GRAMMAR } from './parse-simple.js'
 import { type Chosen, CliError, EXIT, EXIT_TABLE, type Flags, type Verb, type VerbArguments } from './verb.js'
 
@@ -19,7 +20,7 @@ export const readCommandLine = async (
   command: readonly string[] | undefined,
 ): Promise<Chosen | undefined> => {
   if (words.every(word => HELP.has(word)) && words.length > 0) {
-    print(allCommands())
+    printText(allCommands())
     return undefined
   }
   if (words.some(word => HELP.has(word))) checkCommand(words.filter(word => !HELP.has(word)))
@@ -55,7 +56,7 @@ export const readCommandLine = async (
 
 const createCli = (words: readonly string[]): Argv =>
   yargs([...words])
-    .scriptName('mcp-proxy')
+    .scriptName(ownCommand())
     .locale('en')
     .usage('$0 <command> [options]')
     .parserConfiguration(GRAMMAR)
@@ -72,14 +73,16 @@ const createCli = (words: readonly string[]): Argv =>
 /** The page of all commands. */
 const allCommands = (): string => {
   const width = Math.max(...COMMANDS.map(each => nameOf(each).length)) + 2
-  const line = (each: Command): string => `  mcp-proxy ${nameOf(each).padEnd(width)}${each.describe}`
+  // A long command would hide the names; the first lines show it.
+  const program = isShortCommand() ? `${ownCommand()} ` : ''
+  const line = (each: Command): string => `  ${program}${nameOf(each).padEnd(width)}${each.describe}`
   const sections = SECTIONS.map(([title, commands]) => [`${title}:`, ...commands.map(line)].join('\n'))
-  return ['Many MCP servers behind one address.', WAYS, ...sections, EXIT_TABLE].join('\n\n')
+  return ['Many MCP servers behind one address.', ways(), ...sections, EXIT_TABLE].join('\n\n')
 }
 
-const WAYS = `  mcp-proxy                     Show status, or get started
-  mcp-proxy <command> --help    What a command does, with examples and options
-  mcp-proxy --version`
+const ways = (): string => `  ${ownCommand()}                     Show status, or get started
+  ${ownCommand()} <command> --help    What a command does, with examples and options
+  ${ownCommand()} --version`
 
 const describe = (cli: Argv, verb: Verb, usage: string): Argv => {
   const { synopsis, describe: sentence, flags, positionals = {}, examples } = verb
@@ -93,7 +96,8 @@ const describe = (cli: Argv, verb: Verb, usage: string): Argv => {
 const EXAMPLE_WIDTH = 55
 
 /** Not by yargs, which breaks commands, so that they cannot be copied. */
-const examplesText = (examples: Verb['examples']): string => {
+const examplesText = (written: Verb['examples']): string => {
+  const examples = written.map(([command, description]) => [pasteable(command), description] as const)
   const short = examples.map(([{ length }]) => length).filter(length => length <= EXAMPLE_WIDTH)
   const width = Math.max(0, ...short) + 2
   const lines = examples.map(([command, description]) =>

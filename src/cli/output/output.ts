@@ -13,6 +13,9 @@ export const print = (text: string | Uint8Array): void => {
   process.stdout.write('\n')
 }
 
+/** Writes a line for people to stdout, whose commands can be pasted; `print` writes documents unchanged. */
+export const printText = (text: string): void => print(pasteable(text))
+
 /** Writes a line for people to stderr; stdout may be the protocol. */
 export const say = (text: string): void => {
   process.stderr.write(`${shownText(pasteable(text))}\n`)

@@ -13,14 +13,22 @@ const ADVICE = new RegExp(`(?<![\\w/\\\\.@-])${SHORT} (?=(?:${VERBS.replaceAll('
 
 let typed: string | undefined
 
+/** What the user types to start this program: `mcp-proxy`, or Node with the path of the script. */
+export const ownCommand = (): string => {
+  typed ??= commandFor(process.argv[1])
+  return typed
+}
+
+/** Whether that is the short command. */
+export const isShortCommand = (): boolean => ownCommand() === SHORT
+
 /**
  * A text for people in which every `mcp-proxy VERB` can be pasted into a shell: `mcp-proxy` where it is this
  * program, else Node with the path of the script.
  */
 export const pasteable = (text: string): string => {
   if (!text.includes(`${SHORT} `)) return text
-  typed ??= commandFor(process.argv[1])
-  const command = typed
+  const command = ownCommand()
   return command === SHORT ? text : text.replace(ADVICE, () => `${command} `)
 }
 

@@ -14,7 +14,7 @@ import type { Finding } from '../../doctor/finding.js'
 import { isLoopbackHost, isUnencrypted } from '../../machine/loopback.js'
 import { addSecrets, mask } from '../../secrets/mask.js'
 import { configFile, loadFile } from '../configuration.js'
-import { count, print, say } from '../output/output.js'
+import { count, print, printText, say } from '../output/output.js'
 import { stdoutLook, tableText } from '../output/table.js'
 import { configOption, defineVerb, EXIT, jsonOption } from '../verb.js'
 
@@ -61,7 +61,7 @@ const printLoaded = async (
   errors: number,
 ): Promise<void> => {
   const { prefixOf } = await import('../../app/server-registry.js')
-  for (const problem of problems) print(formatProblem(problem))
+  for (const problem of problems) printText(formatProblem(problem))
   const servers = config?.servers ?? []
   const rows = [...servers.map(server => rowOf(server, prefixOf(server))), ...disabled.map(rowOfDisabled)]
   const isPlain = servers.every(isUsual)
@@ -71,7 +71,7 @@ const printLoaded = async (
   if (config?.auth !== undefined) await printAuth(config.auth, config.listen)
   const words = { error: 'error', warn: 'warning', note: 'note' }
   for (const { id, level, message, mend } of checks)
-    print(mask(`${words[level]}  ${id}: ${message}; ${mend}`))
+    printText(mask(`${words[level]}  ${id}: ${message}; ${mend}`))
   if (platform === 'win32') say(WINDOWS_RIGHTS)
   const warnings = problems.length - errors + checks.filter(({ level }) => level === 'warn').length
   say(`${count(servers.length, 'server')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`)

@@ -3,7 +3,7 @@ import { Fault } from '../../kernel/faults.js'
 import { arrayText, type JsonText, memberOf, objectText, stringOf, textOf } from '../../kernel/json/text.js'
 import { mask } from '../../secrets/mask.js'
 import { loginFault, loginOption } from '../logins.js'
-import { numbered, print } from '../output/output.js'
+import { numbered, print, printText } from '../output/output.js'
 import { type Look, stdoutLook, tableText } from '../output/table.js'
 import { aloneOption, inSession, isWell, type ProxySession } from '../session.js'
 import { configOption, defineVerb, EXIT, logLevelOption } from '../verb.js'
@@ -48,7 +48,7 @@ export const list = defineVerb({
         show: () => {
           const isCost = args.tokens === true
           if (args.json === true) print(isCost ? costDocument(servers) : documentText(servers, found))
-          else print(isCost ? costTable(servers, stdoutLook()) : tables(servers, found, stdoutLook()))
+          else printText(isCost ? costTable(servers, stdoutLook()) : tables(servers, found, stdoutLook()))
         },
       }
     })

@@ -5,7 +5,7 @@ import { isObject, objectIn } from '../../kernel/object.js'
 import { tellingLine } from '../../kernel/telling-lines.js'
 import { answerAtRest } from '../at-rest.js'
 import { configTarget } from '../configuration.js'
-import { count, numbered, print } from '../output/output.js'
+import { count, numbered, print, printText } from '../output/output.js'
 import { stdoutLook, tableText } from '../output/table.js'
 import { askRunning, chooseRunning, pidOption, runningName, theRunning } from '../running.js'
 import { showTools } from '../tool-times.js'
@@ -35,7 +35,8 @@ export const status = defineVerb({
     const found =
       args.url === undefined ? await askOwn(args.config, args.pid) : await askUrl(statusUrl(args.url))
     if (args.cluster === true) return showCluster(found, args.json === true)
-    print(args.json === true ? JSON.stringify(jsonStatus(found), null, 2) : shown(found))
+    if (args.json === true) print(JSON.stringify(jsonStatus(found), null, 2))
+    else printText(shown(found))
     return EXIT.ok
   },
 })

@@ -1,7 +1,7 @@
 import type { Cause, Why } from '../../app/api/why.js'
 import { visibleText } from '../../secrets/plain-text.js'
 import { answerAtRest } from '../at-rest.js'
-import { numbered, print, say } from '../output/output.js'
+import { numbered, print, printText, say } from '../output/output.js'
 import { askRunning, chooseRunning, pidOption, severalRun } from '../running.js'
 import { configOption, defineVerb, EXIT, textOption } from '../verb.js'
 
@@ -33,7 +33,8 @@ export const why = defineVerb({
       one === undefined
         ? ((await answerAtRest(config, '/why', query)) as Why)
         : (JSON.parse(await askRunning(one, `/v1/why?${query.toString()}`)) as Why)
-    print(json ? JSON.stringify(found, null, 2) : shown(found))
+    if (json) print(JSON.stringify(found, null, 2))
+    else printText(shown(found))
     return found.answered ? EXIT.ok : EXIT.negative
   },
 })

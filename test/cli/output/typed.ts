@@ -1,9 +1,11 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { COMMANDS, nameOf } from '../../../src/cli/all-verbs.js'
 import { commandFor, pasteable, typeAs } from '../../../src/cli/output/typed.js'
 import { isWindows } from '../../support/processes.js'
+import { BIN } from '../../support/proxy/start.js'
 
 t.test(
   'a command is short where mcp-proxy on PATH is this program, and else has its path',
@@ -61,4 +63,28 @@ t.test('every verb in a text is typed as the user has to, and no other word', t 
   ])
     t.equal(pasteable(text), text)
   t.end()
+})
+
+t.test('help shows commands that work where mcp-proxy is not on PATH', { skip: isWindows }, async t => {
+  const env = { ...process.env, PATH: dirname(process.execPath), HOME: t.testdir(), MCP_PROXY_CONFIG: '' }
+  const helpOf = (...words: string[]): string =>
+    execFileSync(process.execPath, [BIN, ...words, '--help'], { env, encoding: 'utf8' })
+  const own = /^ *node \S*\/bin\/mcp-proxy\.js/
+  for (const [words, command] of [
+    [[], '--version'],
+    [['doctor'], 'doctor --fix'],
+    [['auth', 'login'], 'auth login'],
+  ] as const) {
+    const lines = helpOf(...words).split('\n')
+    t.ok(
+      lines.some(line => own.test(line) && line.includes(` ${command}`)),
+      words.join(' '),
+    )
+    t.same(
+      lines.filter(line => /^ *mcp-proxy /.test(line)),
+      [],
+      'no other command',
+    )
+  }
+  t.match(helpOf(), /^ {2}init +\w/m)
 })

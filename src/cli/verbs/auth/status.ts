@@ -1,7 +1,7 @@
 import type { LoginStatus } from '../../../app/credentials/login-status.js'
 import { sanitizeLine } from '../../../secrets/mask.js'
 import { readConfiguration } from '../../configuration.js'
-import { print } from '../../output/output.js'
+import { print, printText } from '../../output/output.js'
 import { stdoutLook, tableText } from '../../output/table.js'
 import { configOption, defineVerb, EXIT } from '../../verb.js'
 import { spanText } from '../status.js'
@@ -28,7 +28,8 @@ export const status = defineVerb({
     const store = await openStore(config.credentialStore)
     const found = await loginStatuses(store, signInServers(config), args.all === true)
     const table = (): string => tableText(HEADINGS, found.map(rowOf), stdoutLook())
-    print(args.json === true ? JSON.stringify({ version: 1, logins: found }, null, 2) : table())
+    if (args.json === true) print(JSON.stringify({ version: 1, logins: found }, null, 2))
+    else printText(table())
     return EXIT.ok
   },
 })

@@ -2,7 +2,7 @@ import type { ClusterReport } from '../../../app/cluster/check.js'
 import { secretsOf } from '../../../config/read/secrets.js'
 import { addSecrets, mask } from '../../../secrets/mask.js'
 import { configFile, readConfiguration } from '../../configuration.js'
-import { count, oneLine, print, say } from '../../output/output.js'
+import { count, oneLine, print, printText, say } from '../../output/output.js'
 import { stdoutLook, tableText } from '../../output/table.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption } from '../../verb.js'
 
@@ -45,7 +45,7 @@ const show = ({ engine, members, findings }: ClusterReport, errors: number): voi
   if (rows.length > 0)
     print(mask(tableText(['ID', 'ADDRESS', 'STATE', 'VERSION', 'LINK'], rows, stdoutLook())))
   for (const { level, subject, message, mend } of findings)
-    print(line(`${WORDS[level]}  ${subject}: ${message}; ${mend}`))
+    printText(line(`${WORDS[level]}  ${subject}: ${message}; ${mend}`))
   const warnings = findings.filter(({ level }) => level === 'warn').length
   say(`${count(members.length, 'replica')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`)
 }

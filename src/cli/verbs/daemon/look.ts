@@ -4,7 +4,7 @@ import type { SessionStatus } from '../../../app/control/sessions.js'
 import { ask, follow } from '../../../shim/ask.js'
 import { isNobody } from '../../../shim/place.js'
 import { followLog, linePrinter, spanMs, writtenLines } from '../../log-lines.js'
-import { print, say } from '../../output/output.js'
+import { print, printText, say } from '../../output/output.js'
 import { stdoutLook, tableText } from '../../output/table.js'
 import { pidOption } from '../../running.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, textOption } from '../../verb.js'
@@ -37,7 +37,10 @@ export const status = defineVerb({
       const clients = sessionsIn(sessions.body)
       const { log } = where.place
       if (json) print(JSON.stringify({ ...jsonStatus(found), clients, log }, null, 2))
-      else print([shown(found), sessionTable(clients), `log ${log}`].filter(part => part !== '').join('\n\n'))
+      else
+        printText(
+          [shown(found), sessionTable(clients), `log ${log}`].filter(part => part !== '').join('\n\n'),
+        )
       return EXIT.ok
     } catch (thrown) {
       if (!isNobody(thrown)) throw thrown instanceof CliError ? thrown : wedged(thrown, where)

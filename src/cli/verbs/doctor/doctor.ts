@@ -2,8 +2,7 @@ import { suggest } from '../../../config/schema/suggest.js'
 import type { Counts, Examined, Gather } from '../../../doctor/examine.js'
 import { PROBLEMS } from '../../../problems/table.js'
 import { isInteractive } from '../../output/ask.js'
-import { print, say } from '../../output/output.js'
-import { pasteable } from '../../output/typed.js'
+import { print, printText, say } from '../../output/output.js'
 import {
   CliError,
   configOption,
@@ -156,9 +155,7 @@ const report = async (args: Args, looked: Looked): Promise<number> => {
   const { factsText, findingText, reportLook, summaryText } = await import('./report.js')
   const look = reportLook(process.stdout)
   const findings = worstFirst(all).map(found => findingText(found, look))
-  print(
-    pasteable([await factsText(gather, copies), ...findings, summaryText(countsOf(all), look)].join('\n\n')),
-  )
+  printText([await factsText(gather, copies), ...findings, summaryText(countsOf(all), look)].join('\n\n'))
   return code
 }
 

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { oneLine, print } from '../../output/output.js'
+import { oneLine, print, printText } from '../../output/output.js'
 import { defineVerb, EXIT } from '../../verb.js'
 import { configIn, type FoundService, findService, isActive, keptAt, lingers, placeIn } from './found.js'
 
@@ -15,7 +15,8 @@ export const status = defineVerb({
   async run({ json = false }) {
     const found = await findService()
     const facts = await factsOf(found)
-    print(json ? JSON.stringify({ version: 1, ...facts }, null, 2) : shown(facts).join('\n'))
+    if (json) print(JSON.stringify({ version: 1, ...facts }, null, 2))
+    else printText(shown(facts).join('\n'))
     return facts.isInstalled && facts.isActive ? EXIT.ok : EXIT.failure
   },
 })
