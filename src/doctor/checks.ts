@@ -82,6 +82,7 @@ export const CHECKS: readonly Check[] = [
   check('D056', ['clients', 'probes', 'config'], clients.lookAtCaps),
   check('D057', ['clients'], clients.lookAtLoading),
   check('D058', ['clients'], clients.lookAtRules),
+  check('D059', ['clients', 'config'], clients.lookAtSearch),
   check('D060', ['probes'], tools.lookAtNames),
   check('D061', ['probes'], tools.lookAtSchemas),
   check('D062', ['probes'], tools.lookAtEqualNames),

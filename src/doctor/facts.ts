@@ -174,6 +174,8 @@ export interface ClientFacts {
   readonly files: readonly ClientFile[]
   /** The API address that it uses instead of the usual one. */
   readonly apiHost: string | undefined
+  /** A permission rule that denies tools behind the proxy, or asks before them. */
+  readonly restriction?: string | undefined
   /** Its permission rules for servers that moved behind the proxy, as far as they match no tool any more. */
   readonly deadRules?: readonly DeadRule[]
 }

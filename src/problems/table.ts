@@ -248,6 +248,11 @@ export const PROBLEMS = {
     says: 'the rule {rule} of {client} matches no tool behind the proxy: {file}',
     mend: 'change it to the new name of the tool, or: mcp-proxy install {id} --undo',
   },
+  D059: {
+    about: 'permission rules and search tools',
+    says: '{client} may get search tools, by which calls get round its permission rule {rule}',
+    mend: 'set "expose": "direct" for it, or move its rules to "tools": { "deny": […] } of the servers',
+  },
   D060: {
     about: 'long names of tools',
     level: 'note',

@@ -503,6 +503,17 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
       { clients: [client([clientFile([own()])], 'claude-code', 'llm.example.com')] },
       { level: 'note', message: /llm\.example\.com/ },
     ],
+    [
+      {
+        clients: [
+          {
+            ...client([clientFile([own()])], 'claude-code', 'llm.example.com'),
+            restriction: 'mcp__mcp-proxy__db__read',
+          },
+        ],
+      },
+      { level: 'note', mend: /permission rules: move these to "tools"/ },
+    ],
   ],
   D058: [
     [
@@ -530,6 +541,17 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
         ],
       },
       { mend: 'add a, b, c and 1 more to the same list' },
+    ],
+  ],
+  D059: [
+    [
+      {
+        clients: [
+          { ...client([clientFile([own()])], 'claude-code'), restriction: 'mcp__mcp-proxy__db__read' },
+        ],
+        config: config({}, { expose: 'search' }),
+      },
+      { level: 'warn', message: /may get search tools, .* its permission rule mcp__mcp-proxy__db__read$/ },
     ],
   ],
   D060: [

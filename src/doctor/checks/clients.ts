@@ -1,4 +1,4 @@
-import { rulesOf } from '../../budget/expose-rules.js'
+import { rulesOf, shownInAnyCase } from '../../budget/expose-rules.js'
 import type { ClientConfig } from '../../config/types.js'
 import { matcherOf } from '../../kernel/globs.js'
 import { identityOf, resolvedEntry, settingsOf } from '../../setup/import/identity.js'
@@ -160,9 +160,28 @@ const stringsIn = (value: unknown): readonly string[] =>
 
 export const lookAtLoading = (clients: readonly ClientFacts[]): readonly Finding[] =>
   clients.flatMap(client => {
-    const { id, label, apiHost: host } = client
+    const { id, label, apiHost: host, restriction } = client
     if (id !== 'claude-code' || host === undefined || !isServed(client)) return []
     return /(?:^|\.)anthropic\.com$/.test(host)
       ? []
-      : [finding('D057', { client: label, host }, { subject: id })]
+      : [finding('D057', { client: label, host }, { subject: id, mend: restriction && RULES_FIRST })]
   })
+
+const RULES_FIRST =
+  'search tools would get round its permission rules: move these to "tools": { "deny": […] } of the servers first'
+
+/** Clients whose rules for single tools do not cover the search tools that they may get. */
+export const lookAtSearch = (
+  clients: readonly ClientFacts[],
+  { loaded: { config } }: ConfigFacts,
+): readonly Finding[] => {
+  if (config === undefined) return []
+  const rulesFor = rulesOf(config)
+  return clients.flatMap(client => {
+    const { id, label, restriction: rule } = client
+    if (rule === undefined || !isServed(client)) return []
+    const rules = rulesFor(id, viewOf(client, config.clients))
+    if (shownInAnyCase(rules)?.mode === 'direct') return []
+    return [finding('D059', { client: label, rule }, { subject: id })]
+  })
+}

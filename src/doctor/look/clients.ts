@@ -3,6 +3,7 @@ import { isAbsolute, join, resolve } from 'node:path'
 import { isObject } from '../../kernel/object.js'
 import { CLIENTS, type Client, isOfFolder } from '../../setup/clients/clients.js'
 import { foldersOf, type Machine } from '../../setup/clients/machine.js'
+import { restrictionsOf } from '../../setup/clients/tool-rules.js'
 import type { Disk } from '../../setup/files/disk.js'
 import { openFile } from '../../setup/files/edit-file.js'
 import { type Found, projectsIn, serversAt, serversIn } from '../../setup/import/containers.js'
@@ -55,7 +56,9 @@ const readClient = async (
   const read = async (path: string | undefined, folder: string | undefined) =>
     path === undefined ? [] : await readFile(client, { path, folder, installs: own }, context)
   const files = [...(await read(user, undefined)), ...(project === user ? [] : await read(project, cwd))]
-  return { id: client.id, label: client.label, files, apiHost: await apiHostIn(client, context) }
+  const rules = await restrictionsOf({ disk, backups: undefined }, machine, client.id)
+  const [apiHost, restriction] = [await apiHostIn(client, context), rules?.onProxy]
+  return { id: client.id, label: client.label, files, apiHost, restriction }
 }
 
 interface FileToRead {

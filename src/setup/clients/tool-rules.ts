@@ -109,7 +109,7 @@ export const lostRules = async (
 export interface Restrictions {
   /** One that names a server of its file, or a tool of it. */
   readonly on: (server: string) => string | undefined
-  /** One that names tools of the proxy. */
+  /** One that names tools behind the proxy, which search tools would get round. */
   readonly onProxy: string | undefined
 }
 
@@ -129,8 +129,12 @@ export const restrictionsOf = async (
     const name = serverRule(server)
     return rules.find(rule => rule === name || rule.startsWith(`${name}__`))
   }
-  return { on, onProxy: on('mcp-proxy') }
+  return { on, onProxy: rules.find(rule => rule.startsWith(PROXY) && !COVERS_SEARCH.test(rule)) }
 }
+
+/** Rules for all tools of the proxy, or for search tools themselves. */
+const COVERS_SEARCH =
+  /^mcp__mcp-proxy__(?:\*|find_tools|describe_tools|call_read_tool|call_write_tool|read_result)$/
 
 /** Rules that were added to a file, and hashes of the file before and after. */
 export interface AddedRules extends LostRules {

@@ -210,3 +210,34 @@ t.test('install --take-over leaves a server with rules where a named view has se
   t.same(Object.keys(JSON.parse(read('.claude.json')).mcpServers), ['db', 'mcp-proxy'])
   t.match(JSON.parse(read('.claude.json')).mcpServers['mcp-proxy'].args.join(' '), '--view work')
 })
+
+t.test('check warns of search tools that get round the rules of a client', async t => {
+  const config = '.config/mcp-proxy/mcp.json'
+  const read = homeOf(t, {
+    '.claude.json': { mcpServers: { db: tiny() } },
+    '.claude/settings.json': { permissions: { deny: ['mcp__db__echo'] } },
+  })
+  const file = join(process.env['HOME'] ?? '', config)
+  t.equal((await runHere(t, 'init', '--yes')).code, 0)
+  t.notMatch((await runHere(t, 'check')).out, 'D059')
+  const before = JSON.parse(read(config))
+  for (const [more, isFound] of [
+    [{ expose: 'search' }, false],
+    [{ clients: { 'claude-code': { expose: 'search' } } }, true],
+    [{ clients: { 'claude*': { expose: 'direct' } } }, false],
+    [{ views: {}, expose: 'search' }, true],
+    [{ views: {}, clients: { 'claude-code': { maxTools: 20 } } }, true],
+  ] as const) {
+    writeFileSync(file, JSON.stringify({ ...before, ...more }))
+    const { code, out } = await runHere(t, 'check')
+    t.equal(code, 0)
+    const warning =
+      /warning {2}D059: Claude Code may get search tools, .* its permission rule mcp__mcp-proxy__db__echo; set/
+    if (isFound) t.match(out, warning, JSON.stringify(more))
+    else t.notMatch(out, 'D059', JSON.stringify(more))
+  }
+  writeFileSync(file, JSON.stringify({ ...before, clients: { 'claude-code': { expose: 'search' } } }))
+  const rules = '{ "permissions": { "ask": ["mcp__mcp-proxy", "mcp__mcp-proxy__call_write_tool"] } }'
+  writeFileSync(join(process.env['HOME'] ?? '', '.claude/settings.json'), rules)
+  t.notMatch((await runHere(t, 'check')).out, 'D059', 'rules that cover search tools')
+})
