@@ -227,7 +227,7 @@ const offerOf = ({ protocolVersion }: ServerConfig): LegacyRevision =>
   protocolVersion !== undefined && isLegacyRevision(protocolVersion) ? protocolVersion : NEWEST_LEGACY
 
 /** What a program wrote to stderr says more than that it did not start in time. */
-const withLastWords = (why: Fault, lastWords: readonly string[]): Fault =>
-  why.lastWords !== undefined || lastWords.length === 0
+const withLastWords = (why: Fault, stderrTail: readonly string[]): Fault =>
+  why.stderrTail !== undefined || stderrTail.length === 0
     ? why
-    : new Fault(why.code, why.message, { ...(why.data && { data: why.data }), cause: why, lastWords })
+    : new Fault(why.code, why.message, { ...(why.data && { data: why.data }), cause: why, stderrTail })

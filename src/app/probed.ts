@@ -17,7 +17,7 @@ export interface ServerProbe {
   readonly state: string
   readonly why: string | undefined
   /** Its last lines on stderr. */
-  readonly lastWords: readonly string[]
+  readonly stderrTail: readonly string[]
   /** The first line of its stdout that is not a message. */
   readonly noise: string | undefined
   /** Repairs of its lists, and items that were left out. */
@@ -60,10 +60,10 @@ export const probedState = (
 ) => {
   const state = stateOf(last)
   if (state === 'ready')
-    return { ...(isUnread(last) ? unread(last) : { state, why: undefined }), lastWords: [] }
-  const lastWords = last?.stderr ?? first?.stderr ?? []
+    return { ...(isUnread(last) ? unread(last) : { state, why: undefined }), stderrTail: [] }
+  const stderrTail = last?.stderr ?? first?.stderr ?? []
   const [why] = [last?.why, first?.why, last?.lastError?.message].filter(words => words !== undefined)
-  return { state, why: why ?? `no answer within ${timeoutMs / 1000} s`, lastWords }
+  return { state, why: why ?? `no answer within ${timeoutMs / 1000} s`, stderrTail }
 }
 
 const stateOf = (status: ServerStatus | undefined): string => {

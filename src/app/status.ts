@@ -124,7 +124,7 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
     ...absence(best ?? rest, server.options, nowMs),
     ...(trouble && { why: trouble.message, doctor: 'D036' }),
     ...(isNowhere(server, best, context) && NOWHERE),
-    stderr: loss?.why.lastWords,
+    stderr: loss?.why.stderrTail,
     lastError: lastErrorOf(loss, server.options, nowMs),
     lastFault: lastFaultOf(server, context),
     remarks: [

@@ -1,6 +1,6 @@
 import type { Caller, Principal } from '../kernel/caller.js'
 import { Fault } from '../kernel/faults.js'
-import { oncePer } from '../kernel/once-per.js'
+import { memoize } from '../kernel/memoize.js'
 import type { Access } from '../model/access.js'
 import type { Client, Viewer } from '../model/links.js'
 import type { Connection } from '../peers/connection.js'
@@ -273,7 +273,7 @@ export class Owners {
   }
 }
 
-const ownNames = oncePer(
+const ownNames = memoize(
   (items: readonly Item[]): ReadonlySet<string> => new Set(items.map(({ own }) => own)),
 )
 

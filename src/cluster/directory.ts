@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../kernel/async/clock.js'
 import { within } from '../kernel/async/deadline.js'
 import type { Caller, Principal } from '../kernel/caller.js'
 import type { Logger } from '../kernel/logger.js'
-import type { Adopted, SessionDirectory, SessionHost, SessionRecord } from '../rpc/directory.js'
+import type { AdoptedSession, SessionDirectory, SessionHost, SessionRecord } from '../rpc/directory.js'
 import { type ClusterStore, NOBODY, type StoredSession } from './engine/store.js'
 import type { KeyRing } from './key-ring.js'
 import type { Members } from './members.js'
@@ -164,7 +164,11 @@ export class Directory implements SessionDirectory {
     return await this.#claim({ id, sid, caller })
   }
 
-  async #claim({ id, sid, caller }: Pick<Adopted, 'id' | 'caller'> & { sid: string }): Promise<Whereabouts> {
+  async #claim({
+    id,
+    sid,
+    caller,
+  }: Pick<AdoptedSession, 'id' | 'caller'> & { sid: string }): Promise<Whereabouts> {
     const { store, members, ring } = this.#options
     const claim = await store.claim(sid, members.id, this.#ttlMs)
     if (claim.is === 'alive') return { is: 'at', owner: claim.owner }
@@ -197,7 +201,7 @@ export class Directory implements SessionDirectory {
   }
 
   /** Goes on here with what the engine knows to be ours. */
-  #adopt(adopted: Adopted, by: 'record' | 'rebuilt'): Whereabouts {
+  #adopt(adopted: AdoptedSession, by: 'record' | 'rebuilt'): Whereabouts {
     const { members, log } = this.#options
     // Whoever was stopped since the engine said so may have lost it again.
     if (!members.isSure) return { is: 'unsure' }

@@ -223,7 +223,7 @@ export interface Probe {
   /** `ready`, a reason of a login, or `failed`. */
   readonly state: string
   readonly why: string | undefined
-  readonly lastWords: readonly string[]
+  readonly stderrTail: readonly string[]
   /** The first line of its stdout that is no message. */
   readonly noise: string | undefined
   /** What had to be repaired in its lists, or was left out. */

@@ -25,7 +25,7 @@ export abstract class HttpConversation implements ExchangeContext {
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
-  signsOfLife = 0
+  receivedCount = 0
   protected readonly exchanges = new HashTable<OwnId, HttpExchange>()
   protected isOver = false
   #isRetired = false
@@ -59,7 +59,7 @@ export abstract class HttpConversation implements ExchangeContext {
   }
 
   heard(): void {
-    this.signsOfLife += 1
+    this.receivedCount += 1
   }
 
   abstract admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean

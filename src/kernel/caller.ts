@@ -9,7 +9,7 @@ export interface Proof {
   /** Of the token. */
   readonly sha256: string
   /** Whether an issuer of the configuration gave it out, so that no table here holds it. */
-  readonly isOfIssuer: boolean
+  readonly isFromIssuer: boolean
 }
 
 /** Who sends a request, as far as a credential proves it. */
@@ -35,20 +35,20 @@ export interface Caller {
 export type RenewCaller = (caller: Caller) => Caller | undefined
 
 /** Someone who has to prove nothing. */
-export const unprovenCaller = (principal: Principal): Caller => ({
+export const unauthenticatedCaller = (principal: Principal): Caller => ({
   principal,
   scopes: undefined,
   endsMs: Number.POSITIVE_INFINITY,
 })
 
 /** A program of the user we run as: on stdio, on a local socket, or on loopback without authorization. */
-export const LOCAL = unprovenCaller('local')
+export const LOCAL = unauthenticatedCaller('local')
 
 /** Whether the credential of a caller has ended by now. */
 export const hasEnded = ({ endsMs }: Caller): boolean =>
   endsMs !== Number.POSITIVE_INFINITY && endsMs <= Date.now()
 
 /** Whether two callers may do the same. */
-export const mayTheSame = ({ scopes: one }: Caller, { scopes: other }: Caller): boolean =>
+export const haveSameScopes = ({ scopes: one }: Caller, { scopes: other }: Caller): boolean =>
   one === other ||
   (one !== undefined && one.size === other?.size && [...one].every(scope => other.has(scope)))

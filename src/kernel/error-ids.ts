@@ -5,7 +5,7 @@ const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789'
 const RUN_LENGTH = 4
 
 /** What an id was given to, before anybody knows more of it. */
-export interface ToldError {
+export interface ReportedError {
   readonly id: string
   /** Of JSON-RPC. */
   readonly code: number
@@ -25,7 +25,7 @@ const ID = new RegExp(`^[a-z0-9]{${RUN_LENGTH}}-[a-z0-9]{1,10}$`)
 export const isErrorId = (text: string): boolean => ID.test(text)
 
 // Like the secrets to mask, ids are one list for the whole process: whoever encodes an error takes the next.
-const hearers = new Set<(told: ToldError) => void>()
+const hearers = new Set<(told: ReportedError) => void>()
 let last = 0
 
 /** Gives an error that a client is about to read the id by which it can be asked about. */
@@ -37,7 +37,7 @@ export const newErrorId = (code: number, message: string, fault?: FaultCode): st
 }
 
 /** Hears of every error that gets an id, until what is returned is called. */
-export const hearErrors = (hear: (told: ToldError) => void): (() => void) => {
+export const onErrorReported = (hear: (told: ReportedError) => void): (() => void) => {
   hearers.add(hear)
   return () => hearers.delete(hear)
 }

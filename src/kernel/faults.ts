@@ -30,10 +30,10 @@ export const systemCode = (thrown: unknown): string | undefined =>
 export type FaultData = Readonly<Record<string, unknown>>
 
 /** What a fault may carry beside its code and message. */
-export interface FaultMore {
+export interface FaultOptions {
   readonly data?: FaultData
   readonly cause?: unknown
-  readonly lastWords?: readonly string[] | undefined
+  readonly stderrTail?: readonly string[] | undefined
   /** Lines that follow the message, each held to the same. */
   readonly lines?: readonly string[]
 }
@@ -52,9 +52,9 @@ export class Fault extends Error {
    * What a program last wrote to stderr before it ended, oldest line first; plain text without secrets of
    * ours. Goes to a peer only where somebody decided that it holds nothing of others.
    */
-  readonly lastWords: readonly string[] | undefined
+  readonly stderrTail: readonly string[] | undefined
 
-  constructor(code: FaultCode, message: string, more: FaultMore = {}) {
+  constructor(code: FaultCode, message: string, more: FaultOptions = {}) {
     super(
       [message, ...(more.lines ?? [])].map(words => sanitizeLine(words)).join('\n'),
       more.cause === undefined ? undefined : { cause: more.cause },
@@ -62,7 +62,7 @@ export class Fault extends Error {
     this.name = 'Fault'
     this.code = code
     this.data = more.data
-    this.lastWords = more.lastWords
+    this.stderrTail = more.stderrTail
   }
 
   /** The same as a fault of this server, which its words name from then on, unless they name one already. */

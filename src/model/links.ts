@@ -272,7 +272,7 @@ export interface Downlink {
   call(request: Request, sink: CallSink): DownstreamCall
   notify(method: string, params: JsonText | undefined): void
   /** Whether notifications that belong to no request can reach us: list_changed can be relied on. */
-  readonly hearsAmbient: boolean
+  readonly receivesUnsolicited: boolean
   /** Whether a ping of the proxy is unanswered. */
   readonly isPinging?: boolean
   pause(): void

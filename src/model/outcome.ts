@@ -53,7 +53,7 @@ export type Settle = (outcome: Outcome) => void
 /** Where the single answer to a question is told. */
 export type Reply = (answer: Answer) => void
 
-export const resulted = (result: JsonText): Answer => ({ kind: 'result', result })
+export const succeeded = (result: JsonText): Answer => ({ kind: 'result', result })
 
 export const failed = (fault: Fault): Answer => ({ kind: 'fault', fault })
 

@@ -1,7 +1,7 @@
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, stringOf, textMember } from '../kernel/json/text.js'
 import type { Logger } from '../kernel/logger.js'
-import { oncePer } from '../kernel/once-per.js'
+import { memoize } from '../kernel/memoize.js'
 import {
   type Call,
   type Client,
@@ -350,4 +350,4 @@ const noMethod = ({ method }: Call): Fault =>
 const unknown = (asked: string): Fault => new Fault('invalid-params', `Unknown: ${shortName(asked, 128)}`)
 
 /** Asked for each answer to a client of 2026-07-28, about what a server says of itself once. */
-const hasName = oncePer((info: JsonText) => ({ is: textMember(info, 'name') !== undefined }))
+const hasName = memoize((info: JsonText) => ({ is: textMember(info, 'name') !== undefined }))

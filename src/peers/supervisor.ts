@@ -1,7 +1,7 @@
 import { jitter } from '../kernel/async/backoff.js'
 import type { Clock, Timer } from '../kernel/async/clock.js'
+import { errorLines } from '../kernel/error-lines.js'
 import { Fault } from '../kernel/faults.js'
-import { tellingLines } from '../kernel/telling-lines.js'
 import { loginReasonOf } from '../model/login.js'
 import type { ServerOptions } from './dial.js'
 import { failuresOf, IDLE, nextState, type ServerEvent, type ServerState } from './server-state.js'
@@ -124,20 +124,20 @@ const unavailableFault = (
   why: Fault,
 ): Fault => {
   // What it wrote while it served may be about other clients.
-  const lastWords = failuresOf(state) > 0 ? (why.lastWords ?? []) : []
+  const stderrTail = failuresOf(state) > 0 ? (why.stderrTail ?? []) : []
   const retryAfterMs = wasThere || state.at !== 'backoff' ? retryAfter(state, nowMs) : undefined
   return new Fault(
     codeOf(why),
-    `Server ${name} is not reachable: ${why.message}${circumstances(state, restart)}${spoken(lastWords)}`,
+    `Server ${name} is not reachable: ${why.message}${circumstances(state, restart)}${spoken(stderrTail)}`,
     {
       cause: why,
-      lines: tellingLines(lastWords, SHOWN_LINES),
+      lines: errorLines(stderrTail, SHOWN_LINES),
       data: {
         ...why.data,
         ...reasonOf(state),
         server: name,
         ...(retryAfterMs !== undefined && { retryAfterMs }),
-        ...(lastWords.length > 0 && { stderr: lastWords }),
+        ...(stderrTail.length > 0 && { stderr: stderrTail }),
       },
     },
   )

@@ -24,7 +24,7 @@ export interface SessionRecord {
 }
 
 /** A session that comes from a replica that is no more. */
-export interface Adopted {
+export interface AdoptedSession {
   readonly id: string
   readonly record: SessionRecord
   /** Counts its owners. */
@@ -35,7 +35,7 @@ export interface Adopted {
 
 /** Where sessions live; as the directory knows it. */
 export interface SessionHost {
-  restore(session: Adopted): void
+  restore(session: AdoptedSession): void
   /** Ends a session here so that another replica goes on with it; false while something is under way. */
   letGo(id: string): boolean
   /** Ends a session that is another replica's by now; its client is not told that it is over. */

@@ -35,7 +35,7 @@ export function encodeProgress({ params, found }: Progress, token: string): Outg
  * Replaces or removes the progress token, which never crosses a hop (base, "Progress": unique among the
  * sender's requests). A `_meta` that held nothing else stays as `{}`.
  */
-export const withToken = (
+export const withProgressToken = (
   params: JsonText | undefined,
   token: JsonText | undefined,
 ): JsonText | undefined => {

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { unguessableId } from '../kernel/ids.js'
+import { randomId } from '../kernel/ids.js'
 import { isObject } from '../kernel/object.js'
 
 /** The header that carries what both sides say of themselves. */
@@ -142,7 +142,7 @@ const proofOf = (token: Buffer, side: Side, nonce: string): string =>
 /** What a hello carries to prove that its sender knows the token. */
 export const newProof = (token: Buffer | undefined): Pick<Hello, 'nonce' | 'proof'> => {
   if (token === undefined) return {}
-  const nonce = unguessableId()
+  const nonce = randomId()
   return { nonce, proof: proofOf(token, 'client', nonce) }
 }
 

@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { systemCode } from '../kernel/faults.js'
-import { unguessableId } from '../kernel/ids.js'
+import { randomId } from '../kernel/ids.js'
 import { isObject } from '../kernel/object.js'
 
 /** Who is about to start a proxy. */
@@ -46,7 +46,7 @@ export class StartLock {
   static take(file: string): StartLock | undefined {
     if (isTaken(file)) return undefined
     for (const draft of abandonedDrafts(file)) rmSync(draft, { force: true })
-    const key = unguessableId()
+    const key = randomId()
     const draft = `${file}.${key}`
     try {
       writeFileSync(draft, holderText(key), { mode: 0o600, flag: 'wx' })
@@ -70,7 +70,7 @@ export class StartLock {
 
   /** Says that the start goes on. */
   renew(): void {
-    const draft = `${this.#file}.${unguessableId()}`
+    const draft = `${this.#file}.${randomId()}`
     try {
       if (readHolder(this.#file)?.key !== this.key) return
       writeFileSync(draft, holderText(this.key), { mode: 0o600, flag: 'wx' })
@@ -145,7 +145,7 @@ const isOld = (file: string): boolean => {
 const isTaken = (file: string): boolean => {
   const holder = readHolder(file)
   if (!isAbandoned(file)) return existsSync(file)
-  const aside = `${file}.${unguessableId()}`
+  const aside = `${file}.${randomId()}`
   try {
     renameSync(file, aside)
     // Somebody may have taken it between the look and the move.

@@ -1,6 +1,6 @@
 import type { Duplex, Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { unguessableId } from '../kernel/ids.js'
+import { randomId } from '../kernel/ids.js'
 import { at, type JsonText, memberOf, stringOf } from '../kernel/json/text.js'
 import { LineSplitter } from '../wire/framing/ndjson.js'
 import { idKey, type Message } from '../wire/jsonrpc.js'
@@ -344,7 +344,7 @@ export class Session {
 
   /** Makes a request of the client again, for ourselves; undefined if the daemon is lost meanwhile. */
   #ask(line: Buffer): Promise<Message | undefined> {
-    const id = `mcp-proxy ${unguessableId()}`
+    const id = `mcp-proxy ${randomId()}`
     return new Promise(resolve => {
       this.#own.set(id, resolve)
       if (!this.#send(withId(line, id))) resolve(undefined)

@@ -12,10 +12,10 @@ import {
 } from '../kernel/json/text.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
+import { fastPathMessage } from './fast-path.js'
 import type { Message } from './jsonrpc.js'
 import { MessageIndex } from './message-index.js'
 import { salvageId } from './salvage-id.js'
-import { usualMessage } from './usual-message.js'
 
 export type Classified =
   | { readonly is: 'message'; readonly message: Message }
@@ -46,7 +46,7 @@ type MessageLimits = Pick<Limits, 'depth' | 'members' | 'batch'>
  * message malformed: the proxy and the server behind it could each believe another one.
  */
 export function classify(bytes: Buffer, limits: MessageLimits = DEFAULT_LIMITS): Classified {
-  const usual = usualMessage(bytes, limits.depth)
+  const usual = fastPathMessage(bytes, limits.depth)
   return usual === undefined ? classifyUnusual(bytes, limits) : { is: 'message', message: usual }
 }
 

@@ -3,7 +3,7 @@ import { LocalClient, resultOf } from '../../src/app/local-client.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { memberOf, rawText, stringOf, textOf } from '../../src/kernel/json/text.js'
 import type { Call, Client, ClientHandler, Welcome } from '../../src/model/links.js'
-import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
+import { failed, type Outcome, succeeded } from '../../src/model/outcome.js'
 import { Progress } from '../../src/model/progress.js'
 
 const WELCOME: Welcome = {
@@ -67,7 +67,7 @@ t.test('a local client is a local person of 2025-11-25 who can be asked nothing'
 
 t.test('a list is walked through all its pages, and not asked for if nobody has it', async t => {
   const pages = ['{"tools":[{"n":1.0},2],"nextCursor":"a"}', '{"tools":[],"nextCursor":"b"}', '{"tools":[3]}']
-  const { seen, fake } = handler(call => call.end(resulted(rawText(pages.shift() ?? '{}'))))
+  const { seen, fake } = handler(call => call.end(succeeded(rawText(pages.shift() ?? '{}'))))
   const client = new LocalClient(fake)
   t.same((await client.list('tools')).map(String), ['{"n":1.0}', '2', '3'])
   t.same(
@@ -99,7 +99,7 @@ t.test('progress and notices are heard until the call ends', async t => {
     t.equal(call.wantsProgress, true)
     call.progress(new Progress(rawText('{"progress":1}')))
     call.notify('notifications/message', undefined)
-    call.end(resulted(rawText('{}')))
+    call.end(succeeded(rawText('{}')))
     call.progress(new Progress(rawText('{"progress":2}')))
     call.notify('too late', undefined)
     call.end(failed(new Fault('internal', 'too late')))

@@ -32,7 +32,7 @@ t.test('servers are started, asked what they have and ended, and it is told what
   }))
   const found = await probeServers(config, servers, 20_000)
   const [tiny, bare, noisy, dies, silent] = found
-  t.match(tiny, { server: 'tiny', transport: 'stdio', state: 'ready', noise: undefined, lastWords: [] })
+  t.match(tiny, { server: 'tiny', transport: 'stdio', state: 'ready', noise: undefined, stderrTail: [] })
   t.match(tiny?.tools[0], {
     name: /^tiny__a-name-of-.{20,}_[a-z2-7]{6}$/,
     long: `tiny__${LONG}`,
@@ -44,7 +44,7 @@ t.test('servers are started, asked what they have and ended, and it is told what
     ['echo', 'strict', 'refuse', 'picture'],
   )
   t.match(noisy, { state: 'ready', noise: 'Server is up' })
-  t.match(dies, { state: 'failed', why: 'exited with code 3', lastWords: ['no ***'], tools: [] })
+  t.match(dies, { state: 'failed', why: 'exited with code 3', stderrTail: ['no ***'], tools: [] })
   t.match(silent, { state: 'failed' })
 })
 

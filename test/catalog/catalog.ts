@@ -158,7 +158,7 @@ t.test(
 )
 
 t.test('the last list of a server that only fails to list stays for five minutes too', async t => {
-  const world = new World({ a: { tools: tools('x'), hearsAmbient: false } })
+  const world = new World({ a: { tools: tools('x'), receivesUnsolicited: false } })
   const client = await world.client()
   await client.list('tools/list')
   world.server('a').failing.set('tools/list', failed(new Fault('internal', 'no')))
@@ -175,7 +175,10 @@ t.test('the last list of a server that only fails to list stays for five minutes
 t.test(
   'without a channel for changes a list is read again when a client asks after half a minute',
   async t => {
-    for (const script of [{ hearsAmbient: false }, { capabilities: { tools: { listChanged: false } } }]) {
+    for (const script of [
+      { receivesUnsolicited: false },
+      { capabilities: { tools: { listChanged: false } } },
+    ]) {
       const world = new World({ a: { tools: tools('x'), ...script } })
       const client = await world.client()
       await client.list('tools/list')
@@ -264,7 +267,7 @@ t.test(
       [{ ...LONG, ttlMs: 0 }, 0, 2],
     ] as const
     for (const [hints, ageMs, reads] of rows) {
-      const world = new World({ a: { ...MODERN, hints, hearsAmbient: false } })
+      const world = new World({ a: { ...MODERN, hints, receivesUnsolicited: false } })
       const client = world.modern()
       await client.get('tools/list')
       await world.pass(ageMs)

@@ -44,7 +44,7 @@ const probe = (more: Partial<Probe> = {}): Probe => ({
   ms: 300,
   state: 'ready',
   why: undefined,
-  lastWords: [],
+  stderrTail: [],
   noise: undefined,
   repairs: [],
   instructionBytes: 0,
@@ -326,7 +326,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
   ],
   D031: [
     [
-      probed({ state: 'failed', why: 'exited with code 3', lastWords: ['1', '2', '3', '4', '5', 'no DB'] }),
+      probed({ state: 'failed', why: 'exited with code 3', stderrTail: ['1', '2', '3', '4', '5', 'no DB'] }),
       { why: 'exited with code 3; it last wrote: 2 | 3 | 4 | 5 | no DB' },
     ],
     [probed({ state: 'failed' }), { why: 'no answer in time' }],

@@ -10,7 +10,7 @@ import { paramHeadersOf } from '../../src/eras/modern/param-headers.js'
 import { projectResult as projectModern } from '../../src/eras/modern/project/messages.js'
 import { readResultType } from '../../src/eras/modern/result-type.js'
 import { type JsonText, kindOf, rawText, readJson } from '../../src/kernel/json/text.js'
-import { resulted } from '../../src/model/outcome.js'
+import { succeeded } from '../../src/model/outcome.js'
 import { LEGACY_REVISIONS } from '../../src/model/revision.js'
 import { decodeClientCapabilities } from '../../src/rpc/capabilities.js'
 import { whole as joined } from '../../src/wire/message-parts.js'
@@ -145,7 +145,7 @@ void holds(
   'an answer of any shape can be written for a client of 2026-07-28',
   fc.property(methods, results, (method, text) => {
     const asked = { id: rawText('1'), method, params: undefined, declared: rawText('{}') }
-    const { frame } = encodeOutcome(resulted(read(text)), asked, rawText('{"name":"p","version":"1"}'))
+    const { frame } = encodeOutcome(succeeded(read(text)), asked, rawText('{"name":"p","version":"1"}'))
     readJson(joined(frame))
   }),
 )

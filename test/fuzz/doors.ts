@@ -10,7 +10,7 @@ import { Fault } from '../../src/kernel/faults.js'
 import { rawText, textOf } from '../../src/kernel/json/text.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import type { Call, ServerRequest } from '../../src/model/links.js'
-import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
+import { failed, type Outcome, succeeded } from '../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../src/model/peer.js'
 import { Progress } from '../../src/model/progress.js'
 import type { Channel } from '../../src/wire/channel.js'
@@ -31,7 +31,7 @@ const RUNS = 150
 type Fate = 'now' | 'later' | 'never' | 'talk' | 'ask'
 const fates = fc.constantFrom<Fate>('now', 'now', 'later', 'never', 'talk', 'ask')
 const outcomes: fc.Arbitrary<Outcome> = fc.oneof(
-  values.map(text => resulted(rawText(text.startsWith('{') ? text : `{"x":${text}}`))),
+  values.map(text => succeeded(rawText(text.startsWith('{') ? text : `{"x":${text}}`))),
   fc.constant<Outcome>({ kind: 'error', error: rawText('{"code":-32000,"message":"no"}') }),
   fc.constant(failed(new Fault('unavailable', 'away'))),
 )
@@ -42,7 +42,7 @@ const destined = (plan: readonly (readonly [Fate, Outcome])[]) => {
   const later: (() => void)[] = []
   let count = 0
   handler.onCall = (call: Call) => {
-    const [fate, outcome] = plan[count % plan.length] ?? ['now', resulted(rawText('{}'))]
+    const [fate, outcome] = plan[count % plan.length] ?? ['now', succeeded(rawText('{}'))]
     count += 1
     const end = () => call.end(outcome)
     if (fate === 'talk') {
@@ -381,7 +381,7 @@ void holds(
         link.call(request, { progress: () => undefined, ended })
       }
       for (const text of unasked) ends.at(-1)?.say(text)
-      for (const ask of asks) ask.answer(resulted(rawText('{}')))
+      for (const ask of asks) ask.answer(succeeded(rawText('{}')))
       clock.advance(1000)
       await settled()
       ends.at(-1)?.hangUp()

@@ -5,7 +5,7 @@ import { openLegacySse, openServerHttp } from '../../src/eras/index.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { rawText, textOf } from '../../src/kernel/json/text.js'
 import type { Downlink, ServerRequest } from '../../src/model/links.js'
-import { resulted } from '../../src/model/outcome.js'
+import { succeeded } from '../../src/model/outcome.js'
 import { salvageId } from '../../src/wire/salvage-id.js'
 import { messages, mutated, values } from '../support/arbitraries.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
@@ -129,7 +129,7 @@ const used = async (
     link.call(request, { progress: () => undefined, ended })
   }
   await settled()
-  for (const ask of asks) ask.answer(resulted(rawText('{}')))
+  for (const ask of asks) ask.answer(succeeded(rawText('{}')))
   clock.advance(1000)
   await settled()
   const closing = link.close()

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { textOf } from '../../src/kernel/json/text.js'
-import { resulted } from '../../src/model/outcome.js'
+import { succeeded } from '../../src/model/outcome.js'
 import { Admission } from '../../src/mux/calls/admission.js'
 import { FakeCall, type FakeClient } from '../support/client/fake-client.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
@@ -120,7 +120,7 @@ t.test('a question that belongs to no call is not waited for without end', async
   const link = world.server('a').link
   const [late, answered] = [link.ask('roots/list'), link.ask('roots/list')]
   t.equal(client.asked.length, 2)
-  client.asked[1]?.ask.answer(resulted(textOf({ roots: [] })))
+  client.asked[1]?.ask.answer(succeeded(textOf({ roots: [] })))
   clock.advance(59_999)
   t.equal(late.answered, '0 answers')
   clock.advance(1)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { textOf } from '../../src/kernel/json/text.js'
-import { resulted } from '../../src/model/outcome.js'
+import { succeeded } from '../../src/model/outcome.js'
 import type { FakeCall, FakeClient } from '../support/client/fake-client.js'
 import { settled } from '../support/fake-clock.js'
 import { runs } from '../support/property.js'
@@ -89,7 +89,7 @@ const DEEDS: Readonly<Record<string, (play: Play, one: number, two: number) => v
   },
   reply: (play, one) => {
     const open = play.present.flatMap(client => client.asked)
-    pick(open, one)?.ask.answer(resulted(textOf({ action: 'accept' })))
+    pick(open, one)?.ask.answer(succeeded(textOf({ action: 'accept' })))
   },
   withdraw: (play, one) => pick(play.asks, one)?.withdraw(),
   subscribe: (play, one, two) => {

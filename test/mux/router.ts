@@ -1,13 +1,13 @@
 import t from 'tap'
 import { textOf } from '../../src/kernel/json/text.js'
 import type { Welcome } from '../../src/model/links.js'
-import { resulted } from '../../src/model/outcome.js'
+import { succeeded } from '../../src/model/outcome.js'
 import type { FakeClient } from '../support/client/fake-client.js'
 import { settled } from '../support/fake-clock.js'
 import { World } from '../support/proxy/router.js'
 import { resource, tool } from '../support/values.js'
 
-const DONE = resulted(textOf({ content: [] }))
+const DONE = succeeded(textOf({ content: [] }))
 const TOOLS_CHANGED = 'notifications/tools/list_changed'
 const RESOURCES_CHANGED = 'notifications/resources/list_changed'
 

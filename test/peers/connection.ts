@@ -417,7 +417,7 @@ t.test('what a caller is told says when to come again', async t => {
 
 const CRASH = new Fault('disconnected', 'exited with code 3', {
   data: { reason: 'server_exited' },
-  lastWords: ['one', 'two', 'three', 'four', 'five', 'six'],
+  stderrTail: ['one', 'two', 'three', 'four', 'five', 'six'],
 })
 
 /** A connection that failed five times in a row, with somebody who uses it. */
@@ -440,7 +440,7 @@ const crashed = async () => {
 
 t.test('a crash loop ends, with the reason and the last words of the program', async t => {
   const { server, connection, pass, first } = await crashed()
-  t.match(first.data, { server: 'a', reason: 'server_exited', stderr: CRASH.lastWords })
+  t.match(first.data, { server: 'a', reason: 'server_exited', stderr: CRASH.stderrTail })
   t.equal(connection.state.at, 'failed')
   t.equal(server.greetings.length, 5)
   const fault = await refused(connection)
@@ -450,7 +450,7 @@ t.test('a crash loop ends, with the reason and the last words of the program', a
     'Server a is not reachable: exited with code 3 (given up after 5 failures within 60 s; it is tried again now and then, ' +
       'and when it is called); it last wrote to stderr:\ntwo\nthree\nfour\nfive\nsix',
   )
-  t.match(fault.data, { server: 'a', reason: 'server_failed', stderr: CRASH.lastWords })
+  t.match(fault.data, { server: 'a', reason: 'server_failed', stderr: CRASH.stderrTail })
   t.equal(server.greetings.length, 5, 'nobody waits for another try')
   await pass(4000)
   await refused(connection)
@@ -503,11 +503,11 @@ t.test('what a program wrote while it served somebody is nobody else’s busines
   await connection.open()
   connection.served()
   server.link.drop(CRASH)
-  t.same(connection.lastLoss?.why.lastWords, CRASH.lastWords, 'but the operator’s')
+  t.same(connection.lastLoss?.why.stderrTail, CRASH.stderrTail, 'but the operator’s')
   server.dialling = 'refuse'
   const told = [await refused(connection), await refused(connection)]
-  for (const { data, message, lastWords } of told) {
-    t.notMatch(JSON.stringify([data, lastWords]), 'three')
+  for (const { data, message, stderrTail } of told) {
+    t.notMatch(JSON.stringify([data, stderrTail]), 'three')
     t.notMatch(message, /stderr/)
   }
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type JsonText, rawText, readJson, withMember } from '../../src/kernel/json/text.js'
 import { Progress } from '../../src/model/progress.js'
-import { encodeProgress, tokenAlone, tokenIn, withToken } from '../../src/rpc/progress-token.js'
+import { encodeProgress, tokenAlone, tokenIn, withProgressToken } from '../../src/rpc/progress-token.js'
 import { encodeNotification, withMeta } from '../../src/wire/jsonrpc.js'
 import { whole } from '../../src/wire/message-parts.js'
 import { objects, written } from '../support/arbitraries.js'
@@ -70,22 +70,22 @@ t.test('how far something is counts if it is a number, and the first that is sai
 
 t.test('a request takes the token of its next hop along, and no other', async t => {
   const token = rawText('7')
-  t.equal(text(withToken(undefined, token)), '{"_meta":{"progressToken":7}}')
+  t.equal(text(withProgressToken(undefined, token)), '{"_meta":{"progressToken":7}}')
   t.equal(
-    text(withToken(rawText('{"_meta":{"a":1,"progressToken":"x"}}'), token)),
+    text(withProgressToken(rawText('{"_meta":{"a":1,"progressToken":"x"}}'), token)),
     '{"_meta":{"a":1,"progressToken":7}}',
   )
-  t.equal(text(withToken(rawText('{"_meta":{"progressToken":"x"}}'), undefined)), '{"_meta":{}}')
+  t.equal(text(withProgressToken(rawText('{"_meta":{"progressToken":"x"}}'), undefined)), '{"_meta":{}}')
   const plain = rawText('{"_meta":{"a":1}}')
-  t.equal(withToken(plain, undefined), plain)
-  t.equal(withToken(undefined, undefined), undefined)
+  t.equal(withProgressToken(plain, undefined), plain)
+  t.equal(withProgressToken(undefined, undefined), undefined)
 })
 
 t.test('it is added to params without _meta as it would be to any', async t => {
   for (const params of ['{"name":"a"}', '{"name":"é","arguments":{"_meta":{}}}'])
     t.equal(
       text(withMeta(rawText(params), rawText('{"progressToken":7}'))),
-      text(withToken(rawText(params), rawText('7'))),
+      text(withProgressToken(rawText(params), rawText('7'))),
     )
 })
 

@@ -1,4 +1,4 @@
-import { tellingLines } from '../../kernel/telling-lines.js'
+import { errorLines } from '../../kernel/error-lines.js'
 import type { ListName } from '../../model/listing.js'
 import type { KeptError } from '../../mux/calls/fault-log.js'
 import type { Server } from '../../peers/server.js'
@@ -133,7 +133,7 @@ export const causesOf = ({ logins, router }: Inside, status: ServerStatus): read
 
 const stateCauses = (status: ServerStatus): readonly Cause[] => {
   const { state, why, doctor, stderr, retryMs, failures, remarks, lastFault } = status
-  const said = tellingLines(stderr ?? [], SAID_LINES).map(line => `it last wrote: ${line}`)
+  const said = errorLines(stderr ?? [], SAID_LINES).map(line => `it last wrote: ${line}`)
   const verdict = STATES[state] ?? 'needs-login'
   const cause = (words: string, number?: ProblemId): Cause => ({ verdict, words, doctor: number })
   const next = retryMs === undefined ? [] : [`it is tried again in ${Math.ceil(retryMs / 1000)} s`]

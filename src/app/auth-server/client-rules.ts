@@ -9,7 +9,7 @@ import type {
 } from 'oidc-provider'
 import type { EmbeddedServer, MachineClient } from '../../config/types.js'
 import { Fault } from '../../kernel/faults.js'
-import { unguessableId } from '../../kernel/ids.js'
+import { randomId } from '../../kernel/ids.js'
 import { issuedToken, tokenHash } from '../../secrets/personal-token.js'
 import { adjustMetadata, ClientRefused } from './client-metadata.js'
 import { AUTH_METHODS } from './metadata.js'
@@ -80,7 +80,7 @@ export const registrationRules = (embedded: EmbeddedServer) => ({
   idFactory: (ctx: KoaContextWithOIDC) => {
     // A secret is made for what was sent, whatever the default.
     if (ctx.oidc.body !== undefined) ctx.oidc.body['token_endpoint_auth_method'] ??= 'none'
-    return unguessableId()
+    return randomId()
   },
 })
 

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type PendingSignIn, SignInRefused } from '../../auth/sign-in/identity-provider.js'
 import { Fault } from '../../kernel/faults.js'
-import { unguessableId } from '../../kernel/ids.js'
+import { randomId } from '../../kernel/ids.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost } from '../../machine/loopback.js'
 import { tokenHash } from '../../secrets/personal-token.js'
@@ -107,7 +107,7 @@ export class ConnectPages {
     const path = `${CONNECT_PATH}/${link.id}`
     const cookies = new Cookies(this.#issuer, request, response)
     const known = cookies.get('connect', { path })
-    const browser = known ?? unguessableId()
+    const browser = known ?? randomId()
     if (known === undefined) cookies.set('connect', browser, { path, maxAge: COOKIE_MS })
     return { link, progress: progressOf(link), path, cookies, browser, request, response }
   }
@@ -328,7 +328,7 @@ export class ConnectPages {
   #adopt(visit: Visit): Visit {
     const { cookies, path, progress } = visit
     this.#options.browsers.forget(this.#nameOf(visit))
-    const browser = unguessableId()
+    const browser = randomId()
     cookies.set('connect', browser, { path, maxAge: COOKIE_MS })
     progress.owner = tokenHash(browser)
     this.#report('signed in', visit)

@@ -2,7 +2,7 @@ import type { ProxyConfig, ServerConfig } from '../../config/types.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { LOCAL, type Principal } from '../../kernel/caller.js'
 import { FairMap } from '../../kernel/fair-share.js'
-import { unguessableId } from '../../kernel/ids.js'
+import { randomId } from '../../kernel/ids.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { SignInLink, SignInPages } from '../../mux/sign-in/sign-ins.js'
 import type { ServerOptions } from '../../peers/dial.js'
@@ -122,7 +122,7 @@ export class SignInLinks implements SignInPages {
       if (untilMs > nowMs) break
       this.#forget(id)
     }
-    const link = { id: unguessableId(), principal, server, untilMs: nowMs + LINK_MS }
+    const link = { id: randomId(), principal, server, untilMs: nowMs + LINK_MS }
     this.#links.set(link.id, link, principal)
     this.#fresh.set(server, link)
     return link

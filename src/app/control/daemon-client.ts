@@ -13,7 +13,7 @@ import {
 import { DEFAULT_LIMITS } from '../../kernel/limits.js'
 import { isObject, objectIn } from '../../kernel/object.js'
 import type { ListName } from '../../model/listing.js'
-import { type Answer, failed, resulted } from '../../model/outcome.js'
+import { type Answer, failed, succeeded } from '../../model/outcome.js'
 import { NEWEST_LEGACY } from '../../model/revision.js'
 import { askToConnect, bodyOf } from '../../shim/ask.js'
 import { decodeRefusal, decodeWelcome, HELLO_HEADER, type Hello, isProven } from '../../shim/hello.js'
@@ -89,7 +89,7 @@ export class DaemonClient {
   request(method: string, params?: JsonText): Promise<Answer> {
     this.#last += 1
     const id = this.#last
-    const all = this.#onProgress === undefined ? params : withToken(params, id)
+    const all = this.#onProgress === undefined ? params : withProgressToken(params, id)
     return new Promise(resolve => {
       if (this.#stream.destroyed) resolve(failed(new Fault('disconnected', 'The proxy ended')))
       else {
@@ -116,7 +116,7 @@ export class DaemonClient {
       const key = message.id?.toString() ?? ''
       const settle = this.#waiting.get(key)
       this.#waiting.delete(key)
-      settle?.(message.kind === 'result' ? resulted(message.result) : answerIn(message.error))
+      settle?.(message.kind === 'result' ? succeeded(message.result) : answerIn(message.error))
     }
   }
 
@@ -128,7 +128,7 @@ export class DaemonClient {
   }
 }
 
-const withToken = (params: JsonText | undefined, token: number): JsonText =>
+const withProgressToken = (params: JsonText | undefined, token: number): JsonText =>
   objectText([
     ...(params === undefined ? [] : [...membersOf(params)].map(({ key, value }) => [key, value] as const)),
     ['_meta', textOf({ progressToken: token })],

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:f
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { Fault, systemCode } from '../../kernel/faults.js'
-import { unguessableId } from '../../kernel/ids.js'
+import { randomId } from '../../kernel/ids.js'
 import { isObject } from '../../kernel/object.js'
 import { thisPlace } from '../../shim/place.js'
 
@@ -28,7 +28,7 @@ const held = new Set<string>()
  * gone, or when its time lies ahead. Rejects with a Fault `timeout` if it is not free within 15 s.
  */
 export const withLock = async <T>(file: string, work: () => T | Promise<T>): Promise<T> => {
-  const id = unguessableId()
+  const id = randomId()
   const place = thisPlace()
   const endMs = performance.now() + WAIT_MS
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { ListenConfig } from '../../config/types.js'
-import { type Caller, LOCAL, type Principal, unprovenCaller } from '../../kernel/caller.js'
+import { type Caller, LOCAL, type Principal, unauthenticatedCaller } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { isLoopbackHost } from '../../machine/loopback.js'
 import type { GateOptions } from '../../transport/http/gate.js'
@@ -75,7 +75,7 @@ const isShared = (path: string): boolean =>
   path.startsWith(`${SIGN_IN_PATH}/`) ||
   path.startsWith(`${CONNECT_PATH}/`)
 
-const anonymousAt = (address: string): Caller => unprovenCaller(`anonymous ${address}`)
+const anonymousAt = (address: string): Caller => unauthenticatedCaller(`anonymous ${address}`)
 
 /** One principal for all on this machine; each other address is one of its own. */
 const callerAt = (address = ''): Caller => (isLoopbackHost(address) ? LOCAL : anonymousAt(address))

@@ -1,6 +1,6 @@
 import { systemClock } from '../../kernel/async/clock.js'
 import { Deferred } from '../../kernel/async/deferred.js'
-import { unguessableId } from '../../kernel/ids.js'
+import { randomId } from '../../kernel/ids.js'
 import { createDeathGuard, type DeathGuard } from '../../transport/process/death-guard.js'
 import { endMarked, MARK_VARIABLE } from '../../transport/process/orphans.js'
 import { processTable } from '../../transport/process/process-table.js'
@@ -11,7 +11,7 @@ const TERM_MS = 500
 /** The processes of all servers that we started, and the guard that ends them if we cannot. */
 export class Children {
   /** An unguessable value in the environment of each of them, and of what they start. */
-  readonly mark = unguessableId()
+  readonly mark = randomId()
   onChange: (() => void) | undefined
   readonly #running = new Map<number, { readonly owner: object; readonly sinceMs: number }>()
   #gone: Deferred<void> | undefined

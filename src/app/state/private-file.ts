@@ -14,7 +14,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { systemCode } from '../../kernel/faults.js'
-import { unguessableId } from '../../kernel/ids.js'
+import { randomId } from '../../kernel/ids.js'
 
 const OTHERS_MAY_WRITE = 0o022
 const OTHERS_MAY_READ = 0o077
@@ -73,7 +73,7 @@ export const readPrivate = (file: string, maxBytes: number): Buffer | undefined 
 const DRAFT = { mode: 0o600, flag: 'wx' } as const
 const FOLDER = { recursive: true, mode: 0o700 } as const
 
-const draftOf = (file: string): string => `${file}.${unguessableId()}`
+const draftOf = (file: string): string => `${file}.${randomId()}`
 
 /** Writes or replaces a file atomically, with its folder. Rejects with what the file system throws. */
 export const writePrivate = async (file: string, bytes: string | Uint8Array): Promise<void> => {

@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 import type { Clock } from '../../kernel/async/clock.js'
-import { mayHold } from '../../kernel/json/edit.js'
+import { mayContain } from '../../kernel/json/edit.js'
 import { type JsonText, memberOf, stringOf, textMember } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Meter } from '../../metering/meter.js'
@@ -182,7 +182,7 @@ const SHORT_BYTES = 512
 /** Where the keys of a trace may stand, without a prefix (2026-07-28, basic, "_meta"; SEP-414). */
 const metaOf = ({ params, named }: Call): JsonText | undefined => {
   if (named !== undefined || params === undefined) return undefined
-  return params.length <= SHORT_BYTES || mayHold(params, 'traceparent')
+  return params.length <= SHORT_BYTES || mayContain(params, 'traceparent')
     ? memberOf(params, '_meta')
     : undefined
 }

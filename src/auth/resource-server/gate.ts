@@ -87,11 +87,11 @@ export class AccessGate {
     const { proof, scopes, edge } = caller
     if (scopes === undefined) return caller
     if (proof === undefined || this.#hasEnded(caller)) return undefined
-    const { sha256, isOfIssuer } = proof
-    const token = isOfIssuer ? this.#options.checks?.renew(sha256) : this.#find(sha256)
+    const { sha256, isFromIssuer } = proof
+    const token = isFromIssuer ? this.#options.checks?.renew(sha256) : this.#find(sha256)
     if (token !== undefined) return this.#renewed(caller, this.#people.callerOf(token, proof))
     // The replica that checked the token of an issuer checks it again.
-    return isOfIssuer && edge !== undefined ? caller : undefined
+    return isFromIssuer && edge !== undefined ? caller : undefined
   }
 
   #renewed(caller: Caller, now: Caller): Caller | undefined {
@@ -103,7 +103,7 @@ export class AccessGate {
   /** Whether another replica may know the credential of a caller that it passed on. */
   mayBeElsewhere({ proof, edge }: Caller): boolean {
     const isSought = this.#options.issued?.seek !== undefined && edge !== undefined
-    return isSought && proof?.isOfIssuer === false && this.#find(proof.sha256) === undefined
+    return isSought && proof?.isFromIssuer === false && this.#find(proof.sha256) === undefined
   }
 
   /** Refuses what a caller wants for lack of scopes; names all that it needs. */
@@ -149,14 +149,14 @@ export class AccessGate {
     return checked.then(verdict => this.#conclude(verdict, sha256, head))
   }
 
-  #conclude(verdict: Verdict, sha256: string, head: RequestHead, isOfIssuer = true): Caller | Refusal {
+  #conclude(verdict: Verdict, sha256: string, head: RequestHead, isFromIssuer = true): Caller | Refusal {
     if (verdict.is === 'unavailable') {
       return refuseForNow(503, RETRY_MS, 'The access token cannot be checked at the moment')
     }
     if (verdict.is !== 'good') return this.#invalid(head, verdict.is === 'invalid' ? verdict.why : UNKNOWN)
     const why = this.#against(verdict.token, head)
     if (why !== undefined) return this.#invalid(head, why)
-    return this.#enter(this.#callerOf(verdict.token, sha256, isOfIssuer), head)
+    return this.#enter(this.#callerOf(verdict.token, sha256, isFromIssuer), head)
   }
 
   #find(sha256: string): VerifiedToken | undefined {
@@ -174,8 +174,8 @@ export class AccessGate {
     return endsMs <= this.#options.wallMs()
   }
 
-  #callerOf(token: VerifiedToken, sha256: string, isOfIssuer: boolean): Caller {
-    return this.#people.callerOf(token, { sha256, isOfIssuer })
+  #callerOf(token: VerifiedToken, sha256: string, isFromIssuer: boolean): Caller {
+    return this.#people.callerOf(token, { sha256, isFromIssuer })
   }
 
   #mayEnter({ scopes }: Caller): boolean {

@@ -120,7 +120,8 @@ export class ConnectionLists {
     if (known === undefined || isDue) return false
     const { link, facts } = connection
     const capability = facts?.capabilities[LISTS[list].capability]
-    const isAnnounced = link?.hearsAmbient === true && (capability === undefined || capability.listChanged)
+    const isAnnounced =
+      link?.receivesUnsolicited === true && (capability === undefined || capability.listChanged)
     return (isAnnounced && known.isWhole) || !isStale(known, this.#context.clock.nowMs())
   }
 

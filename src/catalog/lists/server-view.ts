@@ -1,5 +1,5 @@
 import type { Caller } from '../../kernel/caller.js'
-import { mayHold } from '../../kernel/json/edit.js'
+import { mayContain } from '../../kernel/json/edit.js'
 import { arrayText, type JsonText, memberOf, textMember, withoutMember } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Meter, RepairKind } from '../../metering/meter.js'
@@ -131,7 +131,8 @@ export class ServerView {
     const shown = this.tools.overridden(own, described)
     const exposed = this.exposeName('tools', own)
     const text = rewriteItem('tools', shown, { name: exposed, uri: this.exposeUri })
-    const hasOutputSchema = mayHold(shown, '"outputSchema"') && memberOf(shown, 'outputSchema') !== undefined
+    const hasOutputSchema =
+      mayContain(shown, '"outputSchema"') && memberOf(shown, 'outputSchema') !== undefined
     return { server: this.server, own, exposed, latin1: text.toString('latin1'), hasOutputSchema }
   }
 

@@ -1,4 +1,4 @@
-import { editMember, mayHold } from '../../kernel/json/edit.js'
+import { editMember, mayContain } from '../../kernel/json/edit.js'
 import {
   type JsonText,
   kindOf,
@@ -77,26 +77,26 @@ const PARAMS: ReadonlyMap<string, Rewrite> = new Map<string, Rewrite>([
   ['completion/complete', (params, map) => editMember(params, 'ref', ref => mapUri(ref, map))],
 ])
 
-/** Keys for `mayHold`; `resourceUri` may be nested or flat. */
+/** Keys for `mayContain`; `resourceUri` may be nested or flat. */
 const URI_KEYS = ['"uri"', 'resourceUri"']
 
 /** Translates the URIs of a result; the same reference if there are none. */
 export const rewriteUris = (method: string, result: JsonText, map: UriMap): JsonText => {
   const rewrite = RESULTS.get(method)
-  return rewrite !== undefined && mayHold(result, ...URI_KEYS) ? rewrite(result, map) : result
+  return rewrite !== undefined && mayContain(result, ...URI_KEYS) ? rewrite(result, map) : result
 }
 
 /** Translates the URIs of params, likewise. @internal */
 export const rewriteParams = (method: string, params: JsonText, map: UriMap): JsonText => {
   const rewrite = PARAMS.get(method)
-  return rewrite !== undefined && mayHold(params, ...URI_KEYS) ? rewrite(params, map) : params
+  return rewrite !== undefined && mayContain(params, ...URI_KEYS) ? rewrite(params, map) : params
 }
 
 /** Gives an item of a list its exposed name and URIs; the same reference if those are its own. */
 export const rewriteItem = (list: ListName, item: JsonText, { name, uri }: ExposedAs): JsonText => {
   switch (list) {
     case 'tools': {
-      const tool = uri !== undefined && mayHold(item, 'resourceUri"') ? mapInterface(item, uri) : item
+      const tool = uri !== undefined && mayContain(item, 'resourceUri"') ? mapInterface(item, uri) : item
       return named(tool, name)
     }
     case 'prompts':

@@ -2,7 +2,7 @@ import type { Caller } from '../../kernel/caller.js'
 import { matcherOf } from '../../kernel/globs.js'
 import { canonicalJson } from '../../kernel/json/canonical.js'
 import { textOf } from '../../kernel/json/text.js'
-import { oncePer } from '../../kernel/once-per.js'
+import { memoize } from '../../kernel/memoize.js'
 import type { ListName } from '../../model/listing.js'
 import { annotationOf } from '../annotations.js'
 import type { Item } from '../lists/listed.js'
@@ -46,7 +46,7 @@ export class View {
   readonly #isDenied: (tool: string) => boolean
   readonly #annotations: readonly (readonly [key: string, value: string])[]
   /** By what was filtered, so that equal lists stay the same reference. */
-  readonly #shown = oncePer((items: readonly Item[]): readonly Item[] => {
+  readonly #shown = memoize((items: readonly Item[]): readonly Item[] => {
     const kept = items.filter(item => this.hasTool(item))
     return kept.length === items.length ? items : kept
   })

@@ -2,8 +2,8 @@ import { platform } from 'node:process'
 import type { ServerStatus } from '../../app/status.js'
 import type { ProxyConfig, ServerConfig } from '../../config/types.js'
 import { howToGet } from '../../doctor/checks/servers.js'
+import { errorLines } from '../../kernel/error-lines.js'
 import { Fault } from '../../kernel/faults.js'
-import { tellingLines } from '../../kernel/telling-lines.js'
 import { type Problem, problem } from '../../problems/problem.js'
 import { mask } from '../../secrets/mask.js'
 import { inProcess } from '../in-process.js'
@@ -114,7 +114,7 @@ export const troubleOf = (
   { name: server, doctor, transport, why: reason = 'no answer in time', stderr = [] }: ServerStatus,
   config?: ServerConfig,
 ) => {
-  const said = tellingLines(stderr, LAST_LINES)
+  const said = errorLines(stderr, LAST_LINES)
   const why = said.length === 0 ? reason : `${reason}; it last wrote: ${said.join(' | ')}`
   if (doctor === 'D036') return problem('D036', { server })
   if (config?.transport.kind === 'stdio' && doctor === 'D030') {

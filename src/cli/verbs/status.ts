@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import type { VariableStatus } from '../../app/environment/environment.js'
 import type { ProxyStatus, ServerStatus } from '../../app/status.js'
+import { errorLine } from '../../kernel/error-lines.js'
 import { isObject, objectIn } from '../../kernel/object.js'
-import { tellingLine } from '../../kernel/telling-lines.js'
 import { answerAtRest } from '../at-rest.js'
 import { configTarget } from '../configuration.js'
 import { count, numbered, print, printText } from '../output/output.js'
@@ -269,7 +269,7 @@ const rowOf = (server: ServerStatus): string[] => [
 
 const lastErrorOf = ({ lastError, state, stderr, why }: ServerStatus): string => {
   if (state === 'waiting' || lastError === undefined) return why ?? ''
-  const line = tellingLine(stderr ?? [])
+  const line = errorLine(stderr ?? [])
   const output = line === undefined ? '' : `; it last wrote: ${line}`
   const { agoMs, doctor, message } = lastError
   return `${spanText(agoMs)} ago: ${numbered(message, doctor)}${output}`

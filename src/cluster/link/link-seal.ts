@@ -87,7 +87,7 @@ export const wordsOf = ({ principal, scopes, endsMs, workspace, view, proof }: C
   ...(workspace !== undefined && { w: workspace }),
   ...(view !== undefined && { v: view }),
   ...(proof !== undefined && { t: proof.sha256 }),
-  ...(proof?.isOfIssuer === true && { i: true }),
+  ...(proof?.isFromIssuer === true && { i: true }),
 })
 
 /** `edge` is the replica that says so. */
@@ -95,7 +95,7 @@ export const callerOf = ({ p, s, e, w, v, t, i }: CallerWords, edge: string): Ca
   principal: p,
   scopes: s && new Set(s),
   endsMs: e ?? Number.POSITIVE_INFINITY,
-  proof: t === undefined ? undefined : { sha256: t, isOfIssuer: i === true },
+  proof: t === undefined ? undefined : { sha256: t, isFromIssuer: i === true },
   workspace: w,
   view: v,
   edge,

@@ -1,4 +1,4 @@
-import { tellingLines } from '../../kernel/telling-lines.js'
+import { errorLines } from '../../kernel/error-lines.js'
 import { plainLine } from '../../secrets/plain-text.js'
 import type { ConfigFacts, DaemonFacts, Facts, Probe, ProgramFacts } from '../facts.js'
 import { type Finding, finding } from '../finding.js'
@@ -87,8 +87,8 @@ const isRemote = ({ transport }: Probe): boolean => transport !== 'stdio'
 const isRefused = ({ state, address }: Probe): boolean =>
   LOGINS.has(state) || address?.status === 401 || address?.status === 403
 
-const wordsOf = ({ why = 'no answer in time', lastWords }: Probe): string => {
-  const lines = tellingLines(lastWords, LAST_LINES).map(line => plainLine(line).trim())
+const wordsOf = ({ why = 'no answer in time', stderrTail }: Probe): string => {
+  const lines = errorLines(stderrTail, LAST_LINES).map(line => plainLine(line).trim())
   return lines.length === 0 ? why : `${why}; it last wrote: ${lines.join(' | ')}`
 }
 

@@ -1,10 +1,10 @@
 import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
-import { unguessableId } from '../../kernel/ids.js'
+import { randomId } from '../../kernel/ids.js'
 import { textOf } from '../../kernel/json/text.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Downlink } from '../../model/links.js'
-import { askRemote, collect, type RemoteReply, readStream } from '../../rpc/http/ask.js'
+import { collect, fetchReply, type RemoteReply, readStream } from '../../rpc/http/fetch-reply.js'
 import { POST_HEADERS, type RemoteAddress } from '../../rpc/http/reply.js'
 import { type Classified, classify } from '../../wire/classify.js'
 import { mediaTypeOf } from '../../wire/http/headers.js'
@@ -167,7 +167,7 @@ const probeOnce = async (
   { revision, isRepeat }: ProbeVersion,
   { bounds = new LimitCounters(), clock, era, identity, probeMs, signal, timeoutMs }: ServerLinkOptions,
 ): Promise<ProbeVerdict> => {
-  const id = `probe-${unguessableId()}`
+  const id = `probe-${randomId()}`
   const params = discoverParams(revision, identity)
   const version = { 'MCP-Protocol-Version': revision, ...mirrorHeaders(METHOD, params) }
   const request: OutboundRequest = {
@@ -179,7 +179,7 @@ const probeOnce = async (
   const stop = new AbortController()
   if (signal.aborted) stop.abort()
   const ask = async (): Promise<HttpProbe> => {
-    const reply = await askRemote(http, request, stop.signal)
+    const reply = await fetchReply(http, request, stop.signal)
     const body = await bodyOf(reply, id, () => stop.abort(), bounds)
     return { got: 'reply', status: reply.status, body, location: locationOf(reply, url) }
   }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
-import { unguessableId } from '../../kernel/ids.js'
+import { randomId } from '../../kernel/ids.js'
 import { type JsonText, rawText, textOf } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { CallSink, Downlink } from '../../model/links.js'
@@ -10,7 +10,7 @@ import { errorText, RPC_CODES } from '../../model/rpc-error.js'
 import { type CallerContext, PipeCaller } from '../../rpc/channel/caller.js'
 import { type Conversation, type ConversationListener, outcomeOf } from '../../rpc/channel/conversation.js'
 import type { Channel } from '../../wire/channel.js'
-import { HeldEnd } from '../held-end.js'
+import { BufferedClose } from '../buffered-close.js'
 import { openLegacyPipe, tryLegacy } from '../legacy/server-side/open.js'
 import { discoverParams } from '../modern/envelope.js'
 import { openModernPipe } from '../modern/server-side/open.js'
@@ -93,14 +93,14 @@ class PipeAttempt {
 
   /** Connects legacy clients to a modern server in their era, unless it speaks only its own. */
   async #legacyOrModern(pipe: UndetectedPipe, modern: ModernServer): Promise<Downlink> {
-    const heldEnd = new HeldEnd(this.#attempt.listener)
-    const options = { ...this.#options, listener: heldEnd, hasOtherMode: true }
+    const bufferedClose = new BufferedClose(this.#attempt.listener)
+    const options = { ...this.#options, listener: bufferedClose, hasOtherMode: true }
     let same = pipe
     try {
       const link = await tryLegacy(pipe.handTo, withProbeTimeout(options), isModernOnly)
       this.#attempt.found({ legacy: link === undefined ? false : {} })
       if (link !== undefined) {
-        heldEnd.release()
+        bufferedClose.release()
         return link
       }
     } catch (thrown) {
@@ -114,13 +114,13 @@ class PipeAttempt {
   }
 
   async #legacy(pipe: UndetectedPipe): Promise<Downlink> {
-    const heldEnd = new HeldEnd(this.#attempt.listener)
-    const options = { ...this.#options, listener: heldEnd }
+    const bufferedClose = new BufferedClose(this.#attempt.listener)
+    const options = { ...this.#options, listener: bufferedClose }
     try {
       if (pipe.gone !== undefined) throw pipe.gone
       const link = await tryLegacy(pipe.handTo, options, isModernAfterAll)
       if (link !== undefined) {
-        heldEnd.release()
+        bufferedClose.release()
         return link
       }
     } catch (thrown) {
@@ -196,7 +196,7 @@ class UndetectedPipe implements ConversationListener {
     { era, identity, probeMs, signal, timeoutMs }: ServerLinkOptions,
   ): Promise<ProbeVerdict> {
     // A string, so that a late answer is never taken for one to a numbered request.
-    const id = `probe-${unguessableId()}`
+    const id = `probe-${randomId()}`
     const mayFallBack = era === 'auto'
     // Without a fallback this is the handshake, for which packages may have to be installed first.
     const ms = mayFallBack ? Math.min(probeMs, timeoutMs) : timeoutMs

@@ -10,9 +10,9 @@ import { faultText, ownErrorText } from '../../model/rpc-error.js'
 import { type ListenerOptions, REVOKED } from '../../rpc/host.js'
 import { type Channel, type ChannelListener, guarded } from '../../wire/channel.js'
 import type { Classified } from '../../wire/classify.js'
+import { isSdkRequest } from '../../wire/fast-path.js'
 import { encodeError, idKey, type Message } from '../../wire/jsonrpc.js'
 import { salvageId } from '../../wire/salvage-id.js'
-import { isOfSdk } from '../../wire/usual-message.js'
 import { eraOf, type ServedEras } from '../detect/inbound.js'
 import { batchError, idOf, runBatch } from '../legacy/client-side/batch.js'
 import { LegacyUplink } from '../legacy/client-side/uplink.js'
@@ -140,7 +140,7 @@ export class PipeListener implements ChannelListener {
   take(bytes: Buffer, classified: Classified, caller: Caller): void {
     if (hasEnded(caller) && this.#isRefused(classified)) return
     this.#legacy.sentBy(caller)
-    this.#writer.readsLate ||= isOfSdk(bytes)
+    this.#writer.readsLate ||= isSdkRequest(bytes)
     this.#writer.canPing = this.#legacy.isKnown && !this.isLeaving
     this.#serve(eraOf(classified, undefined, this.#speaks), caller)
   }

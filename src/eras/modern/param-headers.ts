@@ -1,4 +1,4 @@
-import { mayHold } from '../../kernel/json/edit.js'
+import { mayContain } from '../../kernel/json/edit.js'
 import {
   type JsonText,
   kindOf,
@@ -9,7 +9,7 @@ import {
   stringOf,
   withoutMember,
 } from '../../kernel/json/text.js'
-import { oncePer } from '../../kernel/once-per.js'
+import { memoize } from '../../kernel/memoize.js'
 import { shortName } from '../../secrets/mask.js'
 
 // Servers mark tool arguments that clients repeat in headers, for routing (server/tools, "x-mcp-header";
@@ -89,13 +89,13 @@ interface Place {
 export const paramHeadersOf = (inputSchema: JsonText): ParamHeaders => {
   const found: Found = { headers: new Map(), invalid: [], taken: new Set() }
   // Any word of letters will do for the quick look.
-  const isThere = mayHold(inputSchema, 'header')
+  const isThere = mayContain(inputSchema, 'header')
   const schema = isThere ? withoutInvalid(inputSchema, { path: [], words: 'the root' }, found) : inputSchema
   return { headers: found.headers, invalid: found.invalid, schema }
 }
 
 /** The headers of a tool as it is listed, read once. */
-export const headersOfTool = oncePer(
+export const headersOfTool = memoize(
   (tool: JsonText): ParamHeaders['headers'] =>
     paramHeadersOf(memberOf(tool, 'inputSchema') ?? NO_SCHEMA).headers,
 )

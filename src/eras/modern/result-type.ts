@@ -1,4 +1,4 @@
-import { mayHold } from '../../kernel/json/edit.js'
+import { mayContain } from '../../kernel/json/edit.js'
 import {
   type JsonText,
   kindOf,
@@ -30,7 +30,7 @@ const isResultType = (text: string): text is ResultType => Object.hasOwn(TYPE_TE
  * duplicates must not be taken for any other kind (basic, "ResultType").
  */
 export const readResultType = (result: JsonText): ResultType | 'unknown' | 'absent' => {
-  if (!mayHold(result, '"resultType"')) return 'absent'
+  if (!mayContain(result, '"resultType"')) return 'absent'
   const type = memberOf(result, 'resultType')
   if (type === undefined) return 'absent'
   const name = stringOf(type) ?? ''
@@ -47,7 +47,7 @@ export interface Stamp {
 
 /** Adds the required kind and who answered (schema, `ResultMetaObject`); all other bytes stay. */
 export const stamped = (result: JsonText, { type, identity, members = [] }: Stamp): JsonText => {
-  const meta = mayHold(result, '"_meta"') ? memberOf(result, '_meta') : undefined
+  const meta = mayContain(result, '"_meta"') ? memberOf(result, '_meta') : undefined
   const isObject = meta !== undefined && kindOf(meta) === 'object'
   return withMembers(result, [
     ['resultType', TYPE_TEXTS[type]],

@@ -11,7 +11,7 @@ const SEARCHED_BYTES = 64 * 1024
  * Whether one of these words, of letters and `_`, may occur in a text; false is certain. A native search that
  * saves a walk. Pass `"key"` with its quotes to look for a key.
  */
-export const mayHold = (text: JsonText, ...words: readonly string[]): boolean => {
+export const mayContain = (text: JsonText, ...words: readonly string[]): boolean => {
   if (text.length > SEARCHED_BYTES) return true
   const latin1 = text.toString('latin1')
   return words.some(word => latin1.includes(word)) || ESCAPED_LETTER.test(latin1)

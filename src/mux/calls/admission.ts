@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/async/clock.js'
 import { Deferred } from '../../kernel/async/deferred.js'
 import type { Holding } from '../../kernel/byte-account.js'
 import { Fault } from '../../kernel/faults.js'
-import { unguessableId } from '../../kernel/ids.js'
+import { randomId } from '../../kernel/ids.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Call, ClientHandler } from '../../model/links.js'
 import { failed, type Outcome } from '../../model/outcome.js'
@@ -29,7 +29,7 @@ export class Admission {
   /** The handler to use in place of the one given. */
   readonly handler: ClientHandler
   /** What the errors of refused calls carry: who knows it can tell that a call was not begun. */
-  readonly refusal = unguessableId()
+  readonly refusal = randomId()
   readonly #clock: Clock
   readonly #bounds: LimitCounters
   readonly #meter: CallMeter | undefined

@@ -1,4 +1,4 @@
-import { hearErrors } from '../../kernel/error-ids.js'
+import { onErrorReported } from '../../kernel/error-ids.js'
 import type { Fault, FaultCode } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Call } from '../../model/links.js'
@@ -54,7 +54,7 @@ export class FaultLog {
 
   constructor(options: FaultLogOptions) {
     this.#options = options
-    this.#stop = hearErrors(({ id, code, message, fault }) =>
+    this.#stop = onErrorReported(({ id, code, message, fault }) =>
       this.#keep({ id, at: new Date().toISOString(), code, message, fault }),
     )
   }
@@ -126,11 +126,11 @@ const serverIn = ({ data }: Fault): string | undefined => {
 const sizeOf = ({ message, stderr = [], causes = [], name = '', method = '' }: KeptError): number =>
   256 + [message, name, method, ...stderr, ...causes].reduce((sum, { length }) => sum + length, 0)
 
-const stderrOf = ({ lastWords, data, cause }: Fault): readonly string[] | undefined => {
-  if (lastWords !== undefined) return lastWords
+const stderrOf = ({ stderrTail, data, cause }: Fault): readonly string[] | undefined => {
+  if (stderrTail !== undefined) return stderrTail
   const said = data?.['stderr']
   if (Array.isArray(said)) return said.map(line => sanitizeLine(String(line)))
-  return cause instanceof Error && 'lastWords' in cause ? stderrOf(cause as Fault) : undefined
+  return cause instanceof Error && 'stderrTail' in cause ? stderrOf(cause as Fault) : undefined
 }
 
 const causesOf = (fault: Fault): readonly string[] => {

@@ -5,7 +5,7 @@ import { Fault } from '../../kernel/faults.js'
 import { at, type JsonText, stringOf, textMember } from '../../kernel/json/text.js'
 import { insufficientScope } from '../../model/access.js'
 import type { Call, Client, Downlink, OnLate, ServerRequest, Viewer } from '../../model/links.js'
-import { failed, type Outcome, resulted } from '../../model/outcome.js'
+import { failed, type Outcome, succeeded } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
 import type { Server } from '../../peers/server.js'
 import { mayBeParked, type ParkedCalls } from '../input-required/parked/parked-calls.js'
@@ -193,7 +193,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   /** How a call ends of which its server need not, or must not, hear. */
   #knownEnd(call: Call, server: Server, own: string): Outcome | undefined {
     if (call.method === 'completion/complete' && this.#completesNothing(server, call.client))
-      return resulted(NO_COMPLETIONS)
+      return succeeded(NO_COMPLETIONS)
     if (call.method !== 'tools/call') return undefined
     const lacking = this.#context.catalog.lackingScopes(call.caller, server.options, own)
     return lacking.length === 0 ? undefined : failed(insufficientScope(lacking))

@@ -15,7 +15,7 @@ import {
 } from '../../kernel/json/text.js'
 import type { Meter } from '../../metering/meter.js'
 import type { Call } from '../../model/links.js'
-import { answerOf, type Outcome, resulted } from '../../model/outcome.js'
+import { answerOf, type Outcome, succeeded } from '../../model/outcome.js'
 import { errorCode, ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
 import type { Connection } from '../../peers/connection.js'
 import { inputRequired, noInput } from '../input-required/questions.js'
@@ -110,7 +110,7 @@ export class ResultPresenter {
   #error(inFlight: InFlightCall, outcome: Outcome & { readonly kind: 'error' }): Outcome {
     const { call, connection } = inFlight
     const { error } = outcome
-    if (isUncompleted(call, connection, error)) return resulted(NO_COMPLETIONS)
+    if (isUncompleted(call, connection, error)) return succeeded(NO_COMPLETIONS)
     const elicitations = urlElicitationsOf(error)
     if (elicitations.length > 0) return this.#urlRequired(inFlight, outcome, elicitations)
     return call.method === 'resources/read'

@@ -18,7 +18,7 @@ import {
   withoutMembers,
 } from '../../kernel/json/text.js'
 import { textBlock } from '../../model/content.js'
-import { type Answer, failed, resulted } from '../../model/outcome.js'
+import { type Answer, failed, succeeded } from '../../model/outcome.js'
 
 export interface KeyedQuestion {
   readonly key: string
@@ -165,7 +165,7 @@ const CANCELLED = rawText('{"action":"cancel"}')
 
 /** The answer to a question that nobody answered: a form can be cancelled, the others get an error. */
 export const noAnswer = (method: string, words: string): Answer =>
-  method === 'elicitation/create' ? resulted(CANCELLED) : failed(new Fault('internal', words))
+  method === 'elicitation/create' ? succeeded(CANCELLED) : failed(new Fault('internal', words))
 
 /** How a request ends that cannot go on without input: a model that called a tool should read why. */
 export const noInput = (method: string, words: string, server: string): Answer =>

@@ -5,7 +5,7 @@ import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '
 import type { Logger } from '../../kernel/logger.js'
 import type { Call, Client, DownstreamCall } from '../../model/links.js'
 import { DEFAULT_RANK, isLogLevel, LOG_LEVELS, type LogLevel, rankOf } from '../../model/log-level.js'
-import { failed, resulted } from '../../model/outcome.js'
+import { failed, succeeded } from '../../model/outcome.js'
 import { askServer } from '../../peers/ask-server.js'
 import type { Connection } from '../../peers/connection.js'
 import type { OwnRequest } from '../../peers/own-requests.js'
@@ -59,7 +59,7 @@ export class LogLevels {
     const used = [...connections].filter(({ clients }) => clients.has(client))
     this.#wanted.set(client, rankOf(level), used)
     for (const connection of used) this.servers.sync(connection, [client])
-    call.end(resulted(EMPTY))
+    call.end(succeeded(EMPTY))
   }
 
   /** Relays a log message to the one client it is for; drops it if that is not known. */

@@ -7,7 +7,7 @@ import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Call, Client } from '../../model/links.js'
-import { failed, type Outcome, resulted } from '../../model/outcome.js'
+import { failed, type Outcome, succeeded } from '../../model/outcome.js'
 import { askServer } from '../../peers/ask-server.js'
 import type { Connection } from '../../peers/connection.js'
 import type { OwnRequest } from '../../peers/own-requests.js'
@@ -116,7 +116,7 @@ export class ResourceSubscriptions {
       if (joined === undefined) return
       if (joined.isNew) whenCancelled(call, () => this.leave(client, exposed))
       const outcome = await joined.accepted
-      call.end(outcome.kind === 'result' ? resulted(EMPTY) : outcome)
+      call.end(outcome.kind === 'result' ? succeeded(EMPTY) : outcome)
     } catch (thrown) {
       call.end(failed(Fault.from(thrown)))
     }
@@ -125,7 +125,7 @@ export class ResourceSubscriptions {
   unsubscribe(call: Call): void {
     try {
       this.leave(call.client, uriOf(call))
-      call.end(resulted(EMPTY))
+      call.end(succeeded(EMPTY))
     } catch (thrown) {
       call.end(failed(Fault.from(thrown)))
     }
@@ -316,7 +316,7 @@ export class ResourceSubscriptions {
       const words = `Server ${server.name} has ${count} requests about subscriptions under way`
       throw bounds.overloaded('callsPerServer', words, { server: server.name })
     }
-    const accepted = Promise.resolve(resulted(EMPTY))
+    const accepted = Promise.resolve(succeeded(EMPTY))
     const request = connection.ownRequests.on([])
     const normal = normalUri(own)
     return { connection, own, normal, subscribers: new Set(), request, accepted, isRefused: true }

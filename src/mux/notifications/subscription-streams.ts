@@ -17,7 +17,7 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Call, Client } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
-import { failed, resulted } from '../../model/outcome.js'
+import { failed, succeeded } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
 import { whenCancelled } from '../calls/call-events.js'
 import type { ClientRegistry } from '../clients/client-registry.js'
@@ -87,7 +87,7 @@ export class SubscriptionStreams {
     this.#isClosed = true
     for (const stream of this.all) {
       this.#over(stream)
-      stream.call.end(resulted(EMPTY))
+      stream.call.end(succeeded(EMPTY))
     }
   }
 

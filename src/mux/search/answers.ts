@@ -14,7 +14,7 @@ import {
   textMember,
 } from '../../kernel/json/text.js'
 import { textBlock } from '../../model/content.js'
-import { type Answer, resulted } from '../../model/outcome.js'
+import { type Answer, succeeded } from '../../model/outcome.js'
 import { cutText, plainLine, plainText } from '../../secrets/plain-text.js'
 
 /** So many of the tools found come with their schema, if it is short. */
@@ -31,7 +31,7 @@ const SERVERS = 20
 
 /** An answer of ours to a call of a tool. */
 export const told = (words: string): Answer =>
-  resulted(objectText([['content', arrayText([textBlock(words)])]]))
+  succeeded(objectText([['content', arrayText([textBlock(words)])]]))
 
 /** The same for a call that failed, in words for a model. */
 export const refused = (words: string): Answer => ({

@@ -1,9 +1,9 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import { unguessableId } from '../../kernel/ids.js'
+import { randomId } from '../../kernel/ids.js'
 import { type JsonText, kindOf, memberOf } from '../../kernel/json/text.js'
 import type { Call, ServerRequest } from '../../model/links.js'
-import { failed, type Outcome, resulted } from '../../model/outcome.js'
+import { failed, type Outcome, succeeded } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
 import type { InFlightCall } from '../calls/in-flight-call.js'
 import { bareAnswer, inputRequired, isAnswer } from '../input-required/questions.js'
@@ -92,7 +92,7 @@ export class DeferredRoots {
     if (!isAnswer(ROOTS, answer))
       throw new Fault('invalid-params', `inputResponses: ${KEY} is no answer to ${ROOTS}`)
     this.#end(connection)
-    for (const request of held.requests) request.answer(resulted(bareAnswer(ROOTS, answer)))
+    for (const request of held.requests) request.answer(succeeded(bareAnswer(ROOTS, answer)))
   }
 
   close(): void {
@@ -101,7 +101,7 @@ export class DeferredRoots {
 
   #begin(connection: Connection): Held {
     const timer = this.#clock.after(HOLD_MS, () => this.#giveUp(connection))
-    const held = { id: unguessableId(), requests: new Set<ServerRequest>(), timer, isAsked: false }
+    const held = { id: randomId(), requests: new Set<ServerRequest>(), timer, isAsked: false }
     this.#held.set(connection, held)
     return held
   }

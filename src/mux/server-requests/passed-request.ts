@@ -2,7 +2,7 @@ import { Fault, type FaultCode } from '../../kernel/faults.js'
 import { editMember } from '../../kernel/json/edit.js'
 import { type JsonText, memberOf, rawText, stringOf, withoutMember } from '../../kernel/json/text.js'
 import type { CancelReason, ServerRequest } from '../../model/links.js'
-import { type Answer, failed, resulted } from '../../model/outcome.js'
+import { type Answer, failed, succeeded } from '../../model/outcome.js'
 import { fileRoots, isAnswer } from '../input-required/questions.js'
 
 const CANCELLED = rawText('{"action":"cancel"}')
@@ -64,14 +64,14 @@ const NOT_ASKED: ReadonlySet<FaultCode> = new Set(['overloaded', 'unknown-method
  */
 const answerFor = (method: string, outcome: Answer): Answer => {
   if (outcome.kind === 'fault' && method === 'elicitation/create' && !NOT_ASKED.has(outcome.fault.code)) {
-    return resulted(CANCELLED)
+    return succeeded(CANCELLED)
   }
   if (outcome.kind !== 'result') return outcome
   const isRoots = method === 'roots/list'
   const result = isRoots ? editMember(outcome.result, 'roots', fileRoots) : outcome.result
   if (!isAnswer(method, result))
     return failed(new Fault('internal', `The client's answer to ${method} is malformed`))
-  return isRoots ? resulted(result) : outcome
+  return isRoots ? succeeded(result) : outcome
 }
 
 /** Drops `includeContext`: the client sees one server, us, and would hand it the context of others. */

@@ -3,11 +3,11 @@ import { pathToFileURL } from 'node:url'
 import type { Catalog } from '../../catalog/catalog.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import { mayHold } from '../../kernel/json/edit.js'
+import { mayContain } from '../../kernel/json/edit.js'
 import { type JsonText, textMember, textOf } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import { type Client, type Request, type ServerRequest, viewerOf } from '../../model/links.js'
-import { type Answer, failed, type Outcome, resulted } from '../../model/outcome.js'
+import { type Answer, failed, type Outcome, succeeded } from '../../model/outcome.js'
 import { withParams } from '../../model/with-params.js'
 import type { Connection } from '../../peers/connection.js'
 import { destinationOf } from '../../peers/own-traces.js'
@@ -103,7 +103,7 @@ export class ServerRequests {
     const origin = originOf(evidence)
     const { root } = connection.share
     if (root !== undefined && request.method === 'roots/list' && !hasRoots(origin)) {
-      request.answer(resulted(rootsOf(root)))
+      request.answer(succeeded(rootsOf(root)))
       return
     }
     switch (origin.is) {
@@ -329,6 +329,6 @@ const faultOf = (request: ServerRequest, { share }: Connection): Fault | undefin
 const firstOf = (request: Request): Request =>
   request.isBare === true ||
   request.params === undefined ||
-  !mayHold(request.params, '"inputResponses"', '"requestState"')
+  !mayContain(request.params, '"inputResponses"', '"requestState"')
     ? request
     : withParams(request, retryParams(request.params, undefined, undefined))

@@ -8,7 +8,7 @@ import { arrayText, objectText, textOf } from '../../kernel/json/text.js'
 import { textBlock } from '../../model/content.js'
 import type { Call, Client } from '../../model/links.js'
 import { type LoginReason, loginReasonOf } from '../../model/login.js'
-import { failed, type Outcome, resulted } from '../../model/outcome.js'
+import { failed, type Outcome, succeeded } from '../../model/outcome.js'
 import { ownErrorText } from '../../model/rpc-error.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import type { Server } from '../../peers/server.js'
@@ -80,7 +80,7 @@ export class SignIns {
   callTool(call: Call, server: Server): void {
     if (this.#context.pages?.isSignedIn(server.options) === true) {
       const words = `Signed in to ${server.name}: its tools are here now. List the tools again, and go on.`
-      call.end(resulted(objectText([['content', arrayText([textBlock(words)])]])))
+      call.end(succeeded(objectText([['content', arrayText([textBlock(words)])]])))
     } else call.end(this.#wayTo(call, server) ?? noInput(call.method, noPage(server), server.name))
   }
 

@@ -9,7 +9,7 @@ import type {
   OnLate,
   Requester,
 } from '../../model/links.js'
-import { answerOf, failed, midway, type Outcome, resulted } from '../../model/outcome.js'
+import { answerOf, failed, midway, type Outcome, succeeded } from '../../model/outcome.js'
 import type { CallHandle, TaskHandle } from '../calls/in-flight-call.js'
 import { noInput } from '../input-required/questions.js'
 import type { RoundEnd } from '../input-required/rounds/input-rounds.js'
@@ -92,7 +92,7 @@ export class TaskDriver implements TaskHandle {
     if (status !== 'working' && !this.#isResultAsked) {
       this.#isResultAsked = true
       this.#request('tasks/result', [], outcome =>
-        this.#finish(outcome.kind === 'result' ? resulted(withoutRelated(outcome.result)) : outcome),
+        this.#finish(outcome.kind === 'result' ? succeeded(withoutRelated(outcome.result)) : outcome),
       )
     }
     if (status === 'working' || status === 'input_required') this.#pollAfter(pollMs)
@@ -109,7 +109,7 @@ export class TaskDriver implements TaskHandle {
         return
       case 'completed': {
         const result = memberOf(text, 'result')
-        if (result !== undefined && kindOf(result) === 'object') this.#finish(resulted(result))
+        if (result !== undefined && kindOf(result) === 'object') this.#finish(succeeded(result))
         else this.#fail('completed a task without a result')
         return
       }

@@ -37,8 +37,8 @@ export class PipeCaller implements Conversation, ChannelListener {
   readonly #log: Logger
   readonly #clock: Clock
   readonly #bounds: LimitCounters
-  readonly hearsAmbient = true
-  signsOfLife = 0
+  readonly receivesUnsolicited = true
+  receivedCount = 0
   #isClosed = false
   /** What was sent in requests, how much of that was taken when we last looked, and when any last was. */
   #sentBytes = 0
@@ -149,7 +149,7 @@ export class PipeCaller implements Conversation, ChannelListener {
   // ── what the channel tells ──
 
   message(bytes: Buffer): void {
-    this.signsOfLife += 1
+    this.receivedCount += 1
     this.#dispatcher.take(bytes, undefined)
   }
 

@@ -40,9 +40,9 @@ export interface Conversation {
   /** Tells the conversation what was agreed, for transports that must repeat it (`MCP-Protocol-Version`). */
   agreed(revision: string): void
   /** Whether notifications that belong to no request can reach us. */
-  readonly hearsAmbient: boolean
+  readonly receivesUnsolicited: boolean
   /** Counts what came, whatever it was: to be compared with what it was before. */
-  readonly signsOfLife: number
+  readonly receivedCount: number
   readonly isBusy: boolean
   pause(): void
   resume(): void

@@ -4,7 +4,7 @@ import type { JsonText } from '../../kernel/json/text.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { CallSink } from '../../model/links.js'
-import { failed, resulted } from '../../model/outcome.js'
+import { failed, succeeded } from '../../model/outcome.js'
 import { Progress } from '../../model/progress.js'
 import { type Classified, classifyWithin, type Malformed } from '../../wire/classify.js'
 import type { Message } from '../../wire/jsonrpc.js'
@@ -104,7 +104,7 @@ export class Dispatcher {
         else this.#listener.notified(message.method, message.params, about)
         return
       case 'result':
-        this.#answered(message.id)?.ended(resulted(message.result))
+        this.#answered(message.id)?.ended(succeeded(message.result))
         return
       case 'error':
         this.#answered(message.id)?.ended({ kind: 'error', error: message.error })

@@ -21,7 +21,7 @@ const STATUSES: ReadonlyMap<unknown, number> = new Map([
 ])
 
 /** The status of a refusal for want of room; undefined for all other faults. */
-export const statusOfFull = (
+export const overloadResponse = (
   why: Fault | undefined,
 ): { readonly status: number; readonly headers: Readonly<Record<string, string>> } | undefined => {
   const status = why?.code === 'overloaded' ? STATUSES.get(why.data?.['limit']) : undefined

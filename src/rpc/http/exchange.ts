@@ -18,7 +18,7 @@ import type { OwnId } from '../channel/pending-requests.js'
 import {
   type BodyParts,
   EventBody,
-  mayBeAnswer,
+  isAnswerBody,
   type StreamHandlers,
   statusFault,
   WholeBody,
@@ -122,7 +122,7 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
     if (outbound === undefined || !this.#owner.admits(this, status, headers)) return
     const type = mediaTypeOf(headers['content-type'])
     if (status < 400 && type === 'text/event-stream') this.#body = new EventBody(outbound, this, bounds)
-    else if (mayBeAnswer(status, headers))
+    else if (isAnswerBody(status, headers))
       this.#body = new WholeBody(outbound, bounds, body => this.#answered(status, body))
     else {
       this.discard()

@@ -66,7 +66,7 @@ export class WholeBody implements BodyParts {
  * Whether a body may be the answer: JSON, even of an HTTP error. What a server says instead of letting us in
  * may name tokens and accounts, and is not read.
  */
-export const mayBeAnswer = (status: number, headers: HttpHeaders): boolean =>
+export const isAnswerBody = (status: number, headers: HttpHeaders): boolean =>
   mediaTypeOf(headers['content-type']) === 'application/json' && status !== 401 && status !== 403
 
 /** What a status without an answer means for the request; a client never sees a 401 as one. */

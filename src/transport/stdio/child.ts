@@ -224,8 +224,8 @@ class StdioChild implements ChildChannel {
 
   #lost(reason: string): void {
     if (this.#events.isClosed || this.#closing !== undefined) return
-    const lastWords = lastLines(this.lastStderr())
-    this.#settle(new Fault('disconnected', reason, { data: { reason: 'server_exited' }, lastWords }))
+    const stderrTail = lastLines(this.lastStderr())
+    this.#settle(new Fault('disconnected', reason, { data: { reason: 'server_exited' }, stderrTail }))
     void this.#endGroup()
   }
 

@@ -4,7 +4,7 @@ import t from 'tap'
 import { openAudit } from '../../../src/app/logs/audit-log.js'
 import { rawText } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import { resulted } from '../../../src/model/outcome.js'
+import { succeeded } from '../../../src/model/outcome.js'
 import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { isWindows, skipWithout, until } from '../../support/processes.js'
@@ -21,7 +21,7 @@ const callAt = (audit: ReturnType<typeof openAudit>, name: string): void => {
     false,
   )
   audit.wrap(new FakeHandler()).call(call)
-  call.end(resulted(rawText('{}')))
+  call.end(succeeded(rawText('{}')))
 }
 
 t.test('audit lines are added to a file that only its user can read', async t => {

@@ -1,12 +1,12 @@
 import t, { type Test } from 'tap'
 import { resolveTracing, type TracingSettings } from '../../../src/app/tracing/settings.js'
 import { createTracer } from '../../../src/app/tracing/tracer.js'
-import { type Caller, LOCAL, unprovenCaller } from '../../../src/kernel/caller.js'
+import { type Caller, LOCAL, unauthenticatedCaller } from '../../../src/kernel/caller.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { Call } from '../../../src/model/links.js'
-import { failed, resulted } from '../../../src/model/outcome.js'
+import { failed, succeeded } from '../../../src/model/outcome.js'
 import type { Router } from '../../../src/mux/router.js'
 import { FakeCall, FakeClient } from '../../support/client/fake-client.js'
 import { FakeClock } from '../../support/fake-clock.js'
@@ -55,7 +55,7 @@ const callOf = ({
   return Object.assign(call, { arrival: headers && { headers }, caller })
 }
 
-const STRANGER = unprovenCaller('anonymous 10.0.0.1')
+const STRANGER = unauthenticatedCaller('anonymous 10.0.0.1')
 const KNOWN: Caller = { principal: 'i s', scopes: new Set(['mcp']), endsMs: Number.POSITIVE_INFINITY }
 
 t.test('who decides, and what is a parent or a link', async t => {
@@ -147,7 +147,7 @@ t.test('errors and slow calls are recorded although they are not sampled', async
     const trace = tracer.decide(call)
     t.equal(trace?.isSampled, false)
     clock.advance(ms)
-    const outcome = isFine ? resulted(rawText('{}')) : failed(new Fault('timeout', 'too late for x'))
+    const outcome = isFine ? succeeded(rawText('{}')) : failed(new Fault('timeout', 'too late for x'))
     if (trace !== undefined) tracer.over(trace, call, outcome)
   }
   run('prompts/get', 1, true)
@@ -179,7 +179,7 @@ t.test(
     const call = callOf({ params: { name: 'x', arguments: { q: 'words', password: 'hunter2' } } })
     const trace = tracer.decide(call)
     if (trace)
-      tracer.over(trace, call, resulted(textOf({ content: [{ type: 'text', text: 'y'.repeat(20_000) }] })))
+      tracer.over(trace, call, succeeded(textOf({ content: [{ type: 'text', text: 'y'.repeat(20_000) }] })))
     const gone = callOf({})
     const goneTrace = tracer.decide(gone)
     if (goneTrace) tracer.over(goneTrace, gone, undefined)

@@ -143,7 +143,7 @@ t.test('each copy of a caller ends with its token, and scopes without a proof ar
   issued.clear()
   for (const copy of [personal, given].flatMap(copies)) t.equal(gate.renew(copy), undefined)
   t.equal(gate.renew({ ...bob, proof: undefined }), undefined)
-  t.equal(gate.renew({ ...bob, proof: { sha256: 'x', isOfIssuer: true } }), undefined, 'nobody checked it')
+  t.equal(gate.renew({ ...bob, proof: { sha256: 'x', isFromIssuer: true } }), undefined, 'nobody checked it')
   t.equal(gate.renew(LOCAL), LOCAL)
 })
 

@@ -4,7 +4,7 @@ import { Fault } from '../../../src/kernel/faults.js'
 import { readJson, textOf, valueOf } from '../../../src/kernel/json/text.js'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../../src/kernel/limits.js'
-import { type Outcome, resulted } from '../../../src/model/outcome.js'
+import { type Outcome, succeeded } from '../../../src/model/outcome.js'
 import type { Revision } from '../../../src/model/revision.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { FakeServer } from '../../support/server/fake-server.js'
@@ -22,7 +22,7 @@ const walk = async (
   server.answerTo = ({ params }) => {
     cursors.push((params as { cursor?: unknown } | undefined)?.cursor)
     const answer = answers(cursors.length)
-    return 'kind' in answer ? answer : resulted(textOf(answer))
+    return 'kind' in answer ? answer : succeeded(textOf(answer))
   }
   const link = await server.dial(
     { serverRequests: 'pushed', capabilities: {} as never, clientInfo: undefined },
@@ -139,7 +139,7 @@ t.test(
         serverRequests: 'pushed',
         call: (_request: unknown, sink: { ended(outcome: Outcome): void }) => {
           pages += 1
-          queueMicrotask(() => sink.ended(resulted(readJson(Buffer.from(page(pages))))))
+          queueMicrotask(() => sink.ended(succeeded(readJson(Buffer.from(page(pages))))))
           return { cancel: () => undefined }
         },
       }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { View, type ViewRules } from '../../../src/catalog/views/view.js'
 import { unknownView, Views } from '../../../src/catalog/views/views.js'
-import { unprovenCaller } from '../../../src/kernel/caller.js'
+import { unauthenticatedCaller } from '../../../src/kernel/caller.js'
 import { rawText } from '../../../src/kernel/json/text.js'
 import type { Router } from '../../../src/mux/router.js'
 import { FakeClient } from '../../support/client/fake-client.js'
@@ -47,8 +47,8 @@ t.test('a view by annotations has tools that say so, and none that also says oth
 
 t.test('a view is open to those who have all of its scopes', t => {
   const view = new View(rules('v', { scopes: ['a', 'b'] }))
-  const caller = (scopes: readonly string[]) => ({ ...unprovenCaller('p'), scopes: new Set(scopes) })
-  t.ok(view.isOpenTo(unprovenCaller('p')))
+  const caller = (scopes: readonly string[]) => ({ ...unauthenticatedCaller('p'), scopes: new Set(scopes) })
+  t.ok(view.isOpenTo(unauthenticatedCaller('p')))
   t.ok(view.isOpenTo(caller(['a', 'b', 'c'])))
   t.notOk(view.isOpenTo(caller(['a'])))
   t.end()

@@ -7,7 +7,7 @@ import type { Caller } from '../../../src/kernel/caller.js'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import { insufficientScope } from '../../../src/model/access.js'
 import type { Call } from '../../../src/model/links.js'
-import { failed, resulted } from '../../../src/model/outcome.js'
+import { failed, succeeded } from '../../../src/model/outcome.js'
 import { callerWith } from '../../support/client/fake-client.js'
 import { hello, mirrored, modern } from '../../support/era/codec.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
@@ -17,7 +17,7 @@ import { FarEnd, recordedLog } from '../../support/wire/channel-pair.js'
 import { FakeResponder, httpRequest } from '../../support/wire/fake-http.js'
 
 const BOTH = 'application/json, text/event-stream'
-const EMPTY = resulted(rawText('{}'))
+const EMPTY = succeeded(rawText('{}'))
 const LATER_MS = Date.now() + 1e9
 const ABLE = { elicitation: {} }
 

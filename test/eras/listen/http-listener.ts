@@ -8,7 +8,7 @@ import { Fault } from '../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { Call } from '../../../src/model/links.js'
-import { failed, resulted } from '../../../src/model/outcome.js'
+import { failed, succeeded } from '../../../src/model/outcome.js'
 import { listenHttp } from '../../../src/transport/http/server.js'
 import { mirrored, modern } from '../../support/era/codec.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
@@ -51,7 +51,7 @@ t.test('one endpoint serves sessions and requests that stand for themselves at t
     send('POST', { id: 1, method: 'tools/list' }, session),
     send('POST', modern(1, 'tools/list'), { ...session, ...mirrored(modern(1, 'tools/list')) }),
   ]
-  for (const call of handler.calls) call.end(resulted(rawText('{"tools":[]}')))
+  for (const call of handler.calls) call.end(succeeded(rawText('{"tools":[]}')))
   t.same(older.json.result, { tools: [] })
   t.match(newer.json.result, { tools: [], resultType: 'complete' })
   t.ok(older.headers['mcp-session-id'])
@@ -178,7 +178,7 @@ t.test('whatever comes is answered once, with a status that says what it was', a
     const answer = send('POST', JSON.stringify(message), headers as Record<string, string>)
     // What was let in is a request of one of the methods that there are, and waits.
     const calls = handler.calls.slice(before)
-    for (const call of calls) call.end(resulted(rawText('{}')))
+    for (const call of calls) call.end(succeeded(rawText('{}')))
     const isAsked = message.method === 'server/discover' || message.method === 'initialize'
     return calls.length <= 1 && (answer.answers === 1 ? known.has(answer.status) : isAsked)
   })
@@ -231,14 +231,14 @@ t.test('the official client works in the era that it wants, or finds', async t =
   handler.onCall = call => {
     switch (call.method) {
       case 'tools/list':
-        call.end(resulted(textOf({ tools: [{ name: 'a__x', inputSchema: { type: 'object' } }] })))
+        call.end(succeeded(textOf({ tools: [{ name: 'a__x', inputSchema: { type: 'object' } }] })))
         return
       case 'resources/read':
         call.end({ kind: 'error', error: rawText('{"code":-32002,"message":"not there"}') })
         return
       default:
         if (call.wantsProgress) call.progress(progressOf({ progressToken: 'x', progress: 0.5 }))
-        call.end(resulted(textOf({ content: [{ type: 'text', text: nameOf(call) }] })))
+        call.end(succeeded(textOf({ content: [{ type: 'text', text: nameOf(call) }] })))
     }
   }
   const CASES = [
@@ -277,7 +277,7 @@ t.test('the official client answers what a server wants to know, in a second req
       call.end({ kind: 'input', result: textOf({ inputRequests: { k }, requestState: 'sealed' }) })
     } else {
       heard.push(JSON.stringify([params['requestState'], params['inputResponses']]))
-      call.end(resulted(textOf({ content: [] })))
+      call.end(succeeded(textOf({ content: [] })))
     }
   }
   const client = await connect('auto')

@@ -2,7 +2,7 @@ import t from 'tap'
 import { servePipe } from '../../../src/eras/listen/pipe-listener.js'
 import { LOCAL } from '../../../src/kernel/caller.js'
 import { rawText } from '../../../src/kernel/json/text.js'
-import { resulted } from '../../../src/model/outcome.js'
+import { succeeded } from '../../../src/model/outcome.js'
 import { Progress } from '../../../src/model/progress.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { FakeHandler } from '../../support/proxy/listeners.js'
@@ -30,7 +30,7 @@ const hello = (protocolVersion: string) => ({
   params: { protocolVersion, capabilities: {}, clientInfo: { name: 'c', version: '1' } },
 })
 const ping = (id: unknown) => ({ jsonrpc: '2.0', id, method: 'ping' })
-const EMPTY = resulted(rawText('{}'))
+const EMPTY = succeeded(rawText('{}'))
 
 t.test('a batch of a 2025-03-26 client is answered by one array when all are done', async t => {
   const { client, handler } = await start('2025-03-26')

@@ -4,7 +4,7 @@ import { servePipe } from '../../../src/eras/listen/pipe-listener.js'
 import { Deferred } from '../../../src/kernel/async/deferred.js'
 import { LOCAL } from '../../../src/kernel/caller.js'
 import { rawText } from '../../../src/kernel/json/text.js'
-import { resulted } from '../../../src/model/outcome.js'
+import { succeeded } from '../../../src/model/outcome.js'
 import { ENVELOPE, modern } from '../../support/era/codec.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { FakeHandler } from '../../support/proxy/listeners.js'
@@ -12,7 +12,7 @@ import { FakeServerRequest } from '../../support/server/fake-server.js'
 import { IDENTITY, shown } from '../../support/values.js'
 import { FarEnd, recordedLog } from '../../support/wire/channel-pair.js'
 
-const EMPTY = resulted(rawText('{}'))
+const EMPTY = succeeded(rawText('{}'))
 
 const start = (speaks?: ServedEras) => {
   const client = new FarEnd()
@@ -50,7 +50,7 @@ t.test('a client that looked around may introduce itself, and ask in both ways a
   client.say({ id: 2, method: 'tools/list' })
   client.say(modern(3, 'tools/list'))
   client.say({ id: 4, method: 'tools/list' })
-  for (const call of handler.calls) call.end(resulted(rawText('{"tools":[]}')))
+  for (const call of handler.calls) call.end(succeeded(rawText('{"tools":[]}')))
   t.same(
     client.take().map(({ id, result }) => [id, Object.keys(result ?? {})]),
     [

@@ -3,14 +3,14 @@ import { servePipe } from '../../../src/eras/listen/pipe-listener.js'
 import { LOCAL } from '../../../src/kernel/caller.js'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import { resulted } from '../../../src/model/outcome.js'
+import { succeeded } from '../../../src/model/outcome.js'
 import { modern } from '../../support/era/codec.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { FakeHandler } from '../../support/proxy/listeners.js'
 import { IDENTITY, progressOf } from '../../support/values.js'
 import { FarEnd } from '../../support/wire/channel-pair.js'
 
-const EMPTY = resulted(rawText('{}'))
+const EMPTY = succeeded(rawText('{}'))
 
 const start = () => {
   const client = new FarEnd()
@@ -35,8 +35,8 @@ t.test('a request is answered on the channel under its own id', async t => {
   client.say(modern('1', 'tools/list'))
   client.say(modern(1, 'tools/list'))
   const [text, number] = handler.calls
-  number?.end(resulted(rawText('{"tools":[]}')))
-  text?.end(resulted(rawText('{"tools":[]}')))
+  number?.end(succeeded(rawText('{"tools":[]}')))
+  text?.end(succeeded(rawText('{"tools":[]}')))
   t.same(
     client.take().map(({ id, result }) => [id, result?.['resultType']]),
     [

@@ -8,7 +8,7 @@ import { LOCAL } from '../../../src/kernel/caller.js'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import type { Limits } from '../../../src/kernel/limits.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import { resulted } from '../../../src/model/outcome.js'
+import { succeeded } from '../../../src/model/outcome.js'
 import { listenHttp } from '../../../src/transport/http/server.js'
 import { modern } from '../../support/era/codec.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
@@ -146,7 +146,7 @@ t.test('a POST is taken with 202 and answered on the stream, one line of data pe
     '{"jsonrpc":"2.0","id":"7","method":"tools/call","params":{"n":12345678901234567890, "x":1.0}}',
   )
   t.equal(handler.last.params?.toString(), '{"n":12345678901234567890, "x":1.0}')
-  handler.last.end(resulted(rawText('{"pretty":\n 1e400}')))
+  handler.last.end(succeeded(rawText('{"pretty":\n 1e400}')))
   t.equal(
     stream.body.split('\n\n').at(-2),
     'event: message\ndata: {"jsonrpc":"2.0","id":"7","result":{"pretty":  1e400}}',
@@ -384,7 +384,7 @@ t.test('a client that falls behind again while its messages run is waited for ag
   const stream = await session()
   handler.onCall = one => {
     stream.queuedBytes += 600 * 1024
-    one.end(resulted(rawText('{}')))
+    one.end(succeeded(rawText('{}')))
   }
   stream.queuedBytes = 2 * MIB
   handler.client.notify('notifications/tools/list_changed', undefined)
@@ -462,7 +462,7 @@ t.test('clients of SDK v1 connect, call many tools at once, hear progress and ar
   handler.onCall = call => {
     if (call.wantsProgress) call.progress(progressOf({ progressToken: 'x', progress: 0.5 }))
     const name = JSON.parse(call.params?.toString() ?? '').name as string
-    call.end(resulted(textOf({ content: [{ type: 'text', text: `did ${name} ${'é'.repeat(100_000)}` }] })))
+    call.end(succeeded(textOf({ content: [{ type: 'text', text: `did ${name} ${'é'.repeat(100_000)}` }] })))
   }
   const client = await connect()
   t.match(client.getServerVersion(), { name: 'proxy' })
@@ -487,7 +487,7 @@ t.test('a client that reads survives a notice on the heels of a large answer', a
   const { handler, connect } = await overSockets(t)
   const text = 'x'.repeat(5 * MIB)
   handler.onCall = call => {
-    call.end(resulted(textOf({ content: [{ type: 'text', text }] })))
+    call.end(succeeded(textOf({ content: [{ type: 'text', text }] })))
     handler.client.notify('notifications/tools/list_changed', undefined)
     handler.client.notify('notifications/prompts/list_changed', undefined)
   }

@@ -2,14 +2,14 @@ import t from 'tap'
 import { textOf } from '../../../src/kernel/json/text.js'
 import type { Limits } from '../../../src/kernel/limits.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import { resulted } from '../../../src/model/outcome.js'
+import { succeeded } from '../../../src/model/outcome.js'
 import { Admission } from '../../../src/mux/calls/admission.js'
 import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { FakeHandler } from '../../support/proxy/listeners.js'
 import { boundsOf } from '../../support/values.js'
 
-const ENDED = resulted(textOf({}))
+const ENDED = succeeded(textOf({}))
 
 const setUp = (limits: Partial<Limits> = {}) => {
   const clock = new FakeClock()

@@ -3,7 +3,7 @@ import { LOCAL } from '../../../src/kernel/caller.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import type { Call, Client } from '../../../src/model/links.js'
-import { type Answer, failed, type Outcome, resulted } from '../../../src/model/outcome.js'
+import { type Answer, failed, type Outcome, succeeded } from '../../../src/model/outcome.js'
 import { Audit } from '../../../src/mux/calls/audit.js'
 import { addSecrets } from '../../../src/secrets/mask.js'
 import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
@@ -53,8 +53,8 @@ t.test(
     ;(one as Call).servedBy = 'github'
     clock.advance(1234.56)
     const result = '{"content":[]}'
-    one.end(resulted(rawText(result)))
-    one.end(resulted(rawText(result)))
+    one.end(succeeded(rawText(result)))
+    one.end(succeeded(rawText(result)))
     t.equal(lines.length, 1)
     t.same(last(), {
       audit: 'call',
@@ -77,9 +77,9 @@ t.test(
 t.test('how a call ended is a table', async t => {
   const error = { kind: 'error', error: textOf({ code: -32001, message: 'no' }) } as const
   const rows: readonly (readonly [Outcome, object])[] = [
-    [resulted(rawText('{}')), { outcome: 'ok', bytesOut: 2 }],
-    [resulted(rawText('{"isError":true}')), { outcome: 'tool-error' }],
-    [resulted(rawText('{"isError":false}')), { outcome: 'ok' }],
+    [succeeded(rawText('{}')), { outcome: 'ok', bytesOut: 2 }],
+    [succeeded(rawText('{"isError":true}')), { outcome: 'tool-error' }],
+    [succeeded(rawText('{"isError":false}')), { outcome: 'ok' }],
     [
       { kind: 'input', result: rawText('{}') },
       { outcome: 'input-required', bytesOut: 2 },
@@ -122,10 +122,10 @@ t.test('what a call is about stands in different places', async t => {
     ['resources/read', { uri: 'https://ann:pw@h/x?key=v' }, 'https://***@h/x?***'],
   ]
   for (const [method, params, name] of rows) {
-    call(method, params).end(resulted(rawText('{}')))
+    call(method, params).end(succeeded(rawText('{}')))
     t.equal((last() as { name?: string }).name, name)
   }
-  call('tools/list', undefined, { ...CLIENT, sessionId: undefined }).end(resulted(rawText('{}')))
+  call('tools/list', undefined, { ...CLIENT, sessionId: undefined }).end(succeeded(rawText('{}')))
   t.match(last(), { session: 'client-7', bytesIn: 0 })
 })
 
@@ -187,9 +187,9 @@ t.test('questions leave a line that says who asked, who answered, and how it end
   const { audit, last, clock } = setUp()
   const ask = { server: 'github', method: 'elicitation/create', client: CLIENT as Client }
   const rows: readonly (readonly [Answer | undefined, object])[] = [
-    [resulted(textOf({ action: 'accept', content: { password: 'hush' } })), { outcome: 'accept' }],
-    [resulted(textOf({ action: 'decline' })), { outcome: 'decline' }],
-    [resulted(textOf({ role: 'assistant' })), { outcome: 'ok' }],
+    [succeeded(textOf({ action: 'accept', content: { password: 'hush' } })), { outcome: 'accept' }],
+    [succeeded(textOf({ action: 'decline' })), { outcome: 'decline' }],
+    [succeeded(textOf({ role: 'assistant' })), { outcome: 'ok' }],
     [
       { kind: 'error', error: textOf({ code: -1, message: 'no' }) },
       { outcome: 'error', code: -1 },
@@ -217,7 +217,7 @@ t.test('questions leave a line that says who asked, who answered, and how it end
 t.test('answers that come with a request stand in its line', async t => {
   const { call, last } = setUp()
   const inputResponses = { a: { action: 'accept' }, b: { role: 'assistant' } }
-  call('tools/call', { name: 'x', inputResponses }).end(resulted(rawText('{}')))
+  call('tools/call', { name: 'x', inputResponses }).end(succeeded(rawText('{}')))
   t.match(last(), { audit: 'call', answers: ['accept', 'ok'] })
 })
 
@@ -225,7 +225,7 @@ t.test('of several replicas it says which one a call reached, and which one serv
   const { call, last } = setUp(false, 'owner')
   for (const edge of [undefined, 'edge']) {
     const one = call('ping', undefined, { ...CLIENT, caller: { ...LOCAL, edge } })
-    one.end(resulted(rawText('{}')))
+    one.end(succeeded(rawText('{}')))
     t.match(last(), { edge: edge ?? 'owner', owner: 'owner' })
   }
 })

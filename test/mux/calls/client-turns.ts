@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Fault } from '../../../src/kernel/faults.js'
 import { textOf } from '../../../src/kernel/json/text.js'
-import { failed, resulted } from '../../../src/model/outcome.js'
+import { failed, succeeded } from '../../../src/model/outcome.js'
 import type { FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
 import { again, World, wishOf } from '../../support/proxy/router.js'
@@ -58,7 +58,7 @@ t.test('ten questions to two clients that call at the same time all find their p
       [of],
       `question ${n}`,
     )
-    asked[0]?.asked.pop()?.ask.answer(resulted(textOf(ACCEPT)))
+    asked[0]?.asked.pop()?.ask.answer(succeeded(textOf(ACCEPT)))
     t.same(ask.answered, { result: ACCEPT })
     request?.answer()
     await settled()

@@ -3,7 +3,7 @@ import { isErrorId, newErrorId, RUN } from '../../../src/kernel/error-ids.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { rawText } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import { failed, resulted } from '../../../src/model/outcome.js'
+import { failed, succeeded } from '../../../src/model/outcome.js'
 import { FaultLog } from '../../../src/mux/calls/fault-log.js'
 import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
 
@@ -20,7 +20,7 @@ t.test('an error is kept by its id, with what is known of its call', async t => 
   const call = Object.assign(new FakeCall({ id: 3 } as FakeClient, 'tools/call', {}, false), {
     ...{ servedBy: 'a', ownName: 'echo', beganMs: 40, awayMs: 55 },
   })
-  const cause = new Fault('disconnected', 'it ended', { lastWords: ['bye'] })
+  const cause = new Fault('disconnected', 'it ended', { stderrTail: ['bye'] })
   const outcome = failed(new Fault('unavailable', 'cannot', { cause }))
   if (outcome.kind !== 'fault') throw new Error('no fault')
   faults.over(outcome, call)
@@ -28,7 +28,7 @@ t.test('an error is kept by its id, with what is known of its call', async t => 
   const id = newErrorId(-32603, 'cannot')
   outcome.errorId = id
   faults.over(outcome, call)
-  faults.over(resulted(rawText('{}')), call)
+  faults.over(succeeded(rawText('{}')), call)
   t.ok(isErrorId(id) && id.startsWith(`${RUN}-`))
   const expected = {
     ...{ id, code: -32603, fault: 'unavailable', server: 'a', name: 'echo', client: 3, ms: 60, awayMs: 55 },

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { rawText } from '../../../src/kernel/json/text.js'
-import { resulted } from '../../../src/model/outcome.js'
+import { succeeded } from '../../../src/model/outcome.js'
 import { settled } from '../../support/fake-clock.js'
 import { World } from '../../support/proxy/router.js'
 import { resource, tool } from '../../support/values.js'
@@ -424,7 +424,7 @@ t.test(
       world
         .server('a')
         .last('tools/call')
-        .end(resulted(rawText(result)))
+        .end(succeeded(rawText(result)))
       t.same(call.ended, {
         code: -32603,
         message: 'Server a: its result is no object',

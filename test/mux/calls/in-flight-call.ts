@@ -4,7 +4,7 @@ import { Fault } from '../../../src/kernel/faults.js'
 import { rawText } from '../../../src/kernel/json/text.js'
 import type { CounterName } from '../../../src/metering/meter.js'
 import type { Counter } from '../../../src/metering/series.js'
-import { resulted } from '../../../src/model/outcome.js'
+import { succeeded } from '../../../src/model/outcome.js'
 import type { Revision } from '../../../src/model/revision.js'
 import { faultText } from '../../../src/model/rpc-error.js'
 import type { FakeClient } from '../../support/client/fake-client.js'
@@ -169,7 +169,7 @@ t.test('while a person thinks, silence does not count; after the answer it does 
   const question = world.server('a').link.ask('elicitation/create', { message: '?' })
   await world.pass(40_000)
   t.equal(call.ends.length, 0)
-  client.asked[0]?.ask.answer(resulted(rawText('{"action":"accept"}')))
+  client.asked[0]?.ask.answer(succeeded(rawText('{"action":"accept"}')))
   t.same(question.answered, { result: { action: 'accept' } })
   await world.pass(9000)
   t.equal(call.ends.length, 0)
@@ -350,7 +350,7 @@ t.test('an answer that we cannot write is an error for its client, not silence',
   world
     .server('a')
     .last('tools/call')
-    .end(resulted(rawText('{"content":[{"type":"resource_link","uri":"\\q"}]}')))
+    .end(succeeded(rawText('{"content":[{"type":"resource_link","uri":"\\q"}]}')))
   t.match(call.ended, { code: -32603, data: { server: 'a' } })
   t.match(world.router.load, { calls: 0 })
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type JsonText, textOf, valueOf } from '../../../src/kernel/json/text.js'
 import type { Viewer } from '../../../src/model/links.js'
-import { resulted } from '../../../src/model/outcome.js'
+import { succeeded } from '../../../src/model/outcome.js'
 import { LongResults } from '../../../src/mux/search/long-results.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { holds, runs } from '../../support/property.js'
@@ -16,7 +16,7 @@ const keeping = (max: number) => {
   const clock = new FakeClock()
   const results = new LongResults({ clock, maxChars: () => max, viewOf: () => '' })
   const cut = (who: Viewer, text: string) => {
-    const outcome = results.cut(who, resulted(textOf({ content: [{ type: 'text', text }] })))
+    const outcome = results.cut(who, succeeded(textOf({ content: [{ type: 'text', text }] })))
     const { content } = valueOf((outcome as { result: JsonText }).result) as { content: { text: string }[] }
     const [shown, remark] = content.map(block => block.text)
     const [, id = '', offset = ''] = /read_result id=(\w+) offset=(\d+)/.exec(remark ?? '') ?? []

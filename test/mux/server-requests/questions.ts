@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { Fault } from '../../../src/kernel/faults.js'
 import { textOf } from '../../../src/kernel/json/text.js'
-import { resulted } from '../../../src/model/outcome.js'
+import { succeeded } from '../../../src/model/outcome.js'
 import { settled } from '../../support/fake-clock.js'
 import { again, World, wishOf, withReturned } from '../../support/proxy/router.js'
 import { CAN_NOTHING, tool } from '../../support/values.js'
@@ -73,7 +73,7 @@ for (const [method, params, answer] of QUESTIONS) {
       t.same(others, [])
       t.equal(seen?.during, call)
       t.equal(seen?.ask.method, method)
-      seen?.ask.answer(resulted(textOf(answer)))
+      seen?.ask.answer(succeeded(textOf(answer)))
       const retry = retryOf(t, world.server('a').got('tools/call'), { k: answer })
       retry?.answer(BOOKED)
       t.same(call.ended, { result: BOOKED })
@@ -106,7 +106,7 @@ t.test('a question that a client is pushed goes to a server that pushes it as be
   await client.get('tools/list')
   const call = client.call('tools/call', { name: 'a__x' })
   const ask = world.server('a').link.ask('elicitation/create', FORM)
-  client.asked[0]?.ask.answer(resulted(textOf(ACCEPT)))
+  client.asked[0]?.ask.answer(succeeded(textOf(ACCEPT)))
   t.same(ask.answered, { result: ACCEPT })
   world.server('a').last('tools/call').answer(BOOKED)
   t.same(call.ended, { result: BOOKED })
@@ -138,7 +138,7 @@ t.test(
     const { elicitationId } = JSON.parse(client.asked[0]?.ask.params?.toString() ?? '') as {
       elicitationId: string
     }
-    client.asked[0]?.ask.answer(resulted(textOf({ action: 'accept' })))
+    client.asked[0]?.ask.answer(succeeded(textOf({ action: 'accept' })))
     server.last('tools/call').answer()
     t.same(call.told, [['notifications/elicitation/complete', { elicitationId }]])
     t.match(call.ended, { result: {} })
@@ -155,7 +155,7 @@ t.test(
     })
     call.cancel('user')
     t.ok(client.asked[0]?.withdrawn)
-    client.asked[0]?.ask.answer(resulted(textOf(ACCEPT)))
+    client.asked[0]?.ask.answer(succeeded(textOf(ACCEPT)))
     t.equal(server.got('tools/call').length, 1, 'no retry')
     t.same(call.ends, [])
     isQuiet(t, world)
@@ -173,7 +173,7 @@ t.test('a person may take longer than a server: only the limit for the answers c
   const { world, client, call, server } = await driven({ k: { method: 'elicitation/create', params: FORM } })
   await world.pass(599_000)
   t.same(call.ends, [])
-  client.asked[0]?.ask.answer(resulted(textOf(ACCEPT)))
+  client.asked[0]?.ask.answer(succeeded(textOf(ACCEPT)))
   await world.pass(299_000)
   t.same(call.ends, [])
   server.last('tools/call').answer(BOOKED)
@@ -249,7 +249,7 @@ t.test('log lines on the way of a call that is driven reach its client, in every
   const { client, call, server } = await driven({ k: { method: 'roots/list' } })
   const log = (text: string): void =>
     server.link.notice('notifications/message', { level: 'error', data: text }, server.last('tools/call'))
-  client.asked[0]?.ask.answer(resulted(textOf(ROOTS)))
+  client.asked[0]?.ask.answer(succeeded(textOf(ROOTS)))
   log('second round')
   t.match(call.told, [['notifications/message', { data: 'second round' }]])
 })
@@ -257,7 +257,7 @@ t.test('log lines on the way of a call that is driven reach its client, in every
 t.test('a connection that breaks after an answer ends the call, which is not begun anew', async t => {
   for (const code of ['disconnected', 'session-lost', 'maybe-replaced'] as const) {
     const { world, client, call, server } = await driven({ k: { method: 'roots/list' } })
-    client.asked[0]?.ask.answer(resulted(textOf(ROOTS)))
+    client.asked[0]?.ask.answer(succeeded(textOf(ROOTS)))
     server.last('tools/call').fail(new Fault(code, 'the server is gone, and has done half of it'))
     server.link.drop()
     await world.pass(1)

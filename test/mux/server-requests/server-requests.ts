@@ -1,6 +1,6 @@
 import t from 'tap'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
-import { resulted } from '../../../src/model/outcome.js'
+import { succeeded } from '../../../src/model/outcome.js'
 import type { FakeCall, FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
 import { World, withReturned } from '../../support/proxy/router.js'
@@ -42,7 +42,7 @@ t.test(
     t.match(world.router.load, { serverRequests: 1 })
     seen?.ask.progress(textOf({ progress: 1 }))
     seen?.ask.answer({ kind: 'error', error: textOf({ code: -1, message: 'User rejected' }) })
-    seen?.ask.answer(resulted(rawText('{}')))
+    seen?.ask.answer(succeeded(rawText('{}')))
     seen?.ask.progress(textOf({ progress: 2 }))
     t.same(question.answered, { code: -1, message: 'User rejected' }, 'one answer, as the client gave it')
     t.same(question.progresses, [{ progress: 1 }], 'with the progress before it')
@@ -70,7 +70,7 @@ t.test('a malformed sampling request is refused, and a malformed answer becomes 
     { role: 'system', content, model: 'm' },
   ]) {
     const question = server.link.ask('sampling/createMessage', SAMPLING)
-    client?.asked.at(-1)?.ask.answer(resulted(textOf(answer)))
+    client?.asked.at(-1)?.ask.answer(succeeded(textOf(answer)))
     t.match(question.answered, { code: -32603 }, JSON.stringify(answer))
   }
 })
@@ -147,7 +147,7 @@ t.test('no call times out while its user may be asked about it; afterwards silen
   const question = server.link.ask('elicitation/create', { message: 'remove it?' })
   await world.pass(60_000, 250)
   t.same([asking.ends, other.ends], [[], []])
-  clients[0]?.asked[0]?.ask.answer(resulted(rawText('{"action":"accept"}')))
+  clients[0]?.asked[0]?.ask.answer(succeeded(rawText('{"action":"accept"}')))
   t.same(question.answered, { result: { action: 'accept' } })
   server.got('tools/call')[0]?.answer()
   t.match(asking.ended, { result: {} })
@@ -407,7 +407,7 @@ t.test(
     t.equal(clients[0]?.asked.length, 1)
     t.equal(clients[0]?.asked[0]?.during, undefined)
     clients[0]?.asked[0]?.ask.answer(
-      resulted(
+      succeeded(
         textOf({ roots: [{ uri: 'https://x' }, { uri: 'file:///w', name: 'w' }, { uri: 7 }], _meta: {} }),
       ),
     )
@@ -501,7 +501,7 @@ t.test('a server that withdraws its question: the client hears of it, late answe
   question.withdraw()
   const [seen] = clients[0]?.asked ?? []
   t.ok(seen?.withdrawn)
-  seen?.ask.answer(resulted(rawText('{}')))
+  seen?.ask.answer(succeeded(rawText('{}')))
   seen?.ask.progress(textOf({ progress: 1 }))
   t.same([question.outcomes, question.progresses], [[], []])
   t.match(world.router.load, { serverRequests: 0 })
@@ -537,7 +537,7 @@ for (const [how, end] of [
     end(client, server)
     t.ok(client.asked[0]?.withdrawn)
     t.same(question.answered, { result: { action: 'cancel' } })
-    client.asked[0]?.ask.answer(resulted(rawText('{"action":"accept"}')))
+    client.asked[0]?.ask.answer(succeeded(rawText('{"action":"accept"}')))
     t.equal(question.outcomes.length, 1)
     t.match(world.router.load, { calls: 0, serverRequests: 0 })
   })
@@ -549,7 +549,7 @@ t.test('a server with 64 open questions is refused the next, until one is answer
   const questions = Array.from({ length: 65 }, () => server.link.ask('elicitation/create', { message: '?' }))
   t.equal(clients[0]?.asked.length, 64)
   t.match(questions[64]?.answered, { code: -32603 }, 'an error: nobody cancelled anything')
-  clients[0]?.asked[0]?.ask.answer(resulted(rawText('{"action":"accept"}')))
+  clients[0]?.asked[0]?.ask.answer(succeeded(rawText('{"action":"accept"}')))
   server.link.ask('elicitation/create', { message: '?' })
   t.equal(clients[0]?.asked.length, 65)
   t.match(world.router.load, { serverRequests: 64 })

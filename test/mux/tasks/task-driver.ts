@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Fault } from '../../../src/kernel/faults.js'
 import { textOf } from '../../../src/kernel/json/text.js'
-import { failed, resulted } from '../../../src/model/outcome.js'
+import { failed, succeeded } from '../../../src/model/outcome.js'
 import type { FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
 import { again, World, wishOf } from '../../support/proxy/router.js'
@@ -266,7 +266,7 @@ t.test('a question that names its task reaches the client of that call, without 
   t.same(other.asked, [])
   t.equal(client.asked[0]?.during, call)
   t.same(JSON.parse(client.asked[0]?.ask.params?.toString() ?? ''), FORM)
-  client.asked[0]?.ask.answer(resulted(textOf(ACCEPT)))
+  client.asked[0]?.ask.answer(succeeded(textOf(ACCEPT)))
   t.same(ask.answered, { result: ACCEPT })
   await world.pass(1000)
   server.last('tasks/get').answer(state('working'))
@@ -355,7 +355,7 @@ t.test('questions of such a task are put to a client that is asked, and its answ
   t.equal(client.asked[0]?.during, call)
   await world.pass(60_000)
   t.equal(server.got('tasks/get').length, 1, 'nothing to ask about meanwhile')
-  client.asked[0]?.ask.answer(resulted(textOf({ action: 'accept', content: { a: 1 } })))
+  client.asked[0]?.ask.answer(succeeded(textOf({ action: 'accept', content: { a: 1 } })))
   t.same(server.last('tasks/update').params, {
     taskId: 't1',
     inputResponses: { k: { action: 'accept', content: { a: 1 } } },
@@ -418,7 +418,7 @@ t.test('a client that cancels while a task asks it something is asked no more', 
   server.last('tools/call').becomes(flat('input_required', WISH))
   call.cancel('user')
   t.ok(client.asked[0]?.withdrawn)
-  client.asked[0]?.ask.answer(resulted(textOf(ACCEPT)))
+  client.asked[0]?.ask.answer(succeeded(textOf(ACCEPT)))
   t.same(server.got('tasks/update'), [])
   t.same(server.last('tasks/cancel').params, { taskId: 't1' })
   t.match(world.router.load, { calls: 0, serverRequests: 0 })
@@ -430,7 +430,7 @@ t.test('a task that asks for ever is cancelled', async t => {
   const wish = (n: number) => ({ inputRequests: { [`k${n}`]: WISH.inputRequests.k } })
   server.last('tools/call').becomes(flat('input_required', wish(0)))
   for (let n = 1; n <= 10; n += 1) {
-    client.asked.at(-1)?.ask.answer(resulted(textOf(ACCEPT)))
+    client.asked.at(-1)?.ask.answer(succeeded(textOf(ACCEPT)))
     server.last('tasks/update').answer({})
     await world.pass(1000)
     server.last('tasks/get').answer(state('input_required', wish(n)))
@@ -443,7 +443,7 @@ t.test('a task may follow on questions that the call itself returned', async t =
   const { client, server, world } = await withTasks('2026-07-28', '2025-11-25')
   const call = await start(client)
   server.last('tools/call').returns(WISH.inputRequests, 'S')
-  client.asked[0]?.ask.answer(resulted(textOf(ACCEPT)))
+  client.asked[0]?.ask.answer(succeeded(textOf(ACCEPT)))
   server.last('tools/call').becomes(flat())
   await world.pass(1000)
   server.last('tasks/get').answer(state('completed', { result: DONE }))

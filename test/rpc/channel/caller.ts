@@ -239,14 +239,14 @@ t.test('requests are refused while the server does not read, everything else is 
 
 t.test('back-pressure and signs of life are those of the channel', async t => {
   const { server, talk } = start()
-  const before = talk.signsOfLife
+  const before = talk.receivedCount
   server.say({ method: 'notifications/x' })
-  t.equal(talk.signsOfLife, before + 1)
+  t.equal(talk.receivedCount, before + 1)
   talk.pause()
   t.ok(server.channel.isPaused)
   talk.resume()
   t.notOk(server.channel.isPaused)
-  t.ok(talk.hearsAmbient)
+  t.ok(talk.receivesUnsolicited)
 })
 
 t.test('a server that logs JSON to its stdout is answered all the same', async t => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { projectServerRequest } from '../../../src/eras/legacy/project/server-request.js'
-import { type Caller, unprovenCaller } from '../../../src/kernel/caller.js'
+import { type Caller, unauthenticatedCaller } from '../../../src/kernel/caller.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf, valueOf } from '../../../src/kernel/json/text.js'
 import {
@@ -38,7 +38,7 @@ let clients = 0
 
 /** A caller with these scopes, or who has to prove nothing. */
 export const callerWith = (principal: string, scopes?: readonly string[]): Caller => ({
-  ...unprovenCaller(principal),
+  ...unauthenticatedCaller(principal),
   scopes: scopes && new Set(scopes),
 })
 

@@ -155,9 +155,10 @@ const turned = (message: Loose, path: readonly string[], turn: (value: unknown) 
 }
 
 const markedAll = (message: AnyMessage): AnyMessage => {
-  const withToken = turned(message, ['params', '_meta', 'progressToken'], marked)
-  if (message.method === 'notifications/cancelled') return turned(withToken, ['params', 'requestId'], marked)
-  return message.method === undefined ? withToken : turned(withToken, ['id'], marked)
+  const withProgressToken = turned(message, ['params', '_meta', 'progressToken'], marked)
+  if (message.method === 'notifications/cancelled')
+    return turned(withProgressToken, ['params', 'requestId'], marked)
+  return message.method === undefined ? withProgressToken : turned(withProgressToken, ['id'], marked)
 }
 
 const unmarkedAll = (message: AnyMessage): AnyMessage =>

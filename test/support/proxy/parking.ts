@@ -3,7 +3,7 @@ import type { Fault } from '../../../src/kernel/faults.js'
 import { textOf, valueOf } from '../../../src/kernel/json/text.js'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import type { Call, CancelReason, Client, ServerRequest } from '../../../src/model/links.js'
-import { type Outcome, resulted } from '../../../src/model/outcome.js'
+import { type Outcome, succeeded } from '../../../src/model/outcome.js'
 import type { ClientCapabilities } from '../../../src/model/peer.js'
 import type { Progress } from '../../../src/model/progress.js'
 import type { ParkedCall } from '../../../src/mux/input-required/parked/parked-call.js'
@@ -176,7 +176,7 @@ export class Parked {
 
   result(result: unknown = { content: [] }): void {
     this.isEnded = true
-    this.park.end(resulted(textOf(result)))
+    this.park.end(succeeded(textOf(result)))
   }
 }
 

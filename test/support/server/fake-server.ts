@@ -13,7 +13,7 @@ import type {
   ServerRequest,
   ServerRequestMode,
 } from '../../../src/model/links.js'
-import { failed, type Outcome, resulted } from '../../../src/model/outcome.js'
+import { failed, type Outcome, succeeded } from '../../../src/model/outcome.js'
 import type { ServerCapabilities, ServerFacts } from '../../../src/model/peer.js'
 import type { Revision } from '../../../src/model/revision.js'
 import type { Greeting, ServerOptions } from '../../../src/peers/dial.js'
@@ -44,7 +44,7 @@ export interface Script {
   readonly options?: Partial<ServerOptions>
   /** Items on a page of its lists. */
   readonly pageSize?: number
-  readonly hearsAmbient?: boolean
+  readonly receivesUnsolicited?: boolean
   /** What a connection has in place of what all have. */
   readonly own?: (greeting: Greeting) => Partial<Pick<Script, ListOf | 'capabilities'>>
   /** What it says about keeping its lists. */
@@ -170,14 +170,14 @@ export class FakeServer {
     if (this.silent.has(method)) return undefined
     const part = PARTS[method]
     if (part !== undefined) return this.#page(link?.lists[part[0]] ?? this.lists[part[0]], part[1], params)
-    return BY_ITSELF.has(method) ? resulted(rawText('{}')) : undefined
+    return BY_ITSELF.has(method) ? succeeded(rawText('{}')) : undefined
   }
 
   #page(items: Items, member: string, params: unknown): Outcome {
     const { pageSize = Number.POSITIVE_INFINITY } = this.script
     const from = Number((params as { cursor?: string } | undefined)?.cursor ?? 0)
     const isMore = from + pageSize < items.length
-    return resulted(
+    return succeeded(
       textOf({
         [member]: items.slice(from, from + pageSize),
         ...(isMore && { nextCursor: String(from + pageSize) }),
@@ -201,7 +201,7 @@ export class FakeLink implements Downlink {
   /** Notifications that it was sent: method and params. */
   readonly told: (readonly [string, unknown])[] = []
   readonly asks: FakeServerRequest[] = []
-  hearsAmbient: boolean
+  receivesUnsolicited: boolean
   isClosed = false
 
   constructor(server: FakeServer, greeting: Greeting, listener: DownlinkListener) {
@@ -218,7 +218,7 @@ export class FakeLink implements Downlink {
     this.serverRequests = askingOf(this.facts.revision)
     this.hasOtherMode = otherRevision !== undefined
     this.mayReturnTasks = this.serverRequests === 'returned' ? all.tasks : this.facts.revision >= '2025-11-25'
-    this.hearsAmbient = server.script.hearsAmbient ?? true
+    this.receivesUnsolicited = server.script.receivesUnsolicited ?? true
   }
 
   call(request: Request, sink: CallSink): DownstreamCall {
@@ -262,7 +262,7 @@ export class FakeLink implements Downlink {
   drop(why = new Fault('disconnected', 'the connection broke')): void {
     if (this.isClosed) return
     this.isClosed = true
-    this.hearsAmbient = false
+    this.receivesUnsolicited = false
     for (const request of this.requests) request.end(failed(why))
     for (const ask of this.asks) ask.withdraw()
     this.listener.closed(why)
@@ -322,7 +322,7 @@ export class FakeRequest implements DownstreamCall {
   }
 
   answer(result: object = { content: [] }): void {
-    this.end(resulted(textOf(result)))
+    this.end(succeeded(textOf(result)))
   }
 
   /** Wants input first. */

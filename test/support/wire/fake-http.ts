@@ -1,4 +1,4 @@
-import { LOCAL, unprovenCaller } from '../../../src/kernel/caller.js'
+import { LOCAL, unauthenticatedCaller } from '../../../src/kernel/caller.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { SseReader } from '../../../src/wire/framing/sse-read.js'
 import type {
@@ -29,7 +29,7 @@ export const httpRequest = (
   body: Buffer.from(typeof body === 'string' ? body : rpc(body)),
   remoteAddress,
   remotePort: 4711,
-  caller: remoteAddress === '127.0.0.1' ? LOCAL : unprovenCaller(`anonymous ${remoteAddress}`),
+  caller: remoteAddress === '127.0.0.1' ? LOCAL : unauthenticatedCaller(`anonymous ${remoteAddress}`),
 })
 
 /** One event that a client read. */

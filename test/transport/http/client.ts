@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Fault } from '../../../src/kernel/faults.js'
-import { askRemote, type RemoteReply } from '../../../src/rpc/http/ask.js'
+import { fetchReply, type RemoteReply } from '../../../src/rpc/http/fetch-reply.js'
 import { createHttpClient, type HttpClientOptions } from '../../../src/transport/http/client.js'
 import type { OutboundExchange, OutboundRequest, ReplyListener } from '../../../src/wire/http.js'
 import { skipWithout, until } from '../../support/processes.js'
@@ -27,7 +27,7 @@ function client(t: Test, options?: HttpClientOptions) {
   const http = createHttpClient(options)
   t.teardown(() => http.close())
   const send = (url: string, { signal, ...more }: Partial<OutboundRequest> & { signal?: AbortSignal } = {}) =>
-    askRemote(http, { method: 'GET', url, headers: {}, ...more }, signal ?? new AbortController().signal)
+    fetchReply(http, { method: 'GET', url, headers: {}, ...more }, signal ?? new AbortController().signal)
   return { http, send }
 }
 
@@ -165,7 +165,7 @@ t.test('nothing is told before the request is on its way, and nothing after it w
         }
         const exchange: OutboundExchange = http.send({ method: 'GET', url: url + path, headers: {} }, told)
         await until(() => told.events.includes(when), when)
-        await read(await askRemote(http, { method: 'GET', url: `${url}/whole`, headers: {} }, never()))
+        await read(await fetchReply(http, { method: 'GET', url: `${url}/whole`, headers: {} }, never()))
         t.same(
           told.events,
           when === 'data' ? ['head 200', 'data'] : ['head 200'],

@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Clock, Timer } from '../../../kernel/async/clock.js'
 import type { Principal } from '../../../kernel/caller.js'
 import { FairMap } from '../../../kernel/fair-share.js'
-import { unguessableId } from '../../../kernel/ids.js'
+import { randomId } from '../../../kernel/ids.js'
 import { readPrivate, removePrivate, writePrivate } from '../../state/private-file.js'
 
 const folderOf = (stateDir: string): string => join(stateDir, 'approvals')
@@ -47,7 +47,7 @@ export const approve = async (
   { code, as }: Request,
   waitMs = 2000,
 ): Promise<ApprovalAnswer | undefined> => {
-  const base = join(folderOf(stateDir), unguessableId())
+  const base = join(folderOf(stateDir), randomId())
   const [request, answer] = [`${base}.request`, `${base}.answer`]
   await writePrivate(request, JSON.stringify({ code: normalCode(code), as, atMs: Date.now() }))
   try {

@@ -6,7 +6,7 @@ import {
   SignInRefused,
 } from '../../../auth/sign-in/identity-provider.js'
 import type { Principal } from '../../../kernel/caller.js'
-import { unguessableId } from '../../../kernel/ids.js'
+import { randomId } from '../../../kernel/ids.js'
 import type { Shelf } from '../shelf.js'
 
 /** A session of a person at the identity provider, to which grants of ours are bound (AU-57). */
@@ -50,7 +50,7 @@ export class IdentitySessions {
 
   /** Keeps a new session. Resolves with its id. */
   async add(principal: Principal, { groups, refreshToken, access }: Identity): Promise<string> {
-    const id = unguessableId()
+    const id = randomId()
     await this.#put(id, {
       principal,
       groups,

@@ -7,18 +7,18 @@ import { insufficientScope } from '../../../model/access.js'
 import { isInteractive } from '../../../model/peer.js'
 import { isLegacyRevision } from '../../../model/revision.js'
 import { faultText } from '../../../model/rpc-error.js'
-import type { Adopted, SessionHost } from '../../../rpc/directory.js'
+import type { AdoptedSession, SessionHost } from '../../../rpc/directory.js'
 import type { ListenerOptions } from '../../../rpc/host.js'
-import { refuse, refuseForScopes, refuseWith, statusOfFull } from '../../../rpc/http/errors.js'
+import { overloadResponse, refuse, refuseForScopes, refuseWith } from '../../../rpc/http/errors.js'
 import { tokenIn } from '../../../rpc/progress-token.js'
 import type { Classified } from '../../../wire/classify.js'
 import type { AcceptedTypes, HttpExchange } from '../../../wire/http.js'
 import { type Message, metaOf } from '../../../wire/jsonrpc.js'
 import { batchError, isAnswered, runBatch, SILENT, toolCallsIn } from './batch.js'
+import { DeferredResponder } from './deferred-responder.js'
 import { HttpSession, type HttpShared } from './http-session.js'
 import { HttpSessions } from './http-sessions.js'
-import { LateAnswer } from './late-answer.js'
-import { sayAgain } from './session-state.js'
+import { replayState } from './session-state.js'
 
 /** An `Mcp-Session-Id` or `Last-Event-ID` that is longer cannot be ours. */
 const HANDLE_CHARS = 256
@@ -51,11 +51,11 @@ export class LegacyHttpListener implements SessionHost {
   }
 
   /** Goes on with a session that another replica had. */
-  restore(adopted: Adopted): void {
+  restore(adopted: AdoptedSession): void {
     const { id, record, caller } = adopted
     if (this.#sessions.has(id)) return
     const session = new HttpSession(caller, this.#shared, this.#options, adopted)
-    sayAgain(session, record)
+    replayState(session, record)
     if (session.uplink.isKnown) void this.#add(session)
   }
 
@@ -132,7 +132,7 @@ export class LegacyHttpListener implements SessionHost {
       return
     }
     const opened = this.#options.directory && new Deferred<void>()
-    const answer = opened === undefined ? responder : new LateAnswer(responder, opened.promise)
+    const answer = opened === undefined ? responder : new DeferredResponder(responder, opened.promise)
     void this.#begin(message, { request, responder: answer, accepts }).then(() => opened?.resolve())
   }
 
@@ -162,7 +162,7 @@ export class LegacyHttpListener implements SessionHost {
     }
     const full = session.fullFault()
     if (full !== undefined) {
-      const { status = 429, headers } = statusOfFull(full) ?? {}
+      const { status = 429, headers } = overloadResponse(full) ?? {}
       refuseWith(responder, status, { id: message.id, error: faultText(full) }, headers)
       return
     }

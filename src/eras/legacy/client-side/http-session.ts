@@ -3,11 +3,11 @@ import type { Holding } from '../../../kernel/byte-account.js'
 import { type Caller, hasEnded } from '../../../kernel/caller.js'
 import { Fault, type FaultData } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
-import { unguessableId } from '../../../kernel/ids.js'
+import { randomId } from '../../../kernel/ids.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
-import { type Adopted, OVER, replicaLost } from '../../../rpc/directory.js'
+import { type AdoptedSession, OVER, replicaLost } from '../../../rpc/directory.js'
 import type { ListenerOptions, Outlet, OwnChallenge } from '../../../rpc/host.js'
 import { messageEvent, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder } from '../../../wire/http.js'
@@ -95,7 +95,12 @@ export class HttpSession implements Outlet, StreamOwner {
   #unread: readonly Unread[] = NONE
   readonly #holding: Holding
 
-  constructor(caller: Caller, { live, kept }: HttpShared, options: ListenerOptions, adopted?: Adopted) {
+  constructor(
+    caller: Caller,
+    { live, kept }: HttpShared,
+    options: ListenerOptions,
+    adopted?: AdoptedSession,
+  ) {
     const { clock, directory, bounds = new LimitCounters() } = options
     this.#options = options
     this.#id = adopted?.id
@@ -117,7 +122,7 @@ export class HttpSession implements Outlet, StreamOwner {
 
   /** Made once its client has introduced itself: with several replicas it says something of that. */
   get id(): string {
-    this.#id ??= this.#options.directory?.newId(this.uplink) ?? unguessableId()
+    this.#id ??= this.#options.directory?.newId(this.uplink) ?? randomId()
     return this.#id
   }
 
@@ -158,7 +163,7 @@ export class HttpSession implements Outlet, StreamOwner {
   }
 
   /** What another replica would need to go on with it. */
-  record(): Adopted['record'] {
+  record(): AdoptedSession['record'] {
     const { principal, view } = this.uplink
     if (this.state === undefined) throw new Fault('internal', 'There is no other replica')
     return { principal, view, ...this.state.kept }
@@ -350,7 +355,7 @@ export class HttpSession implements Outlet, StreamOwner {
   }
 
   nextRequestId(): string {
-    return unguessableId()
+    return randomId()
   }
 
   #flush(stream: EventStream): void {

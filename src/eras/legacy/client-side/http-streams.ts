@@ -6,7 +6,7 @@ import type { Link, LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { Arrival } from '../../../model/links.js'
 import type { OwnChallenge, ReplyStream } from '../../../rpc/host.js'
-import { refuseForScopes, statusOfFull } from '../../../rpc/http/errors.js'
+import { overloadResponse, refuseForScopes } from '../../../rpc/http/errors.js'
 import { messageEvent, primingEvent, SSE_COMMENT } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder, HttpStream } from '../../../wire/http.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
@@ -239,7 +239,7 @@ export class PostStream implements ReplyStream, LiveStream {
     } else if (this.#isGone) {
       return
     } else if (frame !== undefined) {
-      const full = statusOfFull(why)
+      const full = overloadResponse(why)
       if (why !== undefined && this.#refusedForScopes(why)) return
       const headers = this.#owner.jsonHeaders
       if (full === undefined) this.#responder.send(200, headers, frame)

@@ -6,7 +6,7 @@ import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { CancelReason, ServerRequest } from '../../../model/links.js'
 import { type Answer, failed } from '../../../model/outcome.js'
 import type { Outlet } from '../../../rpc/host.js'
-import { withToken } from '../../../rpc/progress-token.js'
+import { withProgressToken } from '../../../rpc/progress-token.js'
 import { encodeNotification, encodeRequest, idKey, isId } from '../../../wire/jsonrpc.js'
 import type { InboundCall } from './inbound-call.js'
 
@@ -121,7 +121,7 @@ export class PendingServerRequests {
     const frame = encodeRequest(
       minted,
       request.method,
-      withToken(request.params, request.wantsProgress ? id : undefined),
+      withProgressToken(request.params, request.wantsProgress ? id : undefined),
     )
     if (during === undefined || !canAsk(during)) this.#outlet.request(frame, undeliverable)
     else if (during.replies.ask === undefined) during.replies.send(frame)

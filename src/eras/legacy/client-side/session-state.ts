@@ -75,7 +75,7 @@ interface Restored extends Outlet {
  * Has a session that comes from another replica say all that again, and tells its client what it may have
  * missed meanwhile.
  */
-export const sayAgain = (session: Restored, { introduction, requests, servers }: SessionRecord): void => {
+export const replayState = (session: Restored, { introduction, requests, servers }: SessionRecord): void => {
   const { uplink, state } = session
   state?.servers.restore(servers)
   state?.introduced(introduction)

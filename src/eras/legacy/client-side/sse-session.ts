@@ -2,7 +2,7 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import type { Holding } from '../../../kernel/byte-account.js'
 import type { Principal } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
-import { unguessableId } from '../../../kernel/ids.js'
+import { randomId } from '../../../kernel/ids.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { LimitName } from '../../../kernel/limits.js'
 import type { Logger } from '../../../kernel/logger.js'
@@ -56,7 +56,7 @@ export class SseSession implements Channel {
 
   /** Opens the stream and announces the endpoint: `messagesPath` with the id of the session. */
   constructor(responder: HttpResponder, messagesPath: string, context: SseSessionContext) {
-    const { id = unguessableId(), principal, clock, log, bounds } = context
+    const { id = randomId(), principal, clock, log, bounds } = context
     this.id = id
     this.principal = principal
     this.#clock = clock

@@ -1,12 +1,12 @@
 import type { Holding } from '../../../kernel/byte-account.js'
-import { type Caller, mayTheSame, type Principal } from '../../../kernel/caller.js'
+import { type Caller, haveSameScopes, type Principal } from '../../../kernel/caller.js'
 import { Fault, type FaultData } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
-import { unguessableId } from '../../../kernel/ids.js'
+import { randomId } from '../../../kernel/ids.js'
 import { type JsonText, rawText, textMember } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Call, Client, ProjectedRequest, ServerRequest, Via, Welcome } from '../../../model/links.js'
-import { failed, type Outcome, resulted } from '../../../model/outcome.js'
+import { failed, type Outcome, succeeded } from '../../../model/outcome.js'
 import { type ClientCapabilities, NO_CAPABILITIES, newClientId } from '../../../model/peer.js'
 import { type LegacyRevision, NEWEST_LEGACY } from '../../../model/revision.js'
 import type { Outlet, ReplyStream, UplinkOptions } from '../../../rpc/host.js'
@@ -84,7 +84,7 @@ export class LegacyUplink implements Client {
     const before = this.#caller
     if (caller === before) return
     this.#caller = caller
-    if (this.#state === 'open' && !mayTheSame(before, caller)) this.#options.handler.callerChanged(this)
+    if (this.#state === 'open' && !haveSameScopes(before, caller)) this.#options.handler.callerChanged(this)
   }
 
   get sessionId(): string | undefined {
@@ -130,7 +130,7 @@ export class LegacyUplink implements Client {
         replies.end(undefined)
         return
       case 'result':
-        this.#serverRequests.answered(message.id, resulted(message.result))
+        this.#serverRequests.answered(message.id, succeeded(message.result))
         replies.end(undefined)
         return
       case 'error':
@@ -177,7 +177,7 @@ export class LegacyUplink implements Client {
 
   project(method: string, params: JsonText | undefined, isShared: boolean): ProjectedRequest {
     const { revision, capabilities } = this
-    const target = { revision, capabilities, isShared, newElicitationId: unguessableId }
+    const target = { revision, capabilities, isShared, newElicitationId: randomId }
     return projectServerRequest(method, params, target)
   }
 

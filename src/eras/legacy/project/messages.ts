@@ -1,5 +1,5 @@
 import { JsonCursor } from '../../../kernel/json/cursor.js'
-import { editMember, mayHold } from '../../../kernel/json/edit.js'
+import { editMember, mayContain } from '../../../kernel/json/edit.js'
 import { OPEN_OBJECT } from '../../../kernel/json/scan.js'
 import {
   editMembers,
@@ -82,7 +82,7 @@ const MODERN_MEMBERS = ['resultType', 'ttlMs', 'cacheScope']
 const MODERN_KEYS = MODERN_MEMBERS.map(name => `"${name}"`)
 
 const projectFrame = (revision: LegacyRevision, result: JsonText): JsonText => {
-  const known = mayHold(result, ...MODERN_KEYS) ? withoutMember(result, ...MODERN_MEMBERS) : result
+  const known = mayContain(result, ...MODERN_KEYS) ? withoutMember(result, ...MODERN_MEMBERS) : result
   return projectMeta(revision, known)
 }
 
@@ -150,7 +150,7 @@ export const projectRequest = (
   const strips = [
     ...(revision < '2025-06-18' && method === 'completion/complete' ? ['context'] : []),
     // We do not announce tasks to clients (2025-11-25, utilities/tasks).
-    ...(mayHold(known, '"task"') ? ['task'] : []),
+    ...(mayContain(known, '"task"') ? ['task'] : []),
   ]
   return strips.length === 0 ? known : withoutMember(known, ...strips)
 }

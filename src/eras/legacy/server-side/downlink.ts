@@ -1,5 +1,5 @@
 import { Fault } from '../../../kernel/faults.js'
-import { mayHold } from '../../../kernel/json/edit.js'
+import { mayContain } from '../../../kernel/json/edit.js'
 import {
   type JsonText,
   kindOf,
@@ -102,8 +102,8 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
     return this.revision >= '2025-11-25'
   }
 
-  get hearsAmbient(): boolean {
-    return this.conversation.hearsAmbient
+  get receivesUnsolicited(): boolean {
+    return this.conversation.receivesUnsolicited
   }
 
   call(request: Request, sink: CallSink): DownstreamCall {
@@ -178,7 +178,7 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
    * unless it is the question's own id: SDK servers ask for progress on their questions under that.
    */
   #namedBy(key: string, params: JsonText | undefined): DownstreamCall | undefined {
-    const meta = params && mayHold(params, '"_meta"') ? memberOf(params, '_meta') : undefined
+    const meta = params && mayContain(params, '"_meta"') ? memberOf(params, '_meta') : undefined
     if (meta === undefined) return undefined
     const related = memberOf(meta, RELATED_REQUEST)
     if (related !== undefined) return this.#callOf(related) ?? OVER

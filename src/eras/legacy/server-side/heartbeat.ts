@@ -34,7 +34,7 @@ export class Heartbeat {
     this.#conversation = conversation
     this.#clock = options.clock
     this.#log = options.log
-    this.#seen = conversation.signsOfLife
+    this.#seen = conversation.receivedCount
     this.#tick = options.clock.every(options.pingMs, () => this.#check())
   }
 
@@ -54,9 +54,9 @@ export class Heartbeat {
   }
 
   #check(): void {
-    const { signsOfLife } = this.#conversation
-    const isSilent = signsOfLife === this.#seen
-    this.#seen = signsOfLife
+    const { receivedCount } = this.#conversation
+    const isSilent = receivedCount === this.#seen
+    this.#seen = receivedCount
     if (!isSilent) this.#misses = 0
     if (!isSilent || this.#conversation.isBusy) return
     const id = this.#conversation.nextId()

@@ -7,9 +7,9 @@ import { errorCode } from '../../../model/rpc-error.js'
 import type { CallerContext } from '../../../rpc/channel/caller.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import { type OwnId, ownIdOf } from '../../../rpc/channel/pending-requests.js'
-import { type RemoteReply, readStream } from '../../../rpc/http/ask.js'
 import type { HttpExchange } from '../../../rpc/http/exchange.js'
-import { mayBeAnswer, type RemoteAddress, type StreamHandlers } from '../../../rpc/http/reply.js'
+import { type RemoteReply, readStream } from '../../../rpc/http/fetch-reply.js'
+import { isAnswerBody, type RemoteAddress, type StreamHandlers } from '../../../rpc/http/reply.js'
 import { classify } from '../../../wire/classify.js'
 import type { SseReader } from '../../../wire/framing/sse-read.js'
 import { mediaTypeOf } from '../../../wire/http/headers.js'
@@ -17,8 +17,8 @@ import type { HttpClient, HttpHeaders } from '../../../wire/http.js'
 import { encodeError, encodeNotification, encodeRequest, encodeResult } from '../../../wire/jsonrpc.js'
 import { HttpConversation } from '../../http-conversation.js'
 import { advance, HttpRemote, newPosition, reopenMs, type StreamPosition, sleep } from './http-remote.js'
-import type { NotedSession } from './noted-session.js'
 import { Posts } from './posts.js'
+import type { SavedSession } from './saved-session.js'
 
 /** No replica makes as many requests in one session: the next owner's ids are not those of the last. */
 const IDS_PER_REPLICA = 2 ** 28
@@ -43,7 +43,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
   readonly #noted: ServerSession | undefined
   /** Those up to here are of replicas that had the session before. */
   #ids = 0
-  hearsAmbient = false
+  receivesUnsolicited = false
 
   constructor(http: HttpClient, to: RemoteAddress, listener: ConversationListener, options: HttpContext) {
     super(listener, options)
@@ -69,7 +69,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
   }
 
   /** Goes on with a session that another replica had, in place of the handshake. */
-  goOn(noted: NotedSession): void {
+  goOn(noted: SavedSession): void {
     this.#ids = noted.ids
     this.#remote.goOn(noted)
   }
@@ -121,7 +121,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
   admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean {
     const fault = this.#remote.learnSession(headers)
     // A body that may be an answer is read first.
-    const isLost = status === 404 && this.#remote.hasSession && !mayBeAnswer(status, headers)
+    const isLost = status === 404 && this.#remote.hasSession && !isAnswerBody(status, headers)
     if (fault === undefined && !isLost) return true
     exchange.discard()
     if (fault !== undefined) exchange.fail(fault)
@@ -169,9 +169,9 @@ export class HttpCaller extends HttpConversation implements Conversation {
       const opened = await this.#openStream(place, this.#all.signal)
       let heard = false
       if (typeof opened === 'object' && !(opened instanceof Fault)) {
-        this.hearsAmbient = true
+        this.receivesUnsolicited = true
         heard = await this.#read(opened, place, this.#standalone)
-        this.hearsAmbient = false
+        this.receivesUnsolicited = false
       } else if (typeof opened === 'number' && isFinal(opened)) {
         // 405: there is no such stream. Before giving up, tries without a position.
         if (place.lastEventId === undefined) return
@@ -261,7 +261,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
   }
 
   #leave(): void {
-    this.hearsAmbient = false
+    this.receivesUnsolicited = false
     if (this.#noted?.goesOn() === false) this.#noted.note(undefined)
     this.#all.abort()
   }

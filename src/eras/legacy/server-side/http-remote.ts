@@ -4,13 +4,13 @@ import { within } from '../../../kernel/async/deadline.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
 import type { ServerFacts } from '../../../model/peer.js'
-import { askRemote, type RemoteReply } from '../../../rpc/http/ask.js'
 import type { HttpExchange } from '../../../rpc/http/exchange.js'
+import { fetchReply, type RemoteReply } from '../../../rpc/http/fetch-reply.js'
 import { POST_HEADERS, type RemoteAddress } from '../../../rpc/http/reply.js'
 import type { SseReader } from '../../../wire/framing/sse-read.js'
 import { isVisibleAscii } from '../../../wire/http/headers.js'
 import type { HttpClient, HttpHeaders, OutboundRequest } from '../../../wire/http.js'
-import { type NotedSession, writeNoted } from './noted-session.js'
+import { type SavedSession, writeSavedSession } from './saved-session.js'
 
 /** How long the server may take to acknowledge the end of the session. */
 const END_MS = 1000
@@ -45,11 +45,11 @@ export class HttpRemote {
   noted(facts: ServerFacts, ids: number): JsonText | undefined {
     return this.#session === undefined
       ? undefined
-      : writeNoted({ url: this.#address.url, id: this.#session, ids, facts })
+      : writeSavedSession({ url: this.#address.url, id: this.#session, ids, facts })
   }
 
   /** Goes on with a session that began elsewhere. */
-  goOn({ id, facts }: Pick<NotedSession, 'id' | 'facts'>): void {
+  goOn({ id, facts }: Pick<SavedSession, 'id' | 'facts'>): void {
     this.#session = id
     this.agreed(facts.revision)
   }
@@ -78,7 +78,7 @@ export class HttpRemote {
 
   /** Posts a message that gets no JSON-RPC answer. Rejects with a Fault if it cannot be sent. */
   post(frame: Buffer, signal: AbortSignal): Promise<RemoteReply> {
-    return askRemote(this.#http, this.#post(frame), signal)
+    return fetchReply(this.#http, this.#post(frame), signal)
   }
 
   /** Opens an event stream, from the beginning or after an event. Rejects with a Fault. */
@@ -87,7 +87,7 @@ export class HttpRemote {
       accept: 'text/event-stream',
       ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
     })
-    return askRemote(this.#http, { method: 'GET', url: this.#address.url, headers }, signal)
+    return fetchReply(this.#http, { method: 'GET', url: this.#address.url, headers }, signal)
   }
 
   /**
@@ -97,7 +97,7 @@ export class HttpRemote {
     if (this.#session === undefined) return
     const stop = new AbortController()
     const request = { method: 'DELETE', url: this.#address.url, headers: this.#headers({}) } as const
-    const reply = askRemote(this.#http, request, stop.signal)
+    const reply = fetchReply(this.#http, request, stop.signal)
     const end = await within(reply, { clock: this.#clock, ms: END_MS })
     if (end === undefined) stop.abort()
     else end.discard()

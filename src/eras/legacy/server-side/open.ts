@@ -12,8 +12,8 @@ import { type Conversation, type ConversationListener, outcomeOf } from '../../.
 import type { RemoteAddress } from '../../../rpc/http/reply.js'
 import type { Channel } from '../../../wire/channel.js'
 import type { HttpClient } from '../../../wire/http.js'
+import { BufferedClose } from '../../buffered-close.js'
 import { mayBeOlder } from '../../detect/probe-verdict.js'
-import { HeldEnd } from '../../held-end.js'
 import {
   type ClientIntroduction,
   initializeParams,
@@ -24,7 +24,7 @@ import {
 } from '../initialize-params.js'
 import { LegacyDownlink, type LegacyLinkOptions } from './downlink.js'
 import { HttpCaller } from './http-caller.js'
-import { readNoted } from './noted-session.js'
+import { readSavedSession } from './saved-session.js'
 import { openSseChannel } from './sse-channel.js'
 
 /** Whether an answer to `initialize` means that another era is to be used. */
@@ -159,20 +159,20 @@ export const tryLegacyUrl = async (
   options: LinkOptions,
   { hasSse, elsewhere }: OtherWays,
 ): Promise<LegacyRemote | undefined> => {
-  const heldEnd = new HeldEnd(options.listener)
+  const bufferedClose = new BufferedClose(options.listener)
   let conversation: HttpCaller | undefined
   const start = (listener: ConversationListener): Conversation => {
     conversation = new HttpCaller(http, to, listener, options)
     return conversation
   }
   try {
-    const link = await tryLegacy(start, { ...options, listener: heldEnd }, elsewhere)
+    const link = await tryLegacy(start, { ...options, listener: bufferedClose }, elsewhere)
     if (link === undefined) {
       await conversation?.close()
       return undefined
     }
     conversation?.note(link.facts)
-    heldEnd.release()
+    bufferedClose.release()
     return { link, via: 'http' }
   } catch (thrown) {
     const first = Fault.from(thrown)
@@ -191,9 +191,9 @@ export const resumeLegacyUrl = async (
   to: RemoteAddress,
   options: LinkOptions,
 ): Promise<Downlink | undefined> => {
-  const noted = options.session && readNoted(options.session.noted(), to.url)
+  const noted = options.session && readSavedSession(options.session.noted(), to.url)
   if (noted === undefined) return undefined
-  const listener = new HeldEnd(options.listener)
+  const listener = new BufferedClose(options.listener)
   // Whether it speaks another era as well, nobody here has asked it.
   const link = new LegacyDownlink({ ...options, listener, hasOtherMode: true })
   const conversation = new HttpCaller(http, to, link, options)

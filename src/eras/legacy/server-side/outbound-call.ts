@@ -1,14 +1,14 @@
 import { Fault } from '../../../kernel/faults.js'
-import { mayHold } from '../../../kernel/json/edit.js'
+import { mayContain } from '../../../kernel/json/edit.js'
 import { type JsonText, kindOf, memberOf, rawText, textOf, withMember } from '../../../kernel/json/text.js'
 import { plainOf } from '../../../model/content.js'
 import type { CallSink, CancelReason, DownstreamCall, OnLate, Request } from '../../../model/links.js'
-import { failed, type Outcome, resulted } from '../../../model/outcome.js'
+import { failed, type Outcome, succeeded } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 import type { LegacyRevision } from '../../../model/revision.js'
 import { repairError } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
-import { withToken } from '../../../rpc/progress-token.js'
+import { withProgressToken } from '../../../rpc/progress-token.js'
 import { withMeta } from '../../../wire/jsonrpc.js'
 import { hasBecomeModern } from '../../detect/probe-verdict.js'
 import { EMPTY_RESULTS } from '../methods.js'
@@ -96,7 +96,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
       if (isTask(result)) return { kind: 'task', result }
     }
     if (kindOf(result) === 'object') return outcome
-    if (EMPTY_RESULTS.has(this.#method)) return resulted(EMPTY)
+    if (EMPTY_RESULTS.has(this.#method)) return succeeded(EMPTY)
     const words = `Server ${server} answered ${this.#method} with something that is no object`
     return failed(new Fault('internal', words, { data: { server } }))
   }
@@ -110,7 +110,8 @@ const paramsFor = (
 ): JsonText | undefined => {
   const known = isBare === true ? params : projectRequest(revision, method, params)
   const asked = withTask(known, taskTtlMs)
-  if (isBare !== true || asked === undefined) return withToken(asked, wantsProgress ? textOf(id) : undefined)
+  if (isBare !== true || asked === undefined)
+    return withProgressToken(asked, wantsProgress ? textOf(id) : undefined)
   return wantsProgress ? withMeta(asked, textOf({ progressToken: id })) : asked
 }
 
@@ -120,7 +121,7 @@ const withTask = (params: JsonText | undefined, ttlMs: number | undefined): Json
 
 /** A task, whether it was asked for or not: SDK clients from 1.12 on read it as an empty success. */
 const isTask = (result: JsonText): boolean =>
-  mayHold(result, '"task"') &&
+  mayContain(result, '"task"') &&
   memberOf(result, 'content') === undefined &&
   memberOf(result, 'task') !== undefined
 

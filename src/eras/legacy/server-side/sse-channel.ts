@@ -4,7 +4,7 @@ import type { Semaphore } from '../../../kernel/async/semaphore.js'
 import { Fault } from '../../../kernel/faults.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { CallerContext } from '../../../rpc/channel/caller.js'
-import { askRemote, type RemoteReply } from '../../../rpc/http/ask.js'
+import { fetchReply, type RemoteReply } from '../../../rpc/http/fetch-reply.js'
 import { type BodyParts, type RemoteAddress, statusFault } from '../../../rpc/http/reply.js'
 import type { Channel, ChannelListener } from '../../../wire/channel.js'
 import { classify } from '../../../wire/classify.js'
@@ -64,7 +64,7 @@ const connect = async (
 ): Promise<Channel> => {
   if (signal.aborted) stop.abort()
   const headers = { ...to.headers, accept: 'text/event-stream' }
-  const stream = await askRemote(http, { method: 'GET', url: to.url, headers }, stop.signal)
+  const stream = await fetchReply(http, { method: 'GET', url: to.url, headers }, stop.signal)
   if (stream.status !== 200 || mediaTypeOf(stream.headers['content-type']) !== 'text/event-stream') {
     stream.discard()
     if (stream.status >= 300) throw statusFault(stream.status)
@@ -235,7 +235,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
         headers: { ...to.headers, 'content-type': 'application/json' },
         body: message,
       }
-      const reply = await askRemote(http, request, stop.signal)
+      const reply = await fetchReply(http, request, stop.signal)
       reply.discard()
       const { status } = reply
       if (this.#isOver || (status >= 200 && status < 300)) return

@@ -10,7 +10,7 @@ import {
   withAt,
   withMembers,
 } from '../../../kernel/json/text.js'
-import { oncePer } from '../../../kernel/once-per.js'
+import { memoize } from '../../../kernel/memoize.js'
 import { type CacheHints, hintMembers, readCacheHints, UNCACHED } from '../../../model/cache-hints.js'
 import type { Welcome } from '../../../model/links.js'
 import { answerOf, failed, type Outcome } from '../../../model/outcome.js'
@@ -95,7 +95,7 @@ const plainText = (result: JsonText, id: JsonText, identity: JsonText): Response
 }
 
 /** What ends a plain result and its response, in latin1. */
-const stampOf = oncePer((identity: JsonText) => {
+const stampOf = memoize((identity: JsonText) => {
   const server = oneLine(identity).toString('latin1')
   return `,"resultType":"complete","_meta":{"${META.serverInfo}":${server}}}}`
 })

@@ -4,9 +4,9 @@ import { type JsonText, objectText, rawText } from '../../../kernel/json/text.js
 import type { CallTrace } from '../../../model/call-trace.js'
 import { type Call, type CancelReason, endOf, type OnFault, type OnOver } from '../../../model/links.js'
 import type { LogLevel } from '../../../model/log-level.js'
-import { failed, type Outcome, resulted } from '../../../model/outcome.js'
+import { failed, type Outcome, succeeded } from '../../../model/outcome.js'
 import { Progress } from '../../../model/progress.js'
-import { statusOfFull } from '../../../rpc/http/errors.js'
+import { overloadResponse } from '../../../rpc/http/errors.js'
 import { encodeProgress } from '../../../rpc/progress-token.js'
 import { encodeNotification } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
@@ -121,7 +121,7 @@ export class InboundCall implements Call {
     if (this.#isOver) return
     this.#close()
     this.onCancel?.(reason)
-    this.#answer(this.method === LISTEN ? resulted(EMPTY) : failed(why))
+    this.#answer(this.method === LISTEN ? succeeded(EMPTY) : failed(why))
     this.onOver?.(undefined, this)
   }
 
@@ -130,7 +130,7 @@ export class InboundCall implements Call {
     const why = outcome.kind === 'fault' ? outcome.fault : undefined
     const isListenEnd = this.method === LISTEN && outcome.kind === 'result'
     const behind = isListenEnd ? this.#cancelled() : undefined
-    this.#request.replies.end(frame, { status, ...statusOfFull(why), behind, why })
+    this.#request.replies.end(frame, { status, ...overloadResponse(why), behind, why })
   }
 
   /** If encoding fails, the fault is the answer: the client must not wait forever. */

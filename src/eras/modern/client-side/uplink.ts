@@ -1,4 +1,4 @@
-import { type Caller, hasEnded, mayTheSame, type RenewCaller } from '../../../kernel/caller.js'
+import { type Caller, hasEnded, haveSameScopes, type RenewCaller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
 import { type JsonText, textMember, textOf } from '../../../kernel/json/text.js'
@@ -6,7 +6,7 @@ import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { UNCACHED } from '../../../model/cache-hints.js'
 import type { Arrival } from '../../../model/links.js'
 import { type ListenerOptions, REVOKED } from '../../../rpc/host.js'
-import { statusOfFull } from '../../../rpc/http/errors.js'
+import { overloadResponse } from '../../../rpc/http/errors.js'
 import { shortName } from '../../../secrets/mask.js'
 import { bareParams, type Message, metaOf } from '../../../wire/jsonrpc.js'
 import { cancelledKey } from '../../protocol.js'
@@ -117,7 +117,7 @@ export class ModernUplink {
   renewCallers(renew: RenewCaller): void {
     for (const call of this.#calls.values()) {
       const caller = renew(call.caller)
-      const isSame = caller !== undefined && (call.method !== LISTEN || mayTheSame(caller, call.caller))
+      const isSame = caller !== undefined && (call.method !== LISTEN || haveSameScopes(caller, call.caller))
       if (!isSame) call.abandon(REVOKED, disconnected(REVOKED))
     }
   }
@@ -220,7 +220,7 @@ export class ModernUplink {
 
   #refuse({ id }: RequestMessage, { replies }: RequestContext, error: JsonText, why?: Fault): void {
     const { frame, status } = encodeEntryError(id, error)
-    replies.end(frame, statusOfFull(why) ?? { status })
+    replies.end(frame, overloadResponse(why) ?? { status })
   }
 }
 

@@ -1,4 +1,4 @@
-import { editMember, mayHold } from '../../../kernel/json/edit.js'
+import { editMember, mayContain } from '../../../kernel/json/edit.js'
 import {
   type JsonText,
   kindOf,
@@ -74,7 +74,7 @@ const projectMessage = (message: JsonText): JsonText =>
 
 /** Params for a modern server, without the `task` of 2025-11-25. */
 export const projectRequest = (params: JsonText | undefined): JsonText | undefined =>
-  params !== undefined && kindOf(params) === 'object' && mayHold(params, '"task"')
+  params !== undefined && kindOf(params) === 'object' && mayContain(params, '"task"')
     ? withoutMember(params, 'task')
     : params
 

@@ -1,5 +1,5 @@
 import type { JsonCursor } from '../../../kernel/json/cursor.js'
-import { mayHold, withoutInner } from '../../../kernel/json/edit.js'
+import { mayContain, withoutInner } from '../../../kernel/json/edit.js'
 import type { JsonText } from '../../../kernel/json/text.js'
 import { RESERVED, TASK_KEYS } from '../../protocol.js'
 
@@ -8,7 +8,7 @@ const RESERVED_WORD = 'modelcontextprotocol'
 
 /** Removes keys from `_meta`; a `_meta` left empty goes too. */
 const withoutMetaKeys = (holder: JsonText, isStrange: (at: JsonCursor) => boolean): JsonText =>
-  mayHold(holder, RESERVED_WORD) ? withoutInner(holder, '_meta', isStrange) : holder
+  mayContain(holder, RESERVED_WORD) ? withoutInner(holder, '_meta', isStrange) : holder
 
 /** Params or a result without the reserved keys of `_meta`, which are set anew on each hop. */
 export const withoutReservedMeta = (holder: JsonText): JsonText =>

@@ -4,7 +4,7 @@ import { type JsonText, rawText, textMember } from '../../../kernel/json/text.js
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { CallSink, Downlink, DownlinkListener, DownstreamCall, Request } from '../../../model/links.js'
-import { resulted } from '../../../model/outcome.js'
+import { succeeded } from '../../../model/outcome.js'
 import type { ServerFacts } from '../../../model/peer.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import { MODERN_REVISION } from '../../protocol.js'
@@ -73,7 +73,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
     return this.facts.capabilities.tasks
   }
 
-  get hearsAmbient(): boolean {
+  get receivesUnsolicited(): boolean {
     return this.#connection.subscriptions.isHeard
   }
 
@@ -83,7 +83,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
     switch (request.method) {
       case 'logging/setLevel':
         // Each request names its level (server/utilities/logging).
-        return new LocalCall(sink, settle => settle(resulted(EMPTY)))
+        return new LocalCall(sink, settle => settle(succeeded(EMPTY)))
       case 'resources/subscribe': {
         const uri = uriOf(request)
         return new LocalCall(
@@ -95,7 +95,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
       case 'resources/unsubscribe':
         return new LocalCall(sink, settle => {
           subscriptions.unsubscribe(uriOf(request))
-          settle(resulted(EMPTY))
+          settle(succeeded(EMPTY))
         })
       default: {
         const call = new OutboundCall(request, sink, context)

@@ -36,7 +36,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
   readonly #options: HttpCallerOptions
   /** The headers of every request. */
   readonly #headers: Readonly<Record<string, string>>
-  readonly hearsAmbient = false
+  readonly receivesUnsolicited = false
 
   constructor(
     http: HttpClient,

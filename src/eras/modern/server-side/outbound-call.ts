@@ -24,11 +24,11 @@ import type {
   Request,
 } from '../../../model/links.js'
 import { listOfMethod } from '../../../model/listing.js'
-import { failed, type Outcome, resulted, type Settle } from '../../../model/outcome.js'
+import { failed, type Outcome, type Settle, succeeded } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 import { errorCode, repairError } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
-import { withToken } from '../../../rpc/progress-token.js'
+import { withProgressToken } from '../../../rpc/progress-token.js'
 import { shortName } from '../../../secrets/mask.js'
 import { META, MODERN_CODES, MODERN_REVISION } from '../../protocol.js'
 import { requestParams } from '../envelope.js'
@@ -91,7 +91,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
     const known = isBare === true ? params : projectRequest(params)
     const enveloped = requestParams(known, identity, this.#request)
     const token = wantsProgress ? textOf(this.id) : undefined
-    const whole = isBare === true && !wantsProgress ? enveloped : withToken(enveloped, token)
+    const whole = isBare === true && !wantsProgress ? enveloped : withProgressToken(enveloped, token)
     conversation.request(this.id, method, whole, this)
   }
 
@@ -177,7 +177,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
     switch (readResultType(result)) {
       case 'complete':
       case 'absent':
-        return resulted(this.#listed(method, result))
+        return succeeded(this.#listed(method, result))
       case 'input_required':
         return mayNeedInput(method) ? { kind: 'input', result } : strangeType(server, result)
       case 'task':

@@ -10,7 +10,7 @@ import {
   textOf,
 } from '../../../kernel/json/text.js'
 import { LISTS, listsChangedBy } from '../../../model/listing.js'
-import { failed, resulted, type Settle } from '../../../model/outcome.js'
+import { failed, type Settle, succeeded } from '../../../model/outcome.js'
 import type { ServerCapabilities } from '../../../model/peer.js'
 
 /** A kind of list whose changes a server can report (schema, `SubscriptionFilter`). */
@@ -131,7 +131,7 @@ export class SubscriptionSet {
     this.#settle(asked, (subscription, uri) => {
       const had = subscription.isAccepted
       subscription.isAccepted = promised.has(uri)
-      const outcome = subscription.isAccepted ? resulted(EMPTY) : failed(notAccepted())
+      const outcome = subscription.isAccepted ? succeeded(EMPTY) : failed(notAccepted())
       return { outcome, isGivenUp: !had && !subscription.isAccepted }
     })
   }

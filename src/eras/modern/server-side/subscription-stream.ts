@@ -4,7 +4,7 @@ import { Fault } from '../../../kernel/faults.js'
 import { at, type JsonText, memberOf, rawText, textOf } from '../../../kernel/json/text.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { CallSink, DownlinkListener } from '../../../model/links.js'
-import { failed, type Outcome, resulted, type Settle } from '../../../model/outcome.js'
+import { failed, type Outcome, type Settle, succeeded } from '../../../model/outcome.js'
 import type { ServerCapabilities } from '../../../model/peer.js'
 import { errorCode, RPC_CODES } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
@@ -101,7 +101,7 @@ export class SubscriptionStream {
   subscribe(uri: string, settle: Settle): void {
     if (this.#isOver) settle(failed(closed()))
     else if (this.#subscriptions.isPromised(uri) && this.#current?.uris.has(uri) === true)
-      settle(resulted(EMPTY))
+      settle(succeeded(EMPTY))
     else if (this.#subscriptions.add(uri, settle)) this.#change()
   }
 
@@ -267,7 +267,7 @@ export class SubscriptionStream {
   /** The server cancelled the stream, as it may on a pipe (basic/patterns/cancellation). */
   #cancelled(stream: Stream): void {
     this.#context.conversation.forget(stream.id)
-    this.#ended(stream, resulted(EMPTY))
+    this.#ended(stream, succeeded(EMPTY))
   }
 
   #reopen(): void {

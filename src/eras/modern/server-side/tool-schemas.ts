@@ -1,4 +1,4 @@
-import { editMember, mayHold } from '../../../kernel/json/edit.js'
+import { editMember, mayContain } from '../../../kernel/json/edit.js'
 import { type JsonText, mapElements, memberOf, ownText, textMember } from '../../../kernel/json/text.js'
 import type { Logger } from '../../../kernel/logger.js'
 import { sanitizeLine } from '../../../secrets/mask.js'
@@ -34,7 +34,7 @@ export class ToolSchemas {
   /** Learns from a page of `tools/list`; returns it without tools whose annotations are invalid over HTTP. */
   learn(page: JsonText): JsonText {
     // A page without the word changes nothing, unless something was learnt before.
-    if (this.#schemas.size === 0 && !mayHold(page, 'header')) return page
+    if (this.#schemas.size === 0 && !mayContain(page, 'header')) return page
     return editMember(page, 'tools', tools => mapElements(tools, tool => this.#learnTool(tool)))
   }
 

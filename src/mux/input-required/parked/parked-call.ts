@@ -5,7 +5,7 @@ import { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
 import type { Call, CancelReason, Client, ServerRequest } from '../../../model/links.js'
 import type { LogLevel } from '../../../model/log-level.js'
-import { type Answer, bytesOf, failed, type Outcome, resulted } from '../../../model/outcome.js'
+import { type Answer, bytesOf, failed, type Outcome, succeeded } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 import type { Connection } from '../../../peers/connection.js'
 import { whenCancelled } from '../../calls/call-events.js'
@@ -106,7 +106,7 @@ export class ParkedCall implements Call, Parkable {
     if (at === 'finished' || at === 'over') return false
     const known = this.#history.take(request)
     if (known !== undefined) {
-      request.answer(resulted(known))
+      request.answer(succeeded(known))
       return true
     }
     if (at === 'running') {

@@ -5,7 +5,7 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import type { ByteAccount } from '../../../kernel/byte-account.js'
 import type { Principal } from '../../../kernel/caller.js'
 import type { Fault } from '../../../kernel/faults.js'
-import { unguessableId } from '../../../kernel/ids.js'
+import { randomId } from '../../../kernel/ids.js'
 import { type JsonText, textMember } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import { insufficientScope } from '../../../model/access.js'
@@ -194,7 +194,7 @@ export class ParkedCalls implements ParkedCallContext {
   }
 
   #idOf(parked: Parkable): string {
-    const id = this.#ids.get(parked) ?? unguessableId()
+    const id = this.#ids.get(parked) ?? randomId()
     this.#ids.set(parked, id)
     return id
   }

@@ -1,7 +1,7 @@
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, textOf } from '../../../kernel/json/text.js'
 import type { ServerRequest } from '../../../model/links.js'
-import { type Answer, failed, resulted } from '../../../model/outcome.js'
+import { type Answer, failed, succeeded } from '../../../model/outcome.js'
 import type { ClientCapabilities } from '../../../model/peer.js'
 import { canBeAsked, incapable } from '../../server-requests/client-capabilities.js'
 import { bareAnswer, bareParams, isAnswer, type KeyedQuestion, noAnswer } from '../questions.js'
@@ -93,7 +93,7 @@ export class ParkedQuestions {
       if (!isAnswer(request.method, answer)) {
         return new Fault('invalid-params', `inputResponses: ${key} is no answer to ${request.method}`)
       }
-      answers.set(question, resulted(bareAnswer(request.method, answer)))
+      answers.set(question, succeeded(bareAnswer(request.method, answer)))
     }
     return answers
   }

@@ -1,5 +1,5 @@
 import { Fault } from '../../../kernel/faults.js'
-import { mayHold } from '../../../kernel/json/edit.js'
+import { mayContain } from '../../../kernel/json/edit.js'
 import {
   type JsonText,
   kindOf,
@@ -63,7 +63,7 @@ export class InputRetries {
     const { params, named, client, method } = call
     if (client.serverRequests !== 'returned' || params === undefined || !mayNeedInput(method))
       return undefined
-    if (named !== undefined || !mayHold(params, ...QUOTED)) return undefined
+    if (named !== undefined || !mayContain(params, ...QUOTED)) return undefined
     const [responses, state] = KEYS.map(key => memberOf(params, key))
     if (responses === undefined && state === undefined) return undefined
     if (repeatedKey(params, KEY_SET) !== undefined) throw invalidState()

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Principal } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
-import { unguessableId } from '../../../kernel/ids.js'
+import { randomId } from '../../../kernel/ids.js'
 import { canonicalJson } from '../../../kernel/json/canonical.js'
 import { type JsonText, rawText, withoutMembers } from '../../../kernel/json/text.js'
 import type { Call } from '../../../model/links.js'
@@ -61,7 +61,7 @@ export class RequestStates {
   /** A digest takes time in proportion to the arguments, and is wanted once per round. */
   readonly #digests = new WeakMap<JsonText, string>()
 
-  constructor(sealer: Sealer, replica = unguessableId()) {
+  constructor(sealer: Sealer, replica = randomId()) {
     this.#sealer = sealer
     this.replica = replica
   }

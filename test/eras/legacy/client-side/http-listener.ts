@@ -8,7 +8,7 @@ import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import type { Limits } from '../../../../src/kernel/limits.js'
 import { LinkedList } from '../../../../src/kernel/linked-list.js'
 import { silentLogger } from '../../../../src/kernel/logger.js'
-import { resulted } from '../../../../src/model/outcome.js'
+import { succeeded } from '../../../../src/model/outcome.js'
 import { classify } from '../../../../src/wire/classify.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
 import { FakeHandler } from '../../../support/proxy/listeners.js'
@@ -18,7 +18,7 @@ import { recordedLog, rpc } from '../../../support/wire/channel-pair.js'
 import { FakeResponder, httpRequest } from '../../../support/wire/fake-http.js'
 
 const BOTH = 'application/json, text/event-stream'
-const EMPTY = resulted(rawText('{}'))
+const EMPTY = succeeded(rawText('{}'))
 const hello = (protocolVersion: string, capabilities: object = {}) => ({
   id: 0,
   method: 'initialize',
@@ -851,7 +851,7 @@ t.test('a dropped connection cancels nothing: the answer waits for whoever resum
   clock.advance(SOON_MS)
   stream.goAway()
   t.same(handler.cancels, [])
-  handler.last.end(resulted(rawText('{"content":[]}')))
+  handler.last.end(succeeded(rawText('{"content":[]}')))
   const resumed = get({ 'last-event-id': stream.allEvents[0]?.id ?? '' })
   t.same(resumed.messages, [{ jsonrpc: '2.0', id: 1, result: { content: [] } }])
   t.ok(resumed.isEnded)
@@ -1007,9 +1007,9 @@ t.test('an answer that cannot wait for the rest of its batch is an error in its 
   const ask = (id: number) => ({ jsonrpc: '2.0', id, method: 'tools/list' })
   const answer = post([1, 2].map(ask), { accept: 'application/json' })
   const [first, second] = handler.calls
-  first?.end(resulted(textOf({ text: 'x'.repeat(30_000) })))
+  first?.end(succeeded(textOf({ text: 'x'.repeat(30_000) })))
   t.ok(bounds.unread.bytes > 30_000)
-  second?.end(resulted(textOf({ text: 'x'.repeat(30_000) })))
+  second?.end(succeeded(textOf({ text: 'x'.repeat(30_000) })))
   t.match(JSON.parse(answer.body), [
     { id: 1, result: {} },
     { id: 2, error: { code: -32603 } },

@@ -6,7 +6,7 @@ import { Fault } from '../../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import type { LimitCounters } from '../../../../src/kernel/limit-counters.js'
 import { silentLogger } from '../../../../src/kernel/logger.js'
-import { failed, resulted } from '../../../../src/model/outcome.js'
+import { failed, succeeded } from '../../../../src/model/outcome.js'
 import { Progress } from '../../../../src/model/progress.js'
 import type { Revision } from '../../../../src/model/revision.js'
 import { classify } from '../../../../src/wire/classify.js'
@@ -217,7 +217,7 @@ t.test(
   'a client that writes initialize, initialized and tools/list at once gets both answers in order',
   async t => {
     const { say, take, handler } = start()
-    handler.onCall = call => call.end(resulted(rawText('{"tools":[]}')))
+    handler.onCall = call => call.end(succeeded(rawText('{"tools":[]}')))
     say(hello())
     say(READY)
     say({ id: 2, method: 'ping' })
@@ -261,7 +261,7 @@ t.test('requests are served before notifications/initialized, and forwarded as t
   take()
   say('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x", "n":12345678901234567890}}')
   t.equal(handler.last.params?.toString(), '{"name":"x", "n":12345678901234567890}')
-  handler.last.end(resulted(rawText('{"content":[],"big":1e400}')))
+  handler.last.end(succeeded(rawText('{"content":[],"big":1e400}')))
   handler.last.end(failed(new Fault('internal', 'again')))
   t.same(take(), ['{"jsonrpc":"2.0","id":1,"result":{"content":[],"big":1e400}}'])
 })
@@ -297,7 +297,7 @@ t.test('an id comes back as it was written, and is taken again only after its an
     say(`{"jsonrpc":"2.0","id":${id},"method":"tools/list"}`)
     const duplicate = take()
     t.match(duplicate, [`{"jsonrpc":"2.0","id":${id},"error":{"code":-32600`])
-    handler.last.end(resulted(rawText('{}')))
+    handler.last.end(succeeded(rawText('{}')))
     t.same(take(), [`{"jsonrpc":"2.0","id":${id},"result":{}}`])
   }
   say('{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
@@ -339,11 +339,11 @@ t.test('a cancelled request gets no answer, and the mux is told once with the re
   const call = handler.last
   call.progress(progressOf({ progress: 1 }))
   call.notify('notifications/message', textOf({}))
-  call.end(resulted(rawText('{}')))
+  call.end(succeeded(rawText('{}')))
   t.same(take(), [])
   say({ id: 'k', method: 'tools/call' })
   t.equal(handler.calls.length, 2, 'its id may be used again')
-  handler.last.end(resulted(rawText('{}')))
+  handler.last.end(succeeded(rawText('{}')))
   cancel({ requestId: 'k' })
   t.equal(handler.cancels.length, 1, 'too late')
 })
@@ -356,7 +356,7 @@ t.test('progress carries the token of the client with its type, and ends with th
     const call = handler.last
     t.ok(call.wantsProgress)
     call.progress(new Progress(rawText('{"progressToken":77,"progress":0.30000000000000004,"message":"m"}')))
-    call.end(resulted(rawText('{}')))
+    call.end(succeeded(rawText('{}')))
     call.progress(new Progress(rawText('{"progressToken":77,"progress":2}')))
     t.same(take(), [
       `related {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${token},"progress":0.30000000000000004,"message":"m"}}`,
@@ -371,7 +371,7 @@ t.test('a token that is alone in its _meta goes no further, and leaves nothing b
   const call = (params: string) => {
     say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`)
     const { named, params: left, wantsProgress } = handler.last
-    handler.last.end(resulted(rawText('{}')))
+    handler.last.end(succeeded(rawText('{}')))
     return [named, left?.toString(), wantsProgress]
   }
   const named = '"name":"a","arguments":{"_meta":{"progressToken":7}}'
@@ -398,7 +398,7 @@ t.test('a token of another kind, or none, asks for no progress', async t => {
     say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`)
     t.notOk(handler.last.wantsProgress, params)
     handler.last.progress(progressOf({ progress: 1 }))
-    handler.last.end(resulted(rawText('{}')))
+    handler.last.end(succeeded(rawText('{}')))
     t.equal(take().length, 1)
   }
 })
@@ -496,7 +496,7 @@ t.test('a question whose call is over, or whose stream takes none, goes the ambi
   await open()
   say({ id: 1, method: 'tools/call' })
   const over = handler.last
-  over.end(resulted(rawText('{}')))
+  over.end(succeeded(rawText('{}')))
   say({ id: 2, method: 'tools/call' }, false)
   take()
   const [late, narrow] = [new FakeServerRequest(), new FakeServerRequest()]
@@ -543,7 +543,7 @@ t.test('the end of a session answers questions, cancels calls and is told, each 
     ],
     'whoever still listens is not left waiting',
   )
-  for (const call of handler.calls) call.end(resulted(rawText('{}')))
+  for (const call of handler.calls) call.end(succeeded(rawText('{}')))
   uplink.notify('notifications/x', undefined)
   t.same(take(), [])
 })
@@ -599,7 +599,7 @@ t.test('a client has as many requests under way as it may and no more', async t 
   say({ id: 'one more', method: 'tools/call' })
   const refused = take().map(line => JSON.parse(line))
   t.match(refused, [{ id: 'one more', error: { code: -32603, data: { reason: 'overloaded' } } }])
-  handler.calls[0]?.end(resulted(rawText('{}')))
+  handler.calls[0]?.end(succeeded(rawText('{}')))
   say({ id: 'one more', method: 'tools/call' })
   t.equal(handler.calls.length, 1025)
   uplink.close('done')
@@ -614,10 +614,10 @@ t.test('whoever looks on is told once how each call ended', async t => {
     const call = handler.calls.at(-1)
     if (call !== undefined) call.onOver = outcome => over.push([id, outcome?.kind])
   }
-  handler.calls[0]?.end(resulted(textOf({})))
-  handler.calls[0]?.end(resulted(textOf({})))
+  handler.calls[0]?.end(succeeded(textOf({})))
+  handler.calls[0]?.end(succeeded(textOf({})))
   say({ method: 'notifications/cancelled', params: { requestId: 2 } })
-  handler.calls[1]?.end(resulted(textOf({})))
+  handler.calls[1]?.end(succeeded(textOf({})))
   uplink.close('it is over')
   t.same(over, [
     [1, 'result'],

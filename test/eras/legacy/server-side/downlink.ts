@@ -3,7 +3,7 @@ import { openLegacyPipe } from '../../../../src/eras/legacy/server-side/open.js'
 import { Fault } from '../../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import type { DownstreamCall, ServerRequest } from '../../../../src/model/links.js'
-import { failed, type Outcome, resulted } from '../../../../src/model/outcome.js'
+import { failed, type Outcome, succeeded } from '../../../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../../../src/model/peer.js'
 import type { Progress } from '../../../../src/model/progress.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
@@ -473,7 +473,7 @@ t.test('a question is answered once, under the id that the server gave it', asyn
     server.say(`{"jsonrpc":"2.0","id":${id},"method":"roots/list"}`)
     const ask = asks.at(-1)
     t.equal(ask?.about, undefined, 'a pipe cannot tell')
-    ask?.answer(resulted(rawText('{"roots":[]}')))
+    ask?.answer(succeeded(rawText('{"roots":[]}')))
     ask?.answer(failed(new Fault('internal', 'again')))
     t.same(server.lines.splice(0), [`{"jsonrpc":"2.0","id":${id},"result":{"roots":[]}}`])
   }
@@ -493,7 +493,7 @@ t.test('an id that is still open is refused to a second question', async t => {
   server.say({ id: 7, method: 'roots/list' })
   t.equal(asks.length, 1)
   t.match(server.take(), [{ id: 7, error: { code: -32600 } }])
-  asks[0]?.answer(resulted(rawText('{}')))
+  asks[0]?.answer(succeeded(rawText('{}')))
   server.say({ id: 7, method: 'roots/list' })
   t.equal(asks.length, 2)
 })
@@ -506,7 +506,7 @@ t.test(
     const [ask] = asks
     t.ok(ask?.wantsProgress)
     ask?.progress(rawText('{"progressToken":9,"progress":0.1}'))
-    ask?.answer(resulted(rawText('{}')))
+    ask?.answer(succeeded(rawText('{}')))
     ask?.progress(rawText('{"progressToken":9,"progress":0.2}'))
     t.same(server.lines, [
       '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"","progress":0.1}}',
@@ -528,7 +528,7 @@ t.test('a server that withdraws its question is not answered any more', async t 
   t.same(withdrawn, ['x'], 'once, in the words of the server')
   const logged = lines.filter(([, , words]) => words === 'the server cancelled a request')
   t.match(logged, [['debug', { method: 'roots/list', reason: 'x' }]])
-  asks[0]?.answer(resulted(rawText('{}')))
+  asks[0]?.answer(succeeded(rawText('{}')))
   t.same(server.lines, [])
   t.same(heard, [])
   for (const reason of [undefined, 7]) {
@@ -553,7 +553,7 @@ t.test(
       [['disconnected: it crashed'], ['disconnected: it crashed']],
     )
     t.same(heard, ['withdrawn', 'closed disconnected'])
-    asks[0]?.answer(resulted(rawText('{}')))
+    asks[0]?.answer(succeeded(rawText('{}')))
     const { ends, down } = call('tools/list')
     t.match(ends, [/^disconnected/], 'a later call fails at once')
     down.cancel('x')

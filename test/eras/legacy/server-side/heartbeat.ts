@@ -4,7 +4,7 @@ import { Fault } from '../../../../src/kernel/faults.js'
 import { rawText } from '../../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../../src/kernel/logger.js'
 import type { CallSink } from '../../../../src/model/links.js'
-import { failed, resulted } from '../../../../src/model/outcome.js'
+import { failed, succeeded } from '../../../../src/model/outcome.js'
 import type { Conversation } from '../../../../src/rpc/channel/conversation.js'
 import { FakeClock } from '../../../support/fake-clock.js'
 
@@ -12,13 +12,13 @@ import { FakeClock } from '../../../support/fake-clock.js'
 const start = () => {
   const clock = new FakeClock()
   const pings: CallSink[] = []
-  const state = { isBusy: false, signsOfLife: 0, closed: 0 }
+  const state = { isBusy: false, receivedCount: 0, closed: 0 }
   const talk = {
     get isBusy() {
       return state.isBusy
     },
-    get signsOfLife() {
-      return state.signsOfLife
+    get receivedCount() {
+      return state.receivedCount
     },
     nextId: () => pings.length + 1,
     request: (_id: number, method: string, _params: undefined, sink: CallSink) => {
@@ -51,7 +51,7 @@ t.test('a silent server is pinged every 30 s and given up after two misses', asy
 t.test('any answer, also an error, is a sign of life', async t => {
   const { clock, pings, state } = start()
   for (const outcome of [
-    resulted(rawText('{}')),
+    succeeded(rawText('{}')),
     { kind: 'error', error: rawText('{"code":-32603,"message":"no"}') } as const,
     failed(new Fault('overloaded', 'behind')),
   ]) {
@@ -79,7 +79,7 @@ t.test('a server that talks, or owes an answer, is left alone', async t => {
   state.isBusy = false
   for (let n = 0; n < 5; n += 1) {
     clock.advance(15_000)
-    state.signsOfLife += 1
+    state.receivedCount += 1
     clock.advance(15_000)
   }
   t.equal(pings.length, 0)

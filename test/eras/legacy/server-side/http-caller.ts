@@ -4,7 +4,7 @@ import { resumeLegacyUrl, tryLegacyUrl } from '../../../../src/eras/legacy/serve
 import { Fault } from '../../../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf } from '../../../../src/kernel/json/text.js'
 import type { ServerRequest, ServerSession } from '../../../../src/model/links.js'
-import { resulted } from '../../../../src/model/outcome.js'
+import { succeeded } from '../../../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../../../src/model/peer.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
 import { shown } from '../../../support/values.js'
@@ -142,7 +142,7 @@ t.test(
       exchange.sse()
       exchange.event({ id: 'q', method: 'roots/list' })
       await settled()
-      asks[0]?.answer(resulted(rawText('{}')))
+      asks[0]?.answer(succeeded(rawText('{}')))
       const answer = http.next()
       void link.close()
       const end = http.next()
@@ -201,7 +201,7 @@ t.test('a server that does not take notifications/initialized fails in time', as
 
 t.test('a server that never answers the GET is ready all the same', async t => {
   const { link, call } = await connected({ get: () => undefined })
-  t.notOk(link.hearsAmbient)
+  t.notOk(link.receivesUnsolicited)
   const { exchange, ends } = call()
   exchange.json({ result: {} })
   await settled()
@@ -257,7 +257,7 @@ t.test('a question on the stream of a call says whose it is; its answer is poste
   exchange.event({ id: 'q', method: 'elicitation/create' })
   await settled()
   t.equal(asks[0]?.about, down)
-  asks[0]?.answer(resulted(rawText('{"action":"accept"}')))
+  asks[0]?.answer(succeeded(rawText('{"action":"accept"}')))
   const answer = http.next()
   t.equal(answer.request.body?.toString(), '{"jsonrpc":"2.0","id":"q","result":{"action":"accept"}}')
 })
@@ -636,7 +636,7 @@ t.test('404 to a notification or a resumption loses the session for every reques
   await settled()
   await pass(other.clock, 5000)
   t.match(open.ends, [/^disconnected/])
-  t.notOk(link.hearsAmbient)
+  t.notOk(link.receivesUnsolicited)
 })
 
 t.test('404 without a session is a status like any other', async t => {
@@ -687,7 +687,7 @@ t.test('closing ends what is open, then the session, and gives up on that after 
 
 t.test('whatever the server sends counts as a sign of life', async t => {
   const { call, link } = await connected()
-  const signs = () => (link as LegacyDownlink).conversation.signsOfLife
+  const signs = () => (link as LegacyDownlink).conversation.receivedCount
   const before = signs()
   const { exchange } = call()
   exchange.json({ result: {} })
@@ -712,7 +712,7 @@ t.test('what belongs to no request is heard on the standalone stream', async t =
       exchange.sse()
     },
   })
-  t.ok(link.hearsAmbient)
+  t.ok(link.receivesUnsolicited)
   stream?.event({ method: 'notifications/tools/list_changed' })
   stream?.event({ id: 1, method: 'roots/list' })
   await settled()
@@ -723,7 +723,7 @@ t.test('what belongs to no request is heard on the standalone stream', async t =
 t.test('a server without such a stream is left in peace', async t => {
   for (const status of [405, 400, 200]) {
     const { link, http, clock, lines, heard } = await connected({ get: exchange => exchange.reply(status) })
-    t.notOk(link.hearsAmbient)
+    t.notOk(link.receivesUnsolicited)
     await pass(clock, 10 * 60_000)
     await settled()
     t.equal(http.waiting, 0, String(status))
@@ -747,14 +747,14 @@ t.test('a standalone stream that ends is opened again at its place, ever more sl
   stream?.event({ method: 'notifications/x' }, 'g7')
   stream?.end()
   await settled()
-  t.notOk(link.hearsAmbient)
+  t.notOk(link.receivesUnsolicited)
   await pass(clock, 1200)
   await settled()
   const second = http.next()
   t.same([second.method, second.headers['last-event-id']], ['GET', 'g7'])
   second.sse()
   await settled()
-  t.ok(link.hearsAmbient)
+  t.ok(link.receivesUnsolicited)
   second.break()
   let opened = 0
   for (let seconds = 0; seconds < 600; seconds += 1) {
@@ -788,9 +788,9 @@ t.test('a place that the server no longer knows is given up, and the stream begu
   t.equal(anew.headers['last-event-id'], undefined)
   anew.sse()
   await settled()
-  t.ok(link.hearsAmbient)
+  t.ok(link.receivesUnsolicited)
   const closing = link.close()
-  t.notOk(link.hearsAmbient)
+  t.notOk(link.receivesUnsolicited)
   http.next().reply(200)
   await closing
   await settled()

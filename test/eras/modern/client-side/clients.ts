@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ModernClients } from '../../../../src/eras/modern/client-side/clients.js'
 import { type Envelope, readEnvelope } from '../../../../src/eras/modern/envelope.js'
-import { unprovenCaller } from '../../../../src/kernel/caller.js'
+import { unauthenticatedCaller } from '../../../../src/kernel/caller.js'
 import { textOf } from '../../../../src/kernel/json/text.js'
 import { ENVELOPE } from '../../../support/era/codec.js'
 import { FakeClock } from '../../../support/fake-clock.js'
@@ -39,13 +39,13 @@ const start = (limits = { clients: 3, bytes: 1e6 }) => {
 
 t.test('whoever says the same about itself is the same client, of one principal', async t => {
   const { clients } = start({ clients: 10, bytes: 1e6 })
-  const one = clients.of(unprovenCaller('a'), named('x'))
-  t.equal(clients.of(unprovenCaller('a'), named('x')), one)
+  const one = clients.of(unauthenticatedCaller('a'), named('x'))
+  t.equal(clients.of(unauthenticatedCaller('a'), named('x')), one)
   const others = [
-    clients.of(unprovenCaller('b'), named('x')),
-    clients.of(unprovenCaller('a'), named('y')),
-    clients.of(unprovenCaller('a'), envelope()),
-    clients.of(unprovenCaller('a'), envelope({ name: 'x', version: '1' }, { roots: {} })),
+    clients.of(unauthenticatedCaller('b'), named('x')),
+    clients.of(unauthenticatedCaller('a'), named('y')),
+    clients.of(unauthenticatedCaller('a'), envelope()),
+    clients.of(unauthenticatedCaller('a'), envelope({ name: 'x', version: '1' }, { roots: {} })),
   ]
   t.equal(new Set([one, ...others].map(client => client?.id)).size, 5)
   t.equal(clients.size, 5)
@@ -55,14 +55,14 @@ t.test('whoever says the same about itself is the same client, of one principal'
 
 t.test('a client that does not say who it is has a name for servers that must be told one', async t => {
   t.equal(
-    start().clients.of(unprovenCaller('a'), envelope())?.info.toString(),
+    start().clients.of(unauthenticatedCaller('a'), envelope())?.info.toString(),
     '{"name":"unknown","version":"0"}',
   )
 })
 
 t.test('a client says what it can be asked; that its roots change, nobody would hear', async t => {
   const capabilities = { roots: { listChanged: true }, elicitation: {} }
-  const client = start().clients.of(unprovenCaller('a'), envelope(undefined, capabilities))
+  const client = start().clients.of(unauthenticatedCaller('a'), envelope(undefined, capabilities))
   t.same(client?.capabilities, {
     roots: { listChanged: false },
     sampling: undefined,
@@ -71,7 +71,7 @@ t.test('a client says what it can be asked; that its roots change, nobody would 
 })
 
 t.test('a client can be told and asked nothing outside of its requests', async t => {
-  const client = start().clients.of(unprovenCaller('a'), envelope())
+  const client = start().clients.of(unauthenticatedCaller('a'), envelope())
   const ask = new FakeServerRequest()
   client?.notify()
   client?.ask(ask)
@@ -81,7 +81,7 @@ t.test('a client can be told and asked nothing outside of its requests', async t
 t.test('what a client says about itself does not keep its message in memory', async t => {
   const { clients } = start()
   const said = envelope({ name: 'x', version: '1', title: 'x'.repeat(50_000) })
-  const client = clients.of(unprovenCaller('a'), said)
+  const client = clients.of(unauthenticatedCaller('a'), said)
   t.equal(client?.info.toString(), said.info?.toString())
   t.not(client?.info.buffer, said.info?.buffer)
 })
@@ -90,28 +90,28 @@ t.test('at the bound the client that is idle for longest goes; with none idle th
   const { clock, left, clients } = start()
   const [one, two, three] = ['1', '2', '3'].map(name => {
     clock.advance(1)
-    return clients.of(unprovenCaller('a'), named(name))
+    return clients.of(unauthenticatedCaller('a'), named(name))
   })
   clock.advance(1)
-  clients.of(unprovenCaller('a'), named('1'))
-  const four = clients.of(unprovenCaller('a'), named('4'))
+  clients.of(unauthenticatedCaller('a'), named('1'))
+  const four = clients.of(unauthenticatedCaller('a'), named('4'))
   t.same(left, [two?.id])
   for (const client of [one, three, four]) if (client !== undefined) client.openCalls += 1
-  t.equal(clients.of(unprovenCaller('a'), named('5')), undefined)
-  t.equal(clients.of(unprovenCaller('a'), named('1')), one, 'who is known is served')
+  t.equal(clients.of(unauthenticatedCaller('a'), named('5')), undefined)
+  t.equal(clients.of(unauthenticatedCaller('a'), named('1')), one, 'who is known is served')
   if (three !== undefined) three.openCalls -= 1
-  t.ok(clients.of(unprovenCaller('a'), named('5')))
+  t.ok(clients.of(unauthenticatedCaller('a'), named('5')))
   t.same(left, [two?.id, three?.id])
   t.equal(clients.size, 3)
 })
 
 t.test('what clients say about themselves is bounded too', async t => {
   const { left, clients } = start({ clients: 100, bytes: 1000 })
-  const one = clients.of(unprovenCaller('a'), named('x'.repeat(600)))
-  t.ok(clients.of(unprovenCaller('a'), named('y'.repeat(600))))
+  const one = clients.of(unauthenticatedCaller('a'), named('x'.repeat(600)))
+  t.ok(clients.of(unauthenticatedCaller('a'), named('y'.repeat(600))))
   t.same(left, [one?.id])
   t.equal(
-    clients.of(unprovenCaller('a'), named('z'.repeat(1001))),
+    clients.of(unauthenticatedCaller('a'), named('z'.repeat(1001))),
     undefined,
     'more than all may say together',
   )
@@ -121,8 +121,8 @@ t.test('what clients say about themselves is bounded too', async t => {
 t.test('a client without requests is forgotten after a quarter of an hour', async t => {
   const { clock, left, clients } = start()
   const [idle, busy] = [
-    clients.of(unprovenCaller('a'), named('idle')),
-    clients.of(unprovenCaller('a'), named('busy')),
+    clients.of(unauthenticatedCaller('a'), named('idle')),
+    clients.of(unauthenticatedCaller('a'), named('busy')),
   ]
   if (busy !== undefined) busy.openCalls += 1
   clock.advance(15 * MINUTE_MS)
@@ -138,12 +138,12 @@ t.test('a client without requests is forgotten after a quarter of an hour', asyn
   clock.advance(1)
   clients.sweep()
   t.equal(clients.size, 0)
-  t.not(clients.of(unprovenCaller('a'), named('idle')), idle, 'and is another one when it comes back')
+  t.not(clients.of(unauthenticatedCaller('a'), named('idle')), idle, 'and is another one when it comes back')
 })
 
 t.test('when the way in is closed all clients leave, once', async t => {
   const { left, clients } = start()
-  const ids = ['1', '2'].map(name => clients.of(unprovenCaller('a'), named(name))?.id)
+  const ids = ['1', '2'].map(name => clients.of(unauthenticatedCaller('a'), named(name))?.id)
   clients.close()
   clients.close()
   t.same(left, ids)

@@ -9,7 +9,7 @@ import {
 import { Fault } from '../../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import type { Welcome } from '../../../../src/model/links.js'
-import { failed, type Outcome, resulted } from '../../../../src/model/outcome.js'
+import { failed, type Outcome, succeeded } from '../../../../src/model/outcome.js'
 import { whole } from '../../../../src/wire/message-parts.js'
 import { withoutErrorIds } from '../../../support/values.js'
 
@@ -31,7 +31,7 @@ const encoded = (outcome: Outcome, request: RequestFacts): string => {
   return `${status} ${withoutErrorIds(whole(frame).toString()).replace('{"jsonrpc":"2.0",', '{')}`
 }
 
-const result = (text: string): Outcome => resulted(rawText(text))
+const result = (text: string): Outcome => succeeded(rawText(text))
 
 t.test('every result says that it is complete and who answered, and all else stays as it came', async t => {
   const CASES: [string, string, string][] = [

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createHttpListener } from '../../../../src/eras/listen/http-listener.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
-import { resulted } from '../../../../src/model/outcome.js'
+import { succeeded } from '../../../../src/model/outcome.js'
 import { mirrored, modern } from '../../../support/era/codec.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
 import { FakeHandler } from '../../../support/proxy/listeners.js'
@@ -10,7 +10,7 @@ import { recordedLog } from '../../../support/wire/channel-pair.js'
 import { FakeResponder, httpRequest } from '../../../support/wire/fake-http.js'
 
 const BOTH = 'application/json, text/event-stream'
-const EMPTY = resulted(rawText('{}'))
+const EMPTY = succeeded(rawText('{}'))
 const LEVEL = 'io.modelcontextprotocol/logLevel'
 const ERROR = {
   kind: 'error',
@@ -47,7 +47,7 @@ t.test('a request is answered under its own id as JSON, without a session', asyn
   const { handler, ask, host } = start()
   for (const id of [0, 'a', '1', 1]) {
     const answer = ask(call(id))
-    handler.last.end(resulted(rawText('{"content":[]}')))
+    handler.last.end(succeeded(rawText('{"content":[]}')))
     t.same([answer.status, answer.headers], [200, { 'content-type': 'application/json' }])
     t.match(answer.json, { id, result: { content: [], resultType: 'complete' } })
   }

@@ -5,13 +5,13 @@ import { readEnvelope } from '../../../../src/eras/modern/envelope.js'
 import { LOCAL } from '../../../../src/kernel/caller.js'
 import { Fault } from '../../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
-import { failed, resulted } from '../../../../src/model/outcome.js'
+import { failed, succeeded } from '../../../../src/model/outcome.js'
 import { whole } from '../../../../src/wire/message-parts.js'
 import { ENVELOPE } from '../../../support/era/codec.js'
 import { FakeClock } from '../../../support/fake-clock.js'
 import { progressOf } from '../../../support/values.js'
 
-const EMPTY = resulted(rawText('{}'))
+const EMPTY = succeeded(rawText('{}'))
 const LEVEL = 'io.modelcontextprotocol/logLevel'
 
 const start = (
@@ -140,7 +140,7 @@ t.test('a request has one end, and nothing is said after it', async t => {
     meta: { progressToken: 1, [LEVEL]: 'debug' },
   })
   t.equal(client.openCalls, 1)
-  call.end(resulted(rawText('{"content":[]}')))
+  call.end(succeeded(rawText('{"content":[]}')))
   call.end(failed(new Fault('internal', 'again')))
   call.progress(progressOf({ progress: 1 }))
   call.notify('notifications/message', textOf({ level: 'error', data: 1 }))
@@ -217,6 +217,6 @@ t.test('whoever looks on learns how a request ended, or that nobody waited for i
 
 t.test('an answer that cannot be written is an error, so that nobody waits for it', async t => {
   const { call, said } = start('tools/call')
-  call.end(resulted(rawText('[]')))
+  call.end(succeeded(rawText('[]')))
   t.match(said.map(parsed), [{ id: 1, error: { code: -32603 } }])
 })

@@ -5,7 +5,7 @@ import { Deferred } from '../../../../src/kernel/async/deferred.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import type { Limits } from '../../../../src/kernel/limits.js'
 import { silentLogger } from '../../../../src/kernel/logger.js'
-import { resulted } from '../../../../src/model/outcome.js'
+import { succeeded } from '../../../../src/model/outcome.js'
 import { classify } from '../../../../src/wire/classify.js'
 import type { HttpHeaders } from '../../../../src/wire/http.js'
 import { whole } from '../../../../src/wire/message-parts.js'
@@ -16,7 +16,7 @@ import { FakeHandler } from '../../../support/proxy/listeners.js'
 import { boundsOf, IDENTITY } from '../../../support/values.js'
 import { type Heard, rpc } from '../../../support/wire/channel-pair.js'
 
-const EMPTY = resulted(rawText('{}'))
+const EMPTY = succeeded(rawText('{}'))
 
 const start = (limits: Partial<Limits> = {}, way: Entry = 'endpoint') => {
   const handler = new FakeHandler()
@@ -69,7 +69,7 @@ t.test('a request that names its version and what it can be asked is handed on a
   t.equal(handler.last.method, 'tools/call')
   t.match(handler.last.client, { serverRequests: 'returned', revision: '2026-07-28', principal: 'local' })
   t.equal(handler.last.logLevel, undefined)
-  handler.last.end(resulted(rawText('{"content":[]}')))
+  handler.last.end(succeeded(rawText('{"content":[]}')))
   t.match(heard.frames, [{ id: 'a', result: { content: [], resultType: 'complete' } }])
   t.same(heard.frames[0]?.result?.['_meta'], { 'io.modelcontextprotocol/serverInfo': IDENTITY })
 })

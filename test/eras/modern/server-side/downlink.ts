@@ -313,7 +313,7 @@ t.test('facts are what the server said of itself', async t => {
   })
   t.equal(link.facts.info.toString(), '{"name":"new","version":"2"}')
   t.equal(link.serverRequests, 'returned')
-  t.notOk(link.hearsAmbient)
+  t.notOk(link.receivesUnsolicited)
 })
 
 t.test('a lost connection ends every request, then says so', async t => {

@@ -40,7 +40,7 @@ const listening = async (capabilities: object = ALL) => {
 
 t.test('all lists of which the server tells are listened to, in one request', async t => {
   const pipe = modernOnPipe(ALL)
-  t.notOk(pipe.link.hearsAmbient)
+  t.notOk(pipe.link.receivesUnsolicited)
   await settled()
   t.same(pipe.server.take(), [
     {
@@ -53,10 +53,10 @@ t.test('all lists of which the server tells are listened to, in one request', as
       },
     },
   ])
-  t.notOk(pipe.link.hearsAmbient, 'not before it is acknowledged')
+  t.notOk(pipe.link.receivesUnsolicited, 'not before it is acknowledged')
   const partly = modernOnPipe({ tools: { listChanged: true }, prompts: {} })
   t.same(filterOf(await acknowledge(partly)), { toolsListChanged: true })
-  t.ok(partly.link.hearsAmbient)
+  t.ok(partly.link.receivesUnsolicited)
 })
 
 t.test('a server that tells of nothing is not asked to', async t => {
@@ -68,7 +68,7 @@ t.test('a server that tells of nothing is not asked to', async t => {
 t.test('a server that promises less than it announced is not relied on', async t => {
   const pipe = modernOnPipe(ALL)
   await acknowledge(pipe, { toolsListChanged: true })
-  t.notOk(pipe.link.hearsAmbient)
+  t.notOk(pipe.link.receivesUnsolicited)
 })
 
 t.test('what is told on the stream is reported without its mark, and nothing else is', async t => {
@@ -95,7 +95,7 @@ t.test('over HTTP the stream itself is the mark', async t => {
   listen.event({ method: ACKNOWLEDGED, params: { notifications: filterOf(listen.message) } })
   listen.event({ method: TOOLS_CHANGED })
   await settled()
-  t.ok(link.hearsAmbient)
+  t.ok(link.receivesUnsolicited)
   t.same(heard, [TOOLS_CHANGED])
 })
 
@@ -244,7 +244,7 @@ t.test('a stream that ends is opened again, and what may have been missed is rep
     await acknowledge(pipe)
     server.take()
     end(pipe)
-    t.notOk(link.hearsAmbient, why)
+    t.notOk(link.receivesUnsolicited, why)
     await pipe.pass(700)
     t.same(server.take(), [], 'not at once')
     await pipe.pass(600)
@@ -261,7 +261,7 @@ t.test('a stream that ends is opened again, and what may have been missed is rep
       'notifications/resources/list_changed',
       `${UPDATED} {"uri":"db://t"}`,
     ])
-    t.ok(link.hearsAmbient)
+    t.ok(link.receivesUnsolicited)
   }
 })
 
@@ -273,10 +273,10 @@ t.test('a stream that breaks over HTTP is opened again, by itself', async t => {
     listen.sse()
     listen.event({ method: ACKNOWLEDGED, params: { notifications: filterOf(listen.message) } })
     await settled()
-    t.ok(link.hearsAmbient)
+    t.ok(link.receivesUnsolicited)
     listen.break()
     await settled()
-    t.notOk(link.hearsAmbient)
+    t.notOk(link.receivesUnsolicited)
     await pass(5000)
   }
   t.same(heard, [TOOLS_CHANGED, TOOLS_CHANGED], 'not after the first opening')
@@ -346,7 +346,7 @@ t.test('a wish that fails leaves the stream that there is', async t => {
   server.take()
   server.say({ id: 2, error: { code: -32603, message: 'too many' } })
   t.same(ends, ['invalid-params: Subscription not accepted'])
-  t.ok(link.hearsAmbient)
+  t.ok(link.receivesUnsolicited)
   server.say({ method: TOOLS_CHANGED, params: subscription(1) })
   t.equal(heard.length, 1)
   await pipe.pass(100_000)

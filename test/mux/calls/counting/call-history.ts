@@ -1,12 +1,12 @@
 import t from 'tap'
 import { rawText } from '../../../../src/kernel/json/text.js'
 import type { Client } from '../../../../src/model/links.js'
-import { resulted } from '../../../../src/model/outcome.js'
+import { succeeded } from '../../../../src/model/outcome.js'
 import { CallHistory } from '../../../../src/mux/calls/counting/call-history.js'
 import { Durations, Slots } from '../../../../src/mux/calls/counting/durations.js'
 import { FakeCall, type FakeClient } from '../../../support/client/fake-client.js'
 
-const OK = resulted(rawText('{}'))
+const OK = succeeded(rawText('{}'))
 
 const callOf = (tool: string) =>
   Object.assign(new FakeCall({ id: 1 } as FakeClient, 'tools/call', {}, false), {

@@ -4,12 +4,12 @@ import { Fault } from '../../../../src/kernel/faults.js'
 import { textOf } from '../../../../src/kernel/json/text.js'
 import { Histogram } from '../../../../src/metering/series.js'
 import type { Call } from '../../../../src/model/links.js'
-import { failed, type Outcome, resulted } from '../../../../src/model/outcome.js'
+import { failed, type Outcome, succeeded } from '../../../../src/model/outcome.js'
 import { CallMeter } from '../../../../src/mux/calls/counting/call-meter.js'
 import { FakeCall, type FakeClient } from '../../../support/client/fake-client.js'
 import { FakeClock } from '../../../support/fake-clock.js'
 
-const OK = resulted(textOf({}))
+const OK = succeeded(textOf({}))
 const BAD: Outcome = { kind: 'result', result: textOf({}), isError: true }
 const error = (code: number): Outcome => ({ kind: 'error', error: textOf({ code, message: 'no' }) })
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { textOf } from '../../../../src/kernel/json/text.js'
 import type { CallSink, Downlink } from '../../../../src/model/links.js'
-import { resulted } from '../../../../src/model/outcome.js'
+import { succeeded } from '../../../../src/model/outcome.js'
 import { InFlightCall, type RoutedCall } from '../../../../src/mux/calls/in-flight-call.js'
 import type { Connection } from '../../../../src/peers/connection.js'
 import { LegacyAsk, ModernCall, Parking } from '../../../support/proxy/parking.js'
@@ -71,7 +71,7 @@ t.test(
     t.ok(live.isRunning, 'a person may take longer than a server')
     const retry = parking.retry(call.state, { '1-1': ACCEPT })
     t.same(ask.answers, [ACCEPT])
-    server.sink?.ended(resulted(textOf({ content: [] })))
+    server.sink?.ended(succeeded(textOf({ content: [] })))
     t.same(retry.call.ends, [{ content: [] }])
     t.equal(parking.calls.size, 0)
   },
@@ -105,7 +105,7 @@ t.test('a client that cancels its retry reaches the live call and its server', a
 
 t.test('a result while parked answers the question for the live call, and waits for the client', async t => {
   const { parking, call, ask, server, deeds } = running()
-  server.sink?.ended(resulted(textOf({ content: [], isError: true })))
+  server.sink?.ended(succeeded(textOf({ content: [], isError: true })))
   t.same(ask.answers, [{ action: 'cancel' }])
   t.same(deeds, ['forgotten', 'answer elicitation/create'])
   t.same(parking.retry(call.state).call.ends, [{ content: [], isError: true }])

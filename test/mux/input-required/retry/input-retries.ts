@@ -1,6 +1,6 @@
 import t from 'tap'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
-import { resulted } from '../../../../src/model/outcome.js'
+import { succeeded } from '../../../../src/model/outcome.js'
 import type { FakeCall, FakeClient } from '../../../support/client/fake-client.js'
 import { settled } from '../../../support/fake-clock.js'
 import { again, REQUESTS, testSealer, World, wishOf, withReturned } from '../../../support/proxy/router.js'
@@ -339,6 +339,6 @@ t.test('what a client that is asked itself carries means nothing', async t => {
   world
     .server('a')
     .last('tools/call')
-    .end(resulted(textOf(DONE)))
+    .end(succeeded(textOf(DONE)))
   t.same(call.ended, { result: DONE })
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { projectServerRequest } from '../../../../src/eras/legacy/project/server-request.js'
 import { Fault } from '../../../../src/kernel/faults.js'
 import { rawText, textOf, valueOf } from '../../../../src/kernel/json/text.js'
-import { type Answer, failed, resulted } from '../../../../src/model/outcome.js'
+import { type Answer, failed, succeeded } from '../../../../src/model/outcome.js'
 import {
   collectRound,
   pauseMs,
@@ -103,7 +103,7 @@ t.test(
       kind: 'error',
       error: textOf({ code: -1, message: 'User rejected sampling request' }),
     }
-    const fine = (value: object): Answer => resulted(textOf(value))
+    const fine = (value: object): Answer => succeeded(textOf(value))
     const rows: readonly (readonly [
       why: string,
       method: string,

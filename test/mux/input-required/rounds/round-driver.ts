@@ -5,7 +5,7 @@ import { textOf, valueOf } from '../../../../src/kernel/json/text.js'
 import { LimitCounters } from '../../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../../../src/kernel/limits.js'
 import type { CallSink, Request, ServerRequest } from '../../../../src/model/links.js'
-import { failed, resulted } from '../../../../src/model/outcome.js'
+import { failed, succeeded } from '../../../../src/model/outcome.js'
 import type { ClientCapabilities } from '../../../../src/model/peer.js'
 import { planRound, type RoundContext } from '../../../../src/mux/input-required/rounds/input-rounds.js'
 import type { InputSource } from '../../../../src/mux/input-required/rounds/question-round.js'
@@ -117,7 +117,7 @@ class Scene {
   }
 
   answer(index: number, result: object): void {
-    this.asks[index]?.answer(resulted(textOf(result)))
+    this.asks[index]?.answer(succeeded(textOf(result)))
   }
 }
 
@@ -148,7 +148,7 @@ t.test(
 
 t.test('a page that was not visited, or whose request failed, is not reported as complete', async t => {
   for (const [answer, outcome] of [
-    [{ action: 'decline' }, resulted(textOf({}))],
+    [{ action: 'decline' }, succeeded(textOf({}))],
     [ACCEPT, failed(new Fault('disconnected', 'gone'))],
   ] as const) {
     const scene = new Scene()

@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Progress } from '../../src/model/progress.js'
 import { classify } from '../../src/wire/classify.js'
+import { fastPathMessage, isSdkRequest } from '../../src/wire/fast-path.js'
 import type { Message } from '../../src/wire/jsonrpc.js'
-import { isOfSdk, usualMessage } from '../../src/wire/usual-message.js'
 import { values } from '../support/arbitraries.js'
 import { holds } from '../support/property.js'
 
@@ -28,7 +28,7 @@ const lookedFor = (message: Message) => {
   const before = text.slice(0, tokenStart)
   return { before, token: text.slice(tokenStart, tokenEnd), behind: text.slice(tokenEnd), value }
 }
-const usual = (text: string) => shown(usualMessage(Buffer.from(text), DEPTH))
+const usual = (text: string) => shown(fastPathMessage(Buffer.from(text), DEPTH))
 
 /** What a closer look finds out about the same message: nothing is usual that begins with a space. */
 const looked = (text: string) => {
@@ -100,7 +100,7 @@ t.test('progress is recognized in both orders, whatever the order of what it is 
   for (const params of rows) {
     const message = { kind: 'notification', method: 'notifications/progress', params }
     for (const text of inBothOrders(params)) {
-      t.match(usualMessage(Buffer.from(text), DEPTH), { progress: {} }, text)
+      t.match(fastPathMessage(Buffer.from(text), DEPTH), { progress: {} }, text)
       t.strictSame(usual(text), message, text)
       t.strictSame(looked(text), message, text)
     }
@@ -196,11 +196,11 @@ t.test('nothing is usual that may be too long, nested too deep, or no UTF-8', as
   t.ok(usual(answer(`"${'x'.repeat(900)}"`)))
   t.equal(usual(answer(`"${'x'.repeat(1000)}"`)), undefined)
   const nested = Buffer.from(answer('[]'))
-  t.ok(usualMessage(nested, nested.length / 2))
-  t.equal(usualMessage(nested, nested.length / 2 - 1), undefined)
+  t.ok(fastPathMessage(nested, nested.length / 2))
+  t.equal(fastPathMessage(nested, nested.length / 2 - 1), undefined)
   const bytes = Buffer.from(answer('"?"'))
   bytes[bytes.indexOf('?')] = 0xff
-  t.equal(usualMessage(bytes, DEPTH), undefined)
+  t.equal(fastPathMessage(bytes, DEPTH), undefined)
 })
 
 const texts = fc.oneof(
@@ -315,7 +315,7 @@ t.test('clients of every SDK are known by what they write', async t => {
     const Any = Client as unknown as new (info: object, options: object) => Connectable
     const first = await firstOf(new Any({ name: 'test', version: '1' }, { capabilities: {} }))
     t.match(JSON.parse(first.toString()), { jsonrpc: '2.0', method: String })
-    t.ok(isOfSdk(first), first.toString())
+    t.ok(isSdkRequest(first), first.toString())
   }
 })
 
@@ -327,5 +327,5 @@ t.test('what others write is not taken for it', async t => {
     '[{"method":"ping"}]',
     '',
   ]
-  for (const text of rows) t.notOk(isOfSdk(Buffer.from(text)), text)
+  for (const text of rows) t.notOk(isSdkRequest(Buffer.from(text)), text)
 })

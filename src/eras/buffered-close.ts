@@ -3,7 +3,7 @@ import type { JsonText } from '../kernel/json/text.js'
 import type { DownlinkListener, DownstreamCall, ServerRequest } from '../model/links.js'
 
 /** Passes on what a link says, but its end only once it is in use: another link may follow a failed try. */
-export class HeldEnd implements DownlinkListener {
+export class BufferedClose implements DownlinkListener {
   readonly #listener: DownlinkListener
   #end: Fault | undefined
   #isReleased = false

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { oncePer } from '../../src/kernel/once-per.js'
+import { memoize } from '../../src/kernel/memoize.js'
 
 t.test('each object is read once, and equal ones apart', async t => {
   const reads: object[] = []
-  const textOf = oncePer((object: { readonly a: string }) => {
+  const textOf = memoize((object: { readonly a: string }) => {
     reads.push(object)
     return object.a
   })

@@ -1,5 +1,5 @@
 /** Memoizes a pure function of objects, such as lists that are kept for many calls, while they live. */
-export function oncePer<K extends object, V extends string | object>(read: (object: K) => V) {
+export function memoize<K extends object, V extends string | object>(read: (object: K) => V) {
   const known = new WeakMap<K, V>()
   return (object: K): V => {
     const before = known.get(object)

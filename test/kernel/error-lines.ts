@@ -1,5 +1,5 @@
 import t from 'tap'
-import { tellingLine, tellingLines } from '../../src/kernel/telling-lines.js'
+import { errorLine, errorLines } from '../../src/kernel/error-lines.js'
 
 const STACKS: Readonly<Record<string, readonly [telling: string, stack: string]>> = {
   'Node, a syntax error': [
@@ -79,18 +79,18 @@ exit status 2`,
 t.test('the error of a program is told, and not the stack below it', async t => {
   for (const [what, [telling, stack]] of Object.entries(STACKS)) {
     const lines = stack.split('\n')
-    t.equal(tellingLine(lines), telling, what)
-    t.ok(tellingLines(lines, 5).includes(telling), `${what}, among five`)
-    t.ok(tellingLines(lines, 1).includes(telling), `${what}, alone`)
-    t.notMatch(tellingLines(lines, 20).join('\n'), /^\s+at |\^\^|Node\.js v/m, what)
+    t.equal(errorLine(lines), telling, what)
+    t.ok(errorLines(lines, 5).includes(telling), `${what}, among five`)
+    t.ok(errorLines(lines, 1).includes(telling), `${what}, alone`)
+    t.notMatch(errorLines(lines, 20).join('\n'), /^\s+at |\^\^|Node\.js v/m, what)
   }
 })
 
 t.test('without an error the last lines are told', async t => {
-  t.same(tellingLines(['one', '', 'two', 'three'], 2), ['two', 'three'])
-  t.equal(tellingLine(['one', 'two']), 'two')
-  t.equal(tellingLine([]), undefined)
-  t.same(tellingLines(['    at one', '    at two'], 1), ['at two'])
+  t.same(errorLines(['one', '', 'two', 'three'], 2), ['two', 'three'])
+  t.equal(errorLine(['one', 'two']), 'two')
+  t.equal(errorLine([]), undefined)
+  t.same(errorLines(['    at one', '    at two'], 1), ['at two'])
 })
 
 t.test('the lines that say why a program ended are kept, and those that say where are not', async t => {
@@ -105,7 +105,7 @@ t.test('the lines that say why a program ended are kept, and those that say wher
     '',
     'Node.js v20.20.2',
   ]
-  t.same(tellingLines(lines, 2), ['const x = = 1', 'SyntaxError: Unexpected token'])
-  t.same(tellingLines(['    at x (y.js:1:2)'], 5), ['at x (y.js:1:2)'], 'unless there is nothing else')
-  t.same(tellingLines(['\u001b[31mred\u001b[0m\rline'], 5), ['red line'])
+  t.same(errorLines(lines, 2), ['const x = = 1', 'SyntaxError: Unexpected token'])
+  t.same(errorLines(['    at x (y.js:1:2)'], 5), ['at x (y.js:1:2)'], 'unless there is nothing else')
+  t.same(errorLines(['\u001b[31mred\u001b[0m\rline'], 5), ['red line'])
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Fault } from '../../../src/kernel/faults.js'
-import { askRemote, collect, type RemoteReply } from '../../../src/rpc/http/ask.js'
+import { collect, fetchReply, type RemoteReply } from '../../../src/rpc/http/fetch-reply.js'
 import { settled } from '../../support/fake-clock.js'
 import { boundsOf } from '../../support/values.js'
 import { FakeHttp } from '../../support/wire/fake-http.js'
@@ -8,7 +8,7 @@ import { FakeHttp } from '../../support/wire/fake-http.js'
 const start = () => {
   const http = new FakeHttp()
   const stop = new AbortController()
-  const asked = askRemote(http, { method: 'GET', url: 'https://s.example/', headers: {} }, stop.signal)
+  const asked = fetchReply(http, { method: 'GET', url: 'https://s.example/', headers: {} }, stop.signal)
   asked.catch(() => undefined)
   return { http, stop, asked, exchange: http.next() }
 }
@@ -44,7 +44,7 @@ t.test('a body that breaks off before it is read is told to whoever reads it', a
 })
 
 t.test('calling off ends it at any time: before, while it waits, and while it is read', async t => {
-  const gone = await askRemote(
+  const gone = await fetchReply(
     new FakeHttp(),
     { method: 'GET', url: 'https://s.example/', headers: {} },
     AbortSignal.abort(),

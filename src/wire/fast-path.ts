@@ -46,7 +46,7 @@ const TOKEN = '"progressToken"'
  * Regular expressions and `JSON.parse` are fast from the first call of a process, whereas our scanner is ten
  * times slower during the first thousand calls.
  */
-export function usualMessage(bytes: Buffer, maxDepth: number): Message | undefined {
+export function fastPathMessage(bytes: Buffer, maxDepth: number): Message | undefined {
   // A text that is no longer than this is never nested too deep: each level takes two bytes.
   if (bytes.length > Math.min(SHORT_BYTES, 2 * maxDepth) || !isUtf8(bytes)) return undefined
   const text = bytes.toString('latin1')
@@ -130,4 +130,5 @@ const METHOD_FIRST = '{"method":'
  * Clients of the TypeScript SDK handle notifications a moment after they read them, but answers at once
  * (`packages/core/src/shared/protocol.ts`, `_onnotification` and `_onresponse`).
  */
-export const isOfSdk = (message: Buffer): boolean => isWritten(message, 0, METHOD_FIRST.length, METHOD_FIRST)
+export const isSdkRequest = (message: Buffer): boolean =>
+  isWritten(message, 0, METHOD_FIRST.length, METHOD_FIRST)

@@ -22,7 +22,7 @@ export interface RemoteReply extends OutboundExchange {
  * Sends a request, for those who send few. Rejects with the Fault of a request without a reply, or with
  * `cancelled`; `signal` also ends the reading of the body.
  */
-export const askRemote = (
+export const fetchReply = (
   http: HttpClient,
   request: OutboundRequest,
   signal: AbortSignal,

@@ -59,7 +59,7 @@ const errorAt = (lines: readonly string[]): number => {
  * The lines of a program's stderr that tell why it ended, oldest first: the error instead of the stack below
  * it. At most `most`, each fit for a terminal.
  */
-export const tellingLines = (lines: readonly string[], most: number): readonly string[] => {
+export const errorLines = (lines: readonly string[], most: number): readonly string[] => {
   const error = errorAt(lines)
   const told = lines.flatMap((line, index) => {
     const isKept = hasContent(line) && !TRACEBACK.test(line)
@@ -74,7 +74,7 @@ export const tellingLines = (lines: readonly string[], most: number): readonly s
 }
 
 /** The one line that tells most; undefined if there is none. */
-export const tellingLine = (lines: readonly string[]): string | undefined => {
+export const errorLine = (lines: readonly string[]): string | undefined => {
   const error = errorAt(lines)
-  return error < 0 ? tellingLines(lines, 1)[0] : shownLine(lines[error] ?? '')
+  return error < 0 ? errorLines(lines, 1)[0] : shownLine(lines[error] ?? '')
 }

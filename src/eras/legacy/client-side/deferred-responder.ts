@@ -1,7 +1,7 @@
 import type { HttpResponder, HttpStream } from '../../../wire/http.js'
 
 /** An answer that its client gets once others could go on with the session that it begins. */
-export class LateAnswer implements HttpResponder {
+export class DeferredResponder implements HttpResponder {
   readonly #responder: HttpResponder
   readonly #opened: Promise<void>
 

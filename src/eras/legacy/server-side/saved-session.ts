@@ -6,7 +6,7 @@ import {
   textOf,
   valueOf,
 } from '../../../kernel/json/text.js'
-import { resulted } from '../../../model/outcome.js'
+import { succeeded } from '../../../model/outcome.js'
 import type { ServerFacts } from '../../../model/peer.js'
 import { isLegacyRevision } from '../../../model/revision.js'
 import { type LegacyFacts, readInitializeResult } from '../initialize-params.js'
@@ -15,7 +15,7 @@ import { type LegacyFacts, readInitializeResult } from '../initialize-params.js'
 const NOTED_BYTES = 16 * 1024
 
 /** A session over Streamable HTTP, as another replica goes on with it. */
-export interface NotedSession {
+export interface SavedSession {
   /** Nobody else is told the id. */
   readonly url: string
   readonly id: string
@@ -25,10 +25,10 @@ export interface NotedSession {
 }
 
 /** Writes it in the words of the server; undefined if it would be too long. */
-export const writeNoted = ({
+export const writeSavedSession = ({
   facts: { revision, announced, info, instructions },
   ...session
-}: Omit<NotedSession, 'facts'> & { readonly facts: ServerFacts }): JsonText | undefined => {
+}: Omit<SavedSession, 'facts'> & { readonly facts: ServerFacts }): JsonText | undefined => {
   const result = objectText([
     ['protocolVersion', textOf(revision)],
     ['capabilities', announced],
@@ -43,11 +43,11 @@ export const writeNoted = ({
 }
 
 /** Undefined if none was noted, or one of another address, or of a revision that a later version knows. */
-export const readNoted = (noted: JsonText | undefined, url: string): NotedSession | undefined => {
+export const readSavedSession = (noted: JsonText | undefined, url: string): SavedSession | undefined => {
   const session = noted && memberOf(noted, 'session')
   const result = noted && memberOf(noted, 'result')
   if (session === undefined || result === undefined || textMember(session, 'url') !== url) return undefined
   if (!isLegacyRevision(textMember(result, 'protocolVersion') ?? '')) return undefined
-  const { id, ids } = valueOf(session) as Pick<NotedSession, 'id' | 'ids'>
-  return { url, id, ids, facts: readInitializeResult(resulted(result)) }
+  const { id, ids } = valueOf(session) as Pick<SavedSession, 'id' | 'ids'>
+  return { url, id, ids, facts: readInitializeResult(succeeded(result)) }
 }
