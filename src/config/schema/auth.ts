@@ -1,8 +1,7 @@
 import { z } from 'zod'
-import { DEFAULTS } from '../defaults.js'
 import { flag, objectMend, text } from './values.js'
 
-// A key that is misspelled here could let somebody in: unknown ones are errors, where others are warnings.
+// Unknown keys are errors here, not warnings: a misspelled key could grant access.
 
 const SCOPES_MEND = 'Write a list of scopes, such as ["mcp", "github"]; a scope has no spaces and no quotes.'
 /** A scope (RFC 6749 §3.3). */
@@ -12,11 +11,17 @@ const scopes = () => z.array(scope(SCOPES_MEND), { error: SCOPES_MEND })
 
 export const access = z.strictObject(
   {
-    see: scopes().optional().describe('Without all of these scopes nothing of the server is there.'),
+    see: scopes()
+      .optional()
+      .describe(
+        'Scopes that a caller needs to see the server at all; a caller that lacks one sees nothing of it.',
+      ),
     call: z
       .record(z.string(), scopes(), objectMend('{ "delete_*": ["github:admin"] }'))
       .optional()
-      .describe('Further scopes for calls, by patterns of the server’s own tool names.'),
+      .describe(
+        'Further scopes for calls, by patterns of the server’s own tool names. A call without them is answered with 403 and `insufficient_scope`, so a client can request more.',
+      ),
   },
   objectMend('{ "see": ["github"], "call": { "delete_*": ["github:admin"] } }'),
 )
@@ -26,20 +31,20 @@ const hash = () => z.string({ error: HASH_MEND }).regex(/^sha256:[0-9a-fA-F]{64}
 
 const EXPIRES_MEND = 'Write a day, such as "2027-06-30", or a time, such as "2027-06-30T12:00:00Z".'
 const ISSUER_MEND = 'Write the address of the issuer, such as "https://login.example.com".'
-const CLIENT_MEND = 'Write the id that the issuer knows this proxy by.'
+const CLIENT_MEND = 'Write the client id of this proxy at the issuer.'
 const SECRET_MEND = 'Write a variable, such as "${CLIENT_SECRET}".'
 const CLAIM_MEND = 'Write the name of a claim, such as "groups" or "realm_access.roles".'
 
 const token = z.strictObject(
   {
-    name: text('Write a name, such as "laptop".').optional().describe('What this token is called.'),
-    hash: hash().optional().describe('The SHA-256 of the token.'),
+    name: text('Write a name, such as "laptop".').optional().describe('A name for the token.'),
+    hash: hash().optional().describe('The SHA-256 of the token, as `mcp-proxy auth token NAME` prints it.'),
     token: text('Write a variable, such as "${CI_TOKEN}".')
       .optional()
-      .describe('The token itself, from a variable.'),
+      .describe('The token itself, from a variable; an alternative to `hash`.'),
     expires: text(EXPIRES_MEND)
       .optional()
-      .describe('The day after which it is no longer accepted, or the time.'),
+      .describe('The last day (UTC) or the time at which the token expires.'),
   },
   objectMend('{ "name": "laptop", "hash": "sha256:…" }'),
 )
@@ -49,14 +54,14 @@ const person = z.strictObject(
     tokens: z
       .array(token, { error: 'Write a list of tokens, as `mcp-proxy auth token` prints them.' })
       .optional()
-      .describe('Tokens that stand for this person.'),
+      .describe('Personal tokens of this user.'),
     subjects: z
       .array(
         z.strictObject(
           {
-            issuer: text(ISSUER_MEND).describe('The issuer, as its tokens have it.'),
-            sub: text('Write the subject as it stands in tokens.').describe(
-              'The subject, as the tokens of this issuer have it.',
+            issuer: text(ISSUER_MEND).describe('The issuer, exactly as in `iss` of its tokens.'),
+            sub: text('Write the subject as in the tokens.').describe(
+              'The subject, exactly as in `sub` of its tokens.',
             ),
           },
           objectMend('{ "issuer": "https://login.example.com", "sub": "f3c1" }'),
@@ -64,57 +69,67 @@ const person = z.strictObject(
         { error: 'Write a list, such as [{ "issuer": "https://login.example.com", "sub": "f3c1" }].' },
       )
       .optional()
-      .describe('The same person with a token of an issuer.'),
-    scopes: scopes().optional().describe('What this person may do; the base scope if absent.'),
+      .describe('Subjects of issuers that identify the same user.'),
+    scopes: scopes().optional().describe('Scopes of this user; the base scope if absent.'),
   },
   objectMend('{ "tokens": [{ "hash": "sha256:…" }], "scopes": ["mcp"] }'),
 )
 
 const issuer = z.strictObject(
   {
-    issuer: text(ISSUER_MEND).describe('The address of the issuer, exactly as its tokens have it.'),
+    issuer: text(ISSUER_MEND).describe('The address of the issuer, exactly as in `iss` of its tokens.'),
     audience: z
       .array(text('Write an audience as a string.'), { error: 'Write a list of audiences.' })
       .optional()
-      .describe('Whom its tokens may be for; the addresses of the endpoints if absent.'),
+      .describe(
+        'Accepted values of `aud` in addition to the addresses of the proxy, for an issuer that does not support `resource` (RFC 8707).',
+      ),
     scopeClaim: text(CLAIM_MEND)
       .optional()
-      .describe('The claim that holds the scopes, such as "roles"; "scope" or "scp" if absent.'),
+      .describe('The claim with the scopes, a list or separated by spaces; `scope` or `scp` if absent.'),
     groupsClaim: text(CLAIM_MEND)
       .optional()
-      .describe('The claim that holds the groups for "grants", such as "realm_access.roles".'),
+      .describe(
+        'The claim with the groups for `grants`, such as `realm_access.roles`; dots lead into objects.',
+      ),
     jwksUri: text('Write the address of its keys.')
       .optional()
-      .describe('The address of its keys; found in its metadata if absent.'),
+      .describe('The address of its keys; read from its metadata if absent.'),
     strictType: flag()
       .optional()
-      .meta({ description: 'Whether only tokens of the type at+jwt are accepted.', default: false }),
+      .meta({ description: 'Accept only tokens of the type `at+jwt` (RFC 9068).', default: false }),
     introspection: z
       .strictObject(
         {
-          clientId: text(CLIENT_MEND).describe('The id that the issuer knows this proxy by.'),
-          clientSecret: text(SECRET_MEND).describe('The secret that belongs to it, from a variable.'),
-          tokens: text('Write how its tokens begin, such as "tok_".')
+          clientId: text(CLIENT_MEND).describe('The client id of this proxy at the issuer.'),
+          clientSecret: text(SECRET_MEND).describe('The client secret, from a variable.'),
+          tokens: text('Write the prefix of its tokens, such as "tok_".')
             .optional()
-            .describe('How its tokens begin, or a pattern with *; it is asked about no others.'),
+            .describe(
+              'A prefix of its tokens, or a pattern with `*`; the issuer is not asked about other tokens.',
+            ),
         },
         objectMend('{ "clientId": "mcp-proxy", "clientSecret": "${INTROSPECT_SECRET}" }'),
       )
       .optional()
-      .describe('How to ask the issuer about tokens that are no JWT.'),
+      .describe(
+        'How to ask the issuer about tokens that are not JWTs (RFC 7662). Several issuers are asked in order until one knows the token; with `tokens` in each, no issuer sees the tokens of another.',
+      ),
     allowHttp: flag()
       .optional()
-      .meta({ description: 'Whether the issuer may be reached without TLS.', default: false }),
+      .meta({ description: 'Allow plain HTTP to an issuer on another machine.', default: false }),
   },
   objectMend('{ "issuer": "https://login.example.com" }'),
 )
 
 const machine = z.strictObject(
   {
-    hash: hash().optional().describe('The SHA-256 of its secret.'),
-    secret: text(SECRET_MEND).optional().describe('Its secret, from a variable.'),
-    jwks: text('Write the path of a file.').optional().describe('A file with its public keys (RFC 7517).'),
-    scopes: scopes().optional().describe('What it may do; the base scope if absent.'),
+    hash: hash().optional().describe('The SHA-256 of its secret, as `mcp-proxy auth token` prints it.'),
+    secret: text(SECRET_MEND).optional().describe('Its secret, from a variable; an alternative to `hash`.'),
+    jwks: text('Write the path of a file.')
+      .optional()
+      .describe('A file with its public keys (RFC 7517); an alternative to a secret.'),
+    scopes: scopes().optional().describe('Its scopes; the base scope if absent.'),
   },
   objectMend('{ "jwks": "./nightly.jwks.json", "scopes": ["mcp"] }'),
 )
@@ -122,12 +137,12 @@ const machine = z.strictObject(
 const login = z.strictObject(
   {
     issuer: text(ISSUER_MEND).describe('The address of the OpenID provider.'),
-    clientId: text(CLIENT_MEND).describe('The id that the provider knows this proxy by.'),
-    clientSecret: text(SECRET_MEND).optional().describe('The secret that belongs to it, from a variable.'),
-    groupsClaim: text(CLAIM_MEND).optional().describe('The claim that holds the groups for "grants".'),
+    clientId: text(CLIENT_MEND).describe('The client id of this proxy at the provider.'),
+    clientSecret: text(SECRET_MEND).optional().describe('The client secret, from a variable.'),
+    groupsClaim: text(CLAIM_MEND).optional().describe('The claim with the groups for `grants`.'),
     allowHttp: flag()
       .optional()
-      .meta({ description: 'Whether the provider may be reached without TLS.', default: false }),
+      .meta({ description: 'Allow plain HTTP to a provider on another machine.', default: false }),
   },
   objectMend('{ "issuer": "https://login.example.com", "clientId": "mcp-proxy" }'),
 )
@@ -135,21 +150,27 @@ const login = z.strictObject(
 const embedded = z.strictObject(
   {
     registration: z.enum(['open', 'off'], { error: 'Write "open" or "off".' }).optional().meta({
-      description: 'Whether clients may register themselves.',
-      default: DEFAULTS.embedded.registration,
+      description:
+        'Dynamic client registration. With `off`, only `clients` and clients with a metadata document can connect.',
+      default: 'open',
     }),
     privateRedirects: z
       .array(text('Write a whole address.'), { error: 'Write a list of redirect URIs.' })
       .optional()
       .meta({
-        description: 'Redirect URIs with a private scheme that are accepted, exactly as written.',
-        default: DEFAULTS.embedded.privateRedirects,
+        description:
+          'Accepted redirect URIs with a private scheme, compared exactly; `[]` for none. The default is the address that Cursor registers.',
+        default: ['cursor://anysphere.cursor-mcp/oauth/callback'],
       }),
     clients: z
       .record(z.string().min(1), machine, objectMend('{ "nightly": { "jwks": "./nightly.jwks.json" } }'))
       .optional()
-      .describe('Programs that authenticate as themselves (client_credentials), by their client id.'),
-    login: login.optional().describe('The OpenID provider at which people sign in.'),
+      .describe('Programs that authenticate as themselves (`client_credentials`), by client id.'),
+    login: login
+      .optional()
+      .describe(
+        'The OpenID provider at which users sign in. It knows the proxy as one client, with the redirect URI `<publicUrl>/oauth/callback`.',
+      ),
   },
   { error: 'Write true, or an object, such as { "registration": "open" }.' },
 )
@@ -159,20 +180,21 @@ export const auth = z.strictObject(
     publicUrl: text('Write scheme and host, such as "https://mcp.example.com".')
       .optional()
       .describe(
-        'Scheme, host and port under which clients reach the proxy; the address it listens on if absent.',
+        'Scheme, host and port under which clients reach the proxy, such as those of a reverse proxy; the address it listens on if absent. Its host is accepted as `Host`. Required for `issuers` and `embedded` when other machines can reach the proxy, because tokens name it.',
       ),
     loopback: z.enum(['token', 'open'], { error: 'Write "token" or "open".' }).optional().meta({
-      description: 'Whether programs of this machine need a token, or come in as the user of the proxy.',
-      default: DEFAULTS.auth.loopback,
+      description:
+        'With `open`, programs on this machine need no token and act as the user of the proxy. Not allowed with a `publicUrl` of another host, since all requests of a reverse proxy come from this machine.',
+      default: 'token',
     }),
     baseScope: scope('Write one scope, such as "mcp".').optional().meta({
-      description: 'The scope without which nothing is allowed.',
-      default: DEFAULTS.auth.baseScope,
+      description: 'The scope that every token needs; requests without it get 403.',
+      default: 'mcp',
     }),
     people: z
       .record(z.string().min(1), person, objectMend('{ "alice": { "tokens": [{ "hash": "sha256:…" }] } }'))
       .optional()
-      .describe('Who has a token of this proxy, by name.'),
+      .describe('Users with personal tokens of this proxy, by name.'),
     issuers: z
       .array(issuer, { error: 'Write a list, such as [{ "issuer": "https://login.example.com" }].' })
       .optional()
@@ -182,24 +204,24 @@ export const auth = z.strictObject(
         error: 'Write true, or an object, such as { "registration": "open" }.',
       })
       .optional()
-      .describe('An authorization server of the proxy itself.'),
+      .describe('The authorization server of the proxy itself: `true`, or an object.'),
     grants: z
       .array(
         z.strictObject(
           {
-            group: text('Write the name of a group.').describe('The name of a group, as tokens have it.'),
-            scopes: scopes().describe('What its members may do.'),
+            group: text('Write the name of a group.').describe('The name of a group, as in the tokens.'),
+            scopes: scopes().describe('The scopes of its members.'),
           },
           objectMend('{ "group": "developers", "scopes": ["mcp"] }'),
         ),
         { error: 'Write a list, such as [{ "group": "developers", "scopes": ["mcp"] }].' },
       )
       .optional()
-      .describe('The scopes of members of a group.'),
+      .describe('Scopes for the members of groups.'),
     scopeImplies: z
       .record(z.string(), scopes(), objectMend('{ "github:admin": ["github"] }'))
       .optional()
-      .describe('From a scope to those that it includes.'),
+      .describe('Maps a scope to the scopes that it includes.'),
   },
   objectMend('{ "people": { "alice": { "tokens": [{ "hash": "sha256:…" }] } } }'),
 )

@@ -9,15 +9,18 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown
 }
 
+/** Keywords that only the docs use. */
+const FOR_DOCS = ['reached']
+
 /** The JSON Schema of a configuration file, for editors; `config/mcp-proxy.schema.json` holds its text. */
-export const createJsonSchema = (): JsonSchema => without(['mend'], annotatedSchema())
+export const createJsonSchema = (): JsonSchema => without(['mend', ...FOR_DOCS], annotatedSchema())
 
 export const jsonSchemaText = (): string => `${JSON.stringify(createJsonSchema(), null, 2)}\n`
 
 /** The schemas from which the validator is generated: without texts for editors, but with `mend`. */
 export const createCheckedSchemas = () => {
   const { properties: { mcpServers, auth, cluster, ...beside } = {} } = without(
-    ['description', 'default'],
+    ['description', 'default', ...FOR_DOCS],
     annotatedSchema(),
   )
   const server = part(mcpServers?.additionalProperties)

@@ -2,66 +2,165 @@ import { z } from 'zod'
 import { LIMIT_NAMES, LIMIT_TABLE, type LimitName, shownLimit } from '../../kernel/limits.js'
 import { objectMend } from './values.js'
 
-const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
-  memory:
-    'How much memory the process may take; what the machine or the container has, if that is less. New work is refused shortly before.',
-  message: 'Longest message of a server: a line, an event, or the body of an answer.',
-  body: 'Longest message of a client: the body of a POST, a line, or a WebSocket message.',
-  depth: 'How many arrays and objects may be inside each other in a message.',
-  members: 'How many members and elements all objects and arrays of a message may have together.',
-  batch: 'How many messages a batch may hold (2025-03-26 only).',
-  headers: 'Longest head of an HTTP request.',
-  headerLines: 'How many headers an HTTP request may have.',
-  connections:
-    'How many connections clients may have open over HTTP and WebSocket; fewer where the operating system allows fewer files.',
-  headersTime: 'How long the head of an HTTP request may take.',
-  requestTime: 'How long a whole HTTP request may take, head and body.',
-  keepAliveTime: 'How long an HTTP connection without a request stays open.',
-  sessions: 'How many sessions there may be over each of Streamable HTTP and HTTP+SSE.',
-  sessionsPerPrincipal: 'How many of them one user or address may have.',
-  sessionIdle: 'How long a session lives that nobody uses and that has no stream open.',
-  streamsPerSession: 'How many event streams of one session may be open.',
-  inbound:
-    'How much all peers together may have sent that is not complete yet, or not dealt with; above it the largest are cut off.',
-  authFailures: 'How many credentials of one address may be refused within a minute.',
-  tokenChecks: 'How many tokens may be checked at the same time, as their issuers have to be asked.',
-  clients: 'How many clients without session (2026-07-28) are known at an endpoint.',
-  calls: 'How many requests may be under way altogether.',
-  callsPerClient: 'How many requests one session or channel may have under way.',
-  callsPerStatelessClient:
-    'How many requests may be under way over HTTP for clients of 2026-07-28 that say the same about themselves.',
-  callsPerServer: 'How many requests of clients may be under way on one connection to a server.',
-  clientQueue:
-    'How much may wait for a client on a channel (stdio, socket, WebSocket, HTTP+SSE) that takes nothing for as long as "stall".',
-  streamQueue: 'How much may wait on one event stream for a client that does not read.',
-  softQueue:
-    'With more than this waiting for it, a client gets the latest progress only and no log messages, and is not read from.',
-  unread:
-    'How much may wait altogether for clients that do not read; above it those with most in front of them are cut off.',
-  serverQueue: 'How much may wait for a server that does not read.',
-  stall: 'How long a client or server that is behind may take nothing at all.',
-  loginFlows: 'How many sign-ins at the embedded authorization server may be under way.',
-  registrations: 'How many clients may be registered at the embedded authorization server.',
-  replayEvents: 'How many events a session keeps for a client that lost its connection.',
-  replayBytes: 'How much a session keeps for a client that lost its connection.',
-  replayTotal: 'How much all sessions keep together.',
-  replayAge: 'For how long a session keeps events.',
-  parks: 'How many calls may wait on one connection for answers of clients of 2026-07-28.',
-  parksPerPrincipal: 'How many calls of one user may wait for answers of clients of 2026-07-28.',
-  questionsPerServer: 'How many questions on one connection to a server may wait for answers.',
-  questionsPerClient: 'How many questions a client may owe an answer to.',
-  questionTime: 'How long a question that belongs to no call waits for the answer of a client.',
-  subscriptions: 'How many resources a client may be subscribed to.',
-  listens: 'How many requests of one user may listen for changes (2026-07-28).',
-  principalsPerServer: 'How many users with logins of their own one server has at a time.',
-  connectionsPerServer: 'How many connections to one server that runs elsewhere may be open.',
-  childrenPerServer: 'How many processes of one server may run.',
-  children: 'How many processes of servers may run altogether.',
-  starting: 'How many processes of servers start at the same time; the others wait for their turn.',
-  logLines: 'How many lines of a process’s stderr are logged per second.',
-  items: 'How many items of each list of a server are shown.',
-  pages: 'How many pages of a list of a server are read.',
-  listBytes: 'How long all items of a list of a server may be together.',
+/** For each limit: what it bounds, and what happens when it is reached. Feeds the schema and docs/limits.md. */
+const TEXTS: Readonly<Record<LimitName, readonly [bounds: string, reached: string]>> = {
+  memory: [
+    'Memory of the process; the memory of the machine or container, if that is less.',
+    'four steps, see [Memory](#memory)',
+  ],
+  message: [
+    'Size of a message from a server: a line, an SSE event, the body of a response, a WebSocket message.',
+    'skipped; its call fails (reason `too-large`), or every call on that connection if the message does not show its id; a WebSocket is closed (1009); a process that sends three in a minute, or one without an end, is restarted; an event stream is abandoned at twice as many bytes',
+  ],
+  body: [
+    'Size of a message from a client: the body of a POST, a line, a WebSocket message.',
+    '413, and the connection is closed; a line is skipped, and answered with an error if its id is in its first or last KiB; a WebSocket is closed (1009)',
+  ],
+  depth: ['Levels of arrays and objects in a message.', 'malformed: -32700, HTTP 400'],
+  members: [
+    'Members and elements of all objects and arrays of a message together.',
+    'malformed: -32700, HTTP 400; a call with such an answer fails (reason `too-large`)',
+  ],
+  batch: [
+    'Messages in a batch (2025-03-26 only).',
+    'the batch is refused; a batch from a server is dropped and logged',
+  ],
+  headers: ['Size of the headers of an HTTP request.', '431'],
+  headerLines: ['Number of headers of an HTTP request.', '431'],
+  connections: [
+    'Connections over HTTP and WebSocket together, and separately those to a socket; over HTTP at most the limit of open files less 512.',
+    'closed on arrival',
+  ],
+  headersTime: ['Time for the headers of an HTTP request.', '408'],
+  requestTime: ['Time for a whole HTTP request, headers and body.', '408'],
+  keepAliveTime: ['Time that an HTTP connection stays open without a request.', 'closed'],
+  sessions: [
+    'Sessions over Streamable HTTP, and as many over HTTP+SSE.',
+    'a session whose client was away for 5 min, or requested nothing in its first 10 s, makes room; otherwise 503 with `Retry-After: 5`',
+  ],
+  sessionsPerPrincipal: [
+    'Sessions of one principal: a user, an address, or all clients on this machine.',
+    'as for `sessions`, among the sessions of that principal',
+  ],
+  sessionIdle: [
+    'Time that a session lives without a request in flight and without an open stream for notifications.',
+    'ended: its client gets 404 and has to initialize again',
+  ],
+  streamsPerSession: ['Open event streams of one session.', '429'],
+  inbound: [
+    'Data from all peers together that is incomplete or not yet processed; at most a quarter of the memory.',
+    'the largest messages are cut off first; over HTTP 503 with `Retry-After`',
+  ],
+  authFailures: [
+    'Refused credentials of one address per minute.',
+    'further bad ones get 429 with `Retry-After`, without a request to an issuer; good ones pass, tokens of issuers if their keys are known',
+  ],
+  tokenChecks: [
+    'Tokens whose issuer is being asked at the same time; one address may cause a quarter of them.',
+    '503 with `Retry-After`',
+  ],
+  clients: [
+    'Clients without a session (2026-07-28) that are known at an endpoint.',
+    'the client idle for longest is forgotten; if none is idle, the request is refused',
+  ],
+  calls: ['Requests in flight in total.', 'refused; over HTTP 429 with `Retry-After`'],
+  callsPerClient: [
+    'Requests in flight in one session or on one channel.',
+    'refused; over HTTP 429 with `Retry-After`',
+  ],
+  callsPerStatelessClient: [
+    'Requests in flight over HTTP from clients of 2026-07-28 that describe themselves identically.',
+    '429 with `Retry-After`',
+  ],
+  callsPerServer: [
+    'Client requests in flight on one connection to a server.',
+    'refused; the error names the server',
+  ],
+  clientQueue: [
+    'Data waiting for a client on a channel (stdio, socket, WebSocket, HTTP+SSE) that reads nothing for the time of `stall`.',
+    'the client is cut off (WebSocket: 1013; `stdio` exits with 4)',
+  ],
+  streamQueue: [
+    'Data waiting on one event stream for a client that does not read.',
+    'the connection is cut: a session can resume, a request of 2026-07-28 is cancelled',
+  ],
+  softQueue: [
+    'Data waiting for a client before the proxy sends it less.',
+    'progress and log messages are left out until the client has caught up; nothing more is read from a channel (with Node 22 and later above 64 KiB)',
+  ],
+  unread: [
+    'Data waiting for all clients that do not read, over HTTP, sockets and WebSocket; at most a quarter of the memory.',
+    'the clients with the most data waiting are cut off',
+  ],
+  serverQueue: [
+    'Data waiting for a server that has read nothing for 2 s; eight times as much for a server that reads.',
+    'new requests are refused; at sixteen times as much, a process is restarted',
+  ],
+  stall: [
+    'Time in which a client or process reads nothing of the data waiting for it; proportionally longer for more than 4 MiB.',
+    'a client is cut off; a process is given up (`did not read its input`) and restarted',
+  ],
+  loginFlows: [
+    'Sign-ins in progress at the embedded authorization server, and as many links to sign-in pages of servers.',
+    'links that were never opened make room first, then the oldest of the client and network, or of the user, with the most',
+  ],
+  registrations: [
+    'Clients registered at the embedded authorization server.',
+    'clients without a grant make room, new ones after 10 min; otherwise 503 with `Retry-After`',
+  ],
+  replayEvents: [
+    'Events that a session keeps for a client that lost its connection.',
+    'the oldest are dropped; resuming after a gap is refused with 400',
+  ],
+  replayBytes: ['Bytes of these events; the newest is always kept.', 'the oldest are dropped'],
+  replayTotal: [
+    'Bytes of these events in all sessions together.',
+    'the session that was sent nothing for longest drops all its events',
+  ],
+  replayAge: ['Age of these events.', 'the oldest are dropped'],
+  parks: [
+    'Calls on one connection that wait for answers from clients of 2026-07-28.',
+    'the call whose client was asked longest ago, at least 30 s, is cancelled; otherwise the server’s question is refused',
+  ],
+  parksPerPrincipal: [
+    'Calls of one principal that wait for answers from clients of 2026-07-28.',
+    'as for `parks`',
+  ],
+  questionsPerServer: ['Questions on one connection to a server that wait for an answer.', 'as for `parks`'],
+  questionsPerClient: ['Questions that one client has yet to answer.', 'refused: an error to the server'],
+  questionTime: [
+    'Time to answer a question that belongs to no call.',
+    'the question is cancelled at the client, and the server gets an error',
+  ],
+  subscriptions: ['Resources that one client is subscribed to.', 'refused'],
+  listens: ['Requests of one principal that listen for changes (2026-07-28).', 'refused'],
+  principalsPerServer: [
+    'Principals served at the same time by a server with `"credentials": "per-principal"`.',
+    'the principal without connections that was idle for longest makes room; otherwise the server is not shown to the new one',
+  ],
+  connectionsPerServer: [
+    'Connections to one remote server (`sharing: "session"`).',
+    'the connection idle for longest is closed, unless its client has subscribed to a resource; otherwise an error that names the server',
+  ],
+  childrenPerServer: ['Processes of one server (`sharing: "session"`).', 'as for `connectionsPerServer`'],
+  children: [
+    'Processes of all servers together.',
+    'the process idle for longest is stopped; otherwise the server is not started: an error names it, and the proxy tries again later',
+  ],
+  starting: [
+    'Server processes that start at the same time; a process that takes longer than 10 s no longer counts.',
+    'the others wait for their turn',
+  ],
+  logLines: [
+    'Lines of a process’s stderr that are logged per second.',
+    'the others are counted, and the count is logged',
+  ],
+  items: [
+    'Items in each list of a server; blocks, messages or contents of a result that have to be checked one by one.',
+    'the rest is left out and logged, and `truncated` in the status names the list; a call with such a result fails (reason `too-large`)',
+  ],
+  pages: ['Pages of a list of a server.', 'as for `items`'],
+  listBytes: ['Bytes of all items in a list of a server, with separators and cursors.', 'as for `items`'],
 }
 
 const SERVER_LIMITS = [
@@ -80,7 +179,7 @@ const SERVER_LIMITS = [
   'listBytes',
 ] as const satisfies readonly LimitName[]
 
-/** How each kind of limit is written. */
+/** The forms of each kind of limit in a file. */
 const KINDS = {
   count: { form: undefined, what: 'a whole number', example: '100' },
   bytes: {
@@ -91,7 +190,7 @@ const KINDS = {
   time: { form: /^\d+(\.\d+)?(ms|s|m|h)$/, what: 'a duration', example: '"30s"' },
 } as const
 
-// The range is checked by `read/quantity.ts`, which converts units.
+// `read/quantity.ts` converts units and checks the range.
 const valueOf = (name: LimitName) => {
   const { kind, least, most } = LIMIT_TABLE[name]
   const { form, what, example } = KINDS[kind]
@@ -103,7 +202,8 @@ const valueOf = (name: LimitName) => {
       ? number.int({ error })
       : z.union([number, z.string({ error }).regex(form, { error })], { error })
   return value.optional().meta({
-    description: DESCRIPTIONS[name],
+    description: TEXTS[name][0],
+    reached: TEXTS[name][1],
     default: form === undefined ? LIMIT_TABLE[name].fallback : shownLimit(name, LIMIT_TABLE[name].fallback),
   })
 }

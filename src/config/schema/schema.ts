@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { DEFAULTS } from '../defaults.js'
 import { auth } from './auth.js'
 import { cluster } from './cluster.js'
 import { limits } from './limits.js'
@@ -13,38 +12,47 @@ const KEEP_MEND = 'Write a list of "errors" and "slow".'
 const PORT_MEND = 'Write a whole number from 0 to 65535; 0 takes any free port.'
 const socketMend = 'Write the address of a socket, such as "unix:///run/user/1000/mcp.sock" or "pipe:///mcp".'
 
-/** Where clients find us, in its long form. */
+/** The long form of `listen`. */
 const listen = z.object(
   {
     http: flag().optional().meta({
-      description: 'Whether to listen for HTTP; false leaves only the socket.',
-      default: DEFAULTS.listen.http,
+      description: 'Listen for HTTP; `false` leaves only the socket.',
+      default: true,
     }),
-    host: text('Write an address or host name, such as "127.0.0.1".')
-      .optional()
-      .meta({ description: 'The address to listen on.', default: DEFAULTS.listen.host }),
+    host: text('Write an address or host name, such as "127.0.0.1".').optional().meta({
+      description: 'The address to listen on. See docs/security.md before changing it.',
+      default: '127.0.0.1',
+    }),
     port: whole(0, 65_535, PORT_MEND)
       .optional()
-      .meta({ description: 'The port to listen on; 0 takes any free one.', default: DEFAULTS.listen.port }),
+      .meta({ description: 'The port to listen on; `0` takes any free port.', default: 8808 }),
     allowedHosts: texts('Write a list of host names, such as ["proxy.example.com"].')
       .optional()
-      .describe('Host headers that are accepted beside those of the address that is listened on.'),
+      .describe(
+        '`Host` headers to accept in addition to the loopback names and `listen.host`, with or without a port.',
+      ),
     trustedProxies: texts('Write a list of addresses and networks, such as ["10.0.0.0/8"].')
       .optional()
-      .describe('Reverse proxies, by address or network, whose X-Forwarded-For names the client.'),
-    allowedOrigins: texts(originMend).optional().describe('Origins of web pages that may call.'),
+      .describe(
+        'Reverse proxies, by address or network such as `10.0.0.0/8`. `X-Forwarded-For` in their requests names the client for limits, logs, the audit and anonymous principals; other requests with that header are not trusted.',
+      ),
+    allowedOrigins: texts(originMend)
+      .optional()
+      .describe(
+        'Origins of web pages that may call, in addition to those of this machine, such as `https://app.example.com`.',
+      ),
     sse: flag().optional().meta({
-      description: 'Whether to serve HTTP+SSE at /sse on the same port, for clients that know nothing newer.',
-      default: DEFAULTS.listen.sse,
+      description: 'Serve HTTP+SSE, the transport of 2024-11-05, at `/sse` and `/messages` on the same port.',
+      default: true,
     }),
     ws: flag().optional().meta({
-      description: 'Whether to serve WebSocket at /ws on the same port.',
-      default: DEFAULTS.listen.ws,
+      description: 'Serve WebSocket at `/ws` on the same port.',
+      default: true,
     }),
     socket: text(socketMend)
       .optional()
       .describe(
-        'A socket to listen on as well: unix:///path for a unix domain socket, pipe:///name for a named pipe.',
+        'A local socket to listen on as well: `unix:///run/user/1000/mcp.sock` or an absolute path for a unix domain socket that only the user of the proxy can connect to, `pipe:///mcp` for a Windows named pipe. Messages are lines, as on stdio.',
       ),
   },
   { error: 'Write an object, such as { "port": 8808 }, or the address of a socket.' },
@@ -52,8 +60,11 @@ const listen = z.object(
 
 const SOCKET = /^(?:unix:|pipe:|\/|\\\\|\$\{)/
 
-/** Also the short form, for editors only: a union could not tell what does not fit. */
-const listenInEditors = z.union([listen, z.string().regex(SOCKET).describe('Only this socket, and no HTTP.')])
+/** With the short form, for editors only: the errors of a union do not show which member is invalid. */
+const listenInEditors = z.union([
+  listen,
+  z.string().regex(SOCKET).describe('Listen on this socket only, without HTTP.'),
+])
 
 const log = z.object(
   {
@@ -62,9 +73,9 @@ const log = z.object(
         error: 'Write "debug", "info", "warn", "error" or "silent".',
       })
       .optional()
-      .meta({ description: 'The least important kind of line that is written.', default: DEFAULTS.logLevel }),
+      .meta({ description: 'The lowest level that is logged to stderr.', default: 'info' }),
     slow: limit().optional().meta({
-      description: 'A call of a client that takes longer is logged as a warning.',
+      description: 'Log calls that take longer as warnings, without their contents.',
       default: 'off',
     }),
   },
@@ -76,14 +87,14 @@ const TRACING_MEND = 'Write "env", or an object such as { "endpoint": "http://12
 const tracing = z.object(
   {
     endpoint: text('Write the address of a collector, such as "http://127.0.0.1:4318".').describe(
-      'The address of an OTLP collector, to which /v1/traces is added.',
+      'The address of an OTLP collector, to which `/v1/traces` is added.',
     ),
     protocol: z
       .enum(['http/protobuf', 'http/json'], {
         error: 'Write "http/protobuf" or "http/json"; both use port 4318.',
       })
       .optional()
-      .meta({ description: 'How spans are written.', default: DEFAULTS.tracing.protocol }),
+      .meta({ description: 'The encoding of spans.', default: 'http/protobuf' }),
     headers: z
       .record(
         z.string(),
@@ -91,42 +102,47 @@ const tracing = z.object(
         objectMend('{ "x-api-key": "${KEY}" }'),
       )
       .optional()
-      .describe('Headers that the collector wants.'),
+      .describe('Headers for the collector, such as a key from a variable.'),
     ratio: z
       .number({ error: RATIO_MEND })
       .min(0, { error: RATIO_MEND })
       .max(1, { error: RATIO_MEND })
       .optional()
-      .meta({ description: 'The share of traces that begin here.', default: DEFAULTS.tracing.ratio }),
+      .meta({
+        description: 'The share of requests without a parent trace that are traced, from 0 to 1.',
+        default: 1,
+      }),
     trustParents: flag()
       .optional()
       .describe(
-        'Whether callers decide if their requests are traced; if absent, programs of this machine and those with a credential do.',
+        'Let callers decide whether their requests are traced. If absent, only programs on this machine and callers with a credential decide.',
       ),
     perSecond: whole(1, 10_000).optional().meta({
-      description: 'The most traces in a second.',
-      default: DEFAULTS.tracing.perSecond,
+      description: 'The maximum number of traces per second.',
+      default: 100,
     }),
     keep: z
       .array(z.enum(['errors', 'slow'], { error: KEEP_MEND }), { error: KEEP_MEND })
       .optional()
-      .describe('Calls that are recorded although they are not sampled; slow ones are those of "log.slow".'),
+      .describe(
+        'Calls to record although they are not sampled: `errors`, and `slow` for those above `log.slow`.',
+      ),
     content: flag().optional().meta({
       description:
-        'Whether arguments and results of tools are recorded, if OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says so too.',
+        'Record arguments and results of tools, if `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` allows it too.',
       default: false,
     }),
     baggage: texts('Write a list of keys, such as ["tenant"].')
       .optional()
-      .describe('Keys of baggage that pass from headers of clients to headers of servers.'),
+      .describe('Baggage keys to pass from headers of clients to headers of servers.'),
   },
   { error: TRACING_MEND },
 )
 
-/** Also `"env"`, for editors only, as with "listen". */
+/** With `"env"`, for editors only, as with "listen". */
 const tracingInEditors = z.union([
   tracing,
-  z.literal('env').describe('As the variables of OpenTelemetry say.'),
+  z.literal('env').describe('Use the environment variables of OpenTelemetry.'),
 ])
 
 const METRICS_MEND = 'Write false, or an object such as { "listen": "127.0.0.1:9464" }.'
@@ -135,38 +151,40 @@ const metrics = z.object(
   {
     listen: text('Write an address and a port, such as "127.0.0.1:9464".')
       .optional()
-      .describe('An address that serves the metrics and nothing else, such as "127.0.0.1:9464".'),
+      .describe('A separate address that serves only the metrics, such as `127.0.0.1:9464`.'),
     token: text('Write a token, such as "${METRICS_TOKEN}".')
       .optional()
-      .describe('What whoever reads them there must send as a bearer token; needed off this machine.'),
+      .describe(
+        'Bearer token required to read metrics at `metrics.listen`; mandatory if other machines can reach that address.',
+      ),
     tools: z
       .enum(['counters', 'histograms'], { error: 'Write "counters" or "histograms".' })
       .optional()
       .meta({
-        description: 'Whether each tool has only counters, or a histogram of its durations as well.',
-        default: DEFAULTS.metrics.tools,
+        description: '`histograms` records a histogram of durations for each tool, in addition to counters.',
+        default: 'counters',
       }),
     series: whole(100, 100_000).optional().meta({
-      description: 'The most series of counters and histograms.',
-      default: DEFAULTS.metrics.series,
+      description: 'The maximum number of series of counters and histograms.',
+      default: 2000,
     }),
   },
   { error: METRICS_MEND },
 )
 
-/** Also `false`, for editors only, as with "listen". */
-const metricsInEditors = z.union([metrics, z.literal(false).describe('Nothing is counted.')])
+/** With `false`, for editors only, as with "listen". */
+const metricsInEditors = z.union([metrics, z.literal(false).describe('Collect no metrics.')])
 
 const daemon = z.object(
   {
     idle: limit().optional().meta({
-      description: 'How long a daemon that was started by need stays without clients; "off" for ever.',
+      description: 'How long a daemon that a client started runs without clients; `off` for ever.',
       default: '10m',
     }),
     shellEnv: flag().optional().meta({
       description:
-        'Whether a daemon takes PATH, and variables that it lacks, from the login shell of its user.',
-      default: DEFAULTS.daemon.shellEnv,
+        'Read `PATH`, and variables that the daemon lacks, from the login shell of its user; see docs/daemon.md#variables.',
+      default: true,
     }),
   },
   objectMend('{ "idle": "10m" }'),
@@ -183,8 +201,8 @@ const results = z.object(
       .optional()
       .meta({
         description:
-          'The most characters of a result that a client in search mode gets at once; "off" for any.',
-        default: DEFAULTS.resultsMax,
+          'The maximum characters of a result that a client in search mode gets at once; `off` for no limit.',
+        default: 48_000,
       }),
   },
   objectMend('{ "max": 48000 }'),
@@ -197,7 +215,7 @@ const requestState = z.object(
     keys: texts(KEYS_MEND)
       .optional()
       .describe(
-        'Keys of 32 bytes in base64. The first one seals, all of them open, so that a key is replaced by putting the new one in front. Without any, one is made and kept in the state folder of the user.',
+        'Keys of 32 bytes in base64 (`openssl rand -base64 32`), needed only if several machines serve the same clients. The first key encrypts, all keys decrypt: to replace a key, put the new one in front, and remove the old one an hour later. If absent, the proxy generates a key and keeps it in the state folder.',
       ),
   },
   objectMend('{ "keys": ["${STATE_KEY}"] }'),
@@ -207,76 +225,98 @@ export const settings = z.object({
   $schema: z
     .string({ error: 'Write the path of the schema as a string.' })
     .optional()
-    .describe('The schema of this file.'),
+    .describe('The schema of this file, for editors.'),
   listen: listen.optional(),
-  pageSize: whole(1, 10_000)
-    .optional()
-    .meta({ description: 'How many items a page of a merged list holds.', default: DEFAULTS.pageSize }),
+  pageSize: whole(1, 10_000).optional().meta({
+    description: 'Items per page of a merged list. Many clients read only the first page.',
+    default: 10_000,
+  }),
   startupWait: wait().optional().meta({
-    description: 'How long a new client waits for servers that are still starting.',
+    description:
+      'How long the `initialize` of a new client waits for servers that the proxy does not know yet.',
     default: '4.5s',
   }),
   drain: wait().optional().meta({
-    description: 'How long calls that are under way may still take when the proxy is asked to end.',
+    description:
+      'How long calls in flight may still take when the proxy stops, a client closes its half of stdio or a socket, or a server is removed.',
     default: '10s',
   }),
   envFile: text('Write the path of a file.').optional().meta({
     description:
-      "A file with lines NAME='value', for variables that the environment of the proxy does not have; relative to this file.",
+      "A file of variables with lines `NAME='value'`, for variables that the environment of the proxy does not have; relative to this file. It is read whenever this file is.",
     default: 'secrets.env',
   }),
-  auth: auth.optional().describe('Who may come in, and for what; without it, nobody has to prove anything.'),
-  cluster: cluster.optional().describe('How several replicas of "serve" are one proxy.'),
+  auth: auth
+    .optional()
+    .describe(
+      'Who may access the proxy over HTTP, and with which scopes; see docs/configuration.md#auth. Without it, programs on this machine may.',
+    ),
+  cluster: cluster
+    .optional()
+    .describe(
+      'Runs several replicas of `serve` as one proxy; see docs/cluster.md. A mistake in it makes the file unusable.',
+    ),
   audit: text('Write "off", "stderr", or the path of a file.').optional().meta({
-    description: 'Where a line about each call is written: "off", "stderr", or the path of a file.',
-    default: DEFAULTS.audit,
+    description:
+      'Where to write a line about each call, session, question, refused request and reload: `off`, `stderr`, or the path of a file that only its user can read; see docs/security.md#what-is-logged.',
+    default: 'off',
   }),
   auditArguments: flag().optional().meta({
-    description: 'Whether that line holds the arguments of tools and prompts too.',
-    default: DEFAULTS.auditArguments,
+    description: 'Include the arguments of tools and prompts in the audit; known secrets are masked.',
+    default: false,
   }),
   credentialStore: z.enum(['file', 'keychain'], { error: 'Write "file" or "keychain".' }).optional().meta({
     description:
-      'Where logins at servers are kept: in files of the state folder, or in the keychain of the user.',
-    default: DEFAULTS.credentialStore,
+      'Where logins at servers are kept: in files of the state folder, or in the keychain of the user (`keychain`), for which the npm package `@napi-rs/keyring` must be installed next to the proxy.',
+    default: 'file',
   }),
   knownServers: flag().optional().meta({
     description:
-      'Whether what servers said about themselves, and listed, is kept in the state folder of the user, so that they need not run to be listed.',
-    default: DEFAULTS.knownServers,
+      'Keep the capabilities and lists of servers on disk, so that `serve`, `stdio` and `bridge` can list them without starting them; see docs/configuration.md#known-servers.',
+    default: true,
   }),
-  log: log.optional().describe('What is written to the log.'),
+  log: log.optional().describe('Settings of the log.'),
   metrics: metrics.optional(),
   tracing: tracing.optional(),
-  daemon: daemon.optional().describe('The daemon that clients share.'),
+  daemon: daemon.optional().describe('Settings of the daemon that clients share; see docs/daemon.md.'),
   views: z
     .record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, { error: viewName }), view, objectMend(VIEWS_EXAMPLE))
     .optional()
-    .describe('Parts of what there is, by name; at /mcp/NAME, with --view NAME, or by "clients".'),
+    .describe('Selections of servers, tools, resources and prompts, by name; see docs/views.md.'),
   clients: z
     .record(z.string(), client, objectMend('{ "cursor*": { "maxTools": 40 } }'))
     .optional()
-    .describe('What clients get that call themselves so; "*" stands for anything.'),
+    .describe('Settings for clients, by patterns of the name that they send; the first match applies.'),
   expose: expose
     .optional()
-    .describe('How tools are shown: all of them (direct), by search alone (search), or as suits the client.'),
-  results: results.optional().describe('What clients in search mode get of long results.'),
-  limits: limits.optional().describe('How much clients and servers may make the proxy hold, or wait for.'),
+    .describe('How tools are shown: `direct`, `search` or `auto`, or an object; see docs/search.md.'),
+  results: results.optional().describe('Long results in search mode; see docs/search.md.'),
+  limits: limits
+    .optional()
+    .describe('Limits on the memory and time that clients and servers may use; see docs/limits.md.'),
   timeouts: timeouts
     .optional()
-    .describe('How long to wait for servers; the same key of a server takes precedence.'),
+    .describe('Timeouts of all servers; the same key of a server takes precedence.'),
   requestState: requestState
     .optional()
-    .describe('How the states are sealed that clients of 2026-07-28 carry from one request to the next.'),
+    .describe('Encryption of the state that clients of 2026-07-28 carry between two requests.'),
 })
 
 export const root = settings.extend({
   listen: listenInEditors
     .optional()
-    .describe('Where clients find the proxy: an HTTP port, a socket, or both.'),
+    .describe(
+      'Where the proxy listens: an HTTP port, a socket, or both. The address of a socket instead of an object means that socket and no HTTP.',
+    ),
   metrics: metricsInEditors
     .optional()
-    .describe('What is counted for /metrics, and who may read it; false counts nothing.'),
-  tracing: tracingInEditors.optional().describe('How requests are traced, and where their spans are sent.'),
-  mcpServers: z.record(z.string().min(1), server).describe('The servers behind the proxy, by name.'),
+    .describe('Metrics at `/metrics`; `false` turns them off. See docs/observability.md#metrics.'),
+  tracing: tracingInEditors
+    .optional()
+    .describe(
+      'Traces: an object, or `env` for the environment variables of OpenTelemetry; off if absent. See docs/observability.md#traces.',
+    ),
+  mcpServers: z
+    .record(z.string().min(1), server)
+    .describe('The servers behind the proxy, by name. Merged lists follow their order.'),
 })

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { DEFAULTS } from '../defaults.js'
 import { PROTOCOL_VERSIONS } from '../types.js'
 import { access } from './auth.js'
 import { serverLimits } from './limits.js'
@@ -12,27 +11,27 @@ export const timeouts = z.object(
   {
     connect: wait().optional().meta({
       description:
-        'Longest wait for a server to start and to answer initialize, including the installation of a package.',
+        'Maximum time for a server to start and answer `initialize`, including the installation of a package.',
       default: '60s',
     }),
     initialize: wait().optional().meta({
       description:
-        'Longest wait for the answer to initialize, once the program runs or the address was reached; that of connect if absent.',
+        'Maximum time for the answer to `initialize`, once the program runs or the address was reached; as `connect` if only that is set.',
       default: '60s',
     }),
     probe: wait().optional().meta({
       description:
-        'Longest wait for a server to say what it speaks, before it is taken for one of an older revision; over HTTP, for one that is not there.',
+        'Maximum time for a server to report its era. A program that does not answer is assumed to be `legacy`, an HTTP server to be unavailable.',
       default: '10s',
     }),
-    list: wait().optional().meta({ description: 'Longest wait for one page of a list.', default: '15s' }),
+    list: wait().optional().meta({ description: 'Maximum time for one page of a list.', default: '15s' }),
     call: limit().optional().meta({
       description:
-        'Longest silence during a call; each progress notification starts it anew. "off" for none.',
+        'Maximum silence during a call; each progress notification restarts the timer. `off` for no limit.',
       default: '60s',
     }),
     total: limit().optional().meta({
-      description: 'Longest time for a whole call, whatever its progress. "off" for none.',
+      description: 'Maximum time for a whole call, whatever its progress. `off` for no limit.',
       default: '10m',
     }),
     tools: z
@@ -43,11 +42,11 @@ export const timeouts = z.object(
       )
       .optional()
       .describe(
-        'Longest silence during calls of some tools, by patterns of the server’s own names; the first pattern that matches applies, instead of "call".',
+        'Maximum silence during calls of some tools, by patterns of the server’s own names, such as `{ "export_*": "5m" }`. The first match replaces `call`; `total` still applies.',
       ),
     ping: limit().optional().meta({
       description:
-        'Longest silence of a server without requests to answer before it is pinged. "off" for none.',
+        'Silence of a server without requests in flight after which the proxy pings it. `off` never pings it.',
       default: '30s',
     }),
   },
@@ -58,17 +57,21 @@ const restart = z.object(
   {
     first: wait().optional().meta({
       description:
-        'The first wait before a server that failed is started again; each further one is twice as long.',
+        'Wait before a server that failed to start, or was lost before it answered any client, is started again; it doubles with each attempt. At least 100 ms.',
       default: '500ms',
     }),
-    max: wait().optional().meta({ description: 'The longest of these waits.', default: '30s' }),
+    max: wait().optional().meta({ description: 'Maximum wait between two attempts.', default: '30s' }),
     failures: whole(1, 100).optional().meta({
-      description: 'So many failures within "window", with nobody served in between, and it is given up.',
-      default: DEFAULTS.restart.failures,
+      description:
+        'Maximum consecutive failures within `window` before the server is given up: calls then fail at once, with the reason and the last lines of its stderr.',
+      default: 5,
     }),
-    window: wait().optional().meta({ description: 'See "failures".', default: '60s' }),
+    window: wait()
+      .optional()
+      .meta({ description: 'The time in which `failures` are counted.', default: '60s' }),
     retry: wait().optional().meta({
-      description: 'How long after it was given up it is tried once more, as long as somebody uses it.',
+      description:
+        'Wait before a server that was given up is started once more, as long as a client uses it; a call also starts it, 5 s after the last attempt. At least 1 s.',
       default: '60s',
     }),
   },
@@ -77,18 +80,15 @@ const restart = z.object(
 
 const override = z.object(
   {
-    title: z
-      .string({ error: 'Write a string.' })
-      .optional()
-      .describe('Title shown in place of the tool’s own.'),
+    title: z.string({ error: 'Write a string.' }).optional().describe('Replaces the title of the tool.'),
     description: z
       .string({ error: 'Write a string.' })
       .optional()
-      .describe('Description shown in place of the tool’s own.'),
+      .describe('Replaces the description of the tool.'),
     annotations: z
       .record(z.string(), z.unknown(), objectMend('{ "readOnlyHint": true }'))
       .optional()
-      .describe('Members that replace those of the tool’s annotations, such as readOnlyHint.'),
+      .describe('Replaces members of the tool’s annotations, such as `readOnlyHint`; the others stay.'),
   },
   objectMend('{ "title": "Search" }'),
 )
@@ -104,10 +104,12 @@ const tools = z.object(
   {
     allow: globs()
       .optional()
+      .describe('Patterns of the tools to show, by the server’s own names; all if absent.'),
+    deny: globs()
+      .optional()
       .describe(
-        'Patterns of the tools to show, by the server’s own names; * stands for anything. All if absent.',
+        'Patterns of the tools to hide; takes precedence over `allow`. A hidden tool cannot be called either.',
       ),
-    deny: globs().optional().describe('Patterns of the tools to hide; wins over allow.'),
     rename: z
       .record(
         z.string(),
@@ -115,13 +117,11 @@ const tools = z.object(
         objectMend('{ "create_issue": "new_issue" }'),
       )
       .optional()
-      .describe(
-        'New names for tools: from the server’s own name to the name shown (the prefix is still added).',
-      ),
+      .describe('Maps the server’s own names of tools to the names shown; the prefix is still added.'),
     override: z
       .record(z.string(), override, objectMend('{ "search": { "title": "Search" } }'))
       .optional()
-      .describe('Other titles, descriptions or annotations for tools, by the server’s own names.'),
+      .describe('Replaces titles, descriptions or annotations of tools, by the server’s own names.'),
   },
   objectMend('{ "deny": ["delete_*"] }'),
 )
@@ -144,42 +144,45 @@ const own = {
     )
     .optional()
     .describe(
-      'What stands before "__" in the names of this server’s tools and prompts; false for nothing. Derived from the server’s name if absent.',
+      'The part before `__` in the names of tools and prompts, and before `+` in URIs: 1 to 24 letters, digits, `-` and `_`, beginning with a letter, without `__`, not ending in `_`; derived from the server’s name if absent. `false` shows the server’s own names, except those that an earlier server has.',
     ),
-  tools: tools.optional().describe('Which tools of this server are shown, and under which names.'),
+  tools: tools.optional().describe('Filters and renames the tools of this server.'),
   tags: texts('Write a list of tags, such as ["web"].')
     .optional()
-    .describe('Words by which views name this server, and by which its tools are found.'),
+    .describe(
+      'Tags by which views select this server (docs/views.md) and a search finds its tools (docs/search.md).',
+    ),
   description: z
     .string({ error: 'Write a string, such as "{name} of the warehouse".' })
     .optional()
     .describe(
-      'What the server is for; shown for tools that say nothing of themselves, with {name}, {title}, {server} and {arguments} replaced.',
+      'A description for tools that have none, with `{name}`, `{title}`, `{server}` and `{arguments}` replaced; see docs/search.md#tools-without-a-description.',
     ),
   access: access
     .optional()
-    .describe('Which scopes are needed to see this server and to call its tools; counts only with auth.'),
+    .describe(
+      'The scopes that callers need to see this server and to call its tools; checked only with `auth`.',
+    ),
   oauth: oauth.optional().meta({
     description:
-      'How to sign in at this server, if it asks for a login: found out (auto, true), as the object says, or not at all (false). Not beside an Authorization header.',
-    default: DEFAULTS.login.oauth,
+      'How to sign in at a remote server that requires a login: `auto` discovers everything, an object sets details, `false` turns it off; see docs/configuration.md#logins. Not allowed together with an `Authorization` header.',
+    default: 'auto',
   }),
   credentials: z
     .enum(['shared', 'per-principal'], { error: 'Write "shared" or "per-principal".' })
     .optional()
     .meta({
       description:
-        'Whose login is used at this server: one for all clients, or for each user of the proxy (auth) his own, with connections and lists of his own.',
-      default: DEFAULTS.login.credentials,
+        'The login that is used at a remote server: one for all clients, or with `per-principal` one for each user, with separate connections and lists; see docs/configuration.md#per-user-logins.',
+      default: 'shared',
     }),
   signInTool: flag().optional().meta({
-    description:
-      'With "per-principal": whether users without a login are shown a tool that leads them there.',
-    default: DEFAULTS.login.signInTool,
+    description: 'With `per-principal`, show users without a login a tool that leads to the sign-in page.',
+    default: true,
   }),
   uris: z.enum(['prefix', 'preserve'], { error: 'Write "prefix" or "preserve".' }).optional().meta({
-    description: 'Whether resource URIs get the server’s prefix or pass through unchanged.',
-    default: DEFAULTS.uris,
+    description: '`prefix` adds the prefix to resource URIs, `preserve` passes them through unchanged.',
+    default: 'prefix',
   }),
   sharing: z
     .enum(['principal', 'workspace', 'session', 'all'], {
@@ -187,50 +190,55 @@ const own = {
     })
     .optional()
     .describe(
-      'Who shares one connection to this server: the sessions of one user (principal, the default for command), those of them in the same folder (workspace), nobody (session, the default for url), or everybody (all; the server can then ask the client nothing).',
+      'The clients that share one connection: those of one user (`principal`, the default for `command`), those of one user in one folder (`workspace`), none (`session`, the default for `url`), or all (`all`); see docs/configuration.md#sharing.',
     ),
   start: z.enum(['lazy', 'eager'], { error: 'Write "lazy" or "eager".' }).optional().meta({
-    description: 'Whether the server starts when it is first needed or with the proxy.',
-    default: DEFAULTS.start,
+    description:
+      '`lazy` starts the server when it is first needed, at the `initialize` of the first client, or at the first call to a known server; `eager` starts it with the proxy and keeps it running.',
+    default: 'lazy',
   }),
   era: z
     .enum(['auto', 'modern', 'legacy'], { error: 'Write "auto", "modern" or "legacy".' })
     .optional()
     .meta({
       description:
-        'What the server speaks: the stateless protocol since 2026-07-28 (modern), the one with initialize before it (legacy), or what each client speaks, as far as the server does (auto).',
-      default: DEFAULTS.era,
+        'The era of the protocol: `modern` for 2026-07-28, which has no sessions; `legacy` for the revisions with `initialize`; `auto` for the era of each client, if the server supports it. See docs/configuration.md#protocol-eras.',
+      default: 'auto',
     }),
   protocolVersion: z
     .enum(PROTOCOL_VERSIONS, { error: VERSION_MEND })
     .optional()
     .describe(
-      'The revision of the protocol to speak with this server; one before 2026-07-28 is offered in initialize, and the server may counter with another. Negotiated if absent.',
+      'The revision of the protocol to use, such as `2025-06-18`; this also determines the era. A legacy revision is offered in `initialize`, and the server may answer with another. Negotiated if absent.',
     ),
-  timeouts: timeouts.optional().describe('How long to wait for this server.'),
-  limits: serverLimits.optional().describe('Bounds that are other for this server than for all.'),
-  restart: restart.optional().describe('When this server is started again after it failed.'),
+  timeouts: timeouts.optional().describe('Timeouts of this server.'),
+  limits: serverLimits
+    .optional()
+    .describe('Limits of this server that differ from the top-level ones; see docs/limits.md.'),
+  restart: restart.optional().describe('When a server that failed is started again.'),
   idleStop: limit().optional().meta({
     description:
-      'How long a connection that no client uses stays open; a program ends with it, and starts again when it is called. "off" for ever.',
+      'How long a connection that no client uses stays open; `off` for ever. A program stops with its connection, and starts again when it is called.',
     default: '15m',
   }),
   replay: flag().optional().meta({
     description:
-      'Whether a tool that says that it only reads, or may be called twice (readOnlyHint, idempotentHint), is called again if its call was lost while a person was asked.',
-    default: DEFAULTS.replay,
+      'Call a tool with `readOnlyHint` or `idempotentHint` again if its call was lost while a user was being asked, for example because the proxy was restarted. Prompts and resources are always requested again.',
+    default: false,
   }),
   serialize: flag().optional().meta({
     description:
-      'Whether clients that share a connection to this server and can be asked something call it one after the other, so that its questions find their person.',
-    default: DEFAULTS.serialize,
+      'Send the calls of clients that share a connection one after the other, so that each question reaches the right user; see docs/configuration.md#serialized-calls.',
+    default: false,
   }),
   propagate: flag().optional().meta({
-    description: 'Whether requests to this server say which trace they belong to, where they are traced.',
-    default: DEFAULTS.propagate,
+    description: 'Add the trace context to requests that are traced; see docs/observability.md#traces.',
+    default: true,
   }),
-  disabled: flag().optional().meta({ description: 'Leaves this server out.', default: false }),
-  enabled: flag().optional().meta({ description: 'The opposite of disabled.', default: true }),
+  disabled: flag()
+    .optional()
+    .meta({ description: 'Leave this server out; the rest of its entry is ignored.', default: false }),
+  enabled: flag().optional().meta({ description: 'The opposite of `disabled`.', default: true }),
 }
 
 const argsMend = 'Write a list of strings, such as ["-y", "some-server"]; put numbers in quotes too.'
@@ -246,8 +254,10 @@ export const server = z.object(
   {
     command: text('Write the program to start, such as "npx"; its arguments go into "args".')
       .optional()
-      .describe('The program that is started and spoken to over its stdin and stdout.'),
-    args: texts(argsMend).optional().describe('The arguments of the program, one string each.'),
+      .describe(
+        'The program to start, without a shell; the proxy talks to it over stdin and stdout. A bare name is looked up in `PATH`, a path with a slash is relative to `cwd`, and a leading `~` is the home folder.',
+      ),
+    args: texts(argsMend).optional().describe('The arguments of the program.'),
     env: z
       .record(
         z.string().regex(/^[^=\0]+$/, { error: envName }),
@@ -255,19 +265,21 @@ export const server = z.object(
         { error: ENV_MEND },
       )
       .optional()
-      .describe('Environment variables of the program; null takes one away.'),
+      .describe(
+        'Environment variables, added to the few that a server inherits (docs/security.md#what-a-server-inherits). Numbers and booleans are used as they are written; `null` removes an inherited variable.',
+      ),
     cwd: text('Write the path of a folder.')
       .optional()
       .describe(
-        'The folder in which the program runs, relative to this file; the folder of this file if absent.',
+        'The working folder of the program, relative to this file. If absent, the folder of this file; for a file in `~/.config/mcp-proxy` or the state folder, the home folder.',
       ),
     url: text(URL_MEND)
       .optional()
       .describe(
-        'The address of a server that runs already: http, https, ws or wss; unix:///path for a unix domain socket, pipe:///name for a named pipe.',
+        'The address of a server that is already running: http, https, ws or wss; `unix:///path` for a unix domain socket, `pipe:///name` for a Windows named pipe.',
       ),
-    serverUrl: text(URL_MEND).optional().describe('The same as url.'),
-    httpUrl: text(URL_MEND).optional().describe('The same as url.'),
+    serverUrl: text(URL_MEND).optional().describe('The same as `url`.'),
+    httpUrl: text(URL_MEND).optional().describe('The same as `url`.'),
     headers: z
       .record(
         z.string().regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, { error: headerName }),
@@ -276,22 +288,20 @@ export const server = z.object(
       )
       .optional()
       .describe(
-        'HTTP headers that are sent with every request to url, or with the handshake of a WebSocket.',
+        'HTTP headers to send with every request, or with the WebSocket handshake. Sockets have none.',
       ),
     type: z
       .enum(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse', 'ws', 'websocket'], {
         error: TYPE_MEND,
       })
       .optional()
-      .describe(
-        'How the server is reached. If absent: command means stdio; an http address means Streamable HTTP first and then HTTP+SSE; other addresses say it themselves.',
-      ),
+      .describe('The transport; derived from the address if absent, see docs/configuration.md#transports.'),
     ...own,
     'x-mcp-proxy': z
       .object(own, objectMend('{ "sharing": "session" }'))
       .optional()
       .describe(
-        'The keys that only this proxy knows, for files that other programs read too; wins over the same key outside.',
+        'An object with keys of this table, for files that other programs read too; takes precedence over the same key outside.',
       ),
   },
   objectMend('{ "command": "npx", "args": ["-y", "some-server"] }'),

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 
-// In all schemas the error text is the mend: what to write instead, in one sentence. `validate.ts` says what
-// is wrong.
+// The error text of a schema is the fix: what to write instead, in one sentence. `validate.ts` adds the problem.
 
 export const text = (mend: string) => z.string({ error: mend }).min(1, { error: mend })
 

@@ -1,14 +1,13 @@
 import { z } from 'zod'
-import { DEFAULTS } from '../defaults.js'
 import { flag, objectMend, text, texts, whole } from './values.js'
 
 const MODE_MEND = 'Write "direct", "search" or "auto".'
 const globsMend = 'Write a list of patterns, such as ["github__get_*"].'
 const mode = () => z.enum(['direct', 'search', 'auto'], { error: MODE_MEND })
-// One by one: of an enum the validator would say more than of what is wrong in the object beside it.
+// Literals instead of an enum, whose error would outweigh those of the object form.
 const modes = () => (['direct', 'search', 'auto'] as const).map(one => z.literal(one, { error: MODE_MEND }))
 
-/** How tools are shown: a mode alone, or with what stays listed. */
+/** How tools are shown: a mode, or an object with more. */
 export const expose = z.union(
   [
     ...modes(),
@@ -16,13 +15,15 @@ export const expose = z.union(
       {
         mode: mode()
           .optional()
-          .describe('All tools (direct), search alone (search), or as suits the client (auto).'),
+          .describe(
+            '`direct` lists all tools, `search` lists five tools that find the others, `auto` chooses by client.',
+          ),
         pin: texts(globsMend)
           .optional()
-          .describe('Tools that stay in the list whatever the mode, by their names as clients see them.'),
+          .describe('Patterns of the tools that stay listed in every mode, by the names that clients see.'),
         tokens: whole(0, 10_000_000).optional().meta({
-          description: 'How many tokens a list may cost, by estimate, before "auto" means "search".',
-          default: DEFAULTS.expose.tokens,
+          description: 'The estimated tokens of a list above which `auto` means `search`.',
+          default: 10_000,
         }),
       },
       objectMend('{ "mode": "search", "pin": ["github__search_code"] }'),
@@ -33,42 +34,48 @@ export const expose = z.union(
 
 export const VIEWS_EXAMPLE = '{ "readonly": { "annotations": { "readOnlyHint": true } } }'
 
-/** A part of what there is. */
+/** A selection of servers, tools, resources and prompts. */
 export const view = z.object(
   {
     servers: texts('Write a list of patterns, such as ["github", "fig*"].')
       .optional()
-      .describe('Its servers, by name; all if neither these nor tags are given.'),
-    tags: texts('Write a list of tags, such as ["web"].').optional().describe('Its servers, by their tags.'),
+      .describe(
+        'Patterns of the names of its servers; all servers if neither `servers` nor `tags` is given.',
+      ),
+    tags: texts('Write a list of tags, such as ["web"].').optional().describe('Tags of its servers.'),
     tools: z
       .object(
         {
-          allow: texts(globsMend).optional().describe('Its tools, by their names as clients see them.'),
-          deny: texts(globsMend).optional().describe('Tools that it leaves out; wins over allow.'),
+          allow: texts(globsMend)
+            .optional()
+            .describe('Patterns of the tools to show, by the names that clients see.'),
+          deny: texts(globsMend)
+            .optional()
+            .describe('Patterns of the tools to hide; takes precedence over `allow`.'),
         },
         objectMend('{ "deny": ["*delete*"] }'),
       )
       .optional()
-      .describe('Which tools of its servers it has.'),
+      .describe('Filters the tools of its servers.'),
     annotations: z
       .record(z.string(), z.unknown(), objectMend('{ "readOnlyHint": true }'))
       .optional()
-      .describe('What the annotations of a tool must say; a tool that does not say it is left out.'),
-    resources: flag().optional().meta({ description: 'Whether it has resources.', default: true }),
-    prompts: flag().optional().meta({ description: 'Whether it has prompts.', default: true }),
+      .describe('Annotations that a tool must declare to be shown, such as `{ "readOnlyHint": true }`.'),
+    resources: flag().optional().meta({ description: 'Show resources.', default: true }),
+    prompts: flag().optional().meta({ description: 'Show prompts.', default: true }),
     scopes: texts('Write a list of scopes, such as ["web"].')
       .optional()
-      .describe('Scopes without all of which nobody gets this view; count only with auth.'),
+      .describe('Scopes that a caller needs to use the view; checked only with `auth`.'),
     expose: expose.optional().describe('How its tools are shown.'),
   },
   objectMend('{ "servers": ["github"] }'),
 )
 
-/** What clients of a name get. */
+/** Settings for clients with a matching name. */
 export const client = z.object(
   {
-    view: text('Write the name of a view.').optional().describe('Their view, if they ask for none.'),
-    maxTools: whole(1, 100_000).optional().describe('The most tools that they can do with.'),
+    view: text('Write the name of a view.').optional().describe('Their view, unless they request another.'),
+    maxTools: whole(1, 100_000).optional().describe('The maximum number of tools that they can handle.'),
     expose: expose.optional().describe('How tools are shown to them.'),
   },
   objectMend('{ "maxTools": 40 }'),
