@@ -95,6 +95,9 @@ export class OwnRequests {
   }
 }
 
+/** Whether requests on behalf of these clients belong to the party of one. */
+export const isForOne = (clients: Iterable<Client>): boolean => partyOfAll(clients) !== NOBODY
+
 const partyOfAll = (clients: Iterable<Client>): number => {
   let party = NOBODY
   for (const client of clients) {

@@ -5,7 +5,7 @@ import type { Client } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import type { Connection } from '../../peers/connection.js'
 import type { ServerOptions } from '../../peers/dial.js'
-import type { OwnRequest } from '../../peers/own-requests.js'
+import { isForOne, type OwnRequest } from '../../peers/own-requests.js'
 import { type ReadList, readList } from './list-reader.js'
 import { isSame, type Listed } from './listed.js'
 import { offers } from './profile-cache.js'
@@ -46,6 +46,8 @@ export interface ListState {
 
 /** Changes within this are one change. */
 const MERGE_MS = 50
+/** How long a list that no client has asked for is read later, so that questions of calls are not refused. */
+const CALLS_FIRST_MS = 1000
 /** How often a list is read that changes again and again. */
 const APART_MS = 1000
 const RESTLESS = 'the server changes a list again and again; it is read, and clients are told, once a second'
@@ -171,10 +173,22 @@ export class ConnectionLists {
 
   #readSoon(state: ListState, leastMs = 0): void {
     state.isDue = true
-    state.debounce ??= this.#context.clock.after(Math.max(MERGE_MS, leastMs), () => {
-      state.debounce = undefined
-      void this.#readIfDue(state)
-    })
+    const { clock } = this.#context
+    state.debounce ??= clock.after(Math.max(MERGE_MS, leastMs), () =>
+      this.#readAfterCalls(state, clock.nowMs() + CALLS_FIRST_MS),
+    )
+  }
+
+  /** A question that comes meanwhile could be about the list, and would be refused. */
+  #readAfterCalls(state: ListState, lastMs: number): void {
+    const { clock } = this.#context
+    const { connection, isDue } = state
+    if (isDue && clock.nowMs() < lastMs && hasOthersCalls(connection)) {
+      state.debounce = clock.after(MERGE_MS, () => this.#readAfterCalls(state, lastMs))
+      return
+    }
+    state.debounce = undefined
+    void this.#readIfDue(state)
   }
 
   /** A reading in progress may have begun before the change: another one follows it. */
@@ -287,6 +301,10 @@ export class ConnectionLists {
     throw bounds.overloaded('listBytes', `its connections list ${max} bytes of different things already`)
   }
 }
+
+/** Whether calls are in flight on a pipe, and a list would not be read for their client alone. */
+const hasOthersCalls = ({ underWay, link, onlyClient, clients }: Connection): boolean =>
+  underWay > 0 && link?.serverRequests === 'pushed' && onlyClient === undefined && !isForOne(clients)
 
 const isStale = ({ hints, readMs }: Reading, nowMs: number): boolean =>
   nowMs - readMs >= Math.min(STALE_MS, hints?.ttlMs ?? STALE_MS)

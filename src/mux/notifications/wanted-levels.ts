@@ -5,7 +5,7 @@ import type { Connection } from '../../peers/connection.js'
 /** The slot of sessions that have not set a level. */
 const UNSET = LOG_LEVELS.length
 
-/** The log levels that clients set, as ranks, and the number of sessions of each connection that want each. */
+/** Keeps the log levels that clients set, as ranks, and counts the sessions of each connection by level. */
 export class WantedLevels {
   readonly #ranks = new Map<Client, number>()
   readonly #counts = new WeakMap<Connection, number[]>()

@@ -3,7 +3,7 @@ import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import { succeeded } from '../../../src/model/outcome.js'
 import type { FakeCall, FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
-import { World, withReturned } from '../../support/proxy/router.js'
+import { World, wishOf, withReturned } from '../../support/proxy/router.js'
 import type { FakeServer, Script } from '../../support/server/fake-server.js'
 import { ALL_ABILITIES, CAN_NOTHING, tool } from '../../support/values.js'
 
@@ -328,6 +328,35 @@ t.test('a list that two clients wait for is read for neither of them alone', asy
     await world.router.close()
   }
 })
+
+t.test(
+  'a changed list is read after the calls in flight, or a second later: their questions arrive',
+  async t => {
+    for (const isEnding of [true, false]) {
+      const world = new World({ a: { tools: [tool('x')] } })
+      const alice = world.modern()
+      await alice.get('tools/list')
+      await world.pass(1100)
+      const server = world.server('a')
+      const before = server.got('tools/list').length
+      const hers = alice.call('tools/call', { name: 'a__x' })
+      await settled()
+      server.silent.add('tools/list')
+      server.link.notice('notifications/tools/list_changed')
+      await world.pass(900)
+      t.equal(server.got('tools/list').length, before)
+      if (isEnding) server.last('tools/call').answer({ content: [] })
+      else {
+        server.link.ask('elicitation/create', { message: 'hers?' })
+        await world.pass(10)
+        t.match(wishOf(hers).inputRequests, { '1-1': { params: { message: 'hers?' } } })
+      }
+      await world.pass(isEnding ? 60 : 200)
+      t.equal(server.got('tools/list').length, before + 1)
+      await world.router.close()
+    }
+  },
+)
 
 t.test('a level that a session brings along delays no log line of its first call', async t => {
   const world = new World({ a: { tools: [tool('x')], capabilities: { logging: true } } })
