@@ -1,20 +1,8 @@
-import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { commandAt, isGroup } from '../src/cli/all-verbs.js'
 import { OWN_PACKAGE } from '../src/machine/own-package.js'
-import { PROBLEMS } from '../src/problems/table.js'
 import { runHere } from './support/proxy/start.js'
-
-const root = fileURLToPath(new URL('..', import.meta.url))
-
-const tracked = (...folders: string[]): readonly string[] =>
-  execFileSync('git', ['ls-files', '-z', ...folders], { cwd: root, encoding: 'utf8' })
-    .split('\0')
-    .filter(Boolean)
-
-const textOf = (file: string): string => readFileSync(`${root}/${file}`, 'utf8')
+import { suggestedByProblems, suggestedByPrograms, textOf, tracked } from './support/suggestions.js'
 
 const DOCUMENTS = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'docs', 'config', 'mcp-proxy.example.json']
 
@@ -38,12 +26,6 @@ t.test(
     t.end()
   },
 )
-
-/** The commands of this program in a text; what stands in capitals or braces is filled in. */
-const commandsIn = (text: string): readonly string[] =>
-  [...text.matchAll(/(?<![\w/.@-])mcp-proxy ((?:[a-z]+)(?: [^\s"'`|,;()]+)*)/g)].map(
-    ([, words = '']) => words,
-  )
 
 const VALUES: Readonly<Record<string, string>> = { id: 'cursor', port: '8808', CLIENT: 'cursor', N: '8808' }
 
@@ -71,22 +53,13 @@ const problemsOf = async (t: Parameters<typeof runHere>[0], command: string): Pr
 }
 
 t.test('every command that the table of problems suggests is one of the command line', async t => {
-  const commands = new Set(Object.values(PROBLEMS).flatMap(({ mend }) => commandsIn(mend)))
+  const commands = suggestedByProblems()
   t.ok(commands.size > 10)
   for (const command of commands) t.equal(await problemsOf(t, command), undefined, command)
 })
 
 t.test('every command that a verb or the page suggests is one of the command line', async t => {
-  const suggested =
-    /(?:fix|mend|undo|Next|first|again|to add \w+|after an update)[^\n]{0,40}?`?(?<!\w)mcp-proxy [a-z]+[^\n`'"]*/g
-  const commands = new Set(
-    tracked('src/cli', 'src/doctor', 'src/ui', 'src/setup')
-      .filter(file => /\.tsx?$/.test(file))
-      .flatMap(file => textOf(file).match(suggested) ?? [])
-      .flatMap(commandsIn)
-      .map(command => command.replace(/\$\{[^}]*\}?.*$/, '').trim())
-      .filter(command => command !== ''),
-  )
+  const commands = suggestedByPrograms()
   t.ok(commands.size > 5)
   for (const command of commands) t.equal(await problemsOf(t, command), undefined, command)
 })

@@ -1,0 +1,43 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { PROBLEMS } from '../../src/problems/table.js'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** The files of the repository below these folders. */
+export const tracked = (...folders: string[]): readonly string[] =>
+  execFileSync('git', ['ls-files', '-z', ...folders], { cwd: root, encoding: 'utf8' })
+    .split('\0')
+    .filter(Boolean)
+
+export const textOf = (file: string): string => readFileSync(`${root}/${file}`, 'utf8')
+
+/** The commands of this program in a text; their placeholders are words in capitals or braces. */
+const commandsIn = (text: string): readonly string[] =>
+  [...text.matchAll(/(?<![\w/.@-])mcp-proxy ((?:[a-z]+)(?: [^\s"'`|,;()<]+)*)/g)].map(
+    ([, words = '']) => words,
+  )
+
+/** The commands that the table of problems suggests. */
+export const suggestedByProblems = (): ReadonlySet<string> =>
+  new Set(Object.values(PROBLEMS).flatMap(({ mend }) => commandsIn(mend)))
+
+const SUGGESTED =
+  /(?:fix|mend|undo|Next|first|again|with:|to add \w+|after an update)[^\n]{0,40}?`?(?<!\w)mcp-proxy [a-z]+[^\n`'"]*/g
+const ON_PAGE = /(?:text="|command: '|why\.startsWith[^\n]*)mcp-proxy [^\n]*/g
+
+/** The commands that verbs and the page suggest. */
+export const suggestedByPrograms = (): ReadonlySet<string> => {
+  const files = tracked('src/cli', 'src/doctor', 'src/ui', 'src/setup').filter(file => /\.tsx?$/.test(file))
+  const texts = files.flatMap(file => [
+    ...(textOf(file).match(SUGGESTED) ?? []),
+    ...(file.startsWith('src/ui') ? (textOf(file).match(ON_PAGE) ?? []) : []),
+  ])
+  return new Set(
+    texts
+      .flatMap(commandsIn)
+      .map(command => command.replace(/\$\{[^}]*\}?.*$/, '').trim())
+      .filter(command => command !== ''),
+  )
+}
