@@ -187,8 +187,19 @@ export const replaceFile = async (
     throw new SetupError(path, 'this file is read-only', 0, `make ${path} writable, and run this again`)
   const backup = await keepCopy(files, state)
   await exclusively(files.disk, path, async () => {
+    await removeDrafts(files.disk, path)
     await replace(files.disk, state, bytes, async () => await beforehand(backup))
   })
+}
+
+/** Drafts that killed processes have left: no other process writes this file now, and they may hold keys. */
+const removeDrafts = async (disk: Disk, path: string): Promise<void> => {
+  const folder = dirname(path)
+  const start = `${basename(path)}.`
+  const names = await disk.readdir(folder).catch(() => [])
+  for (const name of names)
+    if (name.startsWith(start) && /^[\da-f]{12}\.tmp$/.test(name.slice(start.length)))
+      await disk.rm(join(folder, name), { force: true }).catch(() => undefined)
 }
 
 const replace = async (

@@ -192,3 +192,14 @@ t.test('a folder that cannot be made is told with the reason of the system', asy
     message: /\(EROFS\): the disk is read-only/,
   })
 })
+
+t.test(
+  'a draft that a killed process left is removed with the next change, and no other file is',
+  async t => {
+    const { file, folder, backups } = place(t)
+    const others = ['a.json.0123456789ab.tmp.old', 'a.json.tmp', 'b.json.0123456789ab.tmp']
+    for (const name of ['a.json.0123456789ab.tmp', ...others]) writeFileSync(join(folder, name), 'key')
+    await replaceFile({ disk: systemDisk, backups }, await readState(systemDisk, file), NEW)
+    t.same(readdirSync(folder).sort(), ['a.json', ...others, 'state'].sort())
+  },
+)

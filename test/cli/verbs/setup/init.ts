@@ -229,8 +229,11 @@ t.test(
   'Ctrl-C and the end of input before anything is written change nothing',
   { skip: skipWithout.script },
   async t => {
-    for (const keys of ['\x03', '\r\x03', '\x04']) {
-      const { read, claude, cursor, config } = homeOf(t)
+    for (const keys of ['\x03', '\r\x03', '\x04', '\r\x04', '\r\r\x03', '\r\r\x04']) {
+      const { home, read, claude, cursor, config } = homeOf(t)
+      const lone = { ...tiny(), env: { LICENSE: 'AB12-CD34-EF56' } }
+      mkdirSync(join(home, '.kiro', 'settings'), { recursive: true })
+      writeFileSync(join(home, '.kiro', 'settings', 'mcp.json'), JSON.stringify({ mcpServers: { lone } }))
       const { code } = await typed(t, keys)
       t.equal(code, 130)
       t.equal(read('.claude.json'), claude)
@@ -239,6 +242,46 @@ t.test(
     }
   },
 )
+
+const KILLER = fileURLToPath(new URL('../../../fixtures/killed-writer.cjs', import.meta.url))
+const RULES = '{ "permissions": {"deny": ["mcp__same__echo"]} }'
+
+t.test('init that is killed before any of its writes leaves what can be completed or undone', async t => {
+  for (let at = 1; ; at += 1) {
+    const { home, read, claude, cursor } = homeOf(t)
+    mkdirSync(join(home, '.claude'))
+    writeFileSync(join(home, '.claude', 'settings.json'), RULES)
+    const log = join(home, 'log')
+    const env = { ...process.env, KILL_LOG: log, KILL_AT: String(at) }
+    const { status, signal } = spawnSync(process.execPath, ['--require', KILLER, BIN, 'init', '--yes'], {
+      env,
+    })
+    if (status === 0) {
+      t.ok(at > 8, `${at - 1} writes`)
+      break
+    }
+    t.equal(signal, 'SIGKILL')
+    const [place = ''] = readFileSync(log, 'utf8').trim().split('\n').slice(-1)
+    const title = `before ${place.slice(home.length)}`
+    for (const [name, before] of [
+      ['.claude.json', claude],
+      ['.cursor/mcp.json', cursor],
+    ] as const) {
+      const isServed = read(name).includes('connect.cjs')
+      if (isServed) t.equal((await runHere(t, 'check')).code, 0, `${title}: ${name} works`)
+      else t.equal(read(name), before, `${title}: ${name} is as before`)
+    }
+    if (at % 2 === 0) {
+      t.match(await runHere(t, 'init', '--yes'), { code: 0 }, `${title}: the next init`)
+      for (const name of ['.claude.json', '.cursor/mcp.json']) t.match(read(name), 'connect.cjs', title)
+      t.match(JSON.parse(read('.claude/settings.json')).permissions.deny, { length: 2 }, title)
+    }
+    t.equal((await runHere(t, 'uninstall', '--yes')).code, 0, `${title}: uninstall`)
+    t.equal(read('.claude.json'), claude, title)
+    t.equal(read('.cursor/mcp.json'), cursor, title)
+    t.equal(read('.claude/settings.json'), RULES, title)
+  }
+})
 
 /** A program of Claude Code that writes as it does, or fails. */
 const claudeIn = (t: Test, home: string, body: string): void => {
