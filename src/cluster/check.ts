@@ -12,13 +12,13 @@ import { REPLACED, UNSIGNED } from './link/forwarding.js'
 import { LinkSeal } from './link/link-seal.js'
 import { PeerLinks } from './link/peer-links.js'
 
-/** Longer than a connection may take. */
+/** Exceeds the connection timeout. */
 const REACH_MS = 3000
 const LEASE_MS = 1000
 const ID_BYTES = 8
 
 export interface ClusterReport {
-  /** Undefined if it cannot be reached, or tells nothing. */
+  /** Undefined if the engine is unreachable or its INFO cannot be read. */
   readonly engine: EngineFacts | undefined
   readonly members: readonly (Pick<Member, 'id' | 'address' | 'state' | 'version'> & {
     readonly link: 'up' | 'down'
@@ -29,18 +29,18 @@ export interface ClusterReport {
 export interface CheckOptions {
   readonly url: string
   readonly prefix: string
-  /** 32 bytes in base64 each. */
+  /** Each is 32 bytes in base64. */
   readonly keys: readonly string[]
   readonly http: HttpClient
   readonly scheme: 'http' | 'https'
   readonly clock: Clock
-  /** Of the configuration at hand. */
+  /** Digest of the local configuration. */
   readonly digest: string
-  /** The time of day, in milliseconds. */
+  /** Returns the time of day, in milliseconds. */
   readonly wallMs: () => number
 }
 
-/** Looks at what replicas need of each other, without being one. Leaves nothing in the engine. */
+/** Checks whether replicas can form a cluster, without joining it. Leaves no data in the engine. */
 export const checkCluster = async (options: CheckOptions): Promise<ClusterReport> => {
   const { url, prefix, keys, http, scheme, clock } = options
   const id = randomBytes(ID_BYTES).toString('hex')
@@ -78,9 +78,9 @@ const PLAIN: ClusterFinding = {
   ...{
     level: 'note',
     subject: 'peer',
-    message: 'replicas talk in plain HTTP, which is signed but can be read',
+    message: 'replicas talk in plain HTTP: messages are signed but not encrypted',
   },
-  mend: 'set "cluster.peer.tls", unless the network between them is private or encrypted',
+  mend: 'set "cluster.peer.tls", unless the network between replicas is private or encrypted',
 }
 
 // ── the engine ──
@@ -98,26 +98,26 @@ const reached = async (engine: Engine, clock: Clock): Promise<ClusterFinding | u
   const opened = engine.opened.then(() => true)
   try {
     if ((await within(opened, { clock, ms: REACH_MS })) === true) return undefined
-    return wrong('it does not answer', 'start it, or correct "cluster.url"')
+    return wrong('the engine does not answer', 'start it, or correct "cluster.url"')
   } catch (thrown) {
     if (/^(?:WRONGPASS|NOAUTH|NOPERM)/.test(wordsOf(thrown))) return refusal(thrown)
-    return wrong(`it cannot be reached: ${wordsOf(thrown)}`, 'start it, or correct "cluster.url"')
+    return wrong(`cannot connect to the engine: ${wordsOf(thrown)}`, 'start it, or correct "cluster.url"')
   }
 }
 
-/** What it means that the engine refuses a command. */
+/** Explains an error reply of the engine. */
 const refusal = (thrown: unknown): ClusterFinding => {
   const words = wordsOf(thrown)
   if (/^(?:WRONGPASS|NOAUTH)/.test(words))
-    return wrong(`it does not let us in: ${words}`, 'correct user and password in "cluster.url"')
+    return wrong(`login failed: ${words}`, 'correct user and password in "cluster.url"')
   if (/NOPERM|can't run this command|permission/i.test(words))
-    return wrong(`its user may not do what replicas need: ${words}`, 'give it the rights in docs/cluster.md')
+    return wrong(`the user lacks permissions: ${words}`, 'grant the permissions listed in docs/cluster.md')
   if (/^(?:MOVED|READONLY|CLUSTERDOWN)/.test(words))
-    return wrong(`it is no single primary: ${words}`, 'let "cluster.url" name the primary')
-  return wrong(`it does not run our scripts: ${words}`, 'use Redis 7.0, Valkey 7.2, or newer')
+    return wrong(`not a single primary: ${words}`, 'set "cluster.url" to the primary')
+  return wrong(`cannot run scripts: ${words}`, 'use Redis 7.0, Valkey 7.2, or newer')
 }
 
-/** Runs each script once, on names of our own, which are in the place of the real ones. */
+/** Runs each script once, on temporary keys instead of the real ones. */
 const tryScripts = async (
   engine: Engine,
   { prefix, id }: { readonly prefix: string; readonly id: string },
@@ -147,7 +147,7 @@ const tryScripts = async (
     const names = ['gen', 'until', 'facts', 'newest', 'notes', `n:${id}`, `c:${id}`].map(
       name => `${own}:{m}:${name}`,
     )
-    // A refusal of a script says more than that of this.
+    // An error of a script is more useful than an error of this.
     await engine.send(['DEL', ...names]).catch(() => undefined)
   }
 }
@@ -167,26 +167,26 @@ const checkPeer = async (member: Member, { links, ring, digest }: Own) => {
     .map(([message, mend]) => ({ level: 'error' as const, subject: member.address, message, mend }))
   const isOther = hasKeysOf(ring, member) && member.digest !== undefined && member.digest !== digest
   const other: ClusterFinding = {
-    ...{ level: 'warn', subject: member.address, message: 'it has another configuration than this file' },
-    mend: 'start all replicas with the same; while they are replaced one by one this is as it should be',
+    ...{ level: 'warn', subject: member.address, message: 'its configuration differs from this file' },
+    mend: 'use the same configuration for all replicas; during a rolling restart a difference is expected',
   }
   const findings = [...errors, ...(isOther ? [other] : [])]
   return { member, findings, link: probed.status === 200 ? ('up' as const) : ('down' as const) }
 }
 
-/** What is wrong, and what mends it. */
+/** A problem and its fix. */
 type Trouble = readonly [message: string, mend: string]
 
 const keyTrouble = ({ keys }: Member, { names }: KeyRing): readonly Trouble[] => {
   const [first = ''] = names
   const [seal = ''] = keys
   const lacking: Trouble = [
-    'it lacks the first of "cluster.keys" here',
-    'add that key there as the last, and start it again',
+    'it lacks the first key of "cluster.keys" here',
+    'append that key to its "cluster.keys" and restart it',
   ]
   const foreign: Trouble = [
     'it seals with a key that is not in "cluster.keys" here',
-    'add its first key here as the last',
+    'append its first key to "cluster.keys" here',
   ]
   return [...(keys.includes(first) ? [] : [lacking]), ...(names.includes(seal) ? [] : [foreign])]
 }
@@ -196,23 +196,23 @@ const linkTrouble = ({ status, engine }: Awaited<ReturnType<PeerLinks['probe']>>
     case 200:
       return engine === 'up'
         ? undefined
-        : ['it does not reach the engine', 'let it reach what its "cluster.url" names']
+        : ['it cannot reach the engine', 'check its "cluster.url" and the network between them']
     case 0:
       return [
         'it cannot be reached from here',
-        'open the port of its "cluster.peer.listen", and let "cluster.peer.advertise" be what others reach',
+        'open the port of its "cluster.peer.listen", and set "cluster.peer.advertise" to a reachable address',
       ]
     case UNSIGNED:
-      return ['it refuses what is signed here', 'give all replicas the same "cluster.keys"']
+      return ['it rejects signatures from here', 'give all replicas the same "cluster.keys"']
     case REPLACED:
       return [
         'another process answers at its address',
-        'give each replica an address of its own in "cluster.peer.advertise"',
+        'give each replica a unique address in "cluster.peer.advertise"',
       ]
     default:
       return [
         `it answers with HTTP ${status}`,
-        'let its "cluster.peer.advertise" be the address of its "cluster.peer.listen"',
+        'set its "cluster.peer.advertise" to the address of its "cluster.peer.listen"',
       ]
   }
 }

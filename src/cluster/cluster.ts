@@ -22,19 +22,19 @@ import { ClusterRelay, type UnavailableReason } from './relay.js'
 import { SessionIds } from './sealed-id.js'
 
 export interface ClusterOptions {
-  /** Of this instance: 8 random bytes in hexadecimal. */
+  /** Id of this instance: 8 random bytes in hexadecimal. */
   readonly id: string
-  /** Of Redis or Valkey, or what stands for it. */
+  /** Address of Redis or Valkey, or a store for tests. */
   readonly engine: { readonly url: string; readonly prefix: string } | ClusterStore
-  /** 32 bytes in base64 each. */
+  /** Each is 32 bytes in base64. */
   readonly keys: readonly string[]
   readonly leaseMs: number
-  /** Where the others reach this replica. */
+  /** Address at which the other replicas reach this one. */
   readonly address: string
   readonly version: string
-  /** Says of the configuration in force whether it is that of others. */
+  /** Returns a digest of the active configuration, to compare replicas. */
   readonly digest: () => string
-  /** The version of the link; that of this program if absent. */
+  /** Version of the link protocol; defaults to that of this program. */
   readonly speaks?: number | undefined
   readonly http: HttpClient
   readonly scheme: 'http' | 'https'
@@ -42,19 +42,19 @@ export interface ClusterOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly meter?: Meter | undefined
-  /** The instance in which the call of a sealed state waits; undefined if it waits nowhere. */
+  /** Returns the instance that holds the pending call of a sealed state; undefined if none. */
   readonly waitsIn: (requestState: string) => string | undefined
 }
 
-/** What serves requests that other replicas pass on, by the path of the endpoint. */
+/** Serves requests that other replicas forward, for one endpoint path. */
 export interface RelayedFace {
   readonly serve: HttpHandler
-  /** The session that a request is for. */
+  /** Returns the session of a request. */
   readonly sessionOf: (request: HttpRequest) => string | undefined
   has(id: string): boolean
 }
 
-/** What the status tells of the other replicas. */
+/** The cluster part of the status. */
 export interface ClusterStatus {
   readonly engine: 'up' | 'down'
   readonly state: 'ready' | 'degraded' | 'draining' | 'fenced' | 'keys'
@@ -62,7 +62,7 @@ export interface ClusterStatus {
     readonly isSelf: boolean
   })[]
   readonly sessions: number
-  /** By what came of them; those of `raced` are another replica's. */
+  /** Takeovers by result; in `raced`, another replica won. */
   readonly adoptions: Directory['adoptions']
   readonly handovers: Directory['handovers']
   readonly forwarded: number
@@ -70,15 +70,15 @@ export interface ClusterStatus {
   readonly refused: number
   readonly lost: number
   readonly held: number
-  /** Answers with 503, by their reason. */
+  /** Number of 503 responses by reason. */
   readonly late: Readonly<Record<UnavailableReason, number>>
-  /** How often the lease of this replica was over. */
+  /** Number of times that the lease of this replica expired. */
   readonly fenced: number
-  /** How old it is, in milliseconds; undefined before the engine first answered. */
+  /** Age of the lease in milliseconds; undefined before the first answer of the engine. */
   readonly leaseAgeMs: number | undefined
 }
 
-/** This replica among the others. */
+/** The membership of this replica in the cluster. */
 export class Cluster {
   readonly relay: Relay
   readonly directory: SessionDirectory
@@ -90,7 +90,7 @@ export class Cluster {
   readonly #relay: ClusterRelay
   readonly #seal: LinkSeal
   readonly #parcels: ParcelHost
-  /** What was signed with admitted requests, by who sends them. */
+  /** Signed data of admitted requests, by caller. */
   readonly #received = new WeakMap<Caller, Received>()
 
   constructor(options: ClusterOptions) {
@@ -133,7 +133,7 @@ export class Cluster {
     this.directory = this.#sessions
   }
 
-  /** Takes its place among the others; goes on without the engine if that does not answer. */
+  /** Joins the cluster; continues without the engine if it does not answer. */
   join(): Promise<void> {
     return this.#members.join()
   }
@@ -162,7 +162,7 @@ export class Cluster {
     return this.#members.all.filter(({ id }) => id !== this.#members.id)
   }
 
-  /** The replica that does what only one should; undefined if that is this one. */
+  /** The replica that runs singleton tasks; undefined if it is this one. */
   get eldest(): Member | undefined {
     return this.#members.eldest
   }
@@ -172,7 +172,7 @@ export class Cluster {
     return this.#links.send(...sent)
   }
 
-  /** Whoever passes a request on to us; a status if nobody may. */
+  /** Returns the caller of a request that another replica forwarded, or an HTTP status to refuse with. */
   admit(head: { method: string; target: string; headers: HttpHeaders }): Caller | number {
     const received = this.#seal.receive(head)
     if (received === undefined) return UNSIGNED
@@ -181,7 +181,7 @@ export class Cluster {
     return received.caller
   }
 
-  /** Serves what another replica passes on, once it was admitted; `faceAt` says who does, by path. */
+  /** Serves forwarded requests after admission; `faceAt` returns the endpoint of a path. */
   serve(faceAt: (path: string) => RelayedFace | undefined): HttpHandler {
     return (request, responder) => {
       const { caller, path } = request
@@ -203,17 +203,17 @@ export class Cluster {
     }
   }
 
-  /** False for a session that is not here. */
+  /** Returns false if the session is not here. */
   #serve(face: RelayedFace, from: Received, ...exchange: Parameters<HttpHandler>): boolean {
     const [request, responder] = exchange
     const { serve } = face
     const id = face.sessionOf(request)
     if (id !== undefined && !face.has(id))
-      // It may be ours in a moment.
+      // This replica may be about to take it over.
       return (
         (from.adopts || this.#relay.seeks(id)) && this.#relay.session(id, { request, responder, serve }, from)
       )
-    // Whose it is by now has to be found out first.
+    // The lease expired: find the current owner first.
     if (id !== undefined && !this.relay.isSure)
       return this.#relay.session(id, { request, responder, serve }, from)
     serve(request, responder)
@@ -224,22 +224,22 @@ export class Cluster {
     return this.#members.isLeaving
   }
 
-  /** Tells the others that this replica takes no new sessions any more. */
+  /** Tells the other replicas to send no new sessions here. */
   async drain(): Promise<void> {
     await this.#members.drain()
   }
 
-  /** Gives up what has nothing under way, for others to go on with; returns how much is left to wait for. */
+  /** Gives up idle sessions for other replicas; returns the number of sessions and requests left. */
   async letGo(): Promise<number> {
     return (await this.#sessions.letGo()) + this.#relay.underWay
   }
 
-  /** Leaves: what is still here can be taken over at once. Never rejects. */
+  /** Leaves the cluster, so that other replicas take over the remaining sessions. Never rejects. */
   async close(): Promise<void> {
     await this.#sessions.flush()
     this.#sessions.close()
     await this.#members.leave()
-    // Until their next beat they would send here what they have by now.
+    // Otherwise the others would send requests here until their next beat.
     await Promise.all(this.others.map(other => this.#links.probe(other, LEFT)))
     await this.#links.close()
     await this.#store.close()

@@ -10,17 +10,17 @@ import { NO_GENERATION, type SessionIds, type SessionName } from './sealed-id.js
 import { SessionCounts } from './session-counts.js'
 import { factsOf, openRecord, rebuiltRecord, sealRecord } from './session-records.js'
 
-/** What changes within this time is written once. */
+/** Changes within this time are written together. */
 const SETTLE_MS = 250
 const UPKEEP_MS = 30_000
-/** How soon what could not be written is tried again. */
+/** Retry interval of failed writes. */
 const AGAIN_MS = 1000
-/** How long an answer to `initialize` waits until others could go on with its session. */
+/** Maximum delay of an `initialize` response until the session is stored. */
 const OPENED_MS = 100
-/** How long an id is known to be over without asking. */
+/** An ended session is remembered for this long. */
 const OVER_MS = 10_000
 const OVER_MAX = 10_000
-/** How many are asked for at once. */
+/** Maximum number of concurrent requests to the engine. */
 const BATCH = 500
 
 export interface DirectoryOptions {
@@ -30,7 +30,7 @@ export interface DirectoryOptions {
   readonly ring: KeyRing
   readonly clock: Clock
   readonly log: Logger
-  /** How long a session may be idle. */
+  /** Returns the maximum idle time of a session. */
   readonly idleMs: () => number
 }
 
@@ -38,31 +38,31 @@ interface Own {
   readonly id: string
   readonly epoch: number
   record: SessionRecord
-  /** When it was last written; undefined if it has changed since, or never was. */
+  /** Time of the last write; undefined if the record has changed since or was never written. */
   writtenMs: number | undefined
 }
 
-/** Where a session is. `unsure`: nobody can say at the moment. */
+/** Location of a session; `unsure` if it is unknown at the moment. */
 export type Whereabouts =
   | { readonly is: 'here' }
   | { readonly is: 'at'; readonly owner: string }
   | { readonly is: 'over' }
   | { readonly is: 'unsure' }
 
-/** The sessions of this replica as the others find them, and the way in which theirs become ours. */
+/** Publishes the sessions of this replica and takes over sessions of dead ones. */
 export class Directory implements SessionDirectory {
   readonly #options: DirectoryOptions
   /** By sid. */
   readonly #own = new Map<string, Own>()
   readonly #over = new Map<string, number>()
-  /** Those that the engine has not been told of. */
+  /** Ended sessions that the engine still lists. */
   readonly #unremoved = new Set<string>()
   readonly #upkeep: Timer
   readonly #counts: SessionCounts
   #settle: Timer | undefined
-  /** Sessions taken over by their record, or by their id alone, and those that another replica got. */
+  /** Sessions taken over by their record or by their id alone, and attempts that another replica won. */
   readonly adoptions = { record: 0, rebuilt: 0, raced: 0 }
-  /** Sessions given up for others to go on with, and those of which the engine was not told that. */
+  /** Sessions given up for other replicas, and those whose handover the engine did not record. */
   readonly handovers = { given: 0, failed: 0 }
   #host: SessionHost | undefined
 
@@ -89,7 +89,7 @@ export class Directory implements SessionDirectory {
   newId({ principal, revision, capabilities }: Parameters<SessionDirectory['newId']>[0]): string {
     const { ids, members, store } = this.#options
     const facts = factsOf(revision, capabilities)
-    // Nothing may ever be written of what begins without the engine: then its id alone has to do.
+    // A session born without the engine may never be stored: only its id can restore it.
     const generation = store.isUp ? members.generation : NO_GENERATION
     return ids.make({ owner: members.id, generation, nowMs: Date.now(), principal, facts })
   }
@@ -124,7 +124,7 @@ export class Directory implements SessionDirectory {
     return this.#own.has(sid)
   }
 
-  /** Whether a session is known to be over. */
+  /** Reports whether a session is known to have ended. */
   isOver(sid: string): boolean {
     const untilMs = this.#over.get(sid) ?? 0
     return untilMs > this.#options.clock.nowMs() || this.#unremoved.has(sid)
@@ -133,32 +133,32 @@ export class Directory implements SessionDirectory {
   #flushIn(ms: number): void {
     this.#settle ??= this.#options.clock.after(ms, () => {
       this.#settle = undefined
-      // Without the engine each of them would wait in vain.
+      // Without the engine each write would run into its timeout.
       if (this.#options.store.isUp) void this.flush()
       else this.#flushIn(AGAIN_MS)
     })
   }
 
-  /** Writes what has changed; never rejects. */
+  /** Writes all changes; never rejects. */
   async flush(): Promise<void> {
     this.#counts.keepUp()
     const due = [...this.#own].filter(([, { writtenMs }]) => writtenMs === undefined)
     await inBatches(due, ([sid, own]) => this.#write(sid, own))
   }
 
-  /** Finds out where a session is, and takes it over if its owner is dead. Rejects with a Fault. */
+  /** Finds the location of a session, and takes it over if its owner is dead. Rejects with a Fault. */
   async find(id: string, name: SessionName, caller: Caller): Promise<Whereabouts> {
     const { store, members, ring } = this.#options
     const { sid } = name
     if (this.#own.has(sid)) return { is: 'here' }
     if (this.isOver(sid)) return { is: 'over' }
     const kept = await store.read(sid)
-    // Nothing is taken before it is known who is dead; what was given up is nobody's, whoever lives.
+    // Takes over only once it is known which replicas are dead. A released session has no owner to check.
     const isFree = members.isSettled || kept?.owner === NOBODY
     if (members.isLeaving || !isFree) return this.#placeOf(kept)
     if (kept === undefined) return await this.#rebuild(id, name, caller)
     const record = openRecord(ring, sid, kept.sealed)
-    // Of a later version: a replica that knows it has to take it over.
+    // The record has a later version: only a newer replica can take it over.
     if (record === undefined) return this.#placeOf(kept)
     if (record.principal !== caller.principal || record.view !== caller.view) return { is: 'over' }
     return await this.#claim({ id, sid, caller })
@@ -179,11 +179,11 @@ export class Directory implements SessionDirectory {
       : this.#adopt({ id, record, epoch: claim.epoch, caller }, 'record')
   }
 
-  /** Goes on with what the engine has lost, unless it was ended: whoever writes it first. */
+  /** Restores a session that the engine lost, unless it ended; the first replica to write it wins. */
   async #rebuild(id: string, name: SessionName, caller: Caller): Promise<Whereabouts> {
     const { store, members, ring } = this.#options
     const { sid, generation, facts, owner } = name
-    // The one that had it would have written it again.
+    // A live owner would have written it again.
     const isEnded = generation === members.generation || members.find(owner) !== undefined
     if (isEnded) return this.#isOverNow(sid)
     const { principal, view } = caller
@@ -200,18 +200,18 @@ export class Directory implements SessionDirectory {
     return { is: 'over' }
   }
 
-  /** Goes on here with what the engine knows to be ours. */
+  /** Resumes a session here after the engine confirmed the ownership. */
   #adopt(adopted: AdoptedSession, by: 'record' | 'rebuilt'): Whereabouts {
     const { members, log } = this.#options
-    // Whoever was stopped since the engine said so may have lost it again.
+    // If the process was suspended since, the session may be lost again.
     if (!members.isSure) return { is: 'unsure' }
     this.#host?.restore(adopted)
-    log.info({ sessions: this.#own.size }, 'took over a session of a replica that is gone')
+    log.info({ sessions: this.#own.size }, 'took over a session of a dead replica')
     this.adoptions[by] += 1
     return { is: 'here' }
   }
 
-  /** Gives up what has nothing under way, so that others take it over at once; returns how many are left. */
+  /** Gives up idle sessions, so that other replicas take over at once; returns how many are left. */
   async letGo(): Promise<number> {
     const { store, ring } = this.#options
     const free = [...this.#own].filter(([, { id }]) => this.#host?.letGo(id) === true)
@@ -224,12 +224,12 @@ export class Directory implements SessionDirectory {
     return this.#own.size
   }
 
-  /** Sends the clients of all sessions elsewhere while nobody knows here whose those are. */
+  /** Disconnects the clients of all sessions while the ownership is unknown. */
   release(): void {
     this.#host?.release()
   }
 
-  /** Lets go of what is another replica's by now, and writes again what the engine has lost. */
+  /** Drops sessions that other replicas took over, and rewrites those that the engine lost. */
   async check(): Promise<void> {
     const { store, members, log } = this.#options
     let dropped = 0
@@ -249,7 +249,7 @@ export class Directory implements SessionDirectory {
     this.#settle?.cancel()
   }
 
-  /** Where somebody has it who lives. */
+  /** Returns the owner of a stored session if it is alive. */
   #placeOf(kept: StoredSession | undefined): Whereabouts {
     const { members } = this.#options
     const owner = kept?.owner
@@ -293,7 +293,7 @@ export class Directory implements SessionDirectory {
     }
   }
 
-  /** Lives somewhat longer than the session may be idle, so that its owner is the one who ends it. */
+  /** Exceeds the idle time, so that the owner ends the session before the record expires. */
   get #ttlMs(): number {
     return Math.min(this.#options.idleMs(), 30 * 24 * 3600_000) + 600_000
   }

@@ -12,7 +12,7 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const KEY_BYTES = 32
 
-/** What a key is for; what was made with a key for one thing is worth nothing for another. */
+/** The use of a key. Data sealed for one purpose cannot be opened for another. */
 type Purpose = 'session-id' | 'record' | 'link' | 'name' | 'note'
 
 const PURPOSES: readonly Purpose[] = ['session-id', 'record', 'link', 'name', 'note']
@@ -28,11 +28,11 @@ const derive = (secret: Buffer): Derived =>
   ) as Derived
 
 /**
- * The keys that all replicas have in common: the first one seals and signs, all of them open and verify, so
- * that a key can be replaced while the replicas run. All that is derived from them is derived at the start.
+ * The keys shared by all replicas. The first key seals and signs; all keys open and verify, so that keys can
+ * be rotated while the replicas run. Derives all keys at the start.
  */
 export class KeyRing {
-  /** By which others know a key without learning it; the first is that which seals. */
+  /** Public identifiers of the keys, in order. */
   readonly names: readonly string[]
   readonly #keys: readonly Derived[]
   readonly #first: Derived
@@ -48,7 +48,7 @@ export class KeyRing {
     this.names = this.#keys.map(({ name }) => name.toString('base64url').slice(0, 8))
   }
 
-  /** `nonce ‖ sealed ‖ tag`; `about` says what it is, and has to be said again to open it. */
+  /** Returns `nonce ‖ sealed ‖ tag`; `about` is authenticated data that `open` must repeat. */
   seal(purpose: Purpose, about: string, plain: Buffer): Buffer {
     const nonce = randomBytes(NONCE_BYTES)
     const cipher = createCipheriv(GCM, this.#first[purpose], nonce, { authTagLength: TAG_BYTES })
@@ -56,7 +56,7 @@ export class KeyRing {
     return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
   }
 
-  /** Undefined for whatever is not ours, was changed, or is about something else. */
+  /** Returns undefined for foreign or altered data, or a different `about`. */
   open(purpose: Purpose, about: string, sealed: Buffer): Buffer | undefined {
     if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined
     for (const keys of this.#keys) {
@@ -66,7 +66,7 @@ export class KeyRing {
     return undefined
   }
 
-  /** A name that says nothing of `text`; the same in all replicas with these keys, whichever comes first. */
+  /** Returns an opaque name for `text`, equal in all replicas with these keys in any order. */
   nameOf(text: string): string {
     return createHmac('sha256', this.#lowest.note).update(text).digest('base64url').slice(0, 22)
   }
@@ -83,7 +83,7 @@ export class KeyRing {
   }
 }
 
-/** Whether `nameOf` gives the same names here and at a member; with other keys they cannot be compared. */
+/** Reports whether a member has the same keys, so that results of `nameOf` can be compared. */
 export const hasKeysOf = (
   { names }: Pick<KeyRing, 'names'>,
   { keys }: { readonly keys: readonly string[] },

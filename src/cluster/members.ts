@@ -6,42 +6,42 @@ import type { Beat, ClusterStore, Member, MemberFacts } from './engine/store.js'
 import { hasKeysOf } from './key-ring.js'
 import { NO_GENERATION } from './sealed-id.js'
 
-/** So many beats fit into a lease, so that one may be late. */
+/** One beat may be late without losing the lease. */
 const BEATS_PER_LEASE = 3
-/** The list is not asked for more often than this, however many wait for it. */
+/** Minimum interval between two requests for the list. */
 const FRESH_MS = 250
-/** How long the start waits for the engine before it goes on without, and how often it tries meanwhile. */
+/** Maximum wait for the engine at the start, and the interval between attempts. */
 const JOIN_MS = 2000
 const JOIN_EVERY_MS = 100
-/** How soon an engine that failed is asked again. */
+/** Retry interval after a failed beat. */
 const AGAIN_MS = 1000
-/** How long replicas may have different configurations before that is said. */
+/** Replicas may have different configurations for this long before a warning is logged. */
 const DIFFERS_MS = 10 * 60_000
 
 export interface MembersOptions {
-  /** Of this instance. */
+  /** Id of this instance. */
   readonly id: string
   readonly store: ClusterStore
   readonly clock: Clock
   readonly log: Logger
   readonly leaseMs: number
   readonly facts: Pick<MemberFacts, 'address' | 'version' | 'keys'>
-  /** Of the configuration in force. */
+  /** Returns the digest of the active configuration. */
   readonly digest: () => string
   /**
-   * Called before our lease counts again after it was over, or after the engine lost its data: others may
-   * have taken what was ours.
+   * Called before the lease counts again after it expired, or after the engine lost its data: other replicas
+   * may have taken over sessions.
    */
   readonly onReturn: () => Promise<void>
   /** Called with each answer of the engine. */
   readonly onBeat: (beat: Beat) => void
-  /** Called while our lease is over, each time that the engine does not answer us. */
+  /** Called for each failed beat while the lease is expired. */
   readonly onFenced: () => void
-  /** Whether the others have lost the engine as well: then leases go on. */
+  /** Reports whether all other replicas lost the engine too; leases then stay valid. */
   readonly isLostForAll: (others: readonly Member[]) => Promise<boolean>
 }
 
-/** Who is there: this instance, which keeps its own lease, and the others, by the last list of the engine. */
+/** Tracks live replicas: renews the lease of this instance and keeps the latest list of the engine. */
 export class Members {
   readonly id: string
   readonly #options: MembersOptions
@@ -49,20 +49,20 @@ export class Members {
   #state: MemberFacts['state'] = 'ready'
   #sinceMs = Number.POSITIVE_INFINITY
   #generation = NO_GENERATION
-  /** Until when our lease holds for sure, by our clock. */
+  /** The lease is certainly valid until then, by the local clock. */
   #sureUntilMs = 0
   #heardMs = Number.NEGATIVE_INFINITY
-  /** Whether others may have taken what was ours. */
+  /** True while other replicas may have taken over sessions of this one. */
   #isUnchecked = false
   #hasFailed = false
-  /** After the engine was lost, the living are counted before anybody takes over from the dead. */
+  /** Earliest time of takeovers: after an engine failure, live replicas first renew their leases. */
   #mayClaimMs = 0
   #again: Timer | undefined
-  /** How often our lease was over, so that others could have taken what was ours. */
+  /** Number of times that the lease of this replica expired. */
   fenced = 0
   #asking: Promise<void> | undefined
   #timer: Timer | undefined
-  /** Since when another replica has another configuration. */
+  /** Time since which another replica has a different configuration. */
   #differsSinceMs: number | undefined
   #isDifferenceLogged = false
   #isClosed = false
@@ -72,13 +72,13 @@ export class Members {
     this.#options = options
   }
 
-  /** Takes a lease. Goes on without the engine if that does not answer, and takes it as soon as it does. */
+  /** Takes a lease. Continues without the engine if it does not answer, and takes the lease later. */
   async join(): Promise<void> {
     const { clock, leaseMs, log } = this.#options
     const beat = (): void => void this.#beat().catch(() => undefined)
     if ((await within(this.#firstBeat(), { clock, ms: JOIN_MS })) !== true)
-      log.error({}, 'the engine of the cluster does not answer; going on without it')
-    // Now that it is known when we came, the others learn it.
+      log.error({}, 'the cluster engine does not answer; continuing without it')
+    // The second beat publishes the join time, which the first one returned.
     if (this.hasHeard) beat()
     this.#timer = clock.every(leaseMs / BEATS_PER_LEASE, beat)
   }
@@ -87,7 +87,7 @@ export class Members {
     return [...this.#all.values()]
   }
 
-  /** Whether the engine has ever said who is there. */
+  /** Reports whether the engine ever sent a member list. */
   get hasHeard(): boolean {
     return this.#heardMs !== Number.NEGATIVE_INFINITY
   }
@@ -100,12 +100,12 @@ export class Members {
     return this.#state
   }
 
-  /** How old the list is, in milliseconds. */
+  /** Age of the member list in milliseconds. */
   get ageMs(): number {
     return this.#options.clock.nowMs() - this.#heardMs
   }
 
-  /** Whether the engine was there for long enough: the others had the time to tell it what they know. */
+  /** Reports whether the engine has been up long enough for all live replicas to renew their leases. */
   get isSettled(): boolean {
     return this.#options.clock.nowMs() >= this.#mayClaimMs
   }
@@ -114,7 +114,7 @@ export class Members {
     return this.#state === 'draining'
   }
 
-  /** The one that is here longest of those that are ready; undefined if that is this one, or nobody knows. */
+  /** The ready replica that joined first; undefined if it is this one, or unknown. */
   get eldest(): Member | undefined {
     const [eldest] = this.all
       .filter(({ state }) => state === 'ready')
@@ -122,13 +122,13 @@ export class Members {
     return eldest?.id === this.id ? undefined : eldest
   }
 
-  /** Another replica that takes sessions; any of them. */
+  /** Any other replica that accepts sessions. */
   get anyOther(): Member | undefined {
     const others = this.all.filter(({ id, state }) => id !== this.id && state === 'ready')
     return others[Math.floor(Math.random() * others.length)]
   }
 
-  /** Whether our lease holds: what is ours cannot be anybody else's. */
+  /** Reports whether the lease is valid, so that no other replica owns sessions of this one. */
   get isSure(): boolean {
     return this.#options.clock.nowMs() < this.#sureUntilMs
   }
@@ -137,30 +137,30 @@ export class Members {
     return this.#all.get(id)
   }
 
-  /** One says itself that it is gone. */
+  /** Removes a replica that announced its departure. */
   forget(id: string | undefined): void {
     this.#all = new Map([...this.#all].filter(([each]) => each !== id))
   }
 
-  /** Tells the others that no new session should come here any more. */
+  /** Tells the other replicas to send no new sessions here. */
   async drain(): Promise<void> {
     this.#state = 'draining'
     await this.#beat().catch(() => undefined)
   }
 
-  /** A list that is as good as new. Rejects with a Fault `unavailable`. */
+  /** Updates the list unless it is fresh. Rejects with a Fault `unavailable`. */
   async refresh(): Promise<void> {
     if (this.ageMs >= FRESH_MS) await this.#beat()
   }
 
-  /** Gives the lease up: whoever gets the next request takes over what was ours. */
+  /** Gives up the lease, so that other replicas take over the sessions of this one. */
   async leave(): Promise<void> {
     this.abandon()
     await this.#asking?.catch(() => undefined)
     await this.#options.store.leave(this.id).catch(() => undefined)
   }
 
-  /** Stops without a word, as a process that is killed. */
+  /** Stops without giving up the lease, like a killed process. */
   abandon(): void {
     this.#isClosed = true
     this.#timer?.cancel()
@@ -207,7 +207,7 @@ export class Members {
     onBeat(beat)
   }
 
-  /** Without the engine our lease goes on as long as nobody else could count it as over. */
+  /** Keeps the lease without the engine while no other replica can see it as expired. */
   async #failed(beganMs: number): Promise<void> {
     const { leaseMs, isLostForAll, onFenced, clock } = this.#options
     this.#hasFailed = true
@@ -220,29 +220,29 @@ export class Members {
     if (!this.isSure) onFenced()
   }
 
-  /** What it means for us and the others how long the engine was away. */
+  /** Decides after each answer whether sessions were lost and when takeovers may start. */
   #judge(beat: Beat, isFirst: boolean, heardMs: number): void {
     const { clock, leaseMs } = this.#options
     const isNew = this.#isNewGeneration(beat)
     const wasOver = beat.wasOver && !isFirst
     if (wasOver) this.fenced += 1
     this.#isUnchecked ||= wasOver || isNew
-    // So long that the leases of the living may be over, too.
+    // After this time the leases of live replicas may have expired too.
     const longMs = leaseMs - leaseMs / BEATS_PER_LEASE
     const isLong = this.#hasFailed && !isFirst && clock.nowMs() - heardMs >= longMs
     if (isNew || isLong) this.#mayClaimMs = clock.nowMs() + 2 * leaseMs
   }
 
-  /** Whether the engine has lost its data. */
+  /** Reports whether the engine lost its data. */
   #isNewGeneration({ generation }: Beat): boolean {
     const isNew = generation !== this.#generation && this.#generation !== NO_GENERATION
-    if (isNew) this.#options.log.warn({}, 'the engine of the cluster has lost its data')
+    if (isNew) this.#options.log.warn({}, 'the cluster engine has lost its data')
     return isNew
   }
 
   #heard({ members, nowMs, generation }: Beat): void {
     this.#heardMs = this.#options.clock.nowMs()
-    // Those that lived before the engine was lost do so until they had the time to come again.
+    // Replicas that were alive before the failure count as alive until they had time to renew.
     const before = this.#heardMs < this.#mayClaimMs ? this.#all : []
     this.#all = new Map([...before, ...members.map(member => [member.id, member] as const)])
     if (this.#sinceMs === Number.POSITIVE_INFINITY) this.#sinceMs = nowMs
@@ -251,7 +251,7 @@ export class Members {
     this.#checkDigests()
   }
 
-  /** While replicas are replaced one by one, two configurations are nothing special. */
+  /** Warns only after a while: during a rolling restart, differences are normal. */
   #checkDigests(): void {
     const { log, clock, digest, facts } = this.#options
     const own = digest()
@@ -267,14 +267,14 @@ export class Members {
     this.#differsSinceMs ??= clock.nowMs()
     if (this.#isDifferenceLogged || clock.nowMs() - this.#differsSinceMs < DIFFERS_MS) return
     this.#isDifferenceLogged = true
-    log.warn({ replica: other.address }, 'a replica has had another configuration for ten minutes')
+    log.warn({ replica: other.address }, 'a replica has had a different configuration for ten minutes')
   }
 
-  /** Whoever comes later must not seal what those before it cannot open. */
+  /** A newer replica must not seal with a key that an older one lacks. */
   #checkKeys(): void {
     const { log, facts } = this.#options
     const [seal = ''] = facts.keys
-    // One that is not ready either has nothing to say.
+    // A replica that is not ready does not count.
     const lacking = this.all.find(
       ({ id, keys, state, sinceMs }) =>
         id !== this.id && state === 'ready' && sinceMs < this.#sinceMs && !keys.includes(seal),
@@ -283,7 +283,7 @@ export class Members {
       const { address } = lacking
       log.error(
         { replica: address },
-        'a replica that was here before lacks the first of "cluster.keys": add that key there last, and start it again',
+        'an older replica lacks the first key of "cluster.keys": append that key there and restart it',
       )
     }
     this.#state = lacking === undefined ? 'ready' : 'keys'

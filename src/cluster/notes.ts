@@ -3,45 +3,45 @@ import { Fault } from '../kernel/faults.js'
 import type { Beat, ClusterStore } from './engine/store.js'
 import type { KeyRing } from './key-ring.js'
 
-/** Longer than anybody does what only one may do; it ends with the lease of whoever does it, too. */
+/** Maximum time that a lock is held; it also ends with the lease of its holder. */
 const HELD_MS = 45_000
-/** How long others wait for that, and how often they ask. */
+/** Maximum wait for a lock, and the interval between attempts. */
 const WAIT_MS = 35_000
 const POLL_MS = 200
-/** How long a note is tried to be written again. */
+/** A failed write is retried for this long, at this interval. */
 const AGAIN_FOR_MS = 10_000
 const AGAIN_MS = 500
 
 export interface NotesOptions {
-  /** Of this instance. */
+  /** Id of this instance. */
   readonly id: string
   readonly store: ClusterStore
   readonly ring: KeyRing
   readonly clock: Clock
-  /** False for a while after the engine was lost: what was noted last may not be there yet. */
+  /** False for a while after the engine was lost, when the latest notes may be missing. */
   readonly isSettled: () => boolean
-  /** Called when something was noted here: the others need not wait for their next beat. */
+  /** Called after each note of this replica, to notify the other replicas at once. */
   readonly onNoted?: (() => void) | undefined
 }
 
 export interface NoteListener {
-  /** Somebody noted this; it may be this replica. */
+  /** Called for each note of any replica, including this one. */
   heard(value: Buffer): void
-  /** All notes may be gone: what is known here should be noted again. */
+  /** Called when all notes may be lost: the listener should write its own again. */
   lost(): void
 }
 
 /**
- * What replicas tell each other beyond sessions, by kind and subject. The engine is told neither: names are
- * HMACs, values are sealed. Others hear of it at once, or with their next beat.
+ * Broadcasts values between replicas, by kind and subject. The engine sees neither: names are HMACs and
+ * values are sealed. Replicas receive a note at once, or with their next beat.
  */
 export class Notes {
   readonly #options: NotesOptions
   readonly #listeners = new Map<string, NoteListener>()
-  /** Who waits for their turn within this process, by name. */
+  /** Pending exclusive work of this process, by name. */
   readonly #turns = new Map<string, Promise<unknown>>()
   #generation: string | undefined
-  /** The number of the last note that was read; another object when all are to be read again. */
+  /** Number of the last note read; replaced by a new object to read all notes again. */
   #seen = { version: 0 }
   #reading: Promise<void> | undefined
 
@@ -49,15 +49,15 @@ export class Notes {
     this.#options = options
   }
 
-  /** One listener for each kind. */
+  /** Registers the one listener of a kind. */
   on(kind: string, listener: NoteListener): void {
     this.#listeners.set(kind, listener)
     this.#generation = undefined
   }
 
-  /** Takes what a beat says of them. */
+  /** Processes the note number and generation of a beat. */
   heard({ news, generation }: Beat): void {
-    // After an hour without anybody else they are counted anew.
+    // The engine restarts the numbering after an hour without replicas.
     if (generation !== this.#generation || news < this.#seen.version) {
       this.#generation = generation
       this.#seen = { version: 0 }
@@ -66,7 +66,7 @@ export class Notes {
     if (news > this.#seen.version) this.look()
   }
 
-  /** Reads what was noted since; not before the first beat. */
+  /** Reads new notes; does nothing before the first beat. */
   look(): void {
     if (this.#generation === undefined) return
     this.#reading ??= this.#read()
@@ -76,14 +76,14 @@ export class Notes {
       })
   }
 
-  /** Undefined if nothing was noted, or with other keys. Rejects with a Fault `unavailable`. */
+  /** Returns undefined if there is no note, or its keys differ. Rejects with a Fault `unavailable`. */
   async read(kind: string, subject: string): Promise<Buffer | undefined> {
     const name = this.#nameOf(kind, subject)
     const sealed = await this.#options.store.noted(name)
     return sealed && this.#open(name, sealed)?.value
   }
 
-  /** Tries for 10 s; then rejects with a Fault `unavailable`. A `ttlMs` of 0 is for ever. */
+  /** Retries for 10 s, then rejects with a Fault `unavailable`. A `ttlMs` of 0 never expires. */
   async write(kind: string, subject: string, { value, ttlMs = 0 }: Noted): Promise<void> {
     const { store, ring, clock, onNoted } = this.#options
     const name = this.#nameOf(kind, subject)
@@ -102,8 +102,8 @@ export class Notes {
   }
 
   /**
-   * Runs `work` while no other replica does for the same subject. Rejects with a Fault: `unavailable` without
-   * the engine, `timeout` if it is not our turn within 35 s.
+   * Runs `work` while no other replica runs it for the same subject. Rejects with a Fault: `unavailable`
+   * without the engine, `timeout` after waiting for 35 s.
    */
   async exclusively<T>(kind: string, subject: string, work: () => Promise<T>): Promise<T> {
     const name = this.#nameOf(kind, subject)
@@ -120,7 +120,7 @@ export class Notes {
 
   async #held<T>(name: string, work: () => Promise<T>): Promise<T> {
     const { id, store, clock, isSettled } = this.#options
-    if (!isSettled()) throw new Fault('unavailable', 'the engine of the cluster is hardly back')
+    if (!isSettled()) throw new Fault('unavailable', 'the cluster engine is still recovering')
     const endMs = clock.nowMs() + WAIT_MS
     while (!(await store.take(name, id, HELD_MS))) {
       if (clock.nowMs() >= endMs) throw new Fault('timeout', 'another replica is busy with this')

@@ -15,31 +15,31 @@ import type { PeerLinks } from './link/peer-links.js'
 import type { Members } from './members.js'
 import { principalTag, type SessionIds, type SessionName } from './sealed-id.js'
 
-/** How long a request waits for an owner at most, and how long for one that lives and cannot be reached. */
+/** Maximum wait for an owner, and for a live but unreachable owner. */
 const HOLD_MS = 8000
 const UNREACHABLE_MS = 3000
 const LOOK_EVERY_MS = 250
-/** How long a request may wait before its client is told that somebody is there. */
+/** A longer wait opens the client's stream early. */
 const QUIET_MS = 300
 const HELD_MAX = 1000
-/** A request is passed on so often at most. */
+/** Maximum number of times that a request is forwarded. */
 const HOPS_MAX = 4
-/** Sessions that are not where their id says. */
+/** Maximum number of remembered sessions whose owner differs from their id. */
 const MOVED_MAX = 100_000
 
-/** Why a request that needs another replica is answered with 503. */
+/** Reason of a 503 response to a request that needs another replica. */
 export type UnavailableReason = 'leaving' | 'engine_unavailable' | 'peer_unreachable' | 'overloaded'
 
 const WORDS: Readonly<Record<UnavailableReason, string>> = {
-  engine_unavailable: 'The replica that has the session is gone, and no other can take it over at the moment',
+  engine_unavailable: 'The replica of this session is gone, and no other can take it over at the moment',
   leaving: 'The proxy is shutting down',
-  peer_unreachable: 'The replica that has the session cannot be reached from here',
-  overloaded: 'Too many requests wait for replicas that are gone',
+  peer_unreachable: 'The replica of this session cannot be reached',
+  overloaded: 'Too many requests are waiting for dead replicas',
 }
 
 type Verdict =
   | Exclude<Whereabouts, { is: 'unsure' }>
-  /** It should not be here, and nobody has it as far as is known: that one may take it over. */
+  /** The session has no known owner and should not stay here: `owner` may take it over. */
   | { readonly is: 'heir'; readonly owner: string }
   | { readonly is: 'late'; readonly reason: UnavailableReason }
 
@@ -51,41 +51,41 @@ export interface RelayOptions {
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly meter?: Meter | undefined
-  /** The instance in which the call of a sealed state waits; undefined if it waits nowhere. */
+  /** Returns the instance that holds the pending call of a sealed state; undefined if none. */
   readonly waitsIn: (requestState: string) => string | undefined
 }
 
-/** What was done so far, for the metrics. */
+/** Counters for the metrics. */
 export interface RelayCounts {
   forwarded: number
-  /** Went to a replica that has no such session, or did not get there. */
+  /** Sent to a replica without the session, or not delivered. */
   unknown: number
   refused: number
   lost: number
-  /** Were answered with 503. */
+  /** Answered with 503. */
   readonly late: Record<UnavailableReason, number>
 }
 
-/** What came of asking a replica; undefined if nobody was asked. `unsure`: it cannot tell what is its own. */
+/** Result of asking a replica; undefined if none was asked. `unsure`: it does not know its own sessions. */
 type Why = 'unknown' | 'refused' | 'unsure' | undefined
 
 interface Way {
   readonly held: HeldExchange
   readonly id: string
-  /** Undefined for a call that waits elsewhere, and belongs to no session. */
+  /** Undefined for a pending call at another replica, outside of any session. */
   readonly name: SessionName | undefined
-  /** What came with it, if another replica passed it on. */
+  /** Set if another replica forwarded the request. */
   readonly from?: Received | undefined
   hops: number
 }
 
 interface Search extends Omit<Way, 'hops'> {
-  /** Where it went, or would go. */
+  /** The intended recipient. */
   readonly owner: string
   readonly why: Why
 }
 
-/** Passes each exchange on to the replica that has its session, and takes over what the dead leave. */
+/** Forwards each exchange to the replica that owns its session, and takes over sessions of dead replicas. */
 export class ClusterRelay implements Relay {
   readonly counts: RelayCounts = {
     ...{ forwarded: 0, unknown: 0, refused: 0, lost: 0 },
@@ -93,7 +93,7 @@ export class ClusterRelay implements Relay {
   }
   readonly #options: RelayOptions
   #moved = new Map<string, string>()
-  /** One search for each session, however many requests wait for it. */
+  /** One search per session, shared by all waiting requests. */
   readonly #searches = new Map<string, Promise<Verdict>>()
   readonly #seconds: Histogram | undefined
   #held = 0
@@ -104,12 +104,12 @@ export class ClusterRelay implements Relay {
     this.#seconds = options.meter?.histogram('mcp_proxy_cluster_forward_seconds')
   }
 
-  /** Requests that wait until it is known who serves them. */
+  /** Number of requests whose recipient is not known yet. */
   get held(): number {
     return this.#held
   }
 
-  /** Requests that wait for an answer of another replica; streams that stand open do not count. */
+  /** Number of requests in flight to other replicas; open streams do not count. */
   get underWay(): number {
     return this.#underWay
   }
@@ -118,12 +118,12 @@ export class ClusterRelay implements Relay {
     return this.#options.members.isSure
   }
 
-  /** Whether it is being found out who has a session, which may become this replica. */
+  /** Reports whether the owner of a session is being searched; this replica may become the owner. */
   seeks(id: string): boolean {
     return this.#searches.has(id) && !this.#options.members.isLeaving
   }
 
-  /** `from`: another replica passed it on, and would have it back from whoever is asked. */
+  /** Routes a request of a session. `from`: another replica forwarded it, and would get it back. */
   session(id: string, exchange: RelayedExchange, from?: Received): boolean {
     const { ids, directory, members } = this.#options
     const name = ids.open(id)
@@ -167,7 +167,7 @@ export class ClusterRelay implements Relay {
     const { held } = way
     const beganMs = clock.nowMs()
     if (held.isGone) return
-    // As long as nothing was sent, nothing has begun.
+    // Nothing was sent yet, so the request can still go elsewhere.
     if (!adopts && links.isDoubtful(member)) {
       void this.#search(member.id, way, 'refused')
       return
@@ -177,7 +177,7 @@ export class ClusterRelay implements Relay {
     const forwarding = new Forwarding(held, bounds, {
       unknown: () => {
         this.counts.unknown += 1
-        // Whoever may take it over knows whether it is over.
+        // The chosen heir knows whether the session ended.
         if (adopts) held.serve()
         else void this.#search(member.id, way, 'unknown')
       },
@@ -205,7 +205,7 @@ export class ClusterRelay implements Relay {
     forwarding.sentBy(links.send(member, { ...held.request, adopts }, forwarding))
   }
 
-  /** Finds out where an exchange belongs that could not be served where it went. */
+  /** Finds the right replica for an exchange that its first recipient could not serve. */
   async #search(owner: string, way: Way, why: Why): Promise<void> {
     const { held, id, name } = way
     if (this.#held >= HELD_MAX) {
@@ -233,7 +233,7 @@ export class ClusterRelay implements Relay {
     switch (verdict.is) {
       case 'here':
       case 'over':
-        // Whoever serves knows nothing of it, and says so.
+        // The handler answers that the session is unknown.
         held.serve()
         return
       case 'at':
@@ -241,7 +241,7 @@ export class ClusterRelay implements Relay {
         this.#to(verdict.owner, way)
         return
       case 'heir':
-        // Whoever passed it on reaches the engine, or finds somebody else who does.
+        // The forwarding replica reaches the engine, or finds another replica that does.
         if (from !== undefined && from.speaks >= 2) held.responder.send(UNSURE, {})
         else if (from !== undefined) this.#refuse(held, 'engine_unavailable')
         else this.#to(verdict.owner, way, true)
@@ -260,7 +260,7 @@ export class ClusterRelay implements Relay {
       if (found !== undefined) return found
       const waitedMs = clock.nowMs() - beganMs
       const member = members.find(asked.owner)
-      // What it renewed before it was asked in vain says nothing.
+      // A renewal from before the failed attempt proves nothing.
       if (members.ageMs < waitedMs) leaseMs ??= member?.untilMs
       const isAlive = member !== undefined && leaseMs !== undefined && member.untilMs > leaseMs
       if (asked.why === 'refused' && isAlive && waitedMs >= UNREACHABLE_MS) {
@@ -271,7 +271,7 @@ export class ClusterRelay implements Relay {
     }
   }
 
-  /** Undefined while it is not known. Rejects with a Fault without the engine. */
+  /** Returns undefined while the owner is unknown. Rejects with a Fault without the engine. */
   async #look(search: Search): Promise<Verdict | undefined> {
     const { members, links, clock } = this.#options
     const { owner, name, why } = search
@@ -281,13 +281,13 @@ export class ClusterRelay implements Relay {
     await members.refresh()
     if (!members.isSure) return undefined
     const there = owner === members.id ? undefined : members.find(owner)
-    // A lease that holds may be that of a process which is dead: until it is over, nobody knows.
+    // A dead process may still hold a valid lease: unknown until the lease expires.
     if (there !== undefined && why === 'refused') return undefined
     if (name === undefined) return there === undefined ? { is: 'here' } : { is: 'at', owner }
     return await this.#lookIn(name, search, there)
   }
 
-  /** The same for a session, by what the directory says. */
+  /** Does the same for a session, from the directory. */
   async #lookIn(
     name: SessionName,
     { owner, id, held, why }: Search,
@@ -296,14 +296,14 @@ export class ClusterRelay implements Relay {
     const found = await this.#options.directory.find(id, name, held.request.caller)
     if (found.is === 'unsure') return this.#heir()
     if (found.is !== 'at' || found.owner !== owner || why === undefined || why === 'refused') return found
-    // Its lease is as good as over.
+    // The lease has practically expired.
     if (why === 'unsure') return undefined
-    // It says that it has no such session: as it ends it may have given it up a moment ago, and else it knows
-    // whether that is over, or has taken it over and not heard of that.
+    // The replica answered that it has no such session. A draining one may have just given it up. Any other
+    // knows that the session ended, or took it over without noticing.
     return there?.state === 'draining' ? undefined : { is: 'heir', owner }
   }
 
-  /** Who knows more while this replica alone has lost the engine, and what was here may be elsewhere. */
+  /** Returns a replica with a connection to the engine while only this one has lost it. */
   async #fencedHeir({ name }: Search): Promise<Verdict | undefined> {
     const { members, links } = this.#options
     const other = members.isSure || name === undefined ? undefined : members.anyOther
@@ -311,7 +311,7 @@ export class ClusterRelay implements Relay {
     return { is: 'heir', owner: other.id }
   }
 
-  /** Who may take over what nobody has while this replica ends; undefined otherwise. */
+  /** Returns the replica that may take over unowned sessions while this one shuts down. */
   #heir(): Verdict | undefined {
     const { members } = this.#options
     const heir = members.isLeaving ? members.anyOther : undefined

@@ -6,29 +6,29 @@ import type { KeyRing } from './key-ring.js'
 const VERSION = 1
 const ABOUT = 'session id'
 const PLAIN_BYTES = 35
-/** Of `nonce ‖ sealed ‖ tag` in base64url. */
+/** Length of `nonce ‖ sealed ‖ tag` in base64url. */
 const ID_CHARS = 84
 const OWNER_BYTES = 8
 const RANDOM_BYTES = 10
 const GENERATION_BYTES = 4
 const TAG_BYTES = 6
 
-/** Ids that were opened lately: every request brings one. */
+/** Maximum number of cached ids. */
 const KNOWN_MAX = 100_000
-/** A birth that is later than this by our clock is told. */
+/** A birth time further ahead of the local clock is logged. */
 const AHEAD_MS = 60_000
 
-/** What a session id says to whoever has the key. */
+/** The content of a session id. */
 export interface SessionName {
-  /** By which the engine knows the session: nobody can make an id of it. */
+  /** Key of the session in the engine; the id cannot be derived from it. */
   readonly sid: string
-  /** The instance in which it was born. */
+  /** The instance that created the session. */
   readonly owner: string
-  /** Of the data in the engine at the time. */
+  /** Generation of the engine's data at that time. */
   readonly generation: string
   readonly bornMs: number
   readonly principalTag: string
-  /** What its client declared, as far as two bytes can say it. */
+  /** Declared client capabilities, in two bytes. */
   readonly facts: number
 }
 
@@ -40,18 +40,18 @@ export interface BirthFacts {
   readonly facts: number
 }
 
-/** Generations are named by random bytes in hexadecimal, as instances are. */
+/** Returns a random generation name in hexadecimal. */
 export const newGeneration = (): string => randomBytes(GENERATION_BYTES).toString('hex')
 export const NO_GENERATION = '00000000'
 
-/** Says whose a session is without naming anybody. */
+/** Returns a hash that identifies a principal without revealing it. */
 export const principalTag = (principal: Principal): string =>
   hash('sha256', `principal ${principal}`, 'hex').slice(0, 2 * TAG_BYTES)
 
 /**
- * Session ids that name their owner: any replica knows where to send a request without asking anybody, and
- * made-up ids end here. AES-256-GCM over version 1, owner 8, random 10, generation 4, birth 4 (seconds), tag
- * of the principal 6, facts 2 bytes.
+ * Creates session ids that name their owner: each replica can route a request by its id alone, and rejects
+ * forged ids. AES-256-GCM over version 1, owner 8, random 10, generation 4, birth 4 (seconds), tag of the
+ * principal 6, facts 2 bytes.
  */
 export class SessionIds {
   readonly #ring: KeyRing
@@ -76,7 +76,7 @@ export class SessionIds {
     return this.#ring.seal('session-id', ABOUT, plain).toString('base64url')
   }
 
-  /** Undefined for an id that no replica made. */
+  /** Returns undefined for an id that no replica created. */
   open(id: string): SessionName | undefined {
     if (id.length !== ID_CHARS) return undefined
     const known = this.#known.get(id)
@@ -90,14 +90,14 @@ export class SessionIds {
     return name
   }
 
-  /** What clocks say decides nothing here; but states and tokens have a time. */
+  /** Logs clock skew. Clocks do not affect routing, but states and tokens expire. */
   #checkBirth({ owner, bornMs }: SessionName): void {
     const aheadMs = bornMs - Date.now()
     if (aheadMs <= AHEAD_MS || this.#isSkewLogged) return
     this.#isSkewLogged = true
     this.#log.warn(
       { replica: owner, aheadMs },
-      'the clock of a replica is ahead of the one here: have NTP set both',
+      'the clock of a replica is ahead of the local one: synchronize both with NTP',
     )
   }
 }

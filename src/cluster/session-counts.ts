@@ -4,30 +4,30 @@ import type { Principal } from '../kernel/caller.js'
 import type { ClusterStore } from './engine/store.js'
 import type { KeyRing } from './key-ring.js'
 
-/** What was said is good for so long, and said again before that. */
+/** Lifetime of a published count; it is published again before it expires. */
 const TTL_MS = 3600_000
 const AGAIN_MS = TTL_MS / 3
-/** How long somebody who begins a session waits for the engine. */
+/** Maximum time that a new session waits for the engine. */
 const WAIT_MS = 100
 
 export interface SessionCountsOptions {
-  /** Of this instance. */
+  /** Id of this instance. */
   readonly id: string
   readonly store: ClusterStore
   readonly ring: KeyRing
   readonly clock: Clock
-  /** How many replicas there are, with this one. */
+  /** Number of replicas, including this one. */
   readonly replicas: () => number
 }
 
 interface Count {
   own: number
-  /** What the others know, and since when. */
+  /** The published count, and the time of publication. */
   said: number
   saidMs: number
 }
 
-/** How many sessions each principal has: here, which the others are told, and at the others. */
+/** Counts the sessions of each principal, here and at the other replicas. */
 export class SessionCounts {
   readonly #options: SessionCountsOptions
   readonly #counts = new Map<Principal, Count>()
@@ -45,8 +45,8 @@ export class SessionCounts {
   }
 
   /**
-   * How many a principal, who is about to begin one here, has at the other replicas; without the engine as
-   * many as if all replicas had the same number. Never rejects.
+   * Returns how many sessions a principal has at other replicas, before it opens one here. Without the engine
+   * assumes that each replica has as many as this one. Never rejects.
    */
   async elsewhere(principal: Principal): Promise<number> {
     const { store, clock, replicas } = this.#options
@@ -58,7 +58,7 @@ export class SessionCounts {
     )
   }
 
-  /** Tells the others what they do not know; called now and then. */
+  /** Publishes changed and old counts. */
   keepUp(): void {
     const { clock, store } = this.#options
     if (!store.isUp) return

@@ -5,7 +5,7 @@ import { LEGACY_REVISIONS, type LegacyRevision } from '../model/revision.js'
 import type { SessionRecord } from '../rpc/directory.js'
 import type { KeyRing } from './key-ring.js'
 
-/** Later versions may add members; a record of a higher version is left to newer replicas. */
+/** New members keep the version. Replicas skip records with a higher version. */
 const VERSION = 1
 
 interface Written {
@@ -17,7 +17,7 @@ interface Written {
   readonly s?: readonly (readonly [server: string, session: string])[]
 }
 
-/** Seals a record for the engine; it counts under this `sid` alone. */
+/** Seals a record for the engine, bound to this `sid`. */
 export const sealRecord = (ring: KeyRing, sid: string, record: SessionRecord): Buffer => {
   const { principal, view, introduction, requests, servers } = record
   const written: Written = {
@@ -30,10 +30,10 @@ export const sealRecord = (ring: KeyRing, sid: string, record: SessionRecord): B
   return ring.seal('record', `session ${sid}`, Buffer.from(JSON.stringify(written)))
 }
 
-/** Undefined if it cannot be opened, or is of a version that is not ours. */
+/** Returns undefined if the record cannot be opened or has another version. */
 export const openRecord = (ring: KeyRing, sid: string, sealed: Buffer): SessionRecord | undefined => {
   const plain = ring.open('record', `session ${sid}`, sealed)
-  // What has our seal was written by us.
+  // Only replicas have the key, so the content is trusted.
   const written = plain && (JSON.parse(plain.toString()) as Written)
   if (written?.n !== VERSION) return undefined
   const { p, v, i, r, s = [] } = written
@@ -54,7 +54,7 @@ const BITS = {
   bare: 128,
 } as const
 
-/** What a session id says of its client: the revision in the high byte, what it declared in the low one. */
+/** Encodes the revision (high byte) and the declared client capabilities (low byte) for a session id. */
 export const factsOf = (
   revision: LegacyRevision,
   { roots, sampling, elicitation }: ClientCapabilities,
@@ -74,7 +74,7 @@ export const factsOf = (
   return (LEGACY_REVISIONS.indexOf(revision) << 8) | bits
 }
 
-/** The record of a session of which nothing is left but its id. */
+/** Rebuilds a record from a session id alone. */
 export const rebuiltRecord = (
   facts: number,
   of: Pick<SessionRecord, 'principal' | 'view'>,

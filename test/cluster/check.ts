@@ -31,26 +31,31 @@ const options = (url: string, more: Partial<CheckOptions> = {}): CheckOptions =>
   ...{ clock: systemClock, wallMs: Date.now, ...more },
 })
 
-t.test('an engine that nobody runs is told, with what mends it', async t => {
+t.test('an unreachable engine is reported with its fix', async t => {
   const { engine, findings } = await checkCluster(options('redis://127.0.0.1:1'))
   t.equal(engine, undefined)
   t.match(findings, [
-    { level: 'error', subject: 'engine', message: /cannot be reached: .*REFUSED/, mend: /"cluster\.url"/ },
+    {
+      level: 'error',
+      subject: 'engine',
+      message: /cannot connect to the engine: .*REFUSED/,
+      mend: /"cluster\.url"/,
+    },
   ])
 })
 
-t.test('what an engine must be is told', async t => {
+t.test('unsuitable engines are reported', async t => {
   const good = { name: 'redis', version: '7.0.15', policy: 'noeviction', roundTripMs: 1, clockMs: 0 } as const
   const of = (more: object) => engineFindings({ ...good, ...more }).map(({ message }) => message)
   t.same(of({}), [])
   t.same(of({ policy: 'volatile-lru', clockMs: -5000, name: 'valkey', version: '7.2.0' }), [])
   t.match(of({ version: '6.2.1' }), [/redis 6\.2\.1 is too old/])
   t.match(of({ name: 'valkey', version: '7.1.9' }), [/valkey 7\.1\.9 is too old/])
-  t.match(of({ version: '?' }), [/none that is known/])
-  t.match(of({ policy: 'allkeys-lru' }), [/forgets sessions when it is full \(allkeys-lru\)/])
-  t.match(of({ policy: undefined }), [/does not say/])
-  t.match(of({ clockMs: 6000 }), [/clock here is 6 s behind/])
-  t.match(of({ clockMs: -6000 }), [/clock here is 6 s ahead/])
+  t.match(of({ version: '?' }), [/too old or unknown/])
+  t.match(of({ policy: 'allkeys-lru' }), [/evicts sessions when it is full \(allkeys-lru\)/])
+  t.match(of({ policy: undefined }), [/does not report its eviction policy/])
+  t.match(of({ clockMs: 6000 }), [/local clock is 6 s behind/])
+  t.match(of({ clockMs: -6000 }), [/local clock is 6 s ahead/])
   t.match(of({ roundTripMs: 200 }), [/200 ms to answer/])
 })
 
@@ -66,16 +71,16 @@ t.test('with a real engine', { skip: noRedis }, async t => {
 
   t.same(await messages(), [], 'one that is as it should be')
   t.equal(redis.ask('dbsize').trim(), '0', 'nothing is left in it')
-  t.match(await messages({ wallMs: () => Date.now() - 60_000 }), [/clock here is 60 s behind/])
+  t.match(await messages({ wallMs: () => Date.now() - 60_000 }), [/local clock is 60 s behind/])
 
   redis.ask('acl', 'setuser', 'few', 'on', '>pw', '~mp:*', '+@connection', '+info', '+time')
-  t.match(await messages({}, `redis://few:pw@127.0.0.1:${port}`), [/user may not do.*evalsha/])
+  t.match(await messages({}, `redis://few:pw@127.0.0.1:${port}`), [/user lacks permissions.*evalsha/])
   redis.ask('acl', 'setuser', 'right', 'on', '>pw', ...RIGHTS.split(' '))
   t.same(await messages({}, `redis://right:pw@127.0.0.1:${port}`), [], 'with the rights in docs/cluster.md')
-  t.match(await messages({}, `redis://right:no@127.0.0.1:${port}`), [/does not let us in: WRONGPASS/])
+  t.match(await messages({}, `redis://right:no@127.0.0.1:${port}`), [/login failed: WRONGPASS/])
 
   redis.ask('config', 'set', 'maxmemory-policy', 'allkeys-lru')
-  t.match(await messages(), [/forgets sessions/])
+  t.match(await messages(), [/evicts sessions/])
   redis.ask('config', 'set', 'maxmemory-policy', 'noeviction')
 
   await t.test('its replicas are asked', async t => {
@@ -90,20 +95,22 @@ t.test('with a real engine', { skip: noRedis }, async t => {
     const digest = new KeyRing([key]).nameOf('configuration a')
     await store.beat('0'.repeat(16), { ...facts, digest, state: 'ready', sinceMs: 0 }, 60_000)
     t.same(await messages({ keys: [key], digest: 'a' }), [])
-    t.match(await messages({ keys: [key], digest: 'b' }), [/127\.0\.0\.1:7: it has another configuration/])
+    t.match(await messages({ keys: [key], digest: 'b' }), [/127\.0\.0\.1:7: its configuration differs/])
     await store.beat('0'.repeat(16), { ...facts, state: 'ready', sinceMs: 0 }, 60_000)
     await store.beat('0'.repeat(16), { ...facts, digest, state: 'ready', sinceMs: 0 }, 60_000)
     for (const keys of [[other], [other, key]])
-      t.notMatch((await messages({ keys, digest: 'a' })).join(), /another configuration/, 'with other keys')
-    t.match(await messages({ keys: [other, key] }), [/127\.0\.0\.1:7: it lacks the first of "cluster\.keys"/])
+      t.notMatch((await messages({ keys, digest: 'a' })).join(), /configuration differs/, 'with other keys')
+    t.match(await messages({ keys: [other, key] }), [
+      /127\.0\.0\.1:7: it lacks the first key of "cluster\.keys"/,
+    ])
     t.match(await messages({ keys: [other] }), [/lacks the first/, /seals with a key that is not/])
     const says = (status: number, engine?: string) =>
       messages({ keys: [key], http: answering(status, engine) })
     t.match(await says(0), [/cannot be reached from here/])
     t.match(await says(410), [/another process/])
-    t.match(await says(401), [/refuses what is signed/])
+    t.match(await says(401), [/rejects signatures/])
     t.match(await says(404), [/answers with HTTP 404/])
-    t.match(await says(200, 'down'), [/does not reach the engine/])
+    t.match(await says(200, 'down'), [/cannot reach the engine/])
     await store.leave('0'.repeat(16))
   })
 
@@ -122,17 +129,17 @@ t.test('with a real engine', { skip: noRedis }, async t => {
       ok: true,
       members: [{ state: 'ready', link: 'up' }],
       findings: [
-        { level: 'warn', message: /another configuration/ },
+        { level: 'warn', message: /configuration differs/ },
         { level: 'warn', subject: 'auth', message: /all clients are one principal/ },
       ],
     })
     const others = configFile(t, { ...servers, more: rawServer('more') }, { cluster, knownServers: false })
     t.match(await runHere(t, 'cluster', 'check', '--config', others), {
-      ...{ code: 0, out: /^warning 127\S+: it has another configuration than this file; /m },
+      ...{ code: 0, out: /^warning 127\S+: its configuration differs from this file; /m },
     })
     const wrong = configFile(t, servers, { cluster: { ...cluster, keys: [newKey()] } })
     const found = await runHere(t, 'cluster', 'check', '--config', wrong)
-    t.match(found, { code: 1, out: /^error 127\S+: it refuses what is signed here; give all/m })
+    t.match(found, { code: 1, out: /^error 127\S+: it rejects signatures from here; give all/m })
     t.notMatch(found.out, cluster.keys[0])
     const none = await runHere(t, 'cluster', 'check', '--config', configFile(t, servers))
     t.match(none, { code: 3, err: /has no "cluster"/ })

@@ -139,7 +139,7 @@ t.test('that configurations differ is said once, after ten minutes', async t => 
   await room.pass(9 * 60_000)
   t.same(lines, [], 'replicas are replaced one by one')
   await room.pass(2 * 60_000)
-  t.same(lines, ['a replica has had another configuration for ten minutes'])
+  t.same(lines, ['a replica has had a different configuration for ten minutes'])
   await room.pass(2 * 60_000)
   t.equal(lines.length, 1)
 })

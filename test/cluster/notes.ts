@@ -134,7 +134,7 @@ t.test('only one at a time does what only one may do', async t => {
   settling.is = false
   await t.rejects(b.notes.exclusively('word', 's', work('x')), {
     code: 'unavailable',
-    message: /hardly back/,
+    message: /still recovering/,
   })
   settling.is = true
   memory.isUp = false

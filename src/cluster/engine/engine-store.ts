@@ -4,13 +4,13 @@ import type { Engine } from './engine.js'
 import { BEAT, CLAIM, COUNT, LEAVE, LOOK, NEWS, NOTE, READ, RELEASE, REMOVE, TAKE, WRITE } from './scripts.js'
 import type { Beat, ClusterStore, Member, MemberFacts, StoredSession } from './store.js'
 
-/** What the replicas have in common, in Redis or Valkey; names begin with `prefix`, in one slot. */
+/** Stores the shared state in Redis or Valkey; all keys begin with `prefix` and share one slot. */
 export const createEngineStore = (engine: Engine, prefix: string): ClusterStore => {
   const name = (rest: string): string => `${prefix}:{m}:${rest}`
   const [until, facts, generation] = [name('until'), name('facts'), name('gen')]
   const [newest, notes] = [name('newest'), name('notes')]
   const session = (sid: string): string => name(`s:${sid}`)
-  // One that is full, or no primary any more, answers, but is of no use.
+  // A full engine, or one that is not a primary any more, answers but cannot be used.
   let isRefusing = false
   return {
     get isUp() {
@@ -87,13 +87,13 @@ const notesIn = (
   }
 }
 
-/** Who is there, as one sees who is none of them. Rejects as `Engine.run`. */
+/** Returns the members without joining them. Rejects like `Engine.run`. */
 export const readMembers = async (engine: Engine, prefix: string): Promise<readonly Member[]> =>
   beatOf(await engine.run(LOOK, [`${prefix}:{m}:until`, `${prefix}:{m}:facts`], [])).members
 
-/** Texts of a reply; what is not there is undefined. */
+/** Returns the strings of a reply, with undefined for null. */
 const textsOf = (said: unknown): readonly (string | undefined)[] => {
-  if (!Array.isArray(said)) throw new Fault('unavailable', 'the engine of the cluster says something odd')
+  if (!Array.isArray(said)) throw new Fault('unavailable', 'unexpected reply of the cluster engine')
   return said.map((each: unknown) => (typeof each === 'string' ? each : undefined))
 }
 
@@ -112,7 +112,7 @@ const beatOf = (said: unknown): Beat => {
   return { members, wasOver: wasOver === '1', nowMs: Number(nowMs), generation, news: Number(news) }
 }
 
-/** Undefined for facts that we cannot read: of a version that is not ours. */
+/** Returns undefined for facts of an unknown version. */
 const memberOf = (id = '', untilMs = '', text = ''): Member | undefined => {
   try {
     const { address, state, version, keys, digest, sinceMs } = JSON.parse(text) as Partial<MemberFacts>

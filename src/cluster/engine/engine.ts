@@ -7,20 +7,20 @@ import type { Histogram } from '../../metering/series.js'
 import type { Script } from './scripts.js'
 
 /**
- * An answer is late after so many looks, which is half a second. A look that was late itself does not count:
- * a process that was busy has not read what came meanwhile, and must not take the engine for lost.
+ * An answer is late after this many checks (about half a second). A delayed check does not count: a busy
+ * process has not read its input yet, and must not take the engine for lost.
  */
 const LOOKS = 6
 const LOOK_MS = 100
 const BUSY_MS = 50
-/** However busy the process is. */
+/** Upper limit, even if the process is busy. */
 const LIMIT_MS = 3000
 const CONNECT_MS = 2000
 const LONGEST_PAUSE_MS = 1000
 const QUEUE_MAX = 10_000
-/** Nobody is there if an answer is late, and another one to what was sent after that was known. */
+/** Late answers in a row until the engine counts as lost. */
 const LATE_MAX = 2
-/** A connection that was silent for so long may be one of which only this end is left. */
+/** A connection that was silent for this long may be half-open. */
 const RENEW_MS = 5000
 
 export interface EngineOptions {
@@ -37,11 +37,11 @@ interface Waiting {
 }
 
 const lost = (why: string, cause?: unknown): Fault =>
-  new Fault('unavailable', `the engine of the cluster ${why}`, { cause })
+  new Fault('unavailable', `the cluster engine ${why}`, { cause })
 
-/** The connection to Redis or Valkey, which is opened again whenever it is lost. */
+/** The connection to Redis or Valkey; reconnects when it is lost. */
 export class Engine {
-  /** Resolves with the first connection; rejects with what it first failed for. */
+  /** Resolves with the first connection; rejects with the first connection error. */
   readonly opened: Promise<void>
   readonly #url: string
   #client: Client
@@ -50,15 +50,15 @@ export class Engine {
   readonly #meter: Meter | undefined
   readonly #seconds = new Map<string, Histogram>()
   readonly #waiting = new Set<Waiting>()
-  /** Of the next look at what waits. */
+  /** Timer of the next check for late answers. */
   #timer: Timer | undefined
-  /** Whether there is a connection, be it one that cannot be used yet. */
+  /** True if there is a connection, even one that is not ready. */
   #isOpen = false
   #isConnected = false
   #late = 0
-  /** When the last of them was known to be late. */
+  /** Time at which the last late answer was noticed. */
   #lateMs = 0
-  /** When it was last heard of, or opened anew. */
+  /** Time of the last answer or reconnection. */
   #heardMs = 0
   #isLogged = false
 
@@ -78,7 +78,7 @@ export class Engine {
     return this.#isConnected && this.#late < LATE_MAX
   }
 
-  /** Runs a script, and loads it where it is not known. Rejects with a Fault `unavailable`. */
+  /** Runs a script, and loads it if the engine does not know it. Rejects with a Fault `unavailable`. */
   async run(script: Script, keys: readonly string[], args: readonly (string | Buffer)[]): Promise<unknown> {
     const rest = [String(keys.length), ...keys, ...args]
     try {
@@ -97,8 +97,8 @@ export class Engine {
   }
 
   /**
-   * Sends a command, which is counted as `op`. Rejects with the words of the engine if it refuses, else with
-   * a Fault `unavailable`.
+   * Sends a command, counted as `op`. Rejects with the error reply of the engine, or a Fault `unavailable` if
+   * none comes.
    */
   async send(args: readonly (string | Buffer)[], op = String(args[0]).toLowerCase()): Promise<unknown> {
     this.#renewSilent()
@@ -114,7 +114,7 @@ export class Engine {
       const said = await Promise.race([this.#client.sendCommand([...args]), late])
       this.#late = 0
       this.#heardMs = this.#clock.nowMs()
-      if (this.#isLogged) this.#log.info({}, 'the engine of the cluster is back')
+      if (this.#isLogged) this.#log.info({}, 'the cluster engine is back')
       this.#isLogged = false
       return said
     } catch (thrown) {
@@ -148,7 +148,7 @@ export class Engine {
     }
   }
 
-  /** What was sent before another was late says nothing new. */
+  /** Ignores commands sent before the previous late answer was noticed. */
   #countLate({ beganMs }: Waiting): void {
     if (this.#late > 0 && beganMs < this.#lateMs) return
     this.#late += 1
@@ -178,12 +178,12 @@ export class Engine {
       this.#isOpen = false
       this.#note(error)
     })
-    // It goes on trying by itself.
+    // The client retries by itself.
     client.connect().catch(() => undefined)
     return client
   }
 
-  /** Opens it anew if nothing comes over it: the other end may have lost it without a word. */
+  /** Reconnects a silent connection, which may be half-open. */
   #renewSilent(): void {
     if (this.isUp || !this.#isOpen || this.#clock.nowMs() < this.#heardMs + RENEW_MS) return
     const before = this.#client
@@ -193,26 +193,26 @@ export class Engine {
     before.destroy()
   }
 
-  /** Says it once; how it goes on stands in the status. */
+  /** Logs the loss once; the status shows the current state. */
   #note(error: Error): void {
-    if (!this.#isLogged) this.#log.error({ err: error }, 'the engine of the cluster was lost')
+    if (!this.#isLogged) this.#log.error({ err: error }, 'lost the connection to the cluster engine')
     this.#isLogged = true
   }
 }
 
-/** Whether the engine itself answered with an error. */
+/** Reports whether the engine answered with an error. */
 const isReply = (thrown: unknown): thrown is Error =>
   thrown instanceof Error && /^(?:[A-Z]+ |ERR)/.test(thrown.message)
 
 type Client = ReturnType<typeof newClient>
 
-/** `createClient` would give it a method for each command, which takes 25 MiB at the start; we need none. */
+/** Avoids `createClient`, whose methods for all commands take 25 MiB at the start. */
 const newClient = (url: string) =>
   new RedisClient({
     url,
-    // Its own limit on each command costs more than the command; ours is one timer for all.
+    // A timer per command costs more than the command; one timer here covers all.
     commandOptions: { timeout: undefined as never },
-    // Redis 7 and Valkey know neither of the two.
+    // Redis 7 and Valkey support neither.
     maintNotifications: 'disabled',
     disableClientInfo: true,
     disableOfflineQueue: true,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** A script that the engine runs as a whole; its keys are in one slot. */
+/** A Lua script, which the engine runs atomically; all its keys share one slot. */
 export interface Script {
   readonly name: string
   readonly text: string
@@ -18,7 +18,7 @@ local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 `
 
-/** Adds instance, end and facts of each of `all` to what is `said`. */
+/** Appends instance, lease end and facts of each member in `all` to `said`. */
 const SAY_ALL = `
 for i = 1, #all, 2 do
   said[#said + 1] = all[i]
@@ -27,14 +27,14 @@ for i = 1, #all, 2 do
 end
 return said`
 
-/** How long what is listed of members and notes is kept without anybody. */
+/** Members and notes are deleted after this time without any replica. */
 const LISTS_TTL = 3600_000
 
 /**
- * Keys: ends of leases, facts, generation, number of the last note, names of all notes. Arguments: instance,
- * facts, lease in ms, a generation if there is none or a damaged one, and the address of an instance that
- * starts: whoever had it before is dead. Returns whether the lease was over, the time, the generation, that
- * number, then instance, end and facts of each.
+ * Keys: lease ends, facts, generation, number of the last note, names of all notes. Arguments: instance,
+ * facts, lease in ms, a generation in case none is stored or it is damaged, and the address of a starting
+ * instance (the previous instance at that address is dead). Returns whether the lease was over, the time, the
+ * generation, the note number, then instance, lease end and facts of each member.
  */
 export const BEAT = script(
   'beat',
@@ -68,7 +68,7 @@ said[4] = redis.call('GET', KEYS[4]) or '0'
 local all = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')${SAY_ALL}`,
 )
 
-/** Keys: ends of leases, facts. Returns as a beat does who is there, and changes nothing. */
+/** Keys: lease ends, facts. Returns the members in the format of BEAT, and changes nothing. */
 export const LOOK = script(
   'look',
   `${NOW}
@@ -76,7 +76,7 @@ local said = { '0', string.format('%.0f', now), '', '0' }
 local all = redis.call('ZRANGEBYSCORE', KEYS[1], now, '+inf', 'WITHSCORES')${SAY_ALL}`,
 )
 
-/** Keys: ends of leases, facts. Argument: instance. */
+/** Keys: lease ends, facts. Argument: instance. */
 export const LEAVE = script(
   'leave',
   `redis.call('ZREM', KEYS[1], ARGV[1])
@@ -84,7 +84,7 @@ redis.call('HDEL', KEYS[2], ARGV[1])
 return 1`,
 )
 
-/** Key: session. Arguments: owner, epoch, what is known of it, life in ms. Returns 0 if it is another's. */
+/** Key: session. Arguments: owner, epoch, record, lifetime in ms. Returns 0 if another instance owns it. */
 export const WRITE = script(
   'write',
   `local owner = redis.call('HGET', KEYS[1], 'o')
@@ -98,12 +98,12 @@ redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return 1`,
 )
 
-/** Key: session. Returns owner, epoch and what is known of it; nothing if it is not there. */
+/** Key: session. Returns owner, epoch and record, or nothing. */
 export const READ = script('read', `return redis.call('HMGET', KEYS[1], 'o', 'e', 'd')`)
 
 /**
- * Keys: session, ends of leases. Arguments: instance, life in ms. Returns nothing without a session, its
- * owner alone while the lease of that holds, else owner, epoch and what is known of it.
+ * Keys: session, lease ends. Arguments: instance, lifetime in ms. Returns nothing without a session, only
+ * the owner while its lease is valid, else owner, epoch and record.
  */
 export const CLAIM = script(
   'claim',
@@ -120,7 +120,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return { ARGV[1], kept[2], kept[3] }`,
 )
 
-/** Keys: lock, ends of leases. Arguments: instance, life in ms. Returns 0 while a living one has it. */
+/** Keys: lock, lease ends. Arguments: instance, lifetime in ms. Returns 0 while a live instance holds it. */
 export const TAKE = script(
   'take',
   `${NOW}
@@ -140,10 +140,10 @@ export const RELEASE = script(
 return 1`,
 )
 
-/** So many notes are told to those who come late; older ones have to be asked for. */
+/** Maximum number of listed notes; older ones can only be read by name. */
 const NOTES_MAX = 10_000
 
-/** Keys: note, names of all, number of the last. Arguments: name, value, life in ms or 0. */
+/** Keys: note, names of all notes, last note number. Arguments: name, value, lifetime in ms or 0. */
 export const NOTE = script(
   'note',
   `local n = redis.call('INCR', KEYS[3])
@@ -155,15 +155,15 @@ for i = 2, 3 do redis.call('PEXPIRE', KEYS[i], ${LISTS_TTL}) end
 return 1`,
 )
 
-/** Key: names of all notes. Argument: a number. Returns up to 100 names after it, each with its own. */
+/** Key: names of all notes. Argument: a note number. Returns up to 100 later names with their numbers. */
 export const NEWS = script(
   'news',
   `return redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', 0, 100)`,
 )
 
 /**
- * Keys: numbers of sessions by instance, ends of leases. Arguments: instance, its number, life in ms. Returns
- * the sum of those of the others that live.
+ * Keys: session counts by instance, lease ends. Arguments: instance, its count, lifetime in ms. Returns the
+ * sum over all other live instances.
  */
 export const COUNT = script(
   'count',

@@ -4,7 +4,7 @@ const TRIES = 5
 const SLOW_MS = 100
 const CLOCK_MS = 5000
 
-/** What is wrong, and what mends it; `note` is for what is fine only under conditions that nobody can see. */
+/** A problem and its fix; a `note` depends on conditions that the proxy cannot check. */
 export interface ClusterFinding {
   readonly level: 'error' | 'warn' | 'note'
   /** The engine, or the address of a replica. */
@@ -13,19 +13,19 @@ export interface ClusterFinding {
   readonly mend: string
 }
 
-/** What the engine says of itself, and how far away it is. */
+/** Facts about the engine and its round trip. */
 export interface EngineFacts {
   readonly name: 'redis' | 'valkey'
   readonly version: string
-  /** Undefined if it does not say. */
+  /** Undefined if the engine does not report it. */
   readonly policy: string | undefined
-  /** The shortest of some. */
+  /** The shortest of several measurements. */
   readonly roundTripMs: number
-  /** How much its clock is ahead of ours. */
+  /** How far the engine's clock is ahead of the local one. */
   readonly clockMs: number
 }
 
-/** Asks the engine. Rejects with its words if it refuses, with a Fault if it does not answer. */
+/** Queries the engine. Rejects with its error reply, or a Fault if it does not answer. */
 export const engineFacts = async (engine: Engine, wallMs: () => number): Promise<EngineFacts> => {
   const info = String(await engine.send(['INFO']))
   const value = (name: string): string | undefined => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1]
@@ -49,7 +49,7 @@ export const engineFacts = async (engine: Engine, wallMs: () => number): Promise
   }
 }
 
-/** What is wrong with an engine for replicas. */
+/** Finds problems of an engine for use by replicas. */
 export const engineFindings = ({
   name,
   version,
@@ -62,25 +62,29 @@ export const engineFindings = ({
     findings.push({ level, subject: 'engine', message, mend })
   }
   if (!isNewEnough(name, version))
-    say(
-      'error',
-      `${name} ${version} is too old, or none that is known`,
-      'use Redis 7.0, Valkey 7.2, or newer',
-    )
+    say('error', `${name} ${version} is too old or unknown`, 'use Redis 7.0, Valkey 7.2, or newer')
   if (policy === undefined)
     say(
       'warn',
-      'it does not say what it forgets when it is full',
-      'see that "maxmemory-policy" is noeviction',
+      'the engine does not report its eviction policy',
+      'make sure that "maxmemory-policy" is noeviction',
     )
   else if (policy !== 'noeviction' && !policy.startsWith('volatile-'))
-    say('error', `it forgets sessions when it is full (${policy})`, 'set "maxmemory-policy" to noeviction')
+    say(
+      'error',
+      `the engine evicts sessions when it is full (${policy})`,
+      'set "maxmemory-policy" to noeviction',
+    )
   if (roundTripMs > SLOW_MS)
-    say('warn', `it takes ${Math.round(roundTripMs)} ms to answer`, 'use one that is nearer')
+    say(
+      'warn',
+      `the engine takes ${Math.round(roundTripMs)} ms to answer`,
+      'use an engine closer to the replicas',
+    )
   if (Math.abs(clockMs) > CLOCK_MS) {
     const seconds = Math.round(Math.abs(clockMs) / 1000)
     const way = clockMs > 0 ? 'behind' : 'ahead of'
-    say('warn', `the clock here is ${seconds} s ${way} its clock`, 'have NTP set the clocks of all machines')
+    say('warn', `the local clock is ${seconds} s ${way} the engine's`, 'synchronize all clocks with NTP')
   }
   return findings
 }

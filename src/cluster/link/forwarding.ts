@@ -9,22 +9,22 @@ import { messageEvent } from '../../wire/framing/sse-write.js'
 import type { HttpHeaders, HttpStream, OutboundExchange, ReplyListener } from '../../wire/http.js'
 import type { HeldExchange } from './held-exchange.js'
 
-/** The answer of a replica that has no such session. */
+/** Response status of a replica that does not have the session. */
 export const MISDIRECTED = 421
-/** The answer of a replica that has taken the place of the one that was meant. */
+/** Response status of a replica that took over the address of the intended one. */
 export const REPLACED = 410
-/** The answer to what is not signed as it has to be. */
+/** Response status for a missing or invalid signature. */
 export const UNSIGNED = 401
-/** The answer of a replica that is not there yet. */
+/** Response status of a replica that is still starting. */
 export const STARTING = 425
 
-/** The answer of a replica that cannot tell whose a session is, to one that speaks `LINK` 2. */
+/** Response status of a replica that lost its lease and does not know its sessions (since `LINK` 2). */
 export const UNSURE = 409
 
-/** Whoever answers so has looked at nothing, and is not the one that was meant. */
+/** Sent before the request was looked at, by another process than the intended one. */
 const NOBODY_THERE: ReadonlySet<number> = new Set([REPLACED, UNSIGNED, STARTING])
 
-/** Headers that are between the two replicas alone. */
+/** Hop-by-hop headers between two replicas. */
 const OF_THE_HOP: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -34,29 +34,29 @@ const OF_THE_HOP: ReadonlySet<string> = new Set([
 ])
 
 const LF = 0x0a
-/** How an event begins after which the stream can be taken up. */
+/** Prefix of an event from which a client can resume the stream. */
 const RESUMABLE = Buffer.from('id: ')
-/** How long a client waits before it takes up a stream elsewhere, as where its session moves. */
+/** Range of the delay before a client resumes its stream, so that clients do not return all at once. */
 const RETRY_LEAST_MS = 500
 const RETRY_MORE_MS = 2500
 
-/** Below this many bytes a client that was behind gets more. */
+/** A paused stream resumes below this backlog. */
 const LOW_BYTES = 64 * 1024
 
 export interface ForwardingEvents {
-  /** It did not begin: there is no such session where it went. */
+  /** Not started: the recipient does not have the session. */
   unknown(): void
-  /** It did not begin: nobody is there. */
+  /** Not started: the recipient is not reachable. */
   refused(): void
-  /** It did not begin: whose the session is has to be found out elsewhere. */
+  /** Not started: the recipient does not know its sessions. */
   unsure(): void
-  /** Nobody knows how it ended. */
+  /** The result is unknown. */
   lost(): void
-  /** It is over, in one way or another. */
+  /** Called at the end in all cases. */
   over(): void
 }
 
-/** One exchange on its way to the replica that has its session, and what comes back. */
+/** Forwards one exchange to another replica and passes the response to the client. */
 export class Forwarding implements ReplyListener {
   readonly #held: HeldExchange
   readonly #on: ForwardingEvents
@@ -66,10 +66,10 @@ export class Forwarding implements ReplyListener {
   #headers: Readonly<Record<string, string>> = {}
   #out: HttpStream | undefined
   #body: ByteRope | undefined
-  /** The last two bytes that came, as an event ends with two line ends. */
+  /** The last two bytes received: an event ends with two line feeds. */
   #tail = [LF, LF]
   #isPaused = false
-  /** Whether the client could take up its stream at another replica. */
+  /** Reports whether the client could resume its stream at another replica. */
   #isResumable: boolean | undefined
   #isOver = false
 
@@ -79,13 +79,13 @@ export class Forwarding implements ReplyListener {
     this.#on = on
   }
 
-  /** Call at once with what carries it. */
+  /** Sets the exchange that carries the request; call right after sending it. */
   sentBy(link: OutboundExchange): void {
     this.#link = link
     this.#held.responder.onGone(() => this.#end(() => link.abort()))
   }
 
-  /** Ends it because its replica gives no sign of life any more. */
+  /** Ends the exchange because the replica stopped answering. */
   lost(): void {
     this.#end(() => {
       this.#link?.abort()
@@ -93,7 +93,7 @@ export class Forwarding implements ReplyListener {
     })
   }
 
-  /** This replica ends: who can take up a stream elsewhere is sent there; the others are told in time. */
+  /** Ends a resumable stream because this replica shuts down; others end when the connection closes. */
   left(): void {
     const out = this.#out
     if (out === undefined || this.#isResumable !== true || this.#isInEvent) return
@@ -139,7 +139,7 @@ export class Forwarding implements ReplyListener {
     if (this.#out.write(chunk)) return
     this.#isPaused = true
     this.#link?.pause()
-    // What comes among other answers cannot be held back.
+    // A stream inside a shared exchange cannot be paused.
     if (this.#bounds.isOver('streamQueue', this.#out.queuedBytes)) this.#out.destroy()
   }
 
@@ -167,19 +167,19 @@ export class Forwarding implements ReplyListener {
     this.#on.over()
   }
 
-  /** It may have begun. What changes nothing if it is done twice can go elsewhere. */
+  /** The connection broke. Retries elsewhere only if a second run changes nothing. */
   #broken(): void {
     const ids = this.#requestIds()
     if (this.#status === 0 && ids.length === 0) this.#on.refused()
     else this.#answerLost(ids)
   }
 
-  /** Tells the client that nobody knows how its requests ended. */
+  /** Answers the client that the result of its requests is unknown. */
   #answerLost(ids: readonly JsonText[]): void {
     this.#on.lost()
     const { request, responder } = this.#held
     const out = this.#out
-    // Half an event would be joined with what follows.
+    // A partial event would merge with the next data.
     if (out !== undefined && this.#isInEvent) {
       out.destroy()
       return
@@ -193,8 +193,7 @@ export class Forwarding implements ReplyListener {
       const body = answers.length === 1 ? first : `[${answers.join(',')}]`
       responder.send(200, { 'content-type': 'application/json' }, body)
     } else if (request.method === 'POST') responder.send(202, {})
-    else
-      refuse(responder, 503, 'The replica that has the session is gone', { headers: { 'retry-after': '1' } })
+    else refuse(responder, 503, 'The replica of this session is gone', { headers: { 'retry-after': '1' } })
   }
 
   get #isInEvent(): boolean {

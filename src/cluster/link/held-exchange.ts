@@ -3,7 +3,7 @@ import { acceptedTypes } from '../../wire/http/headers.js'
 import type { HttpRequest, HttpResponder, HttpStream } from '../../wire/http.js'
 import type { RelayedExchange } from '../../wire/relay.js'
 
-/** An exchange that is kept until it is known who serves it, with its body. */
+/** An exchange and its body, kept until its recipient is known. */
 export class HeldExchange {
   readonly request: HttpRequest
   readonly responder: HttpResponder
@@ -22,22 +22,19 @@ export class HeldExchange {
     })
   }
 
-  /** Serves it here. */
+  /** Serves it in this replica. */
   serve(): void {
     if (!this.isGone) this.#serve(this.request, this.responder)
   }
 
-  /**
-   * Says that somebody is there, to a client that waits for a stream: SDK clients give up soon after two that
-   * they did not get.
-   */
+  /** Opens the stream early if the client waits for one: SDK clients give up after two failed attempts. */
   waits(): void {
     const { method, headers } = this.request
     if (method === 'GET' && acceptedTypes(headers).events) this.#open.open()
   }
 }
 
-/** An answer whose stream may have begun before anybody knew what comes. */
+/** A responder whose stream may open before the response is known. */
 class OpenResponder implements HttpResponder {
   readonly #responder: HttpResponder
   #out: HttpStream | undefined
@@ -55,7 +52,7 @@ class OpenResponder implements HttpResponder {
 
   send(...sent: Parameters<HttpResponder['send']>): void {
     if (this.#out === undefined) this.#responder.send(...sent)
-    // The next attempt is told.
+    // The client learns the status with its next attempt.
     else this.#out.end()
   }
 

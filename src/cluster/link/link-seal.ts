@@ -7,7 +7,7 @@ const WHO = 'mcp-proxy-who'
 const MAC = 'mcp-proxy-mac'
 const OURS = 'mcp-proxy-'
 
-/** Headers that go on to the owner: what the protocol reads, never a credential. */
+/** Headers passed on to the owner: those of the protocol, never credentials. */
 const PASSED: ReadonlySet<string> = new Set([
   'accept',
   'content-type',
@@ -20,18 +20,18 @@ const PASSED: ReadonlySet<string> = new Set([
 const isPassed = (name: string): boolean =>
   PASSED.has(name) || (name.startsWith('mcp-') && !name.startsWith(OURS))
 
-/** So many requests of one replica may overtake each other; what is later than that is refused. */
+/** Maximum reordering of requests from one replica; older numbers are refused. */
 const WINDOW = 65_536
-/** Replicas whose requests are remembered; the one that was silent longest is forgotten first. */
+/** Maximum number of remembered senders; the one silent for longest is dropped first. */
 const SENDERS_MAX = 1024
 
 /**
- * The version of what replicas say to each other. Each says its own with all that it sends, and is answered
- * in that of the older one: 1 knows no `UNSURE`.
+ * Version of the link protocol. Each request carries the sender's version, and the response uses the older of
+ * both. Version 1 lacks `UNSURE`.
  */
 const LINK = 2
 
-/** What is sent, as far as it is signed. */
+/** The signed parts of a request. */
 interface Sent {
   readonly method: string
   /** Path and query. */
@@ -39,33 +39,33 @@ interface Sent {
   readonly headers: HttpHeaders
 }
 
-/** Who sends a request, and its body. */
+/** The caller and body of a request to sign. */
 export interface Sender {
   readonly caller: Caller
   readonly body: Buffer
-  /** Whether the other replica may take over the session first. */
+  /** Allows the recipient to take over the session first. */
   readonly adopts?: boolean
 }
 
-/** Who sends a request, through which replica, and which body is its own. */
+/** The verified data of a request. */
 export interface Received {
   readonly caller: Caller
   readonly digest: string
-  /** Whether it may take over the session first. */
+  /** True if this replica may take over the session first. */
   readonly adopts: boolean
-  /** The version of the link in which both understand each other. */
+  /** The older link version of both sides. */
   readonly speaks: number
 }
 
-/** A caller on its way to another replica. */
+/** A caller, encoded for another replica. */
 export interface CallerWords {
   readonly p: string
   readonly s?: readonly string[]
-  /** Absent if the credential does not end. */
+  /** Absent if the credential does not expire. */
   readonly e?: number
   readonly w?: string
   readonly v?: string
-  /** The proof: the hash of the token, and whether an issuer gave it out. */
+  /** Hash of the token; `i` is set if an issuer created it. */
   readonly t?: string
   readonly i?: true
 }
@@ -90,7 +90,7 @@ export const wordsOf = ({ principal, scopes, endsMs, workspace, view, proof }: C
   ...(proof?.isFromIssuer === true && { i: true }),
 })
 
-/** `edge` is the replica that says so. */
+/** Decodes a caller; `edge` is the replica that authenticated it. */
 export const callerOf = ({ p, s, e, w, v, t, i }: CallerWords, edge: string): Caller => ({
   principal: p,
   scopes: s && new Set(s),
@@ -101,7 +101,7 @@ export const callerOf = ({ p, s, e, w, v, t, i }: CallerWords, edge: string): Ca
   edge,
 })
 
-/** The headers that go on. */
+/** Returns the headers to pass on. */
 export const passedOf = (headers: HttpHeaders): Record<string, string> => {
   const passed: Record<string, string> = {}
   for (const name in headers) {
@@ -114,9 +114,8 @@ export const passedOf = (headers: HttpHeaders): Record<string, string> => {
 export const digestOf = (body: Buffer): string => hash('sha256', body, 'base64url')
 
 /**
- * Signs what goes from one replica to another: method, path, the headers that are passed, who sends it, and
- * the digest of the body. Each has a number, which its receiver takes once; it is for that one process, so
- * that no clock is needed.
+ * Signs requests between replicas: method, path, passed headers, caller, and the digest of the body. Each
+ * carries a number that its recipient, one process, accepts once. No clock is involved.
  */
 export class LinkSeal {
   readonly #ring: KeyRing
@@ -131,7 +130,7 @@ export class LinkSeal {
     this.#speaks = speaks
   }
 
-  /** The headers with which a request goes to an instance. */
+  /** Returns the headers of a signed request to an instance. */
   sign(
     to: string,
     { method, target, headers }: Sent,
@@ -149,11 +148,11 @@ export class LinkSeal {
     return passed
   }
 
-  /** Who sends a request; `other` if it is for another instance, undefined if no replica sends it now. */
+  /** Verifies a request; `other` if it is for another instance, undefined if it is invalid or old. */
   receive(sent: Sent): Received | 'other' | undefined {
     const mac = Buffer.from(sent.headers[MAC] ?? '', 'base64url')
     if (!this.#ring.isSigned(textOf(sent), mac)) return undefined
-    // Whoever has the key is one of us.
+    // Only replicas have the key, so the content is trusted.
     const said = JSON.parse(Buffer.from(sent.headers[WHO] ?? '', 'base64url').toString()) as Said
     if (said.to !== this.#id) return 'other'
     if (!this.#takes(said.from, said.n)) return undefined
@@ -171,7 +170,7 @@ export class LinkSeal {
   }
 }
 
-/** Which of the last numbers of a sender came already (as in RFC 4303 §3.4.3). */
+/** Tracks which recent numbers of a sender were used (as in RFC 4303 §3.4.3). */
 export class TakenNumbers {
   readonly #bits = new Uint8Array(WINDOW / 8)
   #most = 0
@@ -199,7 +198,7 @@ export class TakenNumbers {
   }
 }
 
-/** No header holds a line break, so that nothing can be read as something else. */
+/** Joins the signed parts with line breaks, which no header value can contain. */
 const textOf = ({ method, target, headers }: Sent): string => {
   const lines = [method, target]
   for (const name of Object.keys(headers).sort())

@@ -1,33 +1,33 @@
 import { ByteRope } from '../../wire/framing/byte-rope.js'
 
-/** Where requests of one turn go together; each answer comes back as soon as it is ready. */
+/** Path for batches of requests; each response is sent back as soon as it is ready. */
 export const PARCEL_PATH = '/peer/parcel'
 
-/** What a packet begins with: a line of JSON, which says how many bytes follow. */
+/** The JSON line before a packet's body, with the size of that body. */
 export interface PacketHead {
   readonly size: number
 }
 
-/** Longer than any headers that came in or go out. */
+/** Exceeds the largest accepted set of headers. */
 const LINE_MAX = 256 * 1024
 const LF = 0x0a
 
-/** The line of a packet; each character is a byte (latin1). */
+/** Encodes the head of a packet; each character is a byte (latin1). */
 export const lineOf = (head: PacketHead): string =>
   `${Buffer.from(JSON.stringify(head)).toString('latin1')}\n`
 
 export interface PacketEvents<Head> {
   head(head: Head): void
-  /** The next of its bytes. */
+  /** Called with each piece of the body. */
   data(bytes: Buffer): void
-  /** It is complete. */
+  /** Called at the end of the packet. */
   over(): void
 }
 
-/** Reads packets, however they were cut on their way. */
+/** Parses packets from chunks of any size. */
 export class PacketReader<Head extends PacketHead> {
   readonly #on: PacketEvents<Head>
-  /** The beginning of a line whose end is still to come. */
+  /** Start of an incomplete line. */
   readonly #line = new ByteRope()
   #left = 0
 
@@ -35,13 +35,13 @@ export class PacketReader<Head extends PacketHead> {
     this.#on = on
   }
 
-  /** Throws for what is no packet. */
+  /** Parses a chunk. Throws for invalid packets. */
   push(chunk: Buffer): void {
     let rest = chunk
     while (rest.length > 0) rest = rest.subarray(this.#left > 0 ? this.#body(rest) : this.#head(rest))
   }
 
-  /** How many bytes were taken. */
+  /** Returns the number of bytes consumed. */
   #body(bytes: Buffer): number {
     const taken = Math.min(this.#left, bytes.length)
     this.#left -= taken
@@ -53,7 +53,7 @@ export class PacketReader<Head extends PacketHead> {
   #head(bytes: Buffer): number {
     const end = bytes.indexOf(LF)
     this.#line.add(end < 0 ? bytes : bytes.subarray(0, end))
-    if (this.#line.size > LINE_MAX) throw new RangeError('A packet begins with a line that is too long')
+    if (this.#line.size > LINE_MAX) throw new RangeError('The head of the packet is too long')
     if (end < 0) return bytes.length
     const head = JSON.parse(this.#line.take().toString()) as Head
     this.#left = head.size

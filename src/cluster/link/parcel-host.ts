@@ -8,17 +8,17 @@ import type { AnswerHead, RequestHead } from './parcels.js'
 
 const NOTHING = Buffer.alloc(0)
 
-/** Serves requests that came together; each answer goes back as soon as it is there. */
+/** Serves the requests of a parcel; sends each response as soon as it is ready. */
 export class ParcelHost {
   readonly #log: Logger
-  /** Those that are not answered, by the replica that sent them and their id. */
+  /** Unanswered requests, by sender and id. */
   readonly #underWay = new Map<string, ParcelResponder>()
 
   constructor(log: Logger) {
     this.#log = log
   }
 
-  /** `edge` is who sent them. Throws for what is no parcel. */
+  /** Serves the requests that `edge` sent. Throws for an invalid parcel. */
   serve(edge: string, parcel: HttpRequest, responder: HttpResponder, serve: HttpHandler): void {
     const requests = requestsIn(edge, parcel, id => this.#underWay.get(`${edge} ${id}`)?.left())
     if (requests.length === 0) {
@@ -47,7 +47,7 @@ export class ParcelHost {
     for (const { request, each } of all) this.#serveOne(request, each, serve)
   }
 
-  /** What fails leaves the others. */
+  /** Contains the failure of one request. */
   #serveOne(request: HttpRequest, responder: ParcelResponder, serve: HttpHandler): void {
     try {
       serve(request, responder)
@@ -91,7 +91,7 @@ const requestsIn = (
   return requests
 }
 
-/** The answer to one request among others. */
+/** The response to one request of a parcel. */
 class ParcelResponder implements HttpResponder, HttpStream {
   readonly #out: HttpStream
   readonly #id: number
@@ -149,7 +149,7 @@ class ParcelResponder implements HttpResponder, HttpStream {
     this.#onTaken?.()
   }
 
-  /** Whoever asked is gone. */
+  /** The client disconnected. */
   left(): void {
     if (this.#isOver) return
     this.#isLeft = true

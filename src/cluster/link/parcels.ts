@@ -5,20 +5,20 @@ import { MISDIRECTED } from './forwarding.js'
 import { type CallerWords, passedOf, type Sender, wordsOf } from './link-seal.js'
 import { lineOf, PARCEL_PATH, PacketReader } from './packets.js'
 
-/** What is larger has the way for itself. */
+/** Larger requests get an exchange of their own. */
 const REQUEST_BYTES = 16 * 1024
 const PARCEL_BYTES = 64 * 1024
 
-/** What goes to another replica. */
+/** A request to another replica. */
 export type Sent = Pick<HttpRequest, 'method' | 'path' | 'query' | 'headers' | 'body' | 'caller'> &
   Pick<Sender, 'adopts'>
 
-/** A request among others, or word that nobody waits for the answer to one any more. */
+/** A request in a parcel, or the cancellation of an earlier one. */
 export type RequestHead =
   | { readonly size: 0; readonly gone: number }
   | {
       readonly size: number
-      /** Given once by a replica. */
+      /** Unique per sending replica. */
       readonly id: number
       readonly path: string
       readonly query: string
@@ -26,35 +26,32 @@ export type RequestHead =
       readonly caller: CallerWords
     }
 
-/** A piece of an answer. */
+/** A piece of a response. */
 export interface AnswerHead {
   readonly size: number
   readonly id: number
-  /** With the first piece. */
+  /** Only in the first piece. */
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** With the last piece: whether that is the proper end. */
+  /** Only in the last piece: whether the response is complete. */
   readonly end?: 'whole' | 'cut'
 }
 
 type SendAlone = (to: Member, request: Sent, listener: ReplyListener) => OutboundExchange
 
-/** What waits for the end of the turn. */
+/** Requests and cancellations to send at the end of the turn. */
 interface Due {
   readonly requests: PostedRequest[]
-  /** Those of other parcels that nobody waits for. */
+  /** Cancelled requests of earlier parcels. */
   readonly gone: { readonly id: number; readonly parcel: Parcel }[]
   bytes: number
 }
 
-/**
- * Sends what goes to one replica within one turn as one exchange: half of what a small call costs on the way
- * is the exchange that it would have for itself.
- */
+/** Sends the requests of one turn to a replica as one exchange, which halves the cost of small calls. */
 export class Parcels {
   readonly #send: SendAlone
   readonly #due = new Map<string, Due>()
-  /** Replicas that take requests one by one, as those of an earlier version do. */
+  /** Replicas of earlier versions, which do not accept parcels. */
   readonly #plain = new Set<string>()
   #last = 0
 
@@ -67,7 +64,7 @@ export class Parcels {
     return isSmall && adopts !== true && !this.#plain.has(to.id)
   }
 
-  /** Sends a request that it takes, by the end of the turn. */
+  /** Queues a request until the end of the turn. */
   add(to: Member, request: Sent, listener: ReplyListener): OutboundExchange {
     this.#last += 1
     const one = new PostedRequest(this.#last, request, listener)
@@ -129,12 +126,12 @@ const OURS = {
   caller: { principal: '', scopes: undefined, endsMs: Number.POSITIVE_INFINITY },
 }
 
-/** One request, on its way with others or alone. */
+/** One request, sent in a parcel or alone. */
 class PostedRequest implements OutboundExchange {
   readonly id: number
   readonly request: Sent
   readonly listener: ReplyListener
-  /** Nobody wants to hear of it any more. */
+  /** True after the request was cancelled. */
   isOver = false
   #way: OutboundExchange | undefined
 
@@ -176,20 +173,20 @@ class PostedRequest implements OutboundExchange {
   }
 }
 
-/** That would hold back the others: whoever reads slowly has a bound of his own. */
+/** A pause would affect all other requests; the receiver bounds each slow stream instead. */
 const NOT_HELD_BACK = (): void => undefined
 
 interface ParcelEvents {
-  /** Nobody waits for an answer that is still to come. */
+  /** Called for a cancelled request without a response yet. */
   gone(id: number): void
-  /** None has begun: a replica of an earlier version knows no parcels, and any may find one too long. */
+  /** No request was started: the replica rejects parcels (earlier version), or this one is too long. */
   refused(status: number): void
 }
 
-/** Requests on their way together. */
+/** Requests sent as one exchange. */
 class Parcel implements ReplyListener {
   readonly #on: ParcelEvents
-  /** Those whose answer is not complete. */
+  /** Requests without a complete response. */
   readonly #open = new Map<number, PostedRequest>()
   readonly #reader: PacketReader<AnswerHead>
   #exchange: OutboundExchange | undefined
@@ -238,11 +235,11 @@ class Parcel implements ReplyListener {
       this.#reader.push(chunk)
     } catch (cause) {
       this.#exchange?.abort()
-      this.ended(new Fault('disconnected', 'a replica sent what is no answer', { cause }))
+      this.ended(new Fault('disconnected', 'a replica sent an invalid response', { cause }))
     }
   }
 
-  ended(why = new Fault('disconnected', 'a replica left out an answer')): void {
+  ended(why = new Fault('disconnected', 'a replica did not send a response')): void {
     const all = [...this.#open.values()]
     this.#open.clear()
     for (const one of all) if (!one.isOver) one.listener.ended(why)
@@ -256,7 +253,7 @@ class Parcel implements ReplyListener {
     listener?.ended(end === 'whole' ? undefined : new Fault('disconnected', 'the answer was cut'))
   }
 
-  /** A single one can be called off once all have begun. */
+  /** Cancels one request; aborts the exchange if it was the last. */
   #leave(one: PostedRequest): void {
     if (!this.#open.has(one.id)) return
     if ([...this.#open.values()].every(({ isOver }) => isOver)) {

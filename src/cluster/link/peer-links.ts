@@ -5,20 +5,20 @@ import type { Member } from '../engine/store.js'
 import type { LinkSeal } from './link-seal.js'
 import { Parcels, type Sent } from './parcels.js'
 
-/** Answers who is there, and whether it reaches the engine. */
+/** Answers liveness checks with the state of the engine. */
 export const PEER_PATH = '/peer'
 
-/** Tells it that something was noted. */
+/** Query parameter: a note was written. */
 export const NEWS = 'news'
 
-/** Tells it that whoever says so is no replica any more. */
+/** Query parameter: the sender leaves the cluster. */
 export const LEFT = 'left'
 
-/** How often a replica is asked for a sign of life while something is under way there. */
+/** Interval of liveness checks while requests are in flight. */
 const ASK_MS = 2500
 const ANSWER_MS = 2000
 const MISSES = 2
-/** Replicas that are not heard of; most of them are gone for good. */
+/** Maximum number of unresponsive replicas; most never return. */
 const DOUBTFUL_MAX = 1000
 
 export interface PeerLinksOptions {
@@ -28,11 +28,11 @@ export interface PeerLinksOptions {
   readonly scheme: 'http' | 'https'
 }
 
-/** What is under way at another replica. */
+/** A request in flight to another replica. */
 export interface UnderWay {
-  /** It gives no sign of life any more. */
+  /** The replica stopped answering. */
   lost(): void
-  /** This replica ends. */
+  /** This replica shuts down. */
   left(): void
 }
 
@@ -42,18 +42,18 @@ interface Peer {
   misses: number
 }
 
-/** What another replica says of itself. */
+/** The answer to a liveness check. */
 export interface PeerWords {
   readonly engine: 'up' | 'down'
 }
 
-/** The ways to the other replicas: plain HTTP, signed. */
+/** Sends signed requests to other replicas and checks that they are alive. */
 export class PeerLinks {
   readonly #options: PeerLinksOptions
   readonly #peers = new Map<string, Peer>()
-  /** One question for all who want to know. */
+  /** Pending liveness checks, shared by all waiting callers. */
   readonly #asked = new Map<string, Promise<PeerWords | undefined>>()
-  /** Replicas that said nothing when they were last asked, or where something was lost since. */
+  /** Replicas that missed the last check, or lost a request since. */
   readonly #doubtful = new Set<string>()
 
   readonly #parcels = new Parcels((to, request, listener) => this.#send(to, request, listener))
@@ -62,13 +62,13 @@ export class PeerLinks {
     this.#options = options
   }
 
-  /** Sends a request to a replica; what comes of it is told to `listener`. */
+  /** Sends a request to a replica; `listener` receives the response. */
   send(to: Member, request: Sent, listener: ReplyListener): OutboundExchange {
     const parcels = this.#parcels
     return parcels.takes(to, request) ? parcels.add(to, request, listener) : this.#send(to, request, listener)
   }
 
-  /** The same as an exchange of its own. */
+  /** Sends a request as an exchange of its own. */
   #send(to: Member, request: Sent, listener: ReplyListener): OutboundExchange {
     const { http, seal, scheme } = this.#options
     const { method, path, query, headers, body, caller, adopts = false } = request
@@ -80,7 +80,7 @@ export class PeerLinks {
     return http.send({ method: verb, url, headers: signed, ...(verb === 'POST' && { body }) }, listener)
   }
 
-  /** Watches a replica for as long as something is under way there; returns what ends that. */
+  /** Checks a replica while a request is in flight; returns a function that ends this. */
   watch(to: Member, underWay: UnderWay): () => void {
     const peer = this.#peers.get(to.id) ?? this.#open(to)
     peer.underWay.add(underWay)
@@ -92,18 +92,18 @@ export class PeerLinks {
     }
   }
 
-  /** Something was lost on the way: the next request may not get there either, and nobody would know. */
+  /** Marks a replica after a lost request: check it before sending the next one. */
   doubt({ id }: Member): void {
     if (this.#doubtful.size >= DOUBTFUL_MAX) this.#doubtful.clear()
     this.#doubtful.add(id)
   }
 
-  /** Whether it should be asked for a sign of life before anything else is sent there. */
+  /** Reports whether a replica must answer a check before it gets requests. */
   isDoubtful({ id }: Member): boolean {
     return this.#doubtful.has(id)
   }
 
-  /** Asks a replica for a sign of life; undefined if none comes in time. */
+  /** Checks whether a replica is alive; resolves with undefined if it does not answer in time. */
   ask(to: Member): Promise<PeerWords | undefined> {
     const asked =
       this.#asked.get(to.id) ??
@@ -119,7 +119,7 @@ export class PeerLinks {
     return asked
   }
 
-  /** The same with the HTTP status of the answer, which is 0 if none comes; `word` is what it is told. */
+  /** Sends a liveness check, with `word` as a notification; `status` is 0 without an answer. */
   probe(to: Member, word?: typeof NEWS | typeof LEFT): Promise<PeerWords & { readonly status: number }> {
     return new Promise(resolve => {
       const chunks: Buffer[] = []
@@ -172,7 +172,7 @@ export class PeerLinks {
 }
 
 const NOTHING = Buffer.alloc(0)
-/** A replica asks for itself. */
+/** Caller of the replica's own requests. */
 const NOBODY = { principal: '', scopes: undefined, endsMs: Number.POSITIVE_INFINITY }
 
 const wordsOf = (chunks: readonly Buffer[]): PeerWords =>
