@@ -11,6 +11,7 @@ import { joinFiles } from './join-files.mjs'
 import { joinedPackages } from './joined-packages.mjs'
 import { lateParts } from './late-parts.mjs'
 import { rehearse } from './rehearse.mjs'
+import { writeDocs } from './write-docs.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const common = {
@@ -151,6 +152,7 @@ const TOGETHER = [
 ]
 
 await writeSchema()
+await writeDocs()
 const { metafile } = await build({
   ...common,
   ...mapped,

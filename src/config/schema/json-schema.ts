@@ -10,10 +10,13 @@ export interface JsonSchema {
 }
 
 /** Keywords that only the docs use. */
-const FOR_DOCS = ['reached']
+const FOR_DOCS = ['reached', 'reload', 'as', 'leastMs', 'isPlain']
 
 /** The JSON Schema of a configuration file, for editors; `config/mcp-proxy.schema.json` holds its text. */
 export const createJsonSchema = (): JsonSchema => without(['mend', ...FOR_DOCS], annotatedSchema())
+
+/** The same with what only the tables of docs/ show (bin/write-docs.mjs). */
+export const documentedSchema = (): JsonSchema => without(['mend'], annotatedSchema())
 
 export const jsonSchemaText = (): string => `${JSON.stringify(createJsonSchema(), null, 2)}\n`
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { LIMIT_NAMES, LIMIT_TABLE, type LimitName, shownLimit } from '../../kernel/limits.js'
 import { objectMend } from './values.js'
 
-/** For each limit: what it bounds, and what happens when it is reached. Feeds the schema and docs/limits.md. */
+/** The scope of each limit, and the effect of reaching it; for the schema and docs/limits.md. */
 const TEXTS: Readonly<Record<LimitName, readonly [bounds: string, reached: string]>> = {
   memory: [
     'Memory of the process; the memory of the machine or container, if that is less.',
@@ -77,7 +77,7 @@ const TEXTS: Readonly<Record<LimitName, readonly [bounds: string, reached: strin
     'refused; the error names the server',
   ],
   clientQueue: [
-    'Data waiting for a client on a channel (stdio, socket, WebSocket, HTTP+SSE) that reads nothing for the time of `stall`.',
+    'Data waiting for a client on a channel (stdio, socket, WebSocket, HTTP+SSE) that reads nothing for the stall limit.',
     'the client is cut off (WebSocket: 1013; `stdio` exits with 4)',
   ],
   streamQueue: [

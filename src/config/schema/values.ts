@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-// The error text of a schema is the fix: what to write instead, in one sentence. `validate.ts` adds the problem.
+// The error text of a schema is the fix, in one sentence. `validate.ts` adds the problem.
 
 export const text = (mend: string) => z.string({ error: mend }).min(1, { error: mend })
 

@@ -1,0 +1,136 @@
+// Writes the parts of docs/ that are made from the code: `npm run docs`, and part of `npm run build`. With
+// `--check` it writes nothing, and fails if a page is stale.
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
+import { commandsText, exitTable } from './docs/cli-page.mjs'
+import { withPart } from './docs/markdown.mjs'
+import { limitTable, objectIn, settingTable } from './docs/setting-tables.mjs'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** Code that only runs, and is not needed to describe what it does. */
+const leaveOutLaterParts = {
+  name: 'later-parts',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /^\./ }, ({ kind, path }) =>
+      kind === 'dynamic-import' ? { path, external: true } : undefined,
+    ),
+}
+
+const load = async (name, code) => {
+  const outfile = fileURLToPath(new URL(`../dist/docs-${process.pid}-${name}.mjs`, import.meta.url))
+  await build({
+    absWorkingDir: root,
+    stdin: { contents: code, resolveDir: root },
+    outfile,
+    bundle: true,
+    packages: 'external',
+    format: 'esm',
+    platform: 'node',
+    logLevel: 'warning',
+    plugins: [leaveOutLaterParts],
+  })
+  try {
+    return await import(pathToFileURL(outfile).href)
+  } finally {
+    await rm(outfile)
+  }
+}
+
+/** The object within a map or list of objects. */
+const each = schema => objectIn(schema.additionalProperties ?? schema.items)
+
+/** The generated parts of each page of docs/, by their names. */
+const partsOf = schema => {
+  const { auth, cluster, views, clients, expose, limits, timeouts, mcpServers } = schema.properties
+  const server = each(mcpServers)
+  const { issuers, embedded } = auth.properties
+  const login = objectIn(server.properties.oauth)
+  const page = 'configuration.md'
+  return {
+    [page]: {
+      settings: settingTable(schema, { page, flatten: SETTING_GROUPS }),
+      auth: settingTable(auth, { page, flatten: ['people'] }),
+      person: settingTable(each(auth.properties.people), { page }),
+      token: settingTable(each(each(auth.properties.people).properties.tokens), { page }),
+      issuer: settingTable(each(issuers), { page, flatten: ['introspection'] }),
+      embedded: settingTable(objectIn(embedded), { page, flatten: ['login'] }),
+      client: settingTable(each(objectIn(embedded).properties.clients), { page }),
+      program: settingTable(server, { page, only: PROGRAM_KEYS }),
+      remote: settingTable(server, { page, only: REMOTE_KEYS }),
+      login: settingTable(login, { page, flatten: ['idp', 'endpoints'] }),
+      server: settingTable(server, {
+        page,
+        flatten: ['tools', 'restart', 'access'],
+        omit: [...PROGRAM_KEYS, ...REMOTE_KEYS],
+      }),
+      override: settingTable(each(server.properties.tools.properties.override), { page }),
+      timeouts: settingTable(timeouts, { page }),
+    },
+    'limits.md': { limits: limitTable(limits, server.properties.limits) },
+    'cluster.md': {
+      cluster: settingTable(cluster, {
+        page: 'cluster.md',
+        lead: 'cluster.',
+        flatten: ['cluster.peer', 'cluster.peer.tls'],
+      }),
+    },
+    'views.md': {
+      view: settingTable(each(views), { page: 'views.md', flatten: ['tools'] }),
+      client: settingTable(each(clients), { page: 'views.md' }),
+    },
+    'search.md': { expose: settingTable(objectIn(expose), { page: 'search.md', lead: 'expose.' }) },
+  }
+}
+
+const SETTING_GROUPS = ['listen', 'log', 'metrics', 'tracing', 'daemon', 'results', 'requestState']
+const PROGRAM_KEYS = ['command', 'args', 'env', 'cwd']
+const REMOTE_KEYS = ['url', 'serverUrl', 'httpUrl', 'headers', 'type', 'oauth', 'credentials', 'signInTool']
+
+const pages = async () => {
+  const { documentedSchema } = await load(
+    'schema',
+    "export { documentedSchema } from './src/config/schema/json-schema.ts'",
+  )
+  const verbs = await load(
+    'verbs',
+    "export { SECTIONS } from './src/cli/all-verbs.ts'; export { EXIT_TABLE } from './src/cli/verb.ts'",
+  )
+  const all = {
+    ...partsOf(documentedSchema()),
+    'cli.md': { commands: commandsText(verbs.SECTIONS), 'exit codes': exitTable(verbs.EXIT_TABLE) },
+  }
+  const found = []
+  for (const [name, parts] of Object.entries(all)) {
+    let text = await readFile(urlOf(name), 'utf8')
+    for (const [part, table] of Object.entries(parts)) text = withPart(text, part, table)
+    found.push([urlOf(name), text])
+  }
+  return found
+}
+
+const urlOf = name => new URL(`../docs/${name}`, import.meta.url)
+
+/** Writes all pages. */
+export const writeDocs = async () => {
+  for (const [url, text] of await pages()) await writeFile(url, text)
+}
+
+/** The paths of the pages that differ from the code. */
+const stalePages = async () => {
+  const stale = []
+  for (const [url, text] of await pages()) {
+    const now = await readFile(url, 'utf8').catch(() => '')
+    if (now !== text) stale.push(fileURLToPath(url))
+  }
+  return stale
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  if (process.argv.includes('--check')) {
+    const stale = await stalePages()
+    for (const path of stale) console.error(`${path} is stale; fix: npm run docs`)
+    process.exitCode = stale.length > 0 ? 1 : 0
+  } else await writeDocs()
+}
