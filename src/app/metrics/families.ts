@@ -130,6 +130,10 @@ export const FAMILIES: Readonly<Record<FamilyName, FamilyInfo>> = {
   ),
   mcp_proxy_list_errors: counter('Lists of a server that could not be read.', 'server', 'list'),
   mcp_proxy_repairs: counter('What was mended of what a server said.', 'server', 'kind'),
+  mcp_proxy_slow_results: counter(
+    'Large results whose conversion kept the proxy busy for at least 100 ms, in which all other messages wait.',
+    ...['server', 'method'],
+  ),
   mcp_proxy_questions: counter('Questions of servers to clients, by how they ended.', 'method', 'result'),
   mcp_proxy_limit_hits: counter('How often a limit was reached.', 'limit'),
   mcp_proxy_refused: counter(

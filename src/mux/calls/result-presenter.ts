@@ -32,6 +32,9 @@ import type { InFlightCall } from './in-flight-call.js'
 export const NO_COMPLETIONS = rawText('{"completion":{"values":[],"hasMore":false}}')
 /** How long a client may take to come back from a URL elicitation. */
 const URL_STATE_MS = 3_600_000
+/** The conversion of a result of this size may take long, and is timed. */
+const LARGE_BYTES = 65_536
+const SLOW_MS = 100
 
 export interface PresenterContext {
   readonly catalog: Catalog
@@ -60,10 +63,25 @@ export class ResultPresenter {
       case 'error':
         return this.#error(inFlight, outcome)
       case 'result':
-        return this.#result(inFlight, outcome)
+        return this.#timed(inFlight, outcome)
       case 'task':
       case 'fault':
         return answerOf(outcome)
+    }
+  }
+
+  /** Counts large results whose conversion delayed all other messages. */
+  #timed(inFlight: InFlightCall, outcome: Outcome & { readonly kind: 'result' }): Outcome {
+    const { meter, serverRequests } = this.#context
+    if (meter === undefined || outcome.isPlain === true || outcome.result.length < LARGE_BYTES)
+      return this.#result(inFlight, outcome)
+    const beganMs = serverRequests.clock.nowMs()
+    try {
+      return this.#result(inFlight, outcome)
+    } finally {
+      const { call, connection } = inFlight
+      if (serverRequests.clock.nowMs() - beganMs >= SLOW_MS)
+        meter.counter('mcp_proxy_slow_results', connection.server.name, call.method).add()
     }
   }
 

@@ -393,6 +393,33 @@ t.test('when the proxy stops, every call gets an answer', async t => {
   t.match(await client.get('tools/call', { name: 'a__x' }), { code: -32603 })
 })
 
+t.test('a large result that takes long to convert is counted by its server and method', async t => {
+  for (const [tookMs, length, slow] of [
+    [100, 70_000, 1],
+    [99, 70_000, 0],
+    [100, 60_000, 0],
+  ] as const) {
+    const clock = new FakeClock()
+    class SlowToRepair extends Metrics {
+      override counter(family: CounterName, ...values: readonly string[]): Counter {
+        if (family === 'mcp_proxy_repairs') clock.advance(tookMs)
+        return super.counter(family, ...values)
+      }
+    }
+    const meter = new SlowToRepair({ series: 2000, clock })
+    const world = new World({ a: { tools: [tool('x')] } }, { clock, meter })
+    const client = await world.client()
+    await client.get('tools/list')
+    client.call('tools/call', { name: 'a__x' })
+    world
+      .server('a')
+      .last('tools/call')
+      .answer({ note: 'x'.repeat(length) })
+    const samples = meter.samples('mcp_proxy_slow_results').map(({ labels, value }) => [...labels, value])
+    t.same(samples, slow === 0 ? [] : [['a', 'tools/call', slow]])
+  }
+})
+
 t.test('the time of a server ends with its answer: what is made of that is ours', async t => {
   const clock = new FakeClock()
   class SlowToMend extends Metrics {
