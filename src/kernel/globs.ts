@@ -1,9 +1,16 @@
 import picomatch from 'picomatch'
 
-/** Matches names, not paths: `*` matches dots and slashes too. A name always matches itself. */
+/**
+ * Matches names, not paths: `*` matches dots and slashes too. A name always matches itself; an empty or
+ * overlong pattern matches nothing else.
+ */
 export const matcherOf = (globs: readonly string[]): ((name: string) => boolean) => {
   if (globs.length === 0) return () => false
   const names = new Set(globs)
-  const matches = picomatch([...globs], { dot: true, bash: true, windows: false })
+  const patterns = globs.filter(({ length }) => length > 0 && length <= PATTERN_CHARS)
+  const matches = picomatch(patterns, { dot: true, bash: true, windows: false })
   return name => names.has(name) || matches(name)
 }
+
+/** Longer ones make picomatch throw. */
+const PATTERN_CHARS = 65_536

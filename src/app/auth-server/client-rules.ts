@@ -10,6 +10,7 @@ import type {
 import type { EmbeddedServer, MachineClient } from '../../config/types.js'
 import { Fault } from '../../kernel/faults.js'
 import { randomId } from '../../kernel/ids.js'
+import { isObject } from '../../kernel/object.js'
 import { issuedToken, tokenHash } from '../../secrets/personal-token.js'
 import { adjustMetadata, ClientRefused } from './client-metadata.js'
 import { AUTH_METHODS } from './metadata.js'
@@ -64,9 +65,13 @@ const machineMetadata = async ({ id, sha256, jwks }: MachineClient): Promise<Cli
     : { token_endpoint_auth_method: 'private_key_jwt', jwks: await readKeys(id, jwks) }),
 })
 
-const readKeys = async (id: string, file: string): Promise<NonNullable<ClientMetadata['jwks']>> => {
+/** The public keys of a client of the configuration. Rejects with a Fault `unavailable` if there are none. */
+export const readKeys = async (id: string, file: string): Promise<NonNullable<ClientMetadata['jwks']>> => {
   try {
-    return JSON.parse(await readFile(file, 'utf8')) as NonNullable<ClientMetadata['jwks']>
+    const read: unknown = JSON.parse(await readFile(file, 'utf8'))
+    if (!isObject(read) || !Array.isArray(read['keys']) || !read['keys'].every(isObject))
+      throw new TypeError('the file is no JSON Web Key Set')
+    return read as unknown as NonNullable<ClientMetadata['jwks']>
   } catch (thrown) {
     const words = `auth.embedded.clients.${id}.jwks: the file is not there, or is no JSON Web Key Set`
     throw new Fault('unavailable', words, { cause: thrown })

@@ -1,5 +1,8 @@
+import { readFile } from 'node:fs/promises'
 import { platform } from 'node:process'
+import type { StartProblem } from '../../app/start-problems.js'
 import { DEFAULTS } from '../../config/defaults.js'
+import { placeIn } from '../../config/file/place.js'
 import { formatProblem } from '../../config/file/problem.js'
 import { redactServer, secretsOf } from '../../config/read/secrets.js'
 import type {
@@ -7,6 +10,8 @@ import type {
   DisabledServer,
   ListenConfig,
   Loaded,
+  Problem,
+  ProxyConfig,
   ServerConfig,
   ServerTransport,
 } from '../../config/types.js'
@@ -14,9 +19,10 @@ import type { Finding } from '../../doctor/finding.js'
 import { isLoopbackHost, isUnencrypted } from '../../machine/loopback.js'
 import { addSecrets, mask } from '../../secrets/mask.js'
 import { configFile, loadFile } from '../configuration.js'
+import { resolveListen } from '../listening.js'
 import { count, print, printText, say } from '../output/output.js'
 import { stdoutLook, tableText } from '../output/table.js'
-import { configOption, defineVerb, EXIT, jsonOption } from '../verb.js'
+import { CliError, configOption, defineVerb, EXIT, jsonOption } from '../verb.js'
 
 const HEADINGS = ['NAME', 'TRANSPORT', 'PREFIX', 'SHARING', 'COMMAND OR URL']
 /** Left out where every server has the defaults. */
@@ -32,7 +38,8 @@ export const check = defineVerb({
     ['mcp-proxy check && mcp-proxy daemon restart', 'Only a configuration that is right'],
   ],
   async run(args) {
-    const loaded = await loadFile(configFile(args.config))
+    const file = configFile(args.config)
+    const loaded = await withStartProblems(file, await loadFile(file))
     if (loaded.config !== undefined) addSecrets(secretsOf(loaded.config))
     const checks = await findings(args.config)
     const errors = loaded.problems.filter(({ severity }) => severity === 'error').length
@@ -42,6 +49,34 @@ export const check = defineVerb({
     return errors > 0 ? EXIT.negative : EXIT.ok
   },
 })
+
+/** Adds the reasons why `serve` would refuse a valid file. */
+const withStartProblems = async (file: string, loaded: Loaded): Promise<Loaded> => {
+  const { config, problems } = loaded
+  if (config === undefined) return loaded
+  const { startProblems } = await import('../../app/start-problems.js')
+  const found = [...refusedListen(config), ...(await startProblems(config))]
+  if (found.length === 0) return loaded
+  const text = await readFile(file, 'utf8')
+  const added = found.map(({ path, ...words }): Problem => {
+    const { line = 0, column = 0 } = placeIn(text, path) ?? {}
+    return { severity: 'error', file, line, column, key: path.join('.'), ...words }
+  })
+  return { ...loaded, problems: [...problems, ...added] }
+}
+
+/** An address that `serve` refuses to listen on without flags. */
+const refusedListen = ({ auth, listen }: ProxyConfig): readonly StartProblem[] => {
+  try {
+    resolveListen(listen, {}, auth)
+    return []
+  } catch (thrown) {
+    if (!(thrown instanceof CliError)) throw thrown
+    const [message = '', mend = ''] = thrown.message.split(/: (.*)/s)
+    const sentence = `${mend.slice(0, 1).toUpperCase()}${mend.slice(1).replace(/\.$/, '')}.`
+    return [{ path: ['listen', 'host'], message, mend: sentence }]
+  }
+}
 
 const documentOf = (
   { config, problems, disabled }: Loaded,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { flag, objectMend, text } from './values.js'
+import { flag, glob, objectMend, text } from './values.js'
 
 // Unknown keys are errors here, not warnings: a misspelled key could grant access.
 
@@ -17,7 +17,7 @@ export const access = z.strictObject(
         'Scopes that a caller needs to see the server at all; a caller that lacks one sees nothing of it.',
       ),
     call: z
-      .record(z.string(), scopes(), objectMend('{ "delete_*": ["github:admin"] }'))
+      .record(glob('delete_*'), scopes(), objectMend('{ "delete_*": ["github:admin"] }'))
       .optional()
       .describe(
         'Further scopes for calls, by patterns of the server’s own tool names. A call without them is answered with 403 and `insufficient_scope`, so a client can request more.',
@@ -219,7 +219,7 @@ export const auth = z.strictObject(
       .optional()
       .describe('Scopes for the members of groups.'),
     scopeImplies: z
-      .record(z.string(), scopes(), objectMend('{ "github:admin": ["github"] }'))
+      .record(scope(SCOPES_MEND), scopes(), objectMend('{ "github:admin": ["github"] }'))
       .optional()
       .describe('Maps a scope to the scopes that it includes.'),
   },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { objectMend, text, texts, wait } from './values.js'
+import { anyTexts, objectMend, text, wait } from './values.js'
 
 const URL_MEND = 'Write the address of a Redis or Valkey, such as "redis://redis:6379".'
 const KEYS_MEND = 'Write a list of strings, such as ["${CLUSTER_KEY}"].'
@@ -36,7 +36,7 @@ export const cluster = z.object(
     url: text(URL_MEND).describe(
       'The Redis (7.0 or newer) or Valkey (7.2 or newer) that all replicas share: `redis://`, or `rediss://` with TLS.',
     ),
-    keys: texts(KEYS_MEND).describe(
+    keys: anyTexts(KEYS_MEND).describe(
       'Keys of 32 bytes in base64, the same for all replicas. The first key encrypts, all keys decrypt. To replace a key, add the new one last, then move it to the front, then remove the old one.',
     ),
     peer: peer.describe('The link between the replicas.'),

@@ -3,12 +3,13 @@ import { auth } from './auth.js'
 import { cluster } from './cluster.js'
 import { limits } from './limits.js'
 import { server, timeouts } from './server.js'
-import { flag, limit, objectMend, text, texts, wait, whole } from './values.js'
+import { anyTexts, flag, glob, limit, objectMend, text, texts, wait, whole } from './values.js'
 import { client, expose, VIEWS_EXAMPLE, view } from './views.js'
 
 const originMend = 'Write a list of origins, such as ["https://app.example.com"].'
 const RATIO_MEND = 'Write a number from 0 to 1.'
 const KEEP_MEND = 'Write a list of "errors" and "slow".'
+const HOST_MEND = 'Write an address or host name, such as "127.0.0.1".'
 const PORT_MEND = 'Write a whole number from 0 to 65535; 0 takes any free port.'
 const socketMend = 'Write the address of a socket, such as "unix:///run/user/1000/mcp.sock" or "pipe:///mcp".'
 
@@ -19,10 +20,14 @@ const listen = z.object(
       description: 'Listen for HTTP; `false` leaves only the socket.',
       default: true,
     }),
-    host: text('Write an address or host name, such as "127.0.0.1".').optional().meta({
-      description: 'The address to listen on. See docs/security.md before changing it.',
-      default: '127.0.0.1',
-    }),
+    host: z
+      .string({ error: HOST_MEND })
+      .regex(/^[^\s/?#@]+$/, { error: HOST_MEND })
+      .optional()
+      .meta({
+        description: 'The address to listen on. See docs/security.md before changing it.',
+        default: '127.0.0.1',
+      }),
     port: whole(0, 65_535, PORT_MEND)
       .optional()
       .meta({ description: 'The port to listen on; `0` takes any free port.', default: 8808 }),
@@ -212,7 +217,7 @@ const KEYS_MEND = 'Write a list of strings, such as ["${STATE_KEY}"].'
 
 const requestState = z.object(
   {
-    keys: texts(KEYS_MEND)
+    keys: anyTexts(KEYS_MEND)
       .optional()
       .describe(
         'Keys of 32 bytes in base64 (`openssl rand -base64 32`), needed only if several machines serve the same clients. The first key encrypts, all keys decrypt: to replace a key, put the new one in front, and remove the old one an hour later. If absent, the proxy generates a key and keeps it in the state folder.',
@@ -284,7 +289,7 @@ export const settings = z.object({
     .optional()
     .describe('Selections of servers, tools, resources and prompts, by name; see docs/views.md.'),
   clients: z
-    .record(z.string(), client, objectMend('{ "cursor*": { "maxTools": 40 } }'))
+    .record(glob('cursor*'), client, objectMend('{ "cursor*": { "maxTools": 40 } }'))
     .optional()
     .describe('Settings for clients, by patterns of the name that they send; the first match applies.'),
   expose: expose

@@ -3,9 +3,7 @@ import { PROTOCOL_VERSIONS } from '../types.js'
 import { access } from './auth.js'
 import { serverLimits } from './limits.js'
 import { oauth } from './oauth.js'
-import { flag, limit, objectMend, text, texts, wait, whole } from './values.js'
-
-const GLOB_MEND = 'Use a pattern of 1 to 200 characters, such as "export_*".'
+import { anyTexts, flag, glob, globs, limit, objectMend, text, texts, wait, whole } from './values.js'
 
 export const timeouts = z.object(
   {
@@ -35,11 +33,7 @@ export const timeouts = z.object(
       default: '10m',
     }),
     tools: z
-      .record(
-        z.string().regex(/^[\s\S]{1,200}$/, { error: GLOB_MEND }),
-        limit(),
-        objectMend('{ "export_*": "5m" }'),
-      )
+      .record(glob('export_*'), limit(), objectMend('{ "export_*": "5m" }'))
       .optional()
       .describe(
         'Maximum silence during calls of some tools, by patterns of the server’s own names, such as `{ "export_*": "5m" }`. The first match replaces `call`; `total` still applies.',
@@ -94,32 +88,31 @@ const override = z.object(
 )
 
 const NAME_MEND = 'Use 1 to 64 letters, digits, "_", "-" and "." for the new name.'
-const globsMend = 'Write a list of patterns, each of 1 to 200 characters, such as ["get_*"].'
-const globs = () =>
-  z.array(z.string({ error: globsMend }).min(1, { error: globsMend }).max(200, { error: globsMend }), {
-    error: globsMend,
-  })
 
 const tools = z.object(
   {
-    allow: globs()
+    allow: globs('get_*')
       .optional()
       .describe('Patterns of the tools to show, by the server’s own names; all if absent.'),
-    deny: globs()
+    deny: globs('get_*')
       .optional()
       .describe(
         'Patterns of the tools to hide; takes precedence over `allow`. A hidden tool cannot be called either.',
       ),
     rename: z
       .record(
-        z.string(),
+        text('Write the server’s own name of a tool.'),
         z.string({ error: NAME_MEND }).regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: NAME_MEND }),
         objectMend('{ "create_issue": "new_issue" }'),
       )
       .optional()
       .describe('Maps the server’s own names of tools to the names shown; the prefix is still added.'),
     override: z
-      .record(z.string(), override, objectMend('{ "search": { "title": "Search" } }'))
+      .record(
+        text('Write the server’s own name of a tool.'),
+        override,
+        objectMend('{ "search": { "title": "Search" } }'),
+      )
       .optional()
       .describe('Replaces titles, descriptions or annotations of tools, by the server’s own names.'),
   },
@@ -257,7 +250,7 @@ export const server = z.object(
       .describe(
         'The program to start, without a shell; the proxy talks to it over stdin and stdout. A bare name is looked up in `PATH`, a path with a slash is relative to `cwd`, and a leading `~` is the home folder.',
       ),
-    args: texts(argsMend).optional().describe('The arguments of the program.'),
+    args: anyTexts(argsMend).optional().describe('The arguments of the program.'),
     env: z
       .record(
         z.string().regex(/^[^=\0]+$/, { error: envName }),

@@ -4,7 +4,23 @@ import { z } from 'zod'
 
 export const text = (mend: string) => z.string({ error: mend }).min(1, { error: mend })
 
-export const texts = (mend: string) => z.array(z.string({ error: mend }), { error: mend })
+/** A list of texts, of which the reader judges each. */
+export const anyTexts = (error: string) => z.array(z.string({ error }), { error })
+
+/** A list of texts, none of which is empty. */
+export const texts = (mend: string) => z.array(text(mend), { error: mend })
+
+/** A pattern of names, as the name of a member. */
+export const glob = (example: string) => {
+  const error = `Use a pattern of 1 to 200 characters, such as "${example}".`
+  return z.string({ error }).regex(/^[\s\S]{1,200}$/, { error })
+}
+
+/** A list of patterns of names. */
+export const globs = (example: string) => {
+  const error = `Write a list of patterns, each of 1 to 200 characters, such as ["${example}"].`
+  return z.array(z.string({ error }).min(1, { error }).max(200, { error }), { error })
+}
 
 export const flag = () => z.boolean({ error: 'Write true or false, without quotes.' })
 

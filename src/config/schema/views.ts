@@ -1,8 +1,7 @@
 import { z } from 'zod'
-import { flag, objectMend, text, texts, whole } from './values.js'
+import { flag, globs, objectMend, text, texts, whole } from './values.js'
 
 const MODE_MEND = 'Write "direct", "search" or "auto".'
-const globsMend = 'Write a list of patterns, such as ["github__get_*"].'
 const mode = () => z.enum(['direct', 'search', 'auto'], { error: MODE_MEND })
 // Literals instead of an enum, whose error would outweigh those of the object form.
 const modes = () => (['direct', 'search', 'auto'] as const).map(one => z.literal(one, { error: MODE_MEND }))
@@ -18,7 +17,7 @@ export const expose = z.union(
           .describe(
             '`direct` lists all tools, `search` lists five tools that find the others, `auto` chooses by client.',
           ),
-        pin: texts(globsMend)
+        pin: globs('github__get_*')
           .optional()
           .describe('Patterns of the tools that stay listed in every mode, by the names that clients see.'),
         tokens: whole(0, 10_000_000).optional().meta({
@@ -37,7 +36,7 @@ export const VIEWS_EXAMPLE = '{ "readonly": { "annotations": { "readOnlyHint": t
 /** A selection of servers, tools, resources and prompts. */
 export const view = z.object(
   {
-    servers: texts('Write a list of patterns, such as ["github", "fig*"].')
+    servers: globs('fig*')
       .optional()
       .describe(
         'Patterns of the names of its servers; all servers if neither `servers` nor `tags` is given.',
@@ -46,10 +45,10 @@ export const view = z.object(
     tools: z
       .object(
         {
-          allow: texts(globsMend)
+          allow: globs('github__get_*')
             .optional()
             .describe('Patterns of the tools to show, by the names that clients see.'),
-          deny: texts(globsMend)
+          deny: globs('github__get_*')
             .optional()
             .describe('Patterns of the tools to hide; takes precedence over `allow`.'),
         },

@@ -124,3 +124,55 @@ t.test('check of a file that cannot be read ends with 3', async t => {
   t.match(out, '/nowhere/mcp.json: error: there is no such file')
   t.match(await runHere(t, 'check', '--config', t.testdir()), { code: 3, out: /this is a folder/ })
 })
+
+t.test('check reports whatever serve refuses to start with, its place, and the fix', async t => {
+  const clients = { nightly: { jwks: 'none.json' } }
+  const tls = { cert: 'none.pem', key: 'none.pem', ca: 'none.pem' }
+  const cluster = { url: 'redis://127.0.0.1:1', keys: [Buffer.alloc(32).toString('base64')] }
+  const peer = { listen: '127.0.0.1:0', tls }
+  for (const [key, settings, words] of [
+    ['listen.host', { listen: { host: '0.0.0.0', port: 0 } }, 'can be reached from other machines'],
+    [
+      'listen.host',
+      { listen: { host: '10.1.2.3', port: 0 }, auth: { embedded: true } },
+      'can be reached from other machines',
+    ],
+    ['listen.socket', { listen: { port: 0, socket: '/none/here.sock' } }, 'cannot write to /none'],
+    ['listen.socket', { listen: { port: 0, socket: `/tmp/${'s'.repeat(200)}` } }, 'too long'],
+    ['audit', { listen: { port: 0 }, audit: 'none/audit.jsonl' }, 'cannot write to'],
+    ['audit', { listen: { port: 0 }, audit: '.' }, 'is a folder'],
+    ['auth.embedded.clients.nightly.jwks', { auth: { embedded: { clients } } }, 'no JSON Web Key Set'],
+    ['cluster.peer.tls', { cluster: { ...cluster, peer } }, 'cannot be read'],
+  ] as const) {
+    const file = configFile(t, { one: tiny() }, settings)
+    const { code, out } = await runHere(t, 'check', '--config', file, '--json')
+    const problem = { severity: 'error', key, message: words, mend: /\.$/, line: Number }
+    const { problems } = JSON.parse(out) as { problems: { severity: string; line: number }[] }
+    const [error] = problems.filter(({ severity }) => severity === 'error')
+    t.match(error, problem, key)
+    t.ok((error?.line ?? 0) > 0)
+    t.equal(code, 1)
+  }
+})
+
+t.test('check reports empty patterns and names in every section', async t => {
+  for (const [section, value] of Object.entries({
+    clients: { '': { maxTools: 1 } },
+    expose: { pin: [''] },
+    views: { v: { servers: [''] } },
+    listen: { host: 'a b' },
+    auth: { embedded: true, scopeImplies: { '': ['mcp'] } },
+    timeouts: { tools: { '': '5m' } },
+  })) {
+    const file = configFile(t, { one: tiny() }, { [section]: value })
+    const { code, out } = await runHere(t, 'check', '--config', file)
+    t.match(out, `error: ${section}`)
+    t.equal(code, 1, section)
+  }
+  for (const rule of [{ rename: { '': 'a' } }, { override: { '': { title: 'A' } } }, { deny: [''] }]) {
+    const file = configFile(t, { one: { ...tiny(), tools: rule } })
+    t.match((await runHere(t, 'check', '--config', file)).out, 'error: mcpServers.one.tools')
+  }
+  const file = configFile(t, { one: { ...tiny(), access: { call: { '': ['mcp'] } } } })
+  t.match((await runHere(t, 'check', '--config', file)).out, 'error: mcpServers.one.access.call')
+})
