@@ -1,7 +1,9 @@
+import { cwd } from 'node:process'
+
 /** Whether the current folder is there; programs whose folder was deleted cannot ask for it. */
 export const hasCurrentFolder = (): boolean => {
   try {
-    process.cwd()
+    cwd()
     return true
   } catch {
     return false

@@ -176,6 +176,12 @@ export const withRules = async (
   return kept.every((each, at) => each === plans[at]) ? plans : await replanned(kept, context)
 }
 
+/** The same client with all servers, and without search tools if its rules need that. */
+export const withAll = (each: ClientPlan): ClientPlan => ({
+  ...each,
+  view: each.view?.isDirect === true ? { ...each.view, without: [] } : undefined,
+})
+
 const unchanged = (place: Place): PlannedInstall => ({
   ...{ place, path: place.file, changes: [], lines: [] },
   isKept: () => Promise.resolve(true),

@@ -45,7 +45,7 @@ const IS_SETTING = /^\d{4}-\d\d-\d\d|:\/\/|\s|\$\{|^[\w.+-]+@[\w-]+(?:\.[\w-]+)+
 const isDoubtful = (text: string): boolean =>
   text.length >= 8 && !isPlain(text) && !IS_SETTING.test(text) && isMixed(text.split(/[-_/.:,=@]/))
 
-/** Whether parts of a value have more letters and digits in turn than words and versions, or as licenses do. */
+/** Whether letters and digits alternate as in no word or version, or as in license keys. */
 const isMixed = (parts: readonly string[]): boolean =>
   parts.some(part => /\d[a-z]+\d|[a-z]\d+[a-z]/i.test(part) || hasAllKinds(part)) ||
   parts.filter(part => /^(?=\D*\d)(?=\d*[A-Z])[A-Z\d]{4,}$/.test(part)).length > 1

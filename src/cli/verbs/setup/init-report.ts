@@ -1,6 +1,7 @@
 import { problem } from '../../../problems/problem.js'
 import type { Plan, Planned } from '../../../setup/import/plan.js'
 import { projectWords } from '../../../setup/import/sources.js'
+import type { OwnFile } from '../../../setup/own-file.js'
 import { readUsable } from '../../configuration.js'
 import { count, oneLine, say, shortPath } from '../../output/output.js'
 import { wrapped, wrappedText } from '../../output/wrap.js'
@@ -13,6 +14,21 @@ export const newIn = ({ servers }: Plan): readonly (Planned & { readonly as: str
   servers.flatMap(each =>
     each.entry === undefined || each.as === undefined ? [] : [{ ...each, as: each.as }],
   )
+
+/** What an import has done to our file. */
+export const outcomeOf = ({ file: { state }, servers }: OwnFile, added: number): string => {
+  const path = shortPath(state.path)
+  if (added > 0) return `${count(added, 'new server')}, written to ${path}`
+  if (state.bytes === undefined) return `no servers yet; created ${path}`
+  return `nothing new to import: ${path} has ${servers.size === 0 ? 'no servers yet' : count(servers.size, 'server')}`
+}
+
+/** The names of secrets, each with its server and client, such as `API_KEY (search, Windsurf)`. */
+export const secretOwners = ({ servers, secrets }: Plan): readonly string[] =>
+  [...secrets.keys()].map(name => {
+    const owner = servers.find(each => each.secrets.includes(name))
+    return owner === undefined ? name : `${name} (${oneLine(owner.as ?? owner.name)}, ${owner.from})`
+  })
 
 /** Prints which clients accept fewer tools than they have now, and what they see instead. */
 export const sayCaps = async (

@@ -4,7 +4,6 @@ import type { Client } from '../../../setup/clients/clients.js'
 import type { Plan, Planned } from '../../../setup/import/plan.js'
 import { projectWords, type Source } from '../../../setup/import/sources.js'
 import type { Place, PlannedInstall } from '../../../setup/install/install.js'
-import type { OwnFile } from '../../../setup/own-file.js'
 import { SetupError } from '../../../setup/setup-error.js'
 import { readUsable } from '../../configuration.js'
 import { choose, confirm, isInteractive } from '../../output/ask.js'
@@ -19,6 +18,7 @@ import {
   clientLine,
   planClients,
   replanned,
+  withAll,
   withRules,
   writeClientViews,
 } from '../../setup/client-plans.js'
@@ -46,7 +46,16 @@ import {
   textsOption,
   type VerbArguments,
 } from '../../verb.js'
-import { documentOf, newIn, sayCaps, sayDiff, saySummary, UNCHOSEN } from './init-report.js'
+import {
+  documentOf,
+  newIn,
+  outcomeOf,
+  sayCaps,
+  sayDiff,
+  saySummary,
+  secretOwners,
+  UNCHOSEN,
+} from './init-report.js'
 
 const flags = {
   config: configOption,
@@ -90,8 +99,8 @@ const setUp = async (args: Args, interrupts: Interrupts): Promise<number> => {
   const context = await openContext(args.config, shim)
   const clients = await clientsFor(args, context)
   const able = await editable(clients, context)
-  const places = await placesOf(able, context)
-  const planned = await planClients(places, context, wishOf(args, found, plan, verdictOn(started)))
+  const wish = wishOf(args, found, plan, verdictOn(started))
+  const planned = await planClients(await placesOf(able, context), context, wish)
   const chosen = await chooseClients(planned, context, isAsking)
   interrupts.check()
   const work = await withRules(chosen, context, { config: args.config, isAsking, wrote: interrupts.wrote })
@@ -171,13 +180,6 @@ const planServers = async (
   return await planImport(own, wanted, { ...options, keepsSecrets, askSecret, isSecret })
 }
 
-/** The names of secrets, each with its server and client, such as `API_KEY (search, Windsurf)`. */
-const secretOwners = ({ servers, secrets }: Plan): readonly string[] =>
-  [...secrets.keys()].map(name => {
-    const owner = servers.find(each => each.secrets.includes(name))
-    return owner === undefined ? name : `${name} (${oneLine(owner.as ?? owner.name)}, ${owner.from})`
-  })
-
 /** The sources without the servers that are not wanted; each was planned, in this order. */
 const chosenOf = (
   sources: readonly Source[],
@@ -210,14 +212,6 @@ const writeServers = async ({ own }: Findings, plan: Plan, { wrote }: Interrupts
   for (const { as, notes } of newIn(plan))
     for (const note of new Set(notes)) say(wrappedText(`  ${oneLine(as)}: ${oneLine(note)}`))
   say(wrappedText(`${mark(true)} ${outcomeOf(own, changes.length)}`))
-}
-
-/** What an import has done to our file. */
-const outcomeOf = ({ file: { state }, servers }: OwnFile, added: number): string => {
-  const path = shortPath(state.path)
-  if (added > 0) return `${count(added, 'new server')}, written to ${path}`
-  if (state.bytes === undefined) return `no servers yet; created ${path}`
-  return `nothing new to import: ${path} has ${servers.size === 0 ? 'no servers yet' : count(servers.size, 'server')}`
 }
 
 /** Starts all servers of our file once; those that require a login again, if the user signs in. */
@@ -301,14 +295,8 @@ const chooseClients = async (
     ],
   })
   if (kept.length === items.length && !isShared) return planned
-  return await replanned(isShared ? kept.map(shared) : kept, context)
+  return await replanned(isShared ? kept.map(withAll) : kept, context)
 }
-
-/** The same client with all servers, and without search tools if its rules need that. */
-const shared = (each: ClientPlan): ClientPlan => ({
-  ...each,
-  view: each.view?.isDirect === true ? { ...each.view, without: [] } : undefined,
-})
 
 /** Writes views and the entries of clients. Resolves with the exit code. */
 const replaceIn = async (
@@ -342,9 +330,8 @@ const replaceIn = async (
 const rehearse = async (args: Args, found: Findings, plan: Plan): Promise<number> => {
   const context = await openContext(args.config, fileURLToPath(packageFile('bin/connect.cjs')))
   const able = await editable(await clientsFor(args, context), context)
-  const places = await placesOf(able, context)
   const wish = wishOf(args, found, plan, () => undefined)
-  const work = await planClients(places, context, wish)
+  const work = await planClients(await placesOf(able, context), context, wish)
   for (const each of work) for (const line of stayLines(each)) say(line)
   if (args.json === true) print(documentOf({ found, plan, started: [], work }))
   else {

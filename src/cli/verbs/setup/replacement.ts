@@ -42,7 +42,7 @@ export interface Replacement {
   readonly prove: (reopened: () => Promise<Context>) => Promise<readonly PlannedInstall[]>
 }
 
-/** Plans to replace the servers of clients, each of which sees then what it had. Rejects with a SetupError. */
+/** Plans to replace the servers of clients; each sees then what it had. Rejects with a SetupError. */
 export const planReplacement = async (
   { places, terms, config, isAsking }: Replacing,
   context: Context,
