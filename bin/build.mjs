@@ -123,7 +123,7 @@ const ASKING = ['part:telling', 'part:asking']
 const SERVING = [
   'part:asking',
   'part:serve',
-  'src/app/logs/logger.ts',
+  'src/telemetry/logs/logger.ts',
   'part:small',
   'src/app/proxy.ts',
   'src/app/dialer.ts',
@@ -163,7 +163,7 @@ const { metafile } = await build({
   },
   // What is loaded later, or not at all, stays in files of its own. They are named after what they hold: a
   // proxy that runs while another version is installed in its place finds its own, or none
-  // (src/app/late-module.ts), and never those of the other.
+  // (src/kernel/late-module.ts), and never those of the other.
   splitting: true,
   outdir: 'dist',
   chunkNames: 'part-[hash]',

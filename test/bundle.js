@@ -9,7 +9,7 @@ export const root = fileURLToPath(new URL('..', import.meta.url))
 /** Rooms whose tests start no programs. */
 const PURE = (
   'kernel secrets machine metering problems wire model rpc eras peers catalog mux ' +
-  'config setup doctor auth shim app ui'
+  'config setup doctor auth state status telemetry control shim app ui'
 ).split(' ')
 /** What `npm test` runs. */
 const QUICK = ['architecture.ts', ...PURE]

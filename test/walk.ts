@@ -19,7 +19,9 @@ const MOST = { files: 55, functions: 220 }
 const unbundled = (): string => {
   const folder = join(root, '.tap/walk')
   rmSync(folder, { recursive: true, force: true })
-  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(file => /\.(?:ts|js)$/.test(file) && !file.endsWith('.d.ts'))
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(
+    file => /\.(?:ts|js)$/.test(file) && !file.endsWith('.d.ts'),
+  )
   for (const file of files) {
     const out = join(folder, 'src', file.replace(/\.ts$/, '.js'))
     mkdirSync(dirname(out), { recursive: true })
@@ -55,7 +57,9 @@ t.test('a bare call walks through few files and functions', async t => {
     .filter(({ url }) => url.startsWith(base))
     .map(({ url, functions }) => ({
       file: url.slice(base.length).replace(/\.js$/, '.ts'),
-      names: functions.filter(({ ranges: [all] }) => (all?.count ?? 0) > 0).map(({ functionName }) => functionName),
+      names: functions
+        .filter(({ ranges: [all] }) => (all?.count ?? 0) > 0)
+        .map(({ functionName }) => functionName),
     }))
     .filter(({ names }) => names.length > 0)
   for (const { file, names } of walked) t.comment(`${file}: ${names.join(', ')}`)

@@ -1,5 +1,7 @@
 import { withCredential } from '../auth/client/proven-http.js'
+import type { Logins } from '../auth/store/logins.js'
 import type { Environment, ServerConfig, StdioTransport } from '../config/types.js'
+import { inWorkspace } from '../control/workspace.js'
 import {
   EraCache,
   openLegacySse,
@@ -12,22 +14,20 @@ import { within } from '../kernel/async/deadline.js'
 import { Semaphore } from '../kernel/async/semaphore.js'
 import { Fault } from '../kernel/faults.js'
 import { textOf } from '../kernel/json/text.js'
+import { lateModule } from '../kernel/late-module.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
+import { IDENTITY } from '../machine/identity.js'
 import { inheritedEnv } from '../machine/inherited-env.js'
 import type { Downlink } from '../model/links.js'
 import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../model/revision.js'
 import type { Dial, ServerOptions } from '../peers/dial.js'
+import type { Children } from '../state/processes/children.js'
 import { type ChildChannel, spawnChild } from '../transport/stdio/child.js'
 import { lastLines } from '../transport/stdio/child-output.js'
 import type { Channel } from '../wire/channel.js'
 import type { HttpClient } from '../wire/http.js'
 import type { HttpCredential } from '../wire/http-credential.js'
-import type { Logins } from './credentials/logins.js'
-import { IDENTITY } from './identity.js'
-import { lateModule } from './late-module.js'
-import type { Children } from './processes/children.js'
-import { inWorkspace } from './workspace.js'
 
 /** A program that takes longer to start no longer keeps others from starting. */
 const STARTING_MS = 10_000

@@ -1,13 +1,13 @@
 import { View } from '../catalog/views/view.js'
 import type { ProxyConfig, ServerConfig } from '../config/types.js'
+import { LocalClient } from '../control/local-client.js'
 import { systemClock } from '../kernel/async/clock.js'
 import { Semaphore } from '../kernel/async/semaphore.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
-import { LocalClient } from './local-client.js'
-import { NoteTaker, probedState, probedTool, type ServerProbe } from './probed.js'
+import { NoteTaker, probedState, probedTool, type ServerProbe } from '../status/probed.js'
+import type { ServerStatus } from '../status/status.js'
 import { createProxy } from './proxy.js'
-import type { ServerStatus } from './status.js'
 
 /** How many servers start at a time. */
 const AT_ONCE = 8

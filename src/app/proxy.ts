@@ -1,7 +1,13 @@
+import { Connect } from '../auth/pages/connect.js'
+import { Logins } from '../auth/store/logins.js'
 import { Exposing } from '../catalog/views/exposing.js'
 import { Views } from '../catalog/views/views.js'
 import { type ConfigDiff, changesOf, configInForce, diffConfigs, isNothing } from '../config/diff.js'
 import type { ProxyConfig } from '../config/types.js'
+import type { Inside } from '../control/api/inside.js'
+import { type SocketEndpoint, type StdioEndpoint, serveSocket, serveStdio } from '../control/channels.js'
+import { LocalSessions } from '../control/daemon/sessions.js'
+import { workspaceOfRoots } from '../control/workspace.js'
 import { type Clock, systemClock, type Timer } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
@@ -9,28 +15,23 @@ import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { ClientHandler } from '../model/links.js'
 import { Admission, type Watch } from '../mux/calls/admission.js'
 import { Router } from '../mux/router.js'
-import type { Inside } from './api/inside.js'
+import { Children } from '../state/processes/children.js'
+import { type ServerCacheFiles, serverCacheFiles } from '../state/server-cache.js'
+import { sealerOf, stateDir } from '../state/state-key.js'
+import { watchMemory } from '../status/memory-pressure.js'
+import { type ProxyStatus, proxyStatus, type StatusContext } from '../status/status.js'
+import { type AuditLog, openAudit } from '../telemetry/logs/audit-log.js'
+import { guardLogger, isDebug, meterLines } from '../telemetry/logs/guarded-logger.js'
+import { SecretMasks } from '../telemetry/logs/secret-masks.js'
+import type { MetricsEndpoint } from '../telemetry/metrics/listener.js'
+import type { Metrics } from '../telemetry/metrics/registry.js'
 import { clusterContext, type LateCluster, lateCluster } from './cluster/late-cluster.js'
-import { Connect } from './connect/connect.js'
-import { LocalSessions } from './control/sessions.js'
-import { Logins } from './credentials/logins.js'
 import { Dialer } from './dialer.js'
-import { type SocketEndpoint, type StdioEndpoint, serveSocket, serveStdio } from './listeners/channels.js'
 import type { EndpointContext, HttpEndpoints } from './listeners/http.js'
 import { PageOrigin } from './listeners/page-origin.js'
-import { type AuditLog, openAudit } from './logs/audit-log.js'
-import { guardLogger, isDebug, meterLines } from './logs/guarded-logger.js'
-import { SecretMasks } from './logs/secret-masks.js'
-import { watchMemory } from './memory-pressure.js'
-import type { MetricsEndpoint } from './metrics/listener.js'
-import type { Metrics } from './metrics/registry.js'
-import { Children } from './processes/children.js'
 import type { Endpoint, Proxy, ProxyOptions, Spoken } from './proxy-contract.js'
 import { type ServerRegistry, serverRegistry } from './server-registry.js'
 import { ServerSwitches } from './server-switches.js'
-import { type ServerCacheFiles, serverCacheFiles } from './state/server-cache.js'
-import { sealerOf, stateDir } from './state/state-key.js'
-import { type ProxyStatus, proxyStatus, type StatusContext } from './status.js'
 import {
   createMetrics,
   createTracing,
@@ -41,7 +42,6 @@ import {
   startOnly,
   type Tracing,
 } from './watching.js'
-import { workspaceOfRoots } from './workspace.js'
 
 export type { Proxy, ProxyOptions } from './proxy-contract.js'
 
@@ -185,7 +185,7 @@ class RunningProxy implements Proxy {
   async listenMetrics(): Promise<MetricsEndpoint | undefined> {
     const { metrics: config } = this.#config
     if (config?.listen === undefined || this.metrics === undefined) return undefined
-    const { listenMetrics } = await import('./metrics/listener.js')
+    const { listenMetrics } = await import('../telemetry/metrics/listener.js')
     const endpoint = await listenMetrics(config, this.metrics, this.#log)
     return endpoint && this.#add(endpoint)
   }

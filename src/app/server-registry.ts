@@ -2,12 +2,12 @@ import { accessOf } from '../auth/resource-server/access-rules.js'
 import type { Exposure } from '../catalog/exposure.js'
 import { aliasOf } from '../catalog/names/names.js'
 import type { ProxyConfig, ServerAccess, ServerConfig, Timeouts } from '../config/types.js'
+import { namesWorkspace } from '../control/workspace.js'
 import { Fault } from '../kernel/faults.js'
 import { matcherOf } from '../kernel/globs.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Access } from '../model/access.js'
 import type { ServerOptions } from '../peers/dial.js'
-import { namesWorkspace } from './workspace.js'
 
 /** Judges callers by the access of a server; undefined where it lets in everybody. */
 export type AccessOf = (config: ServerAccess) => Access | undefined

@@ -1,22 +1,22 @@
 import type { ProxyConfig } from '../config/types.js'
+import type { Api } from '../control/api/api.js'
+import type { Inside } from '../control/api/inside.js'
+import { PageSessions } from '../control/api/page-sessions.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
+import { lateModule } from '../kernel/late-module.js'
 import type { Logger } from '../kernel/logger.js'
 import { NEWEST_LEGACY, type Revision } from '../model/revision.js'
 import type { Tracer } from '../model/tracer.js'
 import type { Router } from '../mux/router.js'
-import type { Api } from './api/api.js'
-import type { Inside } from './api/inside.js'
-import { PageSessions } from './api/page-sessions.js'
-import { lateModule } from './late-module.js'
-import { meterLines } from './logs/guarded-logger.js'
-import type { GaugeContext } from './metrics/gauges.js'
-import type { MetricsPages } from './metrics/pages.js'
-import { Metrics } from './metrics/registry.js'
+import { keptKey } from '../state/state-key.js'
+import type { ProxyStatus } from '../status/status.js'
+import { meterLines } from '../telemetry/logs/guarded-logger.js'
+import type { GaugeContext } from '../telemetry/metrics/gauges.js'
+import type { MetricsPages } from '../telemetry/metrics/pages.js'
+import { Metrics } from '../telemetry/metrics/registry.js'
+import { LateTracer } from '../telemetry/tracing/late-tracer.js'
 import type { Spoken } from './proxy-contract.js'
-import { keptKey } from './state/state-key.js'
-import type { ProxyStatus } from './status.js'
-import { LateTracer } from './tracing/late-tracer.js'
 
 // How one looks into a running proxy: what counts while it runs, and what is loaded once somebody asks.
 
@@ -70,7 +70,7 @@ export const latePages = (
 ): (() => Promise<MetricsPages>) | undefined =>
   metrics &&
   late(
-    () => import('./metrics/pages.js'),
+    () => import('../telemetry/metrics/pages.js'),
     ({ createMetricsPages }) => createMetricsPages(metrics, context()),
   )
 
@@ -81,7 +81,7 @@ export const latePageSessions = (state: string): (() => PageSessions) => {
 
 export const lateApi = (inside: () => Inside): (() => Promise<Api>) =>
   late(
-    () => import('./api/api.js'),
+    () => import('../control/api/api.js'),
     ({ createApi }) => createApi(inside()),
   )
 

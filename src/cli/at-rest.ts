@@ -16,7 +16,7 @@ export const answerAtRest = async (
     throw new CliError(EXIT.configuration, `${file} cannot be used: see mcp-proxy check --config ${file}`)
   const [{ createProxy }, { stateDir }] = await Promise.all([
     import('../app/proxy.js'),
-    import('../app/state/state-key.js'),
+    import('../state/state-key.js'),
   ])
   const servers = config.servers.map(server => ({ ...server, start: 'lazy' as const }))
   const off = disabled.flatMap(({ name, why }) => (why === 'disabled' ? [name] : []))

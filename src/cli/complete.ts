@@ -98,8 +98,8 @@ const views = async (words: readonly string[]): Promise<readonly string[]> =>
 const tools = async (words: readonly string[]): Promise<readonly string[]> => {
   const [{ config }, { knownTools }, { stateDir }] = await Promise.all([
     load(words),
-    import('../app/state/known-tools.js'),
-    import('../app/state/state-key.js'),
+    import('../state/known-tools.js'),
+    import('../state/state-key.js'),
   ])
   return knownTools(config?.servers ?? [], stateDir(process.env))
 }

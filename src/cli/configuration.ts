@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
-import type { ProxyEnvironment } from '../app/environment/environment.js'
 import { formatProblem } from '../config/file/problem.js'
 import type { Loaded, ProxyConfig } from '../config/types.js'
+import type { ProxyEnvironment } from '../control/environment/environment.js'
 import { problem } from '../problems/problem.js'
 import { defaultConfigFile } from '../shim/default-config-file.js'
 import { say } from './output/output.js'

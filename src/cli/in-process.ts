@@ -1,7 +1,7 @@
-import type { LocalClient, LocalClientOptions } from '../app/local-client.js'
-import type { ServerStatus } from '../app/status.js'
 import type { LogLevel, ProxyConfig } from '../config/types.js'
+import type { LocalClient, LocalClientOptions } from '../control/local-client.js'
 import { type Caller, LOCAL } from '../kernel/caller.js'
+import type { ServerStatus } from '../status/status.js'
 import { ProgressLine } from './output/progress.js'
 import { type Finding, untilSignal } from './until-signal.js'
 
@@ -41,8 +41,8 @@ export const inProcess = async (
 ): Promise<number> => {
   const [{ createProxy }, { createLogger }, { LocalClient }] = await Promise.all([
     import('../app/proxy.js'),
-    import('../app/logs/logger.js'),
-    import('../app/local-client.js'),
+    import('../telemetry/logs/logger.js'),
+    import('../control/local-client.js'),
   ])
   const log = await createLogger({ level: options.level, isTerminal: process.stderr.isTTY })
   const startupWaitMs = Math.max(0, ...config.servers.map(({ timeouts }) => timeouts.connectMs))
@@ -64,7 +64,7 @@ export const inProcess = async (
 }
 
 const ownMemory = async () => {
-  const { stateDir } = await import('../app/state/state-key.js')
+  const { stateDir } = await import('../state/state-key.js')
   return { stateDir: stateDir(process.env), isFirstStart: true }
 }
 

@@ -1,6 +1,6 @@
-import type { ServerStatus } from '../app/status.js'
 import type { ProxyConfig } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
+import type { ServerStatus } from '../status/status.js'
 import { say } from './output/output.js'
 
 export const loginOption = {

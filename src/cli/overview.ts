@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { IDENTITY } from '../app/identity.js'
-import type { ProxyStatus } from '../app/status.js'
 import type { Loaded } from '../config/types.js'
+import { IDENTITY } from '../machine/identity.js'
+import type { ProxyStatus } from '../status/status.js'
 import { configTarget, loadFile } from './configuration.js'
 import { count, oneLine, print, say, shortPath } from './output/output.js'
 import { stdoutLook, tableText } from './output/table.js'
@@ -99,7 +99,7 @@ const PATIENCE_MS = 1000
 const askDaemon = async (file: string): Promise<ProxyStatus | undefined> => {
   const [{ ask }, { asking }, { placeId, placeOf, thisMachine }, { parseStatus }] = await Promise.all([
     import('../shim/ask.js'),
-    import('../app/control/seat.js'),
+    import('../control/daemon/seat.js'),
     import('../shim/place.js'),
     import('./verbs/status.js'),
   ])
@@ -142,8 +142,8 @@ const serversLine = ({ config, disabled }: Loaded, state: ProxyStatus | undefine
 /** The tools of the last run, which were cached then. */
 const rememberedTools = async ({ config }: Loaded): Promise<string> => {
   const [{ knownTools }, { stateDir }] = await Promise.all([
-    import('../app/state/known-tools.js'),
-    import('../app/state/state-key.js'),
+    import('../state/known-tools.js'),
+    import('../state/state-key.js'),
   ])
   const { length } = knownTools(config?.servers ?? [], stateDir(process.env))
   return length === 0 ? 'known once it runs' : `${length} when they last ran`

@@ -1,7 +1,7 @@
-import type { InstanceRecord } from '../app/state/instance.js'
 import { isSamePath } from '../config/file/watch.js'
 import type { Opened } from '../shim/ask.js'
 import { configPath } from '../shim/place.js'
+import type { InstanceRecord } from '../state/instance.js'
 import { configTarget } from './configuration.js'
 import { CliError, EXIT, textOption } from './verb.js'
 
@@ -21,7 +21,7 @@ export const pidOption = textOption('The process id of the proxy, if several run
  * `MCP_PROXY_CONFIG` or of the user's own file; else the only one.
  */
 export const chooseRunning = async (config: string | undefined, pid?: string): Promise<Choice> => {
-  const { runningProxies } = await import('../app/processes/orphans.js')
+  const { runningProxies } = await import('../state/processes/orphans.js')
   const all = await runningProxies()
   const meant = all.filter(
     one => (pid === undefined || String(one.pid) === pid) && (config === undefined || runsWith(one, config)),
@@ -77,7 +77,7 @@ export const followRunning = async (one: InstanceRecord, target: string): Promis
 }
 
 const optionsOf = async (one: InstanceRecord) => {
-  const { asking } = await import('../app/control/seat.js')
+  const { asking } = await import('../control/daemon/seat.js')
   const { socket, token } = one
   if (socket === undefined)
     throw new CliError(EXIT.failure, `the running proxy cannot be asked: ${runningName(one)}`)

@@ -1,15 +1,15 @@
 import { statSync } from 'node:fs'
-import type { Control, ControlledVariables } from '../app/control/control.js'
-import type { KeptLines } from '../app/control/kept-lines.js'
-import type { LineSink } from '../app/logs/logger.js'
 import type { Proxy } from '../app/proxy.js'
 import type { ProxyConfig } from '../config/types.js'
+import type { Control, ControlledVariables } from '../control/daemon/control.js'
+import type { KeptLines } from '../control/daemon/kept-lines.js'
 import { systemClock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import type { StartLock } from '../shim/lock.js'
 import { type Place, placeId, placeOf, preparePlace, thisPlace } from '../shim/place.js'
 import { LOCK_VARIABLE } from '../shim/start.js'
+import type { LineSink } from '../telemetry/logs/logger.js'
 import { say } from './output/output.js'
 
 /** The place of a configuration, which one proxy has at a time. */
@@ -53,7 +53,7 @@ export const takeSeatOf = async (
   const isService = mode.service === true
   const key = process.env[LOCK_VARIABLE]
   Reflect.deleteProperty(process.env, LOCK_VARIABLE)
-  const { takeSeat } = await import('../app/control/seat.js')
+  const { takeSeat } = await import('../control/daemon/seat.js')
   const place = placeOf(placeId(file, thisPlace()), process.env)
   try {
     const lock = await takeSeat({ place, key, isModest: isDaemon, isReplica })
@@ -74,7 +74,7 @@ const keeperOf = ({ daemon, service, keep }: ServeMode): string | undefined => {
 }
 
 const logFileAt = async (path: string): Promise<LineSink> => {
-  const { LogFile } = await import('../app/control/log-file.js')
+  const { LogFile } = await import('../control/daemon/log-file.js')
   return new LogFile(path)
 }
 
@@ -109,7 +109,7 @@ export const openPlace = async (opening: Opening): Promise<Control | undefined> 
 const openSocket = async (opening: Opening): Promise<Control> => {
   const { seat, proxy, file } = opening
   try {
-    const { openControl } = await import('../app/control/control.js')
+    const { openControl } = await import('../control/daemon/control.js')
     const { isService, kept } = seat ?? { isService: false, kept: 'serve' }
     return await openControl(seat?.place ?? ownPlace(proxy), {
       ...opening,
@@ -141,7 +141,7 @@ const ownPlace = ({ children }: Proxy): Place => {
 }
 
 const endWhenIdle = async (proxy: Proxy, idleMs: number, end: (code: number) => void): Promise<void> => {
-  const { watchIdle } = await import('../app/control/idle-end.js')
+  const { watchIdle } = await import('../control/daemon/idle-end.js')
   const isIdle = (): boolean => proxy.sessions.size === 0 && proxy.status().sessions === 0
   watchIdle({ idleMs, isIdle, onIdle: () => end(0), clock: systemClock })
 }

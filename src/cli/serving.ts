@@ -1,17 +1,17 @@
 import { stat } from 'node:fs/promises'
-import type { Control, ControlledVariables } from '../app/control/control.js'
-import { KeptLines } from '../app/control/kept-lines.js'
-import type { ProxyEnvironment } from '../app/environment/environment.js'
-import type { AdjustableLogger } from '../app/logs/guarded-logger.js'
 import type { Proxy, ProxyOptions } from '../app/proxy.js'
 import type { Spoken } from '../app/proxy-contract.js'
 import type { Reloader } from '../app/reload.js'
-import type { Instance, OwnFacts } from '../app/state/instance.js'
 import { type ConfigDiff, isSameSetting } from '../config/diff.js'
 import type { parseConfig as parse } from '../config/parse.js'
 import type { Loaded, LogLevel, ProxyConfig } from '../config/types.js'
+import type { Control, ControlledVariables } from '../control/daemon/control.js'
+import { KeptLines } from '../control/daemon/kept-lines.js'
+import type { ProxyEnvironment } from '../control/environment/environment.js'
 import { systemClock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
+import type { Instance, OwnFacts } from '../state/instance.js'
+import type { AdjustableLogger } from '../telemetry/logs/guarded-logger.js'
 import type { Usable } from './configuration.js'
 import {
   addressesOf,
@@ -120,9 +120,9 @@ export const loadParts = async () => {
   await import('../app/dialer.js')
   const proxy = await import('../app/proxy.js')
   const others = [
-    import('../app/logs/logger.js'),
+    import('../telemetry/logs/logger.js'),
     import('../app/shutdown.js'),
-    import('../app/state/state-key.js'),
+    import('../state/state-key.js'),
   ] as const
   return [proxy, ...(await Promise.all(others))] as const
 }
@@ -209,7 +209,7 @@ const proxyOptions = ({ config, isAlone = false, environment }: Served): ProxyOp
 /** What programs on the private socket may do with a configuration that can be read again. */
 const follow = async (reloader: Reloader, proxy: Proxy, environment: ProxyEnvironment | undefined) => {
   if (environment === undefined) return { reload: () => reloader.reload() }
-  const { variablesOf, wantedBy } = await import('../app/environment/environment.js')
+  const { variablesOf, wantedBy } = await import('../control/environment/environment.js')
   environment.onLate = () => void reloader.reload()
   const variables: ControlledVariables = {
     all: () => variablesOf(proxy.config),
@@ -257,7 +257,7 @@ const reloading = (
 /** Ends what dead proxies left behind, and records what we would leave. Never rejects. */
 const register = async (options: OwnFacts): Promise<Instance | undefined> => {
   try {
-    const { registerInstance } = await import('../app/processes/orphans.js')
+    const { registerInstance } = await import('../state/processes/orphans.js')
     return registerInstance(options)
   } catch (thrown) {
     options.log.warn({ err: thrown }, 'this proxy keeps no record of itself')

@@ -1,12 +1,12 @@
-import type { DaemonClient } from '../app/control/daemon-client.js'
-import type { LocalClient, LocalClientOptions } from '../app/local-client.js'
-import type { ProxyStatus, ServerStatus } from '../app/status.js'
 import { secretsOf } from '../config/read/secrets.js'
 import type { LogLevel, ProxyConfig, ServerConfig } from '../config/types.js'
+import type { DaemonClient } from '../control/daemon/daemon-client.js'
+import type { LocalClient, LocalClientOptions } from '../control/local-client.js'
 import { Fault } from '../kernel/faults.js'
 import { silentLogger } from '../kernel/logger.js'
 import { addSecrets } from '../secrets/mask.js'
 import type { Place } from '../shim/place.js'
+import type { ProxyStatus, ServerStatus } from '../status/status.js'
 import { configFile, loadFile, readConfiguration } from './configuration.js'
 import { callerHere, inProcess } from './in-process.js'
 import { withLogins } from './logins.js'
@@ -70,7 +70,7 @@ export const inSession = async (options: SessionOptions, work: Work): Promise<nu
 /** Where the proxy of a configuration answers; undefined if none does. Rejects with a CliError if it hangs */
 const occupiedPlace = async (file: string): Promise<Place | undefined> => {
   const [{ occupantOf }, { placeId, placeOf, thisMachine }] = await Promise.all([
-    import('../app/control/seat.js'),
+    import('../control/daemon/seat.js'),
     import('../shim/place.js'),
   ])
   const machine = thisMachine()
@@ -94,9 +94,9 @@ const atDaemon = async (
   work: (session: Pick<ProxySession, 'client' | 'status'>) => ReturnType<Work>,
 ): Promise<number> => {
   const [{ DaemonClient: Client }, { ask }, { asking }] = await Promise.all([
-    import('../app/control/daemon-client.js'),
+    import('../control/daemon/daemon-client.js'),
     import('../shim/ask.js'),
-    import('../app/control/seat.js'),
+    import('../control/daemon/seat.js'),
   ])
   let client: DaemonClient | undefined
   const close = (): Promise<void> => {

@@ -1,4 +1,4 @@
-import type { ToolsView } from '../app/api/views.js'
+import type { ToolsView } from '../control/api/views.js'
 import { print, say } from './output/output.js'
 import { stdoutLook, tableText } from './output/table.js'
 import { askRunning, theRunning } from './running.js'

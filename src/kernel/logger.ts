@@ -1,5 +1,5 @@
 /**
- * Where the layers below `app/` write what an operator should know; `app/logs/logger.ts` implements it with
+ * Where the layers below `app/` write what an operator should know; `telemetry/logs/logger.ts` implements it with
  * pino.
  */
 export interface Logger {

@@ -37,7 +37,7 @@ export type RepairKind = 'item' | 'result' | 'error' | 'output_schema' | 'resend
 /**
  * PORT. Where the layers below `app/` count. A series is asked for once and kept by whoever counts, so that
  * nothing looks up labels on the way of a message; it lives as long as its server is configured. Label values
- * come from tables of ours, never from what a client wrote. Implemented by `app/metrics/registry.ts`.
+ * come from tables of ours, never from what a client wrote. Implemented by `telemetry/metrics/registry.ts`.
  */
 export interface Meter {
   /** `values` in the order of the family's labels; an empty one is left out. */

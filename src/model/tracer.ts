@@ -14,7 +14,7 @@ export interface OwnRequest {
 
 /**
  * PORT. Decides which calls are traced, and makes spans of those that are over; what is not sampled costs no
- * more than that decision. Implemented by `app/tracing/tracer.ts`.
+ * more than that decision. Implemented by `telemetry/tracing/tracer.ts`.
  */
 export interface Tracer {
   /** Undefined: nothing is kept of the call, and nothing written into its requests. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { parseRecord } from '../../src/app/state/instance.js'
-import { decodeServer, encodeServer } from '../../src/app/state/server-cache-file.js'
 import { parseConfig } from '../../src/config/parse.js'
+import { parseRecord } from '../../src/state/instance.js'
+import { decodeServer, encodeServer } from '../../src/state/server-cache-file.js'
 import { mutated, values } from '../support/arbitraries.js'
 import { holds, soon } from '../support/property.js'
 

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
-import { KeptLines } from '../../src/app/control/kept-lines.js'
-import { createLogger } from '../../src/app/logs/logger.js'
 import { createProxy } from '../../src/app/proxy.js'
 import { parseConfig } from '../../src/config/parse.js'
+import { KeptLines } from '../../src/control/daemon/kept-lines.js'
 import { createPersonalToken, tokenHash } from '../../src/secrets/personal-token.js'
+import { createLogger } from '../../src/telemetry/logs/logger.js'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
 import { startAuthorized } from '../support/proxy/authorized.js'
@@ -77,7 +77,7 @@ const GETS = [
 const POSTS = ['servers/a/restart', 'servers/a/disable', 'servers/a/enable', 'call', 'reload', 'login']
 
 t.test('the routes of these tests are all that there are', async t => {
-  const source = await readFile('src/app/api/api.ts', 'utf8')
+  const source = await readFile('src/control/api/api.ts', 'utf8')
   const routes = [...source.matchAll(/'(GET|POST) \/([\w/*]+)'/g)].map(
     ([, method, path]) => `${method} ${path}`,
   )

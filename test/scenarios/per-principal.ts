@@ -12,7 +12,7 @@ import {
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
-import { approve } from '../../src/app/auth-server/sign-in/approvals.js'
+import { approve } from '../../src/auth/authorization-server/sign-in/approvals.js'
 import { createPersonalToken, tokenHash } from '../../src/secrets/personal-token.js'
 import { allowWith, authorizePath, Browser, codeOn, register, type Visited } from '../support/auth-server.js'
 import type { Loose } from '../support/client/raw-client.js'

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
-import type { Verdict, Why } from '../../src/app/api/verdicts.js'
+import type { Verdict, Why } from '../../src/control/api/verdicts.js'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
 import { logInPage } from '../support/proxy/page-login.js'

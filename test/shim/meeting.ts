@@ -12,7 +12,7 @@ import {
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { LogFile } from '../../src/app/control/log-file.js'
+import { LogFile } from '../../src/control/daemon/log-file.js'
 import {
   counterProof,
   decodeHello,

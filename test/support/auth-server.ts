@@ -5,7 +5,7 @@ import {
   type AuthServer,
   type AuthServerOptions,
   createAuthServer,
-} from '../../src/app/auth-server/server.js'
+} from '../../src/auth/authorization-server/server.js'
 import type { AuthConfig, EmbeddedServer, Person } from '../../src/config/types.js'
 import { systemClock } from '../../src/kernel/async/clock.js'
 import { LimitCounters } from '../../src/kernel/limit-counters.js'

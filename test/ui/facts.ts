@@ -1,5 +1,5 @@
-import type { CallsView, ServersView } from '../../src/app/api/views.js'
-import type { ProxyStatus } from '../../src/app/status.js'
+import type { CallsView, ServersView } from '../../src/control/api/views.js'
+import type { ProxyStatus } from '../../src/status/status.js'
 import { NOTHING, type PageState, type ServerView } from '../../src/ui/live/state.js'
 
 // What the API tells, as small as it may be.

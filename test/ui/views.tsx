@@ -1,6 +1,6 @@
 import { render } from 'preact-render-to-string'
 import t from 'tap'
-import type { ClientsView, ConfigView } from '../../src/app/api/views.js'
+import type { ClientsView, ConfigView } from '../../src/control/api/views.js'
 import { parseRoute, type Route } from '../../src/ui/live/route.js'
 import { NOTHING, type PageState } from '../../src/ui/live/state.js'
 import { age, bytes, clockTime, ms } from '../../src/ui/parts/format.js'

@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { isClientDocument } from '../connect/client-document.js'
+import { isClientDocument } from '../../auth/pages/client-document.js'
 
 /** Finds the text of a document at a path; undefined if there is none. */
 export type FindDocument = (path: string) => string | undefined | Promise<string | undefined>

@@ -1,5 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { RequestHandler } from 'express'
+import type { OnGrantEvent } from '../../auth/authorization-server/grant-events.js'
+import type { AuthReplicas, AuthServer } from '../../auth/authorization-server/server.js'
+import { clientDocument, isClientDocument } from '../../auth/pages/client-document.js'
 import type { RefusedCredentials } from '../../auth/refused-credentials.js'
 import type { Refusal } from '../../auth/resource-server/challenge.js'
 import { AccessGate } from '../../auth/resource-server/gate.js'
@@ -13,9 +16,6 @@ import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost, isUnencrypted } from '../../machine/loopback.js'
 import { comesTwice } from '../../transport/http/request.js'
 import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
-import type { OnGrantEvent } from '../auth-server/grant-events.js'
-import type { AuthReplicas, AuthServer } from '../auth-server/server.js'
-import { clientDocument, isClientDocument } from '../connect/client-document.js'
 import { createDocuments } from './documents.js'
 
 export interface ResourceServerContext {
@@ -139,7 +139,7 @@ const createOwnServer = async (
   },
 ): Promise<AuthServer | undefined> => {
   if (context.auth().embedded === undefined) return undefined
-  const { createAuthServer } = await import('../auth-server/server.js')
+  const { createAuthServer } = await import('../../auth/authorization-server/server.js')
   return await createAuthServer({
     ...context,
     publicUrl: origin,

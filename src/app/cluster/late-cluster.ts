@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
+import type { Logins } from '../../auth/store/logins.js'
 import type { ClusterStatus } from '../../cluster/cluster.js'
 import { configDigest } from '../../config/digest.js'
 import type { ClusterConfig, ProxyConfig } from '../../config/types.js'
 import { pause } from '../../kernel/async/clock.js'
+import { lateModule } from '../../kernel/late-module.js'
 import type { Router } from '../../mux/router.js'
-import type { Logins } from '../credentials/logins.js'
-import { lateModule } from '../late-module.js'
-import type { ServerCacheFiles } from '../state/server-cache.js'
+import type { ServerCacheFiles } from '../../state/server-cache.js'
 import type { JoinContext, Joined } from './join.js'
 
 const INSTANCE_BYTES = 8

@@ -3,8 +3,8 @@ import type { CachedServer } from '../../catalog/lists/profile-cache.js'
 import type { Notes } from '../../cluster/notes.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { ServerOptions } from '../../peers/dial.js'
-import type { ServerCacheFiles } from '../state/server-cache.js'
-import { decodeServer } from '../state/server-cache-file.js'
+import type { ServerCacheFiles } from '../../state/server-cache.js'
+import { decodeServer } from '../../state/server-cache-file.js'
 
 const KIND = 'lists'
 /** How long they are kept of a server that nobody lists any more. */

@@ -7,10 +7,10 @@ import type { GateOptions } from '../../transport/http/gate.js'
 import { isDirect } from '../../transport/http/guards.js'
 import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
 import type { ResourceServer, ResourceServerContext } from '../auth/resource-server.js'
-import { ENDPOINTS, SIGN_IN_PATH } from '../auth-server/metadata.js'
-import { isClientDocument } from '../connect/client-document.js'
-import { CONNECT_PATH } from '../connect/sign-in-links.js'
-import { workspaceOfRequest } from '../workspace.js'
+import { ENDPOINTS, SIGN_IN_PATH } from '../../auth/authorization-server/metadata.js'
+import { isClientDocument } from '../../auth/pages/client-document.js'
+import { CONNECT_PATH } from '../../auth/pages/sign-in-links.js'
+import { workspaceOfRequest } from '../../control/workspace.js'
 
 /** Who sends the requests of one HTTP port. */
 export interface Callers {

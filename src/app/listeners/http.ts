@@ -1,7 +1,16 @@
+import type { OnGrantEvent } from '../../auth/authorization-server/grant-events.js'
+import {
+  type ConnectContext,
+  type ConnectEndpoint,
+  createConnectEndpoint,
+} from '../../auth/pages/endpoint.js'
 import type { RefusedCredentials } from '../../auth/refused-credentials.js'
 import type { Views } from '../../catalog/views/views.js'
 import type { ClusterStatus } from '../../cluster/cluster.js'
 import type { AuthConfig, ListenConfig, ProxyConfig } from '../../config/types.js'
+import type { Api } from '../../control/api/api.js'
+import type { PageSessions } from '../../control/api/page-sessions.js'
+import { type ChannelContext, ChannelListeners } from '../../control/channels.js'
 import {
   createHttpListener,
   createSseListener,
@@ -9,27 +18,22 @@ import {
   type SseListener,
 } from '../../eras/index.js'
 import type { Principal, RenewCaller } from '../../kernel/caller.js'
+import { lateModule } from '../../kernel/late-module.js'
+import { IDENTITY } from '../../machine/identity.js'
 import type { RefusalReason } from '../../metering/meter.js'
 import { ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
+import type { ProxyStatus } from '../../status/status.js'
+import type { MetricsPages } from '../../telemetry/metrics/pages.js'
 import type { NodeHandler, RefusedRequest, UpgradeHandler } from '../../transport/http/gate.js'
 import { listenHttp } from '../../transport/http/server.js'
 import type { WsServer } from '../../transport/ws/server.js'
 import type { HttpHandler } from '../../wire/http.js'
 import { encodeError } from '../../wire/jsonrpc.js'
-import type { Api } from '../api/api.js'
-import type { PageSessions } from '../api/page-sessions.js'
 import type { ResourceServer } from '../auth/resource-server.js'
-import type { OnGrantEvent } from '../auth-server/grant-events.js'
 import { relayedFace } from '../cluster/faces.js'
 import type { Joined } from '../cluster/join.js'
-import { type ConnectContext, type ConnectEndpoint, createConnectEndpoint } from '../connect/endpoint.js'
-import { IDENTITY } from '../identity.js'
-import { lateModule } from '../late-module.js'
-import type { MetricsPages } from '../metrics/pages.js'
-import type { ProxyStatus } from '../status.js'
 import { renewalOf } from './caller-renewal.js'
 import { createCallers } from './callers.js'
-import { type ChannelContext, ChannelListeners } from './channels.js'
 import type { PagesContext } from './pages.js'
 import { refusalsOf } from './refusals.js'
 import { FACES, ViewCallers, viewIn } from './views.js'

@@ -1,6 +1,6 @@
+import type { OnGrantEvent } from '../../auth/authorization-server/grant-events.js'
 import { RefusedCredentials } from '../../auth/refused-credentials.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { OnGrantEvent } from '../auth-server/grant-events.js'
 
 /** Counts the credentials refused at one port, and audits those that are not audited as refused requests. */
 export const refusalsOf = ({

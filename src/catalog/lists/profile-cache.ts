@@ -17,7 +17,7 @@ export interface ServerSnapshot {
 /** A server's snapshots, by the profile of its clients (`profileOf`). */
 export type CachedServer = ReadonlyMap<string, ServerSnapshot>
 
-/** PORT. Keeps what is known of servers between runs (`app/state/server-cache.ts`). Never throws. */
+/** PORT. Keeps what is known of servers between runs (`state/server-cache.ts`). Never throws. */
 export interface ServerCache {
   /** What is cached of a server that is still configured and installed as it was then. */
   load(server: ServerOptions): CachedServer | undefined

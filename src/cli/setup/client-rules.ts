@@ -1,6 +1,4 @@
 import { join } from 'node:path'
-import { toolNamesOf } from '../../app/state/known-tools.js'
-import { readPrivate, writePrivate } from '../../app/state/private-file.js'
 import type { ProxyConfig } from '../../config/types.js'
 import type { DeadRule } from '../../doctor/facts.js'
 import { isObject } from '../../kernel/object.js'
@@ -14,6 +12,8 @@ import {
   ruleAgainst,
 } from '../../setup/clients/tool-rules.js'
 import type { Owned } from '../../setup/install/journal.js'
+import { toolNamesOf } from '../../state/known-tools.js'
+import { readPrivate, writePrivate } from '../../state/private-file.js'
 import { loadFile, readUsable } from '../configuration.js'
 import { confirm } from '../output/ask.js'
 import { oneLine, say, shortPath } from '../output/output.js'

@@ -1,4 +1,4 @@
-import type { InstanceRecord } from '../../app/state/instance.js'
+import type { InstanceRecord } from '../../state/instance.js'
 import { numbered, oneLine, say } from '../output/output.js'
 import { askRunning, chooseRunning, runningName } from '../running.js'
 import { EXIT } from '../verb.js'

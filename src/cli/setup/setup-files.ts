@@ -16,7 +16,7 @@ export const thisMachine = (): Machine => ({
 export const setupFiles = async (): Promise<{ readonly files: Files; readonly state: string }> => {
   const [{ systemDisk }, { stateDir }] = await Promise.all([
     import('../../setup/files/disk.js'),
-    import('../../app/state/state-key.js'),
+    import('../../state/state-key.js'),
   ])
   const state = stateDir(process.env)
   return { files: { disk: systemDisk, backups: join(state, 'backups') }, state }

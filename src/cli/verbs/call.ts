@@ -87,7 +87,7 @@ const findTool = async (
 }
 
 const callTool = async ({ client }: ProxySession, name: string, values: JsonText): Promise<JsonText> => {
-  const { resultOf } = await import('../../app/local-client.js')
+  const { resultOf } = await import('../../control/local-client.js')
   const params = objectText([
     ['name', textOf(name)],
     ['arguments', values],

@@ -148,7 +148,7 @@ const printAuth = async (auth: AuthConfig, listen: ListenConfig): Promise<void> 
   print(mask(acceptedText(auth, listen)))
   const { embedded, publicUrl } = auth
   if (embedded?.login === undefined) return
-  const { checkLogin } = await import('../../app/auth-server/server.js')
+  const { checkLogin } = await import('../../auth/authorization-server/server.js')
   // Nothing in it is secret, and what follows "login:" would be masked.
   print(await checkLogin(embedded.login, publicUrl))
 }

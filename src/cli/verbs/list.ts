@@ -1,7 +1,7 @@
-import type { ServerStatus } from '../../app/status.js'
 import { Fault } from '../../kernel/faults.js'
 import { arrayText, type JsonText, memberOf, objectText, stringOf, textOf } from '../../kernel/json/text.js'
 import { mask } from '../../secrets/mask.js'
+import type { ServerStatus } from '../../status/status.js'
 import { loginFault, loginOption } from '../logins.js'
 import { numbered, print, printText } from '../output/output.js'
 import { type Look, stdoutLook, tableText } from '../output/table.js'

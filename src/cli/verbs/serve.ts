@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import type { ProxyEnvironment } from '../../app/environment/environment.js'
 import type { LogLevel } from '../../config/types.js'
+import type { ProxyEnvironment } from '../../control/environment/environment.js'
 import { configFile, readUsable, type Usable } from '../configuration.js'
 import { type ListenFlags, listenOptions, resolveListen } from '../listening.js'
 import { stdioSnippet } from '../output/announcement.js'
@@ -65,7 +65,7 @@ interface Found {
 }
 
 const load = async ({ config, daemon, service }: ServeFlags): Promise<Found> => {
-  const { ProxyEnvironment } = await import('../../app/environment/environment.js')
+  const { ProxyEnvironment } = await import('../../control/environment/environment.js')
   const isPersons = daemon !== true && service !== true
   const environment = new ProxyEnvironment({ env: process.env, isPersons, tell: say })
   return { environment, usable: await readUsable(config, environment) }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
-import type { VariableStatus } from '../../app/environment/environment.js'
-import type { ProxyStatus, ServerStatus } from '../../app/status.js'
+import type { VariableStatus } from '../../control/environment/environment.js'
+import type { ProxyStatus, ServerStatus } from '../../status/status.js'
 import { errorLine } from '../../kernel/error-lines.js'
 import { isObject, objectIn } from '../../kernel/object.js'
 import { answerAtRest } from '../at-rest.js'

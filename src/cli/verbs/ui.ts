@@ -1,4 +1,4 @@
-import type { InstanceRecord } from '../../app/state/instance.js'
+import type { InstanceRecord } from '../../state/instance.js'
 import { print } from '../output/output.js'
 import { askRunning, chooseRunning, pidOption, severalRun } from '../running.js'
 import { configOption, defineVerb, EXIT, jsonOption } from '../verb.js'

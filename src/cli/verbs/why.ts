@@ -1,4 +1,4 @@
-import type { Cause, Why } from '../../app/api/why.js'
+import type { Cause, Why } from '../../control/api/why.js'
 import { visibleText } from '../../secrets/plain-text.js'
 import { answerAtRest } from '../at-rest.js'
 import { numbered, print, printText, say } from '../output/output.js'

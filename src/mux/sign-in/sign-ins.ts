@@ -26,7 +26,7 @@ export interface SignInLink {
   readonly minutes: number
 }
 
-/** PORT. The pages on which people sign in at servers, and what came of it (`app/connect`). */
+/** PORT. The pages on which people sign in at servers, and what came of it (`auth/pages`). */
 export interface SignInPages {
   /** Whether there may be a page for a call: else nobody looks at how calls end. */
   readonly isOpen: boolean

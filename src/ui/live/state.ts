@@ -1,5 +1,5 @@
-import type { CallsView, ClientsView, ConfigView, ErrorsView, ServersView } from '../../app/api/views.js'
-import type { ProxyStatus } from '../../app/status.js'
+import type { CallsView, ClientsView, ConfigView, ErrorsView, ServersView } from '../../control/api/views.js'
+import type { ProxyStatus } from '../../status/status.js'
 
 /** A server that is configured and switched on; those that are not have a name and a state alone. */
 export type ServerView = Extract<ServersView['servers'][number], { readonly stateMs: number }>

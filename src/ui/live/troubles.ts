@@ -1,6 +1,6 @@
-import type { ServersView } from '../../app/api/views.js'
-import type { ServerRemark } from '../../app/server-remarks.js'
-import type { ProxyStatus } from '../../app/status.js'
+import type { ServersView } from '../../control/api/views.js'
+import type { ServerRemark } from '../../status/server-remarks.js'
+import type { ProxyStatus } from '../../status/status.js'
 import { hrefOf } from './route.js'
 import { type AnyServer, isOn, type ServerView } from './state.js'
 

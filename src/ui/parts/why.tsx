@@ -1,4 +1,4 @@
-import type { Why } from '../../app/api/why.js'
+import type { Why } from '../../control/api/why.js'
 import { hrefOf } from '../live/route.js'
 import { useLoad } from './load.js'
 import { LongText } from './text.js'

@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks'
-import type { ToolsView } from '../../app/api/views.js'
+import type { ToolsView } from '../../control/api/views.js'
 import { hrefOf } from '../live/route.js'
 import type { PageState } from '../live/state.js'
 import { bytes, count, many, ms } from '../parts/format.js'

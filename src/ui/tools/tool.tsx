@@ -1,5 +1,5 @@
-import type { ToolView } from '../../app/api/views.js'
-import type { Why } from '../../app/api/why.js'
+import type { ToolView } from '../../control/api/views.js'
+import type { Why } from '../../control/api/why.js'
 import { useLoad } from '../parts/load.js'
 import { LongText, Path } from '../parts/text.js'
 import { Verdict } from '../parts/why.js'

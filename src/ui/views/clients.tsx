@@ -1,4 +1,4 @@
-import type { ClientsView } from '../../app/api/views.js'
+import type { ClientsView } from '../../control/api/views.js'
 import { hrefOf } from '../live/route.js'
 import type { PageState } from '../live/state.js'
 import { bytes } from '../parts/format.js'

@@ -1,4 +1,4 @@
-import type { ConfigView } from '../../app/api/views.js'
+import type { ConfigView } from '../../control/api/views.js'
 import { change } from '../live/api.js'
 import type { PageState } from '../live/state.js'
 import { Action } from '../parts/dialog.js'

@@ -1,4 +1,4 @@
-import type { ServersView } from '../../app/api/views.js'
+import type { ServersView } from '../../control/api/views.js'
 import type { Slot } from '../../mux/calls/counting/durations.js'
 import { hrefOf } from '../live/route.js'
 import { isOn, type PageState } from '../live/state.js'

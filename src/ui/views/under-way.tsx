@@ -1,4 +1,4 @@
-import type { CallsView } from '../../app/api/views.js'
+import type { CallsView } from '../../control/api/views.js'
 import { ms } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
 

@@ -1,13 +1,13 @@
 import t from 'tap'
 import { shareLists } from '../../../src/app/cluster/shared-lists.js'
-import type { ServerCacheFiles } from '../../../src/app/state/server-cache.js'
-import { encodeServer } from '../../../src/app/state/server-cache-file.js'
 import type { CachedServer } from '../../../src/catalog/lists/profile-cache.js'
 import type { NoteListener } from '../../../src/cluster/notes.js'
 import { rawText } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { ServerFacts } from '../../../src/model/peer.js'
 import type { ServerOptions } from '../../../src/peers/dial.js'
+import type { ServerCacheFiles } from '../../../src/state/server-cache.js'
+import { encodeServer } from '../../../src/state/server-cache-file.js'
 import { settled } from '../../support/fake-clock.js'
 
 const FACTS = {

@@ -16,8 +16,8 @@ export const approve = defineVerb({
   ],
   async run({ code, as, json }) {
     const [{ approve: leave }, { stateDir }] = await Promise.all([
-      import('../../../app/auth-server/sign-in/approvals.js'),
-      import('../../../app/state/state-key.js'),
+      import('../../../auth/authorization-server/sign-in/approvals.js'),
+      import('../../../state/state-key.js'),
     ])
     const answer = await leave(stateDir(process.env), { code, as })
     if (answer?.isApproved === true) {

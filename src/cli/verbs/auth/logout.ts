@@ -20,7 +20,7 @@ export const logout = defineVerb({
     ['mcp-proxy auth logout linear --forget-client', 'Registers anew at the next login'],
   ],
   async run(args) {
-    const { logOut } = await import('../../../app/credentials/logout.js')
+    const { logOut } = await import('../../../auth/store/logout.js')
     const { name, transport, settings, owner, store: kind } = await findServer(args.server, args.config)
     const store = await openStore(kind)
     const { wasSignedIn, isRevoked } = await logOut({

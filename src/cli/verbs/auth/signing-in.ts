@@ -1,5 +1,5 @@
 import { createInterface, type Interface } from 'node:readline'
-import type { CredentialFiles } from '../../../app/credentials/files.js'
+import type { CredentialFiles } from '../../../auth/store/files.js'
 import type { ProxyConfig, ServerConfig, UrlTransport } from '../../../config/types.js'
 import { readConfiguration } from '../../configuration.js'
 import { CliError, EXIT } from '../../verb.js'
@@ -51,9 +51,9 @@ const signInAt = (
 /** The store of logins, as a configuration has it. */
 export const openStore = async (kind: ProxyConfig['credentialStore']): Promise<CredentialFiles> => {
   const [{ openCredentials }, { stateDir }, { createLogger }] = await Promise.all([
-    import('../../../app/credentials/files.js'),
-    import('../../../app/state/state-key.js'),
-    import('../../../app/logs/logger.js'),
+    import('../../../auth/store/files.js'),
+    import('../../../state/state-key.js'),
+    import('../../../telemetry/logs/logger.js'),
   ])
   const log = await createLogger({ level: 'warn', isTerminal: process.stderr.isTTY })
   return await openCredentials(stateDir(process.env), { kind, log })
@@ -75,7 +75,7 @@ export const signIn = async (
   { name, transport, settings, owner, store: kind }: SignInServer,
   how: SignInOptions,
 ) => {
-  const [{ logIn }, store] = await Promise.all([import('../../../app/credentials/login.js'), openStore(kind)])
+  const [{ logIn }, store] = await Promise.all([import('../../../auth/store/login.js'), openStore(kind)])
   const isTerminal = process.stdin.isTTY && process.stderr.isTTY
   let lines: Interface | undefined
   const readLines = (): Interface => {

@@ -1,4 +1,4 @@
-import type { LoginStatus } from '../../../app/credentials/login-status.js'
+import type { LoginStatus } from '../../../auth/store/login-status.js'
 import { sanitizeLine } from '../../../secrets/mask.js'
 import { readConfiguration } from '../../configuration.js'
 import { print, printText } from '../../output/output.js'
@@ -23,7 +23,7 @@ export const status = defineVerb({
     ['mcp-proxy auth status --json | jq .logins', 'For programs'],
   ],
   async run(args) {
-    const { loginStatuses } = await import('../../../app/credentials/login-status.js')
+    const { loginStatuses } = await import('../../../auth/store/login-status.js')
     const config = await readConfiguration(args.config)
     const store = await openStore(config.credentialStore)
     const found = await loginStatuses(store, signInServers(config), args.all === true)

@@ -1,6 +1,6 @@
-import { isWanted, type LogFilter } from '../../../app/control/kept-lines.js'
-import { asking } from '../../../app/control/seat.js'
-import type { SessionStatus } from '../../../app/control/sessions.js'
+import { isWanted, type LogFilter } from '../../../control/daemon/kept-lines.js'
+import { asking } from '../../../control/daemon/seat.js'
+import type { SessionStatus } from '../../../control/daemon/sessions.js'
 import { ask, follow } from '../../../shim/ask.js'
 import { isNobody } from '../../../shim/place.js'
 import { followLog, linePrinter, spanMs, writtenLines } from '../../log-lines.js'
@@ -52,7 +52,7 @@ export const status = defineVerb({
 })
 
 const showAll = async (isJson: boolean): Promise<number> => {
-  const { runningProxies } = await import('../../../app/processes/orphans.js')
+  const { runningProxies } = await import('../../../state/processes/orphans.js')
   const all = await runningProxies()
   const rows = all.map(({ pid, verb, config = '-', url = '-', startedAt }) => [
     String(pid),

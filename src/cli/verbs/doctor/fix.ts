@@ -126,7 +126,7 @@ const planRemoval = async (path: string, { file }: FixOptions): Promise<Plan> =>
 }
 
 const planEnd = async ({ pid, born }: Extract<Fix, { is: 'end' }>): Promise<Plan> => {
-  const { endProcess } = await import('../../../app/processes/end-process.js')
+  const { endProcess } = await import('../../../state/processes/end-process.js')
   return plan(`kill ${pid}`, async () => {
     if (!(await endProcess(pid, born))) say(`  ${pid} does not end`)
   })

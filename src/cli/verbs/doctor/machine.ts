@@ -2,12 +2,9 @@ import { execFile } from 'node:child_process'
 import { accessSync, constants, lstatSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname } from 'node:path'
-import { asking } from '../../../app/control/seat.js'
-import { LoginShell, shellOf } from '../../../app/environment/login-shell.js'
-import { IDENTITY } from '../../../app/identity.js'
-import { leftovers, runningProxies } from '../../../app/processes/orphans.js'
-import { portOwner } from '../../../app/processes/port-owner.js'
 import { isSamePath } from '../../../config/file/watch.js'
+import { asking } from '../../../control/daemon/seat.js'
+import { LoginShell, shellOf } from '../../../control/environment/login-shell.js'
 import type {
   ConfigFacts,
   DaemonFacts,
@@ -20,10 +17,13 @@ import type {
 } from '../../../doctor/facts.js'
 import { Fault, systemCode } from '../../../kernel/faults.js'
 import { isObject } from '../../../kernel/object.js'
+import { IDENTITY } from '../../../machine/identity.js'
 import { plainLine } from '../../../secrets/plain-text.js'
 import { ask } from '../../../shim/ask.js'
 import { abandonedDrafts, isAbandoned } from '../../../shim/lock.js'
 import { isDenied, isNobody, type Place, placeId, placeOf, thisMachine } from '../../../shim/place.js'
+import { leftovers, runningProxies } from '../../../state/processes/orphans.js'
+import { portOwner } from '../../../state/processes/port-owner.js'
 
 export { tryDaemon } from './trial.js'
 

@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { IDENTITY } from '../../../app/identity.js'
 import type { ServerConfig, StdioTransport } from '../../../config/types.js'
 import { literalSecrets } from '../../../doctor/checks/configuration.js'
 import type { FactSources } from '../../../doctor/examine.js'
 import type { ConfigFacts, ProgramFacts } from '../../../doctor/facts.js'
+import { IDENTITY } from '../../../machine/identity.js'
 import { inheritedEnv } from '../../../machine/inherited-env.js'
 import { packageFile } from '../../../machine/package-file.js'
 import { configTarget } from '../../configuration.js'
@@ -68,7 +68,7 @@ const once = <T>(work: () => Promise<T>): (() => Promise<T>) => {
 const readInstalled: FactSources['installation'] = async () => {
   const [{ readInstallation }, { stateDir }] = await Promise.all([
     import('../../../doctor/look/installation.js'),
-    import('../../../app/state/state-key.js'),
+    import('../../../state/state-key.js'),
   ])
   return readInstallation({
     version: IDENTITY.version,
@@ -120,7 +120,7 @@ const readConfig = async (file: string, isOffline: boolean): Promise<ConfigFacts
 
 /** The variables of this process, and of the login shell for what it lacks: as a daemon finds them. */
 const ourEnvironment = async () => {
-  const { ProxyEnvironment } = await import('../../../app/environment/environment.js')
+  const { ProxyEnvironment } = await import('../../../control/environment/environment.js')
   // What is wrong with the shell is told by D022.
   return new ProxyEnvironment({ env: process.env, isPersons: true, tell: () => undefined })
 }

@@ -1,11 +1,11 @@
 import t from 'tap'
-import { Metrics } from '../../../../src/app/metrics/registry.js'
 import { Fault } from '../../../../src/kernel/faults.js'
 import { textOf } from '../../../../src/kernel/json/text.js'
 import { Histogram } from '../../../../src/metering/series.js'
 import type { Call } from '../../../../src/model/links.js'
 import { failed, type Outcome, succeeded } from '../../../../src/model/outcome.js'
 import { CallMeter } from '../../../../src/mux/calls/counting/call-meter.js'
+import { Metrics } from '../../../../src/telemetry/metrics/registry.js'
 import { FakeCall, type FakeClient } from '../../../support/client/fake-client.js'
 import { FakeClock } from '../../../support/fake-clock.js'
 

@@ -1,0 +1,247 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
+import type { Logger } from '../../kernel/logger.js'
+import { isLoopbackHost } from '../../machine/loopback.js'
+import { sanitizeLine } from '../../secrets/mask.js'
+import { addressGroup, type PerMinute } from '../per-minute.js'
+import type { RefusedCredentials } from '../refused-credentials.js'
+import type { ClientTries } from './client-tries.js'
+import { renderErrorAnswer } from './error-answer.js'
+import { addressOf } from './grant-events.js'
+import { CALLBACK_PATH, ENDPOINTS, SIGN_IN_PATH } from './metadata.js'
+import type { Consents } from './sign-in/consents.js'
+import type { SignIn } from './sign-in/sign-in.js'
+import { REGISTERED_MS, type Store } from './store.js'
+import { type ClientRequest, readClientRequest } from './token-request.js'
+
+export interface EndpointsOptions {
+  readonly issuer: URL
+  readonly baseScope: string
+  readonly scopes: () => readonly string[]
+  /** The metadata, as JSON. */
+  readonly metadata: () => string
+  /** The paths of the MCP endpoints, under which clients look for metadata too (AU-15). */
+  readonly resourcePaths: () => readonly string[]
+  readonly mayRegister: boolean
+  /** oidc-provider. */
+  readonly provider: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  readonly signIn: SignIn
+  readonly store: Store
+  readonly consents: Consents
+  /** Registrations of an address. */
+  readonly registrations: PerMinute
+  readonly tries: ClientTries
+  readonly refusals: RefusedCredentials
+  readonly bounds: LimitCounters
+  readonly log: Logger
+}
+
+const WELL_KNOWN = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']
+
+const READ = ['GET', 'HEAD', 'OPTIONS']
+
+/** Lets any web page read what is public, or what nobody gets by a cookie. */
+const CORS = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Allow-Methods': 'GET, POST, OPTIONS',
+  'Access-Control-Allow-Headers': 'authorization, content-type, mcp-protocol-version',
+} as const
+
+const REGISTRATIONS_PER_MINUTE = 10
+
+const withoutSlash = (path: string): string => (path.length > 1 ? path.replace(/\/$/, '') : path)
+
+/** The HTTP side of the authorization server: which paths are ours, and who answers there. */
+export class Endpoints {
+  readonly #options: EndpointsOptions
+  readonly #posts: ReadonlySet<string>
+
+  constructor(options: EndpointsOptions) {
+    this.#options = options
+    this.#posts = new Set([
+      ENDPOINTS.token,
+      ENDPOINTS.revocation,
+      ...(options.mayRegister ? [ENDPOINTS.registration] : []),
+    ])
+  }
+
+  /** Whether a path is answered here. */
+  owns(path: string): boolean {
+    return this.#methodsOf(withoutSlash(path)) !== undefined
+  }
+
+  readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
+    this.#answer(request, response).catch((thrown: unknown) => {
+      this.#options.log.error({ err: thrown }, 'an authorization request failed')
+      if (response.headersSent) response.destroy()
+      else sendError(response, 500, 'server_error')
+    })
+  }
+
+  /** Whether a path is of a document that says the same whoever asks. */
+  isDocument(path: string): boolean {
+    const place = WELL_KNOWN.find(each => path.startsWith(each))
+    if (place === undefined) return false
+    return path === place || this.#options.resourcePaths().includes(path.slice(place.length))
+  }
+
+  #methodsOf(path: string): readonly string[] | undefined {
+    if (this.isDocument(path) || path === ENDPOINTS.jwks) return READ
+    if (this.#posts.has(path)) return ['POST', 'OPTIONS']
+    if (path === ENDPOINTS.authorization || path === CALLBACK_PATH) return ['GET']
+    if (path.startsWith(`${ENDPOINTS.authorization}/`)) return ['GET']
+    return path.startsWith(`${SIGN_IN_PATH}/`) ? ['GET', 'POST'] : undefined
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [target = '', query = ''] = (request.url ?? '').split(/\?(.*)/s)
+    const path = withoutSlash(target)
+    const methods = this.#methodsOf(path) ?? []
+    const { method = '' } = request
+    if (methods.length === 0) sendError(response, 404, 'not_found')
+    else if (!methods.includes(method)) {
+      response.setHeader('Allow', methods.join(', '))
+      sendError(response, 405, 'invalid_request', `${method} is not allowed here`)
+    } else if (method === 'OPTIONS') response.writeHead(204, CORS).end()
+    else if (this.isDocument(path)) this.#document(request, response)
+    else if (path === CALLBACK_PATH) {
+      await this.#options.signIn.callback(request, response, new URLSearchParams(query))
+    } else if (path.startsWith(`${SIGN_IN_PATH}/`)) {
+      await this.#options.signIn.handle(request, response, path.slice(SIGN_IN_PATH.length + 1))
+    } else await this.#provide(request, response, { path, query })
+  }
+
+  #document(request: IncomingMessage, response: ServerResponse): void {
+    const headers = { ...CORS, 'Content-Type': 'application/json', 'Cache-Control': 'max-age=300' }
+    response.writeHead(200, headers).end(request.method === 'HEAD' ? undefined : this.#options.metadata())
+  }
+
+  async #provide(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { path, query }: { readonly path: string; readonly query: string },
+  ): Promise<void> {
+    const { provider } = this.#options
+    if (this.#posts.has(path) && !response.hasHeader('Access-Control-Allow-Origin')) {
+      response.setHeader('Access-Control-Allow-Origin', '*')
+    }
+    if (path === ENDPOINTS.authorization) {
+      if (this.#answersItself(request, response, query)) return
+      request.url = `${path}?${this.#authorizationQuery(query)}`
+    } else request.url = path
+    if (path === ENDPOINTS.registration && !this.#admits(request, response)) return
+    response.setHeader('Cache-Control', 'no-store')
+    if (path === ENDPOINTS.token || path === ENDPOINTS.revocation) await this.#ofClient(request, response)
+    else await provider(request, response)
+  }
+
+  /** Whether an authorization request is sent elsewhere, or refused, before anything of it is used. */
+  #answersItself(request: IncomingMessage, response: ServerResponse, query: string): boolean {
+    const { issuer } = this.#options
+    // The cookies of `localhost` are not those of 127.0.0.1. Behind a proxy, `Host` may be anything.
+    if (isLoopbackHost(issuer.hostname) && request.headers.host !== issuer.host) {
+      response.writeHead(307, { Location: issuer.origin + (request.url ?? '') }).end()
+      return true
+    }
+    const repeated = repeatedIn(new URLSearchParams(query))
+    if (repeated.length > 0) sendRepeated(request, response, repeated)
+    return repeated.length > 0
+  }
+
+  /** Answers a request for a token or its revocation, in which a credential could be guessed. */
+  async #ofClient(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { provider, store } = this.#options
+    const asked = await readClientRequest(request, store)
+    if (asked === undefined) sendError(response, 413, 'invalid_request', 'the request is too large')
+    else if (this.#mayTry(asked)) await provider(asked.request, response)
+    else {
+      response.setHeader('Retry-After', '1')
+      sendError(response, 429, 'temporarily_unavailable', 'too many credentials of this client were refused')
+    }
+  }
+
+  #mayTry({ client = '', isGuess, request }: ClientRequest): boolean {
+    const { bounds, refusals, tries } = this.#options
+    const address = addressOf(request)
+    if (!isGuess || tries.admits(client, address)) return true
+    bounds.hit('authFailures', { client: address })
+    refusals.report({
+      address,
+      path: request.url ?? '',
+      why: 'too many credentials of this client were refused',
+      client: sanitizeLine(client),
+    })
+    return false
+  }
+
+  /**
+   * What a client asks for, as oidc-provider takes it: scopes of ours, by default the base scope (AU-44), and
+   * the answer in the query of the redirect URI, the only way that needs no script.
+   */
+  #authorizationQuery(query: string): string {
+    const params = new URLSearchParams(query)
+    params.delete('response_mode')
+    const { baseScope, scopes } = this.#options
+    const asked = (params.get('scope') ?? '').split(' ')
+    const known = asked.filter(scope => scopes().includes(scope))
+    const offline = asked.includes('offline_access') ? ['offline_access'] : []
+    params.set('scope', [...(known.length === 0 ? [baseScope] : known), ...offline].join(' '))
+    return params.toString()
+  }
+
+  /** Whether one more client may be registered (AX-22); answers the request if not. */
+  #admits(request: IncomingMessage, response: ServerResponse): boolean {
+    const { issuer, registrations } = this.#options
+    const address = addressGroup(addressOf(request))
+    // Where only this machine reaches us, its programs all have the same address.
+    if (!isLoopbackHost(issuer.hostname) && registrations.count(address) >= REGISTRATIONS_PER_MINUTE) {
+      response.setHeader('Retry-After', String(Math.ceil(registrations.leftMs / 1000)))
+      sendError(response, 429, 'temporarily_unavailable', 'too many registrations: try again in a minute')
+      return false
+    }
+    registrations.add(address)
+    if (this.#makeRoom()) return true
+    response.setHeader('Retry-After', String(REGISTERED_MS / 1000))
+    sendError(response, 503, 'temporarily_unavailable', 'too many clients are registered')
+    return false
+  }
+
+  /** Forgets clients that no user trusts, or no longer does: those that were used least recently first. */
+  #makeRoom(): boolean {
+    const { bounds, consents, store } = this.#options
+    const clients = store.shelf('Client')
+    const isFull = (): boolean => clients.size >= bounds.max.registrations
+    if (!isFull()) return true
+    for (const id of store.unusedClients()) {
+      if (!isFull()) return true
+      void clients.delete(id)
+      void consents.forget(id)
+    }
+    if (!isFull()) return true
+    bounds.hit('registrations')
+    return false
+  }
+}
+
+/** The parameters that come more than once, which only `resource` may (OAuth 2.1 §3.1, RFC 8707 §2). */
+const repeatedIn = (params: URLSearchParams): readonly string[] => {
+  const names = [...params.keys()]
+  return [...new Set(names.filter((name, at) => name !== 'resource' && names.indexOf(name) !== at))]
+}
+
+/** Nobody can say which of two redirect URIs would be meant, so this leads nowhere. */
+const sendRepeated = (request: IncomingMessage, response: ServerResponse, names: readonly string[]): void => {
+  const words = `a parameter must not be repeated: ${sanitizeLine(names.slice(0, NAMES_SHOWN).join(', '), NAMES_LENGTH)}`
+  const answer = { error: 'invalid_request', words, status: 400 }
+  const { status, headers, text } = renderErrorAnswer(request.headers.accept, answer)
+  response.writeHead(status, headers).end(text)
+}
+
+const NAMES_SHOWN = 5
+const NAMES_LENGTH = 200
+
+/** An error for a program: always JSON (AU-61). */
+const sendError = (response: ServerResponse, status: number, error: string, words?: string): void => {
+  const body = JSON.stringify({ error, ...(words !== undefined && { error_description: words }) })
+  response.writeHead(status, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }).end(body)
+}

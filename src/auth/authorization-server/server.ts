@@ -1,0 +1,317 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import type { AdapterPayload } from 'oidc-provider'
+import type { AuthConfig, EmbeddedServer } from '../../config/types.js'
+import type { Clock } from '../../kernel/async/clock.js'
+import type { Principal } from '../../kernel/caller.js'
+import { Fault } from '../../kernel/faults.js'
+import { lateModule } from '../../kernel/late-module.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
+import type { Logger } from '../../kernel/logger.js'
+import { isLoopbackHost } from '../../machine/loopback.js'
+import { tokenHash } from '../../secrets/personal-token.js'
+import { keptKey, replicaKeys } from '../../state/state-key.js'
+import { createGuardedFetch } from '../../transport/http/guarded-fetch.js'
+import { addressGroup, PerMinute } from '../per-minute.js'
+import { RefusedCredentials } from '../refused-credentials.js'
+import type { TokenTable, VerifiedToken } from '../resource-server/tokens.js'
+import { IdentityProvider } from '../sign-in/identity-provider.js'
+import { ClientTries } from './client-tries.js'
+import { Endpoints } from './endpoints.js'
+import { addressOf, type OnGrantEvent } from './grant-events.js'
+import { CALLBACK_PATH, metadataOf } from './metadata.js'
+import { createProvider } from './provider.js'
+import { SharedShelves, type SharedShelvesOptions } from './shared-shelves.js'
+import { Shelf } from './shelf.js'
+import { Approvals } from './sign-in/approvals.js'
+import { type Consent, Consents } from './sign-in/consents.js'
+import { Cookies } from './sign-in/cookies.js'
+import { type IdentitySession, IdentitySessions } from './sign-in/identity-sessions.js'
+import { PendingLogins } from './sign-in/pending-logins.js'
+import { People } from './sign-in/people.js'
+import { SignIn } from './sign-in/sign-in.js'
+import { Store } from './store.js'
+
+export interface AuthServerOptions {
+  /** Scheme, host and port under which clients reach us. */
+  readonly publicUrl: string
+  /** The paths of the MCP endpoints; tokens are for the first unless a client names another. */
+  readonly resourcePaths: () => readonly [string, ...string[]]
+  /** As it is configured at the moment; `embedded` counts as it was at the start. */
+  readonly auth: () => AuthConfig
+  /** All scopes that mean something here. */
+  readonly scopes: () => readonly string[]
+  readonly stateDir: string
+  readonly bounds: LimitCounters
+  readonly clock: Clock
+  readonly log: Logger
+  /** Other replicas; undefined where there are none. */
+  readonly replicas?: AuthReplicas | undefined
+  /** Visits addresses that clients name; guarded if absent. */
+  readonly fetch?: typeof fetch
+  /** Called with each step of a sign-in, for the audit. */
+  readonly onEvent?: OnGrantEvent | undefined
+  /** Counts refused credentials together with those of the gate. */
+  readonly refusals?: RefusedCredentials | undefined
+}
+
+/** What all replicas have in common. */
+export interface AuthReplicas {
+  readonly notes: SharedShelvesOptions['notes']
+  /** As in the configuration. */
+  readonly keys: readonly string[]
+}
+
+/**
+ * An authorization server of our own (AU-44). As a table it has the tokens that it gave out: with the scopes
+ * that they were granted and their people still have, until nobody knows these people any more.
+ */
+export interface AuthServer extends TokenTable {
+  /** Whether a path, without the query, is answered by `handle`. */
+  owns(path: string): boolean
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void
+  /** Whether a path, without the query, is of a document that is the same at all replicas. */
+  isDocument(path: string): boolean
+  /** Whether somebody is away at the identity provider with this `state`. */
+  awaits(state: string): boolean
+  /** The authorization server metadata (RFC 8414) as JSON. */
+  metadata(): string
+  /** Who has signed in here with a browser and is still known, by its cookie. */
+  signedInAs(request: IncomingMessage, response: ServerResponse): Principal | undefined
+  /** Where people sign in, if that is at an identity provider. */
+  readonly identityProvider: IdentityProvider | undefined
+  readonly approvals: Approvals
+  close(): void
+}
+
+/** It warns of every Node before 22, which nobody who runs us can do anything about. */
+const oidcProvider = lateModule(async () => {
+  const { console: output } = globalThis
+  const warn = output.warn.bind(output)
+  output.warn = (...words: unknown[]) => {
+    if (!String(words[0]).includes('Unsupported runtime')) warn(...words)
+  }
+  return await import('oidc-provider').finally(() => {
+    output.warn = warn
+  })
+})
+
+const MOST_CONSENTS = 10_000
+const MOST_SESSIONS = 10_000
+
+/**
+ * Creates the authorization server; its state is kept in the state folder, by issuer. Rejects with a Fault
+ * `unavailable` if people would have to sign in without TLS (AU-55), or if something of its configuration
+ * cannot be read.
+ */
+export const createAuthServer = async (options: AuthServerOptions): Promise<AuthServer> => {
+  const { clock, log, bounds } = options
+  const issuer = new URL(options.publicUrl)
+  const { baseScope, embedded } = options.auth()
+  if (embedded === undefined) throw new Fault('internal', 'there is no embedded authorization server')
+  checkTls(issuer)
+  const folder = join(options.stateDir, 'authorization-server', tokenHash(issuer.origin).slice(0, 16))
+  const { replicas } = options
+  const oidc = await oidcProvider()
+  const shared = replicas && new SharedShelves({ notes: replicas.notes, clock, log })
+  const parts = {
+    ...{ ...options, issuer, embedded },
+    store: new Store({ folder, bounds, shared, log, network: () => networkOf(oidc.Provider.ctx?.req) }),
+    consents: consentsIn(folder, shared, log),
+    people: new People({ ...options, issuer: issuer.origin }),
+    login: loginAt(embedded, { ...options, issuer, folder, shared }),
+    tries: new ClientTries(clock, bounds.max.authFailures),
+    refusals: options.refusals ?? new RefusedCredentials(log),
+    onEvent: options.onEvent ?? (() => undefined),
+  }
+  const { people, store } = parts
+  const provider = await createProvider(oidc, {
+    ...parts,
+    identities: parts.login?.sessions,
+    fetch: options.fetch ?? createGuardedFetch({ trusted: [], clock }),
+  })
+  const approvals = approvalsFor(options, parts)
+  const signIn = new SignIn({
+    ...{ ...parts, baseScope, provider, approvals },
+    failures: new PerMinute(clock),
+    formKey: replicaKeys(replicas?.keys ?? [], 'forms')[0] ?? randomBytes(32),
+  })
+  const metadata = (): string => JSON.stringify(metadataOf(issuer, embedded, options.scopes()))
+  const endpoints = new Endpoints({
+    ...parts,
+    baseScope,
+    metadata,
+    mayRegister: embedded.registration === 'open',
+    provider: provider.callback(),
+    signIn,
+    registrations: new PerMinute(clock),
+  })
+  return {
+    owns: path => endpoints.owns(path),
+    isDocument: path => endpoints.isDocument(path),
+    awaits: state => parts.login?.pending.has(state) === true,
+    handle: endpoints.handle,
+    metadata,
+    find: checkingSessions(tokenFinder(store, people, options.auth), { ...parts, log }),
+    seek: shared && (sha256 => store.seekToken(sha256)),
+    signedInAs: (request, response) => ownerOf(new Cookies(issuer, request, response), store, people),
+    identityProvider: parts.login?.provider,
+    approvals,
+    close: () => approvals.close(),
+  }
+}
+
+const approvalsFor = (
+  options: AuthServerOptions,
+  { people, refusals }: { readonly people: People; readonly refusals: RefusedCredentials },
+): Approvals =>
+  new Approvals({
+    ...options,
+    most: options.bounds.max.loginFlows,
+    principalOf: as => approver(people, as),
+    onWrong: () => refusals.report({ address: '', path: 'auth approve', why: 'no sign-in has this code' }),
+  })
+
+const consentsIn = (folder: string, shared: SharedShelves | undefined, log: Logger): Consents =>
+  new Consents(
+    new Shelf<Consent>({
+      ...{ most: MOST_CONSENTS, file: join(folder, 'consents.json'), log },
+      ownerOf: ({ principal }) => principal,
+      familyOf: ({ clientId }) => clientId,
+      shared: shared && { shelves: shared, name: 'consents' },
+    }),
+  )
+
+const networkOf = (request: IncomingMessage | undefined): string =>
+  request === undefined ? '' : addressGroup(addressOf(request))
+
+/** Whose browser it is, by the session in its cookie; undefined for people whom nobody knows any more. */
+const ownerOf = (cookies: Cookies, store: Store, people: People): Principal | undefined => {
+  const id = cookies.get('session')
+  const principal = id === undefined ? undefined : store.shelf('Session').get(tokenHash(id))?.accountId
+  return principal !== undefined && people.isKnown(principal) ? principal : undefined
+}
+
+const checkTls = ({ protocol, hostname, origin }: URL): void => {
+  if (protocol === 'https:' || isLoopbackHost(hostname)) return
+  const words = `auth.publicUrl is ${origin}: people sign in at the embedded authorization server, which needs https`
+  throw new Fault('unavailable', `${words} for everything but this machine; put TLS in front of it`)
+}
+
+/**
+ * Has the identity provider asked, in the background, for the sessions behind tokens that are used (AU-57).
+ */
+const checkingSessions = (
+  find: TokenTable['find'],
+  {
+    login,
+    onEvent,
+    store,
+    log,
+  }: {
+    readonly login: { readonly sessions: IdentitySessions } | undefined
+    readonly onEvent: OnGrantEvent
+    readonly store: Store
+    readonly log: Logger
+  },
+): TokenTable['find'] => {
+  if (login === undefined) return find
+  const check = async (session: string, principal: Principal): Promise<void> => {
+    if (await login.sessions.stillHolds(session)) return
+    await store.revokeSession(session)
+    onEvent({ event: 'revoked', principal, address: '', why: 'the identity provider ended the session' })
+  }
+  return sha256 => {
+    const token = find(sha256)
+    const session = token && store.token(sha256)?.extra?.['session']
+    if (token !== undefined && typeof session === 'string') {
+      check(session, token.principal).catch((thrown: unknown) =>
+        log.warn({ why: Fault.from(thrown).message }, 'cannot check sessions at the identity provider'),
+      )
+    }
+    return token
+  }
+}
+
+/** A token is weighed once for each configuration, not at every request that comes with it. */
+const tokenFinder = (store: Store, people: People, auth: () => AuthConfig): TokenTable['find'] => {
+  let weighedWith = auth()
+  let weighed = new WeakMap<AdapterPayload, { readonly token: VerifiedToken | undefined }>()
+  return sha256 => {
+    const kept = store.token(sha256)
+    if (kept === undefined) return undefined
+    if (weighedWith !== auth()) {
+      weighedWith = auth()
+      weighed = new WeakMap()
+    }
+    const known = weighed.get(kept) ?? { token: verifiedToken(kept, people) }
+    weighed.set(kept, known)
+    return known.token
+  }
+}
+
+const verifiedToken = (kept: AdapterPayload, people: People): VerifiedToken | undefined => {
+  const principal = kept.accountId ?? people.machine(kept.clientId ?? '')
+  const groups = kept.extra?.['groups']
+  const account = { principal, groups: Array.isArray(groups) ? groups.map(String) : [] }
+  const scopes = people.granted(account, kept.scope?.split(' ') ?? [])
+  if (scopes === undefined) return undefined
+  const audience = [kept.aud].flat().map(String)
+  // What their groups have is in their scopes already.
+  return { principal, audience, scopes, groups: [], endsMs: (kept.exp ?? 0) * 1000 }
+}
+
+/** Who somebody with a shell of this user may sign in: without people in the configuration, themselves. */
+const approver = (people: People, as: string | undefined): { principal: Principal } | { why: string } => {
+  if (as === undefined) {
+    return people.areNamed
+      ? { why: 'the configuration has people: name one with --as NAME' }
+      : { principal: 'local' }
+  }
+  const principal = people.named(as)
+  return principal === undefined ? { why: `auth.people has no "${as}"` } : { principal }
+}
+
+interface LoginOptions extends AuthServerOptions {
+  readonly issuer: URL
+  readonly folder: string
+  readonly shared: SharedShelves | undefined
+}
+
+/** Whether the identity provider of `auth.embedded.login` answers, in a line for people. Never rejects. */
+export const checkLogin = async (
+  login: NonNullable<EmbeddedServer['login']>,
+  publicUrl: string | undefined,
+): Promise<string> => {
+  const redirectUri = `${publicUrl ?? 'http://127.0.0.1:PORT'}${CALLBACK_PATH}`
+  const fetch = createGuardedFetch({ trusted: [login.issuer], allowHttp: login.allowHttp })
+  const [mark, answers] = await new IdentityProvider({ ...login, redirectUri, fetch }).check().then(
+    () => ['ok', 'answers'],
+    (thrown: unknown) => ['warning', `does not answer (${Fault.from(thrown).message})`],
+  )
+  return `${mark}  auth.embedded.login: ${login.issuer} ${answers}; register there: ${redirectUri}`
+}
+
+/** Sign-in at the identity provider, where one is configured. */
+const loginAt = ({ login }: EmbeddedServer, options: LoginOptions) => {
+  if (login === undefined) return undefined
+  const { bounds, clock, folder, issuer, log, replicas, shared, stateDir } = options
+  const provider = new IdentityProvider({
+    ...login,
+    redirectUri: issuer.origin + CALLBACK_PATH,
+    fetch:
+      options.fetch ?? createGuardedFetch({ trusted: [login.issuer], allowHttp: login.allowHttp, clock }),
+  })
+  const shelf = new Shelf<IdentitySession>({
+    ...{ most: MOST_SESSIONS, file: join(folder, 'sessions.json'), log },
+    ownerOf: ({ principal }) => principal,
+    shared: shared && { shelves: shared, name: 'sessions' },
+  })
+  const [key = keptKey(stateDir), ...older] = replicaKeys(replicas?.keys ?? [], 'sessions')
+  return {
+    provider,
+    sessions: new IdentitySessions({ provider, shelf, keys: [key, ...older] }),
+    pending: new PendingLogins(bounds.max.loginFlows, clock),
+  }
+}

@@ -1,0 +1,58 @@
+import type { Principal } from '../../kernel/caller.js'
+import { lateModule } from '../../kernel/late-module.js'
+import type { Router } from '../../mux/router.js'
+import type { ServerOptions } from '../../peers/dial.js'
+import type { Logins } from '../store/logins.js'
+import type { ConnectContext } from './endpoint.js'
+import { SignInLinks, type SignInLinksOptions } from './sign-in-links.js'
+
+export interface ConnectOptions
+  extends Omit<ConnectContext, 'links' | 'logins' | 'onSignedIn'>,
+    Omit<SignInLinksOptions, 'logins'> {
+  readonly logins: Logins
+  /** Called with the id of the link by which somebody has signed in at a server. */
+  readonly signedIn: (server: ServerOptions, link: string) => void
+}
+
+const departed = lateModule(() => import('./departed.js'))
+
+/** The logins of users at servers, as one proxy has them. */
+export class Connect {
+  readonly links: SignInLinks
+  /** What the pages need. */
+  readonly context: ConnectContext
+  readonly #options: ConnectOptions
+
+  constructor(options: ConnectOptions) {
+    const { logins, signedIn } = options
+    this.#options = options
+    this.links = new SignInLinks(options)
+    this.context = {
+      ...options,
+      links: this.links,
+      onSignedIn({ id, server }) {
+        logins.readAgain(server)
+        signedIn(server, id)
+      },
+    }
+  }
+
+  /** The page on which a principal can sign in at a server; undefined where there is none for it. */
+  signInUrl(pool: Router['pool'], name: string, principal: Principal): string | undefined {
+    const server = pool.servers.find(one => one.name === name)
+    const own = server?.options.isPerPrincipal === true ? pool.ownedBy(server, principal) : server
+    return own && this.links.linkFor(own.options, principal)?.url
+  }
+
+  /** Ends the logins of people who have left by now, where such logins are made (AD-53). */
+  usersChanged(): void {
+    const { log, logins } = this.#options
+    const { origin } = this.links
+    const config = this.#options.config()
+    if (origin === undefined || !config.servers.some(({ credentials }) => credentials !== 'shared')) return
+    void Promise.all([departed(), logins.store()]).then(
+      ([{ endDepartedLogins }, store]) => endDepartedLogins({ config, origin, store, log }),
+      (thrown: unknown) => log.warn({ err: thrown }, 'cannot look for logins of people who have left'),
+    )
+  }
+}

@@ -1,0 +1,60 @@
+import type { AuthConfig, ProxyConfig } from '../../config/types.js'
+import { Fault } from '../../kernel/faults.js'
+import type { Logger } from '../../kernel/logger.js'
+import { CALLBACK_PATH } from '../authorization-server/metadata.js'
+import type { CredentialRecord } from '../client/record.js'
+import { revokeTokens } from '../client/revoke.js'
+import type { CredentialFiles } from '../store/files.js'
+import { loginContext, loginUrl } from '../store/logins.js'
+
+export interface DepartedContext {
+  readonly config: ProxyConfig
+  /** Where browsers reach us: what was granted through the pages of another proxy is not ours to end. */
+  readonly origin: string
+  readonly store: CredentialFiles
+  readonly log: Logger
+}
+
+/**
+ * Revokes and removes the logins of people who are not in the configuration any more, or can no longer come
+ * in (AD-53). Never rejects.
+ */
+export const endDepartedLogins = async (context: DepartedContext): Promise<void> => {
+  const { auth } = context.config
+  if (auth === undefined) return
+  const departed = context.store.all().filter(record => isOurs(record, context) && !isHere(record, auth))
+  await Promise.all(departed.map(record => end(record, context)))
+}
+
+const isOurs = ({ redirect, client }: CredentialRecord, { origin }: DepartedContext): boolean =>
+  redirect === 'web' && client?.redirectUri?.startsWith(origin + CALLBACK_PATH) === true
+
+const PERSON = 'person '
+
+/** Whether its owner can still come in, as far as the configuration says so. */
+const isHere = ({ owner }: CredentialRecord, { people }: AuthConfig): boolean => {
+  if (!owner.startsWith(PERSON)) return true
+  const person = people.find(({ name }) => name === owner.slice(PERSON.length))
+  return person !== undefined && person.tokens.length + person.subjects.length > 0
+}
+
+const end = async (record: CredentialRecord, { config, store, log }: DepartedContext): Promise<void> => {
+  const { owner, url } = record
+  try {
+    const server = config.servers.find(
+      ({ transport }) => 'url' in transport && loginUrl(transport.url) === url,
+    )
+    const login = {
+      server: server?.name ?? url,
+      command: undefined,
+      url,
+      settings: server?.oauth ?? {},
+      owner,
+    }
+    const isRevoked = await revokeTokens(await loginContext(login, store), record)
+    await store.locked(record, () => store.remove(record))
+    log.info({ server: login.server, owner, isRevoked }, 'ended the login of somebody who has left')
+  } catch (thrown) {
+    log.warn({ owner, why: Fault.from(thrown).message }, 'cannot end the login of somebody who has left')
+  }
+}

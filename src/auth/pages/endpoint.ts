@@ -1,0 +1,90 @@
+import type { AuthConfig, ServerConfig } from '../../config/types.js'
+import type { Clock } from '../../kernel/async/clock.js'
+import { Fault } from '../../kernel/faults.js'
+import { lateModule } from '../../kernel/late-module.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
+import type { Logger } from '../../kernel/logger.js'
+import type { ServerOptions } from '../../peers/dial.js'
+import type { NodeHandler } from '../../transport/http/gate.js'
+import type { OnGrantEvent } from '../authorization-server/grant-events.js'
+import { CALLBACK_PATH } from '../authorization-server/metadata.js'
+import type { AuthServer } from '../authorization-server/server.js'
+import type { RefusedCredentials } from '../refused-credentials.js'
+import type { Logins } from '../store/logins.js'
+import { isIssuerCallback } from './client-document.js'
+import type { ConnectPages } from './connect-pages.js'
+import { CONNECT_PATH, type Link, type SignInLinks } from './sign-in-links.js'
+
+export interface ConnectContext {
+  readonly links: SignInLinks
+  readonly logins: Pick<Logins, 'store'>
+  readonly configOf: (server: ServerOptions) => ServerConfig | undefined
+  readonly onSignedIn: (link: Link) => void
+  readonly stateDir: string
+  readonly bounds: LimitCounters
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export interface ConnectEndpointOptions extends ConnectContext {
+  readonly refusals?: RefusedCredentials | undefined
+  /** Called with each step of a sign-in. */
+  readonly onEvent?: OnGrantEvent | undefined
+  /** Where browsers reach us, once they do. */
+  readonly origin: () => string
+  /** Undefined if nobody has to prove who they are. */
+  readonly auth: () => AuthConfig | undefined
+  readonly authServer: () => AuthServer | undefined
+}
+
+/** The pages of one port on which people sign in at servers. */
+export interface ConnectEndpoint {
+  /** Whether a request, by its path and query, is answered here. */
+  owns(path: string, query: string): boolean
+  /** Whether what a request is about began here. */
+  isKnown(path: string, query: string): boolean
+  readonly handle: NodeHandler
+  close(): void
+}
+
+const parts = lateModule(async () => {
+  const [{ Browsers }, { ConnectPages }, { WebLogins }] = await Promise.all([
+    import('./browser.js'),
+    import('./connect-pages.js'),
+    import('./web-login.js'),
+  ])
+  return { Browsers, ConnectPages, WebLogins }
+})
+
+/** Loads the pages with the first visit. */
+export const createConnectEndpoint = (options: ConnectEndpointOptions): ConnectEndpoint => {
+  let pages: ConnectPages | undefined
+  const load = async (): Promise<ConnectPages> => {
+    const { Browsers, ConnectPages, WebLogins } = await parts()
+    const at = { ...options, origin: options.origin(), authServer: options.authServer() }
+    pages ??= new ConnectPages({ ...at, browsers: new Browsers(at), logins: new WebLogins(at) })
+    return pages
+  }
+  const isAwaited = (query: string): boolean =>
+    pages?.awaits(new URLSearchParams(query).get('state')) === true
+  return {
+    isKnown(path, query) {
+      const [, id] = path.split(`${CONNECT_PATH}/`)
+      return id === undefined ? isAwaited(query) : options.links.find(id) !== undefined
+    },
+    owns(path, query) {
+      if (path.startsWith(`${CONNECT_PATH}/`) || isIssuerCallback(path)) return true
+      if (path !== CALLBACK_PATH) return false
+      return options.authServer() === undefined || isAwaited(query)
+    },
+    handle(request, response) {
+      load()
+        .then(loaded => loaded.handle(request, response))
+        .catch((thrown: unknown) => {
+          const { message } = Fault.from(thrown)
+          response.writeHead(503, { 'Content-Type': 'text/plain', 'Cache-Control': 'no-store' }).end(message)
+        })
+    },
+    close: () => pages?.close(),
+  }
+}

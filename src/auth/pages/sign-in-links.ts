@@ -1,0 +1,136 @@
+import type { ProxyConfig, ServerConfig } from '../../config/types.js'
+import type { Clock } from '../../kernel/async/clock.js'
+import { LOCAL, type Principal } from '../../kernel/caller.js'
+import { FairMap } from '../../kernel/fair-share.js'
+import { randomId } from '../../kernel/ids.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
+import type { SignInLink, SignInPages } from '../../mux/sign-in/sign-ins.js'
+import type { ServerOptions } from '../../peers/dial.js'
+import type { Logins } from '../store/logins.js'
+import { clientDocumentUrl } from './client-document.js'
+
+/** Where the pages are to which links lead. */
+export const CONNECT_PATH = '/oauth/connect'
+
+/** How long a link is good for (AD-49), and how much of that is left when somebody is shown it. */
+const LINK_MS = 10 * 60_000
+const LEFT_MS = 5 * 60_000
+
+/** A link that was shown to somebody: of one principal, for one server. */
+export interface Link {
+  readonly id: string
+  readonly principal: Principal
+  /** The principal's own server, or one whose login all share. */
+  readonly server: ServerOptions
+  readonly untilMs: number
+}
+
+export interface SignInLinksOptions {
+  readonly config: () => ProxyConfig
+  readonly configOf: (server: ServerOptions) => ServerConfig | undefined
+  readonly logins: Pick<Logins, 'isSignedIn'>
+  readonly bounds: LimitCounters
+  readonly clock: Clock
+}
+
+/** Gives out links to our pages, each bound to a principal and a server, for ten minutes and one login. */
+export class SignInLinks implements SignInPages {
+  readonly #options: SignInLinksOptions
+  readonly #links: FairMap<Link>
+  /** Those that are shown to whoever asks again. */
+  readonly #fresh = new Map<ServerOptions, Link>()
+  #origin: string | undefined
+  /** What the answer below was found from: it is wanted for every call. */
+  #config: ProxyConfig | undefined
+  #isWanted = false
+
+  constructor(options: SignInLinksOptions) {
+    const { bounds } = options
+    this.#options = options
+    this.#links = new FairMap(bounds.max.loginFlows, () => bounds.hit('loginFlows'))
+  }
+
+  /** Call with where browsers reach us, once they do; the first such place counts. */
+  opened(origin: string): void {
+    this.#origin ??= origin
+  }
+
+  closed(origin: string): void {
+    if (this.#origin === origin) this.#origin = undefined
+  }
+
+  /** Where browsers reach us. */
+  get origin(): string | undefined {
+    return this.#origin
+  }
+
+  get isOpen(): boolean {
+    const config = this.#options.config()
+    if (config !== this.#config) {
+      const { auth, servers } = config
+      this.#config = config
+      this.#isWanted =
+        auth === undefined || servers.some(({ credentials }) => credentials === 'per-principal')
+    }
+    return this.#isWanted && this.#origin !== undefined
+  }
+
+  /** The address of our metadata document for an issuer, where authorization servers can read it. */
+  clientDocument(issuer: string): string | undefined {
+    const origin = this.#origin
+    return origin === undefined ? undefined : clientDocumentUrl(origin, issuer)
+  }
+
+  isSignedIn(server: ServerOptions): boolean {
+    return this.#options.logins.isSignedIn(server)
+  }
+
+  linkFor(server: ServerOptions, principal: Principal): SignInLink | undefined {
+    if (this.#origin === undefined || !this.#maySignIn(server, principal)) return undefined
+    const nowMs = this.#options.clock.nowMs()
+    const known = this.#fresh.get(server)
+    const link =
+      known !== undefined && known.untilMs - nowMs >= LEFT_MS && this.#links.has(known.id)
+        ? known
+        : this.#add(server, principal)
+    const minutes = Math.round((link.untilMs - nowMs) / 60_000)
+    return { id: link.id, url: `${this.#origin}${CONNECT_PATH}/${link.id}`, minutes }
+  }
+
+  /** Undefined once it has ended. */
+  find(id: string): Link | undefined {
+    const link = this.#links.get(id)
+    return link !== undefined && link.untilMs > this.#options.clock.nowMs() ? link : undefined
+  }
+
+  /** Whoever asks again is shown another link. */
+  used({ server, id }: Link): void {
+    if (this.#fresh.get(server)?.id === id) this.#fresh.delete(server)
+  }
+
+  /** A login that all share is the operator's: `local`, where nobody has to prove who that is (AD-47). */
+  #maySignIn(server: ServerOptions, principal: Principal): boolean {
+    if (this.#options.configOf(server)?.oauth === undefined) return false
+    const { owned } = server
+    if (owned !== undefined) return owned.owner === principal
+    return principal === LOCAL.principal && this.#options.config().auth === undefined
+  }
+
+  #add(server: ServerOptions, principal: Principal): Link {
+    const nowMs = this.#options.clock.nowMs()
+    for (const [id, { untilMs }] of this.#links) {
+      if (untilMs > nowMs) break
+      this.#forget(id)
+    }
+    const link = { id: randomId(), principal, server, untilMs: nowMs + LINK_MS }
+    this.#links.set(link.id, link, principal)
+    this.#fresh.set(server, link)
+    return link
+  }
+
+  #forget(id: string): void {
+    const link = this.#links.get(id)
+    if (link !== undefined) this.used(link)
+    this.#links.delete(id)
+  }
+}

@@ -1,0 +1,152 @@
+import { type Html, html, type Page } from '../authorization-server/sign-in/page.js'
+import type { Ways } from './browser.js'
+
+/** What a form of ours carries back. */
+interface Form {
+  /** The path of the page. */
+  readonly path: string
+  readonly csrf: string
+  /** What went wrong just now. */
+  readonly problem?: string | undefined
+}
+
+const form = ({ path, csrf }: Form, content: Html): Html => html`
+<form method="post" action="${path}">
+<input type="hidden" name="csrf" value="${csrf}">
+${content}
+</form>`
+
+const note = ({ problem }: Form): Html | undefined =>
+  problem === undefined ? undefined : html`<p class="note" role="alert">${problem}</p>`
+
+/** Seconds between looks for an approval. */
+const AGAIN_S = 2
+
+/** Asks somebody with a link who they are: nobody else may go on. */
+export const whoPage = (view: Form & Ways & { readonly server: string; readonly status?: number }): Page => {
+  const { byToken, code, provider, server, status } = view
+  const isStuck = !byToken && provider === undefined && code === undefined
+  return {
+    title: `Sign in to ${server}`,
+    ...(status !== undefined && { status }),
+    ...(code !== undefined && { againS: AGAIN_S }),
+    body: html`
+<p>Somebody asked this proxy for a login at <strong>${server}</strong>. Show that it was you.</p>
+${note(view)}
+${
+  isStuck
+    ? html`<p class="note">This proxy has no way to know you by: whoever runs it can add personal tokens
+(<code>auth.people</code>) or a login for people (<code>auth.embedded.login</code>).</p>`
+    : undefined
+}
+${form(
+  view,
+  html`
+${
+  provider === undefined
+    ? undefined
+    : html`<div class="actions"><button class="main" name="action" value="identify">Sign in at ${provider}</button></div>`
+}
+${
+  byToken
+    ? html`<label for="token">${provider === undefined ? 'Your personal token for this proxy' : 'Or your personal token for this proxy'}</label>
+<input id="token" name="token" type="password" autocomplete="off" spellcheck="false" placeholder="mcpp_…">
+<div class="actions"><button class="main" name="action" value="token">Continue</button></div>`
+    : undefined
+}`,
+)}
+${
+  code === undefined
+    ? undefined
+    : html`<h2>Run this where mcp-proxy runs</h2>
+<code class="command">mcp-proxy auth approve ${code}</code>
+<p class="quiet">As the user that mcp-proxy runs as, within five minutes. This page goes on by itself.</p>`
+}`,
+  }
+}
+
+/** For somebody who is known, and is not who asked. */
+export const strangerPage = (view: Form): Page => ({
+  title: 'This link is for somebody else',
+  status: 403,
+  body: html`
+<p>You are signed in, but it was not you who asked for this login. Nothing was done. If a link was sent to you,
+do not use it: ask your own client to sign in.</p>
+${form(
+  view,
+  html`<div class="actions"><button name="action" value="switch">It was me, under another name</button></div>`,
+)}`,
+})
+
+/** Without `iss` in the answer, only the person can notice that another authorization server gives it. */
+const hostNote = (view: { readonly issuerHost: string | undefined; readonly isNamedByAnswer: boolean }) =>
+  view.issuerHost === undefined || view.isNamedByAnswer
+    ? undefined
+    : html`<p class="note">The next page must be at <strong>${view.issuerHost}</strong>. If it is at another host, close
+it.</p>`
+
+/** Shows what is about to happen, before anybody is sent away (AX-9). */
+export const goOnPage = (
+  view: Form & {
+    readonly server: string
+    readonly serverHost: string
+    /** Undefined until it could be asked. */
+    readonly issuerHost: string | undefined
+    /** Whether the answer will name its issuer (RFC 9207). */
+    readonly isNamedByAnswer: boolean
+    readonly scopes: readonly string[]
+  },
+): Page => ({
+  title: `Sign in to ${view.server}`,
+  body: html`
+<p>This proxy will use <strong>${view.server}</strong> with your account there, for your clients alone.</p>
+<dl>
+<div><dt>Server</dt><dd>${view.serverHost}</dd></div>
+${view.issuerHost === undefined ? undefined : html`<div><dt>You sign in at</dt><dd>${view.issuerHost}</dd></div>`}
+${
+  view.scopes.length === 0
+    ? undefined
+    : html`<div><dt>It may</dt><dd><ul>${view.scopes.map(scope => html`<li><code>${scope}</code></li>`)}</ul></dd></div>`
+}
+</dl>
+${hostNote(view)}
+${note(view)}
+${form(
+  view,
+  html`<div class="actions">
+${
+  view.issuerHost === undefined
+    ? html`<button class="main" name="action" value="again">Try again</button>`
+    : html`<button class="main" name="action" value="continue">Continue</button>`
+}
+<button name="action" value="deny">Cancel</button></div>`,
+)}`,
+})
+
+export const donePage = (server: string): Page => ({
+  title: `You are signed in to ${server}`,
+  body: html`<p>Go back to your client: its next request uses your account. You can close this page.</p>`,
+})
+
+export const deniedPage = (server: string): Page => ({
+  title: `Nothing was done`,
+  body: html`<p>This proxy did not get to use your account at ${server}. You can close this page.</p>`,
+})
+
+/** The same for links that never were, for those that ended, and for those of another browser. */
+export const GONE: Page = {
+  title: 'This link has ended',
+  status: 404,
+  body: html`<p>It is good for ten minutes and one login, in one browser. Ask your client for another.</p>`,
+}
+
+/** What came back from a login that is not, or not here, under way. */
+export const NOT_HERE: Page = {
+  title: 'This sign-in is over',
+  status: 400,
+  body: html`<p>It took too long, was finished, or began in another browser. Nothing was done. Ask your client for
+another link.</p>`,
+}
+
+/** A form that did not come from our page. */
+export const FOREIGN: Page = { ...NOT_HERE, status: 403 }

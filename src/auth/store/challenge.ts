@@ -1,0 +1,116 @@
+import type { UrlTransport } from '../../config/types.js'
+import { systemClock } from '../../kernel/async/clock.js'
+import { Fault } from '../../kernel/faults.js'
+import { textOf } from '../../kernel/json/text.js'
+import { silentLogger } from '../../kernel/logger.js'
+import { IDENTITY } from '../../machine/identity.js'
+import { NEWEST_LEGACY } from '../../model/revision.js'
+import { createHttpClient } from '../../transport/http/client.js'
+import type { HttpClient, HttpHeaders, OutboundExchange, OutboundRequest } from '../../wire/http.js'
+import type { HttpCredential } from '../../wire/http-credential.js'
+import { encodeRequest } from '../../wire/jsonrpc.js'
+import { type BearerChallenge, bearerChallenge } from '../client/challenges.js'
+
+const LIMIT_MS = 10_000
+
+interface Head {
+  readonly status: number
+  readonly headers: HttpHeaders
+}
+
+/** What a server asks of those who have no token. */
+export interface Asked {
+  /** Whether it refused any request. */
+  readonly isRefused: boolean
+  readonly challenge: BearerChallenge | undefined
+}
+
+/**
+ * Asks a server without a token, until it refuses: some let the first request through. Rejects with a Fault
+ * if it cannot be reached.
+ */
+export const askChallenge = (transport: UrlTransport): Promise<Asked> =>
+  transport.kind === 'ws' ? askUpgrade(transport) : askRequests(transport)
+
+const askedIn = ({ status, headers }: Head): Asked =>
+  status === 401
+    ? { isRefused: true, challenge: bearerChallenge(headers['www-authenticate']) }
+    : { isRefused: false, challenge: undefined }
+
+const askUpgrade = async ({ url, headers }: UrlTransport): Promise<Asked> => {
+  const { connectWs } = await import('../../transport/ws/client.js')
+  const refusals: Head[] = []
+  const credential: HttpCredential = {
+    authorize: () => undefined,
+    refused(refusal) {
+      refusals.push(refusal)
+      return undefined
+    },
+  }
+  const { signal } = new AbortController()
+  const options = { url, headers, credential, connectTimeoutMs: LIMIT_MS, signal, log: silentLogger }
+  try {
+    const channel = await connectWs({ ...options, clock: systemClock })
+    await channel.close()
+  } catch (thrown) {
+    if (refusals.length === 0) throw thrown
+  }
+  return askedIn(refusals[0] ?? { status: 101, headers: {} })
+}
+
+const askRequests = async ({ url, headers, kind }: UrlTransport): Promise<Asked> => {
+  const http = createHttpClient({ headersTimeoutMs: LIMIT_MS })
+  try {
+    let session: Readonly<Record<string, string>> = {}
+    for (const request of requestsTo(url, kind)) {
+      const head = await askHead(http, {
+        ...request,
+        headers: { ...headers, ...request.headers, ...session },
+      })
+      if (head.status === 401) return askedIn(head)
+      const id = head.headers['mcp-session-id']
+      if (id !== undefined) session = { 'mcp-session-id': id }
+    }
+    return { isRefused: false, challenge: undefined }
+  } finally {
+    await http.close()
+  }
+}
+
+function* requestsTo(url: string, kind: UrlTransport['kind']): Generator<OutboundRequest> {
+  const headers = {
+    accept: 'application/json, text/event-stream',
+    'content-type': 'application/json',
+  }
+  const initialize = { protocolVersion: NEWEST_LEGACY, capabilities: {}, clientInfo: IDENTITY }
+  if (kind !== 'sse') {
+    const post = (id: number, method: string, params: object): OutboundRequest => ({
+      ...{ method: 'POST', url, headers },
+      body: encodeRequest(id, method, textOf(params)),
+    })
+    yield post(1, 'initialize', initialize)
+    yield post(2, 'tools/list', {})
+  }
+  yield { method: 'GET', url, headers: { accept: 'text/event-stream' } }
+}
+
+/** Resolves with the head of a reply, whose body nobody wants. */
+const askHead = (http: HttpClient, request: OutboundRequest): Promise<Head> =>
+  new Promise((resolve, reject) => {
+    const timer = systemClock.after(LIMIT_MS, () => {
+      exchange.abort()
+      reject(new Fault('timeout', 'the server did not answer in time'))
+    })
+    const exchange: OutboundExchange = http.send(request, {
+      head: (status, headers) => {
+        timer.cancel()
+        exchange.discard()
+        resolve({ status, headers })
+      },
+      data: () => undefined,
+      ended: fault => {
+        timer.cancel()
+        reject(fault ?? new Fault('disconnected', 'the server sent no reply'))
+      },
+    })
+  })

@@ -1,0 +1,75 @@
+import { Fault } from '../../kernel/faults.js'
+import { newDpopKey } from '../client/dpop.js'
+import { checkEndpoints, chooseScopes } from '../client/login-flow.js'
+import type { CredentialRecord } from '../client/record.js'
+import { countLogin } from '../client/step-up.js'
+import { discoverFor } from '../client/token-source.js'
+import type { Asked } from './challenge.js'
+import type { CredentialFiles } from './files.js'
+import type { LoginContext } from './logins.js'
+
+/**
+ * What a login of a person begins with: who lets us in, what is known of it, and what to ask for. Rejects
+ * with a Fault if the server wants no login, or has had too many.
+ */
+export const draftLogin = async (
+  context: LoginContext,
+  { challenge, isRefused }: Asked,
+  redirect: CredentialRecord['redirect'],
+): Promise<CredentialRecord> => {
+  const { server, settings, url, owner, nowMs } = context
+  const discovery = await discoverFor(context, challenge)
+  if (!isRefused && discovery.by === 'endpoints')
+    throw new Fault('unavailable', `${server} asks for no login`)
+  checkEndpoints(discovery, context)
+  const draft: CredentialRecord = {
+    ...{ ...recordFor(context, discovery), version: 1, redirect, discovery },
+    ...{ url, owner, discoveredMs: nowMs() },
+  }
+  const counted = await withCount(context, draft)
+  const asked = chooseScopes(discovery, settings, {
+    challenged: challenge?.scopes,
+    wanted: counted.stepUp?.scopes,
+  })
+  const dpopKey = settings.dpop === true ? (counted.dpopKey ?? (await newDpopKey())) : undefined
+  return { ...counted, asked, dpopKey }
+}
+
+/** What is kept of this authorization server; another one's is not used. */
+const recordFor = (
+  context: LoginContext,
+  discovery: CredentialRecord['discovery'],
+): CredentialRecord | undefined => {
+  const record = context.store.find(context)
+  return record?.discovery.server.issuer === discovery.server.issuer ? record : undefined
+}
+
+/** Notes an attempt for scopes that a server asks for again and again, before it is made. */
+const withCount = async (
+  { store, server, nowMs }: LoginContext,
+  draft: CredentialRecord,
+): Promise<CredentialRecord> => {
+  const stepUp = countLogin(draft.stepUp, nowMs())
+  if (stepUp === undefined) return draft
+  if (stepUp !== 'too-many') {
+    await store.locked(draft, () => {
+      const now = store.read(draft)
+      if (now !== undefined) store.save({ ...now, stepUp })
+    })
+    return { ...draft, stepUp }
+  }
+  const scopes = draft.stepUp?.scopes.join(' ') ?? ''
+  throw new Fault(
+    'unauthorized',
+    `${server} refuses the scopes that it asks for (${scopes}), although they were asked for three times;` +
+      ' try again in 10 minutes',
+    { data: { reason: 'insufficient-scope' } },
+  )
+}
+
+/**
+ * Keeps a login in place of earlier ones of the same owner there, be they of another authorization server or
+ * of another kind. Rejects with a Fault if it cannot.
+ */
+export const keepLogin = (store: CredentialFiles, record: CredentialRecord): Promise<void> =>
+  store.locked(record, () => store.replace(record))

@@ -1,0 +1,246 @@
+import { type FSWatcher, mkdirSync, watch } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import type { Notes } from '../../cluster/notes.js'
+import type { ProxyConfig, ServerConfig } from '../../config/types.js'
+import type { Clock } from '../../kernel/async/clock.js'
+import { LOCAL } from '../../kernel/caller.js'
+import { Fault } from '../../kernel/faults.js'
+import { lateModule } from '../../kernel/late-module.js'
+import type { Logger } from '../../kernel/logger.js'
+import { NEWEST_LEGACY } from '../../model/revision.js'
+import type { ServerOptions } from '../../peers/dial.js'
+import { addSecrets, sanitizeLine } from '../../secrets/mask.js'
+import { Credential } from '../client/credential.js'
+import type { CredentialRecord } from '../client/record.js'
+import type { OAuthSettings, TokenSourceContext } from '../client/settings.js'
+import { type CredentialFiles, credentialFolder, isFileOf, openCredentials } from './files.js'
+import type { SharedLogins } from './shared-logins.js'
+
+const tokenSource = lateModule(() => import('../client/token-source.js'))
+const sharedLogins = lateModule(() => import('./shared-logins.js'))
+const guardedFetch = lateModule(() => import('../../transport/http/guarded-fetch.js'))
+
+const PROBLEM_BYTES = 300
+
+/** Whose the login is that all clients use. */
+export const SHARED = 'shared'
+
+/** The address for which a login is kept: without its query, which may be secret, and as HTTP has it. */
+export const loginUrl = (url: string): string => {
+  const { protocol, host, pathname } = new URL(url)
+  return `${protocol.replace(/^ws/, 'http')}//${host}${pathname}`
+}
+
+/** What making or renewing a login needs, with what keeps it. */
+export interface LoginContext extends TokenSourceContext {
+  readonly store: CredentialFiles
+}
+
+/** What talking to the authorization server of a server needs. */
+export const loginContext = async (
+  login: {
+    readonly server: string
+    readonly command: string | undefined
+    readonly url: string
+    readonly settings: OAuthSettings
+    /** `shared` if absent. */
+    readonly owner?: string | undefined
+  },
+  store: CredentialFiles,
+): Promise<LoginContext> => {
+  const { url, settings } = login
+  const { createGuardedFetch } = await guardedFetch()
+  const { issuer, endpoints, idp } = settings
+  const named = [url, issuer, idp?.issuer, ...Object.values<string | undefined>({ ...endpoints })]
+  return {
+    ...login,
+    owner: login.owner ?? SHARED,
+    url: loginUrl(url),
+    store,
+    nowMs: Date.now,
+    revision: NEWEST_LEGACY,
+    fetch: createGuardedFetch({
+      trusted: named.filter(each => each !== undefined).map(loginUrl),
+      allowPrivate: settings.allowPrivate === true,
+    }),
+    readFile: path => readSecret(path),
+  }
+}
+
+const readSecret = async (path: string): Promise<string> => {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (thrown) {
+    throw new Fault('unauthorized', `${path}, which the configuration names, cannot be read`, {
+      cause: thrown,
+    })
+  }
+}
+
+export interface LoginsOptions {
+  readonly stateDir: string
+  readonly store: ProxyConfig['credentialStore']
+  readonly clock: Clock
+  readonly log: Logger
+  /** Called when somebody has signed in at a server that could not be asked. */
+  readonly onLogin: (server: ServerOptions) => void
+  /** The address of our client ID metadata document for an issuer; undefined if there is none. */
+  readonly clientDocument: (issuer: string) => string | undefined
+  /** Whether the only server is known to people by its address, as in `mcp-proxy bridge`. */
+  readonly isAlone: boolean
+}
+
+/** The credentials of all servers that may want a login; follows the store, where logins appear. */
+export class Logins {
+  readonly #options: LoginsOptions
+  readonly #credentials = new Map<ServerOptions, Credential>()
+  /** Ends the masking of what a credential holds. */
+  readonly #unmasks = new Map<Credential, () => void>()
+  #store: Promise<CredentialFiles> | undefined
+  #shared: SharedLogins | undefined
+  #watcher: FSWatcher | undefined
+
+  constructor(options: LoginsOptions) {
+    this.#options = options
+  }
+
+  /** The credential of a server; undefined if it is not signed in at by OAuth. Rejects with a Fault. */
+  async of(server: ServerOptions, { name, oauth, transport }: ServerConfig): Promise<Credential | undefined> {
+    if (oauth === undefined || !('url' in transport)) return undefined
+    const store = await this.store()
+    let credential = this.#credentials.get(server)
+    if (credential === undefined) {
+      const owner = server.owned?.owner ?? SHARED
+      credential = this.#create(
+        { server: name, url: transport.url, settings: this.#settings(oauth, owner), owner },
+        store,
+      )
+      this.#credentials.set(server, credential)
+    }
+    return credential
+  }
+
+  /** What they are kept in. Rejects with a Fault if its key cannot be used. */
+  store(): Promise<CredentialFiles> {
+    const { stateDir, store: kind, log } = this.#options
+    this.#store ??= openCredentials(stateDir, { kind, log })
+    return this.#store
+  }
+
+  /** Has them be those of all replicas. */
+  async share(notes: Notes): Promise<void> {
+    const [{ SharedLogins }, own] = await Promise.all([sharedLogins(), this.store()])
+    this.#shared = new SharedLogins({ notes, own, log: this.#options.log })
+    own.share(this.#shared)
+  }
+
+  /** Why a server cannot be asked; undefined if nothing is known against it. */
+  troubleOf(server: ServerOptions): Fault | undefined {
+    return this.#credentials.get(server)?.trouble
+  }
+
+  /** Returns the last answer of the authorization server that keeps a server away, masked; for operators. */
+  problemOf(server: ServerOptions): string | undefined {
+    const credential = this.#credentials.get(server)
+    const problem = credential?.trouble && credential.problem
+    return problem && sanitizeLine(problem, PROBLEM_BYTES)
+  }
+
+  /** Whether whoever a server is for has signed in there, as far as that was needed so far. */
+  isSignedIn(server: ServerOptions): boolean {
+    return this.#credentials.get(server)?.isSignedIn === true
+  }
+
+  /** How many principals have a login of their own at a server. */
+  signedInAt(server: ServerOptions): number {
+    const own = [...this.#credentials].filter(([{ owned }]) => owned?.by === server)
+    return own.filter(([, { isSignedIn }]) => isSignedIn).length
+  }
+
+  /** Forgets servers that are served no more. */
+  retain(servers: readonly ServerOptions[]): void {
+    const kept = new Set(servers)
+    for (const server of this.#credentials.keys()) {
+      if (!kept.has(server.owned?.by ?? server)) this.forget(server)
+    }
+  }
+
+  forget(server: ServerOptions): void {
+    const credential = this.#credentials.get(server)
+    this.#credentials.delete(server)
+    if (credential === undefined) return
+    this.#unmasks.get(credential)?.()
+    this.#unmasks.delete(credential)
+  }
+
+  /** Looks at once for what the store holds of a server now. */
+  readAgain(server: ServerOptions): void {
+    if (this.#credentials.get(server)?.changed() === true) this.#options.onLogin(server)
+  }
+
+  close(): void {
+    this.#watcher?.close()
+    for (const server of [...this.#credentials.keys()]) this.forget(server)
+  }
+
+  /** People who sign in through our pages need no registration where a document will do. */
+  #settings(oauth: OAuthSettings, owner: string): OAuthSettings {
+    return owner === SHARED ? oauth : { ...oauth, ownDocument: this.#options.clientDocument }
+  }
+
+  #create(
+    login: { server: string; url: string; settings: OAuthSettings; owner: string },
+    store: CredentialFiles,
+  ): Credential {
+    const { clock, log, isAlone } = this.#options
+    const { server, url, owner } = login
+    const isOurs = owner === SHARED || owner === LOCAL.principal
+    const command = isOurs ? `mcp-proxy auth login ${isAlone ? loginUrl(url) : server}` : undefined
+    const credential: Credential = new Credential({
+      ...{ server, command, url: loginUrl(url), owner, store, clock, log, nowMs: Date.now },
+      source: async () => {
+        const [{ TokenSource }, context] = await Promise.all([
+          tokenSource(),
+          loginContext({ ...login, command }, store),
+        ])
+        return new TokenSource(context)
+      },
+      onRecord: record => {
+        this.#unmasks.get(credential)?.()
+        this.#unmasks.set(credential, addSecrets(secretsIn(record)))
+        this.#watch()
+      },
+      onBlocked: () => this.#watch(),
+    })
+    return credential
+  }
+
+  /**
+   * Watches the store from when there is something to be heard of it. Records take their places whole, and
+   * are read at once: whoever calls when `auth login` has ended finds the login in use.
+   */
+  #watch(): void {
+    const { stateDir, log } = this.#options
+    const folder = credentialFolder(stateDir)
+    if (this.#watcher !== undefined) return
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      this.#watcher = watch(folder, { persistent: false }, (_event, name) => this.#changed(name))
+      this.#watcher.on('error', () => undefined)
+    } catch (thrown) {
+      log.warn({ folder, err: thrown }, 'logins are noticed only when servers are asked again')
+    }
+  }
+
+  /** Reads what is in a file that has changed, of all files where the system does not say which. */
+  #changed(file: string | null): void {
+    for (const [server, credential] of [...this.#credentials]) {
+      const isMeant = file === null || isFileOf(file, credential.place)
+      if (isMeant && credential.changed()) this.#options.onLogin(server)
+      if (isMeant) this.#shared?.noticed(credential.place)
+    }
+  }
+}
+
+const secretsIn = ({ tokens, client }: CredentialRecord): readonly string[] =>
+  [tokens?.access, tokens?.refresh, client?.secret].filter(secret => secret !== undefined)

@@ -1,0 +1,73 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { cookieName } from '../../auth/authorization-server/sign-in/cookies.js'
+
+const CODE_BYTES = 24
+const CODE_MS = 60_000
+/** Codes that nobody has used yet; the oldest goes. */
+const CODES = 16
+const SESSION_MS = 12 * 3_600_000
+
+/**
+ * The two halves of the credential of a page. Servers on other ports of the host receive the cookie; only
+ * scripts of our origin can read the secret, which the page keeps for its tab. Each half expires by itself:
+ * another tab, which replaces the cookie, does not end the session of the first.
+ */
+interface PageCredential {
+  readonly cookie: string
+  readonly secret: string
+}
+
+type Half = keyof PageCredential
+
+/** Exchanges the codes that `mcp-proxy ui` gets on the private socket for credentials, each once. */
+export class PageSessions {
+  readonly #key: () => Uint8Array
+  readonly #now: () => number
+  readonly #codes = new Map<string, number>()
+
+  /** `key` is that of the state folder, so that a session outlives the proxy. */
+  constructor(key: () => Uint8Array, now: () => number = Date.now) {
+    this.#key = key
+    this.#now = now
+  }
+
+  newCode(): string {
+    const code = randomBytes(CODE_BYTES).toString('base64url')
+    this.#codes.set(code, this.#now() + CODE_MS)
+    for (const old of this.#codes.keys()) if (this.#codes.size > CODES) this.#codes.delete(old)
+    return code
+  }
+
+  /** The credential for a valid code, which is used up by this. */
+  redeem(code: string): PageCredential | undefined {
+    const endsMs = this.#codes.get(code)
+    this.#codes.delete(code)
+    if (endsMs === undefined || endsMs < this.#now()) return undefined
+    const until = String(this.#now() + SESSION_MS)
+    const half = (name: Half) => `${until}.${this.#sign(name, until)}`
+    return { cookie: half('cookie'), secret: half('secret') }
+  }
+
+  /** Whether both halves are ours and have not ended. */
+  isOpen({ cookie, secret }: { readonly [half in Half]?: string | undefined }): boolean {
+    return this.#isGood('cookie', cookie) && this.#isGood('secret', secret)
+  }
+
+  #isGood(half: Half, value = ''): boolean {
+    const [until = '', signature = ''] = value.split('.')
+    const [given, right] = [Buffer.from(signature), Buffer.from(this.#sign(half, until))]
+    return given.length === right.length && timingSafeEqual(given, right) && Number(until) > this.#now()
+  }
+
+  #sign(half: Half, until: string): string {
+    return createHmac('sha256', this.#key()).update(`page ${half} ${until}`).digest('base64url')
+  }
+}
+
+/** The name of the cookie of the page at an origin. */
+export const pageCookie = (origin: URL): string => cookieName(origin, 'page')
+
+/** The `Set-Cookie` header of a session of the page at an origin. */
+export const setCookie = (value: string, origin: URL): string =>
+  `${pageCookie(origin)}=${value}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${SESSION_MS / 1000}` +
+  (origin.protocol === 'https:' ? '; Secure' : '')

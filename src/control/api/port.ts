@@ -1,0 +1,157 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { cookieIn } from '../../auth/authorization-server/sign-in/cookies.js'
+import { type Caller, LOCAL } from '../../kernel/caller.js'
+import { Fault } from '../../kernel/faults.js'
+import { isObject } from '../../kernel/object.js'
+import type { Api } from './api.js'
+import { apiRequest, bodyOf, FAULT_STATUSES, sendAnswer, sendJson } from './http.js'
+import type { PageLogins } from './page-logins.js'
+import { type PageSessions, pageCookie, setCookie } from './page-sessions.js'
+import type { ApiAnswer } from './streams.js'
+
+/** Who may come in. */
+export interface Entry {
+  /** Whether a program of this machine asks, on loopback. */
+  readonly isFromHere: (request: IncomingMessage) => boolean
+  /** Whether the request has a token that allows all this; undefined where nobody has tokens. */
+  readonly hasToken: ((request: IncomingMessage) => Promise<Caller | undefined>) | undefined
+  /** The caller of an earlier request with what its token allows now; undefined if nothing any more. */
+  readonly renew?: ((caller: Caller) => Caller | undefined) | undefined
+}
+
+export interface PortContext extends Entry {
+  readonly api: () => Promise<Api>
+  readonly sessions: () => PageSessions
+  /** Watches logins with a code; absent where nothing is logged or limited. */
+  readonly logins?: PageLogins | undefined
+  /** Where clients reach us, if not at the address that we listen on. */
+  readonly publicOrigin: string | undefined
+}
+
+export const API_BASE = '/api/v1'
+
+/**
+ * Answers the control API on the port. A loopback port is everybody's on that machine, and pages of any port
+ * pass the gate: so each request needs a token or both halves of the credential of a page of ours, the header
+ * `x-mcp-proxy`, and our own origin where it has one; what changes something must have one.
+ */
+export const answerPort = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  context: PortContext,
+): Promise<void> => {
+  // The gate shares what it lets through with the pages of this machine.
+  response.removeHeader('access-control-allow-origin')
+  response.removeHeader('access-control-expose-headers')
+  try {
+    const origin = ownOrigin(request, context)
+    const refusal = refusalOf(request, origin, context)
+    if (refusal !== undefined) {
+      sendJson(response, refusal.status, { error: refusal.error })
+      return
+    }
+    const body = request.method === 'POST' ? await bodyOf(request) : ''
+    const asked = apiRequest(request, API_BASE, body)
+    if (asked.method === 'POST' && asked.path === '/login') {
+      login({ request, response, body }, context, new URL(origin))
+      return
+    }
+    const isOpen = context.sessions().isOpen(credentialIn(request, new URL(origin)))
+    const caller = isOpen ? LOCAL : await context.hasToken?.(request)
+    if (!caller) {
+      sendJson(response, 401, { error: 'open the page with: mcp-proxy ui' })
+      return
+    }
+    const answer = await (await context.api()).answer({ ...asked, caller })
+    if (answer === undefined)
+      sendJson(response, 404, { error: `there is no ${asked.method} ${asked.path} here` })
+    else sendTo(response, answer, caller, context)
+  } catch (thrown) {
+    const fault = Fault.from(thrown)
+    sendJson(response, FAULT_STATUSES[fault.code] ?? 400, { error: fault.message })
+  }
+}
+
+/** What a page brings, which may be no more than one half. */
+const credentialIn = ({ headers }: IncomingMessage, origin: URL) => ({
+  cookie: cookieIn(headers.cookie, pageCookie(origin)),
+  secret: headers['x-mcp-proxy-secret']?.toString(),
+})
+
+const RENEW_MS = 2000
+
+/** Sends an answer; a stream is cut off once the token that it was opened with is no longer good. */
+const sendTo = (response: ServerResponse, answer: ApiAnswer, caller: Caller, { renew }: Entry): void => {
+  sendAnswer(response, answer)
+  if ('value' in answer || caller === LOCAL) return
+  const timer = setInterval(() => {
+    if (renew?.(caller) === undefined) response.destroy()
+  }, RENEW_MS)
+  response.once('close', () => clearInterval(timer))
+}
+
+const ownOrigin = ({ headers: { host = '' } }: IncomingMessage, { publicOrigin }: PortContext): string => {
+  const written = `${publicOrigin?.split(':', 1)[0]}://${host}`
+  const isPublic =
+    publicOrigin !== undefined && URL.canParse(written) && new URL(written).origin === publicOrigin
+  return isPublic ? publicOrigin : `http://${host}`
+}
+
+interface Refusal {
+  readonly status: number
+  readonly error: string
+}
+
+/** Why nobody who is where this request comes from gets in, whatever it brings. */
+export const refusalFor = (request: IncomingMessage, { isFromHere, hasToken }: Entry): Refusal | undefined =>
+  isFromHere(request) || hasToken !== undefined
+    ? undefined
+    : {
+        status: 403,
+        error: 'this is for programs on the loopback address, or with "auth" for those with a token',
+      }
+
+const refusalOf = (request: IncomingMessage, own: string, entry: Entry): Refusal | undefined => {
+  const { origin, 'x-mcp-proxy': marked } = request.headers
+  const elsewhere = refusalFor(request, entry)
+  if (elsewhere !== undefined) return elsewhere
+  if (origin === undefined ? request.method !== 'GET' : origin !== own)
+    return { status: 403, error: 'this is for our own page' }
+  return marked === '1' ? undefined : { status: 403, error: 'the header x-mcp-proxy: 1 is missing' }
+}
+
+interface LoginExchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly body: string
+}
+
+const login = (
+  { request, response, body }: LoginExchange,
+  { sessions, logins }: PortContext,
+  origin: URL,
+): void => {
+  const given = parsed(body)
+  const code = isObject(given) ? given['code'] : undefined
+  const redeemed = typeof code === 'string' ? sessions().redeem(code) : undefined
+  if (redeemed !== undefined) {
+    logins?.succeeded(request)
+    const { cookie, secret } = redeemed
+    sendJson(response, 200, { version: 1, secret }, { 'set-cookie': setCookie(cookie, origin) })
+    return
+  }
+  const retryAfter = logins?.failed(request)
+  if (retryAfter === undefined)
+    sendJson(response, 401, {
+      error: 'the code is wrong, used, or older than a minute: run mcp-proxy ui again',
+    })
+  else sendJson(response, 429, { error: 'too many wrong codes' }, { 'retry-after': String(retryAfter) })
+}
+
+const parsed = (body: string): unknown => {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,109 @@
+import { ServerView } from '../../catalog/lists/server-view.js'
+import { View } from '../../catalog/views/view.js'
+import type { ServerConfig } from '../../config/types.js'
+import { Fault } from '../../kernel/faults.js'
+import type { JsonText } from '../../kernel/json/text.js'
+import { objectIn } from '../../kernel/object.js'
+import { LIST_NAMES, type ListName } from '../../model/listing.js'
+import type { Server } from '../../peers/server.js'
+import { mask } from '../../secrets/mask.js'
+import { NOISE, NoteTaker, probedState, probedTool, type ServerProbe } from '../../status/probed.js'
+import type { ServerStatus } from '../../status/status.js'
+import type { Inside } from './inside.js'
+
+const POLL_MS = 50
+
+/**
+ * Examines a server of this proxy as `probeServers` does, on the connections that it has; one at rest is
+ * started. Rejects with a Fault `invalid-params` for a server that the proxy does not serve to all alike.
+ */
+export const probeServed = async (inside: Inside, name: string, timeoutMs: number): Promise<ServerProbe> => {
+  const server = inside.router.pool.servers.find(one => one.name === name)
+  const config = server && inside.configOf(server.options)
+  if (server === undefined || config === undefined)
+    throw new Fault('invalid-params', `There is no server ${name}`)
+  if (server.options.isPerPrincipal)
+    throw new Fault('invalid-params', `${name} differs between principals, so it cannot be probed`)
+  const startedMs = inside.clock.nowMs()
+  const first = statusOf(inside, name)
+  const isResting = [...server.connections].every(({ state }) => state.at === 'idle')
+  // Its verdict is in the status.
+  if (isResting) void server.start().catch(() => undefined)
+  const last = await settled(inside, name, timeoutMs)
+  const spentMs = inside.clock.nowMs() - startedMs
+  const summary = inside.router.catalog.summary(server, [...server.connections])
+  const raw = (list: ListName): readonly JsonText[] => summary.listed(list)?.raw ?? []
+  return {
+    server: name,
+    transport: config.transport.kind,
+    ms: isResting ? Math.round(spentMs) : 0,
+    ...probedState(first, last, timeoutMs),
+    ...(last?.state === 'ready' ? examined(server, { inside, config, raw }) : NOTHING),
+    noise: noiseOf(inside, name),
+    instructionBytes: Buffer.byteLength(summary.facts?.instructions ?? ''),
+  }
+}
+
+const NOTHING = { tools: [], repairs: [] } as const
+
+interface Examined {
+  readonly inside: Inside
+  readonly config: ServerConfig
+  readonly raw: (list: ListName) => readonly JsonText[]
+}
+
+/** Shows the lists again under the server's own names, which also repeats the notes about its items. */
+const examined = (
+  server: Server,
+  { inside, config, raw }: Examined,
+): Pick<ServerProbe, 'tools' | 'repairs'> => {
+  const notes = new NoteTaker()
+  const { exposure } = inside.router.catalog.viewOf(server.options)
+  const own = { ...exposure, prefix: false, tools: { ...exposure.tools, rename: {} } }
+  const view = new ServerView(server, own, { log: notes })
+  const views = inside
+    .config()
+    .views.map(rules => new View(rules))
+    .filter(each => each.hasServer(config))
+  const [tools = []] = LIST_NAMES.map(list => view.show(list, raw(list)).items)
+  return {
+    repairs: notes.repairs,
+    tools: tools.map(({ text }) => {
+      const tool = probedTool(text, config, views)
+      return { ...tool, schema: masked(tool.schema) }
+    }),
+  }
+}
+
+const masked = (schema: unknown): unknown =>
+  JSON.parse(JSON.stringify(schema), (_, value: unknown) => (typeof value === 'string' ? mask(value) : value))
+
+const statusOf = (inside: Inside, name: string): ServerStatus | undefined =>
+  inside.status().servers.find(status => status.name === name)
+
+/** The status of a server once it is known whether it works, at the latest after this time. */
+const settled = async (
+  inside: Inside,
+  name: string,
+  timeoutMs: number,
+): Promise<ServerStatus | undefined> => {
+  for (const endMs = inside.clock.nowMs() + timeoutMs; ; ) {
+    const status = statusOf(inside, name)
+    if (status === undefined || isSettled(status) || inside.clock.nowMs() >= endMs) return status
+    await new Promise<void>(resolve => inside.clock.after(POLL_MS, resolve))
+  }
+}
+
+const isSettled = ({ state, tokens, remarks }: ServerStatus): boolean =>
+  state === 'ready'
+    ? tokens !== undefined || remarks.some(({ list }) => list === 'tools')
+    : state !== 'starting' && state !== 'draining'
+
+/** The first line of a server's output that was not a message, as far as the log still has it. */
+const noiseOf = ({ lines }: Inside, server: string): string | undefined => {
+  for (const text of lines?.matching({ server, level: 'warn' }) ?? []) {
+    const { msg, line } = objectIn(text) ?? {}
+    if (typeof msg === 'string' && msg.startsWith(NOISE) && typeof line === 'string') return line
+  }
+  return undefined
+}

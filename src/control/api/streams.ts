@@ -1,0 +1,137 @@
+import { type Caller, LOCAL, type Principal } from '../../kernel/caller.js'
+import { Fault } from '../../kernel/faults.js'
+import type { KeptLines } from '../daemon/kept-lines.js'
+import type { Inside } from './inside.js'
+import { callsView, clientsView, configView, errorsView, serversView } from './views.js'
+
+/** One event of a stream (HTML, "Server-sent events"). */
+interface StreamEvent {
+  readonly id?: string | undefined
+  readonly event: string
+  /** JSON. */
+  readonly data: string
+}
+
+/** Sends events until the function that it returns is called; calls `end` where no more follow. */
+export type Stream = (send: (event: StreamEvent) => void, end: () => void) => () => void
+
+export type ApiAnswer =
+  | { readonly status: number; readonly value: object }
+  /** Events until their reader leaves. */
+  | { readonly stream: Stream }
+
+/** How many streams each principal may have open. */
+const MOST = 8
+/** How often changes are told at most. */
+const LOOK_MS = 500
+
+/** Bounds how many streams each principal has open, so that none takes the places of others. */
+export class Streams {
+  readonly #open = new Map<Principal, number>()
+
+  /** Throws a Fault `overloaded`. */
+  admit(stream: Stream, principal: Principal): Stream {
+    const open = this.#open.get(principal) ?? 0
+    if (open >= MOST) throw new Fault('overloaded', `${MOST} streams are open already`)
+    this.#open.set(principal, open + 1)
+    let isOpen = true
+    const left = (): void => {
+      if (isOpen) this.#leave(principal)
+      isOpen = false
+    }
+    return (send, end) => {
+      const stop = stream(send, end)
+      return () => {
+        left()
+        stop()
+      }
+    }
+  }
+
+  #leave(principal: Principal): void {
+    const open = (this.#open.get(principal) ?? 1) - 1
+    if (open > 0) this.#open.set(principal, open)
+    else this.#open.delete(principal)
+  }
+}
+
+type View = (inside: Inside) => object
+
+const VIEWS: ReadonlyMap<string, View> = new Map<string, View>([
+  ['status', inside => inside.status()],
+  ['servers', serversView],
+  ['clients', clientsView],
+  ['config', configView],
+])
+
+/** What changes by itself as time goes by is no change to tell. */
+const TIMES = /"(?:\w+Ms|rssBytes)":[\d.]+/g
+
+/**
+ * The state of some views, `?view=status,servers,calls`, and again whatever changes, at most twice a second.
+ * Of calls that are over, and of errors, only new ones are told.
+ */
+export const eventStream = (inside: Inside, query: URLSearchParams): Stream => {
+  const wanted = (query.get('view') ?? 'status,servers').split(',')
+  const views = wanted.flatMap(name => {
+    const view = VIEWS.get(name)
+    return view === undefined ? [] : [[name, view] as const]
+  })
+  const [hasCalls, hasErrors] = [wanted.includes('calls'), wanted.includes('errors')]
+  return send => {
+    const told = new Map<string, string>()
+    let [n, last] = [0, 0]
+    let lastError: string | undefined
+    const tell = (event: string, value: object): void => {
+      const data = JSON.stringify(value)
+      const shape = data.replaceAll(TIMES, '')
+      if (told.get(event) === shape) return
+      told.set(event, shape)
+      n += 1
+      send({ id: String(n), event, data })
+    }
+    const look = (): void => {
+      const status = inside.status()
+      for (const [name, view] of views) tell(name, view({ ...inside, status: () => status }))
+      if (hasErrors) {
+        const { errors, ...rest } = errorsView(inside, lastError)
+        if (errors.length > 0 || lastError === undefined) tell('errors', { ...rest, errors })
+        lastError = errors.at(-1)?.id ?? lastError
+      }
+      if (!hasCalls) return
+      tell('calls', callsView(inside, last))
+      last = inside.router.meter?.history.last ?? last
+    }
+    look()
+    const timer = inside.clock.every(LOOK_MS, look)
+    return () => timer.cancel()
+  }
+}
+
+/**
+ * The kept lines that fit (with `tail` only the last ones), or those after the last one that was read; then
+ * those that follow.
+ */
+export const logStream = (
+  lines: KeptLines,
+  query: URLSearchParams,
+  {
+    caller = LOCAL,
+    lastEventId,
+  }: { readonly caller?: Caller | undefined; readonly lastEventId?: string | undefined },
+): Stream => {
+  const since = query.get('since')
+  const tail = Number(query.get('tail') ?? 0)
+  const filter = {
+    server: query.get('server') ?? undefined,
+    level: query.get('level') ?? undefined,
+    sinceMs: since === null ? undefined : Number(since),
+  }
+  return send => {
+    const tell = (line: string, n: number): void =>
+      send({ id: String(n), event: 'line', data: line.trimEnd() })
+    for (const { line, n } of lines.numbered(filter, Number(lastEventId ?? 0) || 0).slice(-tail || 0))
+      tell(line, n)
+    return lines.follow(filter, tell, caller.principal) ?? (() => undefined)
+  }
+}

@@ -1,0 +1,190 @@
+import { errorLines } from '../../kernel/error-lines.js'
+import type { ListName } from '../../model/listing.js'
+import type { KeptError } from '../../mux/calls/fault-log.js'
+import type { Server } from '../../peers/server.js'
+import type { ProblemId } from '../../problems/table.js'
+import { type ServerStatus, statusOfServer } from '../../status/status.js'
+import type { Inside } from './inside.js'
+
+/** Why something is as it is; a closed list. */
+export type Verdict =
+  | 'shown'
+  | 'hidden'
+  | 'broken'
+  | 'repeated'
+  | 'cut-off'
+  | 'renamed'
+  | 'overridden'
+  | 'shortened'
+  | 'prefixed'
+  | 'repaired'
+  | 'output-schema-withdrawn'
+  | 'changed'
+  | 'uri-by-prefix'
+  | 'uri-by-list'
+  | 'uri-by-template'
+  | 'uri-seen'
+  | 'uri-by-elimination'
+  | 'ambiguous'
+  | 'unknown'
+  | 'disabled'
+  | 'removed'
+  | 'misconfigured'
+  | 'resting'
+  | 'starting'
+  | 'backoff'
+  | 'failed'
+  | 'needs-login'
+  | 'waiting'
+  | 'list-not-read'
+  | 'remark'
+  | 'error'
+
+export interface Cause {
+  readonly verdict: Verdict
+  /** For people; masked. */
+  readonly words: string
+  /** The number of the problem, if it has one (docs/doctor.md). */
+  readonly doctor?: ProblemId | undefined
+  readonly pattern?: string | undefined
+  readonly file?: string | undefined
+  readonly line?: number | undefined
+  readonly column?: number | undefined
+}
+
+/** The form of `mcp-proxy why --json`. */
+export interface Why {
+  readonly version: 1
+  readonly query: string
+  readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'server' | 'error' | 'unknown'
+  readonly verdict: Verdict
+  /** Whether a request for it would be answered; of an error id: whether it is known. */
+  readonly answered: boolean
+  readonly server?: string | undefined
+  /** How that server is, and how old its list. */
+  readonly about?: string | undefined
+  /** The server's own name of it. */
+  readonly own?: string | undefined
+  readonly causes: readonly Cause[]
+  /** What to do about an error. */
+  readonly mend?: string | undefined
+  /** The error that an id stands for. */
+  readonly error?: KeptError | undefined
+}
+
+/** What has the same number wherever it is found. */
+const NUMBERS: Readonly<Partial<Record<Verdict, ProblemId>>> = {
+  broken: 'D061',
+  repaired: 'D061',
+  shortened: 'D060',
+  prefixed: 'D062',
+  'cut-off': 'D080',
+}
+
+/** Gives each cause the number of its problem. */
+export const numbered = (why: Why): Why => ({
+  ...why,
+  causes: why.causes.map(cause => ({ ...cause, doctor: cause.doctor ?? NUMBERS[cause.verdict] })),
+})
+
+/** Whether a call of such a server would reach it. */
+export const isAnswered = ({ state }: ServerStatus): boolean =>
+  state === 'ready' || state === 'idle' || state === 'starting' || state === 'draining'
+
+/** Whether a request that goes to a server would be answered, and if not, why; `list` has what it names. */
+export const reachOf = (inside: Inside, server: string, list: ListName): Pick<Why, 'answered' | 'causes'> => {
+  const status = statusOfServer(inside, server)
+  if (status === undefined) return { answered: false, causes: [] }
+  const remarks = status.remarks.filter(remark => remark.list === list)
+  const causes = causesOf(inside, { ...status, remarks }).filter(({ verdict }) => verdict !== 'remark')
+  return { answered: isAnswered(status), causes }
+}
+
+/** As people say it: `4 min`. */
+export const ageText = (ms: number): string => {
+  const minutes = ms / 60_000
+  if (minutes < 1) return `${Math.max(0, Math.round(ms / 1000))} s`
+  return minutes < 90 ? `${Math.round(minutes)} min` : `${Math.round(minutes / 60)} h`
+}
+
+/** How a server is, in a line, and when a list of it was read. */
+export const aboutServer = (inside: Inside, server: Server, list: ListName = 'tools'): string | undefined => {
+  const status = statusOfServer(inside, server.name)
+  if (status === undefined) return undefined
+  const { state, stateMs, connections, transport, revision } = status
+  const { readMs } = inside.router.catalog.summary(server, [...server.connections])
+  const atMs = readMs(list)
+  const since = connections === 0 ? '' : ` for ${ageText(stateMs)}`
+  const listed = atMs === undefined ? '' : `, listed ${ageText(inside.clock.nowMs() - atMs)} ago`
+  return `${state}${since} (${[transport, revision].filter(Boolean).join(', ')})${listed}`
+}
+
+/** What there is to say of a server; nothing of one that is simply ready. */
+export const causesOf = ({ logins, router }: Inside, status: ServerStatus): readonly Cause[] => {
+  const server = router.pool.servers.find(({ name }) => name === status.name)
+  const problem = server && logins.problemOf(server.options)
+  const causes = stateCauses(status)
+  if (problem === undefined) return causes
+  return [
+    ...causes,
+    { verdict: 'needs-login', words: `its authorization server last answered: ${problem}`, doctor: 'D036' },
+  ]
+}
+
+const stateCauses = (status: ServerStatus): readonly Cause[] => {
+  const { state, why, doctor, stderr, retryMs, failures, remarks, lastFault } = status
+  const said = errorLines(stderr ?? [], SAID_LINES).map(line => `it last wrote: ${line}`)
+  const verdict = STATES[state] ?? 'needs-login'
+  const cause = (words: string, number?: ProblemId): Cause => ({ verdict, words, doctor: number })
+  const next = retryMs === undefined ? [] : [`it is tried again in ${Math.ceil(retryMs / 1000)} s`]
+  const gaveUp =
+    state === 'failed' && retryMs !== undefined
+      ? [cause(`it was given up after ${failures} failures`, 'D039')]
+      : []
+  const more = [
+    ...(why === undefined ? lastFailure(status).map(({ words, number }) => cause(words, number)) : []),
+    ...(why === undefined ? [] : [cause(why, doctor)]),
+    ...gaveUp,
+    ...[...next, ...said].map(words => cause(words)),
+  ]
+  const resting = RESTING[state]
+  const causes = verdict === 'shown' ? [] : [...(resting === undefined ? [] : [cause(resting)]), ...more]
+  const fault = lastFault && {
+    words: `its last error was ${lastFault.id}: ${lastFault.message.replaceAll('\n', ' ')}`,
+  }
+  return [
+    ...causes,
+    ...remarks.map(
+      ({ kind, message }): Cause => ({
+        verdict: kind === 'list' ? 'list-not-read' : 'remark',
+        words: `it ${message}`,
+      }),
+    ),
+    ...(fault === undefined ? [] : [{ verdict: 'remark', ...fault } as const]),
+  ]
+}
+
+const SAID_LINES = 5
+
+/** What ended the last attempt of a server that is being started again. */
+const lastFailure = ({ state, failures, lastError }: ServerStatus) => {
+  if (state !== 'starting' || failures === 0 || lastError === undefined) return []
+  const { message, agoMs, doctor: number } = lastError
+  const times = failures === 1 ? 'once' : `${failures} times in a row`
+  return [{ words: `it failed ${times}, last ${ageText(agoMs)} ago: ${message}`, number }]
+}
+
+const STATES: Readonly<Record<string, Verdict | undefined>> = {
+  ready: 'shown',
+  draining: 'shown',
+  idle: 'resting',
+  starting: 'starting',
+  backoff: 'backoff',
+  failed: 'failed',
+  waiting: 'waiting',
+}
+
+const RESTING: Readonly<Record<string, string | undefined>> = {
+  idle: 'it does not run, and is started by the first call',
+  starting: 'it is being started',
+}

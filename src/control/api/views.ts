@@ -1,0 +1,266 @@
+import type { Item, Listed } from '../../catalog/lists/listed.js'
+import { mergeParts } from '../../catalog/lists/merge.js'
+import { redactServer } from '../../config/read/secrets.js'
+import { Fault } from '../../kernel/faults.js'
+import { type JsonText, memberOf, textMember } from '../../kernel/json/text.js'
+import { LIMIT_NAMES, LIMIT_TABLE, type Limits, shownLimit } from '../../kernel/limits.js'
+import { silentLogger } from '../../kernel/logger.js'
+import type { Call, Client } from '../../model/links.js'
+import type { ListName } from '../../model/listing.js'
+import type { Server } from '../../peers/server.js'
+import { MASK, mask, sanitizeLine } from '../../secrets/mask.js'
+import { processBytes } from '../../state/processes/process-bytes.js'
+import { exposedTo } from '../../status/exposed.js'
+import type { Inside } from './inside.js'
+
+/**
+ * The servers as the API shows them: their status, what they were asked of late, those that are switched off,
+ * and what is wrong with the file, for which others are missing.
+ */
+export const serversView = (inside: Inside) => {
+  const { router, clock } = inside
+  const nowMs = clock.nowMs()
+  const history = router.meter?.history
+  const servers = inside.status().servers.map(status => {
+    const server = router.pool.servers.find(({ name }) => name === status.name)
+    const connections = [...(server?.connections ?? [])]
+    const tools = server && router.catalog.summary(server, connections).listed('tools')
+    const durations = history?.servedBy(status.name)
+    return {
+      ...status,
+      rssBytes: status.pids.reduce((sum, pid) => sum + processBytes(pid), 0),
+      inFlight: connections.reduce((sum, { underWay }) => sum + underWay, 0),
+      leftOut: tools?.leftOut,
+      hidden: hiddenTools(tools),
+      p50Ms: durations?.quantile(0.5),
+      p99Ms: durations?.quantile(0.99),
+      slots: history?.slotsOf(status.name)?.read(nowMs) ?? [],
+    }
+  })
+  const off = (names: Iterable<string>, where: 'file' | 'here') =>
+    [...names].map(name => ({ name, state: 'disabled' as const, where }))
+  const disabled = [
+    ...off(inside.disabled(), 'here'),
+    ...off(inside.configStatus?.()?.disabled ?? [], 'file'),
+  ]
+  return {
+    version: 1,
+    slotMs: 10_000,
+    overheadP99Ms: router.meter?.overheadMs(0.99),
+    /** Failed requests that belong to no server. */
+    refused: history?.refused.read(nowMs) ?? [],
+    servers: [...servers, ...disabled],
+    problems: inside.problems(),
+  }
+}
+
+/** As many names of hidden tools are shown. */
+const MOST_HIDDEN = 50
+
+const hiddenNames = new WeakMap<Listed, readonly string[]>()
+
+/** The own names of tools that clients do not see, in the order of their server; the first ones of many. */
+const hiddenTools = (listed: Listed | undefined): readonly string[] => {
+  if (listed === undefined || Object.values(listed.leftOut).every(count => count === 0)) return []
+  // The page asks twice a second.
+  const known = hiddenNames.get(listed)
+  if (known !== undefined) return known
+  const shown = new Set(listed.items.map(({ own }) => own))
+  const names = new Set(
+    listed.raw.map(text => textMember(text, 'name') ?? '').filter(name => !shown.has(name)),
+  )
+  const found = [...names].slice(0, MOST_HIDDEN).map(name => sanitizeLine(name, 128))
+  hiddenNames.set(listed, found)
+  return found
+}
+
+/** The merged list as whoever may see everything sees it. */
+export const mergedItems = ({ router }: Inside, list: ListName): readonly Item[] => {
+  const parts = [...router.catalog.views.keys()].map(server => ({
+    index: server.index,
+    alias: server.options.alias,
+    items: listedOf(router, server, list)?.items ?? [],
+  }))
+  const isReserved = list === 'tools' ? router.catalog.isReserved : undefined
+  return mergeParts(list, parts, silentLogger, isReserved).parts.flatMap(({ items }) => items)
+}
+
+const listedOf = (router: Inside['router'], server: Server, list: ListName) =>
+  router.catalog.summary(server, [...server.connections]).listed(list)
+
+/** The tools with a text in their names, title or description, except those of `hidden` servers. */
+export const toolsView = (inside: Inside, query: URLSearchParams, hidden: ReadonlySet<string>) => {
+  const words = (query.get('q') ?? '').toLowerCase().split(/\s+/).filter(Boolean)
+  const server = query.get('server')
+  const most = Math.min(10_000, Number(query.get('limit') ?? 1000) || 1000)
+  const all = mergedItems(inside, 'tools').filter(
+    ({ server: { name } }) => (server === null || name === server) && !hidden.has(name),
+  )
+  const fitting = words.length === 0 ? all : all.filter(item => fits(item, words))
+  const history = inside.router.meter?.history
+  const isWhole = query.get('schemas') === 'true'
+  const tools = fitting.slice(0, most).map(({ exposed, own, server: { name }, text }) => {
+    const durations = history?.durationsOf(name, own)
+    return {
+      name: exposed,
+      own,
+      server: name,
+      title: masked(textMember(text, 'title')),
+      description: masked(textMember(text, 'description')),
+      annotations: said(memberOf(text, 'annotations')),
+      ...(isWhole && { inputSchema: said(memberOf(text, 'inputSchema')) }),
+      bytes: text.length,
+      calls: durations?.calls ?? 0,
+      errors: durations?.errors ?? 0,
+      p50Ms: durations?.quantile(0.5),
+      p99Ms: durations?.quantile(0.99),
+    }
+  })
+  return { version: 1, total: fitting.length, tools }
+}
+
+const fits = ({ exposed, own, text }: Item, words: readonly string[]): boolean => {
+  const said = `${exposed} ${own} ${textMember(text, 'title') ?? ''} ${textMember(text, 'description') ?? ''}`
+  const lower = said.toLowerCase()
+  return words.every(word => lower.includes(word))
+}
+
+/** Servers may repeat what they were told wherever they can; names are shown as they are called by. */
+const masked = (words: string | undefined): string | undefined => words && mask(words)
+
+const said = (text: JsonText | undefined): unknown =>
+  text &&
+  JSON.parse(text.toString(), (_, value: unknown) => (typeof value === 'string' ? mask(value) : value))
+
+/** One tool whole, as its clients see it. Throws a Fault `invalid-params` for one that is not there. */
+export const toolView = (inside: Inside, name: string) => {
+  const item = mergedItems(inside, 'tools').find(({ exposed }) => exposed === name)
+  if (item === undefined) throw new Fault('invalid-params', `There is no tool ${name}`)
+  return { version: 1, server: item.server.name, own: item.own, tool: said(item.text) }
+}
+
+/** The clients, by what they say of themselves, and what they have under way. */
+export const clientsView = ({ router }: Inside) => {
+  const underWay = new Map<Client, number>()
+  for (const { client } of router.meter?.history.underWay ?? [])
+    underWay.set(client, (underWay.get(client) ?? 0) + 1)
+  const clients = [...router.clients].map(client => ({
+    id: client.id,
+    name: sanitizeLine(textMember(client.info, 'name') ?? '', 256),
+    version: sanitizeLine(textMember(client.info, 'version') ?? '', 256),
+    revision: client.revision,
+    transport: client.via,
+    principal: sanitizeLine(client.principal),
+    calls: underWay.get(client) ?? 0,
+    queuedBytes: client.queuedBytes ?? 0,
+    ...shownHow(exposedTo(router, client)),
+  }))
+  return { version: 1, clients }
+}
+
+const shownHow = (found: ReturnType<typeof exposedTo>) =>
+  found && { view: found.view, tools: { mode: found.mode, why: found.why } }
+
+/** The calls under way and the last that are over, those after `after` alone; nothing of their contents. */
+export const callsView = ({ router, clock }: Inside, after = 0) => {
+  const nowMs = clock.nowMs()
+  const atMs = Date.now() - nowMs
+  const history = router.meter?.history
+  // Hundreds of calls say few different words.
+  const known = new Map<string, string>()
+  const clean = (word: string): string => {
+    const found = known.get(word) ?? sanitizeLine(word, 256)
+    known.set(word, found)
+    return found
+  }
+  const present = new Map([...router.clients].map(client => [client.id, client]))
+  const nameOf = (id: number): string | undefined => {
+    const client = present.get(id)
+    const name = client === undefined ? history?.nameOfLeft(id) : textMember(client.info, 'name')
+    return name && clean(name)
+  }
+  const underWay = [...(history?.underWay ?? [])].slice(0, 512).map(call => ({
+    client: call.client.id,
+    method: clean(call.method),
+    server: call.servedBy,
+    name: call.ownName && clean(call.ownName),
+    where: whereIs(call),
+    ms: Math.round(nowMs - (call.beganMs ?? nowMs)),
+  }))
+  // Member by member: this is most of what a viewer costs, and copying the rest of an object is slow.
+  const recent = (history?.recent(after) ?? []).map(
+    ({ n, client, method, server, name, errorId, endedMs, ms, outcome }) => ({
+      n,
+      client,
+      clientName: nameOf(client),
+      method: clean(method),
+      server,
+      name: name && clean(name),
+      errorId,
+      outcome,
+      at: new Date(atMs + endedMs - ms).toISOString(),
+      ms: Math.round(ms * 10) / 10,
+    }),
+  )
+  return { version: 1, underWay, recent }
+}
+
+/** Where a call is: looked up, waiting for its server, or with it. */
+const whereIs = ({ servedBy, sentMs }: Call): string => {
+  if (servedBy === undefined) return 'proxy'
+  return sentMs === undefined ? 'waiting' : 'server'
+}
+
+/** The configuration in force without its secrets, and what is wrong with the file. */
+export const configView = (inside: Inside) => {
+  const { listen, limits, metrics, auth, audit, servers, ...rest } = inside.config()
+  const { pageSize, startupWaitMs, drainMs, logLevel, credentialStore, daemon, knownServers } = rest
+  return {
+    version: 1,
+    file: inside.configStatus?.(),
+    problems: inside.problems(),
+    // Named one by one: what is added to a configuration may be a secret.
+    config: {
+      ...{
+        listen,
+        limits: shownLimits(limits),
+        audit,
+        pageSize,
+        startupWaitMs,
+        drainMs,
+        logLevel,
+        credentialStore,
+        daemon,
+      },
+      knownServers,
+      metrics: metrics && { ...metrics, token: metrics.token && MASK },
+      auth: auth && { publicUrl: auth.publicUrl, loopback: auth.loopback, people: auth.people.length },
+      servers: servers.map(server => ({ ...redactServer(server), written: undefined })),
+    },
+  }
+}
+
+/** As people write them, with their units. */
+const shownLimits = (limits: Limits): Readonly<Record<string, number | string>> =>
+  Object.fromEntries(
+    LIMIT_NAMES.map(name => {
+      const { [name]: value } = limits
+      return [name, LIMIT_TABLE[name].kind === 'count' ? value : shownLimit(name, value)]
+    }),
+  )
+
+/** The last errors that clients read, oldest first; those after the one with this id alone, if it is kept. */
+export const errorsView = ({ router }: Inside, after?: string) => {
+  const { all } = router.faults
+  const at = after === undefined ? -1 : all.findIndex(({ id }) => id === after)
+  return { version: 1, errors: all.slice(at + 1) }
+}
+
+// What programs read of all this, as they find it in JSON.
+export type ServersView = ReturnType<typeof serversView>
+export type ToolsView = ReturnType<typeof toolsView>
+export type ToolView = ReturnType<typeof toolView>
+export type ClientsView = ReturnType<typeof clientsView>
+export type CallsView = ReturnType<typeof callsView>
+export type ErrorsView = ReturnType<typeof errorsView>
+export type ConfigView = ReturnType<typeof configView>

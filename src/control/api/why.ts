@@ -1,0 +1,357 @@
+import type { ServerView } from '../../catalog/lists/server-view.js'
+import { exposedName } from '../../catalog/names/names.js'
+import { repairItem } from '../../catalog/repair/items.js'
+import { suggest } from '../../config/schema/suggest.js'
+import type { ServerConfig } from '../../config/types.js'
+import { projectResult } from '../../eras/index.js'
+import { isErrorId, RUN } from '../../kernel/error-ids.js'
+import { Fault } from '../../kernel/faults.js'
+import { matcherOf } from '../../kernel/globs.js'
+import { arrayText, type JsonText, objectText, textMember } from '../../kernel/json/text.js'
+import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
+import { isLegacyRevision } from '../../model/revision.js'
+import type { Server } from '../../peers/server.js'
+import { sanitizeLine } from '../../secrets/mask.js'
+import { visibleText } from '../../secrets/plain-text.js'
+import { exposed } from '../../status/exposed.js'
+import { statusOfServer } from '../../status/status.js'
+import type { Inside } from './inside.js'
+import { mendFor } from './mends.js'
+import { inServer, placed } from './places.js'
+import { ambiguous, ofOnlyServer, ofUri, rawsOf } from './uri-routes.js'
+import {
+  aboutServer,
+  ageText,
+  type Cause,
+  causesOf,
+  isAnswered,
+  numbered,
+  reachOf,
+  type Verdict,
+  type Why,
+} from './verdicts.js'
+import { mergedItems } from './views.js'
+
+export type { Cause, Why } from './verdicts.js'
+
+const KINDS = { tools: 'tool', prompts: 'prompt', resources: 'resource', templates: 'template' } as const
+const QUERY_BYTES = 8192
+const MODERN = '2026-07-28'
+
+/**
+ * Says why a name, URI, server or error id is as it is, and with a revision what clients of that see in place
+ * of it. Throws a Fault `invalid-params` for a revision that is none.
+ */
+export const explain = (inside: Inside, query: string, revision?: string): Why => {
+  if (revision !== undefined && revision !== MODERN && !isLegacyRevision(revision))
+    throw new Fault('invalid-params', `there is no revision ${sanitizeLine(revision, 64)}`)
+  const asked = query.slice(0, QUERY_BYTES)
+  return numbered(
+    (isErrorId(asked) ? ofError(inside, asked) : undefined) ??
+      ofServer(inside, asked) ??
+      ofItem(inside, asked, revision) ??
+      ofUri(inside, asked) ??
+      ofPrefix(inside, asked) ??
+      ofAbsent(inside, asked) ??
+      ofOnlyServer(inside, asked) ??
+      unknown(inside, asked),
+  )
+}
+
+// ── errors ──
+
+const ofError = ({ router }: Inside, query: string): Why | undefined => {
+  const error = router.faults.of(query)
+  const base = { version: 1, query, kind: 'error' } as const
+  if (error !== undefined) {
+    const causes = (error.causes ?? []).map((words): Cause => ({ verdict: 'error', words }))
+    const { server, name: own } = error
+    return { ...base, verdict: 'error', answered: true, server, own, causes, mend: mendFor(error), error }
+  }
+  // Where no proxy runs, and this process only says so, there are none of this run.
+  const own = router.faults.all.length === 0 ? '' : `; those of this run begin with ${RUN}-`
+  const words = query.startsWith(`${RUN}-`)
+    ? 'it is not among the last 1,000 errors of this run'
+    : `it is of another run, or of mcp-proxy connect, which answers while there is no proxy${own}`
+  return { ...base, verdict: 'unknown', answered: false, causes: [{ verdict: 'unknown', words }] }
+}
+
+// ── servers ──
+
+const ofServer = (inside: Inside, query: string): Why | undefined => {
+  const base = { version: 1, query, kind: 'server', server: query } as const
+  const status = statusOfServer(inside, query)
+  if (status !== undefined) {
+    const causes = causesOf(inside, status)
+    const { verdict = 'shown' } = causes.find(cause => cause.verdict !== 'remark') ?? {}
+    const server = inside.router.pool.servers.find(({ name }) => name === query)
+    const about = server && aboutServer(inside, server)
+    return { ...base, about, verdict, answered: isAnswered(status) && verdict !== 'list-not-read', causes }
+  }
+  if (inside.disabled().has(query))
+    return { ...base, verdict: 'disabled', answered: false, causes: [DISABLED_HERE] }
+  const problems = inside.problems().filter(({ key }) => key.split('.')[1] === query)
+  const off = switchedOffAt(inside, query)
+  if (off !== undefined) return { ...base, verdict: 'disabled', answered: false, causes: [off] }
+  if (problems.length === 0) return undefined
+  const causes = problems.map(({ id: doctor = 'D011', message, mend, file, line, column }): Cause => {
+    return { verdict: 'misconfigured', words: `${message}. ${mend}`, doctor, file, line, column }
+  })
+  return { ...base, verdict: 'misconfigured', answered: false, causes }
+}
+
+const DISABLED_HERE: Cause = { verdict: 'disabled', words: 'it was switched off until the file changes' }
+
+/** A server that stands in the file and is switched off there. */
+const switchedOffAt = (inside: Inside, server: string): Cause | undefined => {
+  const place = placed(inside, ['mcpServers', server, 'disabled'])
+  return place.line === undefined
+    ? undefined
+    : { verdict: 'disabled', words: '"disabled" in the file', ...place }
+}
+
+// ── names ──
+
+interface Found {
+  readonly view: ServerView
+  readonly list: ListName
+  readonly own: string
+  readonly raw: JsonText
+}
+
+/** Every listed item that clients, or its server, call so; whether clients see it or not. */
+const candidates = (inside: Inside, query: string): readonly Found[] =>
+  [...inside.router.catalog.views.values()].flatMap(view =>
+    LIST_NAMES.flatMap(list =>
+      rawsOf(inside, view, list).flatMap(raw => {
+        const own = textMember(raw, LISTS[list].identity)
+        return own !== undefined && names(view, list, own).includes(query) ? [{ view, list, own, raw }] : []
+      }),
+    ),
+  )
+
+const names = (view: ServerView, list: ListName, own: string): readonly string[] => {
+  if (list === 'resources' || list === 'templates') return [view.exposeUri(own), own]
+  const exposed = view.exposeName(list, own)
+  // With a prefix of its own where its name was taken.
+  return [exposed, exposedName(view.server.options.alias, exposed), own]
+}
+
+const ofItem = (inside: Inside, query: string, revision: string | undefined): Why | undefined => {
+  const all = candidates(inside, query)
+  const servers = new Set(all.map(({ view }) => view.server.name))
+  const exposed = all.filter(({ view, list, own }) => names(view, list, own)[0] === query)
+  const [found] = exposed.length > 0 ? exposed : all
+  if (found === undefined) return undefined
+  if (exposed.length === 0 && servers.size > 1) return ambiguous(query, KINDS[found.list], [...servers])
+  const why = explainItem(inside, query, found)
+  const changed = why.answered && isChangedFor(inside, found, revision)
+  const words = `clients of ${revision ?? ''} see it without what that does not know`
+  return changed ? { ...why, causes: [...why.causes, { verdict: 'changed', words }] } : why
+}
+
+/** Whether clients of an older revision see something else. */
+const isChangedFor = (inside: Inside, { view, list, own }: Found, revision: string | undefined): boolean => {
+  if (revision === undefined || !isLegacyRevision(revision)) return false
+  const item = mergedItems(inside, list).find(one => one.server === view.server && one.own === own)
+  if (item === undefined) return false
+  const { member, method } = LISTS[list]
+  const page = objectText([[member, arrayText([item.text])]])
+  return projectResult(revision, method, page) !== page
+}
+
+const explainItem = (inside: Inside, query: string, item: Found): Why => {
+  const { view, list, own } = item
+  const { name } = view.server
+  const base = { version: 1, query, kind: KINDS[list], server: name, own } as const
+  const gone = leftOutFor(inside, item)
+  if (gone.length > 0) {
+    const [{ verdict } = { verdict: 'hidden' as const }] = gone
+    return { ...base, about: aboutServer(inside, view.server, list), verdict, answered: false, causes: gone }
+  }
+  const { answered, causes: state } = reachOf(inside, name, list)
+  const about = aboutServer(inside, view.server, list)
+  // A client may read what is listed by the server's own URI too, though it is shown under another.
+  const byList: readonly Cause[] =
+    list === 'resources' && query === own && view.exposeUri(own) !== own
+      ? [{ verdict: 'uri-by-list', words: `${name} alone lists it, as ${view.exposeUri(own)}` }]
+      : []
+  const found = list === 'tools' ? searches(inside) : []
+  const causes = [...byList, ...changesOf(inside, item), ...found, ...state]
+  const verdict = (answered ? byList : state)[0]?.verdict ?? 'shown'
+  return { ...base, about, verdict, answered, causes }
+}
+
+/** Who finds a tool only by searching it, unless it is pinned. */
+const searches = ({ router }: Inside): readonly Cause[] =>
+  exposed(router).flatMap(({ client, view, mode, why }): readonly Cause[] => {
+    if (mode === 'direct') return []
+    const words = `${client} (view ${view}) finds it by find_tools, unless it is pinned: ${why}`
+    return [{ verdict: 'remark', words }]
+  })
+
+/** Why clients do not see an item; empty if they do. */
+const leftOutFor = (inside: Inside, { view, list, own, raw }: Found): readonly Cause[] => {
+  const config = configOf(inside, view)
+  if (list === 'tools' && config !== undefined && !view.tools.isAllowed(own))
+    return hidden(inside, config, own)
+  const repaired = repairItem(list, raw)
+  return 'dropped' in repaired ? [{ verdict: 'broken', words: repaired.dropped }] : []
+}
+
+const hidden = (inside: Inside, { name, tools }: ServerConfig, own: string): readonly Cause[] => {
+  const at = tools.deny.findIndex(glob => matcherOf([glob])(own))
+  const pattern = tools.deny[at]
+  if (pattern === undefined) {
+    const place = placed(inside, ...inServer(name, 'allow'))
+    return [{ verdict: 'hidden', words: 'tools.allow does not name it', ...place }]
+  }
+  const place = placed(inside, ...inServer(name, 'deny', String(at)))
+  return [{ verdict: 'hidden', words: `tools.deny[${at}] "${pattern}"`, pattern, ...place }]
+}
+
+const REPEATED: Cause = { verdict: 'repeated', words: 'its name is repeated; the first one is shown' }
+
+/** How what clients see differs from what the server said. */
+const changesOf = (inside: Inside, found: Found): readonly Cause[] => {
+  const { view, list, own, raw } = found
+  const repaired = repairItem(list, raw)
+  const notes = 'dropped' in repaired ? [] : repaired.notes
+  const twins = rawsOf(inside, view, list).filter(other => textMember(other, LISTS[list].identity) === own)
+  return [
+    ...(twins.length > 1 ? [REPEATED] : []),
+    ...(list === 'tools' ? toolChanges(inside, found) : []),
+    ...(list === 'tools' || list === 'prompts' ? nameChanges(inside, { view, list, own }) : []),
+    ...notes.map((words): Cause => ({ verdict: 'repaired', words })),
+  ]
+}
+
+const toolChanges = (inside: Inside, { view, own }: Found): readonly Cause[] => {
+  const { name } = view.server
+  const renamed = view.tools.renamed(own)
+  const override = configOf(inside, view)?.tools.override[own]
+  const sinceMs = view.schemaWithdrawnMs(own)
+  const rule = (verdict: Verdict, words: string, key: string): Cause => {
+    return { verdict, words, ...placed(inside, ...inServer(name, key, own)) }
+  }
+  return [
+    ...(renamed === own ? [] : [rule('renamed', `tools.rename calls it ${renamed}`, 'rename')]),
+    ...(override === undefined
+      ? []
+      : [rule('overridden', 'tools.override replaces parts of it', 'override')]),
+    ...(sinceMs === undefined ? [] : [withdrawn(Date.now() - sinceMs)]),
+  ]
+}
+
+const withdrawn = (agoMs: number): Cause => {
+  const words = `it returned no structured content ${ageText(agoMs)} ago, so that its outputSchema is not shown`
+  return { verdict: 'output-schema-withdrawn', words }
+}
+
+const nameChanges = (
+  inside: Inside,
+  {
+    view,
+    list,
+    own,
+  }: { readonly view: ServerView; readonly list: 'tools' | 'prompts'; readonly own: string },
+): readonly Cause[] => {
+  const renamed = list === 'tools' ? view.tools.renamed(own) : own
+  const whole = view.exposure.prefix ? `${view.server.options.alias}__${renamed}` : renamed
+  const exposed = view.exposeName(list, own)
+  const shown = mergedItems(inside, list).find(
+    item => item.server === view.server && item.own === own,
+  )?.exposed
+  const clash =
+    shown === undefined
+      ? 'its name is taken by another server: give the server a prefix'
+      : `its name was taken, so that it is ${shown}`
+  return [
+    ...(exposed === whole ? [] : [{ verdict: 'shortened', words: shortenedWords(whole, exposed) } as const]),
+    ...(shown === exposed ? [] : [{ verdict: 'prefixed', words: clash } as const]),
+  ]
+}
+
+const shortenedWords = (whole: string, exposed: string): string => {
+  const strange = [...new Set(whole.match(/[^A-Za-z0-9_-]/gu))].map(visibleText).join(' ')
+  const why =
+    strange === ''
+      ? `${whole} is too long by ${whole.length - exposed.length} characters`
+      : `these characters are not allowed: ${strange}`
+  return `${sanitizeLine(why, 256)}; clients see ${exposed}`
+}
+
+const configOf = ({ configOf: find }: Inside, view: ServerView): ServerConfig | undefined =>
+  find(view.server.options)
+
+// ── what is nowhere ──
+
+/** Of a list that is kept from before, it is not known whether it was cut. */
+const isFull = (known: { readonly length: number } | undefined, { bounds }: Server): boolean =>
+  known !== undefined && known.length >= bounds.max.items
+
+const CUT: readonly Cause[] = [
+  { verdict: 'cut-off', words: 'the list of its tools was cut at a limit (limits.items)' },
+]
+
+const notListed = (near: string): Cause => ({
+  verdict: 'unknown',
+  words: `the server lists no such tool${near}`,
+})
+
+const UNREAD: readonly Cause[] = [
+  { verdict: 'list-not-read', words: 'the list of its tools was not read yet' },
+]
+
+/** A name under the prefix of a server that does not list it, or whose list nobody has read. */
+const ofPrefix = (inside: Inside, query: string): Why | undefined => {
+  for (const view of inside.router.catalog.views.values()) {
+    const { alias, name } = view.server.options
+    if (!view.exposure.prefix || !query.startsWith(`${alias}__`)) continue
+    const base = {
+      version: 1,
+      query,
+      kind: 'tool',
+      server: name,
+      own: query.slice(alias.length + 2),
+    } as const
+    const summary = inside.router.catalog.summary(view.server, [...view.server.connections])
+    const known = summary.listed('tools')?.raw
+    const cut = isFull(known, view.server) || summary.truncated.includes('tools') ? CUT : []
+    const { causes: state } = reachOf(inside, name, 'tools')
+    const isUnread = known === undefined && !state.some(({ verdict }) => verdict === 'list-not-read')
+    const unread = isUnread ? UNREAD : []
+    const nowhere = known === undefined ? [] : [notListed(suggestion(inside, query))]
+    const causes = [...cut, ...unread, ...nowhere, ...state]
+    return { ...base, verdict: causes[0]?.verdict ?? 'unknown', answered: false, causes }
+  }
+  return undefined
+}
+
+const REMOVED = 'the server was removed from the configuration since the proxy began'
+
+/** A name or URI of a server that is not there: switched off, misconfigured, or removed. */
+const ofAbsent = (inside: Inside, query: string): Why | undefined => {
+  const removed = inside.router.owners.removed(query)
+  const [named = ''] = query.split(/__|\+/, 1)
+  const server = removed ?? named
+  const kind = removed === query ? 'server' : query.includes('__') ? 'tool' : 'resource'
+  const known = server === query ? undefined : ofServer(inside, server)
+  if (known !== undefined) return { ...known, query, kind }
+  if (removed === undefined) return undefined
+  const causes: readonly Cause[] = [{ verdict: 'removed', words: REMOVED }]
+  return { version: 1, query, kind, server, verdict: 'removed', answered: false, causes }
+}
+
+const suggestion = (inside: Inside, query: string): string => {
+  const known = mergedItems(inside, 'tools').map(({ exposed }) => exposed)
+  const servers = [...inside.router.pool.servers, ...inside.config().waiting].map(({ name }) => name)
+  const near = suggest(query, [...known, ...servers])
+  return near === undefined ? '' : `; did you mean ${near}?`
+}
+
+const unknown = (inside: Inside, query: string): Why => {
+  const words = `there is no server, tool, prompt, resource or error of this name${suggestion(inside, query)}`
+  const causes: readonly Cause[] = [{ verdict: 'unknown', words }]
+  return { version: 1, query, kind: 'unknown', verdict: 'unknown', answered: false, causes }
+}

@@ -1,0 +1,119 @@
+import { servePipe } from '../eras/index.js'
+import type { Clock } from '../kernel/async/clock.js'
+import { type Caller, LOCAL, type RenewCaller } from '../kernel/caller.js'
+import type { Fault } from '../kernel/faults.js'
+import type { LimitCounters } from '../kernel/limit-counters.js'
+import type { Logger } from '../kernel/logger.js'
+import { IDENTITY } from '../machine/identity.js'
+import type { RefusalReason } from '../metering/meter.js'
+import type { Arrival, ClientHandler, Via } from '../model/links.js'
+import { createStdioSelf, protectStdout } from '../transport/stdio/self.js'
+import type { Channel } from '../wire/channel.js'
+import { firstWorkspace } from './workspace.js'
+
+export interface ChannelContext {
+  readonly handler: ClientHandler
+  readonly bounds: LimitCounters
+  readonly clock: Clock
+  readonly log: Logger
+  /** Whether new clients are refused; connected ones may still finish. */
+  readonly isDraining: () => boolean
+  /** How many milliseconds calls have left once the proxy drains or their client has closed its side. */
+  readonly drainMs: () => number
+  /** Whether answers depend on who asks, so that nobody may keep them for others. */
+  readonly isPrivate: boolean
+  readonly refused: ((reason: RefusalReason) => void) | undefined
+}
+
+/** Serves clients that each have a channel of their own: WebSockets, sockets. */
+export class ChannelListeners {
+  readonly #context: ChannelContext
+  readonly #via: Via
+  readonly #open = new Set<ReturnType<typeof servePipe>>()
+
+  constructor(context: ChannelContext, via: Via) {
+    this.#context = context
+    this.#via = via
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** `arrival`: where it connects from, over a network. */
+  serve(channel: Channel, caller: Caller, arrival?: Arrival): void {
+    if (this.#context.isDraining()) {
+      void channel.close()
+      return
+    }
+    const options = { ...this.#context, identity: IDENTITY, via: this.#via, arrival }
+    const listener = servePipe(channel, caller, options)
+    this.#open.add(listener)
+    void listener.gone.then(() => this.#open.delete(listener))
+  }
+
+  /** Applies other rules: what was opened with a credential that is no longer good ends. */
+  renewCallers(renew: RenewCaller): void {
+    for (const listener of [...this.#open]) listener.renewCallers(renew)
+  }
+
+  /** Ends all sessions. Never rejects. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#open].map(listener => listener.close('the proxy is shutting down')))
+  }
+}
+
+export interface SocketEndpoint {
+  readonly path: string
+  close(): Promise<void>
+}
+
+/** Serves local clients on a socket, framed as on stdio. Rejects with a Fault `unavailable`. */
+export const serveSocket = async (path: string, context: ChannelContext): Promise<SocketEndpoint> => {
+  const { listenSocket } = await import('../transport/socket/server.js')
+  const listeners = new ChannelListeners(context, 'socket')
+  const listener = await listenSocket({
+    ...context,
+    path,
+    onChannel: channel => listeners.serve(channel, LOCAL),
+  })
+  return {
+    path: listener.path,
+    async close() {
+      await listeners.close()
+      await listener.close()
+    },
+  }
+}
+
+export interface StdioEndpoint {
+  /** Resolves when the client has closed our stdin and got its answers; to a fault, if it was given up. */
+  readonly gone: Promise<Fault | undefined>
+  readonly isLeaving: boolean
+  close(): Promise<void>
+}
+
+/**
+ * Serves the client that started us, on stdin and stdout; from here on nothing else may write to stdout.
+ * `view` is one that exists; `given` is the folder that the client works in, if it says so.
+ */
+export const serveStdio = (
+  context: Omit<ChannelContext, 'isDraining'>,
+  view?: string,
+  given?: string,
+): StdioEndpoint => {
+  protectStdout()
+  const workspace = firstWorkspace(given, process.env['CLAUDE_PROJECT_DIR'])
+  const listener = servePipe(
+    createStdioSelf(context),
+    { ...LOCAL, workspace, cwd: firstWorkspace(process.cwd()), view },
+    { ...context, identity: IDENTITY, via: 'stdio' },
+  )
+  return {
+    gone: listener.gone,
+    get isLeaving() {
+      return listener.isLeaving
+    },
+    close: () => listener.close('the proxy is shutting down'),
+  }
+}

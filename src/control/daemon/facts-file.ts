@@ -1,0 +1,26 @@
+import { rmSync } from 'node:fs'
+import { IDENTITY } from '../../machine/identity.js'
+import type { Place } from '../../shim/place.js'
+import { readPrivate, writePrivate } from '../../state/private-file.js'
+
+const RECORD_BYTES = 64 * 1024
+
+/** Records for people which process serves at a place; the returned function removes the record. */
+export const keepFacts = async ({ facts, socket, log }: Place, config: string): Promise<() => void> => {
+  const { pid } = process
+  const startedAt = new Date().toISOString()
+  const text = JSON.stringify({
+    version: 1,
+    proxy: { version: IDENTITY.version },
+    pid,
+    startedAt,
+    config,
+    socket,
+    log,
+  })
+  await writePrivate(facts, `${text}\n`).catch(() => undefined)
+  return () => {
+    const found = readPrivate(facts, RECORD_BYTES)?.toString()
+    if (found === `${text}\n`) rmSync(facts, { force: true })
+  }
+}

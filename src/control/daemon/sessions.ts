@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto'
+import { servePipe } from '../../eras/index.js'
+import { systemClock } from '../../kernel/async/clock.js'
+import { LOCAL } from '../../kernel/caller.js'
+import { textOf } from '../../kernel/json/text.js'
+import { IDENTITY } from '../../machine/identity.js'
+import { ENDED_METHOD, type Hello, isOwnProgram } from '../../shim/hello.js'
+import type { Channel } from '../../wire/channel.js'
+import { encodeNotification } from '../../wire/jsonrpc.js'
+import type { ChannelContext } from '../channels.js'
+import { firstWorkspace } from '../workspace.js'
+
+/** A client that comes through `mcp-proxy connect`, as it says of itself. */
+export interface SessionStatus {
+  readonly id: string
+  readonly client: string | undefined
+  readonly view: string | undefined
+  readonly workspace: string | undefined
+  /** Of the program that stands between it and us, which may be of another version. */
+  readonly pid: number
+  readonly version: string
+  readonly ageMs: number
+  /** Requests under way. */
+  readonly calls: number
+}
+
+interface LocalSession {
+  readonly hello: Hello
+  readonly sinceMs: number
+  readonly channel: Channel
+  readonly listener: ReturnType<typeof servePipe>
+}
+
+/** The clients on the private socket. */
+export class LocalSessions {
+  readonly #context: ChannelContext
+  readonly #refusal: string
+  readonly #open = new Map<string, LocalSession>()
+  #last = 0
+
+  /** `refusal`: as `Welcome.refusal`. */
+  constructor(context: ChannelContext, refusal: string) {
+    this.#context = context
+    this.#refusal = refusal
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  get all(): readonly SessionStatus[] {
+    const nowMs = systemClock.nowMs()
+    return [...this.#open].map(([id, { hello, sinceMs, listener }]) => ({
+      id,
+      client: hello.client,
+      view: hello.view,
+      workspace: listener.workspace ?? hello.workspace,
+      pid: hello.pid,
+      version: hello.version,
+      ageMs: Math.round(nowMs - sinceMs),
+      calls: listener.openCalls,
+    }))
+  }
+
+  /** The id of the next session. */
+  newId(): string {
+    this.#last += 1
+    return `k${this.#last.toString(36)}`
+  }
+
+  serve(id: string, channel: Channel, hello: Hello): void {
+    const workspace = firstWorkspace(hello.workspace, hello.project)
+    const cwd = firstWorkspace(hello.cwd)
+    const listener = servePipe(
+      channel,
+      { ...LOCAL, workspace, cwd, view: hello.view },
+      {
+        ...this.#context,
+        identity: IDENTITY,
+        // Our own verbs see every tool, like any part of this program.
+        via: isOwnProgram(hello) ? undefined : 'socket',
+        // The client may still hold a question of the daemon before us.
+        idPrefix: `${randomBytes(3).toString('base64url')}-`,
+      },
+    )
+    this.#open.set(id, {
+      hello: { ...hello, workspace: workspace ?? cwd },
+      sinceMs: systemClock.nowMs(),
+      channel,
+      listener,
+    })
+    void listener.gone.then(() => this.#open.delete(id))
+  }
+
+  /** Ends all sessions, after the last call: what is not answered by then is for the next daemon to begin. */
+  async close(): Promise<void> {
+    const ended = encodeNotification(ENDED_METHOD, textOf({ refusal: this.#refusal }))
+    await Promise.all(
+      [...this.#open.values()].map(({ channel, listener }) => {
+        listener.flush()
+        if (listener.openCalls === 0) channel.send(ended)
+        return channel.close()
+      }),
+    )
+  }
+}

@@ -1,0 +1,183 @@
+import { type Caller, LOCAL, type Principal } from '../kernel/caller.js'
+import { newErrorId } from '../kernel/error-ids.js'
+import { Fault } from '../kernel/faults.js'
+import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json/text.js'
+import { IDENTITY } from '../machine/identity.js'
+import {
+  type Call,
+  type CancelReason,
+  type Client,
+  type ClientHandler,
+  endOf,
+  type OnFault,
+  type OnOver,
+  type ProjectedRequest,
+  type ServerRequest,
+  type Welcome,
+} from '../model/links.js'
+import { LISTS, type ListName } from '../model/listing.js'
+import { type Answer, answerOf, failed, type Outcome, type Reply } from '../model/outcome.js'
+import { NO_CAPABILITIES, newClientId } from '../model/peer.js'
+import type { Progress } from '../model/progress.js'
+import { NEWEST_LEGACY } from '../model/revision.js'
+import { RPC_CODES } from '../model/rpc-error.js'
+
+export interface LocalClientOptions {
+  /** Who makes the requests; a program of our user if absent. */
+  readonly caller?: Caller | undefined
+  /** Called with the params of each progress notification; without it no progress is asked for. */
+  readonly onProgress?: ((params: JsonText) => void) | undefined
+  readonly onNotification?: ((method: string, params: JsonText | undefined) => void) | undefined
+}
+
+/** A client in this process: it makes requests of a proxy, and answers none. */
+export class LocalClient implements Client {
+  readonly id = newClientId()
+  readonly caller: Caller
+  readonly principal: Principal
+  readonly revision = NEWEST_LEGACY
+  readonly serverRequests = 'pushed'
+  readonly capabilities = NO_CAPABILITIES
+  readonly info: JsonText = textOf(IDENTITY)
+  /** Resolves when the servers are there, or were waited for long enough. */
+  readonly welcome: Promise<Welcome>
+  readonly options: LocalClientOptions
+  readonly #handler: ClientHandler
+  readonly #calls = new Set<LocalCall>()
+  #isClosed = false
+
+  constructor(handler: ClientHandler, options: LocalClientOptions = {}) {
+    this.options = options
+    this.caller = options.caller ?? LOCAL
+    this.principal = this.caller.principal
+    this.#handler = handler
+    this.welcome = handler.welcome(this)
+  }
+
+  notify(method: string, params: JsonText | undefined): void {
+    this.options.onNotification?.(method, params)
+  }
+
+  project(): ProjectedRequest {
+    return { is: 'impossible', what: 'any request' }
+  }
+
+  ask(ask: ServerRequest): void {
+    ask.answer(failed(new Fault('unknown-method', 'This client can be asked nothing')))
+  }
+
+  /** Sends a request once the proxy is ready for us. Never rejects. */
+  async request(method: string, params?: JsonText): Promise<Answer> {
+    await this.welcome
+    if (this.#isClosed) return failed(new Fault('disconnected', 'The client has left'))
+    return new Promise(resolve => {
+      const call = new LocalCall(this, method, params, outcome => {
+        this.#calls.delete(call)
+        resolve(outcome)
+      })
+      this.#calls.add(call)
+      this.#handler.call(call)
+    })
+  }
+
+  /** Reads all pages of a list; empty if no server has such a list. Rejects with a Fault. */
+  async list(list: ListName): Promise<JsonText[]> {
+    const { capabilities } = await this.welcome
+    return await readList(list, capabilities, (method, params) => this.request(method, params))
+  }
+
+  /** Cancels all requests and leaves. */
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    for (const call of [...this.#calls]) call.cancel('the client leaves')
+    this.#handler.left(this)
+  }
+}
+
+/** Reads all pages of a list; empty if `capabilities` lack it. Rejects with a Fault. */
+export const readList = async (
+  list: ListName,
+  capabilities: Readonly<Partial<Record<string, unknown>>>,
+  request: (method: string, params: JsonText | undefined) => Promise<Answer>,
+): Promise<JsonText[]> => {
+  const { method, member, capability } = LISTS[list]
+  if (capabilities[capability] === false || capabilities[capability] === undefined) return []
+  const items: JsonText[] = []
+  let cursor: string | undefined
+  do {
+    const params = cursor === undefined ? undefined : objectText([['cursor', textOf(cursor)]])
+    const page = resultOf(await request(method, params))
+    const found = memberOf(page, member)
+    if (found !== undefined) items.push(...elementsOf(found))
+    cursor = stringOf(memberOf(page, 'nextCursor'))
+  } while (cursor !== undefined)
+  return items
+}
+
+/** Returns the result of an answer. Throws a Fault for anything else, with the words of a server's error. */
+export const resultOf = (outcome: Answer): JsonText => {
+  switch (outcome.kind) {
+    case 'result':
+      return outcome.result
+    case 'fault':
+      throw outcome.fault
+    case 'error': {
+      const words = stringOf(memberOf(outcome.error, 'message')) ?? outcome.error.toString('utf8')
+      throw new Fault('unavailable', `The server answered with an error: ${words}`)
+    }
+  }
+}
+
+class LocalCall implements Call {
+  readonly client: LocalClient
+  readonly caller: Caller
+  readonly method: string
+  readonly params: JsonText | undefined
+  readonly wantsProgress: boolean
+  readonly logLevel = undefined
+  onCancel: ((reason: CancelReason) => void) | undefined
+  ownName: string | undefined
+  beganMs: number | undefined
+  sentMs: number | undefined
+  awayMs: number | undefined
+  onOver: OnOver | undefined
+  onFault: OnFault | undefined
+  #settle: Reply | undefined
+
+  constructor(client: LocalClient, method: string, params: JsonText | undefined, settle: Reply) {
+    this.client = client
+    this.caller = client.caller
+    this.method = method
+    this.params = params
+    this.wantsProgress = client.options.onProgress !== undefined
+    this.#settle = settle
+  }
+
+  progress({ params }: Progress): void {
+    if (this.#settle !== undefined) this.client.options.onProgress?.(params)
+  }
+
+  notify(method: string, params: JsonText | undefined): void {
+    if (this.#settle !== undefined) this.client.notify(method, params)
+  }
+
+  end(ended: Outcome): void {
+    const settle = this.#settle
+    if (settle === undefined) return
+    const outcome = endOf(this, ended)
+    this.#settle = undefined
+    if (outcome.kind === 'fault') {
+      const { code, message } = outcome.fault
+      outcome.errorId ??= newErrorId(RPC_CODES[code], message, code)
+    }
+    settle(answerOf(outcome))
+    this.onOver?.(outcome, this)
+  }
+
+  cancel(reason: string): void {
+    if (this.#settle === undefined) return
+    this.onCancel?.(reason)
+    this.end(failed(new Fault('cancelled', 'The client has left')))
+  }
+}

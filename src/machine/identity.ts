@@ -1,0 +1,17 @@
+import { readFileSync } from 'node:fs'
+import { packageFile } from './package-file.js'
+
+/** Our `Implementation` on both sides. The name stays: clients build their own prefixes from it. */
+export const IDENTITY = {
+  name: 'mcp-proxy',
+  title: 'MCP Proxy',
+  version: readVersion(),
+} as const
+
+function readVersion(): string {
+  const text = readFileSync(packageFile('package.json'), 'utf8')
+  const manifest: unknown = JSON.parse(text)
+  return typeof manifest === 'object' && manifest !== null && 'version' in manifest
+    ? String(manifest.version)
+    : '0'
+}

@@ -1,0 +1,139 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { systemCode } from '../kernel/faults.js'
+import { randomId } from '../kernel/ids.js'
+
+const OTHERS_MAY_WRITE = 0o022
+const OTHERS_MAY_READ = 0o077
+
+/** Whether this user owns a file that denies others what `forbidden` says. Windows has no such modes. */
+export const isPrivate = (
+  { uid, mode }: { readonly uid: number; readonly mode: number },
+  forbidden = OTHERS_MAY_WRITE,
+): boolean => process.platform === 'win32' || (uid === process.getuid?.() && !(mode & forbidden))
+
+/** Follows no link and waits for no pipe; flags that Windows lacks are undefined and count as 0. */
+const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+export interface FoundFile {
+  /** Undefined if the file is larger than any of its kind. */
+  readonly bytes: Buffer | undefined
+  /** Whether nobody else could have written it. */
+  readonly isTrusted: boolean
+  /** Whether nobody else could have read it either. */
+  readonly isSecret: boolean
+}
+
+/** Reads a file of at most `maxBytes`; undefined if there is none. Throws what the file system throws. */
+export const findFile = (file: string, maxBytes: number): FoundFile | undefined => {
+  let fd: number
+  try {
+    fd = openSync(file, READ)
+  } catch (thrown) {
+    if (systemCode(thrown) === 'ENOENT') return undefined
+    throw thrown
+  }
+  try {
+    const stat = fstatSync(fd)
+    const bytes = Buffer.allocUnsafe(Math.min(stat.size, maxBytes) + 1)
+    const length = readSync(fd, bytes, 0, bytes.length, 0)
+    return {
+      bytes: length === stat.size && length <= maxBytes ? bytes.subarray(0, length) : undefined,
+      isTrusted: isPrivate(stat),
+      isSecret: isPrivate(stat, OTHERS_MAY_READ),
+    }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Reads a file that only this user can have written; undefined for any other, or none. Never throws. */
+export const readPrivate = (file: string, maxBytes: number): Buffer | undefined => {
+  try {
+    const found = findFile(file, maxBytes)
+    return found?.isTrusted === true ? found.bytes : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const DRAFT = { mode: 0o600, flag: 'wx' } as const
+const FOLDER = { recursive: true, mode: 0o700 } as const
+
+const draftOf = (file: string): string => `${file}.${randomId()}`
+
+/** Writes or replaces a file atomically, with its folder. Rejects with what the file system throws. */
+export const writePrivate = async (file: string, bytes: string | Uint8Array): Promise<void> => {
+  await mkdir(dirname(file), FOLDER)
+  const draft = draftOf(file)
+  try {
+    await writeFile(draft, bytes, DRAFT)
+    await whenReleased(() => rename(draft, file))
+  } catch (thrown) {
+    await rm(draft, { force: true })
+    throw thrown
+  }
+}
+
+/** Does the same at once, unless the file is there already: then that one stays. */
+export const createPrivateSync = (file: string, bytes: string): void => {
+  mkdirSync(dirname(file), FOLDER)
+  const draft = draftOf(file)
+  writeFileSync(draft, bytes, DRAFT)
+  try {
+    linkSync(draft, file)
+  } catch (thrown) {
+    if (systemCode(thrown) === 'EEXIST') return
+    // Some file systems have no links.
+    renameSync(draft, file)
+  } finally {
+    rmSync(draft, { force: true })
+  }
+}
+
+/** Writes or replaces a file, and waits until it is on disk. Throws what the file system throws. */
+export const writeDraftSync = (file: string, bytes: string): void => {
+  mkdirSync(dirname(file), FOLDER)
+  rmSync(file, { force: true })
+  writeFileSync(file, bytes, { ...DRAFT, flush: true })
+}
+
+/** Removes a file, if it is there. Rejects with what the file system throws. */
+export const removePrivate = (file: string): Promise<void> => whenReleased(() => rm(file, { force: true }))
+
+/** How Windows refuses to replace or remove a file that somebody has open. */
+const HELD: ReadonlySet<string | undefined> = new Set(['EACCES', 'EBUSY', 'EPERM'])
+/** A virus scanner, or another proxy that reads the file, is done in a moment. */
+const WAITS_MS = [10, 20, 50, 100, 200, 400]
+
+/** Retries work on a file that another program holds open for a moment, on Windows. @internal */
+export const whenReleased = async <T>(
+  work: () => Promise<T>,
+  {
+    platform = process.platform,
+    wait = (delayMs: number): Promise<unknown> => setTimeout(delayMs),
+  }: { readonly platform?: NodeJS.Platform; readonly wait?: (delayMs: number) => Promise<unknown> } = {},
+): Promise<T> => {
+  for (const delayMs of platform === 'win32' ? WAITS_MS : []) {
+    try {
+      return await work()
+    } catch (thrown) {
+      if (!HELD.has(systemCode(thrown))) throw thrown
+      await wait(delayMs)
+    }
+  }
+  return await work()
+}

@@ -1,0 +1,104 @@
+import { createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { isAbsolute, join } from 'node:path'
+import type { ProxyConfig } from '../config/types.js'
+import { Fault } from '../kernel/faults.js'
+import type { Logger } from '../kernel/logger.js'
+import { homeFolder } from '../machine/who-am-i.js'
+import { createSealer, type Sealer, type SealKey } from '../mux/input-required/retry/sealed-state.js'
+import { createPrivateSync, findFile } from './private-file.js'
+
+const FILE = 'request-state.key'
+const KEY_BYTES = 32
+const FILE_BYTES = 1024
+
+/** The folder for state that outlives a process but is not data (XDG Base Directory Specification). */
+export const stateDir = (env: NodeJS.ProcessEnv, platform: NodeJS.Platform = process.platform): string => {
+  const home = homeFolder()
+  const [named, usual] =
+    platform === 'win32'
+      ? [env['LOCALAPPDATA'], join(home, 'AppData', 'Local')]
+      : [env['XDG_STATE_HOME'], join(home, '.local', 'state')]
+  // A relative path there must be ignored.
+  return join(named !== undefined && isAbsolute(named) ? named : usual, 'mcp-proxy')
+}
+
+/** The key that this user's proxies share; replaced if invalid or exposed. Throws if it cannot be kept. */
+export const keptKey = (dir: string, onExposed: (path: string) => void = () => undefined): Uint8Array => {
+  const path = join(dir, FILE)
+  const found = findFile(path, FILE_BYTES)
+  const key = keyIn(found?.bytes)
+  if (key !== undefined && found?.isSecret === true) return key
+  if (found?.isSecret === false) onExposed(path)
+  if (found !== undefined) rmSync(path)
+  createPrivateSync(path, `${randomBytes(KEY_BYTES).toString('base64')}\n`)
+  // Another proxy may have been first: then all use its key.
+  const kept = keyIn(findFile(path, FILE_BYTES)?.bytes)
+  if (kept === undefined) throw new Error('the key that was written cannot be read')
+  return kept
+}
+
+const keyIn = (bytes: Buffer | undefined): Uint8Array | undefined => {
+  const text = bytes?.toString().trim() ?? ''
+  const key = Buffer.from(text, 'base64')
+  return key.length === KEY_BYTES && key.toString('base64') === text ? key : undefined
+}
+
+/** The sealer of a proxy; `dir` is the folder for state, that of the user if undefined. */
+export const sealerOf = (config: ProxyConfig, dir: string | undefined, log: Logger): Sealer =>
+  createLazySealer({ configured: stateKeysOf(config), dir: dir ?? stateDir(process.env), log })
+
+/** Several replicas derive them from those that they have in common, if none are configured. */
+const stateKeysOf = ({
+  stateKeys,
+  cluster,
+}: Pick<ProxyConfig, 'stateKeys' | 'cluster'>): readonly string[] => {
+  if (stateKeys.length > 0) return stateKeys
+  return replicaKeys(cluster?.keys ?? [], 'request-state').map(key => Buffer.from(key).toString('base64'))
+}
+
+/** Keys for a purpose that all replicas with these keys have in common; the first one seals. */
+export const replicaKeys = (keys: readonly string[], purpose: string): readonly Uint8Array[] =>
+  keys.map(key => {
+    const secret = Buffer.from(key, 'base64')
+    return Buffer.from(hkdfSync('sha256', secret, '', `mcp-proxy cluster ${purpose}`, KEY_BYTES))
+  })
+
+export interface KeySource {
+  /** Each 32 bytes in base64, the newest first. */
+  readonly configured: readonly string[]
+  /** The folder of the key that is generated where none is configured. */
+  readonly dir: string
+  readonly log: Logger
+}
+
+/** A sealer that loads its keys on first use: most proxies need none. Never throws for want of a key. */
+export const createLazySealer = (source: KeySource): Sealer => {
+  let sealer: Sealer | undefined
+  const load = (): Sealer => {
+    sealer ??= createSealer({ keys: keysOf(source), nowMs: () => Date.now() })
+    return sealer
+  }
+  return {
+    seal: (state, ttlMs) => load().seal(state, ttlMs),
+    open: text => load().open(text),
+  }
+}
+
+const keysOf = ({ configured, dir, log }: KeySource): SealKey[] => {
+  if (configured.length > 0) return configured.map(text => toSealKey(Buffer.from(text, 'base64')))
+  try {
+    const onExposed = (file: string): void =>
+      log.warn({ file }, 'replaced the key for request states: other users could read or write it')
+    return [toSealKey(keptKey(dir, onExposed))]
+  } catch (thrown) {
+    const why = thrown instanceof Error ? thrown.message : Fault.from(thrown).message
+    log.warn({ dir, why }, 'cannot keep a key for request states: a restart will invalidate them')
+    return [toSealKey(randomBytes(KEY_BYTES))]
+  }
+}
+
+const toSealKey = (key: Uint8Array): SealKey => ({
+  kid: createHash('sha256').update(key).digest('base64url').slice(0, 8),
+  key,
+})

@@ -1,0 +1,332 @@
+import type { Logins } from '../auth/store/logins.js'
+import { tokensOfTool } from '../budget/tool-cost.js'
+import type { Listed } from '../catalog/lists/listed.js'
+import { aliasOf } from '../catalog/names/names.js'
+import type { ClusterStatus } from '../cluster/cluster.js'
+import type { ProxyConfig, ServerConfig, WaitingServer } from '../config/types.js'
+import type { Clock } from '../kernel/async/clock.js'
+import type { Fault } from '../kernel/faults.js'
+import type { Hits, LimitCounters, Pressure } from '../kernel/limit-counters.js'
+import type { LimitName } from '../kernel/limits.js'
+import { IDENTITY } from '../machine/identity.js'
+import type { ListName } from '../model/listing.js'
+import { type LoginReason, loginReasonOf } from '../model/login.js'
+import type { Admission } from '../mux/calls/admission.js'
+import type { Router } from '../mux/router.js'
+import type { Connection } from '../peers/connection.js'
+import type { ServerOptions } from '../peers/dial.js'
+import type { Server, Unreached } from '../peers/server.js'
+import { failuresOf, type ServerState } from '../peers/server-state.js'
+import { lacksWorkspace } from '../peers/sharing.js'
+import type { Loss } from '../peers/supervisor.js'
+import type { ProblemId } from '../problems/table.js'
+import type { Children } from '../state/processes/children.js'
+import type { ConfigStatus } from './config-status.js'
+import { type Exposed, exposed } from './exposed.js'
+import { residentBytes } from './memory-pressure.js'
+import { remarkOnList, remarksOn, type ServerRemark } from './server-remarks.js'
+
+/** The state of one server, for people and programs. Holds no secrets. */
+export interface ServerStatus {
+  readonly name: string
+  readonly alias: string
+  /** The state of its best connection. */
+  readonly state: ServerState['at'] | LoginReason | 'waiting'
+  /** How long it has been in this state. */
+  readonly stateMs: number
+  readonly transport: ServerConfig['transport']['kind']
+  /** The revision of MCP that it speaks; undefined until it was reached once. */
+  readonly revision: string | undefined
+  /** Process ids, if we start the server. */
+  readonly pids: readonly number[]
+  readonly connections: number
+  readonly clients: number
+  /** Where each principal has its own login: how many are served, and how many of them have signed in. */
+  readonly principals?: { readonly served: number; readonly signedIn: number }
+  /** How many items clients see on its best connection; undefined until it was reached once. */
+  readonly items: Readonly<Record<ListName, number>> | undefined
+  /** About how many tokens the list of its tools costs a model; known when they are. */
+  readonly tokens: number | undefined
+  /** The lists that were cut at a limit. */
+  readonly truncated: readonly ListName[]
+  /** Consecutive failures up to now. */
+  readonly failures: number
+  readonly why: string | undefined
+  /** The number of what keeps it away (docs/doctor.md). */
+  readonly doctor?: ProblemId | undefined
+  /** Milliseconds until the next attempt, while it is not reachable. */
+  readonly retryMs: number | undefined
+  /** What it last wrote to stderr before it was lost, oldest line first. */
+  readonly stderr: readonly string[] | undefined
+  /** Why it was last lost or not reached, how long ago, and the number of that; it may work again by now. */
+  readonly lastError:
+    | { readonly message: string; readonly agoMs: number; readonly doctor?: ProblemId }
+    | undefined
+  /** The last error about it that a client read; `mcp-proxy why ID` says more. */
+  readonly lastFault: { readonly id: string; readonly message: string; readonly at: string } | undefined
+  /** What is odd about it although it may work. */
+  readonly remarks: readonly ServerRemark[]
+}
+
+export interface StatusContext {
+  readonly router: Router
+  readonly admission: Admission
+  readonly children: Children
+  readonly configOf: (server: ServerOptions) => ServerConfig | undefined
+  readonly logins: Pick<Logins, 'troubleOf' | 'signedInAt' | 'problemOf'>
+  readonly bounds: LimitCounters
+  readonly clock: Clock
+  readonly startedMs: number
+  readonly configStatus?: (() => ConfigStatus | undefined) | undefined
+  /** Undefined where there are no other replicas, and until they are joined. */
+  readonly cluster?: (() => ClusterStatus | undefined) | undefined
+  readonly config: () => Pick<ProxyConfig, 'auth' | 'waiting' | 'slowMs'>
+  /** How many credentials were refused. */
+  readonly refused: () => number
+}
+
+const ORDER: readonly ServerState['at'][] = [
+  'ready',
+  'starting',
+  'backoff',
+  'failed',
+  'needs-auth',
+  'draining',
+  'idle',
+]
+
+const rankOf = ({ state }: Connection): number => ORDER.indexOf(state.at)
+
+const serverStatus = (server: Server, config: ServerConfig, context: StatusContext): ServerStatus => {
+  const nowMs = context.clock.nowMs()
+  const connections = [...context.router.pool.connectionsOf(server)].sort(
+    (one, other) => rankOf(one) - rankOf(other),
+  )
+  const [best] = connections
+  const { facts, items, listed, truncated, unread } = context.router.catalog.summary(server, connections)
+  // A server at rest keeps why it could not be reached.
+  const rest = best === undefined ? server.unreached : undefined
+  const loss = lastLossOf(connections) ?? rest
+  const trouble = context.logins.troubleOf(server.options)
+  return {
+    name: server.name,
+    alias: server.options.alias,
+    ...stateOf(best ?? rest, nowMs, trouble && loginReasonOf(trouble)),
+    transport: config.transport.kind,
+    revision: facts?.revision,
+    pids: context.children.of(server.options),
+    connections: connections.length,
+    clients: connections.reduce((sum, { clients }) => sum + clients.size, 0),
+    ...(server.options.isPerPrincipal
+      ? { ...UNTOLD, principals: principalsOf(server, context) }
+      : { items: facts && items, tokens: tokensOf(listed('tools')) }),
+    truncated,
+    ...absence(best ?? rest, server.options, nowMs),
+    ...(trouble && { why: trouble.message, doctor: 'D036' }),
+    ...(isNowhere(server, best, context) && NOWHERE),
+    stderr: loss?.why.stderrTail,
+    lastError: lastErrorOf(loss, server.options, nowMs),
+    lastFault: lastFaultOf(server, context),
+    remarks: [
+      ...unread.map(found => remarkOnList(found, nowMs)),
+      ...remarksOn(server, best, { ...context, nowMs, slowMs: context.config().slowMs }),
+    ],
+  }
+}
+
+/** What one of its principals sees says nothing of the others. */
+const UNTOLD = { items: undefined, tokens: undefined } as const
+
+const principalsOf = (server: Server, { router, logins }: StatusContext) => ({
+  served: router.pool.ownedOf(server).length,
+  signedIn: logins.signedInAt(server.options),
+})
+
+/** Whether a server waits for a client with a folder. */
+const isNowhere = (server: Server, best: Connection | undefined, { router }: StatusContext): boolean =>
+  best === undefined && !router.hasWorkspace && lacksWorkspace(server.options, {})
+
+const tokens = new WeakMap<Listed, number>()
+
+/** Counted once for a list. */
+const tokensOf = (listed: Listed | undefined): number | undefined => {
+  if (listed === undefined) return undefined
+  const known = tokens.get(listed)
+  if (known !== undefined) return known
+  const count = Math.ceil(listed.items.reduce((sum, { text }) => sum + tokensOfTool(text), 0))
+  tokens.set(listed, count)
+  return count
+}
+
+/** A server that has not joined the others yet. */
+const waitingStatus = ({ name, transport, lacks }: WaitingServer): ServerStatus => ({
+  ...NEVER_MET,
+  name,
+  alias: aliasOf(name, undefined),
+  transport,
+  doctor: 'D020',
+  why: `D020: not set: ${lacks.join(', ')}; set it in envFile, or start a client that has it`,
+})
+
+const NOWHERE = {
+  state: 'waiting',
+  doctor: 'D033',
+  why: 'D033: no client works in a folder that is known; open a folder in one, or use connect --workspace',
+} as const
+
+const NEVER_MET = {
+  state: 'waiting',
+  stateMs: 0,
+  revision: undefined,
+  pids: [],
+  connections: 0,
+  clients: 0,
+  items: undefined,
+  tokens: undefined,
+  truncated: [],
+  failures: 0,
+  retryMs: undefined,
+  stderr: undefined,
+  lastError: undefined,
+  lastFault: undefined,
+  remarks: [],
+} as const
+
+const stateOf = (
+  best: Connection | Unreached | undefined,
+  nowMs: number,
+  login: LoginReason | undefined,
+): Pick<ServerStatus, 'state' | 'stateMs' | 'failures'> => {
+  if (best === undefined) return { state: login ?? 'idle', stateMs: 0, failures: 0 }
+  if ('atMs' in best) {
+    const { why, atMs, failures } = best
+    return { state: login ?? loginReasonOf(why) ?? 'failed', stateMs: Math.round(nowMs - atMs), failures }
+  }
+  const { state, sinceMs } = best
+  return { state: login ?? state.at, stateMs: Math.round(nowMs - sinceMs), failures: failuresOf(state) }
+}
+
+const absence = (best: Connection | Unreached | undefined, server: ServerOptions, nowMs: number) => {
+  if (best !== undefined && 'atMs' in best)
+    return { why: best.why.message, doctor: problemOf(server, best.why), retryMs: undefined }
+  const state = best?.state
+  if (state === undefined || !('why' in state)) return { why: undefined, retryMs: undefined }
+  const { why, untilMs } = state
+  const retryMs = Math.max(0, Math.round(untilMs - nowMs))
+  return { why: why.message, doctor: problemOf(server, why), retryMs }
+}
+
+/** The number of what keeps a server from being asked, as docs/doctor.md has it; a fault may know its own. */
+const problemOf = ({ isProcess }: Pick<ServerOptions, 'isProcess'>, why: Fault): ProblemId => {
+  const known = why.data?.['doctor']
+  if (typeof known === 'string') return known as ProblemId
+  if (loginReasonOf(why) !== undefined) return 'D036'
+  return isProcess ? 'D031' : 'D035'
+}
+
+const lastFaultOf = ({ name }: Server, { router }: StatusContext): ServerStatus['lastFault'] => {
+  const found = router.faults.lastOf(name)
+  return found && { id: found.id, message: found.message, at: found.at }
+}
+
+const lastLossOf = (connections: readonly Connection[]) =>
+  connections
+    .flatMap(({ lastLoss: loss }) => loss ?? [])
+    .sort((one, other) => other.atMs - one.atMs)
+    .at(0)
+
+const lastErrorOf = (
+  loss: Loss | Unreached | undefined,
+  server: ServerOptions,
+  nowMs: number,
+): ServerStatus['lastError'] =>
+  loss && {
+    message: loss.why.message,
+    agoMs: Math.round(nowMs - loss.atMs),
+    doctor: problemOf(server, loss.why),
+  }
+
+/** Who may come in over HTTP. Holds no secrets. */
+interface AuthStatus {
+  /** How many people and programs have tokens of this proxy. */
+  readonly people: number
+  /** Whose tokens are accepted besides. */
+  readonly issuers: readonly string[]
+  /** Whether the proxy gives out tokens itself. */
+  readonly embedded: boolean
+  /** How many credentials were refused since the start. */
+  readonly refused: number
+}
+
+const authStatus = (context: StatusContext): AuthStatus | undefined => {
+  const auth = context.config().auth
+  if (auth === undefined) return undefined
+  return {
+    people: auth.people.filter(({ tokens }) => tokens.length > 0).length,
+    issuers: auth.issuers.map(({ issuer }) => issuer),
+    embedded: auth.embedded !== undefined,
+    refused: context.refused(),
+  }
+}
+
+/** The state of a proxy, as `/status` shows it. Holds no secrets. */
+export interface ProxyStatus {
+  readonly name: string
+  readonly version: string
+  readonly pid: number
+  readonly state: 'ready' | 'draining' | 'stopped'
+  readonly upMs: number
+  readonly sessions: number
+  /** Requests in flight. */
+  readonly calls: number
+  readonly rssBytes: number
+  /** How short memory is, from 0 to 4. */
+  readonly pressure: Pressure
+  /** The limits that were reached, by their keys in the configuration. */
+  readonly limits: Readonly<Partial<Record<LimitName, Hits>>>
+  readonly servers: readonly ServerStatus[]
+  /** Servers that were removed from the configuration, or replaced, and still have calls in flight. */
+  readonly leaving: readonly ServerStatus[]
+  /** How clients are shown tools: directly, or by search. */
+  readonly exposed: readonly Exposed[]
+  /** Undefined if nobody has to prove anything. */
+  readonly auth: AuthStatus | undefined
+  /** Undefined if the configuration is not from a file. */
+  readonly config: ConfigStatus | undefined
+  readonly cluster?: ClusterStatus | undefined
+}
+
+const configuredStatus = (server: Server, context: StatusContext): ServerStatus | undefined => {
+  const config = context.configOf(server.options)
+  return config && serverStatus(server, config, context)
+}
+
+/** One server as `proxyStatus` shows it, without a look at others; undefined if none has this name. */
+export const statusOfServer = (context: StatusContext, wanted: string): ServerStatus | undefined => {
+  const server = context.router.pool.servers.find(({ name }) => name === wanted)
+  const waiting = context.config().waiting.find(({ name }) => name === wanted)
+  return (server && configuredStatus(server, context)) ?? (waiting && waitingStatus(waiting))
+}
+
+export const proxyStatus = (context: StatusContext): ProxyStatus => {
+  const { bounds, clock, admission, router, startedMs } = context
+  const statusOf = (server: Server) => configuredStatus(server, context) ?? []
+  return {
+    name: IDENTITY.name,
+    version: IDENTITY.version,
+    pid: process.pid,
+    state: admission.isShut ? 'draining' : 'ready',
+    upMs: Math.round(clock.nowMs() - startedMs),
+    sessions: router.load.clients,
+    calls: admission.inside,
+    rssBytes: residentBytes() ?? 0,
+    pressure: bounds.pressure,
+    limits: bounds.hits,
+    servers: [...router.pool.servers.flatMap(statusOf), ...context.config().waiting.map(waitingStatus)],
+    leaving: [...router.pool.leaving].flatMap(statusOf),
+    exposed: exposed(router),
+    auth: authStatus(context),
+    config: context.configStatus?.(),
+    cluster: context.cluster?.(),
+  }
+}

@@ -1,0 +1,148 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { ClientTries } from '../../auth/authorization-server/client-tries.js'
+import { addressOf } from '../../auth/authorization-server/grant-events.js'
+import type { MetricsConfig } from '../../config/types.js'
+import { systemClock } from '../../kernel/async/clock.js'
+import { Fault, systemCode } from '../../kernel/faults.js'
+import type { Logger } from '../../kernel/logger.js'
+import { isLoopbackHost } from '../../machine/loopback.js'
+import { hostAllowed, resolveHosts } from '../../transport/http/guards.js'
+import { inTurn } from '../../transport/http/pipelining.js'
+import type { MetricsPages } from './pages.js'
+
+/** An address that serves the metrics and nothing else. */
+export interface MetricsEndpoint {
+  readonly host: string
+  readonly port: number
+  close(): Promise<void>
+}
+
+const CONNECTIONS = 64
+/** Wrong tokens of a network within a minute; after that one try per second is looked at. */
+const FAILURES = 20
+const CREDENTIAL = 'metrics.token'
+
+/** Answers a request for the metrics that may have them. */
+export const sendMetrics = async (
+  pages: MetricsPages,
+  { headers, method }: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> => {
+  const found = await pages.page(headers.accept, headers['accept-encoding']?.toString())
+  response.writeHead(200, {
+    ...found.headers,
+    'content-length': found.body.length,
+    'cache-control': 'no-store',
+  })
+  response.end(method === 'HEAD' ? undefined : found.body)
+}
+
+/**
+ * Serves the metrics at an address of their own. Rejects with a Fault: `invalid-params` for one that others
+ * reach without a token, `unavailable` if it cannot listen.
+ */
+export const listenMetrics = async (
+  { listen, token }: MetricsConfig,
+  pages: () => Promise<MetricsPages>,
+  log: Logger,
+): Promise<MetricsEndpoint | undefined> => {
+  if (listen === undefined) return undefined
+  const { host, port } = listen
+  if (token === undefined && !isLoopbackHost(host)) {
+    throw new Fault(
+      'invalid-params',
+      `metrics.listen: others reach ${host}, so that "metrics.token" is needed; or listen on 127.0.0.1`,
+    )
+  }
+  const tries = new ClientTries(systemClock, FAILURES)
+  let hosts: ReadonlySet<string> = new Set()
+  const server = createServer({ maxHeaderSize: 16 * 1024, headersTimeout: 10_000 })
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    const denial = slowedDown(request, tries) ?? denialOf(request, { token, hosts })
+    if (denial !== undefined) {
+      if (denial.status === 401) {
+        const address = addressOf(request)
+        if (request.headers.authorization !== undefined) tries.failed(CREDENTIAL, address)
+        log.warn({ address, path: '/metrics', why: denial.words }, 'refused a credential')
+      }
+      response.writeHead(denial.status, { 'content-type': 'text/plain', ...denial.headers })
+      response.end(`${denial.words}\n`)
+      return
+    }
+    const answer = async (): Promise<void> => sendMetrics(await pages(), request, response)
+    answer().catch((thrown: unknown) => {
+      log.error({ err: thrown }, 'the metrics could not be written')
+      if (!response.headersSent) response.writeHead(500)
+      response.end()
+    })
+  }
+  server.on('request', inTurn(onRequest))
+  server.maxConnections = CONNECTIONS
+  await listening(server, host, port)
+  server.on('error', thrown => log.error({ err: thrown }, 'the listener of the metrics reported an error'))
+  server.unref()
+  const address = server.address()
+  const bound = typeof address === 'object' && address !== null ? address.port : port
+  hosts = resolveHosts({ host, port: bound, configured: [] })
+  log.info({ host, port: bound }, 'the metrics are served')
+  return {
+    host,
+    port: bound,
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+/** Rejects with a Fault. */
+const listening = (server: Server, host: string, port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', (thrown: Error) => {
+      const code = systemCode(thrown) ?? 'unknown reason'
+      const words = `metrics.listen: cannot listen on ${host} port ${port} (${code})`
+      reject(new Fault('unavailable', words, { cause: thrown }))
+    })
+    server.listen(port, host, resolve)
+  })
+
+interface Guards {
+  readonly token: string | undefined
+  readonly hosts: ReadonlySet<string>
+}
+
+interface Denial {
+  readonly status: number
+  readonly words: string
+  readonly headers?: Record<string, string>
+}
+
+/** Operators choose the token, so that it could be guessed. */
+const slowedDown = (request: IncomingMessage, tries: ClientTries): Denial | undefined =>
+  request.headers.authorization === undefined || tries.admits(CREDENTIAL, addressOf(request))
+    ? undefined
+    : { status: 429, words: 'Too many wrong tokens', headers: { 'retry-after': '1' } }
+
+/** A token stands in for the check of the host: no web page knows it. */
+const denialOf = (
+  { headers, method, url = '/' }: IncomingMessage,
+  { token, hosts }: Guards,
+): Denial | undefined => {
+  if (token === undefined && !hostAllowed(headers.host, hosts))
+    return { status: 403, words: 'Host not allowed' }
+  if (token !== undefined && !isToken(headers.authorization, token))
+    return { status: 401, words: 'The token is missing or wrong', headers: { 'www-authenticate': 'Bearer' } }
+  if (url.split('?', 1)[0] !== '/metrics')
+    return { status: 404, words: 'Not found: the metrics are at /metrics' }
+  if (method === 'GET' || method === 'HEAD') return undefined
+  return { status: 405, words: 'Use GET', headers: { allow: 'GET, HEAD' } }
+}
+
+const isToken = (authorization: string | undefined, token: string): boolean => {
+  const [, given = ''] = /^Bearer +(.+)$/i.exec(authorization ?? '') ?? []
+  return timingSafeEqual(digestOf(given), digestOf(token))
+}
+
+const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -1,0 +1,92 @@
+import t from 'tap'
+import { SharedShelves } from '../../../src/auth/authorization-server/shared-shelves.js'
+import { type Kept, Shelf } from '../../../src/auth/authorization-server/shelf.js'
+import type { NoteListener } from '../../../src/cluster/notes.js'
+import { Fault } from '../../../src/kernel/faults.js'
+import { silentLogger } from '../../../src/kernel/logger.js'
+import { FakeClock, settled } from '../../support/fake-clock.js'
+
+interface Word extends Kept {
+  readonly word: string
+}
+
+/** What replicas tell each other, in one place; `isUp` false: nobody can be told anything. */
+class Room {
+  readonly clock = new FakeClock()
+  readonly noted = new Map<string, Buffer>()
+  readonly listeners: NoteListener[] = []
+  readonly lives: number[] = []
+  isUp = true
+
+  join(most = 10): Shelf<Word> {
+    const shelves = new SharedShelves({
+      ...{ clock: this.clock, log: silentLogger },
+      notes: {
+        on: (_kind, listener) => void this.listeners.push(listener),
+        read: (_kind, subject) => this.#run(() => this.noted.get(subject)),
+        write: (_kind, subject, { value, ttlMs = 0 }) =>
+          this.#run(() => {
+            this.noted.set(subject, value)
+            this.lives.push(ttlMs)
+            for (const listener of this.listeners) listener.heard(value)
+          }),
+      },
+    })
+    return new Shelf<Word>({ most, shared: { shelves, name: 'words' }, log: silentLogger })
+  }
+
+  #run<T>(work: () => T): Promise<T> {
+    return this.isUp ? Promise.resolve().then(work) : Promise.reject(new Fault('unavailable', 'no engine'))
+  }
+}
+
+const inAnHour = (): number => Math.floor(Date.now() / 1000) + 3600
+
+t.test('what one replica puts on a shelf, changes or drops is so at all of them', async t => {
+  const room = new Room()
+  const [one, other] = [room.join(), room.join()]
+  void one.set('a', { word: 'first' })
+  void one.set('a', { word: 'second', exp: inAnHour() })
+  void one.set('b', { word: 'kept' })
+  await settled()
+  t.match([other.get('a')?.word, other.get('b')?.word], ['second', 'kept'])
+  t.equal(one.get('a')?.word, 'second', 'what it hears of itself changes nothing')
+  t.ok(room.lives.includes(0), 'for ever')
+  t.ok(room.lives.some(ms => ms > 3_500_000 && ms <= 3_600_000))
+  void other.delete('a', 'nothing')
+  await settled()
+  t.equal(one.get('a'), undefined)
+  t.match([await one.seek('a'), (await one.seek('b'))?.word], [undefined, 'kept'])
+})
+
+t.test('a replica that comes late finds what is there, and tells what only it has', async t => {
+  const room = new Room()
+  const one = room.join()
+  void one.set('a', { word: 'early' })
+  await settled()
+  const late = room.join()
+  t.equal(late.get('a'), undefined)
+  t.equal((await late.seek('a'))?.word, 'early')
+  room.noted.clear()
+  room.listeners[0]?.lost()
+  await settled()
+  t.equal(room.noted.size, 1, 'the engine has lost its data')
+  room.listeners[1]?.lost()
+  await settled()
+  t.equal(late.get('a')?.word, 'early')
+})
+
+t.test('without the engine nothing is lost, and what is not here is unknown', async t => {
+  const room = new Room()
+  const [one, other] = [room.join(), room.join()]
+  room.isUp = false
+  void one.set('a', { word: 'alone' })
+  await settled()
+  t.equal(one.get('a')?.word, 'alone')
+  await t.rejects(other.seek('a'), { code: 'unavailable' })
+  void one.set('a', { word: 'newer' })
+  room.isUp = true
+  room.clock.advance(5000)
+  await settled()
+  t.equal(other.get('a')?.word, 'newer')
+})

@@ -1,0 +1,204 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { createProxy } from '../../../src/app/proxy.js'
+import { parseConfig } from '../../../src/config/parse.js'
+import type { Api } from '../../../src/control/api/api.js'
+import { LocalClient } from '../../../src/control/local-client.js'
+import { textOf } from '../../../src/kernel/json/text.js'
+import type { Loose } from '../../support/client/raw-client.js'
+import { until } from '../../support/processes.js'
+import { startListing } from '../../support/server/listing-server.js'
+
+const open = async (t: Test, mcpServers: object, file = 'test.json', auth?: object) => {
+  const text = JSON.stringify({ mcpServers, auth, startupWait: '60s', knownServers: false })
+  const { config, problems } = parseConfig(text, file, {})
+  if (config === undefined) throw new Error('bad configuration')
+  const proxy = createProxy(config, {
+    ...{ listWaitMs: 60_000, configProblems: () => problems },
+    configStatus: () => ({
+      ...{ file, generation: 1, loadedAt: new Date(0).toISOString(), lastReload: undefined },
+      problems: { errors: 0, warnings: 0 },
+    }),
+  })
+  t.teardown(() => proxy.close())
+  const api: Api = await proxy.api()
+  const get = async (target: string): Promise<Loose> => {
+    const { pathname, searchParams } = new URL(target, 'http://localhost')
+    const answer = await api.answer({ method: 'GET', path: pathname, query: searchParams, body: '' })
+    return answer !== undefined && 'value' in answer ? answer.value : answer
+  }
+  const client = new LocalClient(proxy.clientHandler)
+  t.teardown(() => client.close())
+  const call = (name: string) => client.request('tools/call', textOf({ name, arguments: {} }))
+  const why = (name: string, more = '') => get(`/why?q=${encodeURIComponent(name)}${more}`)
+  return { proxy, api, get, why, call, client, list: () => client.list('tools') }
+}
+
+const LONG = 'a-name-that-is-far-longer-than-any-client-takes-it-because-somebody-could-not-stop'
+const tool = (name: string, more: object = {}) => ({ name, inputSchema: { type: 'object' }, ...more })
+
+t.test('why says what a server did to its own items, and what we did to mend them', async t => {
+  const tools = [
+    tool('fine'),
+    tool('twice', { title: 'the first' }),
+    tool('twice', { title: 'the second' }),
+    tool('odd name!'),
+    tool(LONG),
+    tool('untyped', { inputSchema: 'no schema' }),
+    tool('list', { inputSchema: { type: 'array' } }),
+    tool('promising', { outputSchema: { type: 'object' } }),
+    tool('tasked', { execution: { taskSupport: 'optional' } }),
+  ]
+  const resourceTemplates = [{ uriTemplate: 'file:///{path}', name: 'files' }]
+  const web = await startListing(t, { tools, resourceTemplates })
+  const { why, call, client, list } = await open(t, { web })
+  await list()
+  await client.list('templates')
+  await call('web__promising')
+  const rows: readonly (readonly [string, object])[] = [
+    ['web__fine', { verdict: 'shown', answered: true, causes: [] }],
+    ['web__twice', { verdict: 'shown', answered: true, causes: [{ verdict: 'repeated' }] }],
+    ['web__list', { verdict: 'broken', answered: false, causes: [{ words: /does not describe an object/ }] }],
+    ['web__untyped', { verdict: 'shown', causes: [{ verdict: 'repaired', words: /made an inputSchema/ }] }],
+    ['odd name!', { causes: [{ verdict: 'shortened', words: /not allowed: .*!.*; clients see web__odd/ }] }],
+    [LONG, { causes: [{ verdict: 'shortened', words: /is too long by \d+ characters; clients see / }] }],
+    ['web__promising', { causes: [{ verdict: 'output-schema-withdrawn' }] }],
+    ['web+file:///motd', { verdict: 'uri-by-template', answered: true, own: 'file:///{path}' }],
+    ['web__fin', { verdict: 'unknown', causes: [{ words: /lists no such tool; did you mean web__fine\?/ }] }],
+    ['wep', { kind: 'unknown', causes: [{ words: /did you mean web\?/ }] }],
+  ]
+  for (const [name, expected] of rows) t.match(await why(name), { query: name, ...expected }, name)
+  t.match(
+    await why('web__tasked', '&for=2025-06-18'),
+    { answered: true, causes: [{ verdict: 'changed', words: /clients of 2025-06-18 see it without/ }] },
+    'what an old revision does not know is left out for it',
+  )
+  t.same((await why('web__tasked', '&for=2026-07-28')).causes, [])
+  t.same((await why('web__fine', '&for=2025-06-18')).causes, [])
+  t.match(await why('web__fine', '&for=2031-01-01'), { error: /there is no revision 2031-01-01/ })
+})
+
+t.test('why says whose name it is if two servers have it, and where nothing can be said yet', async t => {
+  const same = await startListing(t, { tools: [tool('echo'), tool('one')] })
+  const { why, list } = await open(t, {
+    first: { ...same, prefix: false },
+    second: { ...same, prefix: false },
+    away: { url: 'http://127.0.0.1:1/mcp' },
+    typo: { comand: 'x' },
+  })
+  t.match(await why('away__x'), { kind: 'tool', server: 'away', causes: [{ verdict: 'list-not-read' }] })
+  await list()
+  t.match(await why('echo'), { verdict: 'shown', server: 'first', own: 'echo' })
+  t.match(await why('second__echo'), {
+    server: 'second',
+    causes: [{ verdict: 'prefixed', words: 'its name was taken, so that it is second__echo' }],
+  })
+  t.match(await why('typo'), {
+    kind: 'server',
+    verdict: 'misconfigured',
+    answered: false,
+    causes: [{ verdict: 'misconfigured', file: 'test.json', line: 1 }],
+  })
+})
+
+t.test('why names the place in the file of what stands there', async t => {
+  const servers = {
+    off: { url: 'http://127.0.0.1:1/mcp', disabled: true },
+    web: { ...(await startListing(t, { tools: [tool('one'), tool('two')] })), tools: { deny: ['t*'] } },
+  }
+  const file = join(t.testdir(), 'mcp.json')
+  writeFileSync(file, JSON.stringify({ mcpServers: servers }, null, 2))
+  const { why, list } = await open(t, servers, file)
+  await list()
+  t.match(await why('off'), {
+    ...{ verdict: 'disabled', answered: false },
+    causes: [{ words: '"disabled" in the file', file, line: 5 }],
+  })
+  t.match(await why('web__two'), { causes: [{ words: 'tools.deny[0] "t*"', file, line: 11 }] })
+})
+
+t.test('an error that was forgotten is told from one of another run', async t => {
+  const { why, get, call } = await open(t, { web: await startListing(t, {}) })
+  t.match(await why('aaaa-1'), { causes: [{ words: /while there is no proxy$/ }] }, 'this run has none yet')
+  await call('web__nothing')
+  const [{ id }] = (await get('/errors')).errors
+  t.match(await why(id), { kind: 'error', answered: true })
+  const forgotten = id.replace(/-.*/, '-zzzz')
+  t.match(await why(forgotten), { answered: false, causes: [{ words: /not among the last 1,000 errors/ }] })
+  t.match(await why('aaaa-1'), {
+    answered: false,
+    causes: [{ words: /of another run.* begin with \w{4}-$/ }],
+  })
+})
+
+t.test('a call under way is shown with whom it waits for, and not with its contents', async t => {
+  let finish = (): void => undefined
+  const held = new Promise<object>(resolve => {
+    finish = () => resolve({ content: [] })
+  })
+  const web = await startListing(t, { tools: [tool('slow')] }, () => held)
+  const { get, call, list } = await open(t, { web, other: await startListing(t, { tools: [tool('x')] }) })
+  await list()
+  const ending = call('web__slow')
+  await until(async () => (await get('/calls')).underWay[0]?.where === 'server', 'the call at the server')
+  const { underWay } = await get('/calls')
+  t.match(underWay, [{ method: 'tools/call', server: 'web', name: 'slow', where: 'server' }])
+  t.type(underWay[0].ms, 'number')
+  t.match((await get('/clients')).clients, [{ calls: 1 }])
+  t.match((await get('/servers')).servers[0], { name: 'web', inFlight: 1 })
+  finish()
+  await ending
+  t.same((await get('/calls')).underWay, [])
+  const names = async (query: string) =>
+    (await get(`/tools${query}`)).tools.map(({ name }: { readonly name: string }) => name)
+  t.same(await names(''), ['web__slow', 'other__x'])
+  t.same(await names('?server=other&limit=many'), ['other__x'])
+})
+
+t.test('a path that cannot be read and an item that is not there are errors of who asks', async t => {
+  const { api, get } = await open(t, {})
+  t.match(await get('/tools/%ff'), { error: /bad path/ })
+  t.match(await get('/tools/x'), { error: /There is no tool x/ })
+  t.equal(await get('/nowhere'), undefined)
+  const body = '{no'
+  const bad = await api.answer({ method: 'POST', path: '/call', query: new URLSearchParams(), body })
+  t.match(bad, { status: 400, value: { error: /the body must be/ } })
+})
+
+t.test(
+  'a token acts as its principal: what its access hides is neither shown, called nor changed',
+  async t => {
+    const [payroll, plain] = [
+      await startListing(t, { tools: [tool('pay')] }),
+      await startListing(t, { tools: [tool('open')] }),
+    ]
+    const servers = {
+      payroll: { url: payroll.url, access: { see: ['payroll'] } },
+      plain: { url: plain.url },
+    }
+    const people = { carol: { tokens: [{ hash: `sha256:${'0'.repeat(64)}` }] } }
+    const { api, list } = await open(t, servers, 'test.json', { people })
+    await list()
+    const carol = {
+      principal: 'person carol',
+      scopes: new Set(['mcp', 'mcp:admin']),
+      endsMs: Number.POSITIVE_INFINITY,
+    }
+    const ask = async (target: string, body = ''): Promise<Loose> => {
+      const { pathname: path, searchParams: query } = new URL(target, 'http://localhost')
+      const answer = await api.answer({ method: body ? 'POST' : 'GET', path, query, body, caller: carol })
+      return answer !== undefined && 'value' in answer ? answer.value : answer
+    }
+    for (const path of ['/status', '/servers', '/tools', '/config', '/why?q=payroll__pay']) {
+      const shown = JSON.stringify(await ask(path))
+      t.notMatch(shown, path.startsWith('/why') ? /"server":"payroll"/ : /payroll/, path)
+    }
+    t.match(JSON.stringify(await ask('/tools')), /plain__open/)
+    t.match(await ask('/tools'), { total: 1 }, 'hidden tools are not counted')
+    t.match((await ask('/tools?limit=1')).tools, [{ name: 'plain__open' }], 'and leave room for others')
+    const called = await ask('/call', JSON.stringify({ name: 'payroll__pay', arguments: {} }))
+    t.ok(called.error, 'as at the endpoint')
+    t.match(await ask('/servers/payroll/restart', '{}'), { error: 'There is no server payroll' })
+  },
+)

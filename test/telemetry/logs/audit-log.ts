@@ -1,0 +1,179 @@
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { openAudit } from '../../../src/telemetry/logs/audit-log.js'
+import { rawText } from '../../../src/kernel/json/text.js'
+import { silentLogger } from '../../../src/kernel/logger.js'
+import { succeeded } from '../../../src/model/outcome.js'
+import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
+import { FakeClock } from '../../support/fake-clock.js'
+import { isWindows, skipWithout, until } from '../../support/processes.js'
+import { FakeHandler } from '../../support/proxy/listeners.js'
+
+const around = { clock: new FakeClock(), log: silentLogger }
+const withArguments = false
+
+const callAt = (audit: ReturnType<typeof openAudit>, name: string): void => {
+  const call = new FakeCall(
+    { id: 1, principal: 'local', info: rawText('{}') } as FakeClient,
+    'tools/call',
+    { name },
+    false,
+  )
+  audit.wrap(new FakeHandler()).call(call)
+  call.end(succeeded(rawText('{}')))
+}
+
+t.test('audit lines are added to a file that only its user can read', async t => {
+  const file = join(t.testdir(), 'audit.log')
+  for (const name of ['first', 'second']) {
+    const audit = openAudit({ to: { file }, withArguments }, around)
+    callAt(audit, name)
+    await audit.close()
+  }
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+  t.match(
+    lines.map(line => JSON.parse(line)),
+    [{ name: 'first' }, { name: 'second' }],
+  )
+  if (!isWindows) t.equal(statSync(file).mode & 0o777, 0o600)
+})
+
+t.test('steps of sign-ins are written down, of one kind and address only so often', async t => {
+  const file = join(t.testdir(), 'audit.log')
+  const audit = openAudit({ to: { file }, withArguments }, around)
+  const step = { client: 'c\u0007', redirectHost: 'app.test', scopes: ['mcp', 'x'], address: '192.0.2.1' }
+  audit.onGrant?.({ event: 'allowed', principal: 'person alice', ...step })
+  for (let at = 0; at < 50; at += 1) audit.onGrant?.({ event: 'refused', ...step, why: 'wrong' })
+  await audit.close()
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+  t.match(JSON.parse(lines[0] ?? ''), {
+    ...{ audit: 'grant', time: String, event: 'allowed', principal: 'person alice' },
+    ...{ redirectHost: 'app.test', scopes: 'mcp x', address: '192.0.2.1' },
+  })
+  t.notMatch(lines.join(), '\\u0007')
+  t.ok(lines.length < 20, String(lines.length))
+})
+
+t.test('a file that cannot be written to is told at once', async t => {
+  const file = join(t.testdir(), 'nowhere', 'audit.log')
+  t.throws(() => openAudit({ to: { file }, withArguments }, around), {
+    code: 'unavailable',
+    message: `cannot write the audit file ${file} (ENOENT): check "audit"`,
+  })
+})
+
+t.test('a disk that fails later costs lines, and is told', { skip: skipWithout.fullDevice }, async t => {
+  const logged: string[] = []
+  const log = { ...silentLogger, error: (_: object, words: string) => void logged.push(words) }
+  const audit = openAudit({ to: { file: '/dev/full' }, withArguments }, { ...around, log })
+  callAt(audit, 'first')
+  await audit.close()
+  callAt(audit, 'late')
+  await audit.close()
+  t.same(logged, [
+    'cannot write to the audit file; trying again',
+    'dropped audit lines: the disk failed or is too slow',
+  ])
+})
+
+t.test(
+  'a disk that fails for a while costs the lines of that time',
+  { skip: skipWithout.fullDevice },
+  async t => {
+    const dir = t.testdir()
+    const file = join(dir, 'audit.log')
+    symlinkSync('/dev/full', file)
+    const logged: object[] = []
+    const log = { ...silentLogger, error: (facts: object) => void logged.push(facts) }
+    const clock = new FakeClock()
+    const audit = openAudit({ to: { file }, withArguments }, { clock, log })
+    callAt(audit, 'lost')
+    await until(() => logged.length === 1, 'the failure')
+    rmSync(file)
+    callAt(audit, 'too soon')
+    t.notOk(existsSync(file))
+    clock.advance(5000)
+    callAt(audit, 'kept')
+    await audit.close()
+    t.match(JSON.parse(readFileSync(file, 'utf8')), { name: 'kept' })
+    t.match(logged, [{}, { dropped: 1 }])
+  },
+)
+
+t.test('a file that others may write to is told', { skip: skipWithout.modes }, async t => {
+  const file = join(t.testdir({ 'audit.log': '' }), 'audit.log')
+  const told: object[] = []
+  const log = { ...silentLogger, warn: (facts: object) => void told.push(facts) }
+  for (const mode of [0o640, 0o666]) {
+    chmodSync(file, mode)
+    await openAudit({ to: { file }, withArguments }, { ...around, log }).close()
+  }
+  t.same(told, [{ file }])
+})
+
+t.test(
+  'lines can go to stderr, and nothing is in the way when they go nowhere',
+  { skip: skipWithout.mocks },
+  async t => {
+    const said: string[] = []
+    const mocked = await t.mockImport<typeof import('../../../src/telemetry/logs/audit-log.js')>(
+      '../../../src/app/logs/audit-log.js',
+      {
+        '../../../src/app/logs/logger.js': {
+          createStderrSink: () => ({ write: (line: string) => void said.push(line) }),
+        },
+      },
+    )
+    callAt(mocked.openAudit({ to: 'stderr', withArguments }, around), 'seen')
+    t.match(JSON.parse(said.join('')), { audit: 'call', name: 'seen' })
+    const handler = new FakeHandler()
+    t.equal(openAudit(undefined, around).wrap(handler), handler)
+  },
+)
+
+t.test('a file that was moved away is left, and a new one begun', async t => {
+  const file = join(t.testdir(), 'audit.log')
+  const audit = openAudit({ to: { file }, withArguments }, around)
+  callAt(audit, 'first')
+  renameSync(file, `${file}.1`)
+  callAt(audit, 'second')
+  audit.reopen()
+  callAt(audit, 'third')
+  await audit.close()
+  const names = (path: string) =>
+    readFileSync(path, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map(line => (JSON.parse(line) as { name: string }).name)
+  t.same([names(`${file}.1`), names(file)], [['first', 'second'], ['third']])
+})
+
+t.test('requests that were refused leave a line, and those of one address are merged', async t => {
+  const file = join(t.testdir(), 'audit.log')
+  const audit = openAudit({ to: { file }, withArguments }, around)
+  const refused = {
+    status: 403,
+    method: 'POST',
+    path: '/s/0123456789abcdef0123/mcp',
+    host: 'evil\u0007',
+    origin: undefined,
+  }
+  for (let n = 0; n < 100; n += 1) audit.onRefused?.({ ...refused, remoteAddress: '10.0.0.1' }, 'anonymous')
+  audit.onRefused?.({ ...refused, remoteAddress: '10.0.0.2' }, 'anonymous')
+  around.clock.advance(60_000)
+  audit.onRefused?.({ ...refused, remoteAddress: '10.0.0.1' }, 'anonymous')
+  await audit.close()
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+  t.equal(lines.length, 12)
+  t.match(JSON.parse(lines[11] ?? ''), { address: '10.0.0.1', unlogged: 90 }, 'how many were merged')
+  t.match(JSON.parse(lines[0] ?? ''), {
+    audit: 'refused',
+    principal: 'anonymous',
+    address: '10.0.0.1',
+    status: 403,
+    method: 'POST',
+    path: '/s/***/mcp',
+    host: 'evil',
+  })
+})
