@@ -1,5 +1,9 @@
 import type { IncomingMessage } from 'node:http'
+import { ENDPOINTS, SIGN_IN_PATH } from '../../auth/authorization-server/metadata.js'
+import { isClientDocument } from '../../auth/pages/client-document.js'
+import { CONNECT_PATH } from '../../auth/pages/sign-in-links.js'
 import type { ListenConfig } from '../../config/types.js'
+import { workspaceOfRequest } from '../../control/workspace.js'
 import { type Caller, LOCAL, type Principal, unauthenticatedCaller } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { isLoopbackHost } from '../../machine/loopback.js'
@@ -7,10 +11,6 @@ import type { GateOptions } from '../../transport/http/gate.js'
 import { isDirect } from '../../transport/http/guards.js'
 import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
 import type { ResourceServer, ResourceServerContext } from '../auth/resource-server.js'
-import { ENDPOINTS, SIGN_IN_PATH } from '../../auth/authorization-server/metadata.js'
-import { isClientDocument } from '../../auth/pages/client-document.js'
-import { CONNECT_PATH } from '../../auth/pages/sign-in-links.js'
-import { workspaceOfRequest } from '../../control/workspace.js'
 
 /** Who sends the requests of one HTTP port. */
 export interface Callers {

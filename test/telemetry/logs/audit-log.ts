@@ -118,9 +118,9 @@ t.test(
   async t => {
     const said: string[] = []
     const mocked = await t.mockImport<typeof import('../../../src/telemetry/logs/audit-log.js')>(
-      '../../../src/app/logs/audit-log.js',
+      '../../../src/telemetry/logs/audit-log.js',
       {
-        '../../../src/app/logs/logger.js': {
+        '../../../src/telemetry/logs/logger.js': {
           createStderrSink: () => ({ write: (line: string) => void said.push(line) }),
         },
       },
