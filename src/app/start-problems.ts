@@ -47,7 +47,7 @@ const ofAudit = (file: string) =>
 
 const ofKeys = async (id: string, file: string | undefined) => {
   if (file === undefined) return undefined
-  const { readKeys } = await import('./auth-server/client-rules.js')
+  const { readKeys } = await import('../auth/authorization-server/client-rules.js')
   const mend = 'Write the path of a JSON file such as { "keys": [...] } with the public keys of the program.'
   return await problemAt(['auth', 'embedded', 'clients', id, 'jwks'], mend, () => readKeys(id, file))
 }
