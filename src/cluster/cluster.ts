@@ -231,7 +231,7 @@ export class Cluster {
 
   /** Gives up idle sessions for other replicas; returns the number of sessions and requests left. */
   async letGo(): Promise<number> {
-    return (await this.#sessions.letGo()) + this.#relay.underWay
+    return (await this.#sessions.letGo()) + this.#relay.inFlight
   }
 
   /** Leaves the cluster, so that other replicas take over the remaining sessions. Never rejects. */

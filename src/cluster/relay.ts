@@ -97,7 +97,7 @@ export class ClusterRelay implements Relay {
   readonly #searches = new Map<string, Promise<Verdict>>()
   readonly #seconds: Histogram | undefined
   #held = 0
-  #underWay = 0
+  #inFlight = 0
 
   constructor(options: RelayOptions) {
     this.#options = options
@@ -110,8 +110,8 @@ export class ClusterRelay implements Relay {
   }
 
   /** Number of requests in flight to other replicas; open streams do not count. */
-  get underWay(): number {
-    return this.#underWay
+  get inFlight(): number {
+    return this.#inFlight
   }
 
   get isSure(): boolean {
@@ -194,14 +194,14 @@ export class ClusterRelay implements Relay {
         links.doubt(member)
       },
       over: () => {
-        this.#underWay -= counts
+        this.#inFlight -= counts
         if (counts > 0) this.#seconds?.observe((clock.nowMs() - beganMs) / 1000)
         unwatch()
       },
     })
     unwatch = links.watch(member, forwarding)
     this.counts.forwarded += 1
-    this.#underWay += counts
+    this.#inFlight += counts
     forwarding.sentBy(links.send(member, { ...held.request, adopts }, forwarding))
   }
 
@@ -213,7 +213,7 @@ export class ClusterRelay implements Relay {
       return
     }
     this.#held += 1
-    const patience = this.#options.clock.after(QUIET_MS, () => held.waits())
+    const timer = this.#options.clock.after(QUIET_MS, () => held.waits())
     let search = this.#searches.get(id)
     if (search === undefined) {
       search = this.#verdict({ owner, id, name, held, from: way.from, why }).finally(() =>
@@ -222,7 +222,7 @@ export class ClusterRelay implements Relay {
       this.#searches.set(id, search)
     }
     const verdict = await search
-    patience.cancel()
+    timer.cancel()
     this.#held -= 1
     this.#follow(verdict, way)
   }

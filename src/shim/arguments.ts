@@ -1,4 +1,4 @@
-/** The command line of `connect`, as far as it was given. */
+/** The options of `connect`. */
 export interface Arguments {
   readonly config?: string
   readonly view?: string
@@ -11,7 +11,7 @@ export interface Arguments {
 const TEXTS = new Set(['config', 'view', 'workspace', 'client'])
 const FLAGS = new Set(['no-fallback', 'verbose'])
 
-/** Reads a command line by hand: a parser would take longer to load than all the rest. Throws an Error. */
+/** Parses the command line by hand, since a parser takes too long to load. Throws an Error. */
 export const readArguments = (words: readonly string[]): Arguments => {
   const found: Record<string, string | true> = {}
   for (let at = 0; at < words.length; at++) {

@@ -3,22 +3,22 @@ import { Fault } from '../kernel/faults.js'
 import { CONNECT_PATH, encodeHello, HELLO_HEADER, type Hello, LINES_PROTOCOL } from './hello.js'
 import { checkSocket } from './place.js'
 
-/** What comes first, before the body or the lines. */
+/** Maximum size of a response head. */
 const HEAD_BYTES = 8 * 1024
-/** Far more than a state, or a page of a log. */
+/** Far more than a status or a page of a log. */
 const BODY_BYTES = 64 * 1024 * 1024
 
 export interface AskOptions {
   /** The private socket of a proxy. */
   readonly socket: string
   readonly hello: Hello
-  /** Until the head of the answer is there. */
+  /** Maximum wait for the head of the response. */
   readonly limitMs: number
 }
 
 interface Head {
   readonly status: number
-  /** By their names in lower case. */
+  /** Names are lower-case. */
   readonly headers: ReadonlyMap<string, string>
 }
 
@@ -26,16 +26,15 @@ export interface Reply extends Head {
   readonly body: string
 }
 
-/** A connection whose next bytes are those behind the head of the answer. */
+/** A connection positioned after the head of the response. */
 export interface Opened extends Head {
   readonly stream: Socket
 }
 
 /**
- * Sends a request to the private socket of a proxy, and resolves with the whole answer. Rejects with what the
- * system says where nobody is there, or with a Fault: `timeout` without an answer in time, `disconnected` if
- * the other side closed the connection before, `unavailable` for an answer that is none and for a socket of
- * somebody else.
+ * Sends a request to the private socket of a proxy and resolves with the complete response. Rejects with a
+ * system error if no proxy listens, else with a Fault: `timeout` without a response in time, `disconnected`
+ * if the connection closes early, `unavailable` for an invalid response or a socket of another user.
  */
 export const ask = async (options: AskOptions, target: string, body?: string): Promise<Reply> => {
   const opened = await open(options, `${body === undefined ? 'GET' : 'POST'} ${target}`, {
@@ -49,15 +48,15 @@ export const ask = async (options: AskOptions, target: string, body?: string): P
   return { ...opened, body: await bodyOf(opened.stream) }
 }
 
-/** The same for an answer that does not end by itself. */
+/** Sends a request whose response does not end by itself. */
 export const follow = (options: AskOptions, target: string): Promise<Opened> =>
   open(options, `GET ${target}`, { connection: 'close' })
 
-/** Asks to be served: with status 101 the stream is the MCP connection. */
+/** Requests an MCP connection: with status 101, the stream carries MCP. */
 export const askToConnect = (options: AskOptions): Promise<Opened> =>
   open(options, `GET ${CONNECT_PATH}`, { connection: 'upgrade', upgrade: LINES_PROTOCOL })
 
-/** The rest of a stream as text; one without an end is cut off. */
+/** Reads the rest of a stream as text; cuts off an endless one. */
 export const bodyOf = (stream: Socket): Promise<string> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -94,7 +93,7 @@ const open = (
       if (end === -1 && head.length <= HEAD_BYTES) return
       const found = end === -1 ? undefined : readHead(head.subarray(0, end).toString('latin1'))
       if (found === undefined) {
-        fail(new Fault('unavailable', 'what answers is not mcp-proxy'))
+        fail(new Fault('unavailable', 'the program that answers is not mcp-proxy'))
         return
       }
       clearTimeout(timer)

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
 import { Fault } from '../kernel/faults.js'
 import { type AskOptions, ask, askToConnect, bodyOf } from './ask.js'
+import { Deadline } from './deadline.js'
 import {
   decodeRefusal,
   decodeWelcome,
@@ -14,20 +15,19 @@ import {
   type Welcome,
 } from './hello.js'
 import { StartLock } from './lock.js'
-import { Patience } from './patience.js'
 import { type Environment, isDenied, isHangUp, isNobody, type Place, preparePlace } from './place.js'
 import { type DaemonProgram, startDaemon } from './start.js'
 
-/** A connection to the daemon, whose stream carries MCP messages as lines. */
+/** A connection to the daemon; the stream carries MCP messages as lines. */
 export interface Connection {
   readonly stream: Duplex
   readonly welcome: Welcome
 }
 
-/** The number under which docs/daemon.md explains why there is no daemon. */
+/** Number of the explanation in docs/daemon.md. */
 export type Trouble = 'D041' | 'D042' | 'D046'
 
-/** Why no daemon could be reached or started. */
+/** Reports that no daemon could be reached or started. */
 export class NoDaemon extends Error {
   readonly code: Trouble
   override readonly name = 'NoDaemon'
@@ -42,40 +42,40 @@ export interface ConnectorOptions {
   readonly place: Place
   readonly program: DaemonProgram
   readonly hello: Hello
-  /** Says something to the person behind the client. */
+  /** Prints a message for the user. */
   readonly tell: (words: string) => void
 }
 
 const POLL_MS = [25, 40, 60, 100] as const
 const HELLO_MS = 2000
-/** How long an older daemon may take to end: its calls, then its servers. */
+/** Maximum time for an older daemon to finish its calls and end its servers. */
 const DRAIN_MS = 20_000
-/** How long a service may take to be started again. */
+/** Maximum time for a service manager to restart the daemon. */
 const SERVICE_MS = 4000
-/** So often, within such a time, and it is taken to hang. */
+/** A daemon hangs after this many unanswered attempts within this time. */
 const SILENCES = 3
 const SILENCE_MS = 10_000
 
-/** What came of one attempt. */
+/** Result of one attempt. */
 type Attempt =
   | { readonly is: 'open'; readonly connection: Connection }
   | { readonly is: 'draining'; readonly retryMs: number }
-  /** It has no room, and may never have. */
+  /** The daemon is full. */
   | { readonly is: 'busy'; readonly retryMs: number; readonly say: string }
-  /** It took the connection and hung up, as one does that ends. */
+  /** The daemon accepted the connection and closed it, as when it shuts down. */
   | { readonly is: 'ending' }
   | { readonly is: 'nobody' }
 
-/** Finds the daemon of a place, and starts it where there is none. */
+/** Connects to the daemon of a configuration, and starts it if necessary. */
 export class Connector {
   readonly #options: ConnectorOptions
   #silentAtMs: number[] = []
-  /** The older daemon that was asked to make room: once in the life of a client is enough. */
+  /** The older daemon that was asked to shut down; it is asked only once per client. */
   #asked: { readonly pid: number; readonly untilMs: number } | undefined
-  /** Held from before the last look, or the request to an older daemon to make room. */
+  /** Held from before the last attempt, or before the request to an older daemon. */
   #lock: StartLock | undefined
   #exitCode: number | null | undefined
-  /** Of the daemon that answered last. */
+  /** `Welcome.kept` of the last daemon that answered. */
   #kept: string | undefined
 
   constructor(options: ConnectorOptions) {
@@ -95,25 +95,25 @@ export class Connector {
   }
 
   async #find(limitMs: number): Promise<Connection> {
-    const patience = new Patience(limitMs)
+    const deadline = new Deadline(limitMs)
     this.#exitCode = undefined
     let waitedMs = 0
     for (let tries = 0; ; tries++) {
       const attempt = await this.#try()
       if (attempt.is === 'open' && !(await this.#asksForRoom(attempt.connection))) return attempt.connection
-      // Who makes room takes as long as it takes.
-      if (attempt.is === 'open' || attempt.is === 'draining') patience.renew()
+      // A draining daemon may take long to end.
+      if (attempt.is === 'open' || attempt.is === 'draining') deadline.renew()
       if (attempt.is === 'nobody') this.#start(waitedMs)
-      if (patience.hasEnded || (attempt.is !== 'open' && this.#hasFailed)) return await this.#lastLook()
+      if (deadline.hasEnded || (attempt.is !== 'open' && this.#hasFailed)) return await this.#lastLook()
       const waitMs = this.#pauseAfter(attempt, tries)
       waitedMs += waitMs
       this.#lock?.renew()
-      await patience.pause(waitMs)
+      await deadline.pause(waitMs)
     }
   }
 
   /**
-   * Looks once more before it gives up: while we were stopped, another program may have started the daemon.
+   * Tries once more before giving up: while this process was suspended, another may have started the daemon.
    * Rejects with a NoDaemon.
    */
   async #lastLook(): Promise<Connection> {
@@ -127,7 +127,7 @@ export class Connector {
     return attempt.is === 'nobody' && this.#lock !== undefined ? 0 : (POLL_MS[tries] ?? 100)
   }
 
-  /** Whether the daemon that we started has ended, and not because there is another. */
+  /** Reports whether the started daemon exited with an error, rather than finding another daemon. */
   get #hasFailed(): boolean {
     return this.#exitCode !== undefined && this.#exitCode !== 0
   }
@@ -142,7 +142,7 @@ export class Connector {
       const welcome = decodeWelcome(opened.headers.get(HELLO_HEADER))
       if (welcome === undefined || !isProven(token, 'daemon', { ...proof, proof: welcome.proof })) {
         opened.stream.destroy()
-        throw new NoDaemon('D046', 'what answers in place of the daemon is not mcp-proxy')
+        throw new NoDaemon('D046', 'the program that answers is not mcp-proxy')
       }
       this.#kept = welcome.kept
       return { is: 'open', connection: { stream: opened.stream, welcome } }
@@ -168,7 +168,7 @@ export class Connector {
   }
 
   /**
-   * Starts the daemon unless somebody else is about to; a service that has ended gets a while for that.
+   * Starts the daemon unless another process is starting it; first waits a while for a service manager.
    * Throws a NoDaemon.
    */
   #start(waitedMs: number): void {
@@ -179,12 +179,12 @@ export class Connector {
       preparePlace(place)
       const lock = this.#lock
       if (lock === undefined) {
-        // Looks once more: whoever held it may have started one since.
+        // The next attempt checks again: the previous holder may have started the daemon.
         this.#lock = StartLock.take(place.lock)
         return
       }
       this.#lock = undefined
-      // What a person has said of the one before holds for its successor.
+      // `keep` also holds for the successor of a daemon.
       const more = kept === 'keep' ? ['--keep'] : program.more
       void startDaemon(place, lock, { ...program, more }).then(code => {
         lock.release()
@@ -197,8 +197,8 @@ export class Connector {
   }
 
   /**
-   * Asks a daemon of an older release to make room for ours, once. Resolves with whether we wait for that,
-   * and are not to be served by it.
+   * Asks a daemon of an older release to shut down, once. Resolves with true if the caller should wait for
+   * the new one, and with false if the older one serves.
    */
   async #asksForRoom({ stream, welcome }: Connection): Promise<boolean> {
     const { hello, tell } = this.#options
@@ -218,17 +218,17 @@ export class Connector {
     return true
   }
 
-  /** Whether nobody else starts a daemon meanwhile; older shims would start an older one again. */
+  /** Takes the start lock, so that no older shim starts an older daemon again. */
   #holdsLock(): boolean {
     try {
       this.#lock = StartLock.take(this.#options.place.lock)
     } catch {
-      // Without a place to write, the older one stays.
+      // The folder is not writable: the older daemon stays.
     }
     return this.#lock !== undefined
   }
 
-  /** Tells the daemon the values of variables that its servers wait for, before the client says a word. */
+  /** Sends the values of variables that the daemon's servers wait for, before any client message. */
   async #bring(want: readonly string[]): Promise<void> {
     const { hello, place, program } = this.#options
     const values = knownOf(want, program.env)
@@ -249,10 +249,10 @@ const lateness = (attempt: Attempt): NoDaemon => {
     : new NoDaemon('D041', 'the daemon could not be started in time')
 }
 
-/** As much as a daemon takes at a time. */
+/** Maximum size of the values that a daemon accepts. */
 const VALUES_BYTES = 64 * 1024
 
-/** What this process knows of some variables, as JSON; undefined if that is nothing. */
+/** Returns the known values of some variables as JSON; undefined if there are none. */
 const knownOf = (names: readonly string[], env: Environment): string | undefined => {
   const known: Record<string, string> = {}
   let text: string | undefined

@@ -6,7 +6,7 @@ interface Place {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** The configuration that is used where none is named; it need not exist. */
+/** Returns the default configuration file, which may not exist. */
 export const defaultConfigFile = ({ platform, home, env }: Place): string => {
   if (platform !== 'win32') return posix.join(home, '.config', 'mcp-proxy', 'mcp.json')
   const roaming = env['APPDATA'] || win32.join(home, 'AppData', 'Roaming')

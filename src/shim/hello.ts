@@ -2,69 +2,66 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { randomId } from '../kernel/ids.js'
 import { isObject } from '../kernel/object.js'
 
-/** The header that carries what both sides say of themselves. */
+/** The header that carries `Hello` and `Welcome`. */
 export const HELLO_HEADER = 'mcp-proxy-hello'
-/** What a connection turns into: MCP messages, one a line, both ways. */
+/** The upgrade protocol: MCP messages as lines, in both directions. */
 export const LINES_PROTOCOL = 'mcp-lines'
-/**
- * Sent last by a daemon that ends and has begun nothing that it has not answered, with its refusal; for the
- * shim alone.
- */
+/** Sent to the shim before a daemon ends, with its refusal, if no request is unanswered or partly done. */
 export const ENDED_METHOD = 'notifications/mcp-proxy/ended'
 export const CONNECT_PATH = '/v1/connect'
 
-/** What a program says of itself that wants something of a daemon. Meanings of members never change. */
+/** Sent by a program that connects to a daemon. Members never change their meaning. */
 export interface Hello {
   readonly version: string
   readonly pid: number
   readonly client?: string | undefined
   readonly view?: string | undefined
   readonly workspace?: string | undefined
-  /** What its client calls the folder of the project, where `workspace` is none. */
+  /** Project folder as named by the client, if it is not a usable `workspace`. */
   readonly project?: string | undefined
   readonly cwd?: string | undefined
-  /** With `proof`, where a token proves who is who. */
+  /** Set with `proof` where a token authenticates both sides. */
   readonly nonce?: string | undefined
   readonly proof?: string | undefined
 }
 
 const OWN_PROGRAM = 'mcp-proxy '
 
-/** Whether a hello comes from a verb of this program, such as `mcp-proxy call`, not from a client's shim. */
+/** Reports whether a hello comes from a command such as `mcp-proxy call`, not from a client's shim. */
 export const isOwnProgram = ({ client }: Pick<Hello, 'client'>): boolean =>
   client?.startsWith(OWN_PROGRAM) === true
 
-/** What the daemon says of itself. */
+/** The daemon's answer to a `Hello`. */
 export interface Welcome {
   readonly version: string
   readonly pid: number
   readonly session: string
-  /** The names of variables that its configuration lacks. */
+  /** Names of variables that the configuration needs. */
   readonly want: readonly string[]
   /**
-   * Who keeps it, so that it does not end for want of clients: a manager of services, such as `systemd`,
-   * which starts it again; `serve` or `keep`, a person.
+   * Set if the daemon stays without clients: by a service manager such as `systemd`, which restarts it, or by
+   * a user (`serve`, `keep`).
    */
   readonly kept?: string | undefined
-  /** What errors of this daemon carry for calls that it did not begin because it ends. */
+  /** Marks errors of calls that the daemon did not start because it ends. */
   readonly refusal?: string | undefined
   readonly proof?: string | undefined
 }
 
-/** Whether a manager of services keeps a daemon, and starts it again. */
+/** Reports whether a service manager keeps the daemon and restarts it. */
 export const isService = ({ kept }: Pick<Welcome, 'kept'>): boolean =>
   kept !== undefined && kept !== 'serve' && kept !== 'keep'
 
-/** Why a daemon serves nobody; `retryMs` if it is worth trying again. */
+/** Reason why a daemon refuses a client; `retryMs` is set if a retry may succeed. */
 export interface Refusal {
   readonly no: 'draining' | 'view' | 'token' | 'busy'
   readonly say: string
   readonly retryMs?: number | undefined
 }
 
-/** Beside it there is room for the rest of a head, of which a daemon takes 8 KiB. */
+/** Leaves room for the other headers, within the daemon's limit of 8 KiB. */
 const HELLO_BYTES = 7 * 1024
-/** Paths may have 4 KiB each: what can be missed first is left out first. */
+/** Members to omit if the hello is too long, least important first; paths may have 4 KiB each. */
 const SPARE = ['cwd', 'project', 'client', 'workspace'] as const
 
 export const encodeHello = (hello: Hello): string => {
@@ -74,7 +71,7 @@ export const encodeHello = (hello: Hello): string => {
   return encoded(left)
 }
 
-/** Undefined for anything but a hello. */
+/** Decodes a hello; returns undefined if it is invalid. */
 export const decodeHello = (text: string | undefined): Hello | undefined => {
   const value = parsed(Buffer.from(text ?? '', 'base64url').toString())
   if (typeof value['version'] !== 'string' || typeof value['pid'] !== 'number') return undefined
@@ -91,7 +88,7 @@ export const decodeHello = (text: string | undefined): Hello | undefined => {
   }
 }
 
-/** As JSON: headers are ASCII. */
+/** Encodes a welcome as ASCII JSON for a header. */
 export const encodeWelcome = (welcome: Welcome): string =>
   JSON.stringify(welcome).replace(/[^ -~]/g, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
@@ -139,18 +136,18 @@ type Side = 'client' | 'daemon'
 const proofOf = (token: Buffer, side: Side, nonce: string): string =>
   createHmac('sha256', token).update(`${side}\0${nonce}`).digest('base64url')
 
-/** What a hello carries to prove that its sender knows the token. */
+/** Creates a nonce and the proof that the sender knows the token. */
 export const newProof = (token: Buffer | undefined): Pick<Hello, 'nonce' | 'proof'> => {
   if (token === undefined) return {}
   const nonce = randomId()
   return { nonce, proof: proofOf(token, 'client', nonce) }
 }
 
-/** What the daemon answers to it. */
+/** Returns the daemon's proof for a hello. */
 export const counterProof = (token: Buffer | undefined, { nonce = '' }: Pick<Hello, 'nonce'>) =>
   token === undefined ? {} : { proof: proofOf(token, 'daemon', nonce) }
 
-/** Whether the other side knows the token; where there is none nothing needs to be proved. */
+/** Reports whether the other side proved that it knows the token; true if there is no token. */
 export const isProven = (
   token: Buffer | undefined,
   from: Side,
@@ -162,7 +159,7 @@ export const isProven = (
   return nonce !== '' && found.length === expected.length && timingSafeEqual(found, expected)
 }
 
-/** Whether release `one` is newer than release `other`; builds and pre-releases of a release are the same. */
+/** Reports whether release `one` is newer than `other`, ignoring builds and pre-releases. */
 export const isNewer = (one: string, other: string): boolean => {
   const [ours, theirs] = [one, other].map(version => version.split(/[-+]/, 1).join().split('.').map(Number))
   for (const [at, part] of (ours ?? []).entries()) {

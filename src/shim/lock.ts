@@ -13,26 +13,23 @@ import { systemCode } from '../kernel/faults.js'
 import { randomId } from '../kernel/ids.js'
 import { isObject } from '../kernel/object.js'
 
-/** Who is about to start a proxy. */
+/** The process that is starting a proxy. */
 interface Holder {
   readonly pid: number
-  /** When the process began, which tells it from a later one with its id; undefined where it is not known. */
+  /** Start time of the process, to detect a reused id; undefined if unknown. */
   readonly birth: string | undefined
-  /** In milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly time: number
-  /** Whoever knows it may take the lock over. */
+  /** Secret that allows a process to take over the lock. */
   readonly key: string
 }
 
-/** A start takes no longer, and a hand-over renews the lock; one from the future is of a clock set back. */
+/** Exceeds any start; the lock is renewed at a hand-over. Also applies to times in the future. */
 const STALE_MS = 15_000
-/** A lock appears with its content: one without was not written by us, or not to the end. */
+/** Locks are created with content: an incomplete one was left by a crash or another program. */
 const BROKEN_MS = 1000
 
-/**
- * The right to start a proxy, as a file. It only keeps programs from starting at the same time: who serves is
- * decided by the socket.
- */
+/** A file lock on starting a proxy. It avoids concurrent starts; the socket decides which proxy serves. */
 export class StartLock {
   readonly key: string
   readonly #file: string
@@ -42,7 +39,7 @@ export class StartLock {
     this.key = key
   }
 
-  /** Takes the lock; undefined while somebody else holds it. Throws what the file system throws. */
+  /** Takes the lock; undefined while another process holds it. Throws file system errors. */
   static take(file: string): StartLock | undefined {
     if (isTaken(file)) return undefined
     for (const draft of abandonedDrafts(file)) rmSync(draft, { force: true })
@@ -60,7 +57,7 @@ export class StartLock {
     }
   }
 
-  /** Takes over the lock that somebody holds for us; undefined if it is not there any more. */
+  /** Takes over the lock from the parent process; undefined if it is gone. */
   static adopt(file: string, key: string): StartLock | undefined {
     if (readHolder(file)?.key !== key) return undefined
     const lock = new StartLock(file, key)
@@ -68,7 +65,7 @@ export class StartLock {
     return lock
   }
 
-  /** Says that the start goes on. */
+  /** Renews the lock. */
   renew(): void {
     const draft = `${this.#file}.${randomId()}`
     try {
@@ -76,17 +73,17 @@ export class StartLock {
       writeFileSync(draft, holderText(this.key), { mode: 0o600, flag: 'wx' })
       renameSync(draft, this.#file)
     } catch {
-      // The lock stays as it is, and ends sooner.
+      // The lock stays as it is, and expires sooner.
       rmSync(draft, { force: true })
     }
   }
 
-  /** Lets go of the lock, if it is still ours. */
+  /** Releases the lock if it is still held. */
   release(): void {
     try {
       if (readHolder(this.#file)?.key === this.key) rmSync(this.#file, { force: true })
     } catch {
-      // It ends by itself.
+      // It expires by itself.
     }
   }
 }
@@ -116,7 +113,7 @@ const recordOf = (text: string): Record<string, unknown> => {
   return isObject(value) ? value : {}
 }
 
-/** Whether a lock is there that nobody holds any more. */
+/** Reports whether the lock was abandoned. */
 export const isAbandoned = (file: string): boolean => {
   const found = statSync(file, { throwIfNoEntry: false })
   if (found === undefined) return false
@@ -125,7 +122,7 @@ export const isAbandoned = (file: string): boolean => {
   return holder === undefined ? ageMs >= BROKEN_MS : !isHeld(holder, ageMs)
 }
 
-/** What programs have left of a lock that were killed while they wrote it. */
+/** Returns drafts of locks left by killed processes. */
 export const abandonedDrafts = (file: string): readonly string[] => {
   try {
     const start = `${basename(file)}.`
@@ -141,14 +138,14 @@ const isOld = (file: string): boolean => {
   return found !== undefined && Math.abs(Date.now() - found.mtimeMs) > STALE_MS
 }
 
-/** Whether somebody holds the lock; one that nobody holds any more is moved away. */
+/** Reports whether a process holds the lock; moves an abandoned one away. */
 const isTaken = (file: string): boolean => {
   const holder = readHolder(file)
   if (!isAbandoned(file)) return existsSync(file)
   const aside = `${file}.${randomId()}`
   try {
     renameSync(file, aside)
-    // Somebody may have taken it between the look and the move.
+    // Another process may have taken it since the check.
     if (readHolder(aside)?.key !== holder?.key) linkSync(aside, file)
   } catch (thrown) {
     if (!['ENOENT', 'EEXIST'].includes(systemCode(thrown) ?? '')) throw thrown
@@ -169,7 +166,7 @@ const isHeld = ({ pid, birth, time }: Holder, ageMs: number): boolean => {
   return birth === undefined || now === birth
 }
 
-/** When a process began, and undefined for one that has ended, or where that is not known. */
+/** Returns the start time of a process; undefined if it has ended or the time is unknown. */
 const birthOf = (pid: number): string | undefined => {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** How long a program of the system may take to print the id. */
+/** Maximum run time of the program that prints the id. */
 const LIMIT_MS = 5000
 
-/** Linux and BSD: the installation; in images without an id, the boot of the kernel. */
+/** On Linux and BSD, the id of the installation, or of the boot if an image has none. */
 const FILES = [
   '/etc/machine-id',
   '/var/lib/dbus/machine-id',
@@ -16,17 +16,17 @@ const ID = /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i
 
 interface Source {
   readonly platform: NodeJS.Platform
-  /** Throws if there is no such file. */
+  /** Throws if the file does not exist. */
   readonly read: (file: string) => string
-  /** The output of a program. Throws if it fails. */
+  /** Returns the output of a program. Throws if it fails. */
   readonly run: (program: string, args: readonly string[]) => string
 }
 
 let known: string | undefined
 
 /**
- * Identifies this machine, whatever its host name is: Wi-Fi and VPN change that on macOS. The platform's name
- * if the system has no id.
+ * Returns an id of this machine, or the platform's name if there is none. Does not use the host name, which
+ * changes with the network on macOS.
  */
 export const machineId = (): string => (known ??= findMachineId(SYSTEM))
 
@@ -62,7 +62,7 @@ const SYSTEM: Source = {
   platform: process.platform,
   read: file => readFileSync(file, 'utf8'),
   run: (program, args) => {
-    // Not loaded on Linux, where shims start often.
+    // Shims start often on Linux and do not need this module.
     const { execFileSync } = process.getBuiltinModule('node:child_process')
     return execFileSync(program, args, {
       encoding: 'utf8',

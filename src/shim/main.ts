@@ -13,14 +13,14 @@ import type { Hello } from './hello.js'
 import { placeId, placeOf, thisMachine } from './place.js'
 import { Session } from './session.js'
 
-/** Exit codes; those of the command line. */
+/** Exit codes of the command line. */
 const EXIT = { ok: 0, usage: 2, configuration: 3, failure: 4 } as const
 const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
-/** How long the first hello may take: some clients wait for no more than ten seconds for their servers. */
+/** Maximum time of the first connection: some clients wait at most ten seconds for a server. */
 const START_MS = 6000
 
-/** Runs `mcp-proxy connect`; `folder` is that of the package. Resolves with the exit code. */
+/** Runs `mcp-proxy connect`; `folder` is the package folder. Resolves with the exit code. */
 export const main = async (words: readonly string[], folder: string): Promise<number> => {
   if (!hasCurrentFolder()) {
     tell(NO_FOLDER.message, NO_FOLDER)
@@ -40,8 +40,8 @@ export const main = async (words: readonly string[], folder: string): Promise<nu
   const named = given.config ?? env['MCP_PROXY_CONFIG']
   const config = resolve(named || defaultConfigFile({ platform, home: homeFolder(), env }))
   if (!existsSync(config)) {
-    tell(`D010: there is no configuration ${config} that can be read`, {
-      why: 'no file is there',
+    tell(`D010: there is no configuration file ${config}`, {
+      why: 'the file does not exist',
       mend: 'mcp-proxy init',
     })
     return EXIT.configuration
@@ -89,17 +89,17 @@ const createConnector = (
   return new Connector({ place, hello, tell, program: { execPath, script, config, env, home: machine.home } })
 }
 
-/** A client that knows no variables leaves them as they are. */
+/** Ignores a variable that the client did not expand. */
 const workspaceIn = (given: string | undefined): string | undefined =>
   given === undefined || given.includes('${') ? undefined : resolve(given)
 
-/** Read, not built in: what was installed in place of the daemon's own files says who is newer. */
+/** Reads the version at run time: after an update, it differs from the running daemon's. */
 const versionIn = (folder: string): string => {
   const manifest: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   return isObject(manifest) && typeof manifest['version'] === 'string' ? manifest['version'] : '0'
 }
 
-/** Serves the client in this process, if it may. */
+/** Serves the client in this process, if allowed. */
 const withoutDaemon = async (
   thrown: unknown,
   config: string,
@@ -112,18 +112,18 @@ const withoutDaemon = async (
     tell(isRefused ? words : `${code}: ${words}`, isRefused ? REFUSED : { why: WHYS[code], mend: MEND })
     return EXIT.failure
   }
-  tell(`${code}: ${words}; serving in this process, without the servers that others share`)
+  tell(`${code}: ${words}; serving in this process, with servers of its own`)
   const main = pathToFileURL(join(script, '..', '..', 'dist', 'cli', 'main.cjs')).href
   const { main: run } = (await import(main)) as { main: (argv: readonly string[]) => Promise<number> }
   const workspace = workspaceIn(given.workspace)
   const view = given.view === undefined ? [] : ['--view', given.view]
   const folder = workspace === undefined ? [] : ['--workspace', workspace]
-  // On our stderr nobody expects a log.
+  // Clients do not expect logs on stderr.
   const level = given.verbose === true ? [] : ['--log-level', 'error']
   return await run(['stdio', '--config', config, ...view, ...folder, ...level])
 }
 
-/** A stream that never blocks, where there is one: a client that does not read must not stop us. */
+/** Returns stdout, if possible without blocking writes, so that a slow client cannot block this process. */
 const clientOutput = () => {
   const output = process.stdout
   output.on('error', () => process.exit(EXIT.ok))
@@ -142,19 +142,19 @@ const endOnSignals = (destroy: () => void): void => {
 
 interface Explained {
   readonly why: string
-  /** A command to paste. */
+  /** A command to copy and run. */
   readonly mend: string
 }
 
-const REFUSED: Explained = { why: 'the daemon does not serve what was asked for', mend: 'mcp-proxy check' }
+const REFUSED: Explained = { why: 'the daemon rejected the request', mend: 'mcp-proxy check' }
 const MEND = 'mcp-proxy doctor --only D04'
 const WHYS: Readonly<Record<Trouble, string>> = {
-  D041: 'its log says more: mcp-proxy daemon logs',
-  D042: 'its process is there, and stands still',
-  D046: 'its socket or folder belongs to somebody else, or may not be used',
+  D041: 'see its log: mcp-proxy daemon logs',
+  D042: 'its process is running but does not respond',
+  D046: 'its socket or folder belongs to another user, or cannot be accessed',
 }
 
-/** Says on stderr what happened; what ends us in three lines. */
+/** Prints a message on stderr, with cause and fix if the process ends. */
 const tell = (words: string, explained?: Explained): void => {
   const more = explained === undefined ? '' : `  why: ${explained.why}\n  fix: ${explained.mend}\n`
   process.stderr.write(`mcp-proxy: ${words}\n${more}`)

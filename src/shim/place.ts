@@ -15,40 +15,40 @@ import { PIPE_FOLDER } from '../machine/socket-path.js'
 import { whoAmI } from '../machine/who-am-i.js'
 import { machineId } from './machine-id.js'
 
-/** Variables of a process. */
+/** Environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Where a proxy and the programs that control it meet. */
+/** Paths shared by a proxy and the programs that control it. */
 export interface Place {
-  /** What its files are named after. */
+  /** Prefix of its file names. */
   readonly id: string
   /** A unix domain socket, or a named pipe on Windows. */
   readonly socket: string
-  /** Held by whoever is about to start the proxy. */
+  /** Start lock. */
   readonly lock: string
-  /** What the proxy says about itself, for people; never trusted. */
+  /** Status file of the proxy, for people; never trusted. */
   readonly facts: string
-  /** The log of a daemon; older ones end in `.1` and `.2`. */
+  /** Log of the daemon; older ones end in `.1` and `.2`. */
   readonly log: string
-  /** The secret by which both sides prove whose they are; undefined where rights of folders prove it. */
+  /** Secret that authenticates both sides; undefined where folder permissions do. */
   readonly token: string | undefined
 }
 
-/** The machine and the user; those of this process except in tests. */
+/** Facts about the machine and the user; tests override them. */
 export interface Machine {
   readonly platform: NodeJS.Platform
-  /** From the database of users: variables differ between a shell and the launcher of a desktop. */
+  /** From the user database: the variable may differ between a shell and a desktop launcher. */
   readonly home: string
   readonly user: string
   readonly uid: number
   readonly isElevated: boolean
-  /** As `thisPlace`. */
+  /** Result of `thisPlace`. */
   readonly at: string
 }
 
 /**
- * Identifies the machine and the PID namespace: process ids are valid there only, and containers that share a
- * home folder must not share a daemon.
+ * Identifies the machine and the PID namespace, the scope of process ids: containers that share a home folder
+ * must not share a daemon.
  */
 export const thisPlace = (): string => `${machineId()} ${pidNamespace()}`
 
@@ -68,7 +68,7 @@ export const thisMachine = (): Machine => {
   return { platform, home, user, uid, isElevated, at: thisPlace() }
 }
 
-/** Only an elevated process of Windows reads the folder of the registry. */
+/** Only an elevated process on Windows can read the registry's folder. */
 const isReadable = (folder: string): boolean => {
   try {
     return readdirSync(folder).length > 0
@@ -77,7 +77,7 @@ const isReadable = (folder: string): boolean => {
   }
 }
 
-/** The id of the proxy of a configuration file, which need not exist. */
+/** Returns the id of a configuration file's proxy; the file need not exist. */
 export const placeId = (file: string, at: string): string =>
   createHash('sha256')
     .update(`${configPath(file)}\0${at}`)
@@ -85,15 +85,15 @@ export const placeId = (file: string, at: string): string =>
     .slice(0, 10)
 
 /**
- * The one path of a configuration file: its own name in its real folder. A file that is a link keeps its
- * name, because the link may point to another file tomorrow (home-manager, stow, ConfigMaps).
+ * Returns the canonical path of a configuration file: its own name in its real folder. A symbolic link keeps
+ * its name, since its target may change (home-manager, stow, ConfigMaps).
  */
 export const configPath = (file: string): string => {
   const path = resolve(file)
   return join(realFolder(dirname(path)), basename(path))
 }
 
-/** The real path of a folder as far as it exists. */
+/** Resolves the existing part of a folder. */
 const realFolder = (folder: string): string => {
   try {
     return realpathSync.native(folder)
@@ -106,7 +106,7 @@ const realFolder = (folder: string): string => {
 /** `sun_path` holds 103 bytes on macOS, 107 on Linux. */
 const SOCKET_BYTES = 100
 
-/** Where the proxy `id` is met. Makes no folder. */
+/** Returns the paths of the proxy `id`. Creates no folder. */
 export const placeOf = (id: string, env: Environment, machine = thisMachine()): Place => {
   const run = runFolder(env, machine)
   const file = (end: string): string => join(run, `${id}${end}`)
@@ -134,8 +134,8 @@ const runFolder = (env: Environment, { platform, home }: Machine): string => {
 }
 
 /**
- * Makes the folders of a place, open to this user only. Throws a Fault `unavailable` for one that is a link
- * or belongs to somebody else, and what the file system throws.
+ * Creates the folders, accessible to this user only. Throws file system errors, and a Fault `unavailable` for
+ * a folder that is a link or belongs to another user.
  */
 export const preparePlace = ({ socket, lock, log }: Place): void => {
   const folders = process.platform === 'win32' ? [lock, log] : [lock, socket, log]
@@ -151,7 +151,7 @@ const prepareFolder = (folder: string): void => {
   if (mode & OTHERS) chmodSync(folder, 0o700)
 }
 
-/** With all above it. Node's own way goes on for ever where none can be made, as in `/proc`. */
+/** Creates all parents. Node's recursive mkdir never ends where it cannot create any, as in `/proc`. */
 const makeFolder = (folder: string): void => {
   try {
     mkdirSync(folder, { mode: 0o700 })
@@ -165,8 +165,8 @@ const makeFolder = (folder: string): void => {
 }
 
 /**
- * Throws a Fault `unavailable` for a socket that somebody else may have made. On Windows the token of a place
- * proves whose it is.
+ * Throws a Fault `unavailable` for a socket that another user may have created. On Windows, the token
+ * authenticates instead.
  */
 export const checkSocket = (socket: string): void => {
   if (process.platform === 'win32') return
@@ -174,7 +174,7 @@ export const checkSocket = (socket: string): void => {
   checkOwn(socket)
 }
 
-/** What is at a path, which must be no link and belong to this user; undefined if nothing is. */
+/** Returns the status of a path, which must belong to this user and not be a link; undefined if absent. */
 const checkOwn = (path: string): Stats | undefined => {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found?.isSymbolicLink()) throw new Fault('unavailable', `${path} is a link`)
@@ -183,7 +183,7 @@ const checkOwn = (path: string): Stats | undefined => {
   return found
 }
 
-/** Nobody is there: what is left of a socket belongs to a proxy that is gone. */
+/** Reports whether no proxy listens: the socket is missing, or left by a dead proxy. */
 export const isNobody = (thrown: unknown): boolean => {
   const code = systemCode(thrown)
   return code === 'ECONNREFUSED' || code === 'ENOENT'
@@ -191,10 +191,10 @@ export const isNobody = (thrown: unknown): boolean => {
 
 const HANG_UPS: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE', 'disconnected'])
 
-/** Whoever was there has closed the connection before it answered, as a proxy does that ends. */
+/** Reports whether the proxy closed the connection without an answer, as when it ends. */
 export const isHangUp = (thrown: unknown): boolean => HANG_UPS.has(systemCode(thrown))
 
-/** Whether this user may not do it: nothing may be concluded, removed or started then. */
+/** Reports whether permissions are missing: the state is unknown, so nothing may be removed or started. */
 export const isDenied = (thrown: unknown): boolean => {
   const code = systemCode(thrown)
   return code === 'EACCES' || code === 'EPERM' || code === 'EROFS' || thrown instanceof Fault

@@ -7,39 +7,39 @@ import { idKey, type Message } from '../wire/jsonrpc.js'
 import { salvageId } from '../wire/salvage-id.js'
 import type { Connection } from './connector.js'
 import { ENDED_METHOD } from './hello.js'
-import { changesFor, Introduction } from './introduction.js'
+import { InFlight } from './in-flight.js'
+import { changesFor, InitializeReplay } from './initialize-replay.js'
 import { isRefusal, lostError, messagesOf, messagesOfDaemon, textIn, withdrawal, withId } from './messages.js'
-import { UnderWay } from './under-way.js'
 
 export interface SessionOptions {
   readonly input: Readable
   readonly output: Writable
-  /** As `Connector.connect`. */
+  /** `Connector.connect`. */
   readonly connect: (limitMs: number) => Promise<Connection>
   readonly tell: (words: string) => void
-  /** Those that are not the usual ones. */
+  /** Overrides of the default limits. */
   readonly limits?: Partial<Limits>
 }
 
 interface Limits {
-  /** A line beyond this is answered with an error: the daemon refuses far shorter ones. */
+  /** Longer lines are answered with an error; the daemon's own limit is far lower. */
   readonly lineBytes: number
-  /** How long requests wait for a daemon that was lost. */
-  readonly patienceMs: number
-  /** How often a daemon is looked for after that. */
+  /** Maximum wait of requests for a new daemon. */
+  readonly maxWaitMs: number
+  /** Interval of reconnection attempts after that. */
   readonly retryMs: number
 }
 
-const LIMITS: Limits = { lineBytes: 256 * 1024 * 1024, patienceMs: 15_000, retryMs: 5000 }
-/** How long until a daemon that did not stay is tried again; each time twice as long as before. */
+const LIMITS: Limits = { lineBytes: 256 * 1024 * 1024, maxWaitMs: 15_000, retryMs: 5000 }
+/** First delay before reconnecting to a daemon that did not stay; doubles each time. */
 const FIRST_WAIT_MS = 250
-/** How much of either side waits before that side is no longer read. */
+/** Above this backlog of one side, the other side is not read. */
 const QUEUE_BYTES = 1024 * 1024
-/** How long a daemon may take to answer `initialize`. */
-const INTRODUCED_MS = 15_000
-/** How long what is under way may take once the client has closed our stdin. */
+/** Maximum time of a daemon's answer to `initialize`. */
+const INITIALIZED_MS = 15_000
+/** Maximum time of requests in flight after the client closed stdin. */
 const LEAVING_MS = 2000
-/** The most questions of servers that are remembered. */
+/** Maximum number of remembered questions of servers. */
 const QUESTIONS = 1000
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
@@ -48,20 +48,20 @@ const LF = Buffer.from('\n')
 const JOINED_BYTES = 64 * 1024
 
 /**
- * Passes lines between the client on `input` and `output` and a daemon, and finds another daemon when that is
- * lost. Looks at methods, ids and URIs only; what it passes on are the bytes that came.
+ * Passes lines between the client on `input` and `output` and a daemon, and reconnects to another daemon when
+ * that is lost. Parses only methods, ids and URIs, and forwards the original bytes.
  */
 export class Session {
   readonly #options: SessionOptions
   readonly #limits: Limits
   readonly #lines: LineSplitter
-  readonly #underWay = new UnderWay()
-  readonly #introduction = new Introduction()
-  /** Questions of servers that the client has not answered, by their keys. */
+  readonly #inFlight = new InFlight()
+  readonly #replay = new InitializeReplay()
+  /** Unanswered questions of servers, by key. */
   readonly #questions = new Map<string, JsonText>()
-  /** Requests of ours, whose answers are not for the client. */
+  /** Requests of the shim itself, whose answers the client must not see. */
   readonly #own = new Map<string, (message: Message | undefined) => void>()
-  /** Lines that came while there is no daemon. */
+  /** Lines received while there is no daemon. */
   #waiting: Buffer[] = []
   #stream: Duplex | undefined
   /** See `Welcome.refusal`. */
@@ -76,7 +76,7 @@ export class Session {
     this.#lines = this.#newLines()
   }
 
-  /** Serves the client over this connection, and those after it; resolves once the client has left. */
+  /** Serves the client over this and later connections; resolves once the client has left. */
   async serve(connection: Connection): Promise<void> {
     const { input, output } = this.#options
     const gone = new Promise<void>(resolve => {
@@ -111,7 +111,7 @@ export class Session {
     if (this.#is === 'served' && (passed.length > 0 || messages.length === 0)) this.#send(line)
   }
 
-  /** Notes what a message of the client means; `line` is undefined for one of a batch. */
+  /** Records a message of the client, and returns whether to forward it; `line` is undefined in a batch. */
   #isForDaemon(message: Message, line: Buffer | undefined): boolean {
     switch (message.kind) {
       case 'request':
@@ -119,20 +119,20 @@ export class Session {
           this.#refuse(message.id)
           return false
         }
-        this.#underWay.add(message, line)
+        this.#inFlight.add(message, line)
         break
       case 'notification': {
-        // A request that was called off is not answered.
+        // A cancelled request gets no answer.
         const id = message.params && memberOf(message.params, 'requestId')
-        if (message.method === 'notifications/cancelled' && id !== undefined) this.#underWay.take(id)
+        if (message.method === 'notifications/cancelled' && id !== undefined) this.#inFlight.take(id)
         break
       }
       case 'result':
       case 'error':
-        // Who asked may be gone, and its id mean nothing to another daemon.
+        // The question may come from an earlier daemon.
         return message.id === undefined || this.#questions.delete(idKey(message.id))
     }
-    if (line !== undefined) this.#introduction.said(message, line)
+    if (line !== undefined) this.#replay.recordMessage(message, line)
     return true
   }
 
@@ -172,7 +172,7 @@ export class Session {
     if (passed.length > 0 || messages.length === 0) this.#answer(line)
   }
 
-  /** Notes what a message of the daemon means for what is under way. */
+  /** Updates the requests in flight by a daemon message, and returns whether to forward it. */
   #isForClient(message: Message): boolean {
     switch (message.kind) {
       case 'request':
@@ -180,8 +180,8 @@ export class Session {
         return true
       case 'notification': {
         if (message.method === ENDED_METHOD && textIn(message.params, 'refusal') === this.#refusal) {
-          this.#underWay.refusedAll()
-          // What the client says from here on is for the next daemon.
+          this.#inFlight.refusedAll()
+          // Later messages of the client are for the next daemon.
           this.#leaveDaemon()
           return false
         }
@@ -196,11 +196,11 @@ export class Session {
     }
   }
 
-  /** To its client a subscription that was made again goes on, though lists may be others. */
+  /** Hides the acknowledgement of a renewed subscription; the client gets list changes instead. */
   #isNews({ method, params }: Message & { kind: 'notification' }): boolean {
     if (method !== ACKNOWLEDGED || params === undefined) return true
     const id = at(params, '_meta', 'io.modelcontextprotocol/subscriptionId')
-    if (id === undefined || this.#underWay.acknowledged(id)) return true
+    if (id === undefined || this.#inFlight.acknowledged(id)) return true
     for (const change of changesFor(params)) this.#answer(change)
     return false
   }
@@ -213,10 +213,10 @@ export class Session {
       settle(message)
       return false
     }
-    if (message.kind === 'error' && isRefusal(message.error, this.#refusal) && this.#underWay.refused(id))
+    if (message.kind === 'error' && isRefusal(message.error, this.#refusal) && this.#inFlight.refused(id))
       return false
-    if (message.kind === 'result') this.#introduction.answered(id, message.result)
-    return this.#underWay.take(id)
+    if (message.kind === 'result') this.#replay.recordResult(id, message.result)
+    return this.#inFlight.take(id)
   }
 
   // ── a daemon that is gone ──
@@ -238,8 +238,8 @@ export class Session {
     for (const id of this.#questions.values()) this.#answer(withdrawal(id))
     this.#questions.clear()
     const data = { reason: 'proxy_restarted', mayHaveRun: true, retryAfterMs: 1000 }
-    for (const id of this.#underWay.drop('lost'))
-      this.#answer(lostError(id, 'The proxy was restarted while the request was under way', data))
+    for (const id of this.#inFlight.drop('lost'))
+      this.#answer(lostError(id, 'The proxy was restarted while the request was in progress', data))
     if (this.#is !== 'served') return
     this.#pause()
     void this.#return()
@@ -250,10 +250,10 @@ export class Session {
     this.#options.input.pause()
   }
 
-  /** Finds another daemon, however long that takes, and introduces the client to it. */
+  /** Connects to another daemon, with unlimited retries, and replays the state of the client. */
   async #return(): Promise<void> {
-    const { patienceMs, retryMs } = this.#limits
-    const endMs = performance.now() + patienceMs
+    const { maxWaitMs, retryMs } = this.#limits
+    const endMs = performance.now() + maxWaitMs
     let why = 'the daemon has ended'
     let isTold = false
     const giveUp = (): void => {
@@ -261,14 +261,14 @@ export class Session {
       isTold = true
       this.#giveUp()
     }
-    // An attempt may go on for longer, and requests must not.
-    const patience = setTimeout(() => this.#stream ?? giveUp(), patienceMs)
+    // Requests fail at the deadline even if an attempt takes longer.
+    const deadline = setTimeout(() => this.#stream ?? giveUp(), maxWaitMs)
     for (let waitMs = FIRST_WAIT_MS; !this.#hasEnded; waitMs *= 2) {
       try {
         const connection = await this.#options.connect(Math.max(endMs - performance.now(), retryMs))
         if (this.#is !== 'waiting') this.#pause()
         this.#attach(connection)
-        if (await this.#introduce()) break
+        if (await this.#replayState()) break
       } catch (thrown) {
         why = thrown instanceof Error ? thrown.message : String(thrown)
       }
@@ -276,49 +276,49 @@ export class Session {
       if (leftMs <= 0) giveUp()
       await delay(leftMs <= 0 ? retryMs : Math.min(waitMs, leftMs))
     }
-    clearTimeout(patience)
+    clearTimeout(deadline)
   }
 
-  /** From here on requests are answered with an error until there is a daemon. */
+  /** Answers requests with an error until there is a daemon. */
   #giveUp(): void {
     if (this.#is === 'away') return
     this.#is = 'away'
-    for (const id of this.#underWay.drop('all')) this.#refuse(id)
+    for (const id of this.#inFlight.drop('all')) this.#refuse(id)
     this.#takeWaiting()
     this.#options.input.resume()
   }
 
-  /** Introduces the client to a new daemon; false if that is lost meanwhile. */
-  async #introduce(): Promise<boolean> {
-    const { initialize, confirmed, wishes, changes } = this.#introduction
+  /** Replays the client's state to a new daemon; returns false if that is lost meanwhile. */
+  async #replayState(): Promise<boolean> {
+    const { initialize, confirmed, settings, changes } = this.#replay
     if (initialize !== undefined) {
-      const limit = setTimeout(() => this.#stream?.destroy(), INTRODUCED_MS)
+      const limit = setTimeout(() => this.#stream?.destroy(), INITIALIZED_MS)
       const answer = await this.#ask(initialize)
       clearTimeout(limit)
       if (answer?.kind !== 'result') {
         this.#stream?.destroy()
         return false
       }
-      if (!this.#introduction.agrees(answer.result)) {
+      if (!this.#replay.hasSameRevision(answer.result)) {
         this.#changed()
         return true
       }
       if (confirmed !== undefined) this.#send(confirmed)
-      for (const wish of wishes) void this.#ask(wish)
+      for (const setting of settings) void this.#ask(setting)
     }
     this.#is = 'served'
-    for (const line of this.#underWay.repeatable) this.#send(line)
+    for (const line of this.#inFlight.repeatable) this.#send(line)
     for (const change of changes) this.#answer(change)
     this.#takeWaiting()
     this.#listen()
     return true
   }
 
-  /** The client believes in a revision that the daemon does not speak with it any more. */
+  /** The new daemon does not support the revision of the session. */
   #changed(): void {
     this.#is = 'changed'
     this.#stream?.destroy()
-    for (const id of this.#underWay.drop('all')) this.#refuse(id)
+    for (const id of this.#inFlight.drop('all')) this.#refuse(id)
     this.#takeWaiting()
     this.#options.input.resume()
   }
@@ -326,7 +326,7 @@ export class Session {
   #refuse(id: JsonText): void {
     const isChanged = this.#is === 'changed'
     const words = isChanged
-      ? 'The proxy speaks another revision of MCP now: restart the client'
+      ? 'The proxy now uses another revision of MCP: restart the client'
       : 'The proxy is not running and could not be started: run mcp-proxy daemon status'
     const data = isChanged ? { reason: 'revision_changed' } : { reason: 'proxy_lost', doctor: 'D041' }
     this.#answer(lostError(id, words, data))
@@ -342,7 +342,7 @@ export class Session {
 
   // ── writing ──
 
-  /** Makes a request of the client again, for ourselves; undefined if the daemon is lost meanwhile. */
+  /** Repeats a request of the client for the shim itself; resolves with undefined if the daemon is lost. */
   #ask(line: Buffer): Promise<Message | undefined> {
     const id = `mcp-proxy ${randomId()}`
     return new Promise(resolve => {
@@ -359,7 +359,7 @@ export class Session {
     return true
   }
 
-  /** Reads the client again, if there is a daemon that reads us. */
+  /** Resumes reading the client if the daemon keeps up. */
   #listen(): void {
     if (this.#is !== 'waiting' && (this.#stream?.writableLength ?? 0) <= QUEUE_BYTES)
       this.#options.input.resume()
@@ -372,7 +372,7 @@ export class Session {
   }
 }
 
-/** Writes a line at once: a short one is copied together with its end, which costs less than two pieces. */
+/** Writes a line; joins a short one with its line feed, which is cheaper than two writes. */
 const write = (stream: Writable, line: Buffer): void => {
   if (line.length <= JOINED_BYTES) {
     stream.write(Buffer.concat([line, LF]))

@@ -5,37 +5,37 @@ import { inheritedEnv } from '../machine/inherited-env.js'
 import type { StartLock } from './lock.js'
 import type { Environment, Place } from './place.js'
 
-/** Names the lock that a daemon takes over from whoever started it. */
+/** Passes the start lock to the daemon. */
 export const LOCK_VARIABLE = 'MCP_PROXY_LOCK'
 
 export interface DaemonProgram {
-  /** Of node. */
+  /** Path of node. */
   readonly execPath: string
-  /** `bin/mcp-proxy.js` of our own installation. */
+  /** `bin/mcp-proxy.js` of this installation. */
   readonly script: string
-  /** Absolute. */
+  /** Absolute path. */
   readonly config: string
   readonly home: string
   readonly env: Environment
-  /** Further words of its command line. */
+  /** Further arguments. */
   readonly more?: readonly string[] | undefined
-  /** Is told of the process, which otherwise is left to itself. */
+  /** Called with the process, which is otherwise detached. */
   readonly onStart?: (child: ChildProcess) => void
 }
 
 /**
- * Starts the daemon of a place, with nothing of this process but what every program needs to find its files.
- * Resolves with its exit code should it end. Throws what the operating system throws.
+ * Starts the daemon with a minimal environment. Resolves with its exit code if it ends. Throws operating
+ * system errors.
  */
 export const startDaemon = (
   { log }: Place,
   lock: StartLock,
   { execPath, script, config, home, env, more = [], onStart }: DaemonProgram,
 ): Promise<number | null> => {
-  // With a file, a program on Windows keeps the console of its parent.
+  // On Windows, a program with a log file would keep its parent's console.
   const output = process.platform === 'win32' ? undefined : openSync(log, 'a', 0o600)
   try {
-    // Not loaded by shims that find a daemon.
+    // Loaded late, since most shims find a daemon.
     const { spawn } = process.getBuiltinModule('node:child_process')
     const child = spawn(execPath, [script, 'serve', '--config', config, '--daemon', ...more], {
       detached: true,
@@ -55,7 +55,7 @@ export const startDaemon = (
   }
 }
 
-/** Where programs of a user start: the home folder, or the root folder if this user may not enter that. */
+/** Returns the start folder of user programs: the home folder, or the root folder if it is inaccessible. */
 export const startFolder = (home: string): string => {
   try {
     accessSync(home, constants.X_OK)
@@ -65,7 +65,7 @@ export const startFolder = (home: string): string => {
   }
 }
 
-/** Where we meet, and where Node says which code ran: with `npm run coverage`, also that of daemons. */
+/** Also passes on the run folder, and coverage for `npm run coverage`. */
 const OWN = ['MCP_PROXY_RUN_DIR', 'NODE_V8_COVERAGE']
 
 const daemonEnv = (env: Environment): Record<string, string> => {

@@ -72,7 +72,7 @@ t.test('what answers in other ways is told by its number', async t => {
     [refusal('token'), 'D046', /the daemon refuses: so it is/],
     [refusal('busy'), 'D041', /the daemon refuses: so it is/],
     ['HTTP/1.1 101 Switching Protocols\r\n\r\n', 'D046', /is not mcp-proxy/],
-    ['SSH-2.0\r\n\r\n', 'D046', /may not be reached: what answers is not mcp-proxy/],
+    ['SSH-2.0\r\n\r\n', 'D046', /may not be reached: the program that answers is not mcp-proxy/],
   ]
   for (const [answer, code, says] of rows) {
     const { place } = await placeWith(t, answer)

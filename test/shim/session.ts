@@ -282,7 +282,7 @@ t.test('a line goes on as the bytes that came, whatever it is', async t => {
 
 t.test('without a daemon requests are refused after a while, and served again by the next one', async t => {
   const { first, next, heard, told, send, comeBack, introduce } = await start(t, daemon(), {
-    patienceMs: 0,
+    maxWaitMs: 0,
     retryMs: 1,
   })
   await introduce()
@@ -348,7 +348,7 @@ t.test('a subscription of 2026-07-28 goes on, and its client hears that lists ma
 })
 
 t.test('a daemon that cannot be started is tried less and less often, and told of once', async t => {
-  const { first, next, told, introduce } = await start(t, daemon(), { patienceMs: 1000, retryMs: 500 })
+  const { first, next, told, introduce } = await start(t, daemon(), { maxWaitMs: 1000, retryMs: 500 })
   await introduce()
   first.die()
   let tries = 0

@@ -12,7 +12,7 @@ const NOTHING = Buffer.alloc(0)
 export class ParcelHost {
   readonly #log: Logger
   /** Unanswered requests, by sender and id. */
-  readonly #underWay = new Map<string, ParcelResponder>()
+  readonly #inFlight = new Map<string, ParcelResponder>()
 
   constructor(log: Logger) {
     this.#log = log
@@ -20,7 +20,7 @@ export class ParcelHost {
 
   /** Serves the requests that `edge` sent. Throws for an invalid parcel. */
   serve(edge: string, parcel: HttpRequest, responder: HttpResponder, serve: HttpHandler): void {
-    const requests = requestsIn(edge, parcel, id => this.#underWay.get(`${edge} ${id}`)?.left())
+    const requests = requestsIn(edge, parcel, id => this.#inFlight.get(`${edge} ${id}`)?.left())
     if (requests.length === 0) {
       responder.send(200, {})
       return
@@ -36,11 +36,11 @@ export class ParcelHost {
     const all = requests.map(({ id, request }) => {
       const key = `${edge} ${id}`
       const each = new ParcelResponder(out, id, () => {
-        this.#underWay.delete(key)
+        this.#inFlight.delete(key)
         open.delete(each)
         if (open.size === 0) out.end()
       })
-      this.#underWay.set(key, each)
+      this.#inFlight.set(key, each)
       open.add(each)
       return { request, each }
     })

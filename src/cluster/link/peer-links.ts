@@ -29,7 +29,7 @@ export interface PeerLinksOptions {
 }
 
 /** A request in flight to another replica. */
-export interface UnderWay {
+export interface WatchedExchange {
   /** The replica stopped answering. */
   lost(): void
   /** This replica shuts down. */
@@ -37,7 +37,7 @@ export interface UnderWay {
 }
 
 interface Peer {
-  readonly underWay: Set<UnderWay>
+  readonly exchanges: Set<WatchedExchange>
   readonly timer: Timer
   misses: number
 }
@@ -81,12 +81,12 @@ export class PeerLinks {
   }
 
   /** Checks a replica while a request is in flight; returns a function that ends this. */
-  watch(to: Member, underWay: UnderWay): () => void {
+  watch(to: Member, exchange: WatchedExchange): () => void {
     const peer = this.#peers.get(to.id) ?? this.#open(to)
-    peer.underWay.add(underWay)
+    peer.exchanges.add(exchange)
     return () => {
-      peer.underWay.delete(underWay)
-      if (peer.underWay.size > 0 || this.#peers.get(to.id) !== peer) return
+      peer.exchanges.delete(exchange)
+      if (peer.exchanges.size > 0 || this.#peers.get(to.id) !== peer) return
       peer.timer.cancel()
       this.#peers.delete(to.id)
     }
@@ -146,23 +146,23 @@ export class PeerLinks {
   }
 
   async close(): Promise<void> {
-    for (const { timer, underWay } of [...this.#peers.values()]) {
+    for (const { timer, exchanges } of [...this.#peers.values()]) {
       timer.cancel()
-      for (const each of [...underWay]) each.left()
+      for (const each of [...exchanges]) each.left()
     }
     this.#peers.clear()
     await this.#options.http.close()
   }
 
   #open(to: Member): Peer {
-    const underWay = new Set<UnderWay>()
+    const exchanges = new Set<WatchedExchange>()
     const peer: Peer = {
-      underWay,
+      exchanges,
       misses: 0,
       timer: this.#options.clock.every(ASK_MS, () => {
         void this.ask(to).then(words => {
           peer.misses = words === undefined ? peer.misses + 1 : 0
-          if (peer.misses >= MISSES) for (const each of [...underWay]) each.lost()
+          if (peer.misses >= MISSES) for (const each of [...exchanges]) each.lost()
         })
       }),
     }

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** What a busy machine may add; some clients wait for no more than ten seconds for their servers. */
+/** Maximum extension on a busy machine; some clients wait at most ten seconds for a server. */
 const SPARE_MS = 2500
 
 /**
- * How long something may take, not counting how much later than it was to we were woken up in between: where
- * others take the processor, what we wait for is as slow as we are.
+ * A deadline that is extended by the delay of our own timers: on a busy machine, the process that we wait for
+ * is slow too.
  */
-export class Patience {
+export class Deadline {
   readonly #limitMs: number
   #endMs: number
   #spareMs = SPARE_MS
@@ -21,7 +21,7 @@ export class Patience {
     return performance.now() >= this.#endMs
   }
 
-  /** Begins anew. */
+  /** Restarts the deadline. */
   renew(): void {
     this.#endMs = Math.max(this.#endMs, performance.now() + this.#limitMs)
   }

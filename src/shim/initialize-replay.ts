@@ -2,7 +2,7 @@ import { at, type JsonText, memberOf, withMember } from '../kernel/json/text.js'
 import { encodeNotification, idKey, type Message } from '../wire/jsonrpc.js'
 import { NOTHING, textIn } from './messages.js'
 
-/** The most subscriptions that are renewed. */
+/** Maximum number of renewed subscriptions. */
 const SUBSCRIPTIONS = 1000
 
 const LISTS = ['tools', 'prompts', 'resources']
@@ -15,40 +15,40 @@ const changed = (
     encodeNotification(`notifications/${list}/list_changed`, params),
   )
 
-/** The same for a subscription that was made again, in the words in which its client hears of it. */
+/** Returns the notifications that stand for the acknowledgement of a renewed subscription. */
 export const changesFor = (acknowledged: JsonText): readonly Buffer[] => {
   const meta = memberOf(acknowledged, '_meta')
   const params = meta && withMember(NOTHING, '_meta', meta)
   return changed(list => at(acknowledged, 'notifications', `${list}ListChanged`), params)
 }
 
-/** What a client has said that another daemon must hear too, and what it was told about itself. */
-export class Introduction {
+/** Keeps the messages of a client that a new daemon needs, and the answer to `initialize`. */
+export class InitializeReplay {
   #asked: { readonly key: string; readonly line: Buffer } | undefined
   #answer: JsonText | undefined
   #confirmed: Buffer | undefined
   #level: Buffer | undefined
   readonly #subscriptions = new Map<string, Buffer>()
 
-  /** Takes a message of the client. */
-  said(message: Message, line: Buffer): void {
+  /** Records a message of the client. */
+  recordMessage(message: Message, line: Buffer): void {
     if (message.kind === 'notification') {
       if (message.method === 'notifications/initialized') this.#confirmed = Buffer.from(line)
     } else if (message.kind === 'request') this.#requested(message, line)
   }
 
-  /** Takes an answer to the client. */
-  answered(id: JsonText, result: JsonText): void {
+  /** Records a result for the client. */
+  recordResult(id: JsonText, result: JsonText): void {
     if (this.#asked?.key === idKey(id)) this.#answer ??= Buffer.from(result) as JsonText
   }
 
-  /** The client's `initialize`, once it was answered. */
+  /** The client's `initialize` request, once answered. */
   get initialize(): Buffer | undefined {
     return this.#answer && this.#asked?.line
   }
 
-  /** Whether a new answer to it agrees on the same revision. */
-  agrees(result: JsonText): boolean {
+  /** Reports whether a new `initialize` result has the same revision. */
+  hasSameRevision(result: JsonText): boolean {
     return textIn(result, 'protocolVersion') === textIn(this.#answer, 'protocolVersion')
   }
 
@@ -56,12 +56,12 @@ export class Introduction {
     return this.#confirmed
   }
 
-  /** The requests that set something for the session. */
-  get wishes(): readonly Buffer[] {
+  /** Requests that set the log level or subscribe. */
+  get settings(): readonly Buffer[] {
     return [...(this.#level === undefined ? [] : [this.#level]), ...this.#subscriptions.values()]
   }
 
-  /** Says that lists may have changed, where the client was told that we would say so. */
+  /** `list_changed` notifications for all lists whose changes were announced to the client. */
   get changes(): readonly Buffer[] {
     const answer = this.#answer
     if (answer === undefined) return []

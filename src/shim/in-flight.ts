@@ -1,17 +1,17 @@
 import type { JsonText } from '../kernel/json/text.js'
 import { idKey, type Message } from '../wire/jsonrpc.js'
 
-/** A request that is not answered. */
+/** An unanswered request. */
 interface Asked {
   readonly id: JsonText
-  /** The line that it came in; undefined if it was part of a batch, or there was no room to keep it. */
+  /** Undefined if the request was part of a batch, or its line too large to keep. */
   readonly line: Buffer | undefined
   mayRepeat: boolean
-  /** Whether it is a subscription that a daemon has acknowledged. */
+  /** True after a daemon acknowledged the subscription. */
   isAcknowledged: boolean
 }
 
-/** What may be asked twice: it reads, or comes to the same. */
+/** Methods that are safe to repeat. */
 const REPEATABLE = new Set([
   'initialize',
   'ping',
@@ -29,15 +29,15 @@ const REPEATABLE = new Set([
   'subscriptions/listen',
 ])
 
-/** How much of requests is kept so that they can be sent again. */
+/** Maximum total size of lines kept for repetition. */
 const KEPT_BYTES = 4 * 1024 * 1024
 
-/** The requests of the client that are under way, in the order in which they were made. */
-export class UnderWay {
+/** The client's requests in flight, in order. */
+export class InFlight {
   readonly #asked = new Map<string, Asked>()
   #keptBytes = 0
 
-  /** Notes a request; `line` is undefined for one of a batch. */
+  /** Adds a request; `line` is undefined in a batch. */
   add({ id, method }: Message & { kind: 'request' }, line: Buffer | undefined): void {
     this.take(id)
     const kept = (line?.length ?? 0) + this.#keptBytes <= KEPT_BYTES ? line : undefined
@@ -45,14 +45,14 @@ export class UnderWay {
     this.#asked.set(idKey(id), { id, line: kept, mayRepeat: REPEATABLE.has(method), isAcknowledged: false })
   }
 
-  /** Takes out a request that was answered or called off; false if there is none with this id. */
+  /** Removes an answered or cancelled request; returns false if the id is unknown. */
   take(id: JsonText): boolean {
     const key = idKey(id)
     this.#keptBytes -= this.#asked.get(key)?.line?.length ?? 0
     return this.#asked.delete(key)
   }
 
-  /** Notes that a subscription is acknowledged; false if it was before, by another daemon. */
+  /** Marks a subscription as acknowledged; returns false if an earlier daemon had done so. */
   acknowledged(id: JsonText): boolean {
     const asked = this.#asked.get(idKey(id))
     if (asked === undefined) return true
@@ -61,7 +61,7 @@ export class UnderWay {
     return !wasBefore
   }
 
-  /** Notes that a request was not begun; false if it cannot be sent again. */
+  /** Marks a request as not started; returns false if it cannot be repeated. */
   refused(id: JsonText): boolean {
     const asked = this.#asked.get(idKey(id))
     if (asked?.line === undefined) return false
@@ -69,17 +69,17 @@ export class UnderWay {
     return true
   }
 
-  /** Notes that nothing of this was begun. */
+  /** Marks all requests as not started. */
   refusedAll(): void {
     for (const asked of this.#asked.values()) asked.mayRepeat = true
   }
 
-  /** The lines of all that may be sent again. */
+  /** Lines of all requests that can be repeated. */
   get repeatable(): readonly Buffer[] {
     return [...this.#asked.values()].flatMap(({ line, mayRepeat }) => (mayRepeat ? (line ?? []) : []))
   }
 
-  /** Takes out what cannot be sent again, or everything. */
+  /** Removes the requests that cannot be repeated, or all. */
   drop(what: 'lost' | 'all'): readonly JsonText[] {
     const ids = [...this.#asked.values()].flatMap(({ id, line, mayRepeat }) =>
       what === 'lost' && mayRepeat && line !== undefined ? [] : [id],
