@@ -58,7 +58,7 @@ export abstract class HttpConversation implements ExchangeContext {
     // As for pause.
   }
 
-  heard(): void {
+  received(): void {
     this.receivedCount += 1
   }
 

@@ -1,9 +1,12 @@
 const SMALL_BYTES = 16 * 1024
 
-/** What the account counts for one peer. */
+/** The bytes counted for one peer. */
 export class Holding {
   readonly #account: ByteAccount
-  /** Gives it up, because it is the largest; no longer counted by then. Undefined: that cannot be. */
+  /**
+   * Discards the bytes, because this holding is the largest; it no longer counts by then. Undefined: not
+   * possible.
+   */
   readonly cut: (() => void) | undefined
   readonly #measure: (() => number) | undefined
   #bytes = 0
@@ -18,7 +21,7 @@ export class Holding {
     return this.#bytes
   }
 
-  /** Sets how much is kept now; 0 for nothing. This holding, or others, may be cut before this returns. */
+  /** Sets the current size. This holding, or others, may be cut before this returns. */
   set(bytes: number): void {
     const more = bytes - this.#bytes
     if (more === 0) return
@@ -26,26 +29,26 @@ export class Holding {
     this.#account.changed(this, more)
   }
 
-  /** Measures again, where the size changes without anybody telling us. */
-  look(): void {
+  /** Measures again, for holdings that shrink without notice. */
+  remeasure(): void {
     if (this.#measure !== undefined) this.set(Math.min(this.#bytes, this.#measure()))
   }
 }
 
 /**
- * Bytes that all peers together have us keep, for one reason. Above the limit whoever holds most loses it
- * first, so that nobody who wants little is refused for what others want.
+ * Limits the bytes kept for all peers together, for one purpose. Above the limit the largest holding is cut
+ * first, so that a large peer cannot starve a small one.
  */
 export class ByteAccount {
   readonly #max: () => number
   readonly #hit: () => void
   readonly #open = new Set<Holding>()
-  /** Stands for all that is too small to be counted. */
+  /** Represents everything too small to be counted. */
   readonly #small = new Holding(this, undefined)
   #bytes = 0
   #reserved = 0
 
-  /** `max` is the limit at the moment, `hit` is called for each holding that is cut. */
+  /** `max` returns the current limit; `hit` is called for each holding that is cut. */
   constructor(max: () => number, hit: () => void) {
     this.#max = max
     this.#hit = hit
@@ -59,14 +62,15 @@ export class ByteAccount {
     return this.#max()
   }
 
-  /** Opens a holding that `cut` gives up; before anybody is cut, `measure` is asked whether it shrank. */
+  /** Opens a holding that `cut` discards. Before any cut, `measure` is asked for the current size. */
   open(cut: () => void, measure?: () => number): Holding {
     return new Holding(this, cut, measure)
   }
 
   /**
-   * Reserves room for what is kept whole until it is set to 0; undefined if there is none. Half of the
-   * account is left to what can be cut. What is small is bounded by how many there may be of it.
+   * Reserves room for bytes that cannot be discarded, until set to 0; undefined if there is none.
+   * Reservations take at most half of the account. Small ones are not counted, because their number is
+   * bounded.
    */
   reserve(bytes: number): Holding | undefined {
     if (bytes < SMALL_BYTES) return this.#small
@@ -76,14 +80,14 @@ export class ByteAccount {
     return holding
   }
 
-  /** Cuts the largest, one after the other, until no more than `maxBytes` is kept. */
+  /** Cuts the largest holdings until at most `maxBytes` is kept. */
   shed(maxBytes: number): void {
     if (this.#bytes <= maxBytes) return
-    for (const holding of [...this.#open]) holding.look()
+    for (const holding of [...this.#open]) holding.remeasure()
     if (this.#bytes <= maxBytes) return
     for (const holding of this.#largest(this.#bytes - maxBytes)) {
       if (this.#bytes <= maxBytes) return
-      // One that was cut may have taken others with it.
+      // A previous cut may have emptied this one, too.
       if (holding.bytes === 0) continue
       this.#hit()
       holding.set(0)
@@ -91,14 +95,13 @@ export class ByteAccount {
     }
   }
 
-  /** Those to cut for so much room, largest first; mostly one is enough, and thousands need not be sorted. */
+  /** Returns holdings to cut, largest first. One is usually enough, which avoids sorting thousands. */
   #largest(missing: number): Holding[] {
     let most = this.#small
     for (const holding of this.#open) if (holding.bytes > most.bytes) most = holding
     return most.bytes >= missing ? [most] : [...this.#open].sort((one, other) => other.bytes - one.bytes)
   }
 
-  /** Called by a holding. */
   changed(holding: Holding, more: number): void {
     this.#bytes += more
     if (holding.cut === undefined) this.#reserved += more

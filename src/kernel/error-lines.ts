@@ -1,6 +1,6 @@
 import { plainLine } from '../secrets/plain-text.js'
 
-/** Frames of a stack, and what else a runtime prints around an error: Node, Python, JVM, .NET, Go, Rust. */
+/** Stack frames and other lines that a runtime prints around an error: Node, Python, JVM, .NET, Go, Rust. */
 const SURROUNDINGS: readonly RegExp[] = [
   /^\s+at \S/,
   /^\s*--- End of /,
@@ -22,7 +22,7 @@ const SURROUNDINGS: readonly RegExp[] = [
 
 const TRACEBACK = /^Traceback \(most recent call last\)/
 
-/** The line of an uncaught error. */
+/** Matches the line of an uncaught error. */
 const ERROR = new RegExp(
   [
     String.raw`^(?:Uncaught )?(?:[\w$]+\.)*[\w$]*(?:Error|Exception|Fault)\b(?: \[\w+\])?(?::|$)`,
@@ -42,7 +42,7 @@ const isIndented = (line: string): boolean => /^\s/.test(line)
 
 const hasContent = (line: string): boolean => !SURROUNDINGS.some(form => form.test(line))
 
-/** Where the last uncaught error is; -1 if there is none. */
+/** Returns the index of the last uncaught error; -1 if there is none. */
 const errorAt = (lines: readonly string[]): number => {
   const traceback = lines.findLastIndex(line => TRACEBACK.test(line))
   const raised =
@@ -56,24 +56,24 @@ const errorAt = (lines: readonly string[]): number => {
 }
 
 /**
- * The lines of a program's stderr that tell why it ended, oldest first: the error instead of the stack below
- * it. At most `most`, each fit for a terminal.
+ * Selects at most `max` lines of a program's stderr that explain why it exited, oldest first: the error
+ * rather than the stack below it. Each is fit for a terminal.
  */
-export const errorLines = (lines: readonly string[], most: number): readonly string[] => {
+export const errorLines = (lines: readonly string[], max: number): readonly string[] => {
   const error = errorAt(lines)
-  const told = lines.flatMap((line, index) => {
+  const kept = lines.flatMap((line, index) => {
     const isKept = hasContent(line) && !TRACEBACK.test(line)
     return index === error || isKept ? [{ line, index }] : []
   })
-  // A program may write nothing but a stack.
-  if (told.length === 0) return lines.map(shownLine).filter(Boolean).slice(-most)
-  const last = told.slice(-most)
+  // Some programs write nothing but a stack.
+  if (kept.length === 0) return lines.map(shownLine).filter(Boolean).slice(-max)
+  const last = kept.slice(-max)
   const isCut = error >= 0 && !last.some(({ index }) => index === error)
-  const shown = isCut ? [...told.filter(({ index }) => index === error), ...last.slice(1)] : last
+  const shown = isCut ? [...kept.filter(({ index }) => index === error), ...last.slice(1)] : last
   return shown.map(({ line }) => shownLine(line))
 }
 
-/** The one line that tells most; undefined if there is none. */
+/** Selects the single most informative line; undefined if there is none. */
 export const errorLine = (lines: readonly string[]): string | undefined => {
   const error = errorAt(lines)
   return error < 0 ? errorLines(lines, 1)[0] : shownLine(lines[error] ?? '')

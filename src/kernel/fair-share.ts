@@ -1,6 +1,6 @@
 /**
- * Keys by owner, for stores with a bound: the oldest key of the owner with the most makes room, so that no
- * owner can push out the keys of another.
+ * Groups keys by owner, for stores with a bound: the owner with the most keys loses its oldest, so that no
+ * owner can evict another's keys.
  */
 export class FairShare {
   readonly #owners = new Map<string, Set<string>>()
@@ -16,7 +16,7 @@ export class FairShare {
     if (keys?.size === 0) this.#owners.delete(owner)
   }
 
-  /** The key that makes room next; undefined if there is none. */
+  /** Returns the key to evict next; undefined if there is none. */
   next(): string | undefined {
     let most: ReadonlySet<string> = new Set()
     for (const keys of this.#owners.values()) if (keys.size > most.size) most = keys
@@ -30,16 +30,16 @@ interface Entry<T> {
   readonly value: T
 }
 
-/** A map with a bound that all owners share fairly; see FairShare. */
+/** A bounded map that evicts fairly between owners; see FairShare. */
 export class FairMap<T> {
-  readonly #most: number
+  readonly #max: number
   readonly #onFull: (() => void) | undefined
   readonly #entries = new Map<string, Entry<T>>()
   readonly #shares = new FairShare()
 
-  /** `onFull` is called for each entry that makes room for another one. */
-  constructor(most: number, onFull?: () => void) {
-    this.#most = most
+  /** `onFull` is called for each evicted entry. */
+  constructor(max: number, onFull?: () => void) {
+    this.#max = max
     this.#onFull = onFull
   }
 
@@ -53,7 +53,7 @@ export class FairMap<T> {
 
   set(key: string, value: T, owner: string): void {
     this.delete(key)
-    while (this.#entries.size >= this.#most) {
+    while (this.#entries.size >= this.#max) {
       const spare = this.#shares.next()
       if (spare === undefined) break
       this.delete(spare)
@@ -74,7 +74,7 @@ export class FairMap<T> {
     for (const key of [...this.#entries.keys()]) this.delete(key)
   }
 
-  /** The oldest first. */
+  /** Iterates oldest first. */
   *[Symbol.iterator](): Generator<[string, T]> {
     for (const [key, { value }] of this.#entries) yield [key, value]
   }

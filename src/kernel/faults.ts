@@ -1,6 +1,6 @@
 import { sanitizeLine } from '../secrets/mask.js'
 
-/** Why something of ours could not be done; closed, so that every place that answers a peer handles each. */
+/** The reason an operation failed; a closed list, so that every encoder handles each code. */
 export type FaultCode =
   | 'parse-error'
   | 'invalid-request'
@@ -13,50 +13,52 @@ export type FaultCode =
   | 'disconnected'
   | 'overloaded'
   | 'unauthorized'
-  /** The credential does not allow it; `data.scope` says what does, separated by spaces. */
+  /** The credential lacks a scope; `data.scope` lists the required ones, separated by spaces. */
   | 'forbidden'
   | 'cancelled'
   | 'too-large'
-  /** The server did not run the request: it may be sent again. */
+  /** The server did not run the request, so it may be sent again. */
   | 'session-lost'
-  /** The same if the server was replaced by one of another kind; else nobody knows whether it ran. */
+  /**
+   * Like `session-lost` if the server was replaced by a different one; otherwise it may have run the request.
+   */
   | 'maybe-replaced'
 
-/** The code of a system error of Node, such as `ENOENT`; undefined for anything else that was thrown. */
+/** Returns the code of a Node system error, such as `ENOENT`; undefined for any other value. */
 export const systemCode = (thrown: unknown): string | undefined =>
   thrown instanceof Error && 'code' in thrown ? String(thrown.code) : undefined
 
-/** What a peer may learn beside the message; never secrets, paths or stack traces. */
+/** Details that a peer may read in addition to the message; never secrets, paths or stack traces. */
 export type FaultData = Readonly<Record<string, unknown>>
 
-/** What a fault may carry beside its code and message. */
+/** Optional parts of a Fault. */
 export interface FaultOptions {
   readonly data?: FaultData
   readonly cause?: unknown
   readonly stderrTail?: readonly string[] | undefined
-  /** Lines that follow the message, each held to the same. */
+  /** Lines that follow the message, each sanitized like it. */
   readonly lines?: readonly string[]
 }
 
 /**
- * The one error class of the proxy. `message` is written for the peer that will read it: words of another
- * peer may stand in it, as it is made one line of plain text, without secrets, of 1 KiB at most. `cause` is
- * for our log only and never leaves the process.
+ * The only error class of the proxy. `message` is written for the peer that receives it and may quote another
+ * peer: it is reduced to one line of plain text, without secrets, of at most 1 KiB. `cause` is for the log
+ * and never leaves the process.
  */
 export class Fault extends Error {
-  /** As the log tells it, where the build gives the class itself another name (bin/bundle.js). */
+  /** The name in logs, where the build renames the class (bin/bundle.js). */
   static override readonly name = 'Fault'
   readonly code: FaultCode
   readonly data: FaultData | undefined
   /**
-   * What a program last wrote to stderr before it ended, oldest line first; plain text without secrets of
-   * ours. Goes to a peer only where somebody decided that it holds nothing of others.
+   * The last lines that a program wrote to stderr before it exited, oldest first; plain text with our secrets
+   * masked. Sent to a peer only where it cannot contain data of other users.
    */
   readonly stderrTail: readonly string[] | undefined
 
   constructor(code: FaultCode, message: string, more: FaultOptions = {}) {
     super(
-      [message, ...(more.lines ?? [])].map(words => sanitizeLine(words)).join('\n'),
+      [message, ...(more.lines ?? [])].map(line => sanitizeLine(line)).join('\n'),
       more.cause === undefined ? undefined : { cause: more.cause },
     )
     this.name = 'Fault'
@@ -65,7 +67,7 @@ export class Fault extends Error {
     this.stderrTail = more.stderrTail
   }
 
-  /** The same as a fault of this server, which its words name from then on, unless they name one already. */
+  /** Attributes the fault to a server, and names it in the message unless one is named already. */
   about(server: string, data: FaultData = {}): Fault {
     if (this.data?.['server'] !== undefined) return this
     return new Fault(this.code, `Server ${server}: ${this.message}`, {
@@ -74,7 +76,7 @@ export class Fault extends Error {
     })
   }
 
-  /** Anything that was thrown, as a Fault; what we did not foresee becomes `internal` and keeps its cause. */
+  /** Converts any thrown value to a Fault; unexpected errors become `internal` and keep their cause. */
   static from(thrown: unknown): Fault {
     if (thrown instanceof Fault) return thrown
     return new Fault('internal', 'Internal error in the proxy', { cause: thrown })

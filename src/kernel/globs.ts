@@ -1,7 +1,7 @@
 import picomatch from 'picomatch'
 
 /**
- * Matches names, not paths: `*` matches dots and slashes too. A name always matches itself; an empty or
+ * Matches names, not paths: `*` also matches dots and slashes. A name always matches itself; an empty or
  * overlong pattern matches nothing else.
  */
 export const matcherOf = (globs: readonly string[]): ((name: string) => boolean) => {

@@ -1,14 +1,14 @@
-/** Slots of an empty table; a power of two, as are all sizes. */
-const FEWEST = 16
+/** The slots of an empty table; all sizes are powers of two. */
+const MIN_SLOTS = 16
 /** A table with this many times more slots than entries shrinks. */
 const SPARSE = 64
-/** How much of the end of a long text is hashed. */
+/** Only this many characters, at the end of a long text, are hashed. */
 const HASHED_CHARS = 64
 
 interface Entry<K, V> {
   readonly key: K
   value: V
-  /** The order of arrival. */
+  /** The order of insertion. */
   readonly turn: number
 }
 
@@ -19,11 +19,11 @@ const blank = <K, V>(slots: number): Slots<K, V> => new Array<undefined>(slots).
 /**
  * Maps numbers or texts to entries that come and go with each message. A `Map` rehashes every few deletions
  * and never clears its old table, which, once promoted, keeps all its entries until the next full collection
- * (V8, src/objects/ordered-hash-table.cc, `Rehash`). This one stays in place. Open addressing, linear
- * probing.
+ * (V8, src/objects/ordered-hash-table.cc, `Rehash`). This table is updated in place, with open addressing and
+ * linear probing.
  */
 export class HashTable<K extends number | string, V> {
-  #slots = blank<K, V>(FEWEST)
+  #slots = blank<K, V>(MIN_SLOTS)
   #size = 0
   #turns = 0
 
@@ -60,18 +60,18 @@ export class HashTable<K extends number | string, V> {
     this.#free(slot)
     this.#size -= 1
     const { length } = this.#slots
-    if (length > FEWEST && this.#size * SPARSE < length) this.#resize(length / 2)
+    if (length > MIN_SLOTS && this.#size * SPARSE < length) this.#resize(length / 2)
     return entry.value
   }
 
-  /** Copies the values in order of arrival, so that entries may go meanwhile. */
+  /** Copies the values in order of insertion, so that entries may be removed during iteration. */
   values(): V[] {
     const entries = this.#slots.filter(entry => entry !== undefined)
     return entries.sort((a, b) => a.turn - b.turn).map(({ value }) => value)
   }
 
   clear(): void {
-    this.#slots = blank(FEWEST)
+    this.#slots = blank(MIN_SLOTS)
     this.#size = 0
   }
 
@@ -85,7 +85,7 @@ export class HashTable<K extends number | string, V> {
     return slot
   }
 
-  /** Empties a slot, and moves up whoever would no longer be found behind it. */
+  /** Empties a slot, and moves up entries that a lookup would no longer reach. */
   #free(slot: number): void {
     const slots = this.#slots
     const mask = slots.length - 1
@@ -105,12 +105,12 @@ export class HashTable<K extends number | string, V> {
     const slots = this.#slots
     this.#slots = blank(length)
     for (const entry of slots) if (entry !== undefined) this.#slots[this.#slotOf(entry.key)] = entry
-    // What is left behind must not keep anything, see above.
+    // The old table must not retain its entries; see above.
     slots.fill(undefined)
   }
 }
 
-/** Consecutive numbers never collide; FNV-1a for the end of a text. */
+/** Hashes a key: consecutive numbers never collide; texts use FNV-1a. */
 const hashOf = (key: number | string): number => {
   if (typeof key === 'number') return key | 0
   let hash = 0x811c9dc5

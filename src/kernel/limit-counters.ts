@@ -4,21 +4,21 @@ import { Fault } from './faults.js'
 import { DEFAULT_LIMITS, type LimitName, type Limits, shownLimit } from './limits.js'
 import { type Logger, silentLogger } from './logger.js'
 
-/** How short memory is, from not at all (0) to so much that nothing new is taken on (4). */
+/** The memory pressure, from none (0) to so high that no new work is accepted (4). */
 export type Pressure = 0 | 1 | 2 | 3 | 4
 
-/** How often a bound was reached, and how long ago for the last time. */
+/** The number of times a bound was reached, and the milliseconds since the last. */
 export interface Hits {
   readonly hits: number
   readonly agoMs: number
 }
 
-/** What an operator may learn about who reached a bound; never secrets. */
+/** Facts about the peer that reached a bound, for an operator; never secrets. */
 export type HitFacts = Readonly<Record<string, string | number | undefined>>
 
-/** Bytes that are kept and have no account, since each peer's own bound holds them. */
+/** Kept bytes without an account, because each peer's own bound limits them. */
 interface Queues {
-  /** Not yet taken by the programs of servers. */
+  /** Not yet read by stdio servers. */
   servers: number
   /** For clients that lost their connection. */
   replay: number
@@ -31,10 +31,10 @@ interface Tally {
   unlogged: number
 }
 
-/** What is odd about a server, beside limits that it reached. */
+/** Anomalies of a server, in addition to the limits that it reached. */
 type RemarkKind = 'noise' | 'lost'
 
-/** Something odd about a server: how often it was seen, and when last. */
+/** An anomaly of a server: how often it occurred, and when last. */
 export interface Remark {
   readonly kind: RemarkKind | LimitName
   readonly count: number
@@ -61,12 +61,12 @@ interface Shared {
 const LOG_EVERY_MS = 10_000
 const RETRY_AFTER_MS = 1000
 const MEMORY_RETRY_MS = 5000
-/** The part of the memory that one account may take, whatever its limit is. */
+/** The maximum share of memory for one account, even if its limit is higher. */
 const ACCOUNT_PART = 1 / 4
 
 /**
- * The bounds of one proxy, and how often each was reached. What is set anew holds from then on. Each bound
- * that is reached is counted, and logged at most every 10 s.
+ * The limits of one proxy, and how often each was reached. New limits apply at once. Each limit that is
+ * reached is counted, and logged at most every 10 s.
  */
 export class LimitCounters {
   readonly #shared: Shared
@@ -75,7 +75,7 @@ export class LimitCounters {
   #base: Limits
   #max: Limits
 
-  /** `own` wins over the limits of all, and stays when those are set anew. */
+  /** `own` overrides the shared limits, and stays when those change. */
   constructor(
     from:
       | { readonly limits?: Limits; readonly clock?: Clock; readonly log?: Logger }
@@ -112,12 +112,12 @@ export class LimitCounters {
     return this.#max
   }
 
-  /** Sets the limits of all anew. What is above one already is not taken back. */
+  /** Replaces the shared limits. Existing usage above a new limit is not reclaimed. */
   set(limits: Limits): void {
     this.#shared.limits = limits
   }
 
-  /** The same counters with other limits for one server, which `facts` name. */
+  /** Returns the same counters with different limits for one server, named in `facts`. */
   narrowed(own: Partial<Limits>, facts: HitFacts = {}): LimitCounters {
     return new LimitCounters({
       shared: this.#shared,
@@ -131,7 +131,7 @@ export class LimitCounters {
     this.#max = { ...this.#base, ...own }
   }
 
-  /** What peers sent that is not complete, or that we keep until it is dealt with. */
+  /** Incomplete or unprocessed input of peers. */
   get inbound(): ByteAccount {
     return this.#shared.inbound
   }
@@ -156,7 +156,7 @@ export class LimitCounters {
     this.#shared.pressure = pressure
   }
 
-  /** Notes that something is odd about the server that these counters are of. */
+  /** Records an anomaly of the server that these counters belong to. */
   remark(kind: Remark['kind']): void {
     const server = this.#facts?.['server']
     if (server === undefined) return
@@ -168,7 +168,7 @@ export class LimitCounters {
     remarks.set(String(server), known)
   }
 
-  /** What was odd about a server so far. */
+  /** Returns the anomalies of a server so far. */
   remarksOn(server: string): readonly Remark[] {
     return [...(this.#shared.remarks.get(server)?.values() ?? [])]
   }
@@ -197,34 +197,34 @@ export class LimitCounters {
     )
   }
 
-  /** Whether there is more than a bound allows, which is counted if so. */
+  /** Returns whether a value exceeds a limit; counts the hit if so. */
   isOver(name: LimitName, value: number): boolean {
     if (value <= this.max[name]) return false
     this.hit(name)
     return true
   }
 
-  /** Counts a bound that was reached and words its fault; `words` say what there is too much of. */
-  overloaded(name: LimitName, words: string, facts: HitFacts = {}): Fault {
+  /** Counts a hit and returns its fault; `reason` names the excess. */
+  overloaded(name: LimitName, reason: string, facts: HitFacts = {}): Fault {
     this.hit(name, facts)
-    return this.overloadFault(name, words, facts)
+    return this.overloadFault(name, reason, facts)
   }
 
-  overloadFault(name: LimitName, words: string, { server }: HitFacts = {}): Fault {
+  overloadFault(name: LimitName, reason: string, { server }: HitFacts = {}): Fault {
     const data = { limit: name, max: this.max[name], retryAfterMs: RETRY_AFTER_MS }
     return new Fault(
       'overloaded',
-      `${words} (limits.${name} is ${shownLimit(name, this.max[name])}); try again later`,
+      `${reason} (limits.${name} is ${shownLimit(name, this.max[name])}); try again later`,
       {
         data: server === undefined ? data : { ...data, server },
       },
     )
   }
 
-  tooLarge(name: LimitName, words: string): Fault {
+  tooLarge(name: LimitName, reason: string): Fault {
     this.hit(name)
     const max = this.max[name]
-    return new Fault('too-large', `${words} (limits.${name} is ${shownLimit(name, max)})`, {
+    return new Fault('too-large', `${reason} (limits.${name} is ${shownLimit(name, max)})`, {
       data: { limit: name, max },
     })
   }

@@ -1,6 +1,6 @@
 type LimitKind = 'count' | 'bytes' | 'time'
 
-/** One bound: its default and its range, in bytes, milliseconds, or just how many. */
+/** One limit: its default and its range, as a count or in bytes or milliseconds. */
 interface Limit {
   readonly kind: LimitKind
   readonly fallback: number
@@ -21,9 +21,9 @@ const bytes = (fallback: number, least = KIB, most = 2 ** 40): Limit => ({
   least,
   most,
 })
-// A message is one Buffer, and now and then one string, which Node cannot make longer.
+// A message is one Buffer, and sometimes one string, which Node limits to this length.
 const message = (fallback: number): Limit => bytes(fallback, 4 * KIB, 512 * MIB)
-// Longer than that no timer of Node can wait (https://nodejs.org/api/timers.html).
+// Node's timers cannot wait longer (https://nodejs.org/api/timers.html).
 const time = (fallback: number, least = 100): Limit => ({
   kind: 'time',
   fallback,
@@ -32,8 +32,8 @@ const time = (fallback: number, least = 100): Limit => ({
 })
 
 /**
- * Every bound that can be set, under its name in the configuration, the status and the log; docs/limits.md
- * says what happens at each. The only place with such numbers.
+ * Every configurable limit, under its name in the configuration, the status and the log. docs/limits.md
+ * describes what happens at each. The only place with such numbers.
  */
 export const LIMIT_TABLE = {
   memory: bytes(2 ** 40, 64 * MIB),
@@ -58,12 +58,12 @@ export const LIMIT_TABLE = {
   inbound: bytes(256 * MIB, MIB),
   authFailures: count(20),
   tokenChecks: count(64),
-  // ── requests under way ──
+  // ── requests in flight ──
   calls: count(16_384),
   callsPerClient: count(1024),
   callsPerStatelessClient: count(8192),
   callsPerServer: count(8192),
-  // ── what waits for somebody who does not read ──
+  // ── queues for peers that do not read ──
   clientQueue: bytes(32 * MIB, 64 * KIB),
   streamQueue: bytes(4 * MIB, 64 * KIB),
   softQueue: bytes(MIB, 16 * KIB),
@@ -73,7 +73,7 @@ export const LIMIT_TABLE = {
   // ── sign-ins ──
   loginFlows: count(1000),
   registrations: count(1000),
-  // ── what is kept for clients ──
+  // ── kept for clients ──
   replayEvents: count(500),
   replayBytes: bytes(MIB),
   replayTotal: bytes(128 * MIB),
@@ -120,7 +120,7 @@ const TIMES = [
   ['s', 1000],
 ] as const
 
-/** A limit as people write it. */
+/** Formats a limit with its unit. */
 export const shownLimit = (name: LimitName, value: number): string => {
   const { kind } = LIMIT_TABLE[name]
   if (kind === 'count') return String(value)

@@ -6,8 +6,8 @@ export interface Link<T> {
 }
 
 /**
- * Keeps things in order; each is removed by its link. For what comes and goes with each message, where a
- * `Set` costs what a `Map` does (see `HashTable`).
+ * Keeps items in insertion order; each is removed by its link. For items that come and go with each message,
+ * where a `Set` costs as much as a `Map` (see `HashTable`).
  */
 export class LinkedList<T> implements Iterable<T> {
   #first: Link<T> | undefined
@@ -45,14 +45,14 @@ export class LinkedList<T> implements Iterable<T> {
     if (after === undefined) this.#last = before
     else after.before = before
     link.isIn = false
-    // What is no longer used must not keep what came after it.
+    // A removed link must not retain its successors.
     link.before = undefined
     link.after = undefined
     this.#size -= 1
     return true
   }
 
-  /** Walks a copy, so that things may be removed meanwhile. */
+  /** Iterates over a copy, so that items may be removed meanwhile. */
   [Symbol.iterator](): Iterator<T> {
     const items: T[] = []
     for (let link = this.#first; link !== undefined; link = link.after) items.push(link.item)

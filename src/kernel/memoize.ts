@@ -1,4 +1,4 @@
-/** Memoizes a pure function of objects, such as lists that are kept for many calls, while they live. */
+/** Memoizes a pure function of objects, such as lists kept for many calls, for their lifetime. */
 export function memoize<K extends object, V extends string | object>(read: (object: K) => V) {
   const known = new WeakMap<K, V>()
   return (object: K): V => {

@@ -1,8 +1,8 @@
-/** Whether a value that was parsed is a JSON object: neither null nor a list. */
+/** Returns whether a parsed value is a JSON object: neither null nor an array. */
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The object that a text holds as JSON; undefined if it holds anything else. */
+/** Parses a text as a JSON object; undefined if it is anything else. */
 export const objectIn = (text: string): Readonly<Record<string, unknown>> | undefined => {
   try {
     const value: unknown = JSON.parse(text)

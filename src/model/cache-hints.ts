@@ -1,17 +1,17 @@
 import { type JsonText, kindOf, memberOf, stringOf, textOf, valueOf } from '../kernel/json/text.js'
 
-/** For how long, and for whom, a client may keep a result (server/utilities/caching). */
+/** The lifetime and audience of a cached result (server/utilities/caching). */
 export interface CacheHints {
   readonly ttlMs: number
   readonly cacheScope: 'public' | 'private'
 }
 
-/** What one server contributes to a list: its hints, and how long ago it gave them. */
+/** The hints of one server for its part of a list, and their age. */
 export interface Contribution extends CacheHints {
   readonly ageMs: number
 }
 
-/** Hints that let nobody keep anything. */
+/** Hints that forbid caching. */
 export const UNCACHED: CacheHints = { ttlMs: 0, cacheScope: 'private' }
 
 export const hintMembers = ({ ttlMs, cacheScope }: CacheHints): readonly (readonly [string, JsonText])[] => [
@@ -19,7 +19,7 @@ export const hintMembers = ({ ttlMs, cacheScope }: CacheHints): readonly (readon
   ['cacheScope', textOf(cacheScope)],
 ]
 
-/** Reads a modern server's hints; what is missing or makes no sense lets nobody keep the result. */
+/** Reads a modern server's hints; missing or invalid ones forbid caching. */
 export const readCacheHints = (result: JsonText): CacheHints => {
   const ttl = memberOf(result, 'ttlMs')
   const ttlMs = ttl !== undefined && kindOf(ttl) === 'number' ? Number(valueOf(ttl)) : 0
@@ -28,8 +28,8 @@ export const readCacheHints = (result: JsonText): CacheHints => {
 }
 
 /**
- * Merges the hints of several servers for one list: it lives as long as the part that ends first, and is
- * public only if all parts are and `isFiltered` does not say that users see different items.
+ * Merges the hints of several servers for one list. It expires with the first part, and is public only if all
+ * parts are and `isFiltered` is not set, because then users see different items.
  */
 export const mergeHints = (contributions: readonly Contribution[], isFiltered = false): CacheHints => {
   if (contributions.length === 0) return UNCACHED

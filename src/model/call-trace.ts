@@ -12,7 +12,7 @@ import type { Outcome, Settle } from './outcome.js'
 import type { Progress } from './progress.js'
 import { withParams } from './with-params.js'
 
-/** Where a span is: ids in hex, as W3C Trace Context writes them. */
+/** The identity of a span: ids in hex, as in W3C Trace Context. */
 export interface SpanContext {
   readonly traceId: string
   readonly spanId: string
@@ -20,24 +20,24 @@ export interface SpanContext {
   readonly flags: number
 }
 
-/** A request that was made for a call, a question that was put to its client, or a wait inside the proxy. */
+/** A request made for a call, a question to its client, or a wait inside the proxy. */
 export interface Part {
   readonly is: 'request' | 'question' | 'wait'
   readonly spanId: string
-  /** The method, or why it waited. */
+  /** The method, or the reason for the wait. */
   readonly what: string
   readonly beganMs: number
-  /** Undefined while it is under way. */
+  /** Undefined while in progress. */
   endedMs: number | undefined
-  /** Undefined if it did not fail. */
+  /** Undefined if it succeeded. */
   failure: Failure | undefined
-  /** Of a wait for a server: the trace of its start. */
+  /** For a wait for a server: the trace of its start. */
   readonly link?: SpanContext | undefined
-  /** Of a request: which one it is, from 1. */
+  /** For a request: its attempt, from 1. */
   readonly attempt?: number | undefined
-  /** The same: where it went. */
+  /** For a request: its destination. */
   readonly to?: Destination | undefined
-  /** The same: its id on the wire. */
+  /** For a request: its id on the wire. */
   id?: number | string | undefined
 }
 
@@ -46,11 +46,11 @@ export interface Destination {
   readonly revision: string
   readonly protocol: 'http' | 'websocket' | undefined
   readonly isProcess: boolean
-  /** The host that it is reached at, or the path of its socket; undefined for a program. */
+  /** The host, or the path of the socket; undefined for a program. */
   readonly address: string | undefined
   readonly port: number | undefined
-  /** Whether its requests say which trace they belong to. */
-  readonly isTold: boolean
+  /** True if requests to it carry the trace context. */
+  readonly propagatesTrace: boolean
 }
 
 /** The members of a request that tracing reads or changes. */
@@ -67,7 +67,7 @@ interface Sink {
   ended: Settle
 }
 
-/** What takes requests, such as a link to a server. */
+/** A destination for requests, such as a link to a server. */
 interface Sends<R, D extends { readonly id?: Part['id'] }> {
   call(request: R, sink: Sink): D
 }
@@ -76,15 +76,15 @@ export interface TraceOrigin {
   readonly context: SpanContext
   /** Undefined for the first span of a trace. */
   readonly parentId: string | undefined
-  /** As it came with the parent. */
+  /** The incoming `tracestate`. */
   readonly state: string | undefined
-  /** Headers for servers over HTTP beside those of the trace itself. */
+  /** Additional headers for servers over HTTP. */
   readonly headers: Readonly<Record<string, string>> | undefined
   readonly nowMs: () => number
   readonly newSpanId: () => string
 }
 
-/** A server may ask, and a call be tried, any number of times: what comes above it is not kept. */
+/** Servers may ask, and calls may be retried, any number of times; further parts are not recorded. */
 const PARTS_MAX = 64
 const LINKS_MAX = 8
 const SAMPLED = 1
@@ -92,8 +92,8 @@ const WAIT_LEAST_MS = 1
 const EMPTY = rawText('{}')
 
 /**
- * What is kept of a call that is traced: a few times, from which spans are made once it is over. What is
- * still under way then, because the client is to make its request again, is told to `onLate` as it ends.
+ * The timings of a traced call, from which spans are made at its end. Parts still in progress then, because
+ * the client has to repeat its request, are passed to `onLate` as they end.
  */
 export class CallTrace {
   readonly origin: TraceOrigin
@@ -101,7 +101,7 @@ export class CallTrace {
   readonly links: SpanContext[] = []
   readonly parts: Part[] = []
   onLate: ((part: Part) => void) | undefined
-  /** Whether what a server said was mended for the client. */
+  /** True if a server's result was repaired for the client. */
   isRepaired = false
   #requests = 0
 
@@ -110,7 +110,7 @@ export class CallTrace {
     this.beganMs = origin.nowMs()
   }
 
-  /** Whether others record it too; if not, it is kept in case it ends in a way that is to be recorded. */
+  /** True if the trace is sampled upstream; otherwise it is kept in case its outcome must be recorded. */
   get isSampled(): boolean {
     return (this.origin.context.flags & SAMPLED) === SAMPLED
   }
@@ -119,7 +119,7 @@ export class CallTrace {
     if (this.links.length < LINKS_MAX) this.links.push(context)
   }
 
-  /** A link over which each request says whose child it is (W3C Trace Context), and is noted. */
+  /** Wraps a link so that each request carries its span as parent (W3C Trace Context) and is recorded. */
   over<R extends Sendable, D extends { readonly id?: Part['id'] }>(
     link: Sends<R, D>,
     to: Destination,
@@ -136,20 +136,23 @@ export class CallTrace {
             sink.ended(outcome)
           },
         }
-        const down = link.call(this.isSampled && to.isTold ? this.#telling(request, part) : request, traced)
+        const down = link.call(
+          this.isSampled && to.propagatesTrace ? this.#withTrace(request, part) : request,
+          traced,
+        )
         part.id = down.id
         return down
       },
     }
   }
 
-  /** Notes how the last request ended, as far as that is known only now; without an outcome: called off. */
+  /** Records the end of the last request, where it is known only now; undefined: cancelled. */
   answered(outcome: Outcome | undefined): void {
     const last = this.parts.findLast(({ is }) => is === 'request')
     if (last !== undefined) this.#end(last, outcome)
   }
 
-  /** Notes a question to the client; the function that it returns hears the answer. */
+  /** Records a question to the client; call the returned function with the answer. */
   asked(method: string): (outcome: Outcome | undefined) => void {
     const part = this.#begin({ is: 'question', what: method })
     return outcome => this.#end(part, outcome)
@@ -166,7 +169,7 @@ export class CallTrace {
   #begin(about: Pick<Part, 'is' | 'what' | 'link' | 'attempt' | 'to'>, beganMs = this.origin.nowMs()): Part {
     const spanId = this.origin.newSpanId()
     const { is, what, link, attempt, to } = about
-    // Member by member: copying objects of several shapes is slow.
+    // Member by member, because spreading objects of several shapes is slow.
     const part: Part = {
       is,
       spanId,
@@ -190,15 +193,15 @@ export class CallTrace {
     if (isFirst) this.onLate?.(part)
   }
 
-  #telling<R extends Sendable>(request: R, { spanId }: Part): R {
+  #withTrace<R extends Sendable>(request: R, { spanId }: Part): R {
     const { context, state, headers } = this.origin
     const { traceId, flags } = context
-    return telling(request, { context: { traceId, spanId, flags }, state, headers })
+    return withTraceContext(request, { context: { traceId, spanId, flags }, state, headers })
   }
 }
 
-/** A request that says which span it belongs to, in its params and, over HTTP, in headers as well. */
-export const telling = <R extends Sendable>(
+/** Adds the trace context to a request: in its params and, over HTTP, in headers. */
+export const withTraceContext = <R extends Sendable>(
   request: R,
   { context, state, headers }: Pick<TraceOrigin, 'context'> & Partial<TraceOrigin>,
 ): R => {
@@ -209,15 +212,15 @@ export const telling = <R extends Sendable>(
   }
 }
 
-/** The id under which others see the trace of a call, if it is sampled. */
+/** Returns the trace id of a call as other systems see it, if it is sampled. */
 export const traceIdOf = ({ trace }: { readonly trace?: CallTrace | undefined }): string | undefined =>
   trace?.isSampled === true ? trace.origin.context.traceId : undefined
 
-/** W3C Trace Context, "traceparent Header Field Values". */
+/** Formats W3C Trace Context, "traceparent Header Field Values". */
 const traceParent = ({ traceId, spanId, flags }: SpanContext): string =>
   `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`
 
-/** Params whose `_meta` says this and nothing else of a trace (2026-07-28, basic, "_meta"). */
+/** Sets the trace members of `_meta`, replacing any others (2026-07-28, basic, "_meta"). */
 const withContext = (
   params: JsonText | undefined,
   traceparent: string,

@@ -11,32 +11,32 @@ import {
   withMember,
 } from '../kernel/json/text.js'
 
-/** Up to this size a regular expression is faster than a walk. */
+/** Up to this size, a regular expression is faster than a walk. */
 const SHORT_BYTES = 1024
-/** Longer JSON is cut when it is shown as text. */
+/** Longer JSON is truncated when shown as text. */
 const SHOWN_BYTES = 64 * 1024
 const ELLIPSIS = '…'
 
-/** Text blocks as most programs write them; in valid JSON a backslash always begins an escape. */
+/** Matches text blocks in the usual spelling; in valid JSON a backslash always starts an escape. */
 const TEXT = String.raw`\{"type":"text","text":"[^"\\]*(?:\\.[^"\\]*)*"\}`
 const CONTENT = String.raw`"content":\[${TEXT}(?:,${TEXT})*\]`
 const FAILURE = '(?:,"isError":(?:false|true))?'
-/** The members of a result that is nothing but texts, as most programs write them. */
+/** Matches the members of a result that consists of texts only, in the usual spelling. */
 export const TEXTS = CONTENT + FAILURE
-/** The same, or with structured output: an object, and whatever may stand between its ends. */
+/** Matches the same, or with structured output: an object, and any text between its ends. */
 const USUAL = new RegExp(String.raw`^\{${CONTENT}(?:,"structuredContent":(\{.*\}))?${FAILURE}\}$`, 's')
 
-/** What is known of a tool result that no step needs to look at again. */
+/** Properties of a plain tool result, which no later step has to inspect. */
 interface Plain {
-  /** Whether the tool says that it failed. */
+  /** True if the tool reports a failure. */
   readonly isError: boolean
-  /** Whether it has structured output, which revisions before 2025-06-18 lack. */
+  /** True if it has structured output, which revisions before 2025-06-18 lack. */
   readonly isStructured: boolean
 }
 
 /**
- * Looks whether a tool result is nothing but texts, and perhaps structured output, as most are: nothing else
- * in it differs between revisions, holds a URI or needs repair. One short walk in place of several.
+ * Recognizes tool results that consist of texts only, and optionally structured output, as most do: they are
+ * the same in all revisions, contain no URI and need no repair. One short walk instead of several.
  */
 export const plainOf = (result: JsonText): Plain | undefined => {
   if (result.length > SHORT_BYTES) return walked(result)
@@ -49,7 +49,7 @@ export const plainOf = (result: JsonText): Plain | undefined => {
 }
 
 interface Seen {
-  /** How many there are, once the content has been seen. */
+  /** The number of texts, once `content` was seen. */
   texts: number | undefined
   isError: boolean
   isStructured: boolean
@@ -60,11 +60,11 @@ const walked = (result: JsonText): Plain | undefined => {
   const at = new JsonCursor(result, OPEN_OBJECT)
   while (at.next()) if (!take(at, result, seen)) return undefined
   const { texts, isError, isStructured } = seen
-  // Structured output without a text is put into words.
+  // Structured output without a text is also rendered as text.
   return texts === undefined || (texts === 0 && isStructured) ? undefined : { isError, isStructured }
 }
 
-/** Takes a member of a result; false if somebody has to look at it. */
+/** Inspects a member of a result; false if the result is not plain. */
 const take = (at: JsonCursor, result: JsonText, seen: Seen): boolean => {
   if (at.keyIs('content')) {
     if (seen.texts !== undefined) return false
@@ -80,7 +80,7 @@ const take = (at: JsonCursor, result: JsonText, seen: Seen): boolean => {
   return at.kind === 'object'
 }
 
-/** How many texts a list holds; undefined if it holds anything else, or is none. */
+/** Counts the texts in an array; undefined if it contains anything else or is not an array. */
 const textsAt = (result: JsonText, from: number): number | undefined => {
   if (result[from] !== OPEN_ARRAY) return undefined
   const at = new JsonCursor(result, OPEN_ARRAY, from)
@@ -106,13 +106,13 @@ const isText = (result: JsonText, from: number): boolean => {
 
 export const textBlock = (text: string): JsonText => textOf({ type: 'text', text })
 
-/** The JSON of a value as a text block, without decoding its bytes. */
+/** Wraps the JSON of a value in a text block, without decoding its bytes. */
 const blockOf = (value: JsonText): JsonText => {
   const text = JSON.stringify(value.toString('latin1'))
   return trust(Buffer.from(`{"type":"text","text":${text}}`, 'latin1'))
 }
 
-/** The JSON of a value as readable text, cut at 64 KiB between two characters. */
+/** Renders the JSON of a value as text, truncated at 64 KiB between two characters. */
 export const shownJson = (value: JsonText): string => {
   if (value.length <= SHOWN_BYTES) return value.toString('utf8')
   let end = SHOWN_BYTES - Buffer.byteLength(ELLIPSIS)
@@ -121,7 +121,7 @@ export const shownJson = (value: JsonText): string => {
 }
 
 /**
- * Makes `content` a list, and fills an empty one with the JSON of `structuredContent` (tools, "Structured
+ * Makes `content` an array, and fills an empty one with the JSON of `structuredContent` (tools, "Structured
  * Content": a SHOULD since 2025-06-18).
  */
 export const withReadableContent = (result: JsonText): JsonText => {

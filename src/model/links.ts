@@ -8,160 +8,165 @@ import type { ClientCapabilities, ServerFacts } from './peer.js'
 import type { Progress } from './progress.js'
 import type { Revision } from './revision.js'
 
-/** Why a call was called off, in the words of whoever did it; passed on as `reason`. */
+/** The reason for a cancellation, as the canceller wrote it; passed on as `reason`. */
 export type CancelReason = string | undefined
 
 /**
- * How servers ask. `pushed`: by requests of their own, and changes are told at any time (before 2026-07-28).
- * `returned`: inside the answer to a request, which is made again with the input (2026-07-28,
- * basic/patterns/mrtr); changes are told on a request that listens (basic/patterns/subscriptions).
+ * The way servers ask. `pushed`: by requests of their own, with change notifications at any time (before
+ * 2026-07-28). `returned`: inside the answer to a request, which the client repeats with the input
+ * (2026-07-28, basic/patterns/mrtr), with change notifications on a listening request
+ * (basic/patterns/subscriptions).
  */
 export type ServerRequestMode = 'pushed' | 'returned'
 
-/** The ways in. */
+/** The transports of clients. */
 export type Via = 'stdio' | 'socket' | 'http' | 'sse' | 'websocket'
 
-// ── upstream: what the mux sees of a client ──────────────────────────────────────────────────────────────
+// ── clients, as the mux sees them ────────────────────────────────────────
 
 /**
- * One client behind one uplink: a session where requests are `pushed`; with `returned` ones all requests of
- * the same way in that introduce themselves alike, perhaps of several people. Implemented in `eras/`.
+ * One client behind an uplink. With `pushed` requests, this is a session. With `returned` requests it
+ * represents all requests over one transport with the same client description, possibly of several people.
+ * Implemented in `eras/`.
  */
 export interface Client {
-  /** Unique in this process; for logs and tables, never on a wire. */
+  /** Unique in this process; for logs and tables, never sent to a peer. */
   readonly id: number
-  /** The id of its session, if it has one that is said on a wire: whoever knows it may use the session. */
+  /**
+   * The id of its session, if it has one on the wire. It is a secret: knowing it gives access to the session.
+   */
   readonly sessionId?: string | undefined
   readonly principal: Principal
-  /** Who sent its latest request: always this principal, but perhaps with another credential than before. */
+  /** The sender of its latest request: always the same principal, but possibly another credential. */
   readonly caller: Caller
   readonly revision: Revision
-  /** What waits until it reads; undefined where each of its requests has a connection of its own. */
+  /** The bytes it has not read yet; undefined where each request has its own connection. */
   readonly queuedBytes?: number | undefined
-  /** What carries it; undefined in this process. */
+  /** Its transport; undefined inside this process. */
   readonly via?: Via | undefined
   readonly serverRequests: ServerRequestMode
   readonly capabilities: ClientCapabilities
   readonly info: JsonText
-  /** The name of the view that it asked for when it came; undefined if it left that to us. */
+  /** The name of the view it requested; undefined if none. */
   readonly view?: string | undefined
-  /** The folder that it works in, absolute; set by the mux where its way in did not say. */
+  /** The absolute folder it works in; set by the mux where the connection did not report it. */
   workspace?: string | undefined
-  /** Where a session at a server that is its alone is noted; undefined if there is no other replica. */
+  /** Stores a session at a server that serves only this client; undefined without other replicas. */
   readonly sessionAt?: ((server: string) => ServerSession) | undefined
-  /** Sends a notification that belongs to no request; does nothing where requests are `returned`. */
+  /** Sends a notification outside of any request; does nothing where requests are `returned`. */
   notify(method: string, params: JsonText | undefined): void
   /**
-   * Asks the client on behalf of a server, on the stream of `during` if given. The answer reaches
-   * `ask.answer`; waits until the client is ready to be asked. Only where requests are `pushed`.
+   * Asks the client on behalf of a server, on the stream of `during` if given, once the client is ready. The
+   * answer reaches `ask.answer`. Only where requests are `pushed`.
    */
   ask(ask: ServerRequest, during: Call | undefined): void
   /**
-   * Projects a request that a server returned; `isShared`: among others. Only where requests are `pushed`.
+   * Projects a request that a server returned; `isShared`: the client has other servers too. Only where
+   * requests are `pushed`.
    */
   project(method: string, params: JsonText | undefined, isShared: boolean): ProjectedRequest
 }
 
 /**
- * Whether a client is certain to be one person. Over HTTP, all requests that describe their client alike are
- * one client of 2026-07-28; a session and a channel are each held by one program.
+ * Returns whether a client is certainly one person. Over HTTP, all 2026-07-28 requests with the same client
+ * description are one client; a session and a channel each belong to one program.
  */
 export const isOnePerson = ({ serverRequests, via }: Client): boolean =>
   serverRequests === 'pushed' || via !== 'http'
 
-/** A session at a server as another replica would go on with it. */
+/** A session at a server, stored so that another replica can resume it. */
 export interface ServerSession {
-  /** What was noted of it last; undefined if there is none. Read by the era that wrote it alone. */
+  /** The last stored state; undefined if none. Only the era that wrote it reads it. */
   noted(): JsonText | undefined
   note(session: JsonText | undefined): void
-  /** Whether another replica goes on with it: it must not be ended here. */
+  /** Returns whether another replica has taken over: the session must not be ended here. */
   goesOn(): boolean
 }
 
-/** Who looks at what there is: a client, with what the credential of one request allows. */
+/** A client together with the credential of one request; the basis for visibility. */
 export interface Viewer {
   readonly client: Client
   readonly caller: Caller
 }
 
-/** A client as it is outside its requests. */
+/** Returns the viewer for work outside of a request. */
 export const viewerOf = (client: Client): Viewer => ({ client, caller: client.caller })
 
-/** A server's request as a client's revision knows it, or what this client cannot provide. */
+/** A server's request in the client's revision, or the capability that the client lacks. */
 export type ProjectedRequest =
   | {
       readonly is: 'request'
       readonly params: JsonText | undefined
-      /** Minted for a URL elicitation where the client's revision requires an id. */
+      /** Created for a URL elicitation where the client's revision requires an id. */
       readonly elicitationId?: string
     }
   | { readonly is: 'impossible'; readonly what: string }
 
-/** Where a request came from over a network. */
+/** The network origin of a request. */
 export interface Arrival {
-  /** Their names in lower case; undefined on a connection that carries many requests. */
+  /** Header names in lower case; undefined on a connection that carries many requests. */
   readonly headers?: Readonly<Record<string, string | undefined>> | undefined
   readonly remoteAddress?: string | undefined
   readonly remotePort?: number | undefined
 }
 
-/** Hears how a call ended; told the call too, so that one function can watch all of them. */
+/** Called when a call ends; gets the call too, so that one function can observe all calls. */
 export type OnOver = (outcome: Outcome | undefined, call: Call) => void
 
-/** Makes the end of a call of a fault. */
+/** Converts a fault to the outcome of a call. */
 export type OnFault = (fault: Fault, call: Call) => Outcome
 
-/** How a call ends by what it was ended with. */
+/** Returns the final outcome of a call that ends with `outcome`. */
 export const endOf = (call: Call, outcome: Outcome): Outcome =>
   outcome.kind === 'fault' ? (call.onFault?.(outcome.fault, call) ?? outcome) : outcome
 
-/** One request of a client that the mux must end exactly once. Implemented in `eras/`. */
+/** One request of a client, which the mux must end exactly once. Implemented in `eras/`. */
 export interface Call extends Viewer {
   readonly method: string
   /**
-   * As the client sent them, without a `_meta` that may hold nothing but its progress token; where it calls a
-   * tool through one of ours, the mux puts in what it means.
+   * The client's params, without a `_meta` that may hold only its progress token. For a call through one of
+   * our own tools, the mux replaces them by those of the tool called.
    */
   params: JsonText | undefined
-  /** The `name` in `params`, if nothing but that and `arguments` is known to stand there. */
+  /** The `name` in `params`, if they are known to hold only `name` and `arguments`. */
   named?: string | undefined
   readonly wantsProgress: boolean
-  /** The client's own id, and how it came over a network; for whoever traces. */
+  /** The client's own id, and its network origin; for tracing. */
   readonly id?: JsonText | undefined
   readonly arrival?: Arrival | undefined
-  /** The lowest level of log messages to send, if the request says so; undefined: none, or set otherwise. */
+  /** The minimum level of log messages, if the request names one; undefined: none, or set per session. */
   readonly logLevel: LogLevel | undefined
-  /** Relays progress; whatever token it carries is replaced by the client's own. Nothing after `end`. */
+  /** Relays progress; its token is replaced by the client's. Ignored after `end`. */
   progress(progress: Progress): void
-  /** Sends a notification on the stream of this call, such as a log line. Nothing after `end`. */
+  /** Sends a notification on the stream of this call, such as a log message. Ignored after `end`. */
   notify(method: string, params: JsonText | undefined): void
-  /** Ends the call; later ends are ignored. */
+  /** Ends the call; later calls are ignored. */
   end: Settle
-  /** Set by the mux: told once if the client cancels or its session ends before `end`. */
+  /** Set by the mux. Called once if the client cancels or its session ends before `end`. */
   onCancel: ((reason: CancelReason) => void) | undefined
-  /** Set by the mux once it is known: the server that answers. */
+  /** The server that answers; set by the mux once it is known. */
   servedBy?: string | undefined
-  /** Set with it: what the server itself calls what the request names. */
+  /** The server's own name for the requested item; set with `servedBy`. */
   ownName?: string | undefined
-  /** Set where calls are counted: its number, from 1, for logs. */
+  /** The number of the call, from 1, for logs; set where calls are counted. */
   number?: number | undefined
-  /** The same: where it stands among the calls under way. */
+  /** The index among the calls in flight; set where calls are counted. */
   slot?: number | undefined
-  /** Set by the mux: when it came. */
+  /** The arrival time; set by the mux. */
   beganMs?: number | undefined
-  /** The same: when it was sent to a server. */
+  /** The time it was sent to a server; set by the mux. */
   sentMs?: number | undefined
-  /** Set where calls are counted: for how long it was with servers, or had to wait. */
+  /** The time spent at servers or waiting; set where calls are counted. */
   awayMs?: number | undefined
-  /** Set where the call is traced. */
+  /** Set if the call is traced. */
   trace?: CallTrace | undefined
-  /** Says how the call ends in place of a fault; one function for all calls, as it is for each. */
+  /** Converts a fault to the outcome of the call; one function for all calls. */
   onFault?: OnFault | undefined
-  /** Called once when the call is over; without an outcome if nobody waited for one any more. */
+  /** Called once when the call is over; without an outcome if the client no longer waited for one. */
   onOver?: OnOver | undefined
 }
 
-/** What a new client is told about us, before its revision's encoder drops what it does not know. */
+/** The proxy's description for a new client, before its revision's encoder drops unknown parts. */
 export interface Welcome {
   readonly capabilities: {
     readonly tools: boolean
@@ -171,90 +176,98 @@ export interface Welcome {
     readonly logging: boolean
   }
   readonly instructions: string | undefined
-  /** What the server said of itself that is served as it is, if one is and it was reached. */
+  /** The facts of the only server, if it is exposed unchanged and was reached. */
   readonly own?: ServerFacts | undefined
-  /** Whether every server was reached: while one was not, the next answer may say more. */
+  /** True if every server was reached; otherwise the next answer may contain more. */
   readonly isComplete: boolean
 }
 
-/** What uplinks report to. Implemented by the mux. */
+/** Receives events from uplinks. Implemented by the mux. */
 export interface ClientHandler {
   /**
-   * Answers a client that introduces itself or asks what there is, within the start-up wait however slow the
-   * servers are. Never rejects. Where requests are `returned` a client may call without it.
+   * Answers `initialize` or `server/discover`, within the start-up wait even if servers are slow. Never
+   * rejects. A client with `returned` requests may call without it.
    */
   welcome(client: Client): Promise<Welcome>
   call(call: Call): void
-  /** Hears of a request that the uplink ends itself, such as `ping` and what introduces the client. */
+  /** Called for a request that the uplink answers itself, such as `ping` and `initialize`. */
   answering?(call: Call): void
   /**
-   * The scopes that calls of tools with these params need, for those of them that the caller may see and not
+   * Returns the scopes that tool calls with these params need, for tools that the caller may see but not
    * call. Never rejects.
    */
   lackingScopes(viewer: Viewer, calls: readonly JsonText[]): Promise<readonly string[]>
   /**
-   * A tool by its exposed name as it is listed, the same text for as long as it is; undefined if it is not
+   * Returns a tool by its exposed name, as listed; the same text until it changes. Undefined if it is not
    * known (yet).
    */
   tool(client: Client, exposed: string): JsonText | undefined
-  /** The `Implementation` object of a server that is served as it is, once reached: who we say we are. */
+  /**
+   * The `Implementation` object of a server that is exposed unchanged, once reached; used as our identity.
+   */
   ownIdentity(client: Client): JsonText | undefined
-  /** Only `notifications/roots/list_changed`: the uplink handles all others itself. */
+  /** Takes `notifications/roots/list_changed` only; the uplink handles all other notifications. */
   notified(client: Client, method: string, params: JsonText | undefined): void
-  /** The client's requests come with another credential: it may see other servers now. */
+  /** The client now uses another credential, and may see other servers. */
   callerChanged(client: Client): void
-  /** The client is away but may come back: what runs for it alone need not go on meanwhile. */
+  /** The client is away but may return; its dedicated servers may stop meanwhile. */
   rests(client: Client): void
   /** The client is gone; its calls were cancelled before. */
   left(client: Client): void
 }
 
-// ── downstream: what the mux sees of a server ────────────────────────────────────────────────────────────
+// ── servers, as the mux sees them ────────────────────────────────────────
 
-/** On whose behalf a request is made, for servers told so with each one (2026-07-28, "Request Metadata"). */
+/**
+ * The client on whose behalf a request is made, for servers that expect it in each one (2026-07-28, "Request
+ * Metadata").
+ */
 export interface Requester {
   readonly capabilities: ClientCapabilities
   readonly logLevel: LogLevel | undefined
 }
 
-/** A request to a server, in neutral form. */
+/** A request to a server, independent of its revision. */
 export interface Request {
   readonly method: string
   readonly params: JsonText | undefined
-  /** Whether `params` hold a name and at most arguments: nothing that any server must not see. */
+  /** True if `params` hold a name and at most arguments: nothing that a server must not see. */
   readonly isBare?: boolean | undefined
-  /** Whether progress is wanted; the downlink mints the token and removes any other. */
+  /** True if progress is wanted; the downlink sets its own token and removes any other. */
   readonly wantsProgress: boolean
-  /** Undefined for requests of our own: nobody can be asked. */
+  /** Undefined for the proxy's own requests, which cannot be answered with a question. */
   readonly requester?: Requester | undefined
-  /** Whether a task may come in place of the result, because whoever asks will follow it. */
+  /** True if a task may replace the result, because the requester follows it. */
   readonly followsTasks?: boolean | undefined
-  /** Over HTTP: what is said in headers as well. */
+  /** Over HTTP: additional headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** How long such a task is to live, where that is asked for (2025-11-25, basic/utilities/tasks). */
+  /** The lifetime of a requested task (2025-11-25, basic/utilities/tasks). */
   readonly taskTtlMs?: number | undefined
 }
 
 export interface DownstreamCall {
-  /** Its id on the wire, where that is one request. */
+  /** The id on the wire, if it is a single request. */
   readonly id?: number | string | undefined
   /** The `owner` of its sink. */
   readonly owner?: object | undefined
   /**
-   * Cancels the request at the server; nothing reaches the sink after, not even of a task. Servers may ignore
-   * a cancellation or miss it: `onLate` is called if the server answers the request all the same.
+   * Cancels the request at the server; the sink gets nothing after that, not even from a task. Servers may
+   * ignore or miss a cancellation: `onLate` is called if the server still answers.
    */
   cancel(reason: CancelReason, onLate?: OnLate): void
 }
 
-/** Called when a server has answered a cancelled request: it does not work on it any more. */
+/** Called when a server has answered a cancelled request, so that it no longer works on it. */
 export type OnLate = () => void
 
-/** What is said about one request; `ended` comes exactly once and last, unless cancelled or made a task. */
+/**
+ * Receives the messages about one request; `ended` comes exactly once and last, unless cancelled or made a
+ * task.
+ */
 export interface CallSink {
-  /** Over HTTP: headers of the request beside those of its conversation. */
+  /** Over HTTP: additional headers of the request. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** The call that the request is part of; a sink that wraps another one has the same owner. */
+  /** The call that the request belongs to; a wrapping sink has the same owner. */
   readonly owner?: object | undefined
   progress(progress: Progress): void
   ended: Settle
@@ -263,44 +276,44 @@ export interface CallSink {
 /** One connection to one server. Implemented in `eras/`. */
 export interface Downlink {
   readonly facts: ServerFacts
-  /** `returned`: the server keeps nothing about us, so that all clients may share the connection. */
+  /** With `returned`, the server keeps no state about us, so that all clients may share the connection. */
   readonly serverRequests: ServerRequestMode
-  /** Whether the server may ask the other way on another connection: false where it is known not to. */
+  /** False if the server is known not to support the other mode on another connection. */
   readonly hasOtherMode: boolean
-  /** Whether calls of tools may end with a task in place of a result. */
+  /** True if tool calls may end with a task instead of a result. */
   readonly mayReturnTasks: boolean
   call(request: Request, sink: CallSink): DownstreamCall
   notify(method: string, params: JsonText | undefined): void
-  /** Whether notifications that belong to no request can reach us: list_changed can be relied on. */
+  /** True if notifications outside of requests can arrive, so that list_changed is reliable. */
   readonly receivesUnsolicited: boolean
-  /** Whether a ping of the proxy is unanswered. */
+  /** True while a ping of the proxy is unanswered. */
   readonly isPinging?: boolean
   pause(): void
   resume(): void
-  /** Ends the connection in order; what is still under way ends with a fault. Never rejects. */
+  /** Ends the connection in order; requests in flight end with a fault. Never rejects. */
   close(): Promise<void>
 }
 
-/** A question of a server: sampling, elicitation or roots. */
+/** A server's request to a client: sampling, elicitation or roots. */
 export interface ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined
-  /** The request on whose own stream it came (HTTP), or that it names; undefined if neither is known. */
+  /** The request on whose stream it arrived (HTTP), or that it names; undefined if neither is known. */
   readonly about: DownstreamCall | undefined
   readonly wantsProgress: boolean
-  /** Answers; exactly one answer reaches the server. */
+  /** Answers the server; later calls are ignored. */
   answer: Reply
-  /** Relays the client's progress under the server's own token. */
+  /** Relays the client's progress under the server's token. */
   progress(params: JsonText): void
-  /** Set by whoever passes the question on: the server no longer wants to know. */
+  /** Set by the component that forwards the question. Called if the server withdraws it. */
   onWithdrawn: ((reason: CancelReason) => void) | undefined
 }
 
-/** What a downlink reports that belongs to no request of ours. Implemented by `peers/`. */
+/** Receives events of a downlink that belong to no request of ours. Implemented by `peers/`. */
 export interface DownlinkListener {
   requested(ask: ServerRequest): void
-  /** A notification that is not progress; `about` as for questions. */
+  /** A notification other than progress; `about` as for questions. */
   notified(method: string, params: JsonText | undefined, about: DownstreamCall | undefined): void
-  /** The connection is gone; every call under way has already ended. */
+  /** The connection is gone; every call in flight has already ended. */
   closed(fault: Fault): void
 }

@@ -1,7 +1,7 @@
 /**
- * The lists of a server: the method that reads each, the member of the result with its items, the member that
- * identifies one of them, the capability that announces the list, its change notification, and the flag that
- * asks for that (2026-07-28, `SubscriptionFilter`).
+ * The lists of a server. For each: its method, the result member with the items, the member that identifies
+ * an item, its capability, its change notification, and the flag that subscribes to it (2026-07-28,
+ * `SubscriptionFilter`).
  */
 export const LISTS = {
   tools: {
@@ -44,7 +44,7 @@ export const LIST_NAMES = Object.keys(LISTS) as readonly ListName[]
 
 const BY_METHOD: ReadonlyMap<string, ListName> = new Map(LIST_NAMES.map(list => [LISTS[list].method, list]))
 
-/** The list that a method reads; undefined for any other method. */
+/** Returns the list that a method reads; undefined for any other method. */
 export const listOfMethod = (method: string): ListName | undefined => BY_METHOD.get(method)
 
 const BY_NOTIFICATION: ReadonlyMap<string, readonly ListName[]> = new Map(
@@ -54,6 +54,6 @@ const BY_NOTIFICATION: ReadonlyMap<string, readonly ListName[]> = new Map(
   }),
 )
 
-/** The lists that a notification says have changed; undefined for any other notification. */
+/** Returns the lists that a notification reports as changed; undefined for any other notification. */
 export const listsChangedBy = (notification: string): readonly ListName[] | undefined =>
   BY_NOTIFICATION.get(notification)

@@ -1,4 +1,4 @@
-/** From least to most severe (RFC 5424; server/utilities/logging, "Log Levels"). */
+/** The levels, least severe first (RFC 5424; server/utilities/logging, "Log Levels"). */
 export const LOG_LEVELS = [
   'debug',
   'info',
@@ -16,5 +16,5 @@ export const isLogLevel = (text: string): text is LogLevel => (LOG_LEVELS as rea
 
 export const rankOf = (level: LogLevel): number => LOG_LEVELS.indexOf(level)
 
-/** For sessions that never set a level, and for messages that do not say theirs. */
+/** For sessions that never set a level, and for messages without one. */
 export const DEFAULT_RANK = rankOf('info')

@@ -1,6 +1,6 @@
 import type { Fault } from '../kernel/faults.js'
 
-/** Why a server cannot be asked as somebody; also the states of a server that wants a login. */
+/** The reason why a server rejects our credential; also a state of servers that require a login. */
 export type LoginReason = 'needs-auth' | 'needs-client' | 'auth-unreachable' | 'insufficient-scope'
 
 const REASONS: ReadonlySet<unknown> = new Set<LoginReason>([
@@ -10,7 +10,7 @@ const REASONS: ReadonlySet<unknown> = new Set<LoginReason>([
   'insufficient-scope',
 ])
 
-/** The reason of a fault that a login mends; undefined for any other. */
+/** Returns the reason of a fault that a login fixes; undefined for any other. */
 export const loginReasonOf = ({ data }: Fault): LoginReason | undefined => {
   const reason = data?.['reason']
   return REASONS.has(reason) ? (reason as LoginReason) : undefined

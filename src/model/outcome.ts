@@ -4,64 +4,64 @@ import type { CacheHints } from './cache-hints.js'
 import type { Revision } from './revision.js'
 
 /**
- * A final answer. `result` and `error` are the peer's own text, as it came; `fault` is ours and gets its code
- * and wording where it is encoded.
+ * A final answer. `result` and `error` are the peer's own text, unchanged; `fault` is ours and is encoded
+ * later.
  */
 export type Answer =
   | {
       readonly kind: 'result'
       readonly result: JsonText
-      /** No step on the way to its client needs to look at it again (`plainOf` in content.ts). */
+      /** True if no further step has to inspect it (`plainOf` in content.ts). */
       readonly isPlain?: boolean | undefined
-      /** Whether a plain one has structured output, which clients older than 2025-06-18 must not get. */
+      /** True if it is plain and has structured output, which clients before 2025-06-18 must not get. */
       readonly isStructured?: boolean | undefined
-      /** Whether it is that of a tool which says that it failed. */
+      /** True if it is a tool result that reports a failure. */
       readonly isError?: boolean | undefined
-      /** How long it may be kept, where the text does not say so. */
+      /** The cache hints, where the text has none. */
       readonly hints?: CacheHints | undefined
     }
   | {
       readonly kind: 'error'
       readonly error: JsonText
-      /** The revision whose codes it uses, if known: some codes mean something else in another one. */
+      /** The revision that defines its code, if known: some codes differ between revisions. */
       readonly revision?: Revision | undefined
-      /** The name of the server whose words they are, if known, for words of our own about them. */
+      /** The server that sent it, if known, for messages about it. */
       readonly server?: string | undefined
     }
   | {
       readonly kind: 'fault'
       readonly fault: Fault
-      /** What its client reads in place of the fault's message, where that must not be masked. */
-      readonly words?: string | undefined
-      /** By which its client can ask why; set where it is encoded for one. */
+      /** The message for the client instead of the fault's, where it must not be masked. */
+      readonly message?: string | undefined
+      /** The id by which the client can look it up; set by the encoder. */
       errorId?: string | undefined
     }
 
 /**
- * How a request ended: with an answer; with an `InputRequiredResult` (2026-07-28), which reaches only clients
- * that know it; or with a task (2025-11-25, basic/utilities/tasks, `CreateTaskResult`; an extension of
- * 2026-07-28), which reaches only whoever follows it here.
+ * The end of a request: an answer; an `InputRequiredResult` (2026-07-28), which only reaches clients that
+ * know it; or a task (2025-11-25, basic/utilities/tasks, `CreateTaskResult`; an extension of 2026-07-28),
+ * which only reaches components that follow it.
  */
 export type Outcome =
   | Answer
   | { readonly kind: 'input'; readonly result: JsonText }
   | { readonly kind: 'task'; readonly result: JsonText }
 
-/** Where one request's single outcome is told. */
+/** Receives the single outcome of one request. */
 export type Settle = (outcome: Outcome) => void
 
-/** Where the single answer to a question is told. */
+/** Receives the single answer to a question. */
 export type Reply = (answer: Answer) => void
 
 export const succeeded = (result: JsonText): Answer => ({ kind: 'result', result })
 
 export const failed = (fault: Fault): Answer => ({ kind: 'fault', fault })
 
-/** The size of an outcome's text in bytes; a fault gets its text only where it is encoded. */
+/** Returns the size of an outcome's text in bytes; 0 for a fault, which is encoded later. */
 export const bytesOf = (outcome: Outcome): number =>
   outcome.kind === 'fault' ? 0 : outcome.kind === 'error' ? outcome.error.length : outcome.result.length
 
-/** The answer for those who cannot be asked and follow no tasks: both end the request. */
+/** Converts an outcome for a client that can neither be asked nor follow tasks. */
 export const answerOf = (outcome: Outcome): Answer => {
   switch (outcome.kind) {
     case 'input':
@@ -78,8 +78,8 @@ export const answerOf = (outcome: Outcome): Answer => {
 }
 
 /**
- * How a later request of a call, such as one about a task, ended: "not run" is not true of those before it,
- * and must not make anybody begin anew.
+ * Converts the outcome of a later request of a call, such as one about a task: earlier requests did run, so
+ * that "not run" must not cause a retry.
  */
 export const midway = (outcome: Outcome): Outcome => {
   if (outcome.kind !== 'fault') return outcome

@@ -1,7 +1,7 @@
 import type { JsonText } from '../kernel/json/text.js'
 import type { Revision } from './revision.js'
 
-/** What a client can be asked, reduced to what the proxy understands and can honour on its behalf. */
+/** The client's capabilities, reduced to those that the proxy understands and can honour on its behalf. */
 export interface ClientCapabilities {
   readonly roots: { readonly listChanged: boolean } | undefined
   readonly sampling: { readonly tools: boolean; readonly context: boolean } | undefined
@@ -9,7 +9,7 @@ export interface ClientCapabilities {
     | {
         readonly form: boolean
         readonly url: boolean
-        /** It named no mode, which means forms; it is passed on without one. */
+        /** True if it named no mode, which means forms; passed on as an empty object. */
         readonly isBare?: boolean
       }
     | undefined
@@ -21,29 +21,31 @@ export const NO_CAPABILITIES: ClientCapabilities = {
   elicitation: undefined,
 }
 
-/** Whether servers may ask a client anything. */
+/** Returns whether servers may send this client any request. */
 export const isInteractive = ({ roots, sampling, elicitation }: ClientCapabilities): boolean =>
   roots !== undefined || sampling !== undefined || elicitation !== undefined
 
-/** What a server said that it can do, reduced to what the proxy routes by. */
+/** The server's capabilities, reduced to those that affect routing. */
 export interface ServerCapabilities {
   readonly tools: { readonly listChanged: boolean } | undefined
   readonly prompts: { readonly listChanged: boolean } | undefined
   readonly resources: { readonly listChanged: boolean; readonly subscribe: boolean } | undefined
-  /** `undeclared`: it may or may not complete, for its revision has no capability to say so (2024-11-05). */
+  /** `undeclared`: possible, but its revision has no capability for it (2024-11-05). */
   readonly completions: boolean | 'undeclared'
   readonly logging: boolean
-  /** Whether tools may be called as tasks (2025-11-25, basic/utilities/tasks; an extension of 2026-07-28). */
+  /**
+   * True if tools may be called as tasks (2025-11-25, basic/utilities/tasks; an extension of 2026-07-28).
+   */
   readonly tasks: boolean
 }
 
-/** What is known about a server once it answered the handshake. */
+/** Facts about a server from its handshake. */
 export interface ServerFacts {
   readonly revision: Revision
   readonly capabilities: ServerCapabilities
-  /** Its `ServerCapabilities` object as it came. */
+  /** Its `ServerCapabilities` object, unchanged. */
   readonly announced: JsonText
-  /** Its `Implementation` object as it came: name, version and whatever else. */
+  /** Its `Implementation` object, unchanged. */
   readonly info: JsonText
   readonly instructions: string | undefined
 }
@@ -56,7 +58,7 @@ export interface Identity {
 
 let last = 0
 
-/** Numbers a new client, uniquely in this process; for logs and tables, never on a wire. */
+/** Returns the next client number, unique in this process; for logs and tables, never sent to a peer. */
 export const newClientId = (): number => {
   last += 1
   return last

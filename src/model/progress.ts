@@ -2,7 +2,7 @@ import { JsonCursor } from '../kernel/json/cursor.js'
 import { OPEN_OBJECT } from '../kernel/json/scan.js'
 import { type JsonText, numberAt } from '../kernel/json/text.js'
 
-/** What was found around the token where progress was read, a character for each byte (latin1). */
+/** The text around the progress token, one character per byte (latin1). */
 interface Found {
   readonly before: string
   readonly token: string
@@ -10,15 +10,15 @@ interface Found {
   readonly value: number | undefined
 }
 
-/** A progress notification's params (basic/utilities/progress), searched once for all who need a part. */
+/** The params of a progress notification (basic/utilities/progress), searched once for all readers. */
 export class Progress {
   readonly params: JsonText
-  /** How far it is; undefined if that is no number. */
+  /** The progress value; undefined if it is not a number. */
   readonly value: number | undefined
-  /** Where in `params` the token stands; both are 0 if there is none. */
+  /** The position of the token in `params`; both are 0 if there is none. */
   readonly tokenStart: number
   readonly tokenEnd: number
-  /** What stands around the token, if that is known already. */
+  /** The text around the token, if already known. */
   readonly found: Pick<Found, 'before' | 'behind'> | undefined
 
   /** `found` saves the search. */

@@ -13,9 +13,9 @@ import {
 } from '../kernel/json/text.js'
 import { sanitizeLine } from '../secrets/mask.js'
 
-// Errors of servers are edited as text, so that what need not change stays as it came.
+// Errors of servers are edited as text, so that the rest stays unchanged.
 
-/** JSON-RPC codes of the faults that mean the same in every revision (JSON-RPC 2.0 §5.1). */
+/** The JSON-RPC codes of faults, the same in every revision (JSON-RPC 2.0 §5.1). */
 export const RPC_CODES = {
   'parse-error': -32700,
   'invalid-request': -32600,
@@ -35,7 +35,7 @@ export const RPC_CODES = {
   'maybe-replaced': -32603,
 } as const satisfies Record<FaultCode, number>
 
-/** What `data.reason` says of the faults that a retry may heal, perhaps with another credential. */
+/** The `data.reason` of faults that a retry may fix, perhaps with another credential. */
 const REASONS: Partial<Record<FaultCode, string>> = {
   unavailable: 'unavailable',
   timeout: 'timeout',
@@ -51,32 +51,32 @@ const REASONS: Partial<Record<FaultCode, string>> = {
 export const errorText = (code: number, message: string, data?: unknown): JsonText =>
   textOf(data === undefined ? { code, message } : { code, message, data })
 
-/** An error of ours for a client: `data.errorId` is what `mcp-proxy why` explains. */
+/** Encodes an error of the proxy for a client, with a `data.errorId` that `mcp-proxy why` explains. */
 export const ownErrorText = (code: number, message: string, data: object = {}): JsonText =>
-  // Words and addresses of servers may stand in it, and what is kept of it is shown.
+  // The message may quote a server, and is kept for display.
   errorText(code, message, { ...data, errorId: newErrorId(code, sanitizeLine(message)) })
 
-/** Faults whose message ends in the id of the error: many clients show nothing else. */
-const NAMED: ReadonlySet<FaultCode> = new Set([
+/** Faults whose message ends with the error id, because many clients show nothing else. */
+const WITH_ID: ReadonlySet<FaultCode> = new Set([
   ...(['unavailable', 'timeout', 'disconnected', 'overloaded', 'too-large', 'internal'] as const),
 ])
 
 /**
- * Encodes a fault under `code` for a client, in `words`, with the id of the error. Faults that a retry may
- * heal carry `data.reason` (the fault's own, else its code), which tells a server that is down from one that
- * answered with an error.
+ * Encodes a fault under `code` for a client, with `text` as its message, and with the error id. Faults that a
+ * retry may fix carry `data.reason` (the fault's own, else its code), which distinguishes an unavailable
+ * server from one that answered with an error.
  */
 export const faultText = (
   fault: Fault,
   code: number = RPC_CODES[fault.code],
   errorId: string = newErrorId(code, fault.message, fault.code),
-  words: string = fault.message,
+  text: string = fault.message,
 ): JsonText => {
-  const message = NAMED.has(fault.code) ? `${words} (${errorId})` : words
+  const message = WITH_ID.has(fault.code) ? `${text} (${errorId})` : text
   return errorText(code, message, { ...dataOf(fault), errorId })
 }
 
-/** The same for a server, which has nobody to ask. */
+/** Encodes a fault for a server, without an error id. */
 export const bareFaultText = (fault: Fault): JsonText =>
   errorText(RPC_CODES[fault.code], fault.message, dataOf(fault))
 
@@ -85,7 +85,7 @@ const dataOf = (fault: Fault): object | undefined => {
   return reason === undefined ? fault.data : { reason, ...fault.data }
 }
 
-/** The code of a JSON-RPC error; undefined if it has none, or one that is not an integer. */
+/** Returns the code of a JSON-RPC error; undefined if it is missing or not an integer. */
 export const errorCode = (error: JsonText): number | undefined => {
   const code = numberMember(error, 'code')
   return Number.isInteger(code) ? code : undefined
@@ -94,7 +94,7 @@ export const errorCode = (error: JsonText): number | undefined => {
 export const withErrorCode = (error: JsonText, code: number): JsonText =>
   withMember(error, 'code', textOf(code))
 
-/** Adds a member to `data`; data that is no object moves to `data.data`. */
+/** Adds a member to `data`; data that is not an object moves to `data.data`. */
 export const withErrorData = (error: JsonText, key: string, value: JsonText): JsonText => {
   const data = memberOf(error, 'data')
   if (data === undefined || kindOf(data) === 'object' || kindOf(data) === 'null') {
@@ -110,13 +110,13 @@ export const withErrorData = (error: JsonText, key: string, value: JsonText): Js
   )
 }
 
-/** Hides a code that must not be passed on; programs find it in `data.code`. */
+/** Replaces a code that must not be passed on; programs find it in `data.code`. */
 export const asInternalError = (error: JsonText, code: number): JsonText =>
   withErrorCode(withErrorData(error, 'code', textOf(code)), RPC_CODES.internal)
 
 /**
- * Makes a server's error readable for any client. `-32700` and `-32600` blame *our* message, which would
- * mislead the client; without a message or an integer code SDK clients reject the whole response.
+ * Makes a server's error valid for any client. `-32700` and `-32600` blame *our* message, which would mislead
+ * the client; SDK clients reject a response whose error has no message or integer code.
  */
 export const repairError = (error: JsonText, server: string): JsonText => {
   const code = errorCode(error)

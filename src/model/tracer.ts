@@ -3,25 +3,25 @@ import type { Failure } from './failure.js'
 import type { Call } from './links.js'
 import type { Outcome } from './outcome.js'
 
-/** A request of our own to a server, which is a trace by itself. */
+/** A request of the proxy to a server, which is a trace of its own. */
 export interface OwnRequest {
   readonly method: string
   readonly to: Destination
   readonly beganMs: number
-  /** Undefined if it did not fail. */
+  /** Undefined if it succeeded. */
   readonly failure: Failure | undefined
 }
 
 /**
- * PORT. Decides which calls are traced, and makes spans of those that are over; what is not sampled costs no
+ * PORT. Decides which calls are traced, and exports their spans at the end. Without sampling, a call costs no
  * more than that decision. Implemented by `telemetry/tracing/tracer.ts`.
  */
 export interface Tracer {
-  /** Undefined: nothing is kept of the call, and nothing written into its requests. */
+  /** Returns undefined if the call is not traced. */
   decide(call: Call): CallTrace | undefined
   over(trace: CallTrace, call: Call, outcome: Outcome | undefined): void
-  /** The span of a request of our own that begins; undefined if it is not sampled. */
+  /** Starts the span of a request of the proxy; undefined if it is not sampled. */
   root(): SpanContext | undefined
-  /** That request is over. */
+  /** Ends that span. */
   ended(root: SpanContext, request: OwnRequest): void
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../kernel/async/clock.js'
 import type { Fault } from '../kernel/faults.js'
-import { type Destination, type SpanContext, telling } from '../model/call-trace.js'
+import { type Destination, type SpanContext, withTraceContext } from '../model/call-trace.js'
 import { failureOf, isFine } from '../model/failure.js'
 import type { Downlink } from '../model/links.js'
 import { failed, type Outcome } from '../model/outcome.js'
@@ -65,7 +65,10 @@ export class OwnTraces {
           sink.ended(outcome)
         }
         const progress = (said: Progress): void => sink.progress(said)
-        return link.call(to.isTold ? telling(request, { context: root }) : request, { progress, ended })
+        return link.call(to.propagatesTrace ? withTraceContext(request, { context: root }) : request, {
+          progress,
+          ended,
+        })
       },
     }
   }
@@ -79,5 +82,5 @@ export const destinationOf = (server: ServerOptions, link: Downlink | undefined)
   isProcess: server.isProcess,
   address: server.address?.host,
   port: server.address?.port,
-  isTold: server.propagate,
+  propagatesTrace: server.propagate,
 })

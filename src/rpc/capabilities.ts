@@ -18,7 +18,7 @@ import type { Revision } from '../model/revision.js'
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
 const NONE = rawText('{}')
-/** Announced only where we can keep what they promise: the methods of tasks are not routed. */
+/** Capabilities passed on only where the proxy supports them: it does not route the methods of tasks. */
 const ROUTED: ReadonlySet<string> = new Set([
   'tools',
   'prompts',
@@ -28,37 +28,41 @@ const ROUTED: ReadonlySet<string> = new Set([
   'tasks',
 ])
 
-/** `ServerCapabilities` for a client of `revision`, without members that its schema lacks. */
+/** Encodes `ServerCapabilities` for a client of `revision`, without members that its schema lacks. */
 export const encodeServerCapabilities = (welcome: Welcome, revision: Revision): JsonText => {
   const { tools, prompts, resources, completions, logging } = welcome.capabilities
-  const said = textOf({
+  const known = textOf({
     ...(tools && { tools: { listChanged: true } }),
     ...(prompts && { prompts: { listChanged: true } }),
     ...(resources && { resources: { ...(resources.subscribe && { subscribe: true }), listChanged: true } }),
     ...(completions && revision >= '2025-03-26' && { completions: {} }),
     ...(logging && { logging: {} }),
   })
-  return welcome.own === undefined ? said : inOwnWords(said, welcome.own, revision)
+  return welcome.own === undefined ? known : withOwnCapabilities(known, welcome.own, revision)
 }
 
 /**
- * The capabilities of the server that is served as it is: in its words where we have some too, and what we do
- * not know. `said` is in the form of the client's revision; unknown members go only to clients of the same
- * one.
+ * Adds the capabilities of a server that is exposed unchanged: in its own form where the proxy has them too,
+ * and those that the proxy does not know. `known` is in the form of the client's revision; unknown members
+ * only go to clients of the server's revision.
  */
-const inOwnWords = (said: JsonText, { announced, revision }: ServerFacts, to: Revision): JsonText => {
+const withOwnCapabilities = (
+  known: JsonText,
+  { announced, revision }: ServerFacts,
+  to: Revision,
+): JsonText => {
   const own: [string, JsonText][] = []
   for (const { key, value } of membersOf(announced)) {
     if (kindOf(value) !== 'object') continue
-    const isSaid = memberOf(said, key) !== undefined
+    const isKnown = memberOf(known, key) !== undefined
     const isUnknown = !ROUTED.has(key) && (revision === to || key === 'experimental')
-    if (isSaid || isUnknown)
+    if (isKnown || isUnknown)
       own.push([key, key === 'extensions' ? withoutMember(value, TASKS_EXTENSION) : value])
   }
-  return withMembers(said, own)
+  return withMembers(known, own)
 }
 
-/** Whether a capability is there: an object, or the `true` that sloppy peers send for one. */
+/** Returns a declared capability: an object, or the `true` that some peers send instead. */
 const declared = (capabilities: JsonText, name: string): JsonText | undefined => {
   const value = memberOf(capabilities, name)
   if (value === undefined) return undefined
@@ -71,10 +75,12 @@ const isTrue = (value: JsonText | undefined): boolean =>
 
 const flag = (capability: JsonText, name: string): boolean => isTrue(memberOf(capability, name))
 
-/** What a peer may say about itself at most: it is kept for as long as the peer is known. */
+/** The maximum length of a peer's self-description, which is kept while the peer is known. */
 export const INFO_BYTES = 64 * 1024
 
-/** What the result of `initialize` or `server/discover` says about a server, raw and decoded. */
+/**
+ * Reads a server's self-description from the result of `initialize` or `server/discover`, raw and decoded.
+ */
 export const announcedIn = (
   result: JsonText,
   info = memberOf(result, 'serverInfo'),
@@ -88,10 +94,10 @@ export const announcedIn = (
   }
 }
 
-/** Copies it; nothing in place of what is too long. */
-const kept = (said: JsonText): JsonText => (said.length > INFO_BYTES ? NONE : ownText(said))
+/** Copies a text; replaces one that is too long by an empty object. */
+const kept = (text: JsonText): JsonText => (text.length > INFO_BYTES ? NONE : ownText(text))
 
-/** `ServerCapabilities` as a server announces them (schema, all revisions), read leniently. */
+/** Decodes `ServerCapabilities` leniently (schema, all revisions). */
 const decodeServerCapabilities = (text: JsonText): ServerCapabilities => {
   const tools = declared(text, 'tools')
   const prompts = declared(text, 'prompts')
@@ -111,7 +117,7 @@ const decodeServerCapabilities = (text: JsonText): ServerCapabilities => {
   }
 }
 
-/** `ClientCapabilities` as declared (all revisions); `elicitation: {}` means forms (client/elicitation). */
+/** Decodes `ClientCapabilities` (all revisions); `elicitation: {}` means forms (client/elicitation). */
 export const decodeClientCapabilities = (text: JsonText): ClientCapabilities => {
   const roots = declared(text, 'roots')
   const sampling = declared(text, 'sampling')

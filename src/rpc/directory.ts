@@ -6,67 +6,69 @@ import type { LegacyRevision } from '../model/revision.js'
 import { faultText } from '../model/rpc-error.js'
 import { encodeError } from '../wire/jsonrpc.js'
 
-/** A request that changed what a session is, such as a subscription. */
+/** A request that changed the state of a session, such as a subscription. */
 export interface StateRequest {
   readonly method: string
   readonly params: JsonText
 }
 
-/** What another replica needs to go on with a session: what its client said when it began, and set since. */
+/** The data for another replica to resume a session: the client's initialization and later settings. */
 export interface SessionRecord {
   readonly principal: Principal
   readonly view: string | undefined
   /** The params of `initialize`. */
   readonly introduction: JsonText
   readonly requests: readonly StateRequest[]
-  /** The sessions that it has at servers for itself alone, by their names. */
+  /** Its dedicated sessions at servers, by server name. */
   readonly servers: readonly (readonly [server: string, session: JsonText])[]
 }
 
-/** A session that comes from a replica that is no more. */
+/** A session taken over from a replica that is gone. */
 export interface AdoptedSession {
   readonly id: string
   readonly record: SessionRecord
-  /** Counts its owners. */
+  /** The number of its owners so far. */
   readonly epoch: number
-  /** Whose request brought it here; of the same principal. */
+  /** The sender of the request that moved it here; of the same principal. */
   readonly caller: Caller
 }
 
-/** Where sessions live; as the directory knows it. */
+/** The local sessions, as the directory uses them. */
 export interface SessionHost {
   restore(session: AdoptedSession): void
-  /** Ends a session here so that another replica goes on with it; false while something is under way. */
+  /** Ends a session here so that another replica can resume it; false while requests are in flight. */
   letGo(id: string): boolean
-  /** Ends a session that is another replica's by now; its client is not told that it is over. */
+  /** Ends a session that now belongs to another replica, without telling its client that it is over. */
   drop(id: string): void
-  /** Ends all open streams with a `retry`: nobody knows whether the sessions are still here. */
+  /** Ends all open streams with a `retry`, because the sessions may have moved. */
   release(): void
 }
 
-/** PORT. Tells all replicas which sessions are here. Absent where there is only one. */
+/** PORT. Publishes the local sessions to all replicas. Absent without other replicas. */
 export interface SessionDirectory {
-  /** Says where sessions live that come from other replicas. */
+  /** Sets the host that takes over sessions of other replicas. */
   host(host: SessionHost): void
-  /** How many sessions a principal, who is about to begin one here, has at other replicas. Never rejects. */
+  /**
+   * Returns the number of a principal's sessions at other replicas, before one begins here. Never rejects.
+   */
   sessionsElsewhere(principal: Principal): Promise<number>
-  /** The id of a session that begins here. */
+  /** Creates the id of a session that begins here. */
   newId(client: Pick<Client, 'principal' | 'capabilities'> & { revision: LegacyRevision }): string
-  /** A session began here. Resolves once others could go on with it, and after 100 ms in any case. */
+  /** Publishes a new session. Resolves once others could resume it, and after 100 ms in any case. */
   opened(id: string, epoch: number, record: SessionRecord): Promise<void>
-  /** What another replica would need is not what it was. */
+  /** Publishes a changed session. */
   changed(id: string, record: SessionRecord): void
-  /** Its client, or a limit, ended it. */
+  /** The session was ended by its client or a limit. */
   ended(id: string): void
 }
 
-/** The id of an event after which nothing comes, whoever is asked. */
-export const OVER = 'over'
+/** The id of a final event, valid at every replica: nothing follows it. */
+export const FINAL_EVENT_ID = 'over'
 
-/** What is said of a request whose replica died or was replaced while it ran. */
+/** The error data of a request whose replica died or was replaced while it ran. */
 export const REPLICA_LOST: FaultData = { reason: 'replica_lost', mayHaveRun: true }
 
-/** The answer to a request whose replica died: nobody knows whether it ran. */
+/** Encodes the answer to a request whose replica died, so that it may or may not have run. */
 export const replicaLost = (id: JsonText): Buffer =>
   encodeError(
     id,

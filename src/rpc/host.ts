@@ -9,53 +9,55 @@ import type { OutgoingMessage } from '../wire/message-parts.js'
 import type { Relay } from '../wire/relay.js'
 import type { SessionDirectory } from './directory.js'
 
-/** PORT. Where everything that is said about one request of a client goes, ending with its answer. */
+/** PORT. Receives all messages about one client request, ending with its answer. */
 export interface ReplyStream {
-  /** Whether questions can travel here: not if the client takes nothing but one JSON answer. */
+  /** True if questions can be sent here; false if the client accepts only a single JSON answer. */
   readonly canAsk: boolean
-  /** Over a network: how that request came. */
+  /** Over a network: the origin of the request. */
   readonly arrival?: Arrival | undefined
-  /** Sends a notification or request on it; left out if it `mayDrop` and the client is behind. */
+  /** Sends a notification or request; dropped if it `mayDrop` and the client is behind. */
   send(frame: OutgoingMessage, mayDrop?: boolean): void
-  /** Sends a question; `undeliverable` is called if none takes it in time. Absent where `send` does. */
+  /**
+   * Sends a question; `undeliverable` is called if no stream takes it in time. Absent where `send` suffices.
+   */
   ask?(frame: OutgoingMessage, undeliverable: () => void): void
   /**
-   * Sends the answer and ends the stream; without a frame (a cancelled request) just ends it. Called once.
-   * `why` is the fault that the answer tells of: HTTP gives some of them a status, too.
+   * Sends the answer and ends the stream; without a frame (a cancelled request) only ends it. Called once.
+   * `why` is the fault in the answer: HTTP maps some faults to a status.
    */
   end(frame: OutgoingMessage | undefined, ending?: { readonly why?: Fault | undefined }): void
 }
 
-/** PORT. Where what belongs to no request of a client goes. */
+/** PORT. Receives messages to a client that belong to no request. */
 export interface Outlet {
-  /** The id of the client's session, if it has one that is said on a wire. */
+  /** The id of the client's session, if it has one on the wire. */
   readonly id?: string
-  /** Sends a notification; kept for a while when no stream is open. */
+  /** Sends a notification; kept for a while if no stream is open. */
   notify(frame: Buffer, method: string): void
-  /** Sends a question; `undeliverable` is called when no stream opened in time. */
+  /** Sends a question; `undeliverable` is called if no stream opens in time. */
   request(frame: Buffer, undeliverable: () => void): void
-  /** Takes back a question that was not sent yet; false if it was. Absent where nothing waits. */
+  /** Takes back a question that was not sent yet; false if it was. Absent without a queue. */
   takeBack?(undeliverable: () => void): boolean
-  /** What waits until the client reads it. */
+  /** The bytes the client has not read yet. */
   readonly queuedBytes: number
-  /** The id of the next question to this client; unguessable where others could answer in its place. */
+  /** Returns the id of the next question; unguessable where other clients could answer it. */
   nextRequestId(): number | string
 }
 
-/** An HTTP response that refuses a request. */
+/** An HTTP response that rejects a request. */
 interface HttpRefusal {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** Tells a caller which scopes its request needs where it came in (RFC 6750 §3.1, `insufficient_scope`). */
+/** Makes the HTTP response for missing scopes (RFC 6750 §3.1, `insufficient_scope`). */
 export type ScopeChallenge = (scopes: readonly string[], caller: Caller) => HttpRefusal | undefined
 
 /** The same for one caller. */
 export type OwnChallenge = (scopes: readonly string[]) => HttpRefusal | undefined
 
-/** Why what was opened with a credential ends when that is taken back. */
+/** The reason for closing connections and streams whose credential was revoked. */
 export const REVOKED = 'its credential is no longer good'
 
 export interface UplinkOptions {
@@ -64,20 +66,20 @@ export interface UplinkOptions {
   readonly log: Logger
   readonly clock: Clock
   readonly bounds?: LimitCounters | undefined
-  /** What carries its clients. */
+  /** The transport of its clients. */
   readonly via?: Via | undefined
-  /** Ids of the extensions that this way in has, for clients of 2026-07-28. */
+  /** The extensions that this transport announces to clients of 2026-07-28. */
   readonly extensions?: readonly string[] | undefined
 }
 
 export interface ListenerOptions extends UplinkOptions {
-  /** How a request that needs more scopes is refused over HTTP; undefined where none needs any. */
+  /** Makes the HTTP response for missing scopes; undefined without authorization. */
   readonly challenge?: ScopeChallenge | undefined
-  /** Whether answers depend on who asks, so that nobody may keep them for others. */
+  /** True if answers depend on the user, so that shared caches must not keep them. */
   readonly isPrivate?: boolean | undefined
-  /** Counts input that cannot be read as a message. */
+  /** Counts malformed input. */
   readonly refused?: ((reason: 'malformed') => void) | undefined
-  /** Both are there with several replicas only. */
+  /** With several replicas only, like `directory`. */
   readonly relay?: Relay | undefined
   readonly directory?: SessionDirectory | undefined
 }

@@ -12,7 +12,7 @@ import type { Progress } from '../model/progress.js'
 import { encodeNotification, isId } from '../wire/jsonrpc.js'
 import { type OutgoingMessage, textFrame } from '../wire/message-parts.js'
 
-/** Where in a request's `params` the progress token stands (basic/utilities/progress, all revisions). */
+/** The path of the progress token in a request's `params` (basic/utilities/progress, all revisions). */
 const TOKEN_PATH = ['_meta', 'progressToken'] as const
 const EMPTY_OBJECT = rawText('{}')
 
@@ -20,8 +20,8 @@ const PROGRESS = 'notifications/progress'
 const NOTICE = `{"jsonrpc":"2.0","method":"${PROGRESS}","params":`
 
 /**
- * Writes a progress notification under the token of whoever is told, which is a text in latin1: a call may
- * have hundreds of them.
+ * Encodes a progress notification under the receiver's token, a latin1 text. Fast, because a call may have
+ * hundreds.
  */
 export function encodeProgress({ params, found }: Progress, token: string): OutgoingMessage {
   if (found !== undefined) return textFrame(`${NOTICE}${found.before}${token}${found.behind}}`)
@@ -46,7 +46,7 @@ export const withProgressToken = (
   return withMember(params, '_meta', withoutMember(meta, 'progressToken'))
 }
 
-/** The legal progress token in the `_meta` of a request: text or an integer (base, "Progress"). */
+/** Returns the valid progress token in the `_meta` of a request: text or an integer (base, "Progress"). */
 export const tokenIn = (meta: JsonText | undefined): JsonText | undefined => {
   const token = meta && (tokenAlone(meta) ?? memberOf(meta, 'progressToken'))
   return token !== undefined && isId(token) ? token : undefined
@@ -54,7 +54,7 @@ export const tokenIn = (meta: JsonText | undefined): JsonText | undefined => {
 
 const BEFORE_TOKEN = '{"progressToken":'
 
-/** The token in a `_meta` that holds nothing else, and is written as most clients write that: a number. */
+/** Returns the token of a `_meta` that holds nothing else, in the usual spelling: a number. */
 export const tokenAlone = (meta: JsonText): JsonText | undefined => {
   const start = BEFORE_TOKEN.length
   const end = meta.length - 1

@@ -99,7 +99,7 @@ export class Backlog {
   /** Call when the operating system has taken something. */
   shrank(): void {
     this.#takenMs = this.#options.clock.nowMs()
-    this.#holding?.look()
+    this.#holding?.remeasure()
     if (this.#countedBytes > 0) this.#count(this.#options.queuedBytes())
     if (this.#stallTimer === undefined) return
     if (this.#options.queuedBytes() > this.#softBytes) return

@@ -1,49 +1,49 @@
 import type { Fault } from '../kernel/faults.js'
 import type { OutgoingMessage } from './message-parts.js'
 
-/** What a channel reports; nothing before `listen`, nothing after `closed`. */
+/** Receives the events of a channel; nothing before `listen`, nothing after `closed`. */
 export interface ChannelListener {
-  /** One whole message, without its framing; never empty. The bytes belong to the listener. */
+  /** One complete message without its framing; never empty. The listener owns the bytes. */
   message(bytes: Buffer): void
   /** A message above the limit was skipped; `ends` are its first and last bytes, if known. */
   skipped(bytes: number, ends?: Buffer): void
-  /** A line or event is longer than the limit and not over yet; where it ends it is told as `skipped`. */
+  /** A line or event exceeds the limit and has not ended yet; `skipped` follows at its end. */
   overrun?(): void
-  /** The peer reads again after `send` had returned false. */
+  /** The peer reads again after `send` returned false. */
   drained(): void
   /**
-   * The peer has said all, but may still read: the listener closes the channel when all is answered. Channels
-   * that cannot be half open never call it; without it the channel is closed.
+   * The peer closed its output but may still read: the listener closes the channel once everything is
+   * answered. Never called by channels that cannot be half open. Without this method, the channel is closed.
    */
   ended?(): void
-  /** The channel is gone: by `close`, by the peer (no fault), or by a failure. Comes exactly once. */
+  /** The channel is gone: by `close`, by the peer (no fault), or by a failure. Called exactly once. */
   closed(fault: Fault | undefined): void
 }
 
-/** PORT. A two-way stream of messages: stdin and stdout, a child's pipes, a socket. Bytes, no JSON. */
+/**
+ * PORT. A two-way stream of messages: stdin and stdout, a child's pipes, a socket. Carries bytes, not JSON.
+ */
 export interface Channel {
   listen(listener: ChannelListener): void
   /**
-   * Queues one line of JSON text. False: the peer is behind, slow down until `drained`. Sending on a closed
-   * channel does nothing and returns false. `isAlone`: no other is likely to follow soon, to be sent with it.
+   * Queues one line of JSON text. Returns false if the peer is behind: slow down until `drained`. On a closed
+   * channel it does nothing and returns false. `isAlone`: no other message is likely to follow soon, so that
+   * batching is useless.
    */
   send(message: OutgoingMessage, isAlone?: boolean): boolean
-  /** Bytes that were sent but not yet taken by the operating system. */
+  /** Bytes sent but not yet accepted by the operating system. */
   readonly queuedBytes: number
-  /** Stops reading from the peer, so that it feels the back-pressure. */
+  /** Stops reading from the peer, which applies back-pressure. */
   pause(): void
   resume(): void
   /**
-   * Ends the channel in order (a child goes through the kill ladder); never rejects. The peer is told `why`
-   * where the transport has a word for it.
+   * Ends the channel in order (a child goes through the kill ladder); never rejects. Reports `why` to the
+   * peer where the transport supports it.
    */
   close(why?: 'unauthorized'): Promise<void>
 }
 
-/**
- * The same listener for a channel whose events nobody else catches: `failed` gets what it throws, and gives
- * up that one channel.
- */
+/** Wraps a listener so that exceptions close only its own channel: they are passed to `failed`. */
 export const guarded = (listener: ChannelListener, failed: (thrown: unknown) => void): ChannelListener => {
   const attempt = (work: () => void): void => {
     try {

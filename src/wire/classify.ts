@@ -22,42 +22,42 @@ export type Classified =
   | { readonly is: 'batch'; readonly items: readonly Classified[] }
   | Malformed
 
-/** Why bytes are no message, and what may be said to whom about it. */
+/** The reason why bytes are not a message, and the parts that may be reported. */
 export interface Malformed {
   readonly is: 'malformed'
   /** Parse error or Invalid Request (JSON-RPC 2.0 §5.1). */
   readonly code: -32700 | -32600
-  /** For the peer and the log; never repeats what the peer sent. */
+  /** For the peer and the log; never quotes the peer. */
   readonly why: string
-  /** The one usable id, to echo, or of the request whose answer is bad unless it `asks`. */
+  /** The only usable id: to echo, or the id of the request that this malformed answer is for. */
   readonly id: JsonText | undefined
-  /** It has a `method`, so it was meant as a request or a notification. */
+  /** True if there is a `method`: meant as a request or a notification. */
   readonly hasMethod: boolean
-  /** It has a result or an error but no `method`: an answer to it might be answered for ever. */
+  /** True if there is a result or an error but no `method`. Answering an answer might loop forever. */
   readonly isResponse: boolean
-  /** The bound that it is beyond, if that is what is wrong. */
+  /** The exceeded limit, if any. */
   readonly limit?: keyof MessageLimits
 }
 
 type MessageLimits = Pick<Limits, 'depth' | 'members' | 'batch'>
 
 /**
- * Classifies what a peer sent; never throws, whatever the bytes are. A routed member that comes twice makes a
- * message malformed: the proxy and the server behind it could each believe another one.
+ * Classifies a peer's message; never throws. A repeated member that affects routing makes a message
+ * malformed: the proxy and the server behind it could each read a different one.
  */
 export function classify(bytes: Buffer, limits: MessageLimits = DEFAULT_LIMITS): Classified {
-  const usual = fastPathMessage(bytes, limits.depth)
-  return usual === undefined ? classifyUnusual(bytes, limits) : { is: 'message', message: usual }
+  const fast = fastPathMessage(bytes, limits.depth)
+  return fast === undefined ? classifySlowly(bytes, limits) : { is: 'message', message: fast }
 }
 
-function classifyUnusual(bytes: Buffer, limits: MessageLimits): Classified {
+function classifySlowly(bytes: Buffer, limits: MessageLimits): Classified {
   try {
     const start = startOf(bytes)
     if (bytes[start] !== OPEN_OBJECT) {
       const text = readJson(bytes, limits)
-      return kindOf(text) === 'array' ? classifyArray(text, limits) : noObject()
+      return kindOf(text) === 'array' ? classifyArray(text, limits) : notAnObject()
     }
-    // Most of them by far: taken apart in the same pass that checks them.
+    // The vast majority: indexed in the same pass that validates them.
     const index = new MessageIndex(bytes, start, new JsonBudget(limits))
     checkEnd(bytes, index.end)
     return classifyObject(index, bytes.length)
@@ -68,7 +68,9 @@ function classifyUnusual(bytes: Buffer, limits: MessageLimits): Classified {
   }
 }
 
-/** What is beyond a limit was not read; its ends tell who waits for an answer. */
+/**
+ * Reports a message beyond a limit. It was not read; its first and last bytes show the request that waits.
+ */
 const beyond = (bytes: Buffer, { limit, message }: JsonLimitError): Malformed => ({
   is: 'malformed',
   code: -32700,
@@ -77,14 +79,14 @@ const beyond = (bytes: Buffer, { limit, message }: JsonLimitError): Malformed =>
   limit,
 })
 
-/** The same, by bounds that count what is beyond them. */
+/** Classifies within the limits of `bounds`, and counts exceeded ones. */
 export function classifyWithin(bytes: Buffer, bounds: LimitCounters): Classified {
   const classified = classify(bytes, bounds.max)
   if (classified.is === 'malformed' && classified.limit !== undefined) bounds.hit(classified.limit)
   return classified
 }
 
-/** Counts before it keeps anything: a million numbers must not become a million objects of ours. */
+/** Checks the limit before keeping an item: a million numbers must not become a million objects. */
 function classifyArray(text: JsonText, limits: MessageLimits): Classified {
   const { batch } = limits
   const items: Classified[] = []
@@ -96,7 +98,7 @@ function classifyArray(text: JsonText, limits: MessageLimits): Classified {
     items.push(
       isObject
         ? classifyObject(new MessageIndex(text, at.valueStart, new JsonBudget(limits)), text.length)
-        : noObject(),
+        : notAnObject(),
     )
   }
   return items.length === 0 ? invalid('A batch must not be empty') : { is: 'batch', items }
@@ -110,10 +112,10 @@ function classifyObject(index: MessageIndex, cameBytes: number): Classified {
   return { ...invalid(message), id: index.id, hasMethod, isResponse }
 }
 
-/** What is shorter may stay in memory with any part of it. */
+/** A shorter message may be retained as a whole by any of its parts. */
 const SPARE_BYTES = 16 * 1024
 
-/** Copies a message that is a small part of what came: it may be kept, and counts by its own size. */
+/** Copies a message that is a small part of its buffer, so that keeping it does not keep the buffer. */
 function apart(message: Message, { params, result, error }: MessageIndex, cameBytes: number): Message {
   const body = params ?? result ?? error
   if (cameBytes <= SPARE_BYTES || 2 * (body?.length ?? 0) >= cameBytes) return message
@@ -132,7 +134,7 @@ const invalid = (why: string): Malformed => ({
   isResponse: false,
 })
 
-const noObject = (): Malformed => invalid('A message must be a JSON object')
+const notAnObject = (): Malformed => invalid('A message must be a JSON object')
 
 function messageOf(index: MessageIndex): Message | string {
   if (index.overfull !== undefined) return `There are too many members in ${index.overfull}`
@@ -146,7 +148,7 @@ function requestOf(index: MessageIndex): Message | string {
   if (method === undefined) return 'The member method must be a string'
   if (rawId !== undefined && id === undefined)
     return 'The member id must be a string or an integer of at most 4 KiB'
-  // This protocol knows only named params, in all revisions.
+  // MCP has only named params, in all revisions.
   if (params !== undefined && kindOf(params) !== 'object') return 'The member params must be an object'
   if (index.repeatedParam !== undefined) return `The member params.${index.repeatedParam} is repeated`
   return id === undefined

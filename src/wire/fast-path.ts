@@ -8,19 +8,19 @@ import type { Message } from './jsonrpc.js'
 const STRING = String.raw`"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"`
 const NUMBER = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`
 
-// Nearly all programs write requests and responses in one of two orders, without white space: version and id
-// first, or last, like the SDKs for TypeScript and Python. The patterns hold fixed words and valid values
-// only, so that no member can be there twice, or under a key that is spelled in another way.
+// Most programs write requests and responses without white space and in one of two orders: version and id
+// first, or last, like the SDKs for TypeScript and Python. The patterns consist of fixed words and valid
+// values only, so that no member can be repeated or have a key in another spelling.
 
 const SCALAR = `(?:${STRING}|${NUMBER}|true|false|null)`
-// Each pattern stands there once, with a look at what follows: V8 compiles the whole expression, twice,
-// where a process reads its first messages.
+// Each pattern occurs once, with a lookahead: V8 compiles the whole expression, twice, when a process reads
+// its first messages.
 const objectOf = (value: string): string => String.raw`\{(?:${STRING}:${value}(?:,(?=")|(?=\})))*\}`
 const FLAT = objectOf(SCALAR)
 const NESTED = objectOf(`(?:${SCALAR}|${FLAT})`)
-/** Most results: a list of flat objects, between scalars and what is hardly nested. The rest is parsed. */
+/** Matches most results: a list of flat objects, between scalars and shallow values. Others are parsed. */
 const LIST = String.raw`\{(?:${STRING}:${SCALAR},)*${STRING}:\[(?:${FLAT}(?:,(?=\{)|(?=\])))+\](?:,${STRING}:(?:${SCALAR}|${NESTED}))*\}`
-/** A `_meta` as most clients write it. With `.*` in its place a hostile message could take milliseconds. */
+/** Matches a `_meta` in the usual spelling. With `.*` instead, a hostile message could take milliseconds. */
 const META = objectOf(`(?:${SCALAR}|${NESTED})`)
 
 const ID = String.raw`"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14}|"[ !#-[\]-~]*")`
@@ -29,7 +29,7 @@ const PARAMS = String.raw`\{(?:"_meta":(${META}),)?${NAMED}(?:,"_meta":(${META})
 const BODY = String.raw`"(?:method":"([a-zA-Z/_]+)","params":(${PARAMS})|result":(${LIST}|(\{.*\})))`
 
 const ID_FIRST = new RegExp(String.raw`^\{${ID},${BODY}\}$`, 's')
-/** Its first group is never there, so that the others have the same numbers. */
+/** Its first group never matches, so that both expressions number their groups alike. */
 const ID_LAST = new RegExp(String.raw`^\{(?:|())${BODY},${ID}\}$`, 's')
 
 const ID_AT = '{"jsonrpc":"2.0","id":'.length
@@ -42,24 +42,24 @@ const SHORT_BYTES = 1024
 const TOKEN = '"progressToken"'
 
 /**
- * Reads a short message in one of the usual spellings; returns undefined for all others, which are scanned.
- * Regular expressions and `JSON.parse` are fast from the first call of a process, whereas our scanner is ten
- * times slower during the first thousand calls.
+ * Parses a short message in one of the usual spellings; returns undefined for all others, which are scanned.
+ * Regular expressions and `JSON.parse` are fast from the first call of a process, whereas the scanner is ten
+ * times slower during its first thousand calls.
  */
 export function fastPathMessage(bytes: Buffer, maxDepth: number): Message | undefined {
-  // A text that is no longer than this is never nested too deep: each level takes two bytes.
+  // Each level takes two bytes, so a text this short is never nested too deep.
   if (bytes.length > Math.min(SHORT_BYTES, 2 * maxDepth) || !isUtf8(bytes)) return undefined
   const text = bytes.toString('latin1')
   const isVersionFirst = text[2] === 'j'
-  // Notifications have no id, and the names of their methods alone begin with this letter.
+  // Notifications have no id, and only their method names start with this letter.
   const isNotice = isVersionFirst ? text[ID_AT - 4] !== 'i' : text[METHOD_AT] === 'n'
-  if (!isNotice) return usualCall(bytes, text, isVersionFirst)
+  if (!isNotice) return fastPathCall(bytes, text, isVersionFirst)
   const methodAt = METHOD_AT + (isVersionFirst ? VERSION_BYTES : 0)
-  return text.startsWith(PROGRESS, methodAt) ? usualProgress(bytes, text, isVersionFirst) : undefined
+  return text.startsWith(PROGRESS, methodAt) ? fastPathProgress(bytes, text, isVersionFirst) : undefined
 }
 
-/** Reads a request or a result whose id is its first or last member; `text` is `bytes` in latin1. */
-function usualCall(bytes: Buffer, text: string, isIdFirst: boolean): Message | undefined {
+/** Parses a request or a result whose id is its first or last member; `text` is `bytes` in latin1. */
+function fastPathCall(bytes: Buffer, text: string, isIdFirst: boolean): Message | undefined {
   const found = (isIdFirst ? ID_FIRST : ID_LAST).exec(text)
   if (found === null) return undefined
   const [, first, method, params, front, named, args, back, result, other, last] = found
@@ -76,11 +76,11 @@ function usualCall(bytes: Buffer, text: string, isIdFirst: boolean): Message | u
   return meta === 'unusual' ? undefined : { kind: 'request', id, method, params: body, named, meta }
 }
 
-/** The `_meta` of params, by its text where it stands first and last in them. */
+/** Returns the `_meta` of params, which is their first or last member. */
 function metaOf(params: JsonText, front: string | undefined, back: string | undefined) {
   const meta = front ?? back
   if (meta === undefined) return undefined
-  // Its names must be readable as they are, and there must be one token at most to correlate by.
+  // Its keys must contain no escapes, and at most one progress token.
   const token = meta.indexOf(TOKEN)
   const hasTwo = token >= 0 && meta.includes(TOKEN, token + TOKEN.length)
   const isTwice = (front !== undefined && back !== undefined) || hasTwo
@@ -97,7 +97,7 @@ const PROGRESS = 'notifications/progress'
 
 const MEMBER = `"(?:total":${NUMBER}|message":${STRING})`
 const VALUE = `"progress":(${NUMBER})`
-// The token is what it is sent on by: it must be there once.
+// The token is used for routing, so it must occur exactly once.
 const PROGRESS_PARAMS = String.raw`(\{(?:${MEMBER},)*(?:${VALUE},(?:${MEMBER},)*)?"progressToken":)(${STRING}|${NUMBER})((?:,${MEMBER})*(?:,${VALUE}(?:,${MEMBER})*)?\})`
 
 const NOTICE = new RegExp(
@@ -106,8 +106,8 @@ const NOTICE = new RegExp(
 const PROGRESS_AT = `{"method":"${PROGRESS}","params":`.length
 const VERSION_BYTES = '"jsonrpc":"2.0",'.length
 
-/** Reads a progress notification in the usual spelling; `text` is `bytes` in latin1. */
-function usualProgress(bytes: Buffer, text: string, isVersionFirst: boolean): Message | undefined {
+/** Parses a progress notification in the usual spelling; `text` is `bytes` in latin1. */
+function fastPathProgress(bytes: Buffer, text: string, isVersionFirst: boolean): Message | undefined {
   if (isVersionFirst === text.endsWith(',"jsonrpc":"2.0"}')) return undefined
   const found = NOTICE.exec(text)
   if (found === null) return undefined
@@ -126,9 +126,9 @@ function usualProgress(bytes: Buffer, text: string, isVersionFirst: boolean): Me
 const METHOD_FIRST = '{"method":'
 
 /**
- * Whether a message is written as the SDKs write requests, `method` first, and hardly anybody else does.
- * Clients of the TypeScript SDK handle notifications a moment after they read them, but answers at once
- * (`packages/core/src/shared/protocol.ts`, `_onnotification` and `_onresponse`).
+ * Returns whether a message has the typical spelling of SDK requests, `method` first. Clients of the
+ * TypeScript SDK defer notifications but handle answers at once (`packages/core/src/shared/protocol.ts`,
+ * `_onnotification` and `_onresponse`).
  */
 export const isSdkRequest = (message: Buffer): boolean =>
   isWritten(message, 0, METHOD_FIRST.length, METHOD_FIRST)

@@ -2,20 +2,20 @@ import type { Caller } from '../kernel/caller.js'
 import type { Fault } from '../kernel/faults.js'
 import type { OutgoingMessage } from './message-parts.js'
 
-/** Header names in lower case; a header that came several times is joined by ", " as RFC 9110 §5.3 says. */
+/** Header names in lower case; repeated headers are joined by ", " (RFC 9110 §5.3). */
 export type HttpHeaders = Readonly<Record<string, string | undefined>>
 
 /**
- * PORT, server side. One request that passed the guards (Host, Origin, size, credential); its body is
- * complete.
+ * PORT, server side. One request that passed the guards (Host, Origin, size, credential), with its complete
+ * body.
  */
 export interface HttpRequest {
   readonly method: string
-  /** Path without query, as it came. */
+  /** The path without query, not decoded. */
   readonly path: string
   readonly query: URLSearchParams
   readonly headers: HttpHeaders
-  /** Only until the handler returns; what is wanted later is to be taken out of it by then. */
+  /** Valid until the handler returns; copy everything needed later. */
   readonly body: Buffer
   readonly remoteAddress: string
   readonly remotePort: number | undefined
@@ -23,24 +23,24 @@ export interface HttpRequest {
 }
 
 export interface HttpStream {
-  /** False: the peer is behind. Writing after the end or after the peer left does nothing. */
+  /** Returns false if the peer is behind. Does nothing after the end or once the peer has left. */
   write(chunk: OutgoingMessage | string): boolean
   end(): void
   readonly queuedBytes: number
-  /** Cuts the connection without a proper end. */
+  /** Closes the connection without completing the response. */
   destroy(): void
 }
 
-/** PORT, server side. The answer to an `HttpRequest`; either `send` or `stream` is called, once. */
+/** PORT, server side. The response to an `HttpRequest`; either `send` or `stream` is called, once. */
 export interface HttpResponder {
   send(status: number, headers: Readonly<Record<string, string>>, body?: OutgoingMessage | string): void
-  /** `onTaken` is called whenever the operating system took some of what was written. */
+  /** `onTaken` is called whenever the operating system accepts written bytes. */
   stream(status: number, headers: Readonly<Record<string, string>>, onTaken?: () => void): HttpStream
-  /** Calls `then` once when the connection goes away before the answer is complete. */
+  /** Calls `then` once if the connection closes before the response is complete. */
   onGone(then: () => void): void
 }
 
-/** In which forms a client takes an answer. */
+/** The response formats that a client accepts. */
 export interface AcceptedTypes {
   readonly json: boolean
   readonly events: boolean
@@ -52,7 +52,7 @@ export interface HttpExchange {
   readonly accepts: AcceptedTypes
 }
 
-/** PORT, server side. What `transport/http/server` calls for every request to an endpoint. */
+/** PORT, server side. Called by `transport/http/server` for every request to an endpoint. */
 export type HttpHandler = (request: HttpRequest, responder: HttpResponder) => void
 
 /** PORT, client side. A request to a remote server. */
@@ -63,28 +63,28 @@ export interface OutboundRequest {
   readonly body?: Buffer
 }
 
-/** Who takes the body of a reply. */
+/** Receives the body of a reply. */
 export interface BodyReader {
-  /** The next piece; the bytes belong to the reader. */
+  /** The next chunk; the reader owns the bytes. */
   data(chunk: Buffer): void
   ended(fault: Fault | undefined): void
 }
 
 /**
- * PORT, client side. What comes of a request, after `send` returned; must not throw. Without an answer it
- * ends with a Fault (`unavailable`, `timeout`, `disconnected`); no HTTP status is one.
+ * PORT, client side. Receives the reply to a request, after `send` returned; must not throw. Without a reply
+ * it ends with a Fault (`unavailable`, `timeout`, `disconnected`); an HTTP status is never a Fault.
  */
 export interface ReplyListener extends BodyReader {
-  /** Status line and headers came; at most once. */
+  /** The status line and headers arrived; at most once. */
   head(status: number, headers: HttpHeaders): void
 }
 
 /** PORT, client side. A request and its reply, which may take hours. Silent after `discard` or `abort`. */
 export interface OutboundExchange {
-  /** Holds the sender back: no more than what is on its way already is told until `resume`. */
+  /** Stops reading; data already in transit may still arrive before `resume`. */
   pause(): void
   resume(): void
-  /** Drops the rest of the reply: a short one is read, so that the connection can be used again. */
+  /** Drops the rest of the reply; a short one is read, so that the connection can be reused. */
   discard(): void
   abort(): void
 }

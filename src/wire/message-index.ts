@@ -2,59 +2,61 @@ import { type JsonBudget, type JsonText, stringOf } from '../kernel/json/text.js
 import { JsonWalk } from '../kernel/json/walk.js'
 import { isId } from './jsonrpc.js'
 
-/** The members that we read; the others of a message are dropped. */
+/** The members of a message in use; all others are dropped. */
 const ENVELOPE = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'] as const
-/** The members of `params` that we route or correlate by, or read while others may read the last of them. */
+/**
+ * The members of `params` used for routing or correlation, or read by both sides, which might pick different
+ * ones.
+ */
 const ROUTED = ['_meta', 'ref', 'name', 'arguments', 'progressToken', 'uri', 'cursor', 'requestId'] as const
-/** The same for those of them that are objects. */
+/** The same for members that are objects. */
 const ROUTED_INSIDE: Readonly<Record<string, readonly string[]>> = {
   _meta: ['progressToken'],
   ref: ['type', 'name', 'uri'],
 }
-/** A bit for each of these names, and one for all other members. */
+/** A bit for each of these names, and one for all others. */
 const OTHERS = 1
 const bitOf = (n: number): number => OTHERS << (n + 1)
 const ARGUMENTS = bitOf(ROUTED.indexOf('arguments'))
 const NAMED = bitOf(ROUTED.indexOf('name')) | ARGUMENTS | bitOf(ROUTED.indexOf('_meta'))
-/** These objects have few members; each is compared with all names. */
+/** Bounds the members of these objects; each is compared with all names. */
 const ROUTED_MAX = 10_000
 
 const isBody = (key: string | undefined): key is 'params' | 'result' | 'error' =>
   key === 'params' || key === 'result' || key === 'error'
 
-/** The index in `keys` of the current key; -1 if none. */
+/** Returns the index of the current key in `keys`; -1 if none. */
 function which(keys: readonly string[], at: JsonWalk): number {
   for (let n = 0; n < keys.length; n++) if (at.keyIs(keys[n] ?? '')) return n
   return -1
 }
 
-/** The top level of a message. The first of repeated members stays, and makes it no message. */
+/** The top level of a message. The first of repeated members is kept, but makes it malformed. */
 export class MessageIndex {
   isVersion2 = false
   rawId: JsonText | undefined
   hasMethod = false
-  /** Undefined if there is none, or one that is no string. */
+  /** Undefined if there is none, or it is not a string. */
   method: string | undefined
   params: JsonText | undefined
   result: JsonText | undefined
   error: JsonText | undefined
-  /** The first member that comes twice. */
+  /** The first repeated member. */
   repeated: string | undefined
-  /** The first member of `params` that comes twice, and that something is routed by. */
+  /** The first repeated member of `params` that affects routing. */
   repeatedParam: string | undefined
   /** The first object with too many members. */
   overfull: string | undefined
-  /** The id if there is exactly one and it is usable. */
+  /** The id, if there is exactly one and it is valid. */
   readonly id: JsonText | undefined
   readonly end: number
   #hasVersion = false
   #isIdRepeated = false
   #inParams = 0
   #name: JsonText | undefined
-  /** The `_meta` in `params`. */
   meta: JsonText | undefined
 
-  /** Validates and indexes the object at `from`. Throws as `readJson` does, but does not check UTF-8. */
+  /** Validates and indexes the object at `from`. Throws like `readJson`, but does not check UTF-8. */
   constructor(bytes: Buffer, from: number, budget: JsonBudget) {
     const at = new JsonWalk(bytes, from, budget)
     while (at.next()) {
@@ -68,12 +70,12 @@ export class MessageIndex {
     this.id = this.rawId !== undefined && !this.#isIdRepeated && isId(this.rawId) ? this.rawId : undefined
   }
 
-  /** The `name` in `params`, if nothing but that, an object of `arguments` and `_meta` stands there. */
+  /** The `name` in `params`, if they hold only that, an object of `arguments`, and `_meta`. */
   get named(): string | undefined {
     return (this.#inParams & ~NAMED) === 0 ? stringOf(this.#name) : undefined
   }
 
-  /** Keeps a member; false if there is one already. */
+  /** Keeps a member; returns false if it is repeated. */
   #take(key: (typeof ENVELOPE)[number], at: JsonWalk): boolean {
     switch (key) {
       case 'jsonrpc':
@@ -99,7 +101,7 @@ export class MessageIndex {
     }
   }
 
-  /** Passes an object and notes the first of these members that comes twice in it, or in one of them. */
+  /** Walks over an object and records the first of these members repeated in it, or inside one of them. */
   #walkRouted(outer: JsonWalk, keys: readonly string[], name: string): void {
     const at = outer.enter()
     let seen = 0

@@ -1,17 +1,17 @@
-/** Bytes between a few characters, such as an event or a large answer, kept apart to save a copy. */
+/** Bytes between two short texts, such as an event or a large answer, kept separate to avoid a copy. */
 export interface MessageParts {
-  /** Before the bytes; each character is a byte (latin1), as in `tail`. */
+  /** The text before the bytes; one character per byte (latin1), as in `tail`. */
   readonly head: string
   readonly body: Buffer
   readonly tail: string
 }
 
-/** A message on its way out. */
+/** An outgoing message. */
 export type OutgoingMessage = Buffer | MessageParts
 
 const NOTHING = Buffer.alloc(0)
 
-/** A text, each character of which is a byte (latin1), as a message. */
+/** Makes a message of a text with one character per byte (latin1). */
 export const textFrame = (text: string): MessageParts => ({ head: text, body: NOTHING, tail: '' })
 
 export const lengthOf = (frame: OutgoingMessage): number =>

@@ -1,14 +1,14 @@
 import { type JsonText, JsonTextError, readJson } from '../kernel/json/text.js'
 
-/** How much of either end of an unreadable message is looked at. */
+/** The inspected bytes at either end of an unreadable message. */
 export const END_BYTES = 1024
 
-/** What the ends of a message show that is no JSON, or too long to be kept. */
+/** The readable parts of a message that is invalid JSON or too long to keep. */
 export interface SalvagedId {
-  /** The one id that stands where encoders put it: before the long members, or at the very end. */
+  /** The only id in a usual position: before the long members, or at the very end. */
   readonly id: JsonText | undefined
   readonly hasMethod: boolean
-  /** It looks like an answer, or like a batch that begins with one. */
+  /** True for an apparent answer, or a batch that begins with one. */
   readonly isResponse: boolean
 }
 
@@ -17,7 +17,7 @@ const FRONT = new RegExp(String.raw`^\s*\{\s*(?:${SHORT},\s*)*"(result|error|par
 const BACK = new RegExp(String.raw`(?:,\s*${SHORT})+\}\s*$`)
 const EACH = new RegExp(SHORT, 'g')
 
-/** Reads what can be told of a message by its ends: `bytes` are all of it, or its first and last ones. */
+/** Reads the recognizable parts of a message; `bytes` are all of it, or its first and last ones. */
 export const salvageId = (bytes: Buffer): SalvagedId => {
   const head = bytes.toString('latin1', 0, END_BYTES)
   const front = FRONT.exec(head)
@@ -27,7 +27,7 @@ export const salvageId = (bytes: Buffer): SalvagedId => {
   const ids = new Set(members.flatMap(([, key, value = '']) => (key === 'id' ? [value] : [])))
   const [id] = ids
   const isResponse = front[3] === 'result' || front[3] === 'error'
-  // The same id may stand there twice, which makes it no message but leaves no doubt.
+  // A repeated id makes the message malformed, but is still unambiguous.
   return {
     id: id !== undefined && ids.size === 1 ? readId(id) : undefined,
     hasMethod: !isResponse,
@@ -44,6 +44,6 @@ const readId = (text: string): JsonText | undefined => {
   }
 }
 
-/** Whether something that is not written like a message may begin an answer all the same. */
+/** Returns whether a text in an unusual spelling still looks like an answer. */
 const looksLikeResponse = (head: string): boolean =>
   /^\s*[[{]/.test(head) && /"(?:result|error)"\s*:/.test(head) && !/"method"\s*:/.test(head)

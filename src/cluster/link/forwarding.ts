@@ -1,7 +1,7 @@
 import type { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
-import { OVER, replicaLost } from '../../rpc/directory.js'
+import { FINAL_EVENT_ID, replicaLost } from '../../rpc/directory.js'
 import { refuse } from '../../rpc/http/errors.js'
 import { classifyWithin } from '../../wire/classify.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'
@@ -186,7 +186,7 @@ export class Forwarding implements ReplyListener {
     }
     const answers = ids.map(replicaLost)
     if (out !== undefined) {
-      for (const answer of answers) out.write(messageEvent(answer, OVER))
+      for (const answer of answers) out.write(messageEvent(answer, FINAL_EVENT_ID))
       out.end()
     } else if (answers.length > 0) {
       const [first] = answers

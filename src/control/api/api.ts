@@ -200,7 +200,7 @@ const contentOf = (answer: Answer): object => {
     case 'error':
       return { error: valueOf(answer.error) }
     case 'fault':
-      return { error: valueOf(faultText(answer.fault, undefined, answer.errorId, answer.words)) }
+      return { error: valueOf(faultText(answer.fault, undefined, answer.errorId, answer.message)) }
   }
 }
 

@@ -29,10 +29,10 @@ const codeOf = ({ code }: Fault): number =>
 
 /** Gives the fault that ends a call the id by which its client can ask about it. */
 export const encodeEnd = (end: Answer & { readonly kind: 'fault' }): JsonText => {
-  const { fault, words } = end
+  const { fault, message } = end
   const code = codeOf(fault)
   end.errorId = newErrorId(code, fault.message, fault.code)
-  return faultText(fault, code, end.errorId, words)
+  return faultText(fault, code, end.errorId, message)
 }
 
 /**

@@ -47,7 +47,7 @@ export const encodeFault = (fault: Fault): JsonText => faultText(fault)
 export const encodeEnd = (end: Answer & { readonly kind: 'fault' }): JsonText => {
   const code = RPC_CODES[end.fault.code]
   end.errorId = newErrorId(code, end.fault.message, end.fault.code)
-  return faultText(end.fault, code, end.errorId, end.words)
+  return faultText(end.fault, code, end.errorId, end.message)
 }
 
 /** The error of headers that contradict the body, with the message of `checkHeaders`. */

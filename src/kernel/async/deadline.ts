@@ -4,14 +4,14 @@ import { Deferred } from './deferred.js'
 
 export interface WithinOptions {
   readonly clock: Clock
-  /** `Infinity`: only the signal ends it. */
+  /** With `Infinity`, only the signal ends the wait. */
   readonly ms: number
   readonly signal?: AbortSignal | undefined
 }
 
 /**
- * Waits for `work` for `ms` at most, then resolves to undefined or rejects with `timedOut()`. Rejects with a
- * Fault `cancelled` once `signal` is aborted. What the work does after that is ignored.
+ * Waits at most `ms` for `work`, then resolves to undefined or rejects with `timedOut()`. Rejects with a
+ * Fault `cancelled` when `signal` aborts. A later result of the work is ignored.
  */
 export function within<T>(
   work: Promise<T>,

@@ -1,4 +1,4 @@
-/** A promise that is settled from outside; settling twice does nothing. */
+/** A promise settled from outside; later settlements do nothing. */
 export class Deferred<T> {
   readonly promise: Promise<T>
   resolve: (value: T) => void = () => undefined

@@ -2,9 +2,9 @@ import { Fault } from '../faults.js'
 import type { Clock } from './clock.js'
 
 export interface SemaphoreOptions {
-  /** How many may be inside at the moment. */
+  /** The current maximum of concurrent holders. */
   readonly places: () => number
-  /** Whoever is inside for longer no longer takes up a place. */
+  /** A holder that takes longer no longer counts. */
   readonly holdMs: number
   readonly clock: Clock
   readonly onWait?: () => void
@@ -14,7 +14,7 @@ interface Waiting {
   readonly enter: () => void
 }
 
-/** Lets a limited number through at a time; the others wait in order of arrival. */
+/** Limits concurrent work; waiters run in order of arrival. */
 export class Semaphore {
   readonly #options: SemaphoreOptions
   #inside = 0
@@ -28,7 +28,10 @@ export class Semaphore {
     return this.#waiting.size
   }
 
-  /** Runs the work in turn. Rejects as the work does, or with a Fault `cancelled` if aborted before. */
+  /**
+   * Runs the work when a place is free. Rejects as the work does, or with a Fault `cancelled` if aborted
+   * before.
+   */
   async pass<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const turn = this.#enter(signal)
     if (turn !== undefined) await turn
@@ -47,7 +50,7 @@ export class Semaphore {
     }
   }
 
-  /** Resolves when it is one's turn; undefined if that is now. */
+  /** Resolves when a place is free; undefined if one is free now. */
   #enter(signal: AbortSignal): Promise<void> | undefined {
     if (signal.aborted) return Promise.reject(calledOff())
     if (this.#inside < this.#options.places()) {
@@ -71,7 +74,7 @@ export class Semaphore {
     })
   }
 
-  /** Passes the freed place on at once; there may be more places by now, or fewer. */
+  /** Hands the freed place to the next waiters; the number of places may have changed. */
   #leave(): void {
     this.#inside -= 1
     for (const next of this.#waiting) {

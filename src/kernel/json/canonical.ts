@@ -1,10 +1,9 @@
 import { elementsOf, type JsonText, kindOf, membersOf, stringOf } from './text.js'
 
 /**
- * Writes all texts of the same JSON value alike, to be hashed (RFC 8785): no white space, members sorted by
- * the UTF-16 units of their keys, strings and numbers as ECMAScript writes them. Two extensions: a number
- * that a double cannot hold keeps its text, and repeated members all stay, in order. Takes up to 0.3 ms per
- * KiB.
+ * Writes all spellings of a JSON value alike, for hashing (RFC 8785): no white space, members sorted by the
+ * UTF-16 units of their keys, strings and numbers as ECMAScript writes them. Two extensions: a number that a
+ * double cannot represent keeps its text, and repeated members are kept in order. Takes up to 0.3 ms per KiB.
  */
 export const canonicalJson = (text: JsonText): string => {
   switch (kindOf(text)) {
@@ -25,13 +24,13 @@ export const canonicalJson = (text: JsonText): string => {
   }
 }
 
-/** Not `localeCompare`: the order must not depend on where the proxy runs. */
+/** `localeCompare` would make the order depend on the machine. */
 const compareUnits = (one: string, two: string): number => {
   if (one === two) return 0
   return one < two ? -1 : 1
 }
 
-/** As ECMAScript writes it if that is the same number, else the text as it came. */
+/** Returns the ECMAScript spelling if it is the same number, else the original text. */
 const canonicalNumber = (text: string): string => {
   const value = Number(text)
   if (!Number.isFinite(value)) return text
@@ -45,7 +44,7 @@ const isSameDecimal = (one: string, other: string): boolean => {
   return a.sign === b.sign && a.digits === b.digits && a.exponent === b.exponent
 }
 
-/** Splits a JSON number into sign, digits without outer zeros, and the power of ten behind them. */
+/** Splits a JSON number into sign, digits without outer zeros, and a power of ten. */
 export function decimalOf(text: string): { sign: string; digits: string; exponent: number } {
   const [mantissa = '', power = '0'] = text.toLowerCase().split('e')
   const sign = mantissa.startsWith('-') ? '-' : ''

@@ -3,19 +3,19 @@ import { BACKSLASH, COMMA, findSpecial, LETTER_U, OPEN_ARRAY, OPEN_OBJECT, QUOTE
 declare const brand: unique symbol
 
 /**
- * Text of one complete JSON value: validated, without surrounding white space. A slice of the message that it
- * came in, which stays in memory as long as the slice does.
+ * The text of one complete JSON value: validated, without surrounding white space. A slice of its message,
+ * which stays in memory as long as the slice does.
  */
 export type JsonText = Buffer & { readonly [brand]: 'JsonText' }
 
-/** Declares bytes to be JSON text; only for what was validated, or built from validated parts. */
+/** Marks bytes as JSON text; only for validated bytes, or bytes built from validated parts. */
 export const trust = (bytes: Buffer): JsonText => bytes as JsonText
 
 export const cut = (text: JsonText, start: number, end: number): JsonText => trust(text.subarray(start, end))
 
 /**
- * Walks over members or elements without decoding them. Trusts the text; over bytes that are not JSON it
- * finds nonsense, but ends and stays inside; decoding such a key is a SyntaxError.
+ * Iterates over members or elements without decoding them. Trusts the text: for invalid JSON the items are
+ * meaningless, but iteration ends and stays inside the text. Decoding such a key throws a SyntaxError.
  */
 export class JsonCursor {
   readonly #text: JsonText
@@ -23,15 +23,15 @@ export class JsonCursor {
   #isFirst = true
   /** The comma before the current item; meaningless for the first. */
   comma = 0
-  /** The first byte of the current item: of its key in an object, of its value in an array. */
+  /** The first byte of the current item: of the key in an object, of the value in an array. */
   start = 0
   keyEnd = 0
   valueStart = 0
   end = 0
-  /** What follows the current item and white space: a comma or the closing bracket. */
+  /** The comma or closing bracket after the current item. */
   stop = 0
 
-  /** Finds items only if the text has the bracket `open` at `from`, where a value begins. */
+  /** Finds items only if a value with the opening bracket `open` starts at `from`. */
   constructor(text: JsonText, open: typeof OPEN_OBJECT | typeof OPEN_ARRAY, from = 0) {
     this.#text = text
     this.#open = open
@@ -44,7 +44,7 @@ export class JsonCursor {
     const open = this.#open
     if (!this.#isFirst && text[before] !== COMMA) return false
     const start = skipGap(text, before + 1)
-    // Nothing follows a bracket that opens but the one that closes, two later in ASCII: an empty container.
+    // An empty container: closing brackets are two after their opening ones in ASCII.
     if (this.#isFirst && text[start] === open + 2) return false
     if (start >= text.length) return false
     this.#isFirst = false
@@ -70,7 +70,7 @@ export class JsonCursor {
     return kindAt(this.#text, this.valueStart)
   }
 
-  /** Whether the current value is spelled like this, in ASCII. */
+  /** Returns whether the current value is spelled exactly like this ASCII text. */
   valueIs(text: string): boolean {
     return isWritten(this.#text, this.valueStart, this.end, text)
   }
@@ -79,12 +79,11 @@ export class JsonCursor {
     return keyAt(this.#text, this.start, this.keyEnd)
   }
 
-  /** Whether the decoded key is this one. */
   keyIs(key: string): boolean {
     return keyIs(this.#text, this.start, this.keyEnd, key)
   }
 
-  /** Whether the decoded key begins with this text, of ASCII. */
+  /** Returns whether the decoded key starts with this ASCII text. */
   keyStarts(text: string): boolean {
     return behind(this.#text, this.start + 1, this.keyEnd - 1, text) !== undefined
   }
@@ -128,20 +127,20 @@ export function keyIs(bytes: Buffer, start: number, end: number, key: string): b
   const length = end - 1 - first
   for (let i = 0; i < length; i++) {
     const byte = bytes[first + i] ?? 0
-    // From here on bytes and UTF-16 units may be different things.
+    // From here on, bytes and UTF-16 units may differ.
     if (byte === BACKSLASH || byte >= 0x80) return isSpelt(bytes, start, end, key)
     if (byte !== key.charCodeAt(i)) return false
   }
   return length === key.length
 }
 
-/** The same for any spelling; allocates nothing for ASCII keys. */
+/** Compares any spelling; allocates nothing for ASCII keys. */
 const isSpelt = (bytes: Buffer, start: number, end: number, key: string): boolean =>
   ASCII.test(key) ? behind(bytes, start + 1, end - 1, key) === end - 1 : keyAt(bytes, start, end) === key
 
 const ASCII = /^[\0-\x7f]*$/
 
-/** Where an ASCII text at `i`, in any spelling, ends; undefined if it does not, or not before `end`. */
+/** Returns the end of an ASCII text at `i`, in any spelling; undefined if it differs or exceeds `end`. */
 function behind(bytes: Buffer, i: number, end: number, ascii: string): number | undefined {
   for (let at = 0; at < ascii.length; at++) {
     const byte = bytes[i] ?? 0
@@ -152,7 +151,7 @@ function behind(bytes: Buffer, i: number, end: number, ascii: string): number | 
   return i
 }
 
-/** What the letters of short escapes stand for (RFC 8259, section 7); the others for themselves. */
+/** The short escapes (RFC 8259, section 7); all other letters represent themselves. */
 const SHORT_ESCAPES: Readonly<Record<number, number>> = { 98: 8, 102: 12, 110: 10, 114: 13, 116: 9 }
 
 function escapedUnit(bytes: Buffer, i: number): number {
@@ -161,7 +160,7 @@ function escapedUnit(bytes: Buffer, i: number): number {
   let unit = 0
   for (let digit = i + 2; digit < i + 6; digit++) {
     const byte = bytes[digit] ?? 0
-    // Digits are 0x30 to 0x39, and letters of either case have their number in their lower bits.
+    // Digits are 0x30 to 0x39; the low bits of a letter in either case are its value minus 9.
     unit = unit * 16 + (byte & 0xf) + (byte > 0x39 ? 9 : 0)
   }
   return unit
@@ -170,14 +169,14 @@ function escapedUnit(bytes: Buffer, i: number): number {
 export const decodeString = (text: Buffer): string => String(JSON.parse(text.toString()))
 
 const SPACE = 0x20
-/** How many bytes a loop of ours looks at before a native search is faster. */
+/** Up to this many bytes, a loop is faster than a native search. */
 const SHORT_BYTES = 32
 
 const skipGap = (text: Buffer, start: number): number =>
   (text[start] ?? 0) > SPACE ? start : skipSpace(text, start)
 
 function skipString(text: Buffer, start: number): number {
-  // Most keys and names end soon: a loop of ours finds that before a native search has begun.
+  // Most keys and names are short: this loop finishes before a native search has started.
   for (let i = start, stop = Math.min(i + SHORT_BYTES, text.length); ++i < stop; ) {
     const byte = text[i]
     if (byte === QUOTE) return i + 1
@@ -186,7 +185,7 @@ function skipString(text: Buffer, start: number): number {
   return searchString(text, start)
 }
 
-/** Searches natively: for a quote, and behind one that is escaped for what may end the string. */
+/** Searches natively for a quote and, after an escaped one, for the next byte that may end the string. */
 function searchString(text: Buffer, start: number): number {
   for (let i = start + 1; i < text.length; i += 2) {
     const quote = text.indexOf(QUOTE, i)
@@ -216,7 +215,7 @@ function skipContainer(text: Buffer, start: number): number {
       continue
     }
     i++
-    // Bit 5 is the difference between [ and {, and between ] and }.
+    // Bit 5 distinguishes [ from {, and ] from }.
     const bracket = byte | 0x20
     if (bracket === OPEN_OBJECT) depth++
     else if (bracket === OPEN_OBJECT + 2 && --depth === 0) break
@@ -224,7 +223,7 @@ function skipContainer(text: Buffer, start: number): number {
   return i
 }
 
-/** Numbers, true, false and null end where anything else begins. */
+/** Skips a number, true, false or null. */
 function skipScalar(text: Buffer, start: number): number {
   let i = start
   while (i < text.length) {

@@ -1,15 +1,15 @@
 import type { JsonCursor } from './cursor.js'
 import { isEmpty, type JsonText, memberOf, withMember, withoutMember, withoutMembers } from './text.js'
 
-/** How `\u` escapes of ASCII letters and `_` begin; keys are hardly ever written so, but may be. */
+/** The start of a `\u` escape of an ASCII letter or `_`; rare in keys, but legal. */
 const ESCAPED_LETTER = /\\u00[4-7]/
 
-/** In longer texts a walk is faster, because the ends of their long values are remembered. */
+/** In longer texts a walk is faster, because the ends of long values are cached. */
 const SEARCHED_BYTES = 64 * 1024
 
 /**
- * Whether one of these words, of letters and `_`, may occur in a text; false is certain. A native search that
- * saves a walk. Pass `"key"` with its quotes to look for a key.
+ * Returns whether one of these words, of letters and `_`, may occur in a text; false is certain. A native
+ * search that avoids a walk. Pass `"key"` with its quotes to look for a key.
  */
 export const mayContain = (text: JsonText, ...words: readonly string[]): boolean => {
   if (text.length > SEARCHED_BYTES) return true
@@ -17,7 +17,7 @@ export const mayContain = (text: JsonText, ...words: readonly string[]): boolean
   return words.some(word => latin1.includes(word)) || ESCAPED_LETTER.test(latin1)
 }
 
-/** What an edit returns: the same reference to keep a value, undefined to remove its member. */
+/** Returns the same reference to keep a value, undefined to remove its member. */
 export type Edit = (value: JsonText) => JsonText | undefined
 
 /** Edits one member of an object; returns the same reference if nothing changed. */
@@ -29,7 +29,7 @@ export const editMember = (object: JsonText, key: string, edit: Edit): JsonText 
   return edited === undefined ? withoutMember(object, key) : withMember(object, key, edited)
 }
 
-/** Removes from member `key` the members that pass a test, and the member itself if nothing else is left. */
+/** Removes the matching members from member `key`, and `key` itself if it is then empty. */
 export const withoutInner = (object: JsonText, key: string, test: (at: JsonCursor) => boolean): JsonText =>
   editMember(object, key, inner => {
     const kept = withoutMembers(inner, test)

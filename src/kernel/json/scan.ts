@@ -1,8 +1,8 @@
 import { createFindSpecial, type FindSpecial } from './long-strings.js'
 
-/** Bytes that are not one JSON value. The message says what and where, and never repeats what was sent. */
+/** Invalid JSON. The message names the problem and its position, and never quotes the input. */
 export class JsonTextError extends Error {
-  /** Offset in bytes of what is wrong; the length of the text if it ends too early. */
+  /** The byte offset of the problem; the length of the text if it ends too early. */
   readonly at: number
 
   constructor(what: string, at: number) {
@@ -12,7 +12,7 @@ export class JsonTextError extends Error {
   }
 }
 
-/** Bounds on nesting, and on members and elements altogether. */
+/** Bounds on nesting, and on the total of members and elements. */
 export interface JsonLimits {
   readonly depth: number
   readonly members: number
@@ -27,7 +27,7 @@ export class JsonLimitError extends JsonTextError {
   }
 }
 
-/** What is left of the limits for all who read parts of one text. */
+/** The remaining budget, shared by all readers of one text. */
 export class JsonBudget {
   readonly limits: JsonLimits
   membersLeft: number
@@ -38,7 +38,7 @@ export class JsonBudget {
   }
 }
 
-/** The bytes that JSON is made of, RFC 8259 section 2. */
+/** The structural bytes of JSON (RFC 8259 section 2). */
 export const QUOTE = 0x22
 export const BACKSLASH = 0x5c
 export const COMMA = 0x2c
@@ -54,7 +54,7 @@ const ZERO = 0x30
 const LETTER_E = 0x65
 export const LETTER_U = 0x75
 
-/** Classes of bytes as bits: one look-up answers each question of the scanner. */
+/** Byte classes as bits, so that one lookup answers each question of the scanner. */
 const PLAIN = 1
 const SPACE = 2
 const DIGIT = 4
@@ -71,10 +71,10 @@ mark('0123456789', DIGIT)
 mark('0123456789abcdefABCDEF', HEX)
 mark('"\\/bfnrt', ESCAPE)
 
-/** The class bits of a byte that is known to be inside. */
+/** Returns the class bits of a byte inside the text. */
 const classOf = (bytes: Buffer, i: number): number => CLASS[bytes[i] ?? 0] ?? 0
 
-/** The class bits of the byte at `i`; none past the end, so that no loop runs out of the text. */
+/** Returns the class bits at `i`; 0 past the end, so that no loop leaves the text. */
 const classAt = (bytes: Buffer, i: number): number => (i < bytes.length ? classOf(bytes, i) : 0)
 
 export function refuse(bytes: Buffer, i: number, expected: string): never {
@@ -82,13 +82,13 @@ export function refuse(bytes: Buffer, i: number, expected: string): never {
   throw new JsonTextError(`expected ${expected}`, i)
 }
 
-/** Finds the first byte from `i` on that is no white space (RFC 8259 section 2). */
+/** Returns the index of the first byte from `i` that is not white space (RFC 8259 section 2). */
 export function skipSpace(bytes: Buffer, i: number): number {
   while ((classAt(bytes, i) & SPACE) !== 0) i++
   return i
 }
 
-/** Throws if an array or object that opens at `i` inside of `depth` others is too deep. */
+/** Throws if a container that opens at `i` inside `depth` others is too deep. */
 export function checkDepth(depth: number, { limits }: JsonBudget, i: number): void {
   if (depth >= limits.depth) {
     throw new JsonLimitError('depth', `nested deeper than ${limits.depth} levels`, i)
@@ -100,23 +100,23 @@ export const refuseMember = ({ limits }: JsonBudget, i: number): never => {
 }
 
 /**
- * Returns where the value that starts at `i`, inside of `depth` containers, ends. Checks the whole grammar
- * but not UTF-8. Throws JsonTextError, also when the budget, which it takes from, is used up.
+ * Returns the end of the value that starts at `i`, inside `depth` containers. Checks the whole grammar but
+ * not UTF-8. Throws JsonTextError for invalid JSON and when the budget is exhausted.
  */
-// One loop with its state in locals, because it sees every byte of what is scanned.
+// One loop with its state in locals, because it sees every byte of the input.
 // eslint-disable-next-line complexity
 export function scanValue(bytes: Buffer, i: number, budget: JsonBudget, depth = 0): number {
-  // The stack holds for each open container whether it is in an object.
+  // For each open container: whether it is inside an object.
   const opened: boolean[] = []
   const maxDepth = budget.limits.depth - depth
-  let closer = 0 // that of the innermost container; 0 is the outside
+  let closer = 0 // of the innermost container; 0 outside
   let { membersLeft } = budget
   for (;;) {
     const first = bytes[i]
     if (first === OPEN_OBJECT || first === OPEN_ARRAY) {
       if (opened.length >= maxDepth) checkDepth(depth + opened.length, budget, i)
       opened.push(closer === CLOSE_OBJECT)
-      closer = first + 2 // in ASCII, each closing bracket comes two after its opening one
+      closer = first + 2 // closing brackets are two after their opening ones in ASCII
       i = skipSpace(bytes, i + 1)
       if (bytes[i] !== closer) {
         // eslint-disable-next-line max-depth
@@ -145,7 +145,7 @@ export function scanValue(bytes: Buffer, i: number, budget: JsonBudget, depth = 
   }
 }
 
-/** From the first byte of an item to that of its value: in an object, past the key. */
+/** Skips the key, in an object, and returns the index of the value. */
 function toValue(bytes: Buffer, i: number, closer: number): number {
   if (closer !== CLOSE_OBJECT) return i
   if (bytes[i] !== QUOTE) refuse(bytes, i, 'a member name in quotes')
@@ -154,30 +154,30 @@ function toValue(bytes: Buffer, i: number, closer: number): number {
   return skipSpace(bytes, i + 1)
 }
 
-/** What follows this many plain bytes is searched natively, if there is enough of it. */
+/** After this many plain bytes, the rest is searched natively if it is long enough. */
 const SHORT_BYTES = 128
 
 let findLong: FindSpecial | undefined
 
-/** See `FindSpecial`; without WebAssembly it finds whatever is at `i`. */
+/** See `FindSpecial`; without WebAssembly it stops at every byte. */
 export const findSpecial: FindSpecial = (bytes, i) => {
   findLong ??= createFindSpecial() ?? ((_, from) => from)
   return findLong(bytes, i)
 }
 
-/** From the opening quote to behind the closing one. */
+/** Scans from the opening quote to after the closing one. */
 export function scanString(bytes: Buffer, i: number): number {
   const most = bytes.length - 4
   let last = Math.min(most, i + SHORT_BYTES)
   i++
   for (;;) {
-    // Four look-ups for one branch: nearly twice as fast, and no slower for short strings.
+    // Four lookups per branch: nearly twice as fast, and no slower for short strings.
     while (i <= last && isPlainFour(bytes, i)) i += 4
     if (i > last && bytes.length - i > SHORT_BYTES) i = findSpecial(bytes, i)
     while ((classAt(bytes, i) & PLAIN) !== 0) i++
     if (bytes[i] === QUOTE) return i + 1
     if (bytes[i] !== BACKSLASH) refuse(bytes, i, 'no control character in a string')
-    // Where such escapes follow each other, a search for the next one is not worth while.
+    // Runs of such escapes are not worth a search each.
     if (i > last) last = Math.min(most, i + SHORT_BYTES)
     i = scanEscape(bytes, i)
   }
@@ -186,7 +186,7 @@ export function scanString(bytes: Buffer, i: number): number {
 const isPlainFour = (bytes: Buffer, i: number): boolean =>
   (classOf(bytes, i) & classOf(bytes, i + 1) & classOf(bytes, i + 2) & classOf(bytes, i + 3) & PLAIN) !== 0
 
-/** Passes an escape sequence; lone surrogates are as good as any other (RFC 8259 section 8.2). */
+/** Skips an escape sequence; lone surrogates are legal (RFC 8259 section 8.2). */
 function scanEscape(bytes: Buffer, i: number): number {
   if ((classAt(bytes, i + 1) & ESCAPE) !== 0) return i + 2
   if (bytes[i + 1] !== LETTER_U) refuse(bytes, i + 1, 'one of "\\/bfnrtu after a backslash')
@@ -216,7 +216,7 @@ function scanWord(bytes: Buffer, i: number, word: string): number {
   return i + word.length
 }
 
-/** RFC 8259 section 6: no leading zeros, no bare point; any size and precision. */
+/** Scans a number (RFC 8259 section 6): no leading zeros, no bare point; any size and precision. */
 function scanNumber(bytes: Buffer, i: number): number {
   if (bytes[i] === MINUS) i++
   else if ((classAt(bytes, i) & DIGIT) === 0) refuse(bytes, i, 'a value')
@@ -234,7 +234,9 @@ function scanDigits(bytes: Buffer, i: number): number {
   return i
 }
 
-/** Finds the first invalid UTF-8 sequence (Unicode 15, table 3-7); the length if there is none. */
+/**
+ * Returns the index of the first invalid UTF-8 sequence (Unicode 15, table 3-7); the length if there is none.
+ */
 export function invalidUtf8At(bytes: Buffer): number {
   let i = 0
   while (i < bytes.length) {
@@ -249,20 +251,20 @@ export function invalidUtf8At(bytes: Buffer): number {
   return i
 }
 
-/** The ranges of the second byte that are narrower after some first bytes. */
-const SECOND: Readonly<Record<number, readonly [least: number, most: number]>> = {
+/** The narrower ranges of the second byte after some first bytes. */
+const SECOND: Readonly<Record<number, readonly [min: number, max: number]>> = {
   0xe0: [0xa0, 0xbf],
   0xed: [0x80, 0x9f],
   0xf0: [0x90, 0xbf],
   0xf4: [0x80, 0x8f],
 }
 
-/** How many bytes belong to the sequence that starts with these two; 0 if none may. */
+/** Returns the length of the sequence that starts with these two bytes; 0 if it is invalid. */
 function sequenceLength(first: number, second: number): number {
   if (first < 0x80) return 1
   if (first < 0xc2 || first > 0xf4) return 0
-  const [least, most] = SECOND[first] ?? [0x80, 0xbf]
-  if (second < least || second > most) return 0
+  const [min, max] = SECOND[first] ?? [0x80, 0xbf]
+  if (second < min || second > max) return 0
   if (first < 0xe0) return 2
   return first < 0xf0 ? 3 : 4
 }

@@ -10,10 +10,9 @@ interface Edit {
 const NOTHING = Buffer.alloc(0)
 const COMMA_TEXT = Buffer.from(',')
 const SPACE = 0x20
-/** Up to this size a loop copies faster than a native call, which needs a view of the range; measured. */
+/** Up to this size a loop copies faster than a native call, which needs a view of the range (measured). */
 const SMALL_COPY_BYTES = 48
 
-/** Writes a text of known length from start to end. */
 class Output {
   readonly bytes: Buffer
   #at = 0
@@ -45,7 +44,7 @@ class Output {
   }
 }
 
-/** Applies edits, which are in order and do not overlap. */
+/** Applies edits, which are ordered and do not overlap. */
 function applyEdits(text: JsonText, edits: readonly Edit[]): JsonText {
   let length = text.length
   for (const { start, end, put } of edits) length += put.length - (end - start)
@@ -60,7 +59,7 @@ function applyEdits(text: JsonText, edits: readonly Edit[]): JsonText {
   return trust(out.bytes)
 }
 
-/** Collects removals while items are walked over: with each item exactly one comma goes. */
+/** Collects removals during iteration; each removed item takes exactly one comma with it. */
 class Removals {
   readonly #text: JsonText
   readonly #edits: Edit[]
@@ -98,11 +97,11 @@ function concat(parts: readonly (Buffer | string)[]): JsonText {
   return trust(out.bytes)
 }
 
-/** Nearly all keys need no escapes. */
+/** Most keys need no escapes. */
 const keyText = (before: string, key: string): string =>
   /^[\w$./:-]*$/.test(key) ? `${before}"${key}":` : `${before}${JSON.stringify(key)}:`
 
-/** Gives the object at `offset` of a text this member; no edit if it has it already. */
+/** Sets a member of the object at `offset` of a text; no edit if it has that value already. */
 function assignment(object: JsonText, offset: number, key: string, value: JsonText): Edit | undefined {
   const at = new JsonCursor(object, OPEN_OBJECT)
   while (at.next()) {
@@ -122,13 +121,13 @@ function innerObject(object: JsonText, key: string): JsonText | undefined {
 }
 
 /**
- * Sets a member: replaces the value of the first of that name, or appends one. All other bytes stay; returns
- * the same reference if it has that text already. Throws TypeError if `object` is none.
+ * Sets a member: replaces the value of the first one with that name, or appends one. All other bytes stay;
+ * returns the same reference if nothing changes. Throws TypeError if `object` is not an object.
  */
 export const withMember = (object: JsonText, key: string, value: JsonText): JsonText =>
   withAt(object, [key], value)
 
-/** Sets the value at the end of `path`; on the way, missing objects are made and other values replaced. */
+/** Sets the value at the end of `path`, creating missing objects and replacing other values on the way. */
 export function withAt(object: JsonText, path: readonly string[], value: JsonText): JsonText {
   const below = [...path]
   let key = below.shift()
@@ -142,14 +141,14 @@ export function withAt(object: JsonText, path: readonly string[], value: JsonTex
     key = below.shift() ?? ''
   }
   const put = below.reduceRight((inside, name) => objectText([[name, inside]]), value)
-  // Slices share the memory of their text, so the distance between both is the place of the one in the other.
+  // Slices share the memory of their text, so the difference of their offsets is the position in it.
   const edit = assignment(holder, holder.byteOffset - object.byteOffset, key, put)
   return edit === undefined ? object : applyEdits(object, [edit])
 }
 
 type Members = readonly (readonly [key: string, value: JsonText])[]
 
-/** Sets all these members, as repeated `withMember` would, in one pass at most. */
+/** Sets several members, like repeated `withMember`, in one pass. */
 export function withMembers(object: JsonText, members: Members): JsonText {
   if (object[0] !== OPEN_OBJECT) throw new TypeError('JSON text is not an object: it cannot have members')
   const missing = new Map(members)
@@ -158,7 +157,9 @@ export function withMembers(object: JsonText, members: Members): JsonText {
   return edits.length === 0 ? object : applyEdits(object, edits)
 }
 
-/** The edits that change values; takes them from `wanted`, and the first member of each name counts. */
+/**
+ * Returns the edits that change values, and removes them from `wanted`. The first member of each name counts.
+ */
 function replacements(object: JsonText, wanted: Map<string, JsonText>): Edit[] {
   const edits: Edit[] = []
   const at = new JsonCursor(object, OPEN_OBJECT)
@@ -174,7 +175,7 @@ function replacements(object: JsonText, wanted: Map<string, JsonText>): Edit[] {
 
 function addition(object: JsonText, members: Members): Edit {
   let start = object.length - 1
-  // Outside of strings JSON has no control characters but white space.
+  // Outside of strings, the only control characters in JSON are white space.
   while ((object[start - 1] ?? 0) <= SPACE) start -= 1
   const isEmpty = start === 1
   const parts = members.flatMap(([key, value], index) => [
@@ -185,9 +186,8 @@ function addition(object: JsonText, members: Members): Edit {
 }
 
 /**
- * Changes the members of an object in one walk: `change` returns the text to put in place of a value, the
- * value itself or true to keep it, and false to remove the member with one comma. The same reference if
- * nothing changed.
+ * Changes the members of an object in one walk. `change` returns a replacement for a value, the value itself
+ * or true to keep it, or false to remove the member. Returns the same reference if nothing changed.
  */
 export function editMembers(object: JsonText, change: (at: JsonCursor) => JsonText | boolean): JsonText {
   const at = new JsonCursor(object, OPEN_OBJECT)
@@ -205,13 +205,13 @@ export function editMembers(object: JsonText, change: (at: JsonCursor) => JsonTe
   return edits.length === 0 ? object : applyEdits(object, edits)
 }
 
-/** Whether a text is a slice of the object: the value at the cursor. */
+/** Returns whether a text is the value at the cursor itself, as a slice of the object. */
 const isCurrent = (text: JsonText, at: JsonCursor, object: JsonText): boolean =>
   text.byteOffset === object.byteOffset + at.valueStart &&
   text.length === at.end - at.valueStart &&
   text.buffer === object.buffer
 
-/** Removes the members that pass a test, each with one comma; the same reference if there are none. */
+/** Removes the matching members, each with one comma; returns the same reference if none match. */
 export const withoutMembers = (object: JsonText, test: (at: JsonCursor) => boolean): JsonText =>
   editMembers(object, at => !test(at))
 
@@ -219,8 +219,8 @@ export const withoutMember = (object: JsonText, ...keys: string[]): JsonText =>
   withoutMembers(object, at => keys.some(key => at.keyIs(key)))
 
 /**
- * Removes the member of which `value` is a slice, where it stands first or last and is written without white
- * space, as most programs do; undefined elsewhere. Saves the walk of `withoutMember`.
+ * Removes the member whose value is the slice `value`, if it is first or last and written without white
+ * space, as usual; otherwise returns undefined. Saves the walk of `withoutMember`.
  */
 export function withoutOuter(object: JsonText, key: string, value: JsonText): JsonText | undefined {
   const from = value.byteOffset - object.byteOffset
@@ -241,8 +241,8 @@ export const mapMembers = (object: JsonText, change: (key: string, value: JsonTe
   editMembers(object, at => change(at.key, at.value))
 
 /**
- * Changes elements; `change` returns the same reference to keep one, undefined to drop it with one comma.
- * Returns the same reference if nothing changed, or if `array` is none.
+ * Changes elements; `change` returns the same reference to keep one, undefined to remove it. Returns the same
+ * reference if nothing changed or `array` is not an array.
  */
 export function mapElements(
   array: JsonText,
@@ -276,7 +276,7 @@ function addArray(parts: (Buffer | string)[], elements: readonly JsonText[]): vo
   parts.push(elements.length === 0 ? '[]' : ']')
 }
 
-/** Joins elements that stand in memory as they do in an array, like those of a list that came so. */
+/** Joins elements that are adjacent in memory, such as a list passed on unchanged, into one copy. */
 function runsOf(elements: readonly JsonText[]): Buffer[] {
   const runs: Buffer[] = []
   let memory: Uint8Array = NOTHING
@@ -294,7 +294,7 @@ function runsOf(elements: readonly JsonText[]): Buffer[] {
   return runs
 }
 
-/** An object of these members; an array of texts is the value that `arrayText` makes of it. */
+/** Builds an object; an array of texts becomes a JSON array as in `arrayText`. */
 export function objectText(
   members: readonly (readonly [key: string, value: JsonText | readonly JsonText[]])[],
 ): JsonText {

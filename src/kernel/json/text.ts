@@ -15,15 +15,15 @@ import {
   skipSpace,
 } from './scan.js'
 
-// JSON is kept as the bytes that it arrived in. JSON.parse rounds 12345678901234567890, makes Infinity of
-// 1e400 and 1 of 1.0, so what was parsed cannot be passed on unchanged. A text is validated once, by
-// `readJson`; everything else trusts it, cuts slices out of it and splices new bytes in.
+// JSON is kept as the bytes in which it arrived. JSON.parse rounds 12345678901234567890, turns 1e400 into
+// Infinity and 1.0 into 1, so a parsed value cannot be passed on unchanged. `readJson` validates a text once;
+// everything else trusts it, slices it and splices new bytes into it.
 
 export type { JsonKind, JsonText } from './cursor.js'
 export { JsonBudget, JsonLimitError, JsonTextError } from './scan.js'
 export * from './splice.js'
 
-/** The deepest nesting; keeps recursive parsers safe. */
+/** The maximum nesting, which keeps recursive parsers safe. */
 const MAX_DEPTH = 512
 const OWN: JsonLimits = { depth: MAX_DEPTH, members: Number.POSITIVE_INFINITY }
 
@@ -39,23 +39,23 @@ export function readJson(bytes: Buffer, limits = OWN): JsonText {
   return start === 0 && end === bytes.length ? trust(bytes) : cut(trust(bytes), start, end)
 }
 
-/** Where the value of a message begins. Throws JsonTextError for bytes that are no UTF-8. */
+/** Returns the start of the value of a message. Throws JsonTextError for invalid UTF-8. */
 export function startOf(bytes: Buffer): number {
   if (!isUtf8(bytes)) throw new JsonTextError('expected UTF-8', invalidUtf8At(bytes))
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
   return skipSpace(bytes, hasMark ? 3 : 0)
 }
 
-/** Throws JsonTextError if anything but white space follows a value that ends here. */
+/** Throws JsonTextError if anything but white space follows the value that ends at `end`. */
 export function checkEnd(bytes: Buffer, end: number): void {
   const rest = skipSpace(bytes, end)
   if (rest < bytes.length) throw new JsonTextError('expected nothing after the value', rest)
 }
 
-/** Writes one of our own values. Throws TypeError for what JSON cannot say, such as undefined. */
+/** Writes one of our own values. Throws TypeError for values that JSON lacks, such as undefined. */
 export function textOf(value: unknown): JsonText {
   const text = JSON.stringify(value) as string | undefined
-  if (text === undefined) throw new TypeError(`JSON has no ${typeof value}`)
+  if (text === undefined) throw new TypeError(`JSON cannot represent a value of type ${typeof value}`)
   return trust(Buffer.from(text))
 }
 
@@ -69,12 +69,12 @@ export function isJson(text: string): boolean {
   }
 }
 
-/** JSON text of a constant of ours; not validated. */
+/** Converts a constant of ours to JSON text, without validation. */
 export const rawText = (trusted: string): JsonText => trust(Buffer.from(trusted))
 
-/** Copies a text: what stays for long must not keep the message in memory that it came in. */
+/** Copies a text, so that keeping it does not keep the whole message in memory. */
 export function ownText(text: JsonText): JsonText {
-  // Not from Node's pool: what stays would keep the rest of it.
+  // Not from Node's pool: a long-lived slice would keep the rest of the pool.
   const own = Buffer.allocUnsafeSlow(text.length)
   own.set(text)
   return trust(own)
@@ -82,10 +82,10 @@ export function ownText(text: JsonText): JsonText {
 
 export const kindOf = (text: JsonText): JsonKind => kindAt(text, 0)
 
-/** The value that a text means, with the losses of JSON.parse: only where a rule needs the meaning. */
+/** Parses a text, with the losses of JSON.parse; only for rules that need the value. */
 export const valueOf = (text: JsonText): unknown => JSON.parse(text.toString())
 
-/** What a JSON string means; undefined for any other kind of value. */
+/** Decodes a JSON string; undefined for any other kind of value. */
 export function stringOf(text: JsonText | undefined): string | undefined {
   if (text?.[0] !== QUOTE) return undefined
   return text.includes(BACKSLASH) ? decodeString(text) : text.toString('utf8', 1, text.length - 1)
@@ -96,22 +96,25 @@ export interface Member {
   readonly value: JsonText
 }
 
-/** The members of an object in order, repeated ones too; none if it is no object. There may be a million. */
+/**
+ * Iterates over the members of an object in order, including repeated ones; empty for any other value. There
+ * may be a million.
+ */
 export function* membersOf(object: JsonText): Generator<Member, void> {
   const at = new JsonCursor(object, OPEN_OBJECT)
   while (at.next()) yield { key: at.key, value: at.value }
 }
 
-/** The elements of an array as slices; none if it is no array. */
+/** Iterates over the elements of an array; empty for any other value. */
 export function* elementsOf(array: JsonText): Generator<JsonText, void> {
   const at = new JsonCursor(array, OPEN_ARRAY)
   while (at.next()) yield at.value
 }
 
-export function first<T>(most: number, items: Iterable<T>): T[] {
+export function first<T>(max: number, items: Iterable<T>): T[] {
   const found: T[] = []
   for (const item of items) {
-    if (found.length >= most) break
+    if (found.length >= max) break
     found.push(item)
   }
   return found
@@ -128,7 +131,7 @@ export function isEmpty(value: JsonText): boolean {
   return last === CLOSE_OBJECT || last === CLOSE_ARRAY
 }
 
-/** The first member with this (decoded) key; undefined if there is none or this is no object. */
+/** Returns the first member with this decoded key; undefined if it is missing or this is not an object. */
 export function memberOf(object: JsonText, key: string): JsonText | undefined {
   const at = new JsonCursor(object, OPEN_OBJECT)
   while (at.next()) if (at.keyIs(key)) return at.value
@@ -138,13 +141,13 @@ export function memberOf(object: JsonText, key: string): JsonText | undefined {
 export const textMember = (object: JsonText, name: string): string | undefined =>
   stringOf(memberOf(object, name))
 
-/** A number member of an object, with the losses of JSON.parse, if it is there and is a number. */
+/** Returns a numeric member of an object, with the losses of JSON.parse; undefined if it is not a number. */
 export function numberMember(object: JsonText, name: string): number | undefined {
   const value = memberOf(object, name)
   return value && numberAt(value, 0, value.length)
 }
 
-/** The same of the value from `start` to `end` in a text. */
+/** Returns the number from `start` to `end` in a text, likewise. */
 export function numberAt(text: JsonText, start: number, end: number): number | undefined {
   const integer = smallInteger(text, start, end)
   if (integer !== undefined) return integer
@@ -152,7 +155,7 @@ export function numberAt(text: JsonText, start: number, end: number): number | u
   return kindOf(value) === 'number' ? Number(value.toString('latin1')) : undefined
 }
 
-/** What an integer without sign and leading zero means, as most are written; undefined for any other text. */
+/** Decodes an integer without sign and leading zero, the usual spelling; undefined for any other text. */
 export function smallInteger(text: JsonText, start = 0, end = text.length): number | undefined {
   const length = end - start
   if (length === 0 || length > 15 || (text[start] === 0x30 && length > 1)) return undefined
@@ -165,14 +168,14 @@ export function smallInteger(text: JsonText, start = 0, end = text.length): numb
   return value
 }
 
-/** What stands at the end of a path of keys; undefined where the path leaves the objects. */
+/** Returns the value at a path of keys; undefined where the path leaves the objects. */
 export function at(text: JsonText, ...path: string[]): JsonText | undefined {
   let found: JsonText | undefined = text
   for (const key of path) found = found && memberOf(found, key)
   return found
 }
 
-/** The first of `keys` that an object has twice; `"\u0069d"` is `id`. */
+/** Returns the first of `keys` that an object has twice; `"\u0069d"` is `id`. */
 export function repeatedKey(object: JsonText, keys: ReadonlySet<string>): string | undefined {
   const seen: string[] = []
   const at = new JsonCursor(object, OPEN_OBJECT)
@@ -187,7 +190,10 @@ export function repeatedKey(object: JsonText, keys: ReadonlySet<string>): string
   return undefined
 }
 
-/** Replaces CR and LF by spaces, which cannot be inside tokens; the same reference if there are none. */
+/**
+ * Replaces CR and LF, which only occur between tokens, by spaces; returns the same reference if there are
+ * none.
+ */
 export function oneLine(text: JsonText): JsonText {
   if (!text.includes(0x0a) && !text.includes(0x0d)) return text
   const line = Buffer.allocUnsafe(text.length)

@@ -15,21 +15,21 @@ import {
 } from './scan.js'
 
 /**
- * Walks over the members of an object and validates it in the same pass, where `readJson` and a `JsonCursor`
- * take two. Throws what `readJson` throws, but does not check UTF-8.
+ * Iterates over the members of an object and validates it in the same pass, where `readJson` and a
+ * `JsonCursor` take two. Throws like `readJson`, but does not check UTF-8.
  */
 export class JsonWalk {
   readonly #bytes: Buffer
   readonly #depth: number
   readonly #budget: JsonBudget
   #isFirst = true
-  /** The first byte of the current key, and behind its closing quote. */
+  /** The first byte of the current key, and the index after its closing quote. */
   #start = 0
   #keyEnd = 0
   #valueStart = 0
   #end: number
 
-  /** Begins at the opening bracket of an object, inside of `depth` containers. */
+  /** Begins at the opening bracket of an object, inside `depth` containers. */
   constructor(bytes: Buffer, from: number, budget: JsonBudget, depth = 0) {
     checkDepth(depth, budget, from)
     this.#bytes = bytes
@@ -38,7 +38,7 @@ export class JsonWalk {
     this.#end = from + 1
   }
 
-  /** Steps to the next member; `skip` or `leave` must have passed the value before. */
+  /** Steps to the next member; the previous value must have been passed by `skip` or `leave`. */
   next(): boolean {
     const bytes = this.#bytes
     let i = skipSpace(bytes, this.#end)
@@ -61,7 +61,7 @@ export class JsonWalk {
     return true
   }
 
-  /** Behind the last value that was passed, or behind the object when there are no more members. */
+  /** The index after the last value that was passed, or after the object at its end. */
   get end(): number {
     return this.#end
   }
@@ -78,7 +78,7 @@ export class JsonWalk {
     this.#end = scanValue(this.#bytes, this.#valueStart, this.#budget, this.#depth)
   }
 
-  /** Walks over the value, which is an object; give the walk to `leave` at its end. */
+  /** Walks over the value, which must be an object; pass the walk to `leave` at its end. */
   enter(): JsonWalk {
     return new JsonWalk(this.#bytes, this.#valueStart, this.#budget, this.#depth)
   }

@@ -121,7 +121,7 @@ export class SignIns {
     return link === undefined
       ? failed(fault)
       : // The address would be masked in a fault.
-        { kind: 'fault', fault, words: `${fault.message}, or open ${link.url}` }
+        { kind: 'fault', fault, message: `${fault.message}, or open ${link.url}` }
   }
 
   #serverOf(call: Call, { data }: Fault): Server | undefined {
@@ -158,7 +158,7 @@ export class SignIns {
     const fault = new Fault('unauthorized', `Server ${name} needs a login`, {
       data: { server: name, reason, url },
     })
-    return { kind: 'fault', fault, words: `${fault.message}: open ${url}` }
+    return { kind: 'fault', fault, message: `${fault.message}: open ${url}` }
   }
 
   #show(id: string, client?: Client): void {

@@ -12,25 +12,25 @@ import type { Conversation, ConversationListener } from './conversation.js'
 import { Dispatcher } from './dispatcher.js'
 import type { OwnId } from './pending-requests.js'
 
-/** A server that has taken nothing for so long does not read. */
+/** A server that accepts no bytes for this long does not read. */
 const BEHIND_MS = 2000
-/** How many times more than it should may wait for a server that reads. */
+/** The multiple of `serverQueue` that may wait for a server that reads. */
 const BURST = 8
 
-/** So many messages above the limit in so short a time: the server is left, so that it may begin anew. */
+/** This many messages above the limit within this time close the connection, so that the server restarts. */
 const OVERLONG = { max: 3, withinMs: 60_000 }
 
-/** Some messages above the limit end soon after it; one that does not has no end. */
+/** Some overlong messages end soon; one that does not is considered endless. */
 const OVERRUN_MS = 1000
 
 export interface CallerContext {
   readonly log: Logger
   readonly clock: Clock
-  /** Those of the server; the defaults if absent. */
+  /** The server's limits; the defaults if absent. */
   readonly bounds?: LimitCounters | undefined
 }
 
-/** A conversation over a single channel, such as a child's pipes: streams are told apart by id and token. */
+/** A conversation over a single channel, such as a child's pipes: ids and tokens separate the streams. */
 export class PipeCaller implements Conversation, ChannelListener {
   readonly #channel: Channel
   readonly #dispatcher: Dispatcher
@@ -40,13 +40,13 @@ export class PipeCaller implements Conversation, ChannelListener {
   readonly receivesUnsolicited = true
   receivedCount = 0
   #isClosed = false
-  /** What was sent in requests, how much of that was taken when we last looked, and when any last was. */
+  /** The bytes sent in requests, the bytes accepted at the last check, and the time of the last progress. */
   #sentBytes = 0
   #takenBytes = 0
   #tookMs = Number.NEGATIVE_INFINITY
-  /** When the last messages came that were too long. */
+  /** The times of recent overlong messages. */
   #overlongMs: readonly number[] = []
-  /** Runs while such a message is not over. */
+  /** Runs until such a message ends. */
   #overrun: Timer | undefined
 
   constructor(channel: Channel, listener: ConversationListener, context: CallerContext) {
@@ -75,7 +75,7 @@ export class PipeCaller implements Conversation, ChannelListener {
   }
 
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {
-    // A closed channel swallows what is sent on it, and the request would never end.
+    // A closed channel drops messages, so the request would never end.
     if (this.#isClosed) {
       sink.ended(failed(new Fault('disconnected', 'The connection to the server is closed')))
       return
@@ -92,8 +92,8 @@ export class PipeCaller implements Conversation, ChannelListener {
   }
 
   /**
-   * Whether a new request would wait too long. Several large ones pile up for a moment in front of a quick
-   * server: it is behind only if it takes nothing, or if there is far too much.
+   * Returns whether a new request would wait too long. Several large requests may pile up briefly in front of
+   * a fast server: it is behind only if it accepts nothing, or if far too much is queued.
    */
   #isBehind(): boolean {
     const { queuedBytes } = this.#channel
@@ -146,7 +146,7 @@ export class PipeCaller implements Conversation, ChannelListener {
     return this.#channel.close()
   }
 
-  // ── what the channel tells ──
+  // ── channel events ──
 
   message(bytes: Buffer): void {
     this.receivedCount += 1

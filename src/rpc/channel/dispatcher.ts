@@ -33,8 +33,8 @@ export class Dispatcher {
   }
 
   /**
-   * Ends the request whose answer was skipped for its length; `ends` are its first and last bytes. If they do
-   * not say which, every request ends: one of them would wait in vain.
+   * Ends the request whose answer was skipped because of its length; `ends` are the answer's first and last
+   * bytes. If they show no id, all requests end, because one of them would wait forever.
    */
   tooLong(bytes: number, ends: Buffer): void {
     const why = failed(
@@ -61,10 +61,10 @@ export class Dispatcher {
     this.#listener.closed(why)
   }
 
-  /** Reads invalid UTF-8 as most programs do; what is no message may still say which request it ends. */
+  /** Decodes invalid UTF-8 leniently. A malformed message may still show which request it ends. */
   #unreadable(bytes: Buffer, about: CallSink | undefined, malformed: Malformed): void {
     if (!isUtf8(bytes)) {
-      this.#log.debug({}, 'the server sent bytes that are no UTF-8')
+      this.#log.debug({}, 'the server sent invalid UTF-8')
       this.take(Buffer.from(bytes.toString('utf8')), about)
       return
     }
@@ -79,7 +79,7 @@ export class Dispatcher {
         this.#route(classified.message, about)
         return
       case 'batch':
-        // Servers of 2025-03-26 may send arrays (basic, "Batching"); each member stands for itself.
+        // Servers of 2025-03-26 may send arrays (basic, "Batching"); the members are independent.
         for (const item of classified.items) this.#sort(item, about)
         return
       case 'malformed': {

@@ -4,18 +4,18 @@ import { type JsonText, smallInteger, stringOf } from '../../kernel/json/text.js
 import type { CallSink, OnLate } from '../../model/links.js'
 import { idKey, isId } from '../../wire/jsonrpc.js'
 
-/** An id of ours: a number of the conversation, or a text of whoever must not be mixed up with any number. */
+/** An id of ours: a number of the conversation, or a text that cannot be mistaken for one. */
 export type OwnId = number | string
 
-/** Cancelled requests whose answer is still awaited; beyond that, the oldest one is forgotten. */
+/** Bounds the cancelled requests whose answer is still awaited; the oldest is forgotten first. */
 const CANCELLED_MAX = 1024
 
-/** The requests that one conversation has under way, by the ids that it minted. */
+/** The requests in flight in one conversation, by their ids. */
 export class PendingRequests {
   readonly #open = new HashTable<OwnId, CallSink>()
-  /** Requests that are over, but whose progress is still wanted. */
+  /** Ended requests whose progress is still wanted. */
   readonly #kept = new HashTable<OwnId, CallSink>()
-  /** Cancelled requests; none before the first. */
+  /** Cancelled requests; created with the first. */
   #cancelled: Map<OwnId, OnLate> | undefined
   #last = 0
 
@@ -36,18 +36,18 @@ export class PendingRequests {
     return this.#open.has(id)
   }
 
-  /** Where progress under the id of a request that is over goes from now on. */
+  /** Relays progress to `sink` after the request has ended. */
   keep(id: OwnId, sink: CallSink): void {
     this.#kept.set(id, sink)
   }
 
-  /** The request, open or kept, whose progress token stands from `start` to `end` in a text. */
+  /** Returns the open or kept request whose progress token is at `start` to `end` of a text. */
   find(text: JsonText, start = 0, end = text.length): CallSink | undefined {
     const id = numberOf(text, start, end) ?? ownIdOf(cut(text, start, end))
     return id === undefined ? undefined : (this.#open.get(id) ?? this.#kept.get(id))
   }
 
-  /** The request that an answer names, if it is still open; closes it. */
+  /** Closes the open request that an answer names, and returns it. */
   take(id: JsonText | undefined): CallSink | undefined {
     const own = ownIdOf(id)
     if (own === undefined) return undefined
@@ -56,7 +56,7 @@ export class PendingRequests {
     return sink
   }
 
-  /** Closes a cancelled request; `onLate` is called if the server answers it all the same. */
+  /** Closes a cancelled request; `onLate` is called if the server still answers it. */
   forget(id: OwnId, onLate: OnLate | undefined): void {
     this.drop(id)
     if (onLate === undefined) return
@@ -73,13 +73,12 @@ export class PendingRequests {
     onLate?.()
   }
 
-  /** Closes a request, whether it is still open or not. */
+  /** Closes a request, open or not. */
   drop(id: OwnId): CallSink | undefined {
     this.#kept.take(id)
     return this.#open.take(id)
   }
 
-  /** Closes all requests and returns them. */
   drain(): CallSink[] {
     const sinks = this.#open.values()
     this.#open.clear()
@@ -90,9 +89,9 @@ export class PendingRequests {
 }
 
 /**
- * An id of ours as a peer echoed it. `7.0` is the same JSON number as `7` (RFC 8259 §6). The decimal string
- * counts too: clients of the TypeScript SDK v1 convert ids with `Number`, so servers that answer `"7"` to `7`
- * go unnoticed. Nothing looser: not `"07"`, `"7.0"`, `null`.
+ * Decodes an id of ours as a peer echoed it. `7.0` is the same JSON number as `7` (RFC 8259 §6). The decimal
+ * string counts too: clients of the TypeScript SDK v1 convert ids with `Number`, which hides servers that
+ * answer `"7"` to `7`. Nothing looser: not `"07"`, `"7.0"`, `null`.
  */
 export const ownIdOf = (text: JsonText | undefined): OwnId | undefined => {
   if (text === undefined || text.length === 0) return undefined

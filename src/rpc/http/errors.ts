@@ -11,7 +11,7 @@ interface RefusalDetails {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Limits that are the client's own doing, or nobody's; a full server is told with 200. */
+/** The HTTP status for a limit of the client, or of the whole proxy. A full server is reported with 200. */
 const STATUSES: ReadonlyMap<unknown, number> = new Map([
   ['callsPerClient', 429],
   ['callsPerStatelessClient', 429],
@@ -20,7 +20,7 @@ const STATUSES: ReadonlyMap<unknown, number> = new Map([
   ['memory', 503],
 ])
 
-/** The status of a refusal for want of room; undefined for all other faults. */
+/** Returns the status and headers for an overload fault; undefined for all other faults. */
 export const overloadResponse = (
   why: Fault | undefined,
 ): { readonly status: number; readonly headers: Readonly<Record<string, string>> } | undefined => {
@@ -30,7 +30,7 @@ export const overloadResponse = (
   return { status, headers: { 'retry-after': String(Math.max(1, Math.ceil(afterMs / 1000))) } }
 }
 
-/** Refuses a request that needs more scopes; false if it was not refused for that. */
+/** Rejects a request for missing scopes; returns false for any other fault. */
 export const refuseForScopes = (
   responder: HttpResponder,
   why: Fault | undefined,
@@ -44,13 +44,16 @@ export const refuseForScopes = (
   return true
 }
 
-/** An HTTP refusal; its body is a JSON-RPC error (transports, "Sending Messages to the Server", item 4). */
+/**
+ * Sends an HTTP error with a JSON-RPC error as its body (transports, "Sending Messages to the Server", item
+ * 4).
+ */
 export const refuse = (
   responder: HttpResponder,
   status: number,
-  words: string,
+  message: string,
   { code = -32600, id, headers }: RefusalDetails = {},
-): void => refuseWith(responder, status, { id, error: ownErrorText(code, words) }, headers)
+): void => refuseWith(responder, status, { id, error: ownErrorText(code, message) }, headers)
 
 export const refuseWith = (
   responder: HttpResponder,

@@ -24,7 +24,7 @@ import {
   WholeBody,
 } from './reply.js'
 
-/** How long an exchange may stay open after its request was answered or cancelled. */
+/** The maximum time an exchange stays open after its request was answered or cancelled. */
 const LINGER_MS = 5000
 const UNANSWERED = 'The server sent no answer to the request'
 
@@ -34,14 +34,16 @@ export interface ExchangeContext {
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
-  heard(): void
-  /** The head of a reply came. False: it was no answer, and was dealt with. */
+  received(): void
+  /** Checks the head of a reply. Returns false if it is not an answer and was handled. */
   admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean
-  /** What the JSON body of an HTTP error says about the conversation, if it is not the answer. */
+  /**
+   * Returns the fault that an HTTP error body reports about the conversation; undefined if it is the answer.
+   */
   faultIn(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined
-  /** The request of an exchange is over, though its event stream is still open. */
+  /** The request of an exchange has ended, but its event stream is still open. */
   lingers(exchange: HttpExchange): void
-  /** The event stream of a request ended, or broke, without its answer. */
+  /** The event stream of a request ended or broke without an answer. */
   streamEnded(exchange: HttpExchange, reader: SseReader): void
 }
 
@@ -75,14 +77,14 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
     return this.#owner.dispatcher.pending.has(this.id)
   }
 
-  /** Aborts when the exchange ends; for what goes on after its first connection. */
+  /** Aborts when the exchange ends; for follow-up requests. */
   get signal(): AbortSignal {
     this.#stop ??= new AbortController()
     if (this.#isOver) this.#stop.abort()
     return this.#stop.signal
   }
 
-  /** Nothing more is wanted of it, and its connection may be used again. */
+  /** Drops the rest of the reply, so that the connection can be reused. */
   discard(): void {
     this.#outbound?.discard()
     this.over()
@@ -93,12 +95,12 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
     this.over()
   }
 
-  /** Nobody waits for the rest: a server that does not end the exchange is not read for ever. */
+  /** Limits the rest of the exchange, for servers that never end it. */
   endSoon(): void {
     if (!this.#isOver) this.#linger ??= this.#owner.clock.after(LINGER_MS, () => this.stop())
   }
 
-  /** Ends the request with a fault, unless it was answered, and the exchange. */
+  /** Ends the exchange, and its request with a fault unless it was answered. */
   fail(fault: Fault): void {
     this.over()
     this.#owner.dispatcher.pending.drop(this.id)?.ended(failed(fault))
@@ -113,12 +115,12 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
     this.#onOver(this.id)
   }
 
-  // ── what the client tells ──
+  // ── client events ──
 
   head(status: number, headers: HttpHeaders): void {
     const { bounds } = this.#owner
     const outbound = this.#outbound
-    this.#owner.heard()
+    this.#owner.received()
     if (outbound === undefined || !this.#owner.admits(this, status, headers)) return
     const type = mediaTypeOf(headers['content-type'])
     if (status < 400 && type === 'text/event-stream') this.#body = new EventBody(outbound, this, bounds)
@@ -136,10 +138,12 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
 
   ended(fault: Fault | undefined): void {
     if (this.#body !== undefined) this.#body.ended(fault)
-    else this.fail(fault ?? new Fault('internal', 'The reply of the server has no head'))
+    else this.fail(fault ?? new Fault('internal', 'The reply of the server lacks its headers'))
   }
 
-  /** Takes a whole body as the answer; that of an HTTP error may be one too, or tell of the conversation. */
+  /**
+   * Handles a whole body as the answer; the body of an HTTP error may be one, or concern the conversation.
+   */
   #answered(status: number, body: Buffer | Fault): void {
     if (body instanceof Fault) {
       this.fail(body)
@@ -152,20 +156,20 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
     this.fail(fault ?? (status < 400 ? new Fault('internal', UNANSWERED) : statusFault(status)))
   }
 
-  // ── what its event stream tells ──
+  // ── event stream ──
 
   message(data: Buffer): void {
     this.#owner.dispatcher.take(data, this.sink)
   }
 
   read(): void {
-    this.#owner.heard()
+    this.#owner.received()
     if (!this.isOpen) this.#owner.lingers(this)
   }
 
   skipped(bytes: number): void {
     this.#owner.log.warn({ bytes }, 'skipped a message of the server that is longer than the limit')
-    // On a request's own stream that was its answer: nothing else is that long.
+    // A message that long on the stream of a request is its answer.
     const fault = new Fault('too-large', 'The answer of the server is longer than the limit')
     this.#owner.dispatcher.pending.drop(this.id)?.ended(failed(fault))
   }

@@ -10,17 +10,17 @@ import type {
 } from '../../wire/http.js'
 import { type BodyParts, EventBody, type StreamHandlers, WholeBody } from './reply.js'
 
-/** A reply whose body is held back until somebody reads it. */
+/** A reply whose body is held back until it is read. */
 export interface RemoteReply extends OutboundExchange {
   readonly status: number
   readonly headers: HttpHeaders
-  /** Called once at most, by whoever takes the body. */
+  /** Reads the body; called once at most. */
   read(body: BodyParts): void
 }
 
 /**
- * Sends a request, for those who send few. Rejects with the Fault of a request without a reply, or with
- * `cancelled`; `signal` also ends the reading of the body.
+ * Sends a request and resolves to its reply, for occasional requests. Rejects with the Fault of a request
+ * without a reply, or with `cancelled`; `signal` also ends the reading of the body.
  */
 export const fetchReply = (
   http: HttpClient,
@@ -32,7 +32,10 @@ export const fetchReply = (
     else new Asked(signal, resolve, reject).send(http, request)
   })
 
-/** Reads a whole body. Rejects with the Fault `too-large` above the limit, or with what broke it off. */
+/**
+ * Reads a whole body. Rejects with the Fault `too-large` above the limit, or with the cause of an
+ * interruption.
+ */
 export const collect = (reply: RemoteReply, bounds: LimitCounters): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const done = (body: Buffer | Fault): void => {
@@ -60,7 +63,7 @@ export const readStream = (
 
 const calledOff = (): Fault => new Fault('cancelled', 'the request was cancelled')
 
-/** One request; once the head is there, it is the reply. */
+/** One request, which becomes the reply when its head arrives. */
 class Asked implements ReplyListener, RemoteReply {
   status = 0
   headers: HttpHeaders = {}
@@ -69,8 +72,8 @@ class Asked implements ReplyListener, RemoteReply {
   readonly #failed: (fault: Fault) => void
   #exchange: OutboundExchange | undefined
   #body: BodyParts | undefined
-  /** Chunks that came before anybody reads: a pause takes a moment. */
-  #held: Buffer[] = []
+  /** Chunks received before the body is read, because a pause takes effect late. */
+  #buffered: Buffer[] = []
   #over: { readonly fault: Fault | undefined } | undefined
 
   constructor(signal: AbortSignal, replied: (reply: RemoteReply) => void, failed: (fault: Fault) => void) {
@@ -84,11 +87,11 @@ class Asked implements ReplyListener, RemoteReply {
     this.#exchange = http.send(request, this)
   }
 
-  // ── for whoever asked ──
+  // ── for the caller ──
 
   read(body: BodyParts): void {
     this.#body = body
-    for (const chunk of this.#held.splice(0)) body.data(chunk)
+    for (const chunk of this.#buffered.splice(0)) body.data(chunk)
     if (this.#over !== undefined) body.ended(this.#over.fault)
     else this.#exchange?.resume()
   }
@@ -111,7 +114,7 @@ class Asked implements ReplyListener, RemoteReply {
     this.#exchange?.abort()
   }
 
-  // ── what the client tells ──
+  // ── client events ──
 
   head(status: number, headers: HttpHeaders): void {
     this.status = status
@@ -121,13 +124,13 @@ class Asked implements ReplyListener, RemoteReply {
   }
 
   data(chunk: Buffer): void {
-    if (this.#body === undefined) this.#held.push(chunk)
+    if (this.#body === undefined) this.#buffered.push(chunk)
     else this.#body.data(chunk)
   }
 
   ended(fault: Fault | undefined): void {
     this.#over = { fault }
-    // Only one of the two is heard: a promise settles once.
+    // A promise settles once, so only one of the two has an effect.
     if (fault !== undefined) this.#failed(fault)
     this.#body?.ended(fault)
     this.#forget()

@@ -10,7 +10,7 @@ export interface RemoteAddress {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** For a POST of one message (basic/transports, "Sending Messages to the Server"). */
+/** The headers for POSTing one message (basic/transports, "Sending Messages to the Server"). */
 export const POST_HEADERS = {
   accept: 'application/json, text/event-stream',
   'content-type': 'application/json',
@@ -20,11 +20,11 @@ const CROWDED =
   "The server's answer was given up: too much is being received at the same time (limits.inbound)"
 
 export interface BodyParts extends BodyReader {
-  /** Nobody wants the rest: lets go of what has come. Maybe after the end. */
+  /** Discards the received part; may be called after the end. */
   drop(): void
 }
 
-/** Collects a whole body; `done` gets it or the Fault that kept it from us: `too-large` above the limit. */
+/** Collects a whole body; `done` gets it, or a Fault: `too-large` above the limit. */
 export class WholeBody implements BodyParts {
   readonly #exchange: OutboundExchange
   readonly #bounds: LimitCounters
@@ -55,22 +55,21 @@ export class WholeBody implements BodyParts {
     this.#body.clear()
   }
 
-  #giveUp(words: string): void {
+  #giveUp(message: string): void {
     this.#body.clear()
     this.#exchange.discard()
-    this.#done(new Fault('too-large', words))
+    this.#done(new Fault('too-large', message))
   }
 }
 
 /**
- * Whether a body may be the answer: JSON, even of an HTTP error. What a server says instead of letting us in
- * may name tokens and accounts, and is not read.
+ * Returns whether a body may be the answer: JSON, even of an HTTP error. The body of a rejected login is not
+ * read, because it may contain tokens and account names.
  */
 export const isAnswerBody = (status: number, headers: HttpHeaders): boolean =>
   mediaTypeOf(headers['content-type']) === 'application/json' && status !== 401 && status !== 403
 
-/** What a status without an answer means for the request; a client never sees a 401 as one. */
-/** The most common cause: a path that is missing from the configured address, or is another one. */
+/** The most common cause: a missing or wrong path in the configured address. */
 const NOT_THERE = ' (not found): check the path of "url"'
 
 export const statusFault = (status: number): Fault =>
@@ -86,15 +85,15 @@ export const statusFault = (status: number): Fault =>
 
 export interface StreamHandlers {
   message(data: Buffer): void
-  /** A chunk was read to its end. */
+  /** A chunk was processed. */
   read(): void
-  /** A message is longer than the limit and is thrown away, though it may not be over yet. */
+  /** A message exceeds the limit and is discarded, even if it has not ended yet. */
   skipped(bytes: number): void
-  /** The stream ended or broke: what is missing can be asked for. `heard`: some event came. */
+  /** The stream ended or broke; the rest can be resumed. `heard`: at least one event came. */
   streamEnded(reader: SseReader, heard: boolean): void
 }
 
-/** A message that goes on for so many times the limit has no end: the stream is left. */
+/** A message of this many times the limit is considered endless, and its stream is closed. */
 const ENDLESS = 2
 
 export class EventBody implements BodyParts {
@@ -103,8 +102,8 @@ export class EventBody implements BodyParts {
   readonly #bounds: LimitCounters
   readonly #reader: SseReader
   #heard = false
-  /** Whether the current event was reported as too long already. */
-  #isTold = false
+  /** True if the current event was already reported as too long. */
+  #isReported = false
 
   constructor(exchange: OutboundExchange, on: StreamHandlers, bounds: LimitCounters) {
     this.#exchange = exchange
@@ -117,8 +116,8 @@ export class EventBody implements BodyParts {
     this.#reader.push(chunk, this)
     this.#on.read()
     const { overrunBytes } = this.#reader
-    if (overrunBytes > 0 && !this.#isTold) {
-      this.#isTold = true
+    if (overrunBytes > 0 && !this.#isReported) {
+      this.#isReported = true
       this.#skip(overrunBytes)
     }
     if (overrunBytes > ENDLESS * this.#bounds.max.message) {
@@ -138,13 +137,13 @@ export class EventBody implements BodyParts {
 
   onEvent({ data }: { readonly data: Buffer }): void {
     this.#heard = true
-    // An event without data only teaches its id.
+    // An event without data only sets the id.
     if (data.length > 0) this.#on.message(data)
   }
 
   onSkipped(bytes: number): void {
-    if (!this.#isTold) this.#skip(bytes)
-    this.#isTold = false
+    if (!this.#isReported) this.#skip(bytes)
+    this.#isReported = false
   }
 
   #skip(bytes: number): void {

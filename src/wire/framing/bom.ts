@@ -1,14 +1,14 @@
 const MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
- * Removes one UTF-8 byte order mark from the start of a stream, however it is cut. Programs on Windows send
- * one, though neither JSON (RFC 8259 §8.1) nor a line or event may begin with it.
+ * Removes one UTF-8 byte order mark from the start of a stream, across chunk boundaries. Programs on Windows
+ * send one, though neither JSON (RFC 8259 §8.1) nor a line or event may begin with it.
  */
 export class BomFilter {
-  /** How many bytes of the mark have come; `MARK.length` also once the start of the stream is over. */
+  /** Bytes of the mark received so far; `MARK.length` also once the start of the stream is over. */
   #seen = 0
 
-  /** What of the stream follows the mark; bytes that may still become a mark are held back. */
+  /** Returns the bytes after the mark; bytes that may still belong to a mark are held back. */
   pass(chunk: Buffer): Buffer {
     const before = this.#seen
     if (before === MARK.length) return chunk
@@ -22,7 +22,7 @@ export class BomFilter {
     return before === 0 ? chunk : Buffer.concat([MARK.subarray(0, before), chunk])
   }
 
-  /** What was held back when the stream ended in the middle of a mark. */
+  /** Returns the bytes held back if the stream ends inside a mark. */
   end(): Buffer {
     const held = MARK.subarray(0, this.#seen % MARK.length)
     this.#seen = MARK.length

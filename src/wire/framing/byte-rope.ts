@@ -1,33 +1,33 @@
 import type { ByteAccount, Holding } from '../../kernel/byte-account.js'
 
-/** Shorter pieces are joined: a peer that sends byte by byte must not cost us a Buffer per byte. */
+/** Smaller pieces are merged: a peer that sends byte by byte must not cost a Buffer per byte. */
 const COPIED_BELOW_BYTES = 4096
 const SLAB_BYTES = 4 * COPIED_BELOW_BYTES
 
-/** Bounds on lines or events, and who is told that one is too long before it is over; must not throw. */
+/** Limits on lines or events. `onOverrun` is called before an overlong one has ended; must not throw. */
 export interface FramingOptions {
   readonly maxBytes: number
-  /** What it has no room for is too long, whatever the limit. */
+  /** Input without room in the account is too long, even below `maxBytes`. */
   readonly account?: ByteAccount | undefined
   readonly onOverrun?: () => void
 }
 
 /**
- * Collects bytes and joins them once, when they are complete: linear however they were cut. Keeps references
- * to what it is given; nobody may write to that afterwards.
+ * Collects bytes and joins them once, at the end: linear for any chunking. Keeps references to its input,
+ * which must not be modified afterwards.
  */
 export class ByteRope {
   #pieces: Buffer[] = []
   #size = 0
-  /** Memory of ours for small pieces; its first `#used` bytes follow `#pieces`. */
+  /** A buffer for small pieces; its first `#used` bytes follow `#pieces`. */
   #slab: Buffer | undefined
   #used = 0
   readonly #holding: Holding | undefined
-  /** All memory that is kept: a piece keeps the whole chunk that it was cut from. */
+  /** All retained memory: a piece retains the whole chunk it was cut from. */
   #keptBytes = 0
   #lastChunk: ArrayBufferLike | undefined
 
-  /** What is collected is told to `holding`; when that is cut, `clear` is up to its owner. */
+  /** Reports its size to `holding`; if that is cut, its owner must call `clear`. */
   constructor(holding?: Holding) {
     this.#holding = holding
   }
@@ -51,7 +51,7 @@ export class ByteRope {
     this.#holding?.set(this.#keptBytes)
   }
 
-  /** All bytes as one Buffer, not copied if they came as one; the rope is empty afterwards. */
+  /** Returns all bytes as one Buffer, without a copy if they arrived as one, and empties the rope. */
   take(): Buffer {
     this.#closeSlab()
     const [only] = this.#pieces

@@ -8,41 +8,43 @@ const SPACE = 0x20
 const TAB = 0x09
 const NOTHING = Buffer.alloc(0)
 
-/** Told each line, without its line end; the bytes belong to the listener but may be a part of the chunk. */
+/**
+ * Receives each line without its line end. The listener owns the bytes, which may be a slice of the chunk.
+ */
 export type OnLine = (line: Buffer) => void
 
-/** Gets the size of a line above the limit that was thrown away, and its two ends in one piece. */
+/** Receives the size of a discarded line above the limit, and its two ends in one piece. */
 export type OnSkipped = (bytes: number, ends: Buffer) => void
 
 /**
- * Cuts a stream of bytes into lines, the framing of stdio (spec 2025-11-25, transports, "stdio"). A line ends
- * at LF only; one CR before it, blank lines and a byte order mark are dropped. A line over `maxBytes` (CR not
- * counted) is skipped and reported once. Callbacks must not throw.
+ * Splits a stream of bytes into lines, the framing of stdio (spec 2025-11-25, transports, "stdio"). A line
+ * ends at LF only; one CR before it, blank lines and a byte order mark are dropped. A line over `maxBytes`
+ * (CR not counted) is skipped and reported once. Callbacks must not throw.
  */
 export class LineSplitter {
   readonly #maxBytes: number
   readonly #onOverrun: (() => void) | undefined
   readonly #bom = new BomFilter()
   readonly #held: ByteRope
-  #thrownBytes = 0
+  #discardedBytes = 0
   #head: Buffer = NOTHING
   #tail: Buffer = NOTHING
 
   constructor({ maxBytes, account, onOverrun }: FramingOptions) {
     this.#maxBytes = maxBytes
     this.#onOverrun = onOverrun
-    this.#held = new ByteRope(account?.open(() => this.#throwAway()))
+    this.#held = new ByteRope(account?.open(() => this.#discard()))
   }
 
-  /** Takes the next bytes of the stream, which nobody may write to afterwards. */
+  /** Takes the next bytes of the stream, which must not be modified afterwards. */
   push(chunk: Buffer, onLine: OnLine, onSkipped: OnSkipped): void {
     const bytes = this.#bom.pass(chunk)
     let from = 0
     for (let end = bytes.indexOf(LF); end !== -1; end = bytes.indexOf(LF, from)) {
       const piece = bytes.subarray(from, end)
-      // A line that is in one chunk, as most are, needs no place where it is put together.
-      const isWhole = this.#held.size === 0 && this.#thrownBytes === 0
-      if (isWhole && piece.length <= this.#maxBytes) this.#told(piece, onLine, onSkipped)
+      // A line within one chunk, the usual case, needs no buffering.
+      const isWhole = this.#held.size === 0 && this.#discardedBytes === 0
+      if (isWhole && piece.length <= this.#maxBytes) this.#emitLine(piece, onLine, onSkipped)
       else {
         this.#hold(piece)
         this.#finish(onLine, onSkipped)
@@ -52,49 +54,49 @@ export class LineSplitter {
     if (from < bytes.length) this.#hold(bytes.subarray(from))
   }
 
-  /** Ends the stream: what follows the last LF counts as a line. */
+  /** Ends the stream: the rest after the last LF counts as a line. */
   end(onLine: OnLine, onSkipped: OnSkipped): void {
     this.#hold(this.#bom.end())
     this.#finish(onLine, onSkipped)
   }
 
-  /** Lets go of what is not complete, when no more will come. */
+  /** Discards an incomplete line, when no more input will come. */
   drop(): void {
     this.#held.clear()
   }
 
   #hold(bytes: Buffer): void {
-    if (this.#thrownBytes > 0) this.#thrownBytes += bytes.length
+    if (this.#discardedBytes > 0) this.#discardedBytes += bytes.length
     else {
       this.#held.add(bytes)
-      // One byte more than the limit is kept: it may turn out to be the CR of a line that just fits.
-      if (this.#held.size > this.#maxBytes + 1) this.#throwAway()
+      // One extra byte is kept: it may be the CR of a line that just fits.
+      if (this.#held.size > this.#maxBytes + 1) this.#discard()
     }
-    if (this.#thrownBytes > 0) {
+    if (this.#discardedBytes > 0) {
       this.#tail = Buffer.concat([this.#tail, bytes.subarray(-END_BYTES)]).subarray(-END_BYTES)
     }
   }
 
-  #throwAway(): void {
+  #discard(): void {
     this.#head = this.#held.first(END_BYTES)
-    this.#thrownBytes = this.#held.size
+    this.#discardedBytes = this.#held.size
     this.#held.clear()
     this.#onOverrun?.()
   }
 
   #finish(onLine: OnLine, onSkipped: OnSkipped): void {
-    const thrownBytes = this.#thrownBytes
-    this.#thrownBytes = 0
-    if (thrownBytes > 0) {
-      onSkipped(thrownBytes, Buffer.concat([this.#head, this.#tail]))
+    const discardedBytes = this.#discardedBytes
+    this.#discardedBytes = 0
+    if (discardedBytes > 0) {
+      onSkipped(discardedBytes, Buffer.concat([this.#head, this.#tail]))
       this.#head = NOTHING
       this.#tail = NOTHING
       return
     }
-    this.#told(this.#held.take(), onLine, onSkipped)
+    this.#emitLine(this.#held.take(), onLine, onSkipped)
   }
 
-  #told(raw: Buffer, onLine: OnLine, onSkipped: OnSkipped): void {
+  #emitLine(raw: Buffer, onLine: OnLine, onSkipped: OnSkipped): void {
     const line = raw[raw.length - 1] === CR ? raw.subarray(0, -1) : raw
     if (line.length > this.#maxBytes) onSkipped(raw.length, line)
     else if (!isBlank(line)) onLine(line)

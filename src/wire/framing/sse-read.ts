@@ -8,48 +8,48 @@ const SPACE = 0x20
 const COLON = 0x3a
 const NUL = 0x00
 const LONGEST_FIELD_NAME = 'event'.length
-/** No event that we know has a longer name. */
+/** Longer than any event name in use. */
 const NAME_BYTES = 64
-/** It goes back in a header; of what is longer nothing can be asked for again. */
+/** An id is sent back in a header; a longer one cannot be resumed from. */
 const ID_BYTES = 4096
 
 const nearest = (one: number, other: number): number =>
   one === -1 || other === -1 ? Math.max(one, other) : Math.min(one, other)
 
-/** The name of a field; nearly all are `data`, for which no text need be made. */
+/** Decodes a field name without allocating for the usual `data`. */
 const fieldName = (bytes: Buffer, from: number, end: number): string =>
   isWritten(bytes, from, end, 'data') ? 'data' : bytes.toString('latin1', from, end)
 
 /**
- * One event. Empty data is reported too: such an event only teaches its id (spec 2025-11-25, transports,
+ * One event. Events with empty data are reported too: they only set the id (spec 2025-11-25, transports,
  * "Sending Messages to the Server", item 6).
  */
 export interface SseEvent {
-  /** `message` when the stream named none. */
+  /** `message` if the stream named none. */
   readonly event: string
-  /** The bytes belong to the listener and may share memory with the chunk. */
+  /** The listener owns the bytes, which may share memory with the chunk. */
   readonly data: Buffer
-  /** The `id` field of this very event; see `SseReader.lastEventId` for the one to resume from. */
+  /** The `id` field of this event; `SseReader.lastEventId` is the one to resume from. */
   readonly id: string | undefined
 }
 
-/** What an `SseReader` tells; must not throw. */
+/** Receives the events of an `SseReader`; must not throw. */
 export interface SseHandlers {
   onEvent(event: SseEvent): void
-  /** An event was longer than the limit and was thrown away; told where it ends. */
+  /** An event longer than the limit was discarded; reported at its end. */
   onSkipped(bytes: number): void
 }
 
 /**
- * Reads server-sent events (WHATWG HTML §9.2.6) from bytes cut anywhere. An event with more than `maxBytes`
- * of lines (without line ends and comments) is skipped and reported once. One that the end of the stream cuts
- * off is never reported, so there is no `end`.
+ * Reads server-sent events (WHATWG HTML §9.2.6) from bytes in any chunking. An event with more than
+ * `maxBytes` of lines (without line ends and comments) is skipped and reported once. An event cut off by the
+ * end of the stream is never reported, so there is no `end`.
  */
 export class SseReader {
   readonly #maxBytes: number
   readonly #onOverrun: (() => void) | undefined
   readonly #bom = new BomFilter()
-  /** The last chunk ended with CR: an LF at the start of the next one belongs to that line end. */
+  /** The last chunk ended with CR: an LF at the start of the next belongs to the same line end. */
   #afterCr = false
 
   readonly #line: ByteRope
@@ -69,38 +69,38 @@ export class SseReader {
   constructor({ maxBytes, account, onOverrun }: FramingOptions) {
     this.#maxBytes = maxBytes
     this.#onOverrun = onOverrun
-    this.#line = new ByteRope(account?.open(() => this.#throwAway()))
-    this.#data = new ByteRope(account?.open(() => this.#throwAway()))
+    this.#line = new ByteRope(account?.open(() => this.#discard()))
+    this.#data = new ByteRope(account?.open(() => this.#discard()))
   }
 
-  /** What to send as `Last-Event-ID` to resume; undefined when the stream gave no id, or took it back. */
+  /** The `Last-Event-ID` to resume from; undefined if the stream gave none, or reset it. */
   get lastEventId(): string | undefined {
     return this.#lastEventId === '' ? undefined : this.#lastEventId
   }
 
-  /** How long the server wants us to wait before we reconnect, in ms; undefined when it did not say. */
+  /** The server's reconnection delay in ms; undefined if it sent none. */
   get retryMs(): number | undefined {
     return this.#retryMs
   }
 
-  /** How much of an event has come that is too long and not over yet; 0 if there is none. */
+  /** The bytes received of an overlong event that has not ended; 0 if there is none. */
   get overrunBytes(): number {
     return this.#isTooLong ? this.#eventBytes + this.#lineBytes : 0
   }
 
-  /** Lets go of what is not complete, when no more will come. */
+  /** Discards an incomplete event, when no more input will come. */
   drop(): void {
     this.#line.clear()
     this.#data.clear()
   }
 
-  /** Takes the next bytes of the stream, which nobody may write to afterwards. */
+  /** Takes the next bytes of the stream, which must not be modified afterwards. */
   push(chunk: Buffer, handlers: SseHandlers): void {
     const bytes = this.#bom.pass(chunk)
     if (bytes.length === 0) return
     let from = this.#afterCr && bytes[0] === LF ? 1 : 0
     this.#afterCr = false
-    // Each position is looked up again only once it was passed, so that the whole chunk is searched once.
+    // Each position is searched again only after it was passed, so that the chunk is searched once.
     let lf = bytes.indexOf(LF, from)
     let cr = bytes.indexOf(CR, from)
     for (let end = nearest(lf, cr); end !== -1; end = nearest(lf, cr)) {
@@ -120,12 +120,12 @@ export class SseReader {
     this.#hold(bytes.subarray(from))
   }
 
-  /** A line that is in one chunk, as most are, needs no place where it is put together. */
+  /** Handles a line within one chunk, the usual case, without buffering. */
   #wholeLine(bytes: Buffer, from: number, end: number, handlers: SseHandlers): void {
     if (end === from) this.#endEvent(handlers)
     else if (bytes[from] !== COLON) {
       this.#eventBytes += end - from
-      if (this.#eventBytes > this.#maxBytes) this.#throwAway()
+      if (this.#eventBytes > this.#maxBytes) this.#discard()
       if (!this.#isTooLong) this.#readField(bytes, from, end)
     }
   }
@@ -135,11 +135,11 @@ export class SseReader {
     if (this.#lineBytes === 0) this.#isComment = bytes[0] === COLON
     this.#lineBytes += bytes.length
     if (this.#isComment || this.#isTooLong) return
-    if (this.#eventBytes + this.#lineBytes > this.#maxBytes) this.#throwAway()
+    if (this.#eventBytes + this.#lineBytes > this.#maxBytes) this.#discard()
     else this.#line.add(bytes)
   }
 
-  #throwAway(): void {
+  #discard(): void {
     if (this.#isTooLong) return
     this.#isTooLong = true
     this.#line.clear()

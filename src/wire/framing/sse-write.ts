@@ -1,26 +1,26 @@
 import { type MessageParts, type OutgoingMessage, textFrame } from '../message-parts.js'
 
-/** The headers of every event stream; the last keeps proxies in front of us from collecting events. */
+/** The headers of every event stream; the last one keeps reverse proxies from buffering events. */
 export const SSE_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',
 } as const
 
-/** Keeps an event stream alive through proxies: a comment, which readers ignore. */
+/** A comment, which keeps an event stream alive through proxies and is ignored by readers. */
 export const SSE_COMMENT = ':\n\n'
 
 const END = '\n\n'
 const MESSAGE = 'event: message\ndata: '
 
-/** The event that a stream begins with: what to resume after, and how long to wait before that. */
+/** Makes the first event of a stream: the id to resume from, and the delay before that. */
 export const primingEvent = (id: string, retryMs: number): MessageParts =>
   textFrame(`id: ${id}\nretry: ${retryMs}\ndata: ${END}`)
 
-/** The event that HTTP+SSE begins with: where messages are to be sent. */
+/** Makes the first event of HTTP+SSE: the path for messages. */
 export const endpointEvent = (path: string): string => `event: endpoint\ndata: ${path}${END}`
 
-/** The event of one message, which is on one line; `id` is one that we made, without line breaks. */
+/** Makes the event of one message, which must be on one line; `id` is one of ours, without line breaks. */
 export function messageEvent(message: OutgoingMessage, id?: string): MessageParts {
   const start = id === undefined ? MESSAGE : `id: ${id}\n${MESSAGE}`
   return Buffer.isBuffer(message)

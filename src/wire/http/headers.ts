@@ -1,6 +1,6 @@
 import type { AcceptedTypes, HttpHeaders } from '../http.js'
 
-/** The type that a `Content-Type` names, in lower case and without parameters; empty when there is none. */
+/** Returns the media type of a `Content-Type`, in lower case without parameters; empty if there is none. */
 export function mediaTypeOf(contentType: string | undefined): string {
   if (contentType === 'application/json') return contentType
   const [type = ''] = (contentType ?? '').split(';', 1)
@@ -8,9 +8,9 @@ export function mediaTypeOf(contentType: string | undefined): string {
 }
 
 /**
- * Whether an `Accept` header allows a media type (lower case, without parameters; RFC 9110 §12.5.1): the most
- * specific range decides, `q=0` means no, none allows everything. Other parameters are ignored, because
- * clients add `charset` to types that have none. @internal
+ * Returns whether an `Accept` header allows a media type (lower case, without parameters; RFC 9110 §12.5.1).
+ * The most specific range decides, `q=0` means no, and no range allows everything. Other parameters are
+ * ignored, because clients add `charset` to types without one. @internal
  */
 export function accepts(accept: string | undefined, type: string): boolean {
   if (accept === undefined || accept.trim() === '') return true
@@ -23,7 +23,7 @@ export function accepts(accept: string | undefined, type: string): boolean {
   return false
 }
 
-/** Commas and semicolons inside a quoted parameter separate nothing; nobody reads what stands there. */
+/** Empties quoted parameters, whose commas and semicolons separate nothing. */
 const withoutQuotes = (header: string): string => header.replaceAll(/"(?:\\[\s\S]|[^"\\])*(?:"|\\?$)/g, '""')
 
 const isRefused = (range: string): boolean =>
@@ -34,7 +34,7 @@ const KNOWN_CHARS = 256
 const known = new Map<string, AcceptedTypes>()
 
 export function acceptedTypes({ accept = '' }: HttpHeaders): AcceptedTypes {
-  // Clients send the same few headers with every request: reading one costs as much as a whole small message.
+  // Clients repeat the same few headers: parsing one costs as much as a whole small message.
   let taken = known.get(accept)
   if (taken === undefined) {
     taken = { json: accepts(accept, 'application/json'), events: accepts(accept, 'text/event-stream') }
@@ -44,5 +44,7 @@ export function acceptedTypes({ accept = '' }: HttpHeaders): AcceptedTypes {
   return taken
 }
 
-/** Whether a text may be an `Mcp-Session-Id` (spec 2025-11-25, transports, "Session Management"). */
+/**
+ * Returns whether a text is a valid `Mcp-Session-Id` (spec 2025-11-25, transports, "Session Management").
+ */
 export const isVisibleAscii = (text: string): boolean => /^[!-~]+$/.test(text)

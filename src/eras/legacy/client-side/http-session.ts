@@ -7,7 +7,7 @@ import { randomId } from '../../../kernel/ids.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
-import { type AdoptedSession, OVER, replicaLost } from '../../../rpc/directory.js'
+import { type AdoptedSession, FINAL_EVENT_ID, replicaLost } from '../../../rpc/directory.js'
 import type { ListenerOptions, Outlet, OwnChallenge } from '../../../rpc/host.js'
 import { messageEvent, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder } from '../../../wire/http.js'
@@ -259,7 +259,7 @@ export class HttpSession implements Outlet, StreamOwner {
   /** Resumes what an earlier owner sent: an answer that was due is lost, and its request is told so. */
   #resumeLost(lastEventId: string, responder: HttpResponder): boolean {
     if (this.#options.directory === undefined) return false
-    if (lastEventId === OVER) {
+    if (lastEventId === FINAL_EVENT_ID) {
       responder.send(204, this.headers)
       return true
     }
@@ -268,7 +268,7 @@ export class HttpSession implements Outlet, StreamOwner {
     if (lost.is === 'standalone') this.listen(responder)
     else {
       const out = responder.stream(200, this.eventHeaders)
-      out.write(messageEvent(replicaLost(lost.id), OVER))
+      out.write(messageEvent(replicaLost(lost.id), FINAL_EVENT_ID))
       out.end()
     }
     return true

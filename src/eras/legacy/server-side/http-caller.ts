@@ -192,7 +192,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
   ): Promise<RemoteReply | Fault | number> {
     try {
       const reply = await this.#remote.open(lastEventId, signal)
-      this.heard()
+      this.received()
       const type = mediaTypeOf(reply.headers['content-type'])
       if (reply.status === 200 && type === 'text/event-stream') return reply
       reply.discard()
@@ -218,7 +218,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
 
   readonly #standalone = {
     message: (data: Buffer): void => this.dispatcher.take(data, undefined),
-    read: (): void => this.heard(),
+    read: (): void => this.received(),
     skipped: (bytes: number): void =>
       this.log.warn({ bytes }, 'skipped a message of the server that is longer than the limit'),
   }
@@ -228,7 +228,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
     if (this.isOver) return
     try {
       const reply = await this.#remote.post(frame, this.#all.signal)
-      this.heard()
+      this.received()
       reply.discard()
       const { status } = reply
       if (status === 404 && this.#remote.hasSession) this.#sessionLost()
