@@ -112,6 +112,12 @@ export const diffConfigs = (before: ProxyConfig, after: ProxyConfig): ConfigDiff
   }
 }
 
+/** Returns the names of the servers that were added or removed, or whose entries differ. Pure. */
+export const changedServers = (before: ProxyConfig, after: ProxyConfig): ReadonlySet<string> => {
+  const { added, removed, replaced, reshown, retuned } = diffConfigs(before, after)
+  return new Set([...added, ...removed, ...replaced, ...reshown, ...retuned])
+}
+
 export const isSameSetting = (
   key: Exclude<keyof ProxyConfig, 'servers'>,
   one: ProxyConfig | undefined,

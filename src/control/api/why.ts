@@ -100,7 +100,10 @@ const ofServer = (inside: Inside, query: string): Why | undefined => {
   return { ...base, verdict: 'misconfigured', answered: false, causes }
 }
 
-const DISABLED_HERE: Cause = { verdict: 'disabled', words: 'it was switched off until the file changes' }
+const DISABLED_HERE: Cause = {
+  verdict: 'disabled',
+  words: 'it was switched off until its entry in the file changes',
+}
 
 /** A server that stands in the file and is switched off there. */
 const switchedOffAt = (inside: Inside, server: string): Cause | undefined => {

@@ -40,7 +40,7 @@ const REMARKS: Readonly<Record<ServerRemark['kind'], string>> = {
 
 const commandFor = (verb: string, name: string): string => `mcp-proxy ${verb} ${quoted(name)}`
 
-const UNTIL = 'it is switched off until the file changes'
+const UNTIL = 'it is switched off until its entry in the file changes'
 
 /** What is wrong with a server; the worst first. */
 export const troublesOf = (server: AnyServer): readonly Trouble[] => {

@@ -81,7 +81,7 @@ const Actions = ({ server }: { readonly server: AnyServer }) => {
       />
       <Action
         label="Disable"
-        question={`Switch ${name} off until the file changes or the proxy ends? Clients lose its tools.`}
+        question={`Switch ${name} off until its entry in the file changes or the proxy ends? Clients lose its tools.`}
         act={post(name, 'disable')}
       />
     </>
