@@ -16,16 +16,16 @@ export interface ChannelContext {
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
-  /** Whether new clients are refused; connected ones may still finish. */
+  /** True if new clients are refused. Connected clients can finish. */
   readonly isDraining: () => boolean
-  /** How many milliseconds calls have left once the proxy drains or their client has closed its side. */
+  /** Returns the remaining time of calls once the proxy drains or the client closed its side. */
   readonly drainMs: () => number
-  /** Whether answers depend on who asks, so that nobody may keep them for others. */
+  /** True if answers depend on the caller and must not be cached for other callers. */
   readonly isPrivate: boolean
   readonly refused: ((reason: RefusalReason) => void) | undefined
 }
 
-/** Serves clients that each have a channel of their own: WebSockets, sockets. */
+/** Serves clients with one channel each: WebSockets and sockets. */
 export class ChannelListeners {
   readonly #context: ChannelContext
   readonly #via: Via
@@ -40,7 +40,7 @@ export class ChannelListeners {
     return this.#open.size
   }
 
-  /** `arrival`: where it connects from, over a network. */
+  /** `arrival` is the network address of the client, if any. */
   serve(channel: Channel, caller: Caller, arrival?: Arrival): void {
     if (this.#context.isDraining()) {
       void channel.close()
@@ -52,7 +52,7 @@ export class ChannelListeners {
     void listener.gone.then(() => this.#open.delete(listener))
   }
 
-  /** Applies other rules: what was opened with a credential that is no longer good ends. */
+  /** Applies new rules: closes sessions whose credential is no longer valid. */
   renewCallers(renew: RenewCaller): void {
     for (const listener of [...this.#open]) listener.renewCallers(renew)
   }
@@ -68,7 +68,7 @@ export interface SocketEndpoint {
   close(): Promise<void>
 }
 
-/** Serves local clients on a socket, framed as on stdio. Rejects with a Fault `unavailable`. */
+/** Serves local clients on a socket with stdio framing. Rejects with a Fault `unavailable`. */
 export const serveSocket = async (path: string, context: ChannelContext): Promise<SocketEndpoint> => {
   const { listenSocket } = await import('../transport/socket/server.js')
   const listeners = new ChannelListeners(context, 'socket')
@@ -87,15 +87,18 @@ export const serveSocket = async (path: string, context: ChannelContext): Promis
 }
 
 export interface StdioEndpoint {
-  /** Resolves when the client has closed our stdin and got its answers; to a fault, if it was given up. */
+  /**
+   * Resolves when the client has closed stdin and received its answers, or with a fault if the session
+   * failed.
+   */
   readonly gone: Promise<Fault | undefined>
   readonly isLeaving: boolean
   close(): Promise<void>
 }
 
 /**
- * Serves the client that started us, on stdin and stdout; from here on nothing else may write to stdout.
- * `view` is one that exists; `given` is the folder that the client works in, if it says so.
+ * Serves the parent process on stdin and stdout. Nothing else may write to stdout afterwards. `view` must
+ * exist. `given` is the client's working folder, if known.
  */
 export const serveStdio = (
   context: Omit<ChannelContext, 'isDraining'>,

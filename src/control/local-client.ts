@@ -23,14 +23,14 @@ import { NEWEST_LEGACY } from '../model/revision.js'
 import { RPC_CODES } from '../model/rpc-error.js'
 
 export interface LocalClientOptions {
-  /** Who makes the requests; a program of our user if absent. */
+  /** The caller of the requests. Absent for a local program of the same user. */
   readonly caller?: Caller | undefined
-  /** Called with the params of each progress notification; without it no progress is asked for. */
+  /** Receives the params of each progress notification. Without it, no progress is requested. */
   readonly onProgress?: ((params: JsonText) => void) | undefined
   readonly onNotification?: ((method: string, params: JsonText | undefined) => void) | undefined
 }
 
-/** A client in this process: it makes requests of a proxy, and answers none. */
+/** A client in this process that sends requests and answers none. */
 export class LocalClient implements Client {
   readonly id = newClientId()
   readonly caller: Caller
@@ -39,7 +39,7 @@ export class LocalClient implements Client {
   readonly serverRequests = 'pushed'
   readonly capabilities = NO_CAPABILITIES
   readonly info: JsonText = textOf(IDENTITY)
-  /** Resolves when the servers are there, or were waited for long enough. */
+  /** Resolves when the servers are ready or the wait for them has ended. */
   readonly welcome: Promise<Welcome>
   readonly options: LocalClientOptions
   readonly #handler: ClientHandler
@@ -66,7 +66,7 @@ export class LocalClient implements Client {
     ask.answer(failed(new Fault('unknown-method', 'This client can be asked nothing')))
   }
 
-  /** Sends a request once the proxy is ready for us. Never rejects. */
+  /** Sends a request once the proxy is ready. Never rejects. */
   async request(method: string, params?: JsonText): Promise<Answer> {
     await this.welcome
     if (this.#isClosed) return failed(new Fault('disconnected', 'The client has left'))
@@ -80,13 +80,13 @@ export class LocalClient implements Client {
     })
   }
 
-  /** Reads all pages of a list; empty if no server has such a list. Rejects with a Fault. */
+  /** Reads all pages of a list. Empty if no server has such a list. Rejects with a Fault. */
   async list(list: ListName): Promise<JsonText[]> {
     const { capabilities } = await this.welcome
     return await readList(list, capabilities, (method, params) => this.request(method, params))
   }
 
-  /** Cancels all requests and leaves. */
+  /** Cancels all requests and disconnects. */
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -95,7 +95,7 @@ export class LocalClient implements Client {
   }
 }
 
-/** Reads all pages of a list; empty if `capabilities` lack it. Rejects with a Fault. */
+/** Reads all pages of a list. Empty if `capabilities` lack it. Rejects with a Fault. */
 export const readList = async (
   list: ListName,
   capabilities: Readonly<Partial<Record<string, unknown>>>,
@@ -115,7 +115,7 @@ export const readList = async (
   return items
 }
 
-/** Returns the result of an answer. Throws a Fault for anything else, with the words of a server's error. */
+/** Returns the result of an answer. Throws a Fault for an error, with the server's message. */
 export const resultOf = (outcome: Answer): JsonText => {
   switch (outcome.kind) {
     case 'result':

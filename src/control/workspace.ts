@@ -9,14 +9,17 @@ import { Fault } from '../kernel/faults.js'
 import { isLoopbackHost } from '../machine/loopback.js'
 import { homeFolder } from '../machine/who-am-i.js'
 
-/** Whether a server is started with the folder of its clients. */
+/** Returns true if a server starts in its clients' folder. */
 export const namesWorkspace = (transport: ServerTransport): boolean =>
   transport.kind === 'stdio' &&
   [transport.command, ...transport.args, ...Object.values(transport.env), transport.cwd ?? ''].some(text =>
     [...text.matchAll(WORKSPACE_PLACE)].some(([place]) => !place.startsWith('$$')),
   )
 
-/** How a server is started in the folder of its clients. Throws a Fault if that is needed and not known. */
+/**
+ * Returns the transport of a server in a client's folder. Throws a Fault if the folder is required and
+ * unknown.
+ */
 export const inWorkspace = (transport: ServerTransport, folder: string | undefined): ServerTransport => {
   if (transport.kind !== 'stdio') return transport
   const { command, args, env, cwd } = transport
@@ -37,7 +40,7 @@ export const inWorkspace = (transport: ServerTransport, folder: string | undefin
   }
 }
 
-/** Folders of the system and of programs: nobody works there, though some clients run there. */
+/** Folders of the system and of programs, where some clients run but users do not work. */
 const SYSTEM = [
   '/bin',
   '/boot',
@@ -54,10 +57,10 @@ const SYSTEM = [
 ]
 const PROGRAMS = ['/Applications', '/Library', '/System', 'C:\\Windows', 'C:\\Program Files']
 
-/** The first that is a folder in which somebody may work: not home, a root, or one of the system. */
+/** Returns the first working folder: not the home folder, a root, or a system folder. */
 export const firstWorkspace = (...candidates: readonly (string | undefined)[]): string | undefined => {
   for (const candidate of candidates) {
-    // A client that knows no variables leaves them as they are.
+    // Clients without support for variables send them unexpanded.
     if (candidate === undefined || candidate === '' || candidate.includes('${')) continue
     const folder = realFolder(candidate)
     if (folder !== undefined && isWorkspace(folder)) return folder
@@ -65,7 +68,7 @@ export const firstWorkspace = (...candidates: readonly (string | undefined)[]): 
   return undefined
 }
 
-/** The same for the roots of a client, as URIs. */
+/** Returns the first working folder among the roots of a client (URIs). */
 export const workspaceOfRoots = (uris: readonly string[]): string | undefined =>
   firstWorkspace(...uris.map(folderOfUri))
 
@@ -79,13 +82,13 @@ const folderOfUri = (uri: string): string | undefined => {
 
 const LOCAL_HOPS = ['forwarded', 'x-forwarded-for', 'via']
 
-/** Folders that callers over HTTP have named, so that each is looked at once. */
+/** Folders of HTTP callers that were already checked. */
 const named = new Map<string, string | undefined>()
 const NAMED_MAX = 256
 
 /**
- * The folder that a program of this machine names in `Mcp-Proxy-Workspace`, by its path or as `file:` URI;
- * undefined for requests from elsewhere, or that came through another proxy.
+ * Returns the folder in the `Mcp-Proxy-Workspace` header of a local program, as a path or `file:` URI.
+ * Returns undefined for remote or forwarded requests.
  */
 export const workspaceOfRequest = ({ headers, socket }: IncomingMessage): string | undefined => {
   const header = headers[WORKSPACE_HEADER]
@@ -93,7 +96,7 @@ export const workspaceOfRequest = ({ headers, socket }: IncomingMessage): string
   if (!isLoopbackHost(socket.remoteAddress ?? '')) return undefined
   if (!named.has(header)) {
     if (named.size >= NAMED_MAX) named.clear()
-    // Node reads headers byte by byte.
+    // Node decodes headers as Latin-1.
     const path = Buffer.from(header, 'latin1').toString()
     named.set(header, path.startsWith('file:') ? workspaceOfRoots([path]) : firstWorkspace(absolute(path)))
   }

@@ -11,31 +11,31 @@ import { callsView, clientsView, configView, errorsView, serversView, toolsView,
 import { hiddenFrom, withoutServers } from './visible.js'
 import { explain } from './why.js'
 
-/** A request, wherever it came in: the path without `/v1` or `/api/v1`. */
+/** A request from the private socket or the port. `path` excludes `/v1` and `/api/v1`. */
 export interface ApiRequest {
   readonly method: string
   readonly path: string
   readonly query: URLSearchParams
   readonly body: string
-  /** Who asks, by a token; a program of our user if absent. */
+  /** The authenticated caller. Absent for a local program of the same user. */
   readonly caller?: Caller | undefined
-  /** Of a client that lost its stream. */
+  /** The last event received before the client lost its stream. */
   readonly lastEventId?: string | undefined
-  /** Whether it accepts an event stream. */
+  /** True if the client accepts an event stream. */
   readonly wantsEvents?: boolean
 }
 
 type Handler = (request: ApiRequest, name: string) => object | Promise<object>
 
-/** Answers what both ways in have in common. */
+/** Answers the requests that the private socket and the port share. */
 export interface Api {
-  /** Undefined for a path that is not one of these. Never rejects. */
+  /** Returns undefined for an unknown path. Never rejects. */
   answer(request: ApiRequest): Promise<ApiAnswer | undefined>
 }
 
-/** How long a call may take that somebody makes here. */
+/** Time limit of a tool call made through the API. */
 const CALL_MS = 10 * 60_000
-/** Time that a probe of a server may take unless the request limits it. */
+/** Default time limit of a probe. */
 const PROBE_MS = 30_000
 
 export const createApi = (inside: Inside): Api => {
@@ -80,7 +80,7 @@ export const createApi = (inside: Inside): Api => {
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** The name in a path. Throws a Fault `invalid-params` for a hidden one. */
+/** Decodes the server name in a path. Throws a Fault `invalid-params` for a hidden server. */
 const namedIn = (part: string, hidden: ReadonlySet<string>): string => {
   const name = decodeURIComponent(part)
   if (hidden.has(name)) throw new Fault('invalid-params', `There is no server ${name}`)
@@ -142,7 +142,7 @@ const createPaths = (inside: Inside): ReadonlyMap<string, Handler> => {
   ])
 }
 
-/** How long a probe may take. Throws a Fault `invalid-params`. */
+/** Returns the time limit of a probe. Throws a Fault `invalid-params`. */
 const timeoutIn = (body: string): number => {
   const given = parsed(body === '' ? '{}' : body)
   const timeoutMs = isObject(given) ? (given['timeoutMs'] ?? PROBE_MS) : undefined
@@ -150,7 +150,7 @@ const timeoutIn = (body: string): number => {
   throw new Fault('invalid-params', 'the body must be {"timeoutMs": 30000}')
 }
 
-/** The params of the call that a body asks for. Throws a Fault `invalid-params`. */
+/** Returns the `tools/call` params in a request body. Throws a Fault `invalid-params`. */
 const callIn = (body: string): JsonText => {
   const given = parsed(body)
   if (!isObject(given) || typeof given['name'] !== 'string')
@@ -160,7 +160,7 @@ const callIn = (body: string): JsonText => {
   return textOf({ name, arguments: args })
 }
 
-/** Calls a tool as a client that can be asked nothing; answers with the JSON-RPC result or error. */
+/** Calls a tool as a client without capabilities. Returns the JSON-RPC result or error. */
 const call = async ({ handler, clock }: Inside, params: JsonText, caller?: Caller): Promise<object> => {
   const client = new LocalClient(handler, { caller })
   const limit = clock.after(CALL_MS, () => client.close())
@@ -172,7 +172,10 @@ const call = async ({ handler, clock }: Inside, params: JsonText, caller?: Calle
   }
 }
 
-/** The same, with an event for each word of progress before the `answer`; who leaves cancels the call. */
+/**
+ * Calls a tool and sends an event for each progress notification before the `answer`. Closing the stream
+ * cancels the call.
+ */
 const callStream =
   ({ handler, clock }: Inside, params: JsonText, caller?: Caller): Stream =>
   (send, end) => {

@@ -5,13 +5,13 @@ import type { ApiAnswer } from './streams.js'
 
 const BODY_BYTES = 64 * 1024
 const BEAT_MS = 15_000
-/** What waits for somebody who does not read; more ends the stream. */
+/** Unread bytes after which a stream is closed. */
 const UNREAD_BYTES = 4 * 1024 * 1024
 
-/** The statuses of what goes wrong before a request is understood; of all else 400. */
+/** HTTP statuses of faults found before a request is understood. All others get 400. */
 export const FAULT_STATUSES: Partial<Record<Fault['code'], number>> = { internal: 500, 'too-large': 413 }
 
-/** Reads a whole body. Rejects with a Fault `too-large`. */
+/** Reads a whole request body. Rejects with a Fault `too-large`. */
 export const bodyOf = async (request: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -23,19 +23,19 @@ export const bodyOf = async (request: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString()
 }
 
-/** The path and query of a request. Throws a Fault `invalid-params` for a target that is not a path. */
+/** Returns the path and query of a request. Throws a Fault `invalid-params` if the target is not a path. */
 export const targetOf = ({ url = '' }: IncomingMessage): URL => {
-  // `//host` would be an address of another host.
+  // The URL parser reads `//host` as another host.
   if (!url.startsWith('/') || url.startsWith('//') || !URL.canParse(url, 'http://localhost'))
     throw new Fault('invalid-params', 'the request target must be a path')
   return new URL(url, 'http://localhost')
 }
 
-/** Whether a request accepts an event stream. */
+/** Returns true if a request accepts an event stream. */
 export const wantsEvents = ({ headers: { accept = '' } }: IncomingMessage): boolean =>
   accept.includes('text/event-stream')
 
-/** A request for the API; `base` is the start of its path. Throws like `targetOf`. */
+/** Builds an API request. `base` is removed from its path. Throws like `targetOf`. */
 export const apiRequest = (request: IncomingMessage, base: string, body: string): ApiRequest => {
   const { pathname, searchParams } = targetOf(request)
   const lastEventId = request.headers['last-event-id']?.toString()
@@ -57,7 +57,7 @@ export const sendJson = (
   headers: Readonly<Record<string, string>> = {},
 ): void => {
   if (response.headersSent) {
-    // An error within a response can only be shown by cutting it off.
+    // After the headers are sent, closing the connection is the only way to report an error.
     if (!response.writableEnded) response.destroy()
     return
   }
@@ -72,7 +72,7 @@ export const sendJson = (
   response.end(body)
 }
 
-/** Sends what the API answered: JSON, or events until its reader leaves. */
+/** Sends an API answer: JSON, or events until the client disconnects. */
 export const sendAnswer = (response: ServerResponse, answer: ApiAnswer): void => {
   if ('value' in answer) {
     sendJson(response, answer.status, answer.value)
@@ -100,7 +100,7 @@ export const sendAnswer = (response: ServerResponse, answer: ApiAnswer): void =>
     clearInterval(beat)
     stop()
   }
-  // The client may have left before there was an answer.
+  // The client may have disconnected before the answer.
   if (response.closed) onClose()
   else response.once('close', onClose)
 }

@@ -6,25 +6,25 @@ import type { ProxyStatus, StatusContext } from '../../status/status.js'
 import type { MetricsPages } from '../../telemetry/metrics/pages.js'
 import type { KeptLines } from '../daemon/kept-lines.js'
 
-/** What the API sees and moves of a running proxy. */
+/** The parts of a running proxy that the API reads and controls. */
 export interface Inside extends StatusContext {
   readonly status: () => ProxyStatus
-  /** The configuration in force, and the servers of it that somebody switched off. */
+  /** The active configuration, and the servers disabled at run time. */
   readonly config: () => ProxyConfig
   readonly disabled: () => ReadonlySet<string>
   readonly problems: () => readonly Problem[]
   readonly handler: ClientHandler
   readonly lines: KeptLines | undefined
   readonly metrics: (() => Promise<MetricsPages>) | undefined
-  /** Undefined where there is no file to read. */
+  /** Returns undefined if there is no configuration file. */
   readonly reload: () => (() => void) | undefined
-  /** Ends the connections of a server and starts it again. Rejects with a Fault. */
+  /** Closes the connections of a server and starts it again. Rejects with a Fault. */
   readonly restart: (server: string) => Promise<void>
-  /** Holds until the next change of the file. Throws a Fault. */
+  /** Applies until the next change of the file. Throws a Fault. */
   readonly setEnabled: (server: string, isEnabled: boolean) => void
-  /** Where the caller can sign in at a server; undefined where no page for it can be opened. */
+  /** Returns the caller's sign-in URL for a server. Returns undefined if no page can be opened for it. */
   readonly signInUrl?: ((server: string, caller: Caller) => string | undefined) | undefined
   readonly failed: (fault: Fault) => void
-  /** Notes who has changed something; absent where nothing is audited. */
+  /** Records the caller of a change. Absent without auditing. */
   readonly changed?: ((path: string, caller: Caller) => void) | undefined
 }

@@ -4,7 +4,6 @@ import { packageFile } from '../../machine/package-file.js'
 import { sendJson } from './http.js'
 import { type Entry, refusalFor } from './port.js'
 
-/** What its address begins with. */
 const PAGE_BASE = '/ui'
 
 const FILES: ReadonlyMap<string, readonly [file: string, type: string]> = new Map([
@@ -14,7 +13,7 @@ const FILES: ReadonlyMap<string, readonly [file: string, type: string]> = new Ma
   ['/ui/icon.svg', ['icon.svg', 'image/svg+xml']],
 ])
 
-/** Nothing but our own files, and no text that becomes a script: what servers say is on this page. */
+/** Allow only our own files and no inline scripts: the page shows text from servers. */
 const HEADERS = {
   'cache-control': 'no-cache',
   'content-security-policy':
@@ -26,16 +25,13 @@ const HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
 }
 
-/** The contents of these files; one that cannot be read is tried again. */
+/** Contents of the files that were read. A failed read is retried. */
 const kept = new Map<string, Buffer>()
 
-/** Whether a path is one of the page or below it. */
+/** Returns true for the page and the paths below it. */
 export const isPage = (path: string): boolean => path === PAGE_BASE || path.startsWith(`${PAGE_BASE}/`)
 
-/**
- * Serves the files of the page, which hold nothing about this proxy: all that it shows comes from the API.
- * Each is read with the first request for it.
- */
+/** Serves the static files of the page. All data comes from the API. Reads each file on first request. */
 export const answerPage = async (
   request: IncomingMessage,
   response: ServerResponse,

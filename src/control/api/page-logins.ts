@@ -14,13 +14,13 @@ export interface PageLoginsContext {
   readonly clock: Clock
 }
 
-/** The client of such a login in the log and the audit. */
+/** Client name of page logins in the log and the audit log. */
 const CLIENT = 'page'
 const PATH = '/api/v1/login'
 
 /**
- * Audits logins of pages, and limits, logs and counts wrong codes. A valid code always passes: nobody can
- * guess one, and wrong ones of others must not lock a user out.
+ * Audits page logins, and limits, logs and counts wrong codes. A valid code always passes: it cannot be
+ * guessed, and wrong codes sent by others must not lock a user out.
  */
 export class PageLogins {
   readonly #context: PageLoginsContext
@@ -36,7 +36,7 @@ export class PageLogins {
     this.#context.onGrant?.({ event: 'signed in', principal: LOCAL.principal, client: CLIENT, address })
   }
 
-  /** Returns after how many seconds to try again, once a network had `limits.authFailures` wrong codes. */
+  /** Returns the seconds until the next attempt if a network sent `limits.authFailures` wrong codes. */
   failed(request: IncomingMessage): number | undefined {
     const { bounds, refusals } = this.#context
     const address = addressOf(request)

@@ -3,14 +3,14 @@ import { cookieName } from '../../auth/authorization-server/sign-in/cookies.js'
 
 const CODE_BYTES = 24
 const CODE_MS = 60_000
-/** Codes that nobody has used yet; the oldest goes. */
+/** Maximum unused codes; the oldest is dropped. */
 const CODES = 16
 const SESSION_MS = 12 * 3_600_000
 
 /**
- * The two halves of the credential of a page. Servers on other ports of the host receive the cookie; only
- * scripts of our origin can read the secret, which the page keeps for its tab. Each half expires by itself:
- * another tab, which replaces the cookie, does not end the session of the first.
+ * The two halves of a page's credential. Servers on other ports of the host receive the cookie. The page
+ * keeps the secret in its tab, where only scripts of our origin can read it. Each half expires by itself: a
+ * second tab replaces the cookie without ending the first session.
  */
 interface PageCredential {
   readonly cookie: string
@@ -19,13 +19,13 @@ interface PageCredential {
 
 type Half = keyof PageCredential
 
-/** Exchanges the codes that `mcp-proxy ui` gets on the private socket for credentials, each once. */
+/** Exchanges single-use codes from `mcp-proxy ui` for page credentials. */
 export class PageSessions {
   readonly #key: () => Uint8Array
   readonly #now: () => number
   readonly #codes = new Map<string, number>()
 
-  /** `key` is that of the state folder, so that a session outlives the proxy. */
+  /** `key` is the key of the state folder, which makes a session outlive the proxy. */
   constructor(key: () => Uint8Array, now: () => number = Date.now) {
     this.#key = key
     this.#now = now
@@ -38,7 +38,7 @@ export class PageSessions {
     return code
   }
 
-  /** The credential for a valid code, which is used up by this. */
+  /** Uses up a valid code and returns its credential. */
   redeem(code: string): PageCredential | undefined {
     const endsMs = this.#codes.get(code)
     this.#codes.delete(code)
@@ -48,7 +48,7 @@ export class PageSessions {
     return { cookie: half('cookie'), secret: half('secret') }
   }
 
-  /** Whether both halves are ours and have not ended. */
+  /** Returns true if both halves are signed by us and current. */
   isOpen({ cookie, secret }: { readonly [half in Half]?: string | undefined }): boolean {
     return this.#isGood('cookie', cookie) && this.#isGood('secret', secret)
   }
@@ -64,10 +64,10 @@ export class PageSessions {
   }
 }
 
-/** The name of the cookie of the page at an origin. */
+/** Returns the name of the page's cookie at an origin. */
 export const pageCookie = (origin: URL): string => cookieName(origin, 'page')
 
-/** The `Set-Cookie` header of a session of the page at an origin. */
+/** Returns the `Set-Cookie` header of a page session at an origin. */
 export const setCookie = (value: string, origin: URL): string =>
   `${pageCookie(origin)}=${value}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${SESSION_MS / 1000}` +
   (origin.protocol === 'https:' ? '; Secure' : '')

@@ -3,13 +3,13 @@ import { placeIn } from '../../config/file/place.js'
 import type { Inside } from './inside.js'
 import type { Cause } from './verdicts.js'
 
-/** Where the rules about a server's tools may stand in a file. */
+/** Returns the configuration paths that can hold a rule about a server's tools. */
 export const inServer = (server: string, ...path: readonly string[]): readonly (readonly string[])[] => [
   ['mcpServers', server, 'tools', ...path],
   ['mcpServers', server, 'x-mcp-proxy', 'tools', ...path],
 ]
 
-/** The place of the first of these paths that there is in the configuration file. */
+/** Returns the position of the first of these paths in the configuration file. */
 export const placed = (
   inside: Inside,
   ...paths: readonly (readonly string[])[]

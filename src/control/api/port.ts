@@ -9,38 +9,38 @@ import type { PageLogins } from './page-logins.js'
 import { type PageSessions, pageCookie, setCookie } from './page-sessions.js'
 import type { ApiAnswer } from './streams.js'
 
-/** Who may come in. */
+/** Decides which requests may use the port. */
 export interface Entry {
-  /** Whether a program of this machine asks, on loopback. */
+  /** Returns true for a program of this machine on loopback. */
   readonly isFromHere: (request: IncomingMessage) => boolean
-  /** Whether the request has a token that allows all this; undefined where nobody has tokens. */
+  /** Returns the caller if the request has a token for the control API. Undefined without `auth`. */
   readonly hasToken: ((request: IncomingMessage) => Promise<Caller | undefined>) | undefined
-  /** The caller of an earlier request with what its token allows now; undefined if nothing any more. */
+  /** Returns the caller with its current permissions. Returns undefined once its token is no longer valid. */
   readonly renew?: ((caller: Caller) => Caller | undefined) | undefined
 }
 
 export interface PortContext extends Entry {
   readonly api: () => Promise<Api>
   readonly sessions: () => PageSessions
-  /** Watches logins with a code; absent where nothing is logged or limited. */
+  /** Watches logins with a code. Absent if they are neither logged nor limited. */
   readonly logins?: PageLogins | undefined
-  /** Where clients reach us, if not at the address that we listen on. */
+  /** The public origin, if it differs from the listening address. */
   readonly publicOrigin: string | undefined
 }
 
 export const API_BASE = '/api/v1'
 
 /**
- * Answers the control API on the port. A loopback port is everybody's on that machine, and pages of any port
- * pass the gate: so each request needs a token or both halves of the credential of a page of ours, the header
- * `x-mcp-proxy`, and our own origin where it has one; what changes something must have one.
+ * Answers the control API on the port. Every user of the machine can reach a loopback port, and pages of any
+ * origin can send requests to it. Each request therefore needs a token or both halves of a page credential,
+ * the header `x-mcp-proxy`, and our own origin if it sends one. Requests other than GET must send one.
  */
 export const answerPort = async (
   request: IncomingMessage,
   response: ServerResponse,
   context: PortContext,
 ): Promise<void> => {
-  // The gate shares what it lets through with the pages of this machine.
+  // The HTTP listener allows the origins of local pages; the control API does not.
   response.removeHeader('access-control-allow-origin')
   response.removeHeader('access-control-expose-headers')
   try {
@@ -72,7 +72,7 @@ export const answerPort = async (
   }
 }
 
-/** What a page brings, which may be no more than one half. */
+/** Returns the page credential in a request, which may be incomplete. */
 const credentialIn = ({ headers }: IncomingMessage, origin: URL) => ({
   cookie: cookieIn(headers.cookie, pageCookie(origin)),
   secret: headers['x-mcp-proxy-secret']?.toString(),
@@ -80,7 +80,7 @@ const credentialIn = ({ headers }: IncomingMessage, origin: URL) => ({
 
 const RENEW_MS = 2000
 
-/** Sends an answer; a stream is cut off once the token that it was opened with is no longer good. */
+/** Sends an answer. Closes a stream once its token is no longer valid. */
 const sendTo = (response: ServerResponse, answer: ApiAnswer, caller: Caller, { renew }: Entry): void => {
   sendAnswer(response, answer)
   if ('value' in answer || caller === LOCAL) return
@@ -102,7 +102,7 @@ interface Refusal {
   readonly error: string
 }
 
-/** Why nobody who is where this request comes from gets in, whatever it brings. */
+/** Returns the refusal of a request that must not use the port, regardless of its credentials. */
 export const refusalFor = (request: IncomingMessage, { isFromHere, hasToken }: Entry): Refusal | undefined =>
   isFromHere(request) || hasToken !== undefined
     ? undefined

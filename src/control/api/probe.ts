@@ -14,8 +14,8 @@ import type { Inside } from './inside.js'
 const POLL_MS = 50
 
 /**
- * Examines a server of this proxy as `probeServers` does, on the connections that it has; one at rest is
- * started. Rejects with a Fault `invalid-params` for a server that the proxy does not serve to all alike.
+ * Probes a server as `probeServers` does, on its existing connections. Starts an idle server. Rejects with a
+ * Fault `invalid-params` if the connections of the server depend on the client.
  */
 export const probeServed = async (inside: Inside, name: string, timeoutMs: number): Promise<ServerProbe> => {
   const server = inside.router.pool.servers.find(one => one.name === name)
@@ -27,7 +27,7 @@ export const probeServed = async (inside: Inside, name: string, timeoutMs: numbe
   const startedMs = inside.clock.nowMs()
   const first = statusOf(inside, name)
   const isResting = [...server.connections].every(({ state }) => state.at === 'idle')
-  // Its verdict is in the status.
+  // Its status has the result.
   if (isResting) void server.start().catch(() => undefined)
   const last = await settled(inside, name, timeoutMs)
   const spentMs = inside.clock.nowMs() - startedMs
@@ -52,7 +52,7 @@ interface Examined {
   readonly raw: (list: ListName) => readonly JsonText[]
 }
 
-/** Shows the lists again under the server's own names, which also repeats the notes about its items. */
+/** Filters the lists again under the server's own names, which also reports the problems of its items. */
 const examined = (
   server: Server,
   { inside, config, raw }: Examined,
@@ -81,7 +81,7 @@ const masked = (schema: unknown): unknown =>
 const statusOf = (inside: Inside, name: string): ServerStatus | undefined =>
   inside.status().servers.find(status => status.name === name)
 
-/** The status of a server once it is known whether it works, at the latest after this time. */
+/** Waits for the final status of a server, at most for this time. */
 const settled = async (
   inside: Inside,
   name: string,
@@ -99,7 +99,7 @@ const isSettled = ({ state, tokens, remarks }: ServerStatus): boolean =>
     ? tokens !== undefined || remarks.some(({ list }) => list === 'tools')
     : state !== 'starting' && state !== 'draining'
 
-/** The first line of a server's output that was not a message, as far as the log still has it. */
+/** Returns the first non-JSON-RPC line of a server's output that is still in the log. */
 const noiseOf = ({ lines }: Inside, server: string): string | undefined => {
   for (const text of lines?.matching({ server, level: 'warn' }) ?? []) {
     const { msg, line } = objectIn(text) ?? {}

@@ -4,28 +4,28 @@ import type { KeptLines } from '../daemon/kept-lines.js'
 import type { Inside } from './inside.js'
 import { callsView, clientsView, configView, errorsView, serversView } from './views.js'
 
-/** One event of a stream (HTML, "Server-sent events"). */
+/** An event of a stream (HTML, "Server-sent events"). */
 interface StreamEvent {
   readonly id?: string | undefined
   readonly event: string
-  /** JSON. */
+  /** JSON text. */
   readonly data: string
 }
 
-/** Sends events until the function that it returns is called; calls `end` where no more follow. */
+/** Sends events until the returned function is called. Calls `end` after the last event. */
 export type Stream = (send: (event: StreamEvent) => void, end: () => void) => () => void
 
 export type ApiAnswer =
   | { readonly status: number; readonly value: object }
-  /** Events until their reader leaves. */
+  /** Events until the client disconnects. */
   | { readonly stream: Stream }
 
-/** How many streams each principal may have open. */
+/** Maximum open streams of each principal. */
 const MOST = 8
-/** How often changes are told at most. */
+/** Interval between checks for changes. */
 const LOOK_MS = 500
 
-/** Bounds how many streams each principal has open, so that none takes the places of others. */
+/** Limits the open streams of each principal. */
 export class Streams {
   readonly #open = new Map<Principal, number>()
 
@@ -64,12 +64,12 @@ const VIEWS: ReadonlyMap<string, View> = new Map<string, View>([
   ['config', configView],
 ])
 
-/** What changes by itself as time goes by is no change to tell. */
+/** Values that change with time alone, which are not sent as changes. */
 const TIMES = /"(?:\w+Ms|rssBytes)":[\d.]+/g
 
 /**
- * The state of some views, `?view=status,servers,calls`, and again whatever changes, at most twice a second.
- * Of calls that are over, and of errors, only new ones are told.
+ * Streams the state of the views in `?view=status,servers,calls`, then their changes at most twice a second.
+ * Sends finished calls and errors only once.
  */
 export const eventStream = (inside: Inside, query: URLSearchParams): Stream => {
   const wanted = (query.get('view') ?? 'status,servers').split(',')
@@ -109,8 +109,8 @@ export const eventStream = (inside: Inside, query: URLSearchParams): Stream => {
 }
 
 /**
- * The kept lines that fit (with `tail` only the last ones), or those after the last one that was read; then
- * those that follow.
+ * Streams the kept lines that match (with `tail` only the last ones), or the lines after the last one read,
+ * then new lines.
  */
 export const logStream = (
   lines: KeptLines,

@@ -5,20 +5,20 @@ import type { ListName } from '../../model/listing.js'
 import type { Inside } from './inside.js'
 import { type Cause, reachOf, type Verdict, type Why } from './verdicts.js'
 
-// Where a read of a URI would go, in the order in which `Owners` looks for its server.
+// Explains the route of a resource read, in the order in which `Owners` looks for its server.
 
-/** What a server sent of a list; nothing of one that was not read. */
+/** Returns a server's raw items of a list. Empty if the list was not read. */
 export const rawsOf = ({ router }: Inside, view: ServerView, list: ListName): readonly JsonText[] =>
   router.catalog.summary(view.server, [...view.server.connections]).listed(list)?.raw ?? []
 
-/** A name or URI that several servers have. */
+/** Reports a name or URI that several servers have. */
 export const ambiguous = (query: string, kind: Why['kind'], candidates: readonly string[]): Why => {
   const words = `these servers have it: ${candidates.join(', ')}`
   const causes: readonly Cause[] = [{ verdict: 'ambiguous', words }]
   return { version: 1, query, kind, verdict: 'ambiguous', answered: false, causes }
 }
 
-/** A URI that no list holds: by the prefix of a server, a template, or the result that held it last. */
+/** Finds the server of an unlisted URI by prefix, by template, or by the last result with that URI. */
 export const ofUri = (inside: Inside, query: string): Why | undefined =>
   byPrefix(inside, query) ?? byTemplate(inside, query) ?? bySeen(inside, query)
 
@@ -52,7 +52,9 @@ const byPrefix = (inside: Inside, query: string): Why | undefined => {
   return answerOf(inside, { query, server, own: template.own, verdict: 'uri-by-template', words })
 }
 
-/** The templates of a server that match one of its own URIs, and in how many characters. */
+/**
+ * Returns the templates of a server that match one of its own URIs, with the number of literal characters.
+ */
 const matches = (inside: Inside, view: ServerView, uri: string) =>
   rawsOf(inside, view, 'templates').flatMap(raw => {
     const own = stringOf(memberOf(raw, 'uriTemplate')) ?? ''
@@ -81,7 +83,7 @@ const bySeen = (inside: Inside, query: string): Why | undefined => {
   return answerOf(inside, { query, server, own: query, verdict: 'uri-seen', words })
 }
 
-/** A URI of which nobody knows anything: the only server that has resources is asked. */
+/** Routes an unknown URI to the only server with resources. */
 export const ofOnlyServer = (inside: Inside, query: string): Why | undefined => {
   if (!/^[a-z][a-z0-9+.-]*:/i.test(query)) return undefined
   const { catalog } = inside.router

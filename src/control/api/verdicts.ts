@@ -6,7 +6,7 @@ import type { ProblemId } from '../../problems/table.js'
 import { type ServerStatus, statusOfServer } from '../../status/status.js'
 import type { Inside } from './inside.js'
 
-/** Why something is as it is; a closed list. */
+/** The reasons that `why` gives; a closed list. */
 export type Verdict =
   | 'shown'
   | 'hidden'
@@ -42,9 +42,9 @@ export type Verdict =
 
 export interface Cause {
   readonly verdict: Verdict
-  /** For people; masked. */
+  /** A masked message for people. */
   readonly words: string
-  /** The number of the problem, if it has one (docs/doctor.md). */
+  /** The number of the problem (docs/doctor.md). */
   readonly doctor?: ProblemId | undefined
   readonly pattern?: string | undefined
   readonly file?: string | undefined
@@ -52,27 +52,27 @@ export interface Cause {
   readonly column?: number | undefined
 }
 
-/** The form of `mcp-proxy why --json`. */
+/** The output of `mcp-proxy why --json`. */
 export interface Why {
   readonly version: 1
   readonly query: string
   readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'server' | 'error' | 'unknown'
   readonly verdict: Verdict
-  /** Whether a request for it would be answered; of an error id: whether it is known. */
+  /** True if a request for it would be answered. For an error id: true if it is known. */
   readonly answered: boolean
   readonly server?: string | undefined
-  /** How that server is, and how old its list. */
+  /** The state of that server, and the age of its list. */
   readonly about?: string | undefined
   /** The server's own name of it. */
   readonly own?: string | undefined
   readonly causes: readonly Cause[]
-  /** What to do about an error. */
+  /** The fix of an error. */
   readonly mend?: string | undefined
-  /** The error that an id stands for. */
+  /** The error with the requested id. */
   readonly error?: KeptError | undefined
 }
 
-/** What has the same number wherever it is found. */
+/** The problem numbers that do not depend on the context. */
 const NUMBERS: Readonly<Partial<Record<Verdict, ProblemId>>> = {
   broken: 'D061',
   repaired: 'D061',
@@ -81,17 +81,17 @@ const NUMBERS: Readonly<Partial<Record<Verdict, ProblemId>>> = {
   'cut-off': 'D080',
 }
 
-/** Gives each cause the number of its problem. */
+/** Adds the problem number of each cause. */
 export const numbered = (why: Why): Why => ({
   ...why,
   causes: why.causes.map(cause => ({ ...cause, doctor: cause.doctor ?? NUMBERS[cause.verdict] })),
 })
 
-/** Whether a call of such a server would reach it. */
+/** Returns true if a call would reach a server in this state. */
 export const isAnswered = ({ state }: ServerStatus): boolean =>
   state === 'ready' || state === 'idle' || state === 'starting' || state === 'draining'
 
-/** Whether a request that goes to a server would be answered, and if not, why; `list` has what it names. */
+/** Returns the reachability of a server and the reasons against it. `list` contains the requested item. */
 export const reachOf = (inside: Inside, server: string, list: ListName): Pick<Why, 'answered' | 'causes'> => {
   const status = statusOfServer(inside, server)
   if (status === undefined) return { answered: false, causes: [] }
@@ -100,14 +100,14 @@ export const reachOf = (inside: Inside, server: string, list: ListName): Pick<Wh
   return { answered: isAnswered(status), causes }
 }
 
-/** As people say it: `4 min`. */
+/** Formats an age for people: `4 min`. */
 export const ageText = (ms: number): string => {
   const minutes = ms / 60_000
   if (minutes < 1) return `${Math.max(0, Math.round(ms / 1000))} s`
   return minutes < 90 ? `${Math.round(minutes)} min` : `${Math.round(minutes / 60)} h`
 }
 
-/** How a server is, in a line, and when a list of it was read. */
+/** Describes a server's state and the age of one of its lists in a line. */
 export const aboutServer = (inside: Inside, server: Server, list: ListName = 'tools'): string | undefined => {
   const status = statusOfServer(inside, server.name)
   if (status === undefined) return undefined
@@ -119,7 +119,7 @@ export const aboutServer = (inside: Inside, server: Server, list: ListName = 'to
   return `${state}${since} (${[transport, revision].filter(Boolean).join(', ')})${listed}`
 }
 
-/** What there is to say of a server; nothing of one that is simply ready. */
+/** Returns the problems of a server. Empty for a ready server. */
 export const causesOf = ({ logins, router }: Inside, status: ServerStatus): readonly Cause[] => {
   const server = router.pool.servers.find(({ name }) => name === status.name)
   const problem = server && logins.problemOf(server.options)
@@ -166,7 +166,7 @@ const stateCauses = (status: ServerStatus): readonly Cause[] => {
 
 const SAID_LINES = 5
 
-/** What ended the last attempt of a server that is being started again. */
+/** Returns the last failure of a server that is restarting. */
 const lastFailure = ({ state, failures, lastError }: ServerStatus) => {
   if (state !== 'starting' || failures === 0 || lastError === undefined) return []
   const { message, agoMs, doctor: number } = lastError

@@ -14,8 +14,8 @@ import { exposedTo } from '../../status/exposed.js'
 import type { Inside } from './inside.js'
 
 /**
- * The servers as the API shows them: their status, what they were asked of late, those that are switched off,
- * and what is wrong with the file, for which others are missing.
+ * Returns the servers with their status, recent requests, disabled servers and the problems of the
+ * configuration file, which can leave servers out.
  */
 export const serversView = (inside: Inside) => {
   const { router, clock } = inside
@@ -47,22 +47,22 @@ export const serversView = (inside: Inside) => {
     version: 1,
     slotMs: 10_000,
     overheadP99Ms: router.meter?.overheadMs(0.99),
-    /** Failed requests that belong to no server. */
+    /** Failed requests without a server. */
     refused: history?.refused.read(nowMs) ?? [],
     servers: [...servers, ...disabled],
     problems: inside.problems(),
   }
 }
 
-/** As many names of hidden tools are shown. */
+/** Maximum hidden tools shown. */
 const MOST_HIDDEN = 50
 
 const hiddenNames = new WeakMap<Listed, readonly string[]>()
 
-/** The own names of tools that clients do not see, in the order of their server; the first ones of many. */
+/** Returns the server's own names of hidden tools, in its order, at most `MOST_HIDDEN`. */
 const hiddenTools = (listed: Listed | undefined): readonly string[] => {
   if (listed === undefined || Object.values(listed.leftOut).every(count => count === 0)) return []
-  // The page asks twice a second.
+  // Cached because the page reads it twice a second.
   const known = hiddenNames.get(listed)
   if (known !== undefined) return known
   const shown = new Set(listed.items.map(({ own }) => own))
@@ -74,7 +74,7 @@ const hiddenTools = (listed: Listed | undefined): readonly string[] => {
   return found
 }
 
-/** The merged list as whoever may see everything sees it. */
+/** Returns the merged list without access rules. */
 export const mergedItems = ({ router }: Inside, list: ListName): readonly Item[] => {
   const parts = [...router.catalog.views.keys()].map(server => ({
     index: server.index,
@@ -88,7 +88,7 @@ export const mergedItems = ({ router }: Inside, list: ListName): readonly Item[]
 const listedOf = (router: Inside['router'], server: Server, list: ListName) =>
   router.catalog.summary(server, [...server.connections]).listed(list)
 
-/** The tools with a text in their names, title or description, except those of `hidden` servers. */
+/** Returns the tools with a text in their name, title or description, except for `hidden` servers. */
 export const toolsView = (inside: Inside, query: URLSearchParams, hidden: ReadonlySet<string>) => {
   const words = (query.get('q') ?? '').toLowerCase().split(/\s+/).filter(Boolean)
   const server = query.get('server')
@@ -125,21 +125,21 @@ const fits = ({ exposed, own, text }: Item, words: readonly string[]): boolean =
   return words.every(word => lower.includes(word))
 }
 
-/** Servers may repeat what they were told wherever they can; names are shown as they are called by. */
+/** Servers may repeat secrets in any text. Names stay as they are because calls use them. */
 const masked = (words: string | undefined): string | undefined => words && mask(words)
 
 const said = (text: JsonText | undefined): unknown =>
   text &&
   JSON.parse(text.toString(), (_, value: unknown) => (typeof value === 'string' ? mask(value) : value))
 
-/** One tool whole, as its clients see it. Throws a Fault `invalid-params` for one that is not there. */
+/** Returns a tool as clients see it. Throws a Fault `invalid-params` for an unknown name. */
 export const toolView = (inside: Inside, name: string) => {
   const item = mergedItems(inside, 'tools').find(({ exposed }) => exposed === name)
   if (item === undefined) throw new Fault('invalid-params', `There is no tool ${name}`)
   return { version: 1, server: item.server.name, own: item.own, tool: said(item.text) }
 }
 
-/** The clients, by what they say of themselves, and what they have under way. */
+/** Returns the clients, as they describe themselves, with their calls in flight. */
 export const clientsView = ({ router }: Inside) => {
   const underWay = new Map<Client, number>()
   for (const { client } of router.meter?.history.underWay ?? [])
@@ -161,12 +161,15 @@ export const clientsView = ({ router }: Inside) => {
 const shownHow = (found: ReturnType<typeof exposedTo>) =>
   found && { view: found.view, tools: { mode: found.mode, why: found.why } }
 
-/** The calls under way and the last that are over, those after `after` alone; nothing of their contents. */
+/**
+ * Returns the calls in flight and the last finished calls, optionally only those after `after`. Excludes
+ * arguments and results.
+ */
 export const callsView = ({ router, clock }: Inside, after = 0) => {
   const nowMs = clock.nowMs()
   const atMs = Date.now() - nowMs
   const history = router.meter?.history
-  // Hundreds of calls say few different words.
+  // Hundreds of calls share few different texts.
   const known = new Map<string, string>()
   const clean = (word: string): string => {
     const found = known.get(word) ?? sanitizeLine(word, 256)
@@ -187,7 +190,7 @@ export const callsView = ({ router, clock }: Inside, after = 0) => {
     where: whereIs(call),
     ms: Math.round(nowMs - (call.beganMs ?? nowMs)),
   }))
-  // Member by member: this is most of what a viewer costs, and copying the rest of an object is slow.
+  // Copying members one by one is faster than object rest, and this takes most of a viewer's time.
   const recent = (history?.recent(after) ?? []).map(
     ({ n, client, method, server, name, errorId, endedMs, ms, outcome }) => ({
       n,
@@ -205,13 +208,13 @@ export const callsView = ({ router, clock }: Inside, after = 0) => {
   return { version: 1, underWay, recent }
 }
 
-/** Where a call is: looked up, waiting for its server, or with it. */
+/** Returns the stage of a call: looked up, queued for its server, or sent. */
 const whereIs = ({ servedBy, sentMs }: Call): string => {
   if (servedBy === undefined) return 'proxy'
   return sentMs === undefined ? 'waiting' : 'server'
 }
 
-/** The configuration in force without its secrets, and what is wrong with the file. */
+/** Returns the active configuration without secrets, and the problems of the file. */
 export const configView = (inside: Inside) => {
   const { listen, limits, metrics, auth, audit, servers, ...rest } = inside.config()
   const { pageSize, startupWaitMs, drainMs, logLevel, credentialStore, daemon, knownServers } = rest
@@ -219,7 +222,7 @@ export const configView = (inside: Inside) => {
     version: 1,
     file: inside.configStatus?.(),
     problems: inside.problems(),
-    // Named one by one: what is added to a configuration may be a secret.
+    // An explicit list of members: new configuration keys may be secrets.
     config: {
       ...{
         listen,
@@ -240,7 +243,7 @@ export const configView = (inside: Inside) => {
   }
 }
 
-/** As people write them, with their units. */
+/** Formats limits with their units, as in the configuration file. */
 const shownLimits = (limits: Limits): Readonly<Record<string, number | string>> =>
   Object.fromEntries(
     LIMIT_NAMES.map(name => {
@@ -249,14 +252,16 @@ const shownLimits = (limits: Limits): Readonly<Record<string, number | string>> 
     }),
   )
 
-/** The last errors that clients read, oldest first; those after the one with this id alone, if it is kept. */
+/**
+ * Returns the last errors sent to clients, oldest first. With the id of a kept error, only those after it.
+ */
 export const errorsView = ({ router }: Inside, after?: string) => {
   const { all } = router.faults
   const at = after === undefined ? -1 : all.findIndex(({ id }) => id === after)
   return { version: 1, errors: all.slice(at + 1) }
 }
 
-// What programs read of all this, as they find it in JSON.
+// The JSON of these views.
 export type ServersView = ReturnType<typeof serversView>
 export type ToolsView = ReturnType<typeof toolsView>
 export type ToolView = ReturnType<typeof toolView>

@@ -3,14 +3,14 @@ import { isObject } from '../../kernel/object.js'
 import type { Inside } from './inside.js'
 import type { ApiAnswer, Stream } from './streams.js'
 
-/** The names of the servers that do not exist for a caller (`access.see`). */
+/** Returns the servers that are hidden from a caller (`access.see`). */
 export const hiddenFrom = ({ router }: Inside, caller: Caller): ReadonlySet<string> => {
   if (caller.scopes === undefined) return new Set()
   const views = [...router.catalog.views.values()].filter(view => !view.isVisibleTo(caller))
   return new Set(views.map(({ server }) => server.name))
 }
 
-/** An answer without what is about hidden servers. */
+/** Removes hidden servers from an answer. */
 export const withoutServers = (answer: ApiAnswer, hidden: ReadonlySet<string>): ApiAnswer => {
   if (hidden.size === 0) return answer
   if ('stream' in answer) return { stream: streamWithout(answer.stream, hidden) }
@@ -36,7 +36,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** A value without the objects in it that are about one of these servers; undefined if it is one itself. */
+/** Removes objects about hidden servers from a value. Returns undefined if the value itself is about one. */
 const without = (value: unknown, hidden: ReadonlySet<string>, isServer = false): unknown => {
   if (typeof value === 'string') return isServer && hidden.has(value) ? undefined : value
   if (Array.isArray(value))

@@ -44,64 +44,67 @@ import { watchPlace } from './own-place.js'
 import { tokenIn } from './seat.js'
 import type { LocalSessions } from './sessions.js'
 
-/** What the private socket of a proxy lets its user do. */
+/** The parts of the proxy that its private socket controls. */
 export interface Controlled {
   readonly sessions: LocalSessions
-  /** As `Welcome.refusal`. */
+  /** See `Welcome.refusal`. */
   readonly refusal: string
   readonly status: () => ProxyStatus
   readonly isDraining: () => boolean
   readonly views: Pick<Views, 'has' | 'names'>
-  /** Begins the end, with an exit code. */
+  /** Starts the shutdown with an exit code. */
   readonly end: (code: number) => void
-  /** Reads the configuration again; undefined where there is no file to read. */
+  /** Reloads the configuration. Undefined without a configuration file. */
   readonly reload?: (() => Promise<void>) | undefined
-  /** Undefined where no values can be brought. */
+  /** Undefined if clients cannot send values. */
   readonly variables?: ControlledVariables | undefined
   readonly lines: KeptLines
   readonly api: () => Promise<Api>
   readonly metrics: (() => Promise<MetricsPages>) | undefined
-  /** A new code that lets a page in once. */
+  /** Creates a single-use login code for the page. */
   readonly newPageCode: () => string
-  /** Where the page is; opens a port for it if there is none. Rejects with a Fault. Undefined for no page. */
+  /**
+   * Returns the origin of the page, opening a port if necessary. Rejects with a Fault. Undefined without a
+   * page.
+   */
   readonly pageOrigin?: (() => Promise<string>) | undefined
-  /** The configuration file, for what we write down about ourselves; undefined to write nothing. */
+  /** The configuration file to record for this process. Undefined to record nothing. */
   readonly file: string | undefined
-  /** As `Welcome.kept`. */
+  /** See `Welcome.kept`. */
   readonly kept: string | undefined
-  /** Whether somebody starts us again after the code for that. */
+  /** True if a service manager restarts the proxy after exit code 75. */
   readonly isService: boolean
-  /** A file that each installation of ours writes, if not that of this one. */
+  /** A file that every installation replaces. Defaults to a file of this installation. */
   readonly ownFile?: URL | undefined
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** The variables of its configuration. */
+/** The variables of the active configuration. */
 export interface ControlledVariables {
-  /** Without their values. */
+  /** Excludes values. */
   readonly all: () => readonly VariableStatus[]
-  /** The names of those that servers wait for. */
+  /** The names that servers wait for. */
   readonly wanted: () => readonly string[]
-  /** Called when a client joins: the login shell may set other values by now. */
+  /** Called when a client connects: the login shell may have new values. */
   readonly joined?: (() => void) | undefined
-  /** Takes what a client knows, by name; resolves once it is in force. Rejects with a Fault. */
+  /** Applies a client's values by name. Resolves once they are in force. Rejects with a Fault. */
   readonly bring: (values: Readonly<Record<string, unknown>>, client: string) => Promise<void>
 }
 
-/** Where a proxy can be controlled. */
+/** An open private socket. */
 export interface Control {
   readonly place: Place
   close(): Promise<void>
 }
 
-/** Whoever keeps a service starts it again after this code only. */
+/** The exit code after which service managers restart the proxy. */
 const HANDED_OVER = 75
-/** What `own-place.ts` asks all the time: the state of all servers takes long to say where they have much. */
+/** Answers `/v1/status` of `self-check.ts` without building the large server status. */
 const OURSELVES = { version: IDENTITY.version, pid: process.pid }
 
-/** Opens the private socket at a place that is free. Rejects with a Fault `unavailable`. */
+/** Opens the private socket at free paths. Rejects with a Fault `unavailable`. */
 export const openControl = async (place: Place, controlled: Controlled): Promise<Control> => {
   const server = createControlServer(controlled.bounds.max.connections)
   const token = tokenIn(place.token)
@@ -113,12 +116,12 @@ export const openControl = async (place: Place, controlled: Controlled): Promise
   server.on('request', onRequest)
   server.on('checkContinue', onRequest)
   server.on('upgrade', (request, socket, head) => {
-    // Anything written now would land in the response that is due.
+    // An error response written now would become part of the response in flight.
     if (isDueOn(socket)) socket.destroy()
     else api.upgrade(request, socket, head)
   })
   const { file } = controlled
-  // Before the socket: once clients are served nothing of the start is left to do.
+  // Done before the socket opens, as part of the start.
   const forget = file === undefined ? undefined : await keepFacts(place, file)
   const stop = await bindPath(server, place.socket).catch((thrown: unknown) => {
     forget?.()
@@ -127,7 +130,7 @@ export const openControl = async (place: Place, controlled: Controlled): Promise
   server.on('error', thrown => controlled.log.error({ err: thrown }, 'the private socket reported an error'))
   const watch = watchPlace(place, {
     ...controlled,
-    // Whoever is served in another way too, or was started by a person, does without.
+    // A proxy with other clients, or started by a user, keeps running without its socket.
     mayStay: controlled.kept === 'serve',
     handOver: () => handOver(controlled),
   })
@@ -144,7 +147,7 @@ export const openControl = async (place: Place, controlled: Controlled): Promise
   }
 }
 
-/** Bounds for clients: they are programs of this user, and still may hang or lie. */
+/** Creates a server with limits: local programs of the same user can still hang or misbehave. */
 const createControlServer = (maxConnections: number): Server => {
   const server = createServer({
     maxHeaderSize: 8 * 1024,
@@ -161,7 +164,7 @@ const watchOwn = (controlled: Controlled): OwnFiles => {
   const { clock, file, kept, log, ownFile, refusal, status } = controlled
   return watchOwnFiles({
     file: ownFile,
-    // A person would have to start us again.
+    // A user would have to restart the proxy.
     isStartedAgain: file !== undefined && kept !== 'serve',
     isQuiet: () => status().calls === 0,
     handOver: () => handOver(controlled),
@@ -171,7 +174,7 @@ const watchOwn = (controlled: Controlled): OwnFiles => {
 
 const handOver = ({ end, isService }: Controlled): void => end(isService ? HANDED_OVER : 0)
 
-/** The paths of the private socket (docs/daemon.md). */
+/** Answers the paths of the private socket (docs/daemon.md). */
 class ControlApi {
   readonly #controlled: Controlled
   readonly #token: Buffer | undefined
@@ -209,14 +212,14 @@ class ControlApi {
     }
   }
 
-  /** What a program of our user says of itself. Throws a Fault for any other. */
+  /** Returns the hello of one of our programs. Throws a Fault for any other program. */
   #helloOf(request: IncomingMessage): Partial<Hello> {
     const hello = helloOf(request) ?? {}
     if (!isProven(this.#token, 'client', hello)) throw new Fault('unauthorized', 'the token is not ours')
     return hello
   }
 
-  /** Answers what is the same on the port. */
+  /** Answers the paths that the port has too. */
   async #answerApi(request: IncomingMessage, response: ServerResponse, body: string): Promise<void> {
     const { pathname } = targetOf(request)
     const { api, metrics } = this.#controlled
@@ -230,7 +233,7 @@ class ControlApi {
     else sendJson(response, 404, { error: `there is no ${request.method} ${pathname} here` })
   }
 
-  /** `pid`: of whoever asks. */
+  /** `pid` is the process of the caller. */
   async #run(what: string, pid: number | undefined): Promise<object | undefined> {
     const { end, kept, reload, sessions, status } = this.#controlled
     switch (what) {
@@ -268,7 +271,7 @@ class ControlApi {
     return { version: 1 }
   }
 
-  /** What has to wait, or is lost, when we end. */
+  /** Returns the work that the shutdown waits for or loses. */
   #ending(): object {
     const { sessions, status } = this.#controlled
     const { pid, calls } = status()
@@ -285,7 +288,7 @@ class ControlApi {
     }
     response.useChunkedEncodingByDefault = false
     response.writeHead(200, { 'content-type': 'application/x-ndjson', connection: 'close' })
-    // Who follows is not kept waiting for the first line.
+    // Followers get the response before the first line.
     response.flushHeaders()
     for (const line of lines.matching(filter)) response.write(line)
     const stop = query.has('follow') ? lines.follow(filter, line => this.#tell(response, line)) : undefined
@@ -293,7 +296,7 @@ class ControlApi {
     else response.once('close', stop)
   }
 
-  /** Whoever does not read loses the connection, not the log. */
+  /** A slow follower is disconnected. The log never waits. */
   #tell(response: ServerResponse, line: string): void {
     if (response.writableLength > this.#controlled.bounds.max.clientQueue) response.destroy()
     else response.write(line)

@@ -25,7 +25,7 @@ import { encodeError, encodeNotification, encodeRequest, type Message } from '..
 import { type LocalClientOptions, readList } from '../local-client.js'
 import { asking, tokenIn } from './seat.js'
 
-/** How long a proxy that is about to end may take until the next one answers in its place. */
+/** Time limit for a stopping proxy to be replaced. */
 const DRAIN_MS = 10_000
 const POLL_MS = 100
 const LF = Buffer.from('\n')
@@ -33,11 +33,11 @@ const PROGRESS = 'notifications/progress'
 const UNASKED = textOf({ code: -32601, message: 'This client can be asked nothing' })
 
 interface DaemonClientOptions extends Pick<LocalClientOptions, 'onProgress'> {
-  /** Its name in the list of clients; see `isOwnProgram`. */
+  /** The name in the list of clients; see `isOwnProgram`. */
   readonly name: string
 }
 
-/** A client of the proxy at a place: it makes requests, and answers none. */
+/** A client of the daemon that sends requests and answers none. */
 export class DaemonClient {
   readonly #stream: Duplex
   readonly #onProgress: DaemonClientOptions['onProgress']
@@ -60,7 +60,9 @@ export class DaemonClient {
     stream.resume()
   }
 
-  /** Undefined if no proxy is at the place. Rejects with a Fault: `timeout` if it does not answer. */
+  /**
+   * Returns undefined if no proxy is running. Rejects with a Fault: `timeout` if the proxy does not answer.
+   */
   static async open(place: Place, options: DaemonClientOptions): Promise<DaemonClient | undefined> {
     const stream = await openStream(place, options.name)
     if (stream === undefined) return undefined
@@ -79,13 +81,13 @@ export class DaemonClient {
     return client
   }
 
-  /** As `LocalClient.list`. */
+  /** See `LocalClient.list`. */
   list(list: ListName): Promise<JsonText[]> {
     const known = isObject(this.#capabilities) ? this.#capabilities : {}
     return readList(list, known, (method, params) => this.request(method, params))
   }
 
-  /** As `LocalClient.request`. */
+  /** See `LocalClient.request`. */
   request(method: string, params?: JsonText): Promise<Answer> {
     this.#last += 1
     const id = this.#last
@@ -99,7 +101,7 @@ export class DaemonClient {
     })
   }
 
-  /** Leaves; the proxy cancels what is in flight. */
+  /** Disconnects. The proxy cancels the requests in flight. */
   close(): void {
     this.#stream.destroy()
   }
@@ -134,7 +136,7 @@ const withProgressToken = (params: JsonText | undefined, token: number): JsonTex
     ['_meta', textOf({ progressToken: token })],
   ])
 
-/** An error of the proxy itself is a fault, as it is for a client in its process; others are of servers. */
+/** Errors of the proxy are faults, as for a client in its process. Other errors come from servers. */
 const answerIn = (error: JsonText): Answer => {
   const data = objectIn(memberOf(error, 'data')?.toString() ?? '') ?? {}
   const message = textMember(error, 'message') ?? ''

@@ -5,7 +5,7 @@ import { readPrivate, writePrivate } from '../../state/private-file.js'
 
 const RECORD_BYTES = 64 * 1024
 
-/** Records for people which process serves at a place; the returned function removes the record. */
+/** Writes a record of the running process for people. Returns a function that removes it. */
 export const keepFacts = async ({ facts, socket, log }: Place, config: string): Promise<() => void> => {
   const { pid } = process
   const startedAt = new Date().toISOString()

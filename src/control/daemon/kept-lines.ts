@@ -5,24 +5,24 @@ import type { LineSink } from '../../telemetry/logs/logger.js'
 const MIB = 1024 * 1024
 const OWN = { lines: 2000, chars: 2 * MIB }
 const OF_SERVER = { lines: Number.POSITIVE_INFINITY, chars: MIB }
-/** All together. */
+/** Maximum characters of all sources. */
 const ALL_CHARS = 32 * MIB
-/** Of each principal. */
+/** Maximum followers of each principal. */
 const FOLLOWERS = 8
 
-/** Which lines of a log are wanted. */
+/** Selects lines of a log. */
 export interface LogFilter {
   readonly server?: string | undefined
-  /** In milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly sinceMs?: number | undefined
-  /** The least important level. */
+  /** The lowest level. */
   readonly level?: string | undefined
 }
 
-/** The levels by which pino writes them. */
+/** The numbers of levels in pino's output. */
 const LEVELS: Readonly<Record<string, number>> = { debug: 20, info: 30, warn: 40, error: 50 }
 
-/** Whether a line of a log fits. One that is not ours, such as the last words of Node, names no server. */
+/** Returns true if a line matches. A line from Node itself has no server. */
 export const isWanted = (line: string, { server, sinceMs, level }: LogFilter): boolean => {
   const facts = factsOf(line)
   if (facts === undefined) return server === undefined && sinceMs === undefined
@@ -43,13 +43,13 @@ const factsOf = (line: string): Record<string, unknown> | undefined => {
   }
 }
 
-/** A line with its number, counted from 1 over all lines. */
+/** A line and its number, counted from 1 across all sources. */
 export interface KeptLine {
   readonly n: number
   readonly line: string
 }
 
-/** The newest lines of one source, up to a bound. */
+/** The newest lines of a source, within a limit. */
 class Ring {
   readonly lines: KeptLine[] = []
   chars = 0
@@ -62,7 +62,7 @@ class Ring {
     return this.chars - before
   }
 
-  /** Returns how many characters went. */
+  /** Returns the number of characters dropped. */
   drop(): number {
     const length = this.lines.shift()?.line.length ?? 0
     this.chars -= length
@@ -70,10 +70,10 @@ class Ring {
   }
 }
 
-/** What a program wrote to stderr is kept for itself: one that talks much drowns nobody's words. */
+/** Lines from a program's stderr have their own ring: a verbose program does not displace other lines. */
 const STDERR = /"server":"((?:[^"\\]|\\.)*)".*"stderr":/
 
-/** The last lines of the log and of each server's stderr, for whoever asks, and those that follow. */
+/** Keeps the last lines of the log and of each server's stderr for readers and followers. */
 export class KeptLines {
   readonly #own = new Ring()
   readonly #servers = new Map<string, Ring>()
@@ -81,7 +81,7 @@ export class KeptLines {
   #chars = 0
   #n = 0
 
-  /** A sink that keeps what it passes on. */
+  /** Returns a sink that keeps the lines it forwards. */
   over(sink: LineSink): LineSink {
     return {
       write: line => {
@@ -95,7 +95,7 @@ export class KeptLines {
     return this.numbered(filter).map(({ line }) => line)
   }
 
-  /** The lines that fit, those after number `after` alone, in their order. */
+  /** Returns the matching lines in order, with `after` only the lines after that number. */
   numbered(filter: LogFilter, after = 0): readonly KeptLine[] {
     return [this.#own, ...this.#servers.values()]
       .flatMap(({ lines }) => lines)
@@ -103,7 +103,10 @@ export class KeptLines {
       .sort((one, other) => one.n - other.n)
   }
 
-  /** Reports new lines until the returned function is called; undefined if the principal has too many. */
+  /**
+   * Reports new lines until the returned function is called. Returns undefined if the principal has too many
+   * followers.
+   */
   follow(
     filter: LogFilter,
     onLine: (line: string, n: number) => void,

@@ -2,10 +2,10 @@ import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs'
 import type { LineSink } from '../../telemetry/logs/logger.js'
 
 const MOST_BYTES = 8 * 1024 * 1024
-/** The file itself, and two before it. */
+/** The file and its two predecessors. */
 const OLDER = ['.2', '.1', ''] as const
 
-/** The log of a daemon: a file, and those before it under the same name with `.1` and `.2`. Never throws. */
+/** The daemon's log: a file and its predecessors with `.1` and `.2`. Never throws. */
 export class LogFile implements LineSink {
   readonly #path: string
   readonly #mostBytes: number
@@ -18,14 +18,14 @@ export class LogFile implements LineSink {
     this.#open()
   }
 
-  /** A full disk costs the line. */
+  /** A full disk loses the line. */
   write(line: string): void {
     if (this.#bytes >= this.#mostBytes) this.#rotate()
     if (this.#fd === undefined) this.#open()
     try {
       if (this.#fd !== undefined) this.#bytes += writeSync(this.#fd, line)
     } catch {
-      // There is nowhere to say it.
+      // There is no other place to report it.
     }
   }
 
@@ -46,7 +46,7 @@ export class LogFile implements LineSink {
       try {
         renameSync(`${this.#path}${end}`, `${this.#path}${older}`)
       } catch {
-        // There is none yet, or it stays.
+        // The file is missing or cannot be renamed.
       }
     }
     this.#bytes = 0

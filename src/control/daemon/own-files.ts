@@ -5,26 +5,26 @@ import type { Logger } from '../../kernel/logger.js'
 import { packageFile } from '../../machine/package-file.js'
 import { watchIdle } from './idle-end.js'
 
-/** How long nothing may be under way before a proxy whose files were replaced makes room. */
+/** Idle time before a proxy with replaced files hands over. */
 const QUIET_MS = 5000
 
 const OWN_FILE = packageFile('dist/cli/main.cjs')
 
 export interface OwnFilesOptions {
-  /** One that every installation writes, if not that of this one. */
+  /** A file that every installation replaces. Defaults to a file of this installation. */
   readonly file?: URL | undefined
-  /** Whether another proxy will take our place once we have left it. */
+  /** True if another proxy starts after this one has ended. */
   readonly isStartedAgain: boolean
   readonly isQuiet: () => boolean
-  /** Called once, if we are started again. */
+  /** Called once, if `isStartedAgain`. */
   readonly handOver: () => void
-  /** As `Welcome.refusal`: a call that misses a part carries it, and its shim makes it again. */
+  /** See `Welcome.refusal`. A call that needs a missing file fails with it, and its shim repeats the call. */
   readonly refusal: string
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Hands over when this installation was replaced since we were started. */
+/** Hands over when this installation was replaced after the start. */
 export const watchOwnFiles = (options: OwnFilesOptions): OwnFiles => {
   const { isStartedAgain, refusal } = options
   const ownFiles = new OwnFiles(options)
@@ -33,8 +33,8 @@ export const watchOwnFiles = (options: OwnFilesOptions): OwnFiles => {
 }
 
 /**
- * Notices that what we have not loaded by now is gone, as after `npm i`. One that was only removed is nothing
- * to hand over to.
+ * Detects replaced files, which can no longer be loaded, as after `npm i`. Ignores removed files: there is no
+ * new version to hand over to.
  */
 export class OwnFiles {
   readonly #options: OwnFilesOptions
@@ -49,7 +49,7 @@ export class OwnFiles {
     this.#mark = markOf(this.#file)
   }
 
-  /** Hands over once all is quiet, if the files were replaced. */
+  /** Hands over once the proxy is idle, if the files were replaced. */
   look(): void {
     if (this.#isDone || this.#waiting !== undefined || !this.#areReplaced) return
     const { clock, isQuiet } = this.#options
@@ -57,7 +57,7 @@ export class OwnFiles {
     this.#waiting = watchIdle({ idleMs: QUIET_MS, isIdle: isQuiet, onIdle, clock })
   }
 
-  /** Hands over at once, since a part is missed that another proxy has; false if no other would have it. */
+  /** Hands over at once because a file could not be loaded. Returns false if the files were not replaced. */
   missed(): boolean {
     if (!this.#areReplaced) return false
     this.#handOver()

@@ -9,26 +9,26 @@ const FIRST_LOOK_MS = 250
 const LOOK_MS = 5000
 
 export interface OwnPlaceOptions {
-  /** Whether a proxy that nobody finds there is of use all the same. */
+  /** True if the proxy is useful without its private socket. */
   readonly mayStay: boolean
-  /** Leaves the place to another proxy that has it. */
+  /** Ends because another proxy owns the socket. */
   readonly end: (code: number) => void
-  /** Leaves it to one that is still to be started. */
+  /** Ends in favor of a proxy that is still to be started. */
   readonly handOver: () => void
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Looks whether clients still find this process at its place; `cancel` once it is about to leave that. */
+/** Checks that clients still reach this process at its socket. Call `cancel` before removing the socket. */
 export const watchPlace = (place: Place, { mayStay, end, handOver, clock, log }: OwnPlaceOptions) => {
   const { socket } = place
   let isOver = false
   let isTold = false
-  /** The socket at which we found ourselves. */
+  /** The socket file that last led to this process. */
   let own: Stats | undefined
   const look = async (): Promise<void> => {
     const there = fileAt(socket)
-    // Asking each time would have V8 compile anew, for a request of our own, what serves those of clients.
+    // Compare files first: repeated requests to ourselves would deoptimize the code that serves clients.
     if (isSame(there, own)) return
     const found = await occupantOf(place).catch(() => 'unsure' as const)
     if (isOver || found === 'unsure') return
@@ -48,7 +48,7 @@ export const watchPlace = (place: Place, { mayStay, end, handOver, clock, log }:
       log.warn({ socket }, 'the private socket was removed: connect and status find this proxy no more')
     }
   }
-  // Where the folder cannot be read, nothing is known of the place.
+  // An unreadable folder proves nothing.
   const lookIfPossible = (): void => void look().catch(() => undefined)
   const timers: readonly Timer[] = [
     clock.after(FIRST_LOOK_MS, lookIfPossible),

@@ -10,33 +10,32 @@ import { StartLock } from '../../shim/lock.js'
 import { isHangUp, isNobody, type Place, preparePlace } from '../../shim/place.js'
 import { createPrivateSync } from '../../state/private-file.js'
 
-/** How long another program may hold the lock, and an older proxy take to end. */
+/** Time limit for another program to release the lock, and for an older proxy to end. */
 const PATIENCE_MS = 25_000
 const POLL_MS = 100
 const ANSWER_MS = 3000
 
 export interface SeatOptions {
   readonly place: Place
-  /** Of the lock that is held for us. */
+  /** Key of a lock that the caller holds for us. */
   readonly key?: string | undefined
-  /** Whether to leave the place to a proxy that is there already and no older than we are. */
+  /** True to leave a running proxy of the same or a newer version in place. */
   readonly isModest: boolean
-  /** Whether to leave it to any proxy: replicas of one configuration stand beside each other. */
+  /** True to leave any running proxy in place: replicas share a configuration. */
   readonly isReplica?: boolean | undefined
 }
 
-/** What a proxy says of itself at `/v1/status`, as far as it matters here. */
+/** The members of `/v1/status` that matter here. */
 interface Occupant {
   readonly pid: number
   readonly version: string
-  /** As `Welcome.kept`. */
+  /** See `Welcome.kept`. */
   readonly kept: string | undefined
 }
 
 /**
- * Makes the place of a configuration free, and resolves with the lock on it. Undefined where another proxy
- * stays there. Rejects with a Fault `unavailable` for one that does not make room, and with what the file
- * system says.
+ * Frees the runtime paths of a configuration and returns their lock. Returns undefined if another proxy
+ * stays. Rejects with a Fault `unavailable` if a proxy does not end, and with file system errors.
  */
 export const takeSeat = async ({
   place,
@@ -63,7 +62,7 @@ export const takeSeat = async ({
   return undefined
 }
 
-/** The lock, once it is free; undefined where whoever held it has started a proxy that may stay. */
+/** Waits for the lock. Returns undefined if its holder started a proxy that may stay. */
 const takeLock = async (
   place: Place,
   key: string | undefined,
@@ -80,14 +79,14 @@ const takeLock = async (
   throw new Fault('unavailable', `another program has been starting this proxy for long: ${place.lock}`)
 }
 
-/** The proxy at a place; undefined if there is none. Rejects if that cannot be told. */
+/** Returns the running proxy, or undefined. Rejects if this cannot be determined. */
 export const occupantOf = async (place: Place): Promise<Occupant | undefined> => {
   for (const endMs = performance.now() + ANSWER_MS; ; ) {
     try {
       return await occupantNow(place)
     } catch (thrown) {
       if (isNobody(thrown)) return undefined
-      // One that ends closes connections that it has not looked at, and is gone the next moment.
+      // A stopping proxy closes unread connections just before it exits.
       if (!isHangUp(thrown) || performance.now() >= endMs) throw thrown
     }
     await delay(POLL_MS)
@@ -113,7 +112,7 @@ const displace = async (place: Place, { pid }: Occupant, lock: StartLock): Promi
   throw new Fault('unavailable', `the proxy with pid ${pid} was asked to make room, but does not end`)
 }
 
-/** How programs of ours ask the proxy at a place. */
+/** Returns the request options of our own programs. */
 export const asking = (
   { socket, token }: { readonly socket: string; readonly token?: string | undefined },
   limitMs = ANSWER_MS,

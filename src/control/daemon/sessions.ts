@@ -10,17 +10,17 @@ import { encodeNotification } from '../../wire/jsonrpc.js'
 import type { ChannelContext } from '../channels.js'
 import { firstWorkspace } from '../workspace.js'
 
-/** A client that comes through `mcp-proxy connect`, as it says of itself. */
+/** A client behind `mcp-proxy connect`, as it describes itself. */
 export interface SessionStatus {
   readonly id: string
   readonly client: string | undefined
   readonly view: string | undefined
   readonly workspace: string | undefined
-  /** Of the program that stands between it and us, which may be of another version. */
+  /** The process of `mcp-proxy connect`, which may have another version. */
   readonly pid: number
   readonly version: string
   readonly ageMs: number
-  /** Requests under way. */
+  /** Requests in flight. */
   readonly calls: number
 }
 
@@ -38,7 +38,7 @@ export class LocalSessions {
   readonly #open = new Map<string, LocalSession>()
   #last = 0
 
-  /** `refusal`: as `Welcome.refusal`. */
+  /** `refusal`: see `Welcome.refusal`. */
   constructor(context: ChannelContext, refusal: string) {
     this.#context = context
     this.#refusal = refusal
@@ -62,7 +62,6 @@ export class LocalSessions {
     }))
   }
 
-  /** The id of the next session. */
   newId(): string {
     this.#last += 1
     return `k${this.#last.toString(36)}`
@@ -77,9 +76,9 @@ export class LocalSessions {
       {
         ...this.#context,
         identity: IDENTITY,
-        // Our own verbs see every tool, like any part of this program.
+        // Our own commands see every tool.
         via: isOwnProgram(hello) ? undefined : 'socket',
-        // The client may still hold a question of the daemon before us.
+        // The client may still hold a request of the previous daemon.
         idPrefix: `${randomBytes(3).toString('base64url')}-`,
       },
     )
@@ -92,7 +91,7 @@ export class LocalSessions {
     void listener.gone.then(() => this.#open.delete(id))
   }
 
-  /** Ends all sessions, after the last call: what is not answered by then is for the next daemon to begin. */
+  /** Ends all sessions after the last call. The next daemon repeats unanswered requests. */
   async close(): Promise<void> {
     const ended = encodeNotification(ENDED_METHOD, textOf({ refusal: this.#refusal }))
     await Promise.all(

@@ -5,55 +5,55 @@ import { Fault } from '../../kernel/faults.js'
 import { sanitizeLine } from '../../secrets/mask.js'
 import { LoginShell } from './login-shell.js'
 
-/** Resolves the text of a configuration; as `parseConfig` with a text and a file. */
+/** Resolves the text of a configuration; like `parseConfig` with a text and a file. */
 export type Parse = (env: Environment, later: readonly VariableSource[]) => Loaded
 
-/** A variable of the configuration, and where it comes from; never what it is. */
+/** A variable of the configuration and its source, without the value. */
 export interface VariableStatus {
   readonly name: string
-  /** As `Variable.from`; undefined while nobody has told. */
+  /** See `Variable.from`. Undefined while no source has a value. */
   readonly from: string | undefined
   /** The servers that wait for it. */
   readonly waiting: readonly string[]
 }
 
 export interface EnvironmentOptions {
-  /** Of this process. */
+  /** The environment of this process. */
   readonly env: Environment
-  /** Whether a person started it in a terminal, where what is set there comes first. */
+  /** True if a user started the proxy in a terminal, whose variables take precedence. */
   readonly isPersons: boolean
   readonly tell: (words: string) => void
   readonly shellWaitMs?: number
 }
 
-/** How long a configuration waits for the login shell: clients wait no more than six seconds for a daemon. */
+/** Time that a configuration waits for the login shell. Clients wait at most six seconds for a daemon. */
 const SHELL_WAIT_MS = 3000
-/** How much clients may have us keep, names included. */
+/** Maximum size of the clients' values, including names. */
 const BROUGHT_BYTES = 256 * 1024
-/** Of the names that clients are asked for; they travel in a header of 8 KiB. */
+/** Maximum size of the requested names, which must fit into 8 KiB of headers. */
 const WANTED_BYTES = 4 * 1024
 const CLIENT_BYTES = 64
 const FROM_SHELL = 'login shell'
 const FROM_CLIENT = 'client '
-/** How old the answer of the login shell may be when a client joins. */
+/** Minimum age of the login shell's answer before it is asked again for a new client. */
 const RENEW_MS = 10_000
-/** Variables that are the same in every shell of a user: nobody waits for one to hear of them. */
+/** Variables with the same value in every shell of a user, which need no login shell. */
 const SAME = new Set(['HOME', 'USER', 'LOGNAME', 'SHELL', 'userHome'])
 
 /**
- * Where the variables of a configuration are looked up, beside its `envFile`. What clients bring is secret:
- * it is kept in memory only, and put only where the configuration names it.
+ * Looks up the variables of a configuration, in addition to its `envFile`. Clients' values are secret: they
+ * stay in memory and are used only where the configuration names them.
  */
 export class ProxyEnvironment {
   readonly #options: EnvironmentOptions
   readonly #shell: LoginShell
-  /** Undefined while the shell has not answered, or is not asked. */
+  /** Undefined until the shell has answered. */
   #fromShell: Environment | undefined
   readonly #brought = new Map<string, VariableSource & { readonly value: string }>()
   #broughtBytes = 0
   #isAwaited = false
   #mayAskShell = true
-  /** Called when the login shell has answered after a configuration could wait no longer. */
+  /** Called if the login shell answers after a configuration was loaded without it. */
   onLate: (() => void) | undefined
 
   constructor(options: EnvironmentOptions) {
@@ -66,7 +66,7 @@ export class ProxyEnvironment {
     const first = this.#parsed(parse)
     this.#mayAskShell = first.config?.daemon.shellEnv ?? true
     if (!this.#mayAskShell) this.#fromShell = undefined
-    // The programs of a daemon need its PATH in any case: it may start while others go on.
+    // The daemon's programs always need the shell's PATH, which can arrive later.
     const asked = this.#mayAskShell && !this.#options.isPersons ? this.#askShell() : undefined
     if (!this.#mayAskShell || !this.#needsShell(first)) return first
     const ms = this.#options.shellWaitMs ?? SHELL_WAIT_MS
@@ -76,13 +76,13 @@ export class ProxyEnvironment {
     return first
   }
 
-  /** Asks the login shell anew with the next configuration. */
+  /** Asks the login shell again with the next configuration. */
   forgetShell(): void {
     this.#shell.forget()
     this.#fromShell = undefined
   }
 
-  /** What the programs that we start may inherit from. Never rejects. */
+  /** Returns the environment for child processes. Never rejects. */
   async forPrograms(): Promise<Environment> {
     const { env, isPersons } = this.#options
     if (isPersons || !this.#mayAskShell) return env
@@ -92,8 +92,8 @@ export class ProxyEnvironment {
   }
 
   /**
-   * Takes the values that a client has of the variables that are wanted. They replace those that other
-   * clients brought before, because tokens are rotated. Returns whether any is new. Throws a Fault.
+   * Stores a client's values of requested variables. They replace values of other clients because tokens
+   * rotate. Returns true if a value is new. Throws a Fault.
    */
   bring(values: Readonly<Record<string, unknown>>, client: string, config: ProxyConfig): boolean {
     let isNew = false
@@ -101,7 +101,7 @@ export class ProxyEnvironment {
     for (const name of wantedBy(config)) {
       const value = Object.hasOwn(values, name) ? values[name] : undefined
       const before = this.#brought.get(name)?.value
-      // One that is not in force yet stays.
+      // A value that is not in force yet stays.
       const isPending = before !== undefined && lacks.has(name)
       if (value === undefined || value === '' || value === before || isPending) continue
       if (typeof value !== 'string' || value.includes('\0'))
@@ -117,8 +117,8 @@ export class ProxyEnvironment {
   }
 
   /**
-   * Asks the login shell again, a while after its last answer, if the configuration uses or lacks variables
-   * that it may set. Resolves with whether a value is new. Never rejects.
+   * Asks the login shell again if its answer is old and the configuration uses or lacks variables that it may
+   * set. Resolves with true if a value is new. Never rejects.
    */
   async renewShell({ variables, waiting }: ProxyConfig): Promise<boolean> {
     const used = variables.filter(({ from }) => from === FROM_SHELL)
@@ -138,7 +138,7 @@ export class ProxyEnvironment {
     return parse({}, [shell, { from: 'environment', values: env }, ...brought])
   }
 
-  /** Whether the shell has not answered, and could say what nobody else says, or something else. */
+  /** Returns true if the shell has not answered and could add or override a variable. */
   #needsShell({ config }: Loaded): boolean {
     if (this.#fromShell !== undefined) return false
     if (config === undefined || config.waiting.length > 0) return true
@@ -156,16 +156,16 @@ export class ProxyEnvironment {
 const isOnlyOurs = ({ name, from }: ProxyConfig['variables'][number]): boolean =>
   from === 'environment' && !SAME.has(name)
 
-/** The bytes that a value which was brought before takes. */
+/** Returns the size of a client's value and its name. */
 const broughtBytes = (name: string, value: string | undefined): number =>
   value === undefined ? 0 : Buffer.byteLength(name) + Buffer.byteLength(value)
 
-/** A name that a client gives itself, for people. */
+/** Returns the client's own name for display. */
 const nameOf = (client: string): string => sanitizeLine(client, CLIENT_BYTES)
 
 /**
- * The names of variables that clients are asked for, as many as fit: those that servers wait for, and those
- * that clients have brought, which may have new values.
+ * Returns the names to request from clients, as many as fit: missing variables, and variables from clients,
+ * which may have new values.
  */
 export const wantedBy = ({ waiting, variables }: ProxyConfig): readonly string[] => {
   let bytes = 0
@@ -176,7 +176,7 @@ export const wantedBy = ({ waiting, variables }: ProxyConfig): readonly string[]
   })
 }
 
-/** Where each variable of a configuration comes from. */
+/** Returns the source of each variable of a configuration. */
 export const variablesOf = ({ variables, waiting }: ProxyConfig): readonly VariableStatus[] => {
   const found = new Map<string, VariableStatus>()
   for (const { name, from } of variables) found.set(name, { name, from, waiting: [] })

@@ -6,25 +6,25 @@ import { inheritedEnv } from '../../machine/inherited-env.js'
 import { whoAmI } from '../../machine/who-am-i.js'
 import { startFolder } from '../../shim/start.js'
 
-/** How long a shell may take: some run half a desktop at each start. */
+/** Time limit of a shell. Some start-up files take long. */
 const LIMIT_MS = 5000
-/** How long its answer holds. */
+/** Lifetime of its answer. */
 const KEPT_MS = 24 * 3_600_000
-/** Far more than the operating system passes to a program. */
+/** Maximum output, far above the operating system's limit for an environment. */
 const MOST_BYTES = 4 * 1024 * 1024
 
 export interface LoginShellOptions {
-  /** Of this process. */
+  /** The environment of this process. */
   readonly env: Environment
-  /** Says something to the person behind the daemon. */
+  /** Reports a problem to the user of the daemon. */
   readonly tell: (words: string) => void
   readonly limitMs?: number
   readonly nowMs?: () => number
 }
 
 /**
- * The variables that a login shell of the user sets. They hold secrets: they stay in memory, and reach a
- * server only where its entry names them. The shell is asked once a day, and when told to `forget`.
+ * Reads the variables of the user's login shell. They hold secrets: they stay in memory, and reach a server
+ * only through its configuration. The shell is asked once a day, and again after `forget`.
  */
 export class LoginShell {
   readonly #options: LoginShellOptions
@@ -34,7 +34,7 @@ export class LoginShell {
     this.#options = options
   }
 
-  /** Resolves with nothing at all where there is no such shell, or it does not answer. Never rejects. */
+  /** Resolves with an empty environment if there is no shell or it does not answer. Never rejects. */
   variables(): Promise<Environment> {
     const nowMs = (this.#options.nowMs ?? Date.now)()
     if (this.#answer === undefined || nowMs - this.#answer.atMs >= KEPT_MS)
@@ -43,8 +43,8 @@ export class LoginShell {
   }
 
   /**
-   * Asks again if the answer is at least `ageMs` old; meanwhile it holds. Resolves with undefined if it is
-   * not that old, or the shell does not answer. Never rejects.
+   * Asks again if the answer is at least `ageMs` old, and keeps the old answer meanwhile. Resolves with
+   * undefined if the answer is newer or the shell fails. Never rejects.
    */
   async renewed(ageMs: number): Promise<Environment | undefined> {
     const { env, limitMs = LIMIT_MS, nowMs: now = Date.now } = this.#options
@@ -57,7 +57,7 @@ export class LoginShell {
     return variables
   }
 
-  /** Asks again the next time: its files may have changed. */
+  /** Asks again the next time, because the shell's files may have changed. */
   forget(): void {
     this.#answer = undefined
   }
@@ -75,7 +75,7 @@ export class LoginShell {
 
 interface ShellAnswer {
   readonly variables: Environment
-  /** What is wrong with it, in words. */
+  /** The problem, for people. */
   readonly wrong: string | undefined
 }
 
@@ -109,27 +109,27 @@ const askShell = (env: Environment, limitMs: number): Promise<ShellAnswer> => {
   })
 }
 
-/** What every program needs decides about it, not what happens to be set where we were started. */
+/** Passes only the basic variables: the result must not depend on our own environment. */
 const startShell = (shell: string, command: string, env: Environment): ChildProcess =>
   spawn(shell, ['-ilc', command], {
     cwd: startFolder(whoAmI().home),
     env: inheritedEnv(env, {}, process.platform),
     stdio: ['ignore', 'pipe', 'ignore'],
-    // Interactive shells want the terminal, if there is one, and would be stopped.
+    // Without it, an interactive shell would take over our terminal and be stopped.
     detached: true,
     windowsHide: true,
   })
 
-/** The login shell of the user; undefined if neither the environment nor the user database names one. */
+/** Returns the user's login shell. Undefined if neither the environment nor the user database has one. */
 export const shellOf = ({ SHELL: shell }: Environment): string | undefined =>
   (shell === '' ? undefined : shell) ?? whoAmI().shell
 
-/** Ends a shell with all that it started. */
+/** Ends a shell and its child processes. */
 const endGroup = ({ pid }: ChildProcess): void => {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   } catch {
-    // It has ended.
+    // It has already ended.
   }
 }
 
@@ -139,13 +139,13 @@ const between = (output: Buffer, mark: string): string | undefined => {
   return end === -1 ? undefined : output.subarray(start + mark.length, end).toString()
 }
 
-/** Its start-up files print something that people see; sequences for the terminal are none. */
+/** Returns visible output of the start-up files, without terminal escape sequences. */
 const noiseBefore = (output: Buffer, mark: string): string | undefined => {
   const text = stripVTControlCharacters(output.subarray(0, output.indexOf(mark)).toString())
   return /[^\s\p{Cc}]/u.test(text) ? 'printed to stdout what its start-up files say' : undefined
 }
 
-/** Shells also export functions, under names that no variable has. */
+/** Exported shell functions have names that no variable can have. */
 const variablesIn = (text: string): Environment =>
   Object.fromEntries(
     text.split('\0').flatMap(line => {
