@@ -2,7 +2,7 @@ import { type JsonText, memberOf, repeatedKey } from '../kernel/json/text.js'
 
 const ANNOTATIONS = new Set(['annotations'])
 
-/** What the annotations of a tool say of `key`; undefined if nothing, or twice, and perhaps both ways. */
+/** Returns a tool's annotation; undefined if it is missing, or given twice and thus ambiguous. */
 export const annotationOf = (tool: JsonText, key: string): JsonText | undefined => {
   const annotations = memberOf(tool, 'annotations')
   const value = annotations && memberOf(annotations, key)

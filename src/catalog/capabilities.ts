@@ -1,14 +1,14 @@
 import type { Welcome } from '../model/links.js'
 import type { ServerCapabilities, ServerFacts } from '../model/peer.js'
 
-/** The most UTF-16 units of one server's instructions; the rest is cut. */
+/** Maximum length of one server's instructions, in UTF-16 units. The rest is cut. */
 const INSTRUCTIONS_MAX = 8 * 1024
 
 export type Offer = Omit<Welcome, 'instructions' | 'own'>
 
 /**
- * Joins what servers declare; an unknown one may offer anything, since `initialize` is final, and so may one
- * that is hidden from the client, until it comes with another credential.
+ * Joins the capabilities of several servers. An unknown server counts as offering everything, because the
+ * answer to `initialize` is final. The same holds for a server that only another credential shows.
  */
 export const joinCapabilities = (servers: readonly (ServerFacts | undefined)[], hasHidden = false): Offer => {
   const known = servers.filter(facts => facts !== undefined)

@@ -21,26 +21,28 @@ import type { Views } from './views/views.js'
 
 export interface CatalogOptions extends ServerViewsOptions, ListOptions {
   readonly clock: Clock
-  /** Which parts of all there is clients see; undefined if each sees all. */
+  /** Limits the servers and lists that clients see; undefined if every client sees everything. */
   readonly clientViews?: Views | undefined
-  /** Which clients search tools instead of being shown them; undefined if none does. */
+  /** Decides which clients use the tool search; undefined if no client does. */
   readonly exposing?: Exposing | undefined
-  /** Called once clients see another list; `isFirst` if nothing was known of it before. */
+  /** Called after a list changed for clients; `isFirst` if nothing was known about it before. */
   readonly onChanged: (list: ListName, isFirst: boolean) => void
-  /** What is kept of servers between runs; undefined if nothing is. */
+  /** Stores server data between runs; undefined without such a store. */
   readonly cache?: ServerCache | undefined
 }
 
 export interface CatalogChange extends Pick<CatalogOptions, 'pageSize' | 'startupWaitMs'> {
   readonly isExposureChanged: (server: Server) => boolean
-  /** From new servers to those that they replace, whose lists are shown until the new ones have answered. */
+  /**
+   * Maps new servers to the servers that they replace. The old lists are shown until the new servers answer.
+   */
   readonly successors: ReadonlyMap<Server, Server>
 }
 
 const NONE: readonly string[] = []
 const NO_SERVERS: ReadonlyMap<Server, ServerView> = new Map()
 
-/** What all servers offer, merged, as each client sees it. No server holds up the others. */
+/** Merges the lists of all servers for each client. A slow server does not delay the others. */
 export class Catalog {
   #options: CatalogOptions
   readonly #views: ServerViews
@@ -78,7 +80,7 @@ export class Catalog {
     this.#views.replace(servers, () => false)
   }
 
-  /** The views of all servers, in order; another map once anything in it has changed. */
+  /** The views of all servers, in order. Every change creates a new map. */
   get views(): ReadonlyMap<Server, ServerView> {
     return this.#views.all
   }
@@ -87,17 +89,17 @@ export class Catalog {
     return this.#views.of(server)
   }
 
-  /** Whether a server is there for anybody, and not only until its calls are over. */
+  /** Returns whether the server still accepts new calls, and does not only finish its last ones. */
   isServed(server: ServerOptions): boolean {
     return this.#views.current(server) !== undefined
   }
 
-  /** Where a principal finds what a configured server has; undefined if it has nothing there. */
+  /** Returns the view of a principal's own instance of a server; undefined if it has none. */
   ownedBy(view: ServerView, principal: Principal): ServerView | undefined {
     return this.#views.for(view, principal)
   }
 
-  /** A principal's own server was given up, or its login has changed. */
+  /** Handles the end of a principal's own server, or a change of its login. */
   ownerChanged(isListed: boolean): void {
     this.#clientViews.reset()
     if (isListed) this.#announce(['tools'], false)
@@ -117,34 +119,34 @@ export class Catalog {
       this.#cameBack(server)
       for (const connection of server.connections) this.#lists.forget(connection)
     }
-    // A server that is known is not away: it only has not been called yet.
+    // A known server does not count as away: it only has not been called yet.
     for (const [server, view] of this.views)
       if (successors.has(server) && this.#cache.ofAny(view)?.facts === undefined) this.#wentAway(server)
     this.#announce(LIST_NAMES, false)
   }
 
   /**
-   * A page of a merged list; servers that are starting are waited for as for any list, or for `waitMs` if
-   * that is longer. Rejects with a Fault for a bad cursor, or if no server could be reached.
+   * Returns a page of a merged list. Waits for starting servers at least `waitMs`. Rejects with a Fault for
+   * an invalid cursor, or if no server could be reached.
    */
   page(viewer: Viewer, list: ListName, cursor: string | undefined, waitMs = 0): Promise<Page> {
     return this.#clientViews.page(viewer, list, cursor, waitMs)
   }
 
-  /** Equal for lists that look the same to their client. */
+  /** Returns a version that is equal for lists with equal content. */
   version(viewer: Viewer, list: ListName): string {
     return this.#clientViews.version(viewer, list)
   }
 
-  /** Whether the name of a tool is ours, and no server's tool is shown under it. */
+  /** Returns whether a tool name belongs to the proxy's own search tools. */
   readonly isReserved = (name: string): boolean => this.#options.exposing !== undefined && isSearchTool(name)
 
-  /** How a client is shown tools, by what is known by now; undefined if nobody searches them. */
+  /** Chooses how tools are presented to a client from the lists known now; undefined without tool search. */
   choice(viewer: Viewer): Choice | undefined {
     return this.#clientViews.choose(viewer)
   }
 
-  /** The same, without choosing. */
+  /** Returns the choice made earlier for a client. */
   choiceOf(client: Client): Choice | undefined {
     return this.#options.exposing?.known(client)
   }
@@ -162,22 +164,24 @@ export class Catalog {
     return this.merged(viewer, list).byExposed.get(exposed)
   }
 
-  /** The servers that exist for a viewer; there are no others, whatever it asks. */
+  /** Returns the servers visible to a viewer. Requests about any other server fail as unknown. */
   visibleTo(viewer: Viewer): ReadonlyMap<Server, ServerView> {
     return this.#clientViews.servers(viewer)
   }
 
-  /** What a client sees of all that its caller may see; undefined for everything. */
+  /** Returns the view of a client; undefined if it sees everything. */
   viewFor(client: Client): View | undefined {
     return this.#options.clientViews?.of(client)
   }
 
-  /** The name of the view of a client; `default` for one that sees all there is. */
+  /** Returns the name of a client's view; `default` without one. */
   viewNameOf(client: Client): string {
     return this.#options.clientViews?.nameFor(client) ?? 'default'
   }
 
-  /** Whether a server, or what it has of a list, exists for a viewer; it may have left by now. */
+  /**
+   * Returns whether a viewer sees a server, or the server's part of a list. The server may already be gone.
+   */
   sees({ client, caller }: Viewer, server: ServerOptions, list?: ListName): boolean {
     const [shown, view] = [this.viewOf(server), this.viewFor(client)]
     const isOthers = server.owned !== undefined && server.owned.owner !== caller.principal
@@ -186,17 +190,17 @@ export class Catalog {
     return view.isOpenTo(caller) && shown.isIn(view) && (list === undefined || view.hasList(list))
   }
 
-  /** Those of the servers that exist for a viewer that may have something in a list of this kind. */
+  /** Returns the servers visible to a viewer that may contribute to a list. */
   offering(viewer: Viewer, list: ListName): ReadonlyMap<Server, ServerView> {
     return this.#clientViews.hasList(viewer, list) ? this.visibleTo(viewer) : NO_SERVERS
   }
 
-  /** The scopes that a call of this tool needs, if its caller lacks one of them; else none. */
+  /** Returns the scopes required for a tool if the caller lacks one of them; otherwise an empty array. */
   lackingScopes(caller: Caller, server: ServerOptions, tool: string): readonly string[] {
     return this.viewOf(server).exposure.access?.lacking(caller, tool) ?? NONE
   }
 
-  /** What a server declares to a client; undefined if that is not known. */
+  /** Returns the capabilities that a server declares to a client; undefined if they are unknown. */
   facts(server: Server, client: Client): ServerFacts | undefined {
     return this.#clientViews.facts(server, client)
   }
@@ -205,12 +209,12 @@ export class Catalog {
     return this.#clientViews.offer(viewer)
   }
 
-  /** Whether anything is known of a server that a client has not reached. */
+  /** Returns whether data of a server is cached for a client that has not reached it. */
   isCached(server: Server, client: Client): boolean {
     return this.#clientViews.cached(server, client) !== undefined
   }
 
-  /** What the server that is served as it is declares to a client, if there is one and that is known. */
+  /** Returns the capabilities of the single server that is exposed unchanged; undefined if there is none. */
   own(viewer: Viewer): ServerFacts | undefined {
     if (!this.#options.isAlone) return undefined
     const [server] = this.visibleTo(viewer).keys()
@@ -226,7 +230,9 @@ export class Catalog {
     )
   }
 
-  /** Whether all that is known of a remote server, which may have changed, comes from an earlier process. */
+  /**
+   * Returns whether everything known about a remote server comes from an earlier process and may be outdated.
+   */
   isOnlyFromDisk(server: Server, client: Client): boolean {
     const isMet = server.connectionOf(client)?.facts !== undefined
     return (
@@ -234,17 +240,19 @@ export class Catalog {
     )
   }
 
-  /** Waits until a list of every server is known for a client, or for as long as any list. Never rejects. */
+  /**
+   * Waits until every server's list is known for a client, or until the time limit for lists. Never rejects.
+   */
   readOnce(viewer: Viewer, list: ListName): Promise<void> {
     return this.#clientViews.readOnce(viewer, list)
   }
 
-  /** Reads a list again on the connection that a client uses. Rejects with a Fault. */
+  /** Reads a list again on a client's connection. Rejects with a Fault. */
   async read(server: Server, client: Client, list: ListName): Promise<void> {
     await this.#clientViews.read(server, client, list)
   }
 
-  /** Shows a tool without its `outputSchema`, because its result had no structured content. */
+  /** Hides the `outputSchema` of a tool after a result without structured content. */
   hideOutputSchema(viewer: Viewer, exposed: string): void {
     const item = this.find(viewer, 'tools', exposed)
     if (item === undefined || !this.viewOf(item.server.options).hideOutputSchema(item.own)) return
@@ -252,7 +260,7 @@ export class Catalog {
     this.#announce(['tools'], false)
   }
 
-  /** What is known of a server on its connections, best first, or else from the cache: for the status. */
+  /** Returns a server's data for the status: from its best connection, otherwise from the cache. */
   summary(server: Server, connections: readonly Connection[]) {
     const view = this.views.get(server)
     const cached = view && this.#cache.ofAny(view)
@@ -262,7 +270,7 @@ export class Catalog {
     const count = (list: ListName): number => listed(list)?.items.length ?? 0
     return {
       listed,
-      /** When a list was read last, on the clock; undefined where it is only known from before. */
+      /** Time of the last reading of a list, on the clock; undefined if it is only cached. */
       readMs: (list: ListName): number | undefined => readings(list)[0]?.readMs,
       facts: connections[0]?.facts ?? cached?.facts,
       items: {
@@ -272,7 +280,10 @@ export class Catalog {
         templates: count('templates'),
       },
       truncated: LIST_NAMES.filter(list => readings(list).some(({ cutAt }) => cutAt !== undefined)),
-      /** The lists that an open connection could not read, why, and since when, on the clock. */
+      /**
+       * The lists that an open connection failed to read, with the reason and the start of the failure on the
+       * clock.
+       */
       unread: LIST_NAMES.flatMap(list => this.#unread(connections, list)),
     }
   }
@@ -286,7 +297,7 @@ export class Catalog {
     if (this.#views.on(connection) !== undefined) this.#lists.changed(connection, list)
   }
 
-  /** Another replica read other lists of a server: where it is open it is asked, else they are believed. */
+  /** Accepts lists that another replica read. A server with an open connection is asked again instead. */
   learned(server: ServerOptions, known: CachedServer): void {
     const view = this.#views.current(server)
     if (view === undefined) return
@@ -297,7 +308,7 @@ export class Catalog {
           this.#lists.changed(connection, list)
   }
 
-  /** A connection to a server is open, for the first time or again. */
+  /** Handles a connection that opened or reopened. */
   ready(connection: Connection): void {
     const view = this.#views.on(connection)
     if (view === undefined) return
@@ -308,14 +319,14 @@ export class Catalog {
     this.#lists.ready(connection, list => cached?.lists[list] !== undefined)
   }
 
-  /** A connection was lost or not opened. If it was the only one, its lists stay for a while. */
+  /** Handles a lost or failed connection. The lists of a server's last connection stay for a while. */
   lost(connection: Connection): void {
     const server = this.#views.on(connection)?.server
     const isThere = server && [...server.connections].some(({ link }) => link !== undefined)
     if (server !== undefined && isThere === false) this.#wentAway(server)
   }
 
-  /** A connection is closed for good: its clients now see what is cached for their profile. */
+  /** Handles the final close of a connection. Its clients now see the lists cached for their profile. */
   ended(connection: Connection): void {
     const view = this.#views.on(connection)
     if (view !== undefined) {
@@ -347,7 +358,7 @@ export class Catalog {
     if (!looksSame(shown, now)) this.#announce([list], shown === undefined)
   }
 
-  /** Some clients see something else in these lists. */
+  /** Notifies clients that these lists changed. */
   #announce(lists: readonly ListName[], isFirst: boolean): void {
     this.#clientViews.reset()
     for (const list of lists) this.#options.onChanged(list, isFirst)

@@ -17,13 +17,13 @@ import type { Access } from '../model/access.js'
 interface ToolOverride {
   readonly title?: string | undefined
   readonly description?: string | undefined
-  /** Members that replace those of the tool's `annotations`; the others stay. */
+  /** Replaces these members of the tool's `annotations` and keeps the others. */
   readonly annotations?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Which tools of a server are exposed, and how; all names are the server's own. */
+/** Defines which of a server's tools are exposed, and under which names. All names are the server's own. */
 export interface ToolRules {
-  /** Globs; undefined shows all. */
+  /** Globs; undefined allows all tools. */
   readonly allow: readonly string[] | undefined
   /** Globs; wins over `allow`. */
   readonly deny: readonly string[]
@@ -36,11 +36,11 @@ export interface Exposure {
   readonly prefix: boolean
   readonly uris: 'prefix' | 'preserve'
   readonly tools: ToolRules
-  /** By which views name the server, and its tools are found. */
+  /** Labels for views and for the tool search. */
   readonly tags: readonly string[]
-  /** What stands for tools that say nothing of themselves; see `describedBy`. */
+  /** Template for the description of tools that have none; see `describedBy`. */
   readonly description?: string | undefined
-  /** Undefined if it is there for everybody. */
+  /** Undefined if every caller may use the server. */
   readonly access?: Access | undefined
 }
 
@@ -53,9 +53,9 @@ export const UNCHANGED: Exposure = {
 
 /** A server's tool rules, compiled. */
 export interface ToolFilter {
-  /** Whether it lets every tool through. */
+  /** True if no rule hides a tool. */
   readonly isOpen: boolean
-  /** Whether a tool of this name (the server's own) is exposed and may be called. */
+  /** Returns whether the tool with this name (the server's own) is exposed and callable. */
   isAllowed(name: string): boolean
   renamed(name: string): string
   overridden(name: string, tool: JsonText): JsonText
@@ -91,9 +91,8 @@ const withOverride = (tool: JsonText, { title, description, annotations }: ToolO
 const ARGUMENTS_SHOWN = 20
 
 /**
- * Gives a tool that says nothing of itself a description by a template, in which `{name}`, `{title}`,
- * `{server}` and `{arguments}` stand for its own name and title, the name of its server and those of its
- * arguments.
+ * Adds a description to a tool that has none. `{name}`, `{title}`, `{server}` and `{arguments}` in the
+ * template are replaced by the tool's name and title, its server's name and the names of its arguments.
  */
 export const describedBy = (template: string, tool: JsonText, server: string): JsonText => {
   const said = textMember(tool, 'description')

@@ -12,30 +12,30 @@ import type { ServerView } from './lists/server-view.js'
 import { hasSignInTool, signInToolName } from './names/sign-in-tool.js'
 import { type AliasFinder, matchTemplate, schemeAliases, splitUri } from './names/uris.js'
 
-/** The owner of what a client named, and that server's own name for it. */
+/** The server that owns a requested item, and the server's own name for it. */
 export interface Owned {
   readonly server: Server
   readonly own: string
-  /** Whether it is our tool with which people sign in there. */
+  /** True for the proxy's sign-in tool of that server. */
   readonly isOurs?: boolean | undefined
 }
 
-/** A server that is gone: only those who saw it are told. */
+/** A removed server; only clients that could see it learn about it. */
 interface Removed {
   readonly name: string
   readonly access: Access | undefined
 }
 
-/** How many unprefixed URIs of results are remembered, so that clients can read them. */
+/** Maximum number of unprefixed URIs from results that are remembered, so that clients can read them. */
 const SEEN_MAX = 10_000
-/** Longer ones are not remembered. */
+/** Maximum length of a remembered URI. */
 const SEEN_CHARS = 2048
-/** Removed servers that are remembered, to tell clients why they are gone. */
+/** Maximum number of removed servers that are remembered for error messages. */
 const REMOVED_MAX = 100
-/** How often unknown names may cause a list to be read again. */
+/** Minimum time between readings of a list that unknown names cause. */
 const REREAD_MS = 1000
 
-/** Finds the server behind an exposed name or URI: in the lists of the client, never by parsing a name. */
+/** Finds the server behind an exposed name or URI in the client's lists. Names are never parsed. */
 export class Owners {
   readonly #catalog: Catalog
   readonly #nowMs: () => number
@@ -53,7 +53,7 @@ export class Owners {
     this.#table = tableOf(catalog.views)
   }
 
-  /** Called after the servers of the catalogue have changed. */
+  /** Called after the catalog's servers have changed. */
   reload(): void {
     const before = this.#table
     this.#table = tableOf(this.#catalog.views)
@@ -75,15 +75,18 @@ export class Owners {
     }
   }
 
-  /** The owner of a tool or prompt, at once or after reading lists. Rejects with a Fault if there is none. */
+  /**
+   * Returns the owner of a tool or prompt, immediately or after reading lists. Rejects with a Fault if there
+   * is none.
+   */
   named(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Owned | Promise<Owned> {
     return this.#known(viewer, list, exposed) ?? this.#named(viewer, list, exposed)
   }
 
   /**
-   * The owner of a URI: by its prefix, else the only server that lists it, else the one with the longest
-   * matching template, else the one whose result held it last, else the only one with resources. Rejects with
-   * a Fault that names the candidates if there are several.
+   * Returns the owner of a URI: by its prefix, else the only server that lists it, else the longest matching
+   * template, else the server whose result held it last, else the only server with resources. Rejects with a
+   * Fault that names the candidates if there are several.
    */
   uri(viewer: Viewer, exposed: string): Owned | Promise<Owned> {
     return (
@@ -91,7 +94,7 @@ export class Owners {
     )
   }
 
-  /** The owner of a template, which a completion names. Rejects as `uri` does. */
+  /** Returns the owner of a template in a completion request. Rejects like `uri`. */
   template(viewer: Viewer, exposed: string): Owned | Promise<Owned> {
     return (
       this.#alone(viewer, exposed) ??
@@ -111,12 +114,12 @@ export class Owners {
     this.#seen.set(key, server)
   }
 
-  /** The server whose result held an unprefixed URI last. */
+  /** Returns the server whose result last held an unprefixed URI. */
   seen(uri: string): Server | undefined {
     return this.#seen.get(uri)
   }
 
-  /** The name of the removed server that somebody names, or by whose alias a name or URI begins. */
+  /** Returns the name of the removed server that a name or URI refers to. */
   removed(asked: string): string | undefined {
     const alias = splitUri(asked, schemeAliases(this.#removed.keys()))?.alias
     for (const [key, { name }] of this.#removed)
@@ -154,7 +157,7 @@ export class Owners {
       : new Fault('invalid-params', `${words} (${removal(gone)})`, { data: { server: gone } })
   }
 
-  /** The tool that leads to a login stays good when it is no longer listed: somebody may wait for it. */
+  /** A sign-in tool works even when it is no longer listed, for a client that still waits for the login. */
   #signInTool(viewer: Viewer, exposed: string): Owned | undefined {
     if (this.#catalog.viewFor(viewer.client)?.namesTool(exposed) === false) return undefined
     const visible = [...this.#catalog.visibleTo(viewer).keys()]
@@ -207,7 +210,7 @@ export class Owners {
     return { server: owners[0] ?? this.#ownerOf(viewer, template), own: template }
   }
 
-  /** Reads all lists in which a URI can be found, at the same time. */
+  /** Reads all lists that may contain a URI, in parallel. */
   async #readAll(viewer: Viewer): Promise<void> {
     await Promise.all((['resources', 'templates'] as const).map(list => this.#catalog.readOnce(viewer, list)))
   }
@@ -230,7 +233,7 @@ export class Owners {
     return only
   }
 
-  /** Throws a Fault if the prefix is that of a removed server. */
+  /** Throws a Fault if a URI's prefix belongs to a removed server. */
   #checkRemoved(caller: Caller, uri: string): void {
     const named = splitUri(uri, schemeAliases(this.#removed.keys()))?.alias
     const server = this.#removedName(caller, alias => alias === named)
@@ -251,7 +254,7 @@ export class Owners {
     return shortName(shown.join(', '), 512)
   }
 
-  /** The server's own URIs of its resources or templates; collected once per reading. */
+  /** Returns the server's own URIs of its resources or templates; collected once per reading. */
   #owns(viewer: Viewer, list: 'resources' | 'templates', server: Server): ReadonlySet<string> {
     const part = this.#catalog.merged(viewer, list).parts.find(({ index }) => index === server.index)
     return part === undefined ? new Set() : ownNames(part.items)
@@ -277,7 +280,7 @@ const ownNames = memoize(
   (items: readonly Item[]): ReadonlySet<string> => new Set(items.map(({ own }) => own)),
 )
 
-/** What one principal's server showed says nothing to another's. */
+/** Includes the owner: one principal's server reveals nothing to another's. */
 const seenKey = (uri: string, owner: Principal | undefined): string =>
   owner === undefined ? uri : `${owner}\0${uri}`
 

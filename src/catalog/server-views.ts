@@ -10,21 +10,21 @@ import { ServerView } from './lists/server-view.js'
 
 export interface ServerViewsOptions {
   readonly log: Logger
-  /** Undefined where nothing is counted. */
+  /** Undefined without metering. */
   readonly meter?: Meter | undefined
-  /** The only server of a proxy is exposed as it is. */
+  /** True if the proxy has one server, which is exposed unchanged. */
   readonly isAlone: boolean
   readonly exposureOf: (server: Server) => Exposure
-  /** What a principal has of its own in place of a server that wants that; undefined for nothing. */
+  /** Returns a principal's own instance of a server; undefined if it has none. */
   readonly ownedBy: (server: Server, principal: Principal) => Server | undefined
 }
 
-/** How each server is shown: the configured ones, and those that principals have in their place. */
+/** Holds the view of each server: the configured ones and the principals' own instances. */
 export class ServerViews {
   readonly #options: ServerViewsOptions
   readonly #onRenewed: (view: ServerView, earlier: ServerView) => void
   #all: ReadonlyMap<Server, ServerView> = new Map()
-  /** Includes servers that have left, for the calls that they still answer. */
+  /** Includes servers that have left, for their calls in flight. */
   readonly #byOptions = new WeakMap<ServerOptions, ServerView>()
 
   constructor(options: ServerViewsOptions, onRenewed: (view: ServerView, earlier: ServerView) => void) {
@@ -32,7 +32,7 @@ export class ServerViews {
     this.#onRenewed = onRenewed
   }
 
-  /** In the order of the configuration; a new map whenever anything in it has changed. */
+  /** In configuration order. Every change creates a new map. */
   get all(): ReadonlyMap<Server, ServerView> {
     return this.#all
   }
@@ -43,7 +43,7 @@ export class ServerViews {
     return view
   }
 
-  /** The view of a server, or of that of a connection; undefined once the server has left. */
+  /** Returns the view of a server or connection's server; undefined once the server has left. */
   current(server: ServerOptions): ServerView | undefined {
     const view = this.#byOptions.get(server)
     const { owned } = server
@@ -55,24 +55,24 @@ export class ServerViews {
     return this.current(server)
   }
 
-  /** What a principal sees in place of a configured server; undefined if it has nothing there. */
+  /** Returns the view of a principal's own instance of a server; undefined if it has none. */
   for(view: ServerView, principal: Principal): ServerView | undefined {
     if (!view.server.options.isPerPrincipal) return view
     const server = this.#options.ownedBy(view.server, principal)
     if (server === undefined) return undefined
     const known = this.#byOptions.get(server.options)
-    // It is shown as the configured one is by now.
+    // The instance follows the current exposure of the configured server.
     return known?.exposure === view.exposure ? known : this.#shown(server, view.exposure, known)
   }
 
-  /** Shows a server anew. */
+  /** Rebuilds the view of a server. */
   renew(server: Server): void {
     const known = this.of(server.options)
     const view = this.#shown(server, known.exposure, known)
     if (this.#all.has(server)) this.#all = new Map(this.#all).set(server, view)
   }
 
-  /** Replaces the servers, and the views of those that are exposed in another way. */
+  /** Replaces the servers, and the views of those with a changed exposure. */
   replace(servers: readonly Server[], isExposureChanged: (server: Server) => boolean): void {
     this.#all = new Map(
       servers.map(server => {

@@ -29,28 +29,28 @@ import { isPlain, type ShownList, showTools } from './shown-tools.js'
 
 export interface ListOptions {
   readonly pageSize: number
-  /** How long a list waits for servers that are still starting. */
+  /** Maximum time that a list request waits for servers that are still starting. */
   readonly listWaitMs: number
-  /** Whether the principal that a server is for has signed in there. */
+  /** Returns whether the owner of a server has signed in there. */
   readonly isSignedIn: (server: ServerOptions) => boolean
-  /** How long a new client has waited for them before. */
+  /** Time that a new client has already waited for starting servers. */
   readonly startupWaitMs: number
 }
 
 export interface ClientViewsContext {
   readonly views: Pick<ServerViews, 'all' | 'current' | 'for'>
-  /** The view of a client; undefined if it sees all there is. */
+  /** Returns the view of a client; undefined if it sees everything. */
   readonly viewFor: (client: Client) => View | undefined
   readonly lists: ConnectionLists
   readonly cache: ProfileCache
-  /** Who searches tools instead of being shown them; undefined if nobody does. */
+  /** Decides which clients use the tool search; undefined if no client does. */
   readonly exposing?: Exposing | undefined
   readonly options: () => ListOptions
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** A page, the version of the merged list that it was cut from, and how long clients may keep it. */
+/** A page, the version of its merged list, and how long clients may keep it. */
 export interface Page {
   readonly result: JsonText
   readonly version: string
@@ -58,20 +58,20 @@ export interface Page {
 }
 
 interface ClientView {
-  /** What it was made for: with other scopes a client may see other servers. */
+  /** The scopes it was computed for: other scopes may show other servers. */
   readonly scopes: Caller['scopes']
-  /** Those that exist for it. */
+  /** The servers visible with these scopes. */
   readonly servers: ReadonlyMap<Server, ServerView>
-  /** Whether another credential would show more. */
+  /** True if another credential would show more. */
   readonly hasHidden: boolean
   readonly view: View | undefined
   offer: Offer | undefined
   readonly lists: Partial<Record<ListName, MergedList>>
-  /** The list of tools as it is shown by some choice. */
+  /** The tool list as a choice presents it. */
   shown: { readonly by: Choice; readonly list: ShownList } | undefined
 }
 
-/** How long clients may keep a list; undefined if not at all, as when we would not keep it ourselves. */
+/** Returns for how long clients may keep a list; undefined if the proxy would not keep it either. */
 const contributionOf = (state: ListState | undefined, nowMs: number): Contribution | undefined => {
   const { known, isDue = true, reading } = state ?? {}
   if (isDue || reading !== undefined || known?.isWhole !== true) return undefined
@@ -79,7 +79,9 @@ const contributionOf = (state: ListState | undefined, nowMs: number): Contributi
   return hints && { ttlMs: hints.ttlMs, cacheScope: hints.cacheScope, ageMs: nowMs - readMs }
 }
 
-/** What each client sees: the lists of its connections, else the cache. Clients who see the same share it. */
+/**
+ * Computes each client's lists from its connections, or from the cache. Clients with equal lists share them.
+ */
 export class ClientViews {
   readonly #context: ClientViewsContext
   #byClient = new WeakMap<Client, ClientView>()
@@ -90,12 +92,12 @@ export class ClientViews {
     this.#context = context
   }
 
-  /** Some clients may see something else now. */
+  /** Recomputes the lists of all clients. */
   reset(): void {
     this.#byClient = new WeakMap()
   }
 
-  /** Merges all lists, and cuts their pages, again. */
+  /** Merges all lists and cuts their pages again. */
   reload(): void {
     this.#merged = new Interned()
     this.#shown = new Interned()
@@ -111,7 +113,7 @@ export class ClientViews {
     return view && this.#context.cache.of(view, client)
   }
 
-  /** What a server declares to a client; undefined if that is not known. */
+  /** Returns the capabilities that a server declares to a client; undefined if they are unknown. */
   facts(server: Server, client: Client): ServerFacts | undefined {
     return server.connectionOf(client)?.facts ?? this.cached(server, client)?.facts
   }
@@ -125,7 +127,7 @@ export class ClientViews {
     seen.offer ??= withinView(
       joinCapabilities(
         [...seen.servers.keys()].map(server => this.facts(server, viewer.client)),
-        // Without servers too there may be any later: the configuration is reloaded.
+        // Without servers, a reload may add some later.
         seen.hasHidden || seen.servers.size === 0,
       ),
       seen.view,
@@ -133,12 +135,12 @@ export class ClientViews {
     return seen.offer
   }
 
-  /** Whether a viewer sees any list of this kind. */
+  /** Returns whether a viewer sees any list of this kind. */
   hasList(viewer: Viewer, list: ListName): boolean {
     return this.#of(viewer).view?.hasList(list) !== false
   }
 
-  /** What a client sees of a list of one server; undefined if nothing is known of it. */
+  /** Returns the part of a list that a client sees of one server; undefined if it is unknown. */
   listed(server: Server, client: Client, list: ListName): Listed | undefined {
     return this.#state(server, client, list)?.known?.listed ?? this.cached(server, client)?.lists[list]
   }
@@ -154,7 +156,7 @@ export class ClientViews {
     return cached?.isDue === false && (cached.lists[list] !== undefined || cached.refused.has(list))
   }
 
-  /** How long clients may keep a merged list, and for whom (server/utilities/caching). */
+  /** Returns how long clients may keep a merged list, and its scope (server/utilities/caching). */
   #hints(viewer: Viewer, list: ListName): CacheHints {
     const { client } = viewer
     const nowMs = this.#context.clock.nowMs()
@@ -171,7 +173,7 @@ export class ClientViews {
 
   /** See `Catalog.page`. */
   async page(viewer: Viewer, list: ListName, cursor: string | undefined, waitMs: number): Promise<Page> {
-    // What a search is shown with hangs on no server, unless some of their tools stay in the list.
+    // The search tools depend on no server, unless server tools are pinned.
     const known = list === 'tools' ? this.#context.exposing?.known(viewer.client) : undefined
     if (known?.mode !== 'search' || known.pins !== undefined) await this.refresh(viewer, list, waitMs)
     if (list === 'tools') this.choose(viewer)
@@ -180,7 +182,9 @@ export class ClientViews {
     return { result, version, hints: this.#hints(viewer, list) }
   }
 
-  /** Reads what is not fresh of a list, for as long as any list. Rejects with a Fault if nothing is known. */
+  /**
+   * Reads the outdated parts of a list within the usual time limit. Rejects with a Fault if nothing is known.
+   */
   async refresh(viewer: Viewer, list: ListName, waitMs: number): Promise<void> {
     const { client } = viewer
     const isStale = (server: Server): boolean => !this.#isFresh(server, client, list)
@@ -192,7 +196,7 @@ export class ClientViews {
     if (fault !== undefined && faults.length === servers.length && !servers.some(isKnown)) throw fault
   }
 
-  /** Chooses how a client is shown tools, by what is known of them now; undefined if nobody searches. */
+  /** Chooses how tools are presented to a client from the lists known now; undefined without tool search. */
   choose(viewer: Viewer): Choice | undefined {
     const { exposing } = this.#context
     if (exposing === undefined) return undefined
@@ -209,12 +213,12 @@ export class ClientViews {
     await this.#refresh(viewer, list, server => this.listed(server, viewer.client, list) === undefined)
   }
 
-  /** Reads a list on the connection that a client uses. Rejects with a Fault. */
+  /** Reads a list on a client's connection. Rejects with a Fault. */
   async read(server: Server, client: Client, list: ListName): Promise<void> {
     await this.#context.lists.read(server.connectionFor(client), list, client)
   }
 
-  /** Reads a list of some servers at once; resolves with the Faults of those that failed in time. */
+  /** Reads a list of several servers in parallel; resolves with the Faults of those that failed in time. */
   async #refresh(
     viewer: Viewer,
     list: ListName,
@@ -228,7 +232,7 @@ export class ClientViews {
     const awaited: Promise<void>[] = []
     for (const server of this.servers(viewer).keys()) {
       if (!isWanted(server)) continue
-      // A server that hangs has had its chance, and what is cached is shown until it is known better.
+      // A hanging server is not awaited twice; its cached list is shown meanwhile.
       const isAwaited =
         server.unansweredMs(client) <= startupWaitMs + listWaitMs && !this.#isFromDisk(server, client, list)
       const read = this.read(server, client, list).catch((thrown: unknown) => {
@@ -247,21 +251,21 @@ export class ClientViews {
     return lists[list]
   }
 
-  /** See `Catalog.version`. What a client is shown that has chosen nothing yet is not looked at. */
+  /** See `Catalog.version`. Does not read the lists for a client without a choice. */
   version(viewer: Viewer, list: ListName): string {
     const { exposing } = this.#context
     const isOpen = list === 'tools' && exposing !== undefined && exposing.known(viewer.client) === undefined
     return isOpen ? this.mergedList(viewer, list).key : this.shownList(viewer, list).version
   }
 
-  /** A list as a client is given it: the merged one, or what it searches that with. */
+  /** Returns the list that a client receives: the merged list, or the search tools. */
   shownList(viewer: Viewer, list: ListName): ShownList {
     const choice = list === 'tools' ? this.#context.exposing?.known(viewer.client) : undefined
     if (choice === undefined || isPlain(choice)) return this.mergedList(viewer, list)
     const seen = this.#of(viewer)
     if (seen.shown?.by !== choice) {
       const servers = [...seen.servers.keys()].map(({ name }) => name)
-      // Without pins no list of a server is looked at.
+      // Without pins, no server's list is needed.
       const merged = choice.pins === undefined ? undefined : this.mergedList(viewer, list)
       const key = JSON.stringify([choice.mode, choice.loadsByNeed, choice.pins?.id, servers, merged?.version])
       seen.shown = { by: choice, list: this.#shown.get(key, () => showTools(choice, merged, servers)) }
@@ -284,17 +288,17 @@ export class ClientViews {
     return list === 'tools' && this.#context.exposing !== undefined ? isSearchTool : undefined
   }
 
-  /** Whether somebody has to sign in at a server first, and is shown how. */
+  /** Returns whether a user must sign in at a server first and gets a sign-in tool. */
   #isClosed(server: Server): boolean {
     return hasSignInTool(server) && !this.#context.options().isSignedIn(server.options)
   }
 
-  /** What is shown in place of a list that nobody may read yet. */
+  /** Returns the substitute for a list that needs a login. */
   #inPlace(server: Server, list: ListName): Listed | undefined {
     return list === 'tools' && this.#isClosed(server) ? signInTool(server) : undefined
   }
 
-  /** Whether a list that is shown comes from an earlier process. */
+  /** Returns whether a shown list comes from an earlier process. */
   #isFromDisk(server: Server, client: Client, list: ListName): boolean {
     if (this.#state(server, client, list)?.known !== undefined) return false
     const cached = this.cached(server, client)
@@ -344,7 +348,7 @@ export class ClientViews {
   }
 }
 
-/** What is left of an offer without the lists that a view leaves out. */
+/** Returns an offer without the lists that a view hides. */
 const withinView = (offer: Offer, view: View | undefined): Offer => {
   if (view === undefined) return offer
   const { capabilities } = offer

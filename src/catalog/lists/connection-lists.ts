@@ -14,12 +14,12 @@ import type { ServerView } from './server-view.js'
 export interface ConnectionListsContext {
   readonly clock: Clock
   readonly log: Logger
-  /** How the server of a connection is exposed; undefined once the server has left. */
+  /** Returns the view of a connection's server; undefined once the server has left. */
   readonly viewOf: (connection: Connection) => ServerView | undefined
-  /** A list was read that a new connection would have as well. */
+  /** Called after reading a list that a new connection would receive as well. */
   readonly onRead: (view: ServerView, connection: Connection, list: ListName, listed: Listed) => void
   readonly onRefused: (view: ServerView, connection: Connection, list: ListName) => void
-  /** The list of a connection was replaced; `before` is what was last known of it. */
+  /** Called after the list of a connection was replaced; `before` is its last known content. */
   readonly onChanged: (connection: Connection, list: ListName, before: Listed | undefined) => void
 }
 
@@ -32,38 +32,45 @@ export interface ListState {
   readonly connection: Connection
   readonly list: ListName
   known: Reading | undefined
-  /** Whether something happened after the last reading began, which is not fresh then, whatever its age. */
+  /** True if the list may have changed since the last reading began; it is then outdated at any age. */
   isDue: boolean
   failingSinceMs: number | undefined
-  /** Why an open connection could not read it the last time; undefined once it could. */
+  /** The reason why an open connection failed to read the list last time; undefined after a success. */
   unreadWhy: Fault | undefined
   reading: { readonly done: Promise<void>; readonly own: OwnRequest } | undefined
-  /** Runs until changes that come together are over. */
+  /** Runs while changes are being merged. */
   debounce: Timer | undefined
-  /** When that began, or will begin, for changes that the server announced. */
+  /** Start of the merge window, now or planned, for announced changes. */
   debouncedMs: number
 }
 
-/** Changes within this are one change. */
+/** Changes within this time count as one. */
 const MERGE_MS = 50
-/** How long a list that no client has asked for is read later, so that questions of calls are not refused. */
+/**
+ * Delay for reading a list that no client requested, so that servers' requests during calls are not refused.
+ */
 const CALLS_FIRST_MS = 1000
-/** How often a list is read that changes again and again. */
+/** Minimum time between readings of a list that keeps changing. */
 const APART_MS = 1000
 const RESTLESS = 'the server changes a list again and again; it is read, and clients are told, once a second'
-/** How long the last known lists stay of a server that is away, or of a connection that cannot read them. */
+/** Time for which the last lists of an unreachable server or a failing connection stay visible. */
 export const AWAY_MS = 5 * 60_000
-/** A list is read again when a client asks for it after this, if its server does not announce changes. */
+/** Age after which a requested list is read again, if its server does not announce changes. */
 const STALE_MS = 30_000
-/** How many different lists the connections of a server may keep, each as long as one may be. */
+/**
+ * Maximum number of different lists that a server's connections may keep, each up to the limit for one list.
+ */
 const LISTS_KEPT = 16
 const EMPTY: ReadList = { items: [], isWhole: true }
 
-/** The lists of each connection, read when it opens, on announced changes, and when they are too old. */
+/**
+ * Keeps the lists of each connection. Reads them when it opens, on announced changes, and when they are
+ * outdated.
+ */
 export class ConnectionLists {
   readonly #context: ConnectionListsContext
   readonly #byConnection = new Map<Connection, Readonly<Record<ListName, ListState>>>()
-  /** The bytes kept of the lists of each server, and the connections that share each list. */
+  /** Bytes kept per server, and the number of connections that share each list. */
   readonly #bytes = new WeakMap<ServerOptions, number>()
   readonly #holders = new WeakMap<Listed, number>()
 
@@ -71,12 +78,12 @@ export class ConnectionLists {
     this.#context = context
   }
 
-  /** A list of a connection; undefined if none was ever read there. */
+  /** Returns a list of a connection; undefined if it was never read. */
   of(connection: Connection, list: ListName): ListState | undefined {
     return this.#byConnection.get(connection)?.[list]
   }
 
-  /** Reads a list again, once for all clients that ask at the same time. Rejects with a Fault on failure. */
+  /** Reads a list again, once for all concurrent requests. Rejects with a Fault on failure. */
   read(connection: Connection, list: ListName, client: Client): Promise<void> {
     const state = this.#state(connection, list)
     if (state.reading === undefined) return this.#begin(state, [client])
@@ -93,7 +100,7 @@ export class ConnectionLists {
     return done
   }
 
-  /** The server announced a change: the list is read soon, and while changes go on once a second. */
+  /** Handles an announced change: reads the list soon, and at most once a second while changes continue. */
   changed(connection: Connection, list: ListName): void {
     const { clock, log } = this.#context
     const state = this.#state(connection, list)
@@ -105,18 +112,18 @@ export class ConnectionLists {
     this.#readSoon(state, restMs)
   }
 
-  /** The connection is open, for the first time or again: reads what it offers, or is shown with. */
+  /** Handles a connection that opened or reopened: reads the lists that it offers or that clients see. */
   ready(connection: Connection, isShown: (list: ListName) => boolean): void {
     const { facts } = connection
     for (const list of LIST_NAMES) {
       const state = this.of(connection, list)
-      // A list that it no longer offers is read too, which empties it.
+      // A list that is no longer offered is read too, which empties it.
       const isWanted = (facts && offers(facts, list)) || state?.known !== undefined || isShown(list)
       if (isWanted && state?.reading === undefined) this.#readSoon(this.#state(connection, list))
     }
   }
 
-  /** Whether a list can be shown without being read again. */
+  /** Returns whether a list can be shown without reading it again. */
   isFresh(connection: Connection, list: ListName): boolean {
     const { known, isDue = true } = this.of(connection, list) ?? {}
     if (known === undefined || isDue) return false
@@ -179,7 +186,7 @@ export class ConnectionLists {
     )
   }
 
-  /** A question that comes meanwhile could be about the list, and would be refused. */
+  /** Reads a list after the calls in flight: a server's request during the reading would be refused. */
   #readAfterCalls(state: ListState, lastMs: number): void {
     const { clock } = this.#context
     const { connection, isDue } = state
@@ -191,7 +198,7 @@ export class ConnectionLists {
     void this.#readIfDue(state)
   }
 
-  /** A reading in progress may have begun before the change: another one follows it. */
+  /** Reads again if the list changed after the last reading began. */
   async #readIfDue(state: ListState): Promise<void> {
     const { connection, list } = state
     try {
@@ -214,7 +221,7 @@ export class ConnectionLists {
     try {
       const link = await connection.open()
       isOpen = true
-      // From here on a change may be announced before the list that holds it.
+      // The next change may be announced before this reading returns.
       state.isDue = false
       const limit = { clock, timeoutMs: server.timeouts.listMs, own }
       this.#wasRead(
@@ -239,12 +246,12 @@ export class ConnectionLists {
     this.#context.viewOf(connection)?.unread(list)
   }
 
-  /** Throws a Fault for a list that the server refuses, or that is one too many. */
+  /** Throws a Fault if the server refused the list, or if it exceeds the number of lists kept. */
   #wasRead(state: ListState, { items, error, ...found }: ReadList): void {
     const { connection, list, known: before } = state
     const { clock, log, viewOf, onRead, onRefused } = this.#context
     const view = viewOf(connection)
-    // The connection may have been closed while the list was read.
+    // The connection may have closed during the reading.
     if (view === undefined || this.of(connection, list) !== state) return
     if (error !== undefined) {
       onRefused(view, connection, list)
@@ -278,7 +285,7 @@ export class ConnectionLists {
     this.#context.onChanged(state.connection, state.list, before)
   }
 
-  /** Counts what is kept: connections that list the same share it. */
+  /** Counts the bytes kept; connections with equal lists share them. */
   #keep(state: ListState, now: Reading | undefined): void {
     const { server } = state.connection
     const count = (listed: Listed | undefined, by: 1 | -1): void => {
@@ -293,7 +300,7 @@ export class ConnectionLists {
     state.known = now
   }
 
-  /** Throws a Fault for one list too many, where each connection lists something else. */
+  /** Throws a Fault for one list too many, when every connection has a different list. */
   #checkRoom({ server, bounds }: Connection, listed: Listed): void {
     const isKept = (this.#holders.get(listed) ?? 0) > 0
     const max = bounds.max.listBytes * LISTS_KEPT
@@ -302,7 +309,7 @@ export class ConnectionLists {
   }
 }
 
-/** Whether calls are in flight on a pipe, and a list would not be read for their client alone. */
+/** Returns whether other clients have calls in flight on a shared connection. */
 const hasOthersCalls = ({ underWay, link, onlyClient, clients }: Connection): boolean =>
   underWay > 0 && link?.serverRequests === 'pushed' && onlyClient === undefined && !isForOne(clients)
 
@@ -321,7 +328,10 @@ const createState = (connection: Connection, list: ListName): ListState => ({
   debouncedMs: Number.NEGATIVE_INFINITY,
 })
 
-/** Whether another connection would list the same: what a session changed by its calls is its own. */
+/**
+ * Returns whether other connections would receive the same list. Changes by a session's own calls are private
+ * to it.
+ */
 const isTypical = (connection: Connection, before: Reading | undefined): boolean =>
   connection.server.sharing !== 'session' ||
   connection.serverRequests === 'returned' ||

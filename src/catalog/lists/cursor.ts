@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { ListName } from '../../model/listing.js'
 
-/** The item after which a page starts: by name, and by index in case it is gone; the same for its server. */
+/**
+ * The item after which a page starts: its name, and its index in case it is gone. The same for its server.
+ */
 export interface Position {
   readonly list: ListName
   readonly alias: string
@@ -12,17 +14,17 @@ export interface Position {
 
 const VERSION = 1
 const CHECK_BYTES = 6
-/** Longer cursors are not ours: `encodeCursor` stays far below, see `cursorKey`. */
+/** Maximum cursor length; `encodeCursor` stays far below it, see `cursorKey`. */
 const CURSOR_CHARS = 4096
 const KEY_CHARS = 256
 const BASE64URL = /^[A-Za-z0-9_-]+$/
 
 const hash = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest()
 
-/** A checksum against typing errors and cuts, not against forgery: nothing in a cursor is secret. */
+/** A checksum against typing errors and truncation, not against forgery: a cursor holds no secret. */
 const checkOf = (payload: Buffer): Buffer => hash(payload).subarray(0, CHECK_BYTES)
 
-/** How a cursor holds a name or URI: as it is, or as a hash if it is long. Compare positions by this. */
+/** Returns a name or URI as cursors hold it: unchanged, or hashed if long. Compare positions by this. */
 export const cursorKey = (key: string): string =>
   key.length <= KEY_CHARS ? key : `sha256:${hash(Buffer.from(key, 'utf16le')).toString('base64url')}`
 
@@ -33,7 +35,7 @@ export const encodeCursor = (at: Position): string => {
   return Buffer.concat([checkOf(payload), payload]).toString('base64url')
 }
 
-/** Decodes a cursor of a client; undefined if it is not one of ours for this list. */
+/** Decodes a client's cursor; undefined if it is not a valid cursor for this list. */
 export const decodeCursor = (text: string, list: ListName): Position | undefined => {
   if (text.length > CURSOR_CHARS || !BASE64URL.test(text)) return undefined
   const bytes = Buffer.from(text, 'base64url')
@@ -43,7 +45,7 @@ export const decodeCursor = (text: string, list: ListName): Position | undefined
   return positionIn(payload, list)
 }
 
-/** Checks every member: anyone can compute the checksum. */
+/** Checks every member, since any client can compute the checksum. */
 const positionIn = (payload: Buffer, list: ListName): Position | undefined => {
   const facts = parse(payload)
   if (!Array.isArray(facts) || facts.length !== 6) return undefined

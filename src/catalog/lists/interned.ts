@@ -1,4 +1,4 @@
-/** Keeps one value for all who need an equal one, as long as anybody does. */
+/** Shares one instance among equal values while any user holds it. */
 export class Interned<T extends object> {
   readonly #values = new Map<string, WeakRef<T>>()
   readonly #gone = new FinalizationRegistry<string>(key => {

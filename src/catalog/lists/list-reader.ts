@@ -27,9 +27,9 @@ export interface ReadList {
   readonly isWhole: boolean
   readonly reason?: string
   readonly cutAt?: LimitName
-  /** How long the list may be kept, and for whom; undefined in revisions without such hints. */
+  /** Cache lifetime and scope of the list; undefined in revisions without such hints. */
   readonly hints?: CacheHints | undefined
-  /** Whether the connection failed, so that another attempt may find more. */
+  /** True if the connection failed, so that another attempt may find more. */
   readonly isBroken?: boolean
   readonly error?: Fault
 }
@@ -58,7 +58,7 @@ export const readList = async (
           }
     }
     const listed = listedOn(outcome.result, list)
-    // Not spread: a server may put more on one page than a call takes arguments.
+    // Not spread: a page may have more items than a call can take arguments.
     for (const item of elementsOf(listed)) {
       const end = item.byteOffset - listed.byteOffset + item.length
       if (items.length >= bounds.max.items) return cutAt('items', items, bounds)
@@ -77,14 +77,14 @@ export const readList = async (
   return cutAt('pages', items, bounds)
 }
 
-/** Throws the Fault that came in place of a first page. */
+/** Throws the Fault that arrived instead of a first page. */
 const afterNoPage = (outcome: Exclude<Answer, { kind: 'result' }>, method: string): ReadList => {
   if (isUnknownMethod(outcome)) return { items: [], isWhole: true }
   const reason = wordsOf(outcome)
   const words = `${method} failed: ${reason}`
   if (outcome.kind === 'fault') {
     const { fault } = outcome
-    // What a login mends is said in its own words, and a person is sent there.
+    // A login error keeps its own message, which sends the user to the login.
     throw loginReasonOf(fault) === undefined ? new Fault(fault.code, words) : fault
   }
   return { ...cutShort([], reason), error: new Fault('unavailable', words) }
@@ -106,7 +106,7 @@ const whole = (items: readonly JsonText[], hints: readonly Contribution[]): Read
   return hints.length === 0 ? read : { ...read, hints: mergeHints(hints) }
 }
 
-/** A copy, so that a few items do not keep the whole message in memory. */
+/** Copies the items, so that a few of them do not keep the whole message in memory. */
 const listedOn = (result: JsonText, list: ListName): JsonText =>
   ownText(memberOf(result, LISTS[list].member) ?? NONE)
 
@@ -115,6 +115,6 @@ const wordsOf = (outcome: Exclude<Answer, { kind: 'result' }>): string =>
     ? outcome.fault.message
     : (stringOf(memberOf(outcome.error, 'message')) ?? 'no reason given')
 
-/** Some servers declare a capability and lack one of its lists, most often the templates. */
+/** Some servers declare a capability but lack one of its lists, most often the templates. */
 const isUnknownMethod = (outcome: Exclude<Answer, { kind: 'result' }>): boolean =>
   outcome.kind === 'error' && errorCode(outcome.error) === RPC_CODES['unknown-method']

@@ -6,18 +6,18 @@ import type { Server } from '../../peers/server.js'
 export interface Item {
   readonly server: Server
   readonly own: string
-  /** The name, URI or template that clients see; unique in its merged list. */
+  /** The exposed name, URI or template; unique in its merged list. */
   readonly exposed: string
   readonly text: JsonText
   readonly hasOutputSchema: boolean
-  /** Whether it is a tool of this proxy, of which the server knows nothing. */
+  /** True for the proxy's own tools, which the server does not know. */
   readonly isOurs?: boolean
 }
 
-/** An item before it has its place in memory; its text is in latin1, whose characters are bytes. */
+/** An item before its text is placed in shared memory; the text is latin1, one character per byte. */
 export type Unplaced = Omit<Item, 'text' | 'isOurs'> & { readonly latin1: string }
 
-/** Puts the texts of items side by side in memory, as a page has them: all of them are copied at once. */
+/** Copies the texts of items next to each other in memory, so that a page is one copy. */
 export const sideBySide = (items: readonly Unplaced[]): Item[] => {
   const all = trust(Buffer.from(items.map(({ latin1 }) => latin1).join(), 'latin1'))
   let end = -1
@@ -28,21 +28,21 @@ export const sideBySide = (items: readonly Unplaced[]): Item[] => {
   })
 }
 
-/** One list of one server, as sent and as shown; connections on which it is the same share it. */
+/** One list of one server, as sent and as shown; connections with equal lists share it. */
 export interface Listed {
-  /** Equal for lists of one server that were sent the same. */
+  /** Equal for lists that a server sent with equal content. */
   readonly key: string
-  /** The most items that are shown; told without looking at them where nothing is filtered. */
+  /** Maximum number of shown items; without a filter it is known without converting them. */
   readonly most: number
   readonly raw: readonly JsonText[]
   readonly items: readonly Item[]
-  /** How many items of the server clients do not see, and why. */
+  /** The number of hidden items, by reason. */
   readonly leftOut: Readonly<Record<'filter' | 'broken' | 'twice', number>>
   readonly digest: string
   readonly bytes: number
 }
 
-/** A digest of texts in their order, separated by a byte that JSON never holds. */
+/** Returns a digest of texts in their order, separated by a byte that JSON never holds. */
 export const digestOf = (texts: Iterable<JsonText | string>): string => {
   const hash = createHash('sha256')
   for (const text of texts) hash.update(text).update('\0')
@@ -56,8 +56,8 @@ export const isSame = (before: readonly JsonText[], after: readonly JsonText[]):
   before.length === after.length && before.every((item, index) => after[index]?.equals(item) === true)
 
 /**
- * A list that is shown by `show` once somebody looks at it: servers are met, and clients who search tools
- * are given their list, without that.
+ * Creates a list that calls `show` on first use. Opening a connection and listing the search tools do not
+ * need it.
  */
 export const listedOf = (
   { key, raw, isFiltered }: Pick<Listed, 'key' | 'raw'> & { readonly isFiltered: boolean },
@@ -85,17 +85,17 @@ export const listedOf = (
       digest ??= digestOf([arrayText(made().items.map(({ text }) => text))])
       return digest
     },
-    // Shown items are about as long as those that were sent.
+    // Shown items are about as long as the sent ones.
     bytes: 2 * bytesOf(raw),
   }
 }
 
 const EMPTY_DIGEST = digestOf([arrayText([])])
 
-/** Whether clients see the same of two lists; undefined is none. */
+/** Returns whether two lists have equal content; undefined counts as empty. */
 export const looksSame = (one: Listed | undefined, other: Listed | undefined): boolean => {
   if (one === other) return true
-  // Of the first list that is known nothing need be shown to tell.
+  // The first known list differs from none without converting it.
   if (one === undefined && other !== undefined && other.raw.length > 0) return false
   return (one?.digest ?? EMPTY_DIGEST) === (other?.digest ?? EMPTY_DIGEST)
 }

@@ -6,7 +6,7 @@ import { rewriteItem } from '../names/rewrite.js'
 import { digestOf, type Item, type Listed } from './listed.js'
 import type { Paged } from './page.js'
 
-/** One server's part of a merged list; `index` is the place of the server. */
+/** One server's part of a merged list; `index` is the server's position. */
 export interface Part {
   readonly index: number
   readonly alias: string
@@ -18,38 +18,38 @@ export interface Merged extends Paged {
   readonly byExposed: ReadonlyMap<string, Item>
 }
 
-/** A list of more items is too long for any client, whatever is left of it. */
+/** A longer list exceeds every client's limit, even after filtering. */
 const EXACT_MAX = 500
 
-/** What a merged list is made of, once somebody looks at it. */
+/** The contents of a merged list, computed on first use. */
 interface MergedParts {
   readonly version: () => string
   readonly merge: () => Merged
-  /** The most items there are; undefined if only merging tells. */
+  /** Returns an upper bound for the number of items; undefined if only merging can determine it. */
   readonly most: () => number | undefined
 }
 
-/** A list over all servers, shared by all clients who see the same of each. */
+/** A list over all servers, shared by all clients with the same parts. */
 export class MergedList {
-  /** Equal for lists that are made of the same. */
+  /** Equal for lists with the same parts. */
   readonly key: string
   readonly #parts: MergedParts
   #version: string | undefined
   #merged: Merged | undefined
 
-  /** None of its parts is looked at before somebody asks for more than its key. */
+  /** Computes the parts on the first use of anything but the key. */
   constructor(key: string, parts: MergedParts) {
     this.key = key
     this.#parts = parts
   }
 
-  /** Equal for lists that look the same. */
+  /** Returns a version that is equal for lists with equal content. */
   get version(): string {
     this.#version ??= this.#parts.version()
     return this.#version
   }
 
-  /** How many items there are; if there are very many, at most so many. */
+  /** The number of items, or an upper bound for very long lists. */
   get size(): number {
     const most = this.#parts.most()
     return most !== undefined && most > EXACT_MAX ? most : this.merged.byExposed.size
@@ -65,29 +65,29 @@ export class MergedList {
   }
 }
 
-/** What a merged list is made of: the list of one server, as far as it is known. */
+/** One server's list, as far as it is known, before merging. */
 interface Source {
   readonly server: Server
-  /** How clients see it (`ServerView`). */
+  /** The exposed form of the server (`ServerView`). */
   readonly view: { readonly id: number; readonly exposure: { readonly prefix: boolean } }
   readonly listed: Listed | undefined
 }
 
-/** A view (`View`), as far as lists are concerned. */
+/** The properties of a `View` that lists need. */
 interface ViewFilter {
   readonly id: number
   readonly hasAllTools: boolean
   filter(list: ListName, merged: Merged): Merged
 }
 
-/** What becomes of them, beside being merged. */
+/** Options for merging. */
 interface Merging {
   readonly view: ViewFilter | undefined
   readonly log: Logger
   readonly isReserved: ((name: string) => boolean) | undefined
 }
 
-/** The key of a list that is merged of these, for clients of a view. */
+/** Returns the cache key of the list merged from these sources for a view. */
 export const mergeKey = (list: ListName, sources: readonly Source[], view: ViewFilter | undefined): string =>
   [
     `${list} ${view?.id}`,
@@ -102,7 +102,7 @@ export const partsOf = (
   version() {
     const aliases = sources.map(({ server: { options } }) => options.alias)
     const digests = sources.flatMap(({ view: { exposure }, listed }) => [
-      // A name without prefix is free only where it does not begin with the alias of a server.
+      // A name without prefix is free only if it does not begin with the alias of a server.
       ...(exposure.prefix ? [] : aliases),
       ...(listed === undefined || listed.items.length === 0 ? [] : [listed.digest]),
     ])
@@ -122,8 +122,7 @@ export const partsOf = (
 })
 
 /**
- * Merges parts. A name that is taken or reserved, or begins with the alias of another server, gets its own
- * prefix.
+ * Merges parts. A name that is taken, reserved, or begins with another server's alias gets its own prefix.
  */
 export const mergeParts = (
   list: ListName,
@@ -140,7 +139,7 @@ export const mergeParts = (
         byExposed.has(exposed) || isReserved(exposed) || isUnderOtherAlias(item, part.alias, aliases)
       const unique = isTaken ? withPrefix(list, item) : item
       if (unique === undefined || byExposed.has(unique.exposed)) {
-        // A URI that several servers list unprefixed: each is shown, and the owner is found on use.
+        // An unprefixed URI that several servers list: each is shown, and the owner is found on use.
         if (list === 'resources' || list === 'templates') return [item]
         log.warn(
           { server: item.server.name, item: item.exposed },
@@ -167,7 +166,10 @@ const withPrefix = (list: ListName, item: Item): Item | undefined => {
   return { ...item, exposed, text: rewriteItem(list, item.text, { name: exposed }) }
 }
 
-/** Whether a name begins with the alias of another server; no alias holds `__`, so the first one ends it. */
+/**
+ * Returns whether a name begins with another server's alias. Aliases never contain `__`, so the first one
+ * ends it.
+ */
 const isUnderOtherAlias = ({ exposed }: Item, alias: string, aliases: ReadonlySet<string>): boolean => {
   const prefix = exposed.slice(0, Math.max(0, exposed.indexOf('__')))
   return prefix !== alias && aliases.has(prefix)

@@ -12,17 +12,17 @@ interface PagedPart {
   readonly items: readonly PagedItem[]
 }
 
-/** A list that is given to clients page by page. */
+/** A list that clients read page by page. */
 export interface Paged {
   readonly parts: readonly PagedPart[]
-  /** Pages that were cut before, by the number of their first item. */
+  /** Cached pages, by the index of their first item. */
   readonly pages: Map<number, JsonText>
 }
 
 /**
- * Cuts one page of a merged list, as the result of its list request. The cursor names the item before the page, so that pages stay right when
- * the proxy restarts or a server comes or goes in between. Throws a Fault `invalid-params` for a cursor that
- * is not ours (server/utilities/pagination, "Error Handling").
+ * Cuts one page of a merged list and returns it as the list result. The cursor names the item before the
+ * page, so that paging survives restarts of the proxy and changes of servers. Throws a Fault `invalid-params`
+ * for an invalid cursor (server/utilities/pagination, "Error Handling").
  */
 export const cutPage = (
   list: ListName,
@@ -49,7 +49,7 @@ export const cutPage = (
     [LISTS[list].member, shown.map(({ text }) => text)],
     ...(hasMore && last !== undefined ? [['nextCursor', textOf(cursorAfter(list, last))] as const] : []),
   ])
-  // Only the pages of those who read from the beginning are kept, since a cursor can name any item.
+  // Only pages of a read from the start are cached, since a cursor can name any item.
   if (first % pageSize === 0) merged.pages.set(first, result)
   return result
 }
@@ -68,7 +68,7 @@ interface Place {
   readonly item: number
 }
 
-/** How many items of the whole list come before a place. */
+/** Returns the number of items in the whole list before a place. */
 const numberOf = ({ parts }: Paged, { part, item }: Place): number =>
   parts.slice(0, part).reduce((sum, { items }) => sum + items.length, item)
 
@@ -78,7 +78,9 @@ const decode = (cursor: string, list: ListName): Position => {
   return position
 }
 
-/** Where the page after `position` starts: where it was if its item is gone, or at the next server. */
+/**
+ * Returns the start of the page after `position`. If that item is gone, its former place or the next server.
+ */
 const placeAfter = (merged: Paged, position: Position): Place => {
   const part = merged.parts.findIndex(({ alias }) => alias === position.alias)
   if (part === -1) {

@@ -8,7 +8,7 @@ import { profileOf } from '../../peers/sharing.js'
 import { type Listed, looksSame } from './listed.js'
 import type { ServerView } from './server-view.js'
 
-/** What a server declared when it last ran, and its lists as it sent them, as far as they could be read. */
+/** A server's capabilities and lists from its last run, as far as they could be read. */
 export interface ServerSnapshot {
   readonly facts: ServerFacts
   readonly lists: Partial<Readonly<Record<ListName, readonly JsonText[]>>>
@@ -17,26 +17,26 @@ export interface ServerSnapshot {
 /** A server's snapshots, by the profile of its clients (`profileOf`). */
 export type CachedServer = ReadonlyMap<string, ServerSnapshot>
 
-/** PORT. Keeps what is known of servers between runs (`state/server-cache.ts`). Never throws. */
+/** PORT. Stores server data between runs (`state/server-cache.ts`). Never throws. */
 export interface ServerCache {
-  /** What is cached of a server that is still configured and installed as it was then. */
+  /** Returns the cached data of a server, if its configuration and installation are unchanged. */
   load(server: ServerOptions): CachedServer | undefined
-  /** A server runs as it is configured and installed now: updates from here on are about that. */
+  /** Records the current configuration and installation of a running server; later updates belong to them. */
   reached(server: ServerOptions): void
-  /** A list of a server was read; `known` is called when it is written, which may be a moment later. */
+  /** Records that a list was read. `known` is called at the time of writing, which may be a moment later. */
   update(server: ServerOptions, known: () => CachedServer): void
 }
 
-/** What a server last declared and listed to clients of one profile, and is expected to show the next one. */
+/** The last capabilities and lists for clients of one profile, assumed to hold for the next such client. */
 export interface CachedProfile {
-  /** Undefined if the lists are those of a server that this one replaced. */
+  /** Undefined if the lists come from a server that this one replaced. */
   facts: ServerFacts | undefined
   readonly lists: Partial<Record<ListName, Listed>>
-  /** The lists that it answered with an error; it need not be started for them. */
+  /** Lists that the server answered with an error; it is not started for them. */
   readonly refused: Set<ListName>
-  /** Whether it comes from an earlier process, and the server was not reached since. */
+  /** True if the data comes from an earlier process and the server was not reached since. */
   isFromDisk: boolean
-  /** Whether it is shown only until the server can be asked. */
+  /** True if the data is shown only until the server can be asked. */
   isDue: boolean
 }
 
@@ -45,7 +45,7 @@ const PROFILES_MAX = 16
 export const offers = ({ capabilities }: ServerFacts, list: ListName): boolean =>
   capabilities[LISTS[list].capability] !== undefined
 
-/** What is known of servers without a connection, or before its lists were read. */
+/** Keeps data of servers without a connection, or before their lists are read. */
 export class ProfileCache {
   readonly #disk: ServerCache | undefined
   readonly #profiles = new WeakMap<ServerView, Map<string, CachedProfile>>()
@@ -64,13 +64,13 @@ export class ProfileCache {
     return this.#by(view).get(profileOf(share.capabilities, serverRequests))
   }
 
-  /** What is known for the oldest profile. */
+  /** Returns the data of the oldest profile. */
   ofAny(view: ServerView): CachedProfile | undefined {
     const [profile] = this.#by(view).values()
     return profile
   }
 
-  /** A server was reached, and declared its facts on a connection. */
+  /** Records a server's capabilities from a new connection. */
   reached(view: ServerView, connection: Connection): void {
     const { server, share, serverRequests, facts } = connection
     this.#disk?.reached(server)
@@ -85,7 +85,7 @@ export class ProfileCache {
     }
   }
 
-  /** A list was read that the next connection of the profile will most likely have. */
+  /** Records a list that the next connection of the profile will most likely receive. */
   update(view: ServerView, connection: Connection, list: ListName, listed: Listed): void {
     this.#learn(view, connection, profile => {
       profile.lists[list] = listed
@@ -93,7 +93,7 @@ export class ProfileCache {
     })
   }
 
-  /** Another replica has read these lists; returns those that are news to clients without a connection. */
+  /** Accepts lists from another replica. Returns the lists that are new to clients without a connection. */
   learned(view: ServerView, known: CachedServer): readonly ListName[] {
     const profiles = this.#by(view)
     const changed = new Set<ListName>()
@@ -113,14 +113,14 @@ export class ProfileCache {
     })
   }
 
-  /** A server replaces another one, or is exposed in another way, and is expected to list the same. */
+  /** Copies the data of a replaced or re-exposed server, whose successor is expected to list the same. */
   inherit(view: ServerView, from: ServerView): void {
     const isSame = view.server === from.server
     const profiles = isSame ? this.#own(view) : this.#by(view)
     for (const [key, profile] of this.#by(from)) {
       const lists = mapLists(profile, (list, { raw }) => view.show(list, raw))
       if (isSame) profiles.set(key, { ...profile, lists })
-      // What it declared itself when it last ran counts for more.
+      // The server's own data from its last run takes precedence.
       else if (!profiles.has(key)) profiles.set(key, { ...cachedProfile(undefined, lists), isDue: true })
     }
   }
@@ -188,7 +188,7 @@ const fromSnapshot = ({ facts, lists }: ServerSnapshot, view: ServerView): Cache
   return { ...cachedProfile(facts, shown), isFromDisk: true }
 }
 
-/** What is written to disk: the lists that the server has, for each profile. */
+/** Returns the snapshot of each profile to write to disk, without refused lists. */
 const snapshotsOf = (profiles: ReadonlyMap<string, CachedProfile>): CachedServer =>
   new Map(
     [...profiles].flatMap(([key, { facts, lists, refused }]) => {

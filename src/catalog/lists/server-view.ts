@@ -16,19 +16,19 @@ import type { View } from '../views/view.js'
 import { Interned } from './interned.js'
 import { digestOf, type Listed, listedOf, sideBySide, type Unplaced } from './listed.js'
 
-/** The most tools of a server whose `outputSchema` is left out. */
+/** Maximum number of a server's tools with a hidden `outputSchema`. */
 const SCHEMALESS_MAX = 1000
 const SHOWN_BYTES = 128
 
 let views = 0
 
-/** Where a view says what it mends. */
+/** Receives the log entries for repairs. */
 interface Notes {
   readonly log: Logger
   readonly meter?: Meter | undefined
 }
 
-/** How clients see the items and URIs of one server. */
+/** Converts the items and URIs of one server to their exposed form. */
 export class ServerView {
   readonly id: number
   readonly server: Server
@@ -36,11 +36,11 @@ export class ServerView {
   readonly tools: ToolFilter
   readonly #log: Logger
   readonly #meter: Meter | undefined
-  /** What the log says already of items. */
+  /** Items with a note already in the log. */
   readonly #noted: Set<string>
-  /** Tools that are shown without their `outputSchema`, and since when (1970). */
+  /** Tools with a hidden `outputSchema`, and the time it was hidden, in ms since 1970. */
   readonly #schemaless: Map<string, number>
-  /** By a digest of what the server sent. */
+  /** Shown lists, by a digest of the server's list. */
   readonly #shown = new Interned<Listed>()
 
   constructor(server: Server, showing: Exposure, { log, meter }: Notes, earlier?: ServerView) {
@@ -71,7 +71,7 @@ export class ServerView {
     return this.exposure.access?.sees(caller) !== false
   }
 
-  /** A list as clients see it; the same reference for the same list. */
+  /** Converts a list to its exposed form; returns the same reference for the same list. */
   show(list: ListName, raw: readonly JsonText[]): Listed {
     const key = `${list} ${digestOf([arrayText(raw)])}`
     const isFiltered = list === 'tools' && !this.tools.isOpen
@@ -92,7 +92,10 @@ export class ServerView {
     return { items: sideBySide([...items.values()]), leftOut }
   }
 
-  /** Has the next view hide the `outputSchema` of a tool that broke it. False if it is hidden already. */
+  /**
+   * Hides the `outputSchema` of a tool that violated it, from the next view on. Returns false if it is hidden
+   * already.
+   */
   hideOutputSchema(own: string): boolean {
     if (this.#schemaless.has(own) || this.#schemaless.size >= SCHEMALESS_MAX) return false
     this.#schemaless.set(own, Date.now())
@@ -101,12 +104,12 @@ export class ServerView {
     return true
   }
 
-  /** Since when (1970) the `outputSchema` of a tool is not shown; undefined if it is. */
+  /** Returns when the `outputSchema` of a tool was hidden, in ms since 1970; undefined if it is shown. */
   schemaWithdrawnMs(own: string): number | undefined {
     return this.#schemaless.get(own)
   }
 
-  /** An item as clients see it, or why they do not. */
+  /** Converts an item to its exposed form, or returns the reason to hide it. */
   #showOne(list: ListName, raw: JsonText): Unplaced | 'filter' | 'broken' {
     const repaired = repairItem(list, raw)
     if ('dropped' in repaired) {
@@ -145,7 +148,7 @@ export class ServerView {
     if (this.#note(list, item, words)) this.#meter?.counter('mcp_proxy_repairs', this.server.name, kind).add()
   }
 
-  /** Logs a note about an item once, not on every reading; whether it was new. */
+  /** Logs a note about an item once, not on every reading. Returns whether it was new. */
   #note(list: ListName, item: string, words: string): boolean {
     const shown = sanitizeLine(item, SHOWN_BYTES)
     const key = `${list} ${shown} ${words}`

@@ -5,9 +5,9 @@ import { digestOf, type Item } from './listed.js'
 import type { Merged } from './merge.js'
 import type { Paged } from './page.js'
 
-/** A list as clients are given it. */
+/** A list as clients receive it. */
 export interface ShownList {
-  /** Equal for lists that look the same. */
+  /** Equal for lists with equal content. */
   readonly version: string
   readonly paged: Paged
 }
@@ -17,13 +17,13 @@ interface Reach {
   readonly merged: Merged
 }
 
-/** Whether a client is shown what there is, as it is. */
+/** Returns whether a client receives the full list unchanged. */
 export const isPlain = ({ mode, pins, loadsByNeed }: Choice): boolean =>
   mode === 'direct' && (pins === undefined || !loadsByNeed)
 
 /**
- * What a client lists of all there is: with the pins marked, or only those and what searches the others.
- * `reach`: what the client can call, if there are pins.
+ * Returns a client's tool list: everything with marked pins, or only the pins and the search tools. `reach`
+ * holds the tools that the client can call, if there are pins.
  */
 export const showTools = (
   { mode, pins, loadsByNeed }: Choice,
@@ -65,7 +65,7 @@ const pinnedIn = ({ parts }: Merged, pins: Pins, isMarked: boolean): Paged['part
   })
 }
 
-/** Says to a client that loads tools by need that this one is always needed. */
+/** Marks a tool as always needed, for clients that load tools on demand. */
 const alwaysLoaded = ({ own, text }: Item): Pick<Item, 'own' | 'text'> => {
   const said = memberOf(text, '_meta')
   const meta = said !== undefined && kindOf(said) === 'object' ? said : rawText('{}')

@@ -15,7 +15,7 @@ export type UriMap = (uri: string) => string
 
 interface ExposedAs {
   readonly name?: string | undefined
-  /** Translates the URIs of resources and templates, and those that tools point to. */
+  /** Translates the URIs of resources, templates and tool interfaces. */
   readonly uri?: UriMap | undefined
 }
 
@@ -50,7 +50,7 @@ const mapInterface: Rewrite = (holder, map) =>
 const mapContents = (result: JsonText, key: string, map: Rewrite, uri: UriMap): JsonText =>
   editMember(result, key, list => mapElements(list, element => map(element, uri)))
 
-/** A message holds one block; servers also send an array, which no revision allows. */
+/** A message holds one block; some servers send an array, which no revision allows. */
 const mapMessage: Rewrite = (message, map) =>
   editMember(message, 'content', content =>
     kindOf(content) === 'array'
@@ -80,19 +80,19 @@ const PARAMS: ReadonlyMap<string, Rewrite> = new Map<string, Rewrite>([
 /** Keys for `mayContain`; `resourceUri` may be nested or flat. */
 const URI_KEYS = ['"uri"', 'resourceUri"']
 
-/** Translates the URIs of a result; the same reference if there are none. */
+/** Translates the URIs in a result; returns the same reference if there are none. */
 export const rewriteUris = (method: string, result: JsonText, map: UriMap): JsonText => {
   const rewrite = RESULTS.get(method)
   return rewrite !== undefined && mayContain(result, ...URI_KEYS) ? rewrite(result, map) : result
 }
 
-/** Translates the URIs of params, likewise. @internal */
+/** Translates the URIs in params; returns the same reference if there are none. @internal */
 export const rewriteParams = (method: string, params: JsonText, map: UriMap): JsonText => {
   const rewrite = PARAMS.get(method)
   return rewrite !== undefined && mayContain(params, ...URI_KEYS) ? rewrite(params, map) : params
 }
 
-/** Gives an item of a list its exposed name and URIs; the same reference if those are its own. */
+/** Sets an item's exposed name and URIs; returns the same reference if nothing changes. */
 export const rewriteItem = (list: ListName, item: JsonText, { name, uri }: ExposedAs): JsonText => {
   switch (list) {
     case 'tools': {

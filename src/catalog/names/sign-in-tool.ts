@@ -5,14 +5,14 @@ import { exposedName } from './names.js'
 
 const OWN = 'sign_in'
 
-/** Whether people sign in at a server as themselves, and are shown how. */
+/** Returns whether each user of a server signs in personally and gets a sign-in tool. */
 export const hasSignInTool = ({ options: { owned, signInTool: isWanted } }: Server): boolean =>
   owned !== undefined && isWanted
 
-/** The name of the tool that leads a principal to where it signs in at a server. */
+/** Returns the exposed name of a server's sign-in tool. */
 export const signInToolName = ({ options: { alias } }: Server): string => exposedName(alias, OWN)
 
-/** That tool, in place of all that a server would list to somebody who has signed in. */
+/** Returns the list that users see before they sign in: the sign-in tool alone. */
 export const signInTool = (server: Server): Listed => {
   const exposed = signInToolName(server)
   const { name } = server

@@ -1,4 +1,4 @@
-/** Finds the alias from which a scheme prefix was made. */
+/** Returns the alias that a scheme prefix was made from. */
 export type AliasFinder = (schemeAlias: string) => string | undefined
 
 export interface OwnedUri {
@@ -6,17 +6,20 @@ export interface OwnedUri {
   readonly uri: string
 }
 
-/** Hosts show interfaces of this scheme (SEP-1865), so it stays in front. */
+/** Hosts recognize interfaces by this scheme (SEP-1865), so it stays in front. */
 const UI = 'ui://'
 
 /** `_` is illegal in a URI scheme (RFC 3986 §3.1), and no alias holds a dot. */
 const schemeAlias = (alias: string): string => alias.replaceAll('_', '.')
 
-/** The URI or template under which clients see that of a server; `splitUri` reverses it. */
+/** Returns the exposed form of a server's URI or template; `splitUri` reverses it. */
 export const exposedUri = (alias: string, uri: string): string =>
   uri.startsWith(UI) ? `${UI}${schemeAlias(alias)}+${uri.slice(UI.length)}` : `${schemeAlias(alias)}+${uri}`
 
-/** Finds aliases exactly, else in any case if one matches, since URL parsers write schemes in lower case. */
+/**
+ * Finds aliases by exact match, otherwise by a unique match in any case: URL parsers write schemes in lower
+ * case.
+ */
 export const schemeAliases = (aliases: Iterable<string>): AliasFinder => {
   const exact = new Map<string, string>()
   const folded = new Map<string, string | undefined>()
@@ -29,7 +32,7 @@ export const schemeAliases = (aliases: Iterable<string>): AliasFinder => {
   return written => exact.get(written) ?? folded.get(written.toLowerCase())
 }
 
-/** Splits an exposed URI; undefined if it holds no known alias. */
+/** Splits an exposed URI; undefined without a known alias. */
 export const splitUri = (exposed: string, find: AliasFinder): OwnedUri | undefined => {
   const start = exposed.startsWith(UI) ? UI.length : 0
   const plus = exposed.indexOf('+', start)
@@ -40,7 +43,8 @@ export const splitUri = (exposed: string, find: AliasFinder): OwnedUri | undefin
 }
 
 /**
- * How many literal characters of a template (RFC 6570) a URI matches; undefined if it does not. Linear time.
+ * Returns how many literal characters of a template (RFC 6570) a URI matches; undefined without a match.
+ * Linear time.
  */
 export const matchTemplate = (template: string, uri: string): number | undefined => {
   const literals = template.split(/\{[^{}]*\}/)

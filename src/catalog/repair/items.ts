@@ -24,7 +24,7 @@ import {
   repairIcons,
 } from './parts.js'
 
-/** A repaired item, what identifies it, and what was done to it; or why it cannot be shown. */
+/** A repaired item with its identity and its repairs, or the reason to hide it. */
 export type Repaired =
   | {
       readonly item: JsonText
@@ -33,7 +33,7 @@ export type Repaired =
     }
   | { readonly dropped: string }
 
-/** The members that must not be repeated. */
+/** The members that must not occur twice. */
 const UNIQUE: Readonly<Record<ListName, ReadonlySet<string>>> = {
   tools: new Set(['name', 'inputSchema']),
   prompts: new Set(['name']),
@@ -45,7 +45,7 @@ const OBJECT = textOf('object')
 const ANY_OBJECT = rawText('{"type":"object"}')
 const TASK_SUPPORT: ReadonlySet<string | undefined> = new Set(['forbidden', 'optional', 'required'])
 
-/** Repairs an item of a list, or drops it, since clients refuse a whole list for one bad item. */
+/** Repairs an item of a list, or drops it, since clients reject a whole list for one bad item. */
 export const repairItem = (list: ListName, item: JsonText): Repaired => {
   if (kindOf(item) !== 'object') return { dropped: `it is no object but ${kindOf(item)}` }
   const notes: string[] = []
@@ -71,10 +71,10 @@ export const repairItem = (list: ListName, item: JsonText): Repaired => {
     : { item: repaired, own, notes }
 }
 
-/** Adds what clients require; `unique` are the members that must not be repeated. */
+/** Adds members that clients require. `unique` holds the members that must not occur twice. */
 type Complete = (item: JsonText, note: Note, unique: ReadonlyMap<string, JsonText>) => JsonText | undefined
 
-/** A tool with a schema of its arguments. */
+/** Ensures that a tool has an input schema. */
 const completeTool: Complete = (tool, note, unique) => {
   const schema = unique.get('inputSchema')
   const input = repairInput(schema, note)
@@ -97,7 +97,7 @@ const repairInput = (schema: JsonText | undefined, note: Note): JsonText | undef
 /** `"type": ["object", "null"]`: clients want the one word, and arguments are never null. */
 const allowsObject = (type: JsonText): boolean => some(elementsOf(type), name => stringOf(name) === 'object')
 
-/** A resource or template; clients require a name, so one without is named by its URI. */
+/** Clients require a name, so a resource or template without one is named by its URI. */
 const completeResource =
   (identity: 'uri' | 'uriTemplate'): Complete =>
   (resource, note, unique) => {
@@ -135,7 +135,7 @@ const repairArguments: Repair = (list, note) =>
     return undefined
   })
 
-/** Members of a schema's root: Go servers write empty maps and slices as `null`. */
+/** Members of a schema's root. Go servers write empty maps and slices as `null`. */
 const SCHEMA = kindsOf({ properties: 'object', $schema: 'string' }, { required: ['array', repairRequired] })
 
 const HINTS = kindsOf({

@@ -14,16 +14,16 @@ import {
   stringOf,
 } from '../../kernel/json/text.js'
 
-/** Takes what was repaired, for the log. */
+/** Receives a description of each repair, for the log. */
 export type Note = (words: string) => void
 
-/** Mends a value of the right kind; undefined removes it. */
+/** Repairs a value of the right kind; undefined removes it. */
 export type Repair = (value: JsonText, note: Note) => JsonText | undefined
 
-/** What kinds optional members have to be of, by key, and what mends them. */
+/** Required JSON kind of optional members by key, with an optional repair. */
 export type Kinds = ReadonlyMap<string, { readonly kind: JsonKind; readonly repair?: Repair }>
 
-/** Kinds of members that are not looked into, and of those that are. */
+/** Combines members that only need a kind check with members that have a repair. */
 export const kindsOf = (
   kinds: Readonly<Record<string, JsonKind>>,
   mended: Readonly<Record<string, readonly [JsonKind, Repair]>> = {},
@@ -33,7 +33,10 @@ export const kindsOf = (
     ...Object.entries(mended).map(([key, [kind, repair]]) => [key, { kind, repair }] as const),
   ])
 
-/** Removes an optional member of the wrong kind, often `null`, for which clients refuse all; mends others. */
+/**
+ * Removes an optional member of the wrong kind (often `null`), which would make clients reject everything.
+ * Repairs others.
+ */
 export const keepKind = (at: JsonCursor, kinds: Kinds, note: Note): JsonText | boolean => {
   const { key } = at
   const rule = kinds.get(key)
@@ -45,7 +48,7 @@ export const keepKind = (at: JsonCursor, kinds: Kinds, note: Note): JsonText | b
   return rule.repair === undefined || (rule.repair(at.value, note) ?? false)
 }
 
-/** The same of all members, in one walk. */
+/** Applies `keepKind` to all members in one walk. */
 export const keepKinds = (object: JsonText, kinds: Kinds, note: Note): JsonText =>
   editMembers(object, at => keepKind(at, kinds, note))
 
@@ -87,13 +90,13 @@ const iconSizes = (sizes: JsonText, note: Note): JsonText => {
   return arrayText([sizes])
 }
 
-/** Whether a string is a date and time with a zone, as `Annotations.lastModified` has to be. */
+/** Returns whether a string is a date and time with a zone, as `Annotations.lastModified` requires. */
 const isMoment = (text: JsonText): boolean => {
   const value = stringOf(text)
   if (value === undefined) return false
   const parts = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})$/.exec(value)
   if (parts === null || Number.isNaN(Date.parse(value))) return false
-  // Date.parse takes 30 February for 2 March.
+  // Date.parse accepts 30 February as 2 March.
   return Number(parts[3]) <= new Date(Date.UTC(Number(parts[1]), Number(parts[2]), 0)).getUTCDate()
 }
 
@@ -106,7 +109,7 @@ const isPriority = (value: JsonText): boolean => {
   return priority >= 0 && priority <= 1
 }
 
-/** Removes annotations whose values are not allowed. */
+/** Removes annotations with invalid values. */
 export const repairAnnotations = (annotations: JsonText, note: Note): JsonText => {
   const audience = keepIf(annotations, 'audience', note, isAudience)
   const priority = keepIf(audience, 'priority', note, isPriority)
@@ -120,7 +123,7 @@ const PAD = 0x3d
 const BACKSLASH = 0x5c
 const LETTER_U = 0x75
 const ESCAPED_SPACES = Buffer.from('tnfr')
-/** Bytes that are not digits: white space, which is skipped, and all others, which make a text unreadable. */
+/** Bytes that are not digits: skipped white space, and bytes that make the text invalid. */
 const [SPACE, INVALID] = [0, 1]
 
 /** The standard digit or padding that each byte represents, in either alphabet of RFC 4648 (§4, §5). */
@@ -134,7 +137,7 @@ const DIGITS: Uint8Array = (() => {
   return digits
 })()
 
-/** The same for an escape of JSON (RFC 8259 §7), whose backslash stands before `at`. */
+/** Decodes a JSON escape (RFC 8259 §7) to its base64 digit. The backslash is before `at`. */
 const escapedDigit = (text: JsonText, at: number): number => {
   const letter = text[at] ?? 0
   if (letter === SLASH) return SLASH
@@ -146,7 +149,7 @@ const escapedDigit = (text: JsonText, at: number): number => {
 const hexDigit = (byte = 0): number => (byte & 0xf) + (byte > 0x39 ? 9 : 0)
 
 /**
- * Repairs base64 (RFC 4648 §4): returns the same reference if it is right, undefined if it cannot be read.
+ * Repairs base64 (RFC 4648 §4). Returns the same reference if it is valid, undefined if it cannot be decoded.
  * Accepts the URL alphabet (§5), white space and missing padding. Reads bytes in one pass, since string
  * operations on megabytes of peer text take seconds and hundreds of MiB.
  */
@@ -161,7 +164,7 @@ const isStandard = (text: JsonText): boolean => {
   let digits = 0
   for (; at < end; at += 1, digits += 1) {
     const byte = text[at] ?? 0
-    // As PHP writes a slash.
+    // PHP escapes slashes.
     if (byte === BACKSLASH && text[at + 1] === SLASH) at += 1
     else if (byte === PAD || DIGITS[byte] !== byte) break
   }
@@ -169,7 +172,7 @@ const isStandard = (text: JsonText): boolean => {
   return pads <= 2 && (digits + pads) % 4 === 0 && text.subarray(at, end).every(byte => byte === PAD)
 }
 
-/** The digits of a JSON string of base64, as a JSON string of standard base64; undefined if it has others. */
+/** Converts a JSON string of base64 to the standard alphabet; undefined if it has other characters. */
 const standardBase64 = (text: JsonText): JsonText | undefined => {
   const json = Buffer.allocUnsafe(text.length + 3)
   let length = 1
@@ -191,7 +194,7 @@ const standardBase64 = (text: JsonText): JsonText | undefined => {
   return padded(json, length, pads)
 }
 
-/** Closes a JSON string whose digits end before `length`, where `pads` may stand behind them. */
+/** Closes a JSON string whose digits end before `length`, with up to `pads` padding characters. */
 const padded = (json: Buffer, length: number, pads: number): JsonText | undefined => {
   const digits = length - 1
   if (pads > 2 || digits % 4 === 1) return undefined

@@ -19,15 +19,15 @@ import {
 import { shownJson, textBlock, withReadableContent } from '../../model/content.js'
 import { keepKinds, kindsOf, type Note, repairAnnotations, repairBase64, repairIcons } from './parts.js'
 
-/** The most `CompleteResult.completion.values` (server/utilities/completion). */
+/** Maximum number of `CompleteResult.completion.values` (server/utilities/completion). */
 const COMPLETION_VALUES = 100
 
 /**
- * Repairs a server's result, so that clients of every revision can read it. They refuse a whole result for
- * one bad part, so bad parts are repaired, shown as text or removed; `structuredContent`, `_meta` and unknown
- * members stay. `nullIsValue` says whether `structuredContent: null` is a value, as in 2026-07-28; by default
- * the result tells. Whether a tool says that it failed is noted in `seen`: a long result is not read again
- * for that.
+ * Repairs a server's result so that clients of every revision can read it. Clients reject a whole result for
+ * one bad part, so bad parts are repaired, shown as text or removed. `structuredContent`, `_meta` and unknown
+ * members stay. `nullIsValue` tells whether `structuredContent: null` is a value, as in 2026-07-28; by
+ * default the result decides. `seen` records whether the tool reported an error, so that a long result is
+ * read only once.
  */
 export const repairResult = (
   method: string,
@@ -73,7 +73,7 @@ const repairToolResult = (
   return withReadableContent(blocks)
 }
 
-/** Values that sloppy servers use for `true`, as lenient parsers read them. */
+/** Values that lenient parsers read as `true`. */
 const SAYS_YES = /^(?:1|"(?:true|yes|on|1)")$/i
 
 const repairCompletion = (completion: JsonText): JsonText => {
@@ -103,10 +103,12 @@ const LINK = kindsOf(
 )
 const RESOURCE_CONTENTS = kindsOf({ mimeType: 'string', _meta: 'object' })
 
-/** Not logged: a tool may be called often, and sloppy servers show in the log of their lists. */
+/** Not logged: a tool may be called often, and sloppy servers already show in the log of their lists. */
 const silent: Note = () => undefined
 
-/** Repairs a content block, or shows it as text, since clients refuse unknown types. Undefined for `null`. */
+/**
+ * Repairs a content block, or converts it to text, since clients reject unknown types. Undefined for `null`.
+ */
 const repairBlock = (block: JsonText): JsonText | undefined => {
   if (kindOf(block) === 'null') return undefined
   const repair = BLOCKS.get(stringOf(memberOf(block, 'type')))
@@ -114,7 +116,7 @@ const repairBlock = (block: JsonText): JsonText | undefined => {
   return (kept && repair(kept)) ?? textBlock(stringOf(block) ?? shownJson(block))
 }
 
-/** Gives a block its `text`: other values as their JSON, `null` or none as empty. */
+/** Gives a block its `text`: other values as JSON, `null` or none as an empty string. */
 const withText = (holder: JsonText): JsonText => {
   const text = memberOf(holder, 'text')
   const kind = text && kindOf(text)
@@ -151,7 +153,7 @@ const BLOCKS: ReadonlyMap<string | undefined, (block: JsonText) => JsonText | un
   ['resource', repairEmbedded],
 ])
 
-/** Repairs `ResourceContents`; undefined if its blob cannot be read. */
+/** Repairs `ResourceContents`; undefined if its blob cannot be decoded. */
 const readable = (contents: JsonText): JsonText | undefined => {
   const kept = keepKinds(contents, RESOURCE_CONTENTS, silent)
   const blob = memberOf(kept, 'blob')
@@ -163,7 +165,7 @@ const readable = (contents: JsonText): JsonText | undefined => {
   return withMember(alone, 'blob', base64)
 }
 
-/** Repairs an entry of `contents`; a blob that cannot be read is replaced by a text that shows it. */
+/** Repairs an entry of `contents`. A blob that cannot be decoded becomes a text that shows it. */
 const repairContents = (contents: JsonText): JsonText => {
   if (kindOf(contents) !== 'object') return contents
   const read = readable(contents)
@@ -178,7 +180,7 @@ const PARTS: ReadonlyMap<string, string> = new Map([
   ['resources/read', 'contents'],
 ])
 
-/** Whether a result has more than `most` blocks, messages or contents. */
+/** Returns whether a result has more than `most` blocks, messages or contents. */
 export const hasMoreParts = (method: string, result: JsonText, most: number): boolean => {
   if (result.length <= most) return false
   const parts = memberOf(result, PARTS.get(method) ?? '')
@@ -189,7 +191,7 @@ export const hasMoreParts = (method: string, result: JsonText, most: number): bo
     return count > most
   }
   if (some(elementsOf(parts), isOneTooMany)) return true
-  // A message may hold several blocks, though none should.
+  // A message may hold several blocks, although the specification allows one.
   const blocksOf = (message: JsonText) => elementsOf(memberOf(message, 'content') ?? message)
   return method === 'prompts/get' && some(elementsOf(parts), one => some(blocksOf(one), isOneTooMany))
 }
@@ -209,7 +211,9 @@ const hasBlocks = (message: JsonText): boolean => {
   return content !== undefined && kindOf(content) === 'array'
 }
 
-/** Splits a message into one for each block; members that are not in the schema would be repeated, and go. */
+/**
+ * Splits a message into one per block. Members outside the schema are dropped, since they would be repeated.
+ */
 const splitMessage = (message: JsonText): JsonText[] => {
   const role = memberOf(message, 'role')
   return [...elementsOf(memberOf(message, 'content') ?? message)].map(block =>

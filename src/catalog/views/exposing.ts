@@ -11,29 +11,31 @@ import { matcherOf } from '../../kernel/globs.js'
 import { textMember } from '../../kernel/json/text.js'
 import type { Client } from '../../model/links.js'
 
-/** Tools that stay in the list. */
+/** The tools that stay in the list when a client searches for the others. */
 export interface Pins {
-  /** Equal for those that name the same. */
+  /** Equal for pins with the same names. */
   readonly id: string
   readonly has: (exposed: string) => boolean
-  /** The most of them beside those of search mode. */
+  /** Maximum number of pinned tools, in addition to the search tools. */
   readonly max: number
 }
 
-/** How a client is shown tools. */
+/** Describes how tools are presented to a client. */
 export interface Choice extends Shown {
   readonly pins: Pins | undefined
-  /** Whether the client loads tools by need, and is told that pins are always needed. */
+  /** True if the client loads tools on demand; pins are then marked as always needed. */
   readonly loadsByNeed: boolean
 }
 
 interface Chosen {
   readonly choice: Choice
-  /** What it was chosen for: another list is another choice where there are no sessions. */
+  /**
+   * Version of the lists that the choice was made for. Without sessions, a new version means a new choice.
+   */
   readonly version: string
 }
 
-/** The tools of search mode, which are in its list in any case. */
+/** Number of search tools, which are always listed. */
 const OWN_TOOLS = 5
 
 const THIS_PROGRAM: Choice = {
@@ -43,24 +45,24 @@ const THIS_PROGRAM: Choice = {
   loadsByNeed: false,
 }
 
-/** Chooses for each client whether it is shown tools or searches them; a session keeps what was chosen. */
+/** Chooses for each client between the full tool list and the tool search. A session keeps its choice. */
 export class Exposing {
   readonly #viewOf: (client: Client) => string
   #rules: ReturnType<typeof rulesOf>
   readonly #chosen = new WeakMap<Client, Chosen>()
 
-  /** `viewOf`: the name of the view of a client. */
+  /** `viewOf` returns the name of a client's view. */
   constructor(options: ExposingOptions, viewOf: (client: Client) => string) {
     this.#viewOf = viewOf
     this.#rules = rulesOf(options)
   }
 
-  /** Takes effect for those for whom nothing was chosen. */
+  /** Applies new options to clients without a choice. */
   reload(options: ExposingOptions): void {
     this.#rules = rulesOf(options)
   }
 
-  /** What was chosen for a client, or is certain to be; undefined if that depends on what there is. */
+  /** Returns the choice of a client if it is made or certain; undefined if it depends on the lists. */
   known(client: Client): Choice | undefined {
     if (client.via === undefined) return THIS_PROGRAM
     const chosen = this.#chosen.get(client)
@@ -68,12 +70,12 @@ export class Exposing {
     const rules = this.#rulesFor(client)
     const shown = shownInAnyCase(rules)
     const choice = shown && choiceOf(rules, shown)
-    // Even so a session keeps it, whatever a reload says.
+    // A session keeps its choice across reloads, so it is stored even when it was certain.
     if (choice !== undefined) this.#chosen.set(client, { choice, version: '' })
     return choice
   }
 
-  /** Chooses once for a session, and else anew for another version of what there is. */
+  /** Chooses once per session; without a session, once per version of the lists. */
   choose(client: Client, listed: () => Amount & { readonly version: string }): Choice {
     const known = this.known(client)
     const chosenFor = this.#chosen.get(client)?.version ?? ''

@@ -8,27 +8,27 @@ import { annotationOf } from '../annotations.js'
 import type { Item } from '../lists/listed.js'
 import type { Merged, Part } from '../lists/merge.js'
 
-/** What clients of a view see; names of tools are those that clients see. */
+/** Limits the servers and tools of a view. Tool names are the exposed ones. */
 export interface ViewRules {
   readonly name: string
-  /** Globs of names, and tags, of servers; one of them is enough. All servers if neither is given. */
+  /** Globs of server names, and tags; one match is enough. Undefined means all servers. */
   readonly servers: readonly string[] | undefined
   readonly tags: readonly string[] | undefined
   readonly tools: {
-    /** Globs; undefined shows all. */
+    /** Globs; undefined allows all tools. */
     readonly allow: readonly string[] | undefined
     /** Globs; wins over `allow`. */
     readonly deny: readonly string[]
   }
-  /** What the annotations of a tool must say; one that does not say it is left out. */
+  /** Annotations that a tool must have with exactly these values. */
   readonly annotations: Readonly<Record<string, unknown>>
   readonly resources: boolean
   readonly prompts: boolean
-  /** Without all of these the view is empty. */
+  /** Scopes that a caller needs; without all of them the view is empty. */
   readonly scopes: readonly string[]
 }
 
-/** What of a server decides whether a view has it. */
+/** The properties of a server that views select by. */
 interface Tagged {
   readonly name: string
   readonly tags: readonly string[]
@@ -36,16 +36,16 @@ interface Tagged {
 
 let views = 0
 
-/** The rules of a view, compiled. What it leaves out does not exist for its clients. */
+/** Applies the compiled rules of a view. Its clients cannot see or call anything outside it. */
 export class View {
-  /** Unique in this process; another one if its rules changed. */
+  /** Unique in this process; changes with the rules. */
   readonly id: number
   readonly rules: ViewRules
   readonly #isNamed: (server: string) => boolean
   readonly #isAllowed: (tool: string) => boolean
   readonly #isDenied: (tool: string) => boolean
   readonly #annotations: readonly (readonly [key: string, value: string])[]
-  /** By what was filtered, so that equal lists stay the same reference. */
+  /** Memoized by input, so that equal lists keep the same reference. */
   readonly #shown = memoize((items: readonly Item[]): readonly Item[] => {
     const kept = items.filter(item => this.hasTool(item))
     return kept.length === items.length ? items : kept
@@ -64,12 +64,12 @@ export class View {
     )
   }
 
-  /** Whether a caller may use it at all. */
+  /** Returns whether a caller has the scopes that the view requires. */
   isOpenTo({ scopes }: Caller): boolean {
     return scopes === undefined || this.rules.scopes.every(scope => scopes.has(scope))
   }
 
-  /** Whether it has every tool of its servers. */
+  /** True if the view includes every tool of its servers. */
   get hasAllTools(): boolean {
     const { allow, deny } = this.rules.tools
     return allow === undefined && deny.length === 0 && this.#annotations.length === 0
@@ -81,7 +81,7 @@ export class View {
     return this.#isNamed(name) || tags.some(tag => wanted?.includes(tag) === true)
   }
 
-  /** Whether a tool of this name may be in it, whatever its annotations say. */
+  /** Returns whether the view allows this tool name, ignoring annotations. */
   namesTool(exposed: string): boolean {
     return this.#isAllowed(exposed) && !this.#isDenied(exposed)
   }
@@ -91,7 +91,7 @@ export class View {
     return list === 'prompts' ? this.rules.prompts : this.rules.resources
   }
 
-  /** The part of a merged list of its servers that its clients see. */
+  /** Returns the part of a merged list that the view includes. */
   filter(list: ListName, merged: Merged): Merged {
     if (!this.hasList(list)) return { parts: [], byExposed: new Map(), pages: new Map() }
     if (list !== 'tools' || this.hasAllTools) return merged
@@ -105,7 +105,7 @@ export class View {
     return items === part.items ? part : { ...part, items }
   }
 
-  /** Whether a tool of one of its servers is in it. */
+  /** Returns whether the view includes a tool of one of its servers. */
   hasTool({ exposed, text }: Pick<Item, 'exposed' | 'text'>): boolean {
     if (!this.namesTool(exposed)) return false
     return this.#annotations.every(([key, value]) => {

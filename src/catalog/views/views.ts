@@ -4,7 +4,7 @@ import type { Client } from '../../model/links.js'
 import { shortName } from '../../secrets/mask.js'
 import { View, type ViewRules } from './view.js'
 
-/** Clients, by what they call themselves, and the view that they get if they ask for none. */
+/** Assigns a default view to clients by their `clientInfo.name`. */
 export interface ClientRule {
   /** A glob of `clientInfo.name`. */
   readonly name: string
@@ -13,21 +13,21 @@ export interface ClientRule {
 
 export interface ViewsOptions {
   readonly views: readonly ViewRules[]
-  /** The first that fits counts. */
+  /** The first match wins. */
   readonly clients: readonly ClientRule[]
 }
 
-/** The view of clients for whom nothing else is said: all there is, unless it is configured. */
+/** The view of clients without an assigned one: everything, unless it is configured. */
 const DEFAULT_VIEW = 'default'
 
-/** What to say to whoever asks for a view that is not there, on this machine. */
+/** Returns the error message for an unknown view, for users on this machine. */
 export const unknownView = (name: string, names: readonly string[]): string =>
   `there is no view ${shortName(name, 64)}; there are: ${[...new Set([DEFAULT_VIEW, ...names])].join(', ')}`
 
-/** The configured views, and which client has which; a client keeps the name of its view. */
+/** Holds the configured views and assigns one to each client. A client keeps the name of its view. */
 export class Views {
   #byName = new Map<string, View>()
-  /** Views that are gone, for the clients that have them still. */
+  /** Removed views that clients still use. */
   readonly #retired = new Map<string, View>()
   #rules: readonly (ClientRule & { readonly matches: (name: string) => boolean })[] = []
   readonly #chosen = new WeakMap<Client, string>()
@@ -36,7 +36,7 @@ export class Views {
     this.reload(options)
   }
 
-  /** Those that a client can ask for by name, in order. */
+  /** The names of the views that clients can request, in order. */
   get names(): readonly string[] {
     return [...this.#byName.keys()].filter(name => name !== '')
   }
@@ -45,7 +45,7 @@ export class Views {
     return name === DEFAULT_VIEW || (name !== '' && this.#byName.has(name))
   }
 
-  /** Whether a client may have it still, or again. */
+  /** Returns whether a view of this name exists or existed. */
   wasThere(name: string): boolean {
     return this.has(name) || this.#retired.has(name)
   }
@@ -54,7 +54,7 @@ export class Views {
     return this.#byName.get(name)
   }
 
-  /** The name of a client's view; chosen once. */
+  /** Returns the name of a client's view, chosen once. */
   nameFor(client: Client): string {
     let name = this.#chosen.get(client)
     if (name === undefined) {
@@ -64,13 +64,13 @@ export class Views {
     return name
   }
 
-  /** Undefined for a client that sees all there is. */
+  /** Returns a client's view; undefined if it sees everything. */
   of(client: Client): View | undefined {
     const name = this.nameFor(client)
     return this.#byName.get(name) ?? this.#retired.get(name)
   }
 
-  /** Replaces the views; one with the same rules stays the same. */
+  /** Replaces the views. A view with unchanged rules keeps its identity. */
   reload({ views, clients }: ViewsOptions): void {
     const before = this.#byName
     this.#byName = new Map(
@@ -80,7 +80,7 @@ export class Views {
         return [rules.name, isSame ? known : new View(rules)]
       }),
     )
-    // Whoever has a view that is gone must not see more than before.
+    // A client with a removed view must not see more than before.
     for (const [name, view] of before)
       if (!this.#byName.has(name) && name !== DEFAULT_VIEW) this.#retired.set(name, view)
     for (const name of this.#byName.keys()) this.#retired.delete(name)
