@@ -29,10 +29,10 @@ import type { Channel } from '../wire/channel.js'
 import type { HttpClient } from '../wire/http.js'
 import type { HttpCredential } from '../wire/http-credential.js'
 
-/** A program that takes longer to start no longer keeps others from starting. */
+/** Time after which a slow start no longer delays the start of other programs. */
 const STARTING_MS = 10_000
 const CONNECT_MS = 10_000
-/** How long closing waits for children: longer than the ladder that ends each of them. */
+/** Time limit for children to end; longer than the escalation that ends each of them. */
 const GONE_MS = 6000
 
 const httpClient = lateModule(() => import('../transport/http/client.js'))
@@ -44,10 +44,10 @@ export interface DialerContext {
   readonly log: Logger
   readonly children: Children
   readonly bounds: LimitCounters
-  /** Ends a process that nobody needs at the moment; false if there is none. */
+  /** Ends an idle process. Returns false if there is none. */
   readonly makeRoom: () => Promise<boolean>
   readonly logins: Pick<Logins, 'of'>
-  /** What programs may inherit from. */
+  /** The environment that programs inherit from. */
   readonly programEnv: () => Environment | Promise<Environment>
 }
 
@@ -61,7 +61,7 @@ interface DialOptions extends ServerLinkOptions {
   readonly bounds: LimitCounters
 }
 
-/** Starts or reaches servers as configured at the time, and owns what all connections share. */
+/** Connects to servers as configured, and owns the resources that connections share. */
 export class Dialer {
   readonly #configOf: (server: ServerOptions) => ServerConfig | undefined
   readonly #context: DialerContext
@@ -115,7 +115,7 @@ export class Dialer {
     )
   }
 
-  /** Waits a while for the children to end; the death guard ends those that do not. */
+  /** Waits for the children to end. The death guard kills the remaining ones. */
   async close(): Promise<void> {
     const { children, clock } = this.#context
     await within(children.gone(), { clock, ms: GONE_MS })
@@ -159,7 +159,7 @@ export class Dialer {
     }
   }
 
-  /** Loads the client with the first remote server: a proxy of children starts faster without. */
+  /** Loaded with the first remote server: a proxy with local servers starts faster without it. */
   async #httpClient(server: ServerConfig, { owner }: DialOptions): Promise<HttpClient> {
     const { createHttpClient } = await httpClient()
     this.#http ??= createHttpClient()
@@ -190,7 +190,7 @@ export class Dialer {
       return child
     }
     try {
-      // Its time to start begins with its turn.
+      // The time limit of a start excludes the queue.
       const link = await this.#starting.pass(options.signal, () => openServerPipe(start, options))
       children.answered()
       return link
@@ -204,7 +204,7 @@ const hasToken = ({ transport }: ServerConfig): boolean =>
   'headers' in transport &&
   Object.keys(transport.headers).some(name => name.toLowerCase() === 'authorization')
 
-/** The token in the headers of a server: there is no other. */
+/** Uses the static token in a server's headers. */
 const FIXED: HttpCredential = {
   authorize: () => undefined,
   refused: ({ status: httpStatus }) => {
@@ -222,11 +222,11 @@ const counter = (): (() => number) => {
   }
 }
 
-/** The revision that `initialize` offers. */
+/** Returns the revision that `initialize` offers. */
 const offerOf = ({ protocolVersion }: ServerConfig): LegacyRevision =>
   protocolVersion !== undefined && isLegacyRevision(protocolVersion) ? protocolVersion : NEWEST_LEGACY
 
-/** What a program wrote to stderr says more than that it did not start in time. */
+/** The program's stderr explains more than a timeout. */
 const withLastWords = (why: Fault, stderrTail: readonly string[]): Fault =>
   why.stderrTail !== undefined || stderrTail.length === 0
     ? why

@@ -9,12 +9,12 @@ import { NoteTaker, probedState, probedTool, type ServerProbe } from '../status/
 import type { ServerStatus } from '../status/status.js'
 import { createProxy } from './proxy.js'
 
-/** How many servers start at a time. */
+/** Maximum servers that start at the same time. */
 const AT_ONCE = 8
 const PAGE_SIZE = 1_000_000
 const SHORT_LIST_MS = 5000
 
-/** Starts or reaches each server of a configuration for itself, and ends it again. Never rejects. */
+/** Connects to each server of a configuration and disconnects again. Never rejects. */
 export const probeServers = async (
   config: ProxyConfig,
   servers: readonly ServerConfig[],
@@ -37,7 +37,7 @@ export const probeServers = async (
 
 interface ProbeOptions {
   readonly timeoutMs: number
-  /** Takes the ends of the servers, for which nobody has to wait before the next one. */
+  /** Collects disconnects, which need not delay the next server. */
   readonly closing: Promise<void>[]
 }
 
@@ -60,7 +60,7 @@ const probeOne = async (
   try {
     const { instructions = '' } = await client.welcome
     const first = look()
-    // One that is not there by now would have its lists waited for as long again.
+    // Reading the lists of a server that is not ready would wait again.
     const tools = first?.state === 'ready' ? await readTools(client) : []
     return {
       server: server.name,
@@ -78,7 +78,7 @@ const probeOne = async (
   }
 }
 
-/** The server under its own names, so that it is known what becomes of them. */
+/** Returns the server without renames and prefixes, to show the effect of the proxy on its own names. */
 const plainly = (server: ServerConfig, timeoutMs: number): ServerConfig => {
   const { timeouts, tools } = server
   const atMost = (ms: number): number => Math.min(ms, timeoutMs)
@@ -96,7 +96,7 @@ const plainly = (server: ServerConfig, timeoutMs: number): ServerConfig => {
   }
 }
 
-/** Whatever else it lists is read too, for what must be repaired. */
+/** Reads the other lists too, to report their repairs. */
 const readTools = async (client: LocalClient): Promise<readonly JsonText[]> => {
   const read = async (
     list: 'tools' | 'prompts' | 'resources' | 'templates',

@@ -19,49 +19,49 @@ import type { MetricsEndpoint } from '../telemetry/metrics/listener.js'
 import type { MetricsPages } from '../telemetry/metrics/pages.js'
 import type { HttpEndpoints } from './listeners/http.js'
 
-/** How a proxy is made, beside its configuration. */
+/** Options of a proxy, in addition to its configuration. */
 export interface PublicOptions {
   readonly log?: Logger
-  /** Serves the only configured server as it is: nothing is renamed, as in `mcp-proxy bridge`. */
+  /** Serves a single server without renaming, as in `mcp-proxy bridge`. */
   readonly isAlone?: boolean
-  /** How long lists wait for servers that are still starting, in milliseconds. */
+  /** Time that lists wait for starting servers, in milliseconds. */
   readonly listWaitMs?: number
   /**
-   * The folder for state that outlives this process. If absent, the lists of servers are not cached, and the
-   * key for request states is in the user's own state folder.
+   * The folder for state that outlives this process. If absent, server lists are not cached, and the key for
+   * request states is in the user's own state folder.
    */
   readonly stateDir?: string
 }
 
-/** The same for our own programs. */
+/** Additional options of our own programs. */
 export interface ProxyOptions extends PublicOptions {
   readonly clock?: Clock
-  /** Whether the lists of servers are cached for later, but not read: each server is waited for. */
+  /** True to write the cache of server lists without reading it: lists wait for every server. */
   readonly isFirstStart?: boolean
-  /** What programs may inherit from; the variables of this process if absent. */
+  /** The environment that programs inherit from. Defaults to the environment of this process. */
   readonly programEnv?: () => Promise<Environment>
-  /** Where the configuration comes from, for the status. */
+  /** The source of the configuration, for the status. */
   readonly configStatus?: () => ConfigStatus | undefined
-  /** What is wrong with it. */
+  /** The problems of the configuration. */
   readonly configProblems?: () => readonly Problem[]
-  /** Traces in place of what the configuration says. */
+  /** Replaces the configured tracer. */
   readonly tracer?: Tracer
-  /** The log, for who asks for it. */
+  /** The kept lines of the log. */
   readonly lines?: KeptLines
-  /** How the configuration is read again, where that can be done. */
+  /** Returns a function that reloads the configuration, if supported. */
   readonly reread?: () => (() => void) | undefined
 }
 
-/** What a server speaks, and the newest revisions that clients may speak with us. */
+/** The revision of a server, and the newest revisions that clients can use with the proxy. */
 export interface Spoken {
   readonly revision: string
   readonly offered: readonly string[]
 }
 
-/** What serves clients in one way, as far as whoever ends it or makes room needs to know. */
+/** An endpoint, as the shutdown and memory pressure need it. */
 export interface Endpoint {
   readonly isLeaving?: boolean
-  /** Of an HTTP port: its MCP endpoint for programs of this machine. */
+  /** For an HTTP port: its MCP endpoint for local programs. */
   readonly localUrl?: string
   refused?(): number
   reload?(): void
@@ -69,64 +69,65 @@ export interface Endpoint {
   close(): Promise<void>
 }
 
-/** Many MCP servers that look like one, served on any number of endpoints. */
+/** Presents many MCP servers as one, on any number of endpoints. */
 export interface PublicProxy {
   /** Serves the configured HTTP endpoints. Rejects with a Fault `unavailable` if it cannot listen. */
   listen(where?: { readonly host?: string; readonly port?: number }): Promise<HttpEndpoints>
   /** Serves a Unix domain socket or named pipe. Rejects with a Fault `unavailable` if it cannot listen. */
   listenSocket(path: string): Promise<SocketEndpoint>
-  /** Serves one client on our own stdin and stdout, with a view that exists, in the folder that it says. */
+  /** Serves one client on stdin and stdout. `view` must exist. `workspace` is the client's folder. */
   serveStdio(view?: string, workspace?: string): StdioEndpoint
-  /** The configuration in force. */
+  /** The active configuration. */
   readonly config: ProxyConfig
-  /** The state of the proxy and its servers. */
+  /** Returns the state of the proxy and its servers. */
   status(): ProxyStatus
   /**
-   * Applies another configuration and returns what it changes. Servers that stay the same, their processes,
-   * the clients and their calls notice nothing. Servers that are gone, or are started in another way, take no
-   * more calls; those in flight have `drainMs` left. Settings that need a restart stay as they are. Throws a
-   * Fault and changes nothing: `invalid-params` for servers with the same name or prefix, `unavailable` once
-   * the proxy closes.
+   * Applies a configuration and returns the changes. Unchanged servers, their processes, and clients' calls
+   * are not affected. Removed or replaced servers refuse new calls; calls in flight can finish within
+   * `drainMs`. Settings that need a restart stay as they are. Throws a Fault and changes nothing:
+   * `invalid-params` for servers with the same name or prefix, `unavailable` once the proxy closes.
    */
   reload(config: ProxyConfig): ConfigDiff
   /**
-   * Refuses further calls, and waits for those in flight: up to `limitMs`, by default as long as the
-   * configuration says. Never rejects.
+   * Refuses new calls and waits for calls in flight, for at most `limitMs`, by default the configured time.
+   * Never rejects.
    */
   drain(limitMs?: number): Promise<void>
   /** Closes all endpoints, then all servers. Never rejects. */
   close(): Promise<void>
 }
 
-/** The same for our own programs, which look further in. */
+/** The proxy for our own programs. */
 export interface Proxy extends PublicProxy {
   /** Serves clients in this process. */
   readonly clientHandler: ClientHandler
-  /** The clients that come through `mcp-proxy connect`. */
+  /** The clients behind `mcp-proxy connect`. */
   readonly sessions: LocalSessions
   /** See `Admission.refusal`. */
   readonly refusal: string
-  /** Whether it takes no more calls. */
+  /** True while new calls are refused. */
   readonly isDraining: boolean
   readonly bounds: LimitCounters
   readonly views: Views
-  /** Writes what was counted; undefined where nothing is. */
+  /** Returns the metrics pages. Undefined without metrics. */
   readonly metrics: (() => Promise<MetricsPages>) | undefined
-  /** Serves the metrics at the address that is configured for them alone. Rejects with a Fault. */
+  /** Serves the metrics at their own configured address. Rejects with a Fault. */
   listenMetrics(): Promise<MetricsEndpoint | undefined>
-  /** Answers the paths of the control API. */
+  /** Returns the control API. */
   readonly api: () => Promise<Api>
-  /** Who lets pages in on the port. */
+  /** Returns the sessions of the page. */
   readonly pageSessions: () => PageSessions
   /**
-   * The origin at which programs of this machine find the page: our port if it is on loopback, else a port of
-   * its own, which the first call opens. Rejects with a Fault `unavailable` if it cannot listen.
+   * Returns the origin of the page for local programs: a loopback port of the proxy, or a port opened by the
+   * first call. Rejects with a Fault `unavailable` if it cannot listen.
    */
   pageOrigin(): Promise<string>
-  /** Starts the server of a bridge, though no client needs it yet. Undefined if that cannot be reached. */
+  /**
+   * Starts the server of a bridge before a client needs it. Resolves with undefined if it cannot be reached.
+   */
   startOnly(): Promise<Spoken | undefined>
-  /** The processes that run for it. */
+  /** The child processes of servers. */
   readonly children: Children
-  /** The audit log; does nothing if none is configured. */
+  /** The audit log. Does nothing if not configured. */
   readonly audit: Pick<AuditLog, 'reloaded' | 'reopen' | 'changed'>
 }

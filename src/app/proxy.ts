@@ -47,13 +47,12 @@ export type { Proxy, ProxyOptions } from './proxy-contract.js'
 
 const LIST_WAIT_MS = 2000
 
-/** While memory is short, peers' unread and unfinished data is cut to this fraction of its limit. */
+/** Under memory pressure, limits for unread and unfinished data are divided by this. */
 const SHED_PART = 16
 
 /**
- * Creates a proxy from a resolved configuration. Starts only the servers that are configured to be eager;
- * endpoints are added with `listen`, `listenSocket` and `serveStdio`. Throws a Fault `unavailable` if the
- * audit file cannot be written to.
+ * Creates a proxy from a resolved configuration. Starts only eager servers; add endpoints with `listen`,
+ * `listenSocket` and `serveStdio`. Throws a Fault `unavailable` if the audit file is not writable.
  */
 export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Proxy =>
   new RunningProxy(config, options)
@@ -258,7 +257,7 @@ class RunningProxy implements Proxy {
     if (this.#config.auth !== undefined && next.auth === undefined) {
       this.#log.error({}, '"auth" is gone from the configuration; it stays in force until a restart')
     }
-    // Also what the next configuration is compared with.
+    // The next configuration is compared with this one.
     this.#config = configInForce(this.#config, next)
     for (const endpoint of this.#endpoints) endpoint.reload?.()
     this.#connect.usersChanged()
@@ -277,7 +276,7 @@ class RunningProxy implements Proxy {
   }
 
   async drain(wantedMs = this.#config.drainMs): Promise<void> {
-    // A client that closed our stdin, and signals us as well, is not going to wait.
+    // A client that closed stdin and sends a signal does not wait.
     const limitMs = this.#endpoints.some(({ isLeaving }) => isLeaving === true) ? 0 : wantedMs
     const leftMs = limitMs > 0 ? ((await this.#cluster?.leave(limitMs)) ?? limitMs) : 0
     const calls = await this.#admission.shut(leftMs)
@@ -336,7 +335,7 @@ class RunningProxy implements Proxy {
     return watchMemory({ bounds: this.bounds, clock: this.#clock, log, relieve, onLate })
   }
 
-  /** Frees what is kept for convenience, and in the end what peers leave unread or unfinished. */
+  /** Frees caches and, under high pressure, unread or unfinished data of peers. */
   #relieve(): void {
     for (const endpoint of this.#endpoints) endpoint.shed?.()
     if (this.bounds.pressure < 3) return

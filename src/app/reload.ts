@@ -13,27 +13,27 @@ import type { ConfigStatus, ProblemCounts, ReloadResult } from '../status/config
 export interface ReloaderOptions {
   readonly file: string
   readonly loaded: Loaded
-  /** As `parseConfig`, with the variables of now. */
+  /** Like `parseConfig`, with the current variables. */
   readonly parse: (text: string) => Loaded | Promise<Loaded>
   /** Applies a valid configuration to the proxy, or throws a Fault and changes nothing. */
   readonly apply: (config: ProxyConfig) => ConfigDiff
   readonly onRefused?: (problems: readonly string[]) => void
-  /** Called once a configuration is in force and the log says so, which it may change. */
+  /** Called after a configuration was applied and logged. May change the log. */
   readonly onReloaded?: (config: ProxyConfig) => void
   readonly clock: Clock
   readonly log: Logger
 }
 
 const PROBLEMS_MAX = 20
-/** The most files besides the configuration itself that are watched. */
+/** Maximum watched files in addition to the configuration. */
 const FOLLOWED_MAX = 64
 
-/** Reloads a changed configuration file as a whole, or not at all if it has new errors. */
+/** Reloads a changed configuration file as a whole, or rejects it if it has new errors. */
 export class Reloader {
   readonly #options: ReloaderOptions
-  /** Errors of the configuration in force: at the start a wrong entry costs only its server. */
+  /** Errors of the active configuration: at the start, an invalid entry disables only its server. */
   #knownErrors: ReadonlySet<string>
-  /** A digest of the text that was read last, or why there was none. */
+  /** A digest of the text that was read last, or the read error. */
   #seen: string | undefined
   #found: readonly Problem[]
   #disabled: readonly string[]
@@ -41,7 +41,7 @@ export class Reloader {
   #loadedAt = now()
   #last: ReloadResult | undefined
   #watch: FileWatch | undefined
-  /** Of the files that the configuration refers to. */
+  /** Watches of the files that the configuration refers to. */
   readonly #followed = new Map<string, FileWatch>()
   #running: Promise<void> | undefined
   #pending: 'check' | 'reload' | undefined
@@ -54,7 +54,7 @@ export class Reloader {
     this.#disabled = switchedOff(options.loaded)
   }
 
-  /** What was wrong with the file when it was read last. */
+  /** Returns the problems found when the file was last read. */
   get problems(): readonly Problem[] {
     return this.#found
   }
@@ -71,7 +71,7 @@ export class Reloader {
     }
   }
 
-  /** Watches the file, and checks whether it has changed since it was read. */
+  /** Watches the file, and checks for changes since it was read. */
   start(): void {
     const { clock, file, log } = this.#options
     this.#watch = new FileWatch(file, {
@@ -80,11 +80,11 @@ export class Reloader {
       onTrouble: code =>
         log.warn({ file, code }, 'cannot watch the configuration file; it is polled, and read on SIGHUP'),
     })
-    // Only once it is watched: a change in between would be missed.
+    // Wait for the watch first, or a change in between would be missed.
     void this.#watch.ready.then(() => this.#request('check'))
   }
 
-  /** Reads the file again even if it has not changed: variables may have. Resolves once that is done. */
+  /** Reloads the file even if it is unchanged, because variables may have new values. Resolves when done. */
   async reload(): Promise<void> {
     this.#request('reload')
     await this.#running
@@ -96,7 +96,7 @@ export class Reloader {
     this.#follow([])
   }
 
-  /** Watches the files that the configuration refers to: a token may be rotated in them alone. */
+  /** Watches the files that the configuration refers to, such as files with rotated tokens. */
   #follow(files: readonly string[]): void {
     const { clock } = this.#options
     const wanted = new Set(files.slice(0, FOLLOWED_MAX))
@@ -108,12 +108,12 @@ export class Reloader {
     for (const file of wanted) {
       if (this.#followed.has(file)) continue
       const onChange = (): void => this.#request('reload')
-      // What cannot be watched is polled.
+      // Files that cannot be watched are polled.
       this.#followed.set(file, new FileWatch(file, { clock, onChange, onTrouble: () => undefined }))
     }
   }
 
-  /** One reload at a time; a request during one is served after it. */
+  /** Runs one reload at a time. A request during a reload runs after it. */
   #request(kind: 'check' | 'reload'): void {
     if (this.#isClosed) return
     if (this.#pending !== 'reload') this.#pending = kind
@@ -150,7 +150,7 @@ export class Reloader {
     }
   }
 
-  /** `isFirst`: the file was read a moment ago, at the start, and has probably not changed. */
+  /** `isFirst`: the start has just read the file, which is probably unchanged. */
   #apply(loaded: Loaded, isFirst: boolean): void {
     const { file, log } = this.#options
     const reasons = this.#reasonsAgainst(loaded)
@@ -190,7 +190,7 @@ export class Reloader {
     this.#options.onReloaded?.(loaded.config)
   }
 
-  /** Why a configuration is refused; empty if it is not. */
+  /** Returns the reasons to reject a configuration. */
   #reasonsAgainst({ config, problems }: Loaded): readonly string[] {
     const errors = problems.filter(({ severity }) => severity === 'error')
     const isKnown = (problem: Problem): boolean => this.#knownErrors.has(errorOf(problem))
@@ -218,7 +218,7 @@ const now = (): string => new Date().toISOString()
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64')
 
-/** An error without its place, since lines move. */
+/** Identifies an error without its line, which can move. */
 const errorOf = ({ key, message }: Problem): string => `${key}\0${message}`
 
 const switchedOff = ({ disabled }: Loaded): readonly string[] =>

@@ -9,21 +9,21 @@ import type { Logger } from '../kernel/logger.js'
 import type { Access } from '../model/access.js'
 import type { ServerOptions } from '../peers/dial.js'
 
-/** Judges callers by the access of a server; undefined where it lets in everybody. */
+/** Returns the access check of a server. Undefined if every caller has access. */
 export type AccessOf = (config: ServerAccess) => Access | undefined
 
-/** Those of a configuration. Throws a Fault as `checkServable` does. */
+/** Creates the registry of a configuration. Throws a Fault like `checkServable`. */
 export const serverRegistry = ({ servers, auth }: ProxyConfig, log: Logger): ServerRegistry =>
   new ServerRegistry(servers, auth && (access => accessOf(access, log)))
 
-/** The configured servers, and the options that stand for each of them while it is served. */
+/** The configured servers and their options objects, which identify them while they are served. */
 export class ServerRegistry {
   #byName: ReadonlyMap<string, ServerOptions> = new Map()
   readonly #accessOf: AccessOf | undefined
-  /** Also of servers that have left and still have calls under way. */
+  /** Includes removed servers with calls in flight. */
   readonly #configs = new WeakMap<ServerOptions, ServerConfig>()
 
-  /** `accessOf` is undefined without `auth`. Throws a Fault as `checkServable` does. */
+  /** `accessOf` is undefined without `auth`. Throws a Fault like `checkServable`. */
   constructor(servers: readonly ServerConfig[], accessOf?: AccessOf) {
     this.#accessOf = accessOf
     this.reload(servers, [])
@@ -66,7 +66,7 @@ export class ServerRegistry {
   }
 }
 
-/** Throws a Fault `invalid-params` for servers that share a name or prefix. */
+/** Throws a Fault `invalid-params` for servers with the same name or prefix. */
 const checkServable = (servers: readonly ServerConfig[]): void => {
   const names = new Set<string>()
   const aliases = new Map<string, string>()
@@ -95,7 +95,7 @@ const PROTOCOLS = {
   auto: 'http',
 } as const satisfies Record<ServerConfig['transport']['kind'], ServerOptions['protocol']>
 
-/** Where it is reached. */
+/** Returns the address of a server's transport. */
 const addressOf = (transport: ServerConfig['transport']): ServerOptions['address'] => {
   if (transport.kind === 'stdio') return undefined
   if (transport.kind === 'socket') return { host: transport.path, port: undefined }
@@ -124,17 +124,19 @@ const toOptions = (server: ServerConfig): ServerOptions => ({
   idleStopMs: server.idleStopMs,
 })
 
-/** Finds the longest silence during a call of a tool, by its own name; undefined if all have the same. */
+/** Returns the inactivity timeouts of tools, by their own names. Undefined if all are the same. */
 const toolTimeouts = ({ tools }: Timeouts): ((own: string) => number | undefined) | undefined => {
   if (tools.length === 0) return undefined
   const rules = tools.map(([glob, ms]) => ({ matches: matcherOf([glob]), ms }))
   return own => rules.find(({ matches }) => matches(own))?.ms
 }
 
-/** The prefix of a server's tools as clients see them; undefined if they have none. */
+/** Returns the prefix of a server's tools, as clients see it. Undefined for none. */
 export const prefixOf = ({ name, prefix }: ServerConfig): string | undefined =>
   prefix === false ? undefined : `${aliasOf(name, prefix)}__`
 
-/** The servers that could have a tool with this exposed name; the others need not be started to call it. */
+/**
+ * Returns the servers that may have a tool with this exposed name. A call of it needs to start only these.
+ */
 export const couldOwn = (servers: readonly ServerConfig[], exposed: string): ServerConfig[] =>
   servers.filter(server => exposed.startsWith(prefixOf(server) ?? ''))

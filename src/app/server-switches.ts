@@ -2,14 +2,14 @@ import { type ConfigDiff, changedServers } from '../config/diff.js'
 import type { ProxyConfig } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
 
-/** Switches servers off and on while the proxy runs, each until its own entry in the configuration changes. */
+/** Disables and enables servers at run time, each until its own configuration entry changes. */
 export class ServerSwitches {
   readonly #apply: (config: ProxyConfig) => ConfigDiff
-  /** The configuration as it was read, with the servers that are off. */
+  /** The configuration as read, including disabled servers. */
   #read: ProxyConfig
   #off: ReadonlySet<string> = new Set()
 
-  /** `apply` puts another configuration in force, or throws a Fault. */
+  /** `apply` activates a configuration, or throws a Fault. */
   constructor(config: ProxyConfig, apply: (config: ProxyConfig) => ConfigDiff) {
     this.#read = config
     this.#apply = apply
@@ -19,7 +19,7 @@ export class ServerSwitches {
     return this.#off
   }
 
-  /** Applies another configuration; servers whose entries changed are on again. Throws what `apply` throws. */
+  /** Applies a new configuration and enables servers whose entries changed. Throws like `apply`. */
   reload(next: ProxyConfig): ConfigDiff {
     const changed = changedServers(this.#read, next)
     return this.#put(next, new Set([...this.#off].filter(name => !changed.has(name))))

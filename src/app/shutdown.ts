@@ -5,7 +5,7 @@ import { Deferred } from '../kernel/async/deferred.js'
 import { Fault, systemCode } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 
-/** Signals that end us, with the exit codes that shells give them. SIGBREAK is Ctrl-Break on Windows. */
+/** Signals that end the program, with the exit codes of shells. SIGBREAK is Ctrl-Break on Windows. */
 export const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143, SIGBREAK: 149 } as const
 
 type Signal = keyof typeof SIGNAL_CODES
@@ -15,36 +15,39 @@ const SIGNALS = Object.keys(SIGNAL_CODES) as Signal[]
 /** The exit code after an uncaught error, as in Node. */
 const CRASHED = 1
 
-/** How long closing may take: hosts kill us after 5 s, and the death guard then ends the servers. */
+/** Time limit for closing: hosts kill us after 5 s, and the death guard then ends the servers. */
 const CLOSE_LIMIT_MS = 4500
 
-/** Within this a signal counts as one: whoever started us, such as `npm` or `timeout`, passes a Ctrl-C on. */
+/** Signals within this time count as one: a parent such as `npm` or `timeout` forwards a Ctrl-C. */
 const ECHO_MS = 250
 
 export interface ShutdownOptions {
-  /** Waits for calls in flight, within a time of its own; never rejects. */
+  /** Waits for calls in flight with its own time limit. Never rejects. */
   readonly drain?: () => Promise<void>
-  /** Closes everything in order; never rejects. */
+  /** Closes all resources in order. Never rejects. */
   readonly close: () => Promise<void>
   readonly log: Logger
-  /** Whether to go on after an uncaught error, which must not cost other clients anything. */
+  /** True to keep running after an uncaught error, which must not affect other clients. */
   readonly isService?: boolean
-  /** Handles SIGHUP; false if it means the end. */
+  /** Handles SIGHUP. Returns false to shut down. */
   readonly onHangup?: () => boolean
-  /** The exit code after a first signal; a second one ends the process at once, as `SIGNAL_CODES` says. */
+  /**
+   * Returns the exit code after a first signal. A second one ends the process at once with its
+   * `SIGNAL_CODES`.
+   */
   readonly codeOf: (signal: Signal) => number
   readonly exit?: (code: number) => void
   readonly clock?: Clock
 }
 
 export interface Shutdown {
-  /** Resolves with the exit code once all is closed. */
+  /** Resolves with the exit code after closing. */
   readonly ended: Promise<number>
-  /** Begins the end, with this exit code, unless it has begun. */
+  /** Starts the shutdown with this exit code, if not already started. */
   end(code: number): void
 }
 
-/** Ends the program in order on signals, errors and `end`; keeps the process alive until then. */
+/** Shuts down on signals, errors and `end`. Keeps the process alive until then. */
 export const createShutdown = (options: ShutdownOptions): Shutdown => {
   const { log, exit = (code: number) => process.exit(code), clock = systemClock } = options
   const ended = new Deferred<number>()
@@ -98,7 +101,7 @@ const closeInTime = async ({ drain, close, log }: ShutdownOptions, clock: Clock)
     log.warn({ limitMs: CLOSE_LIMIT_MS }, 'not everything closed in time')
 }
 
-/** What opening `/dev/tty` fails with if this process has no terminal, or lost it (tty(4)). */
+/** Errors of opening `/dev/tty` without a terminal, or after losing it (tty(4)). */
 const GONE: ReadonlySet<string | undefined> = new Set([
   'ENXIO',
   'EIO',
@@ -108,7 +111,7 @@ const GONE: ReadonlySet<string | undefined> = new Set([
   'EACCES',
 ])
 
-/** Whether this process has a terminal; one that cannot be opened for want of a file descriptor is there. */
+/** Returns true if this process has a terminal, even if no file descriptor is left to open it. */
 const hasTerminal = (): boolean => {
   try {
     closeSync(openSync('/dev/tty', constants.O_RDONLY | constants.O_NOCTTY))
@@ -122,7 +125,7 @@ export interface Terminal {
   readonly isClosed: boolean
 }
 
-/** Tells a SIGHUP for a closed terminal from one that asks a daemon to reload. */
+/** Distinguishes the SIGHUP of a closed terminal from a reload request to a daemon. */
 export const watchTerminal = (isThere: () => boolean = hasTerminal): Terminal => {
   const wasThere = isThere()
   return {

@@ -6,7 +6,7 @@ import { Fault } from '../kernel/faults.js'
 import { isNamedPipe } from '../machine/socket-path.js'
 import { checkSocketPath } from '../transport/socket/path.js'
 
-/** A reason why `serve` does not start although the file itself is valid. */
+/** A reason why `serve` cannot start with a valid configuration. */
 export interface StartProblem {
   /** Its place in the configuration. */
   readonly path: readonly string[]

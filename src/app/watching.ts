@@ -18,9 +18,9 @@ import { Metrics } from '../telemetry/metrics/registry.js'
 import { LateTracer } from '../telemetry/tracing/late-tracer.js'
 import type { Spoken } from './proxy-contract.js'
 
-// How one looks into a running proxy: what counts while it runs, and what is loaded once somebody asks.
+// Observability of a running proxy: counters while it runs, and readers loaded on first use.
 
-/** Undefined where nothing is counted. */
+/** Returns undefined if metrics are disabled. */
 export const createMetrics = (
   { metrics, servers }: ProxyConfig,
   clock: Clock,
@@ -33,14 +33,14 @@ export const createMetrics = (
   return meter
 }
 
-/** Where calls are traced, and when that begins and ends. */
+/** The tracer of calls, and its lifecycle. */
 export interface Tracing {
   readonly tracer: Tracer
   readonly isReady: Promise<void>
   close(): Promise<void>
 }
 
-/** Undefined where nothing is traced; `given` is a tracer in place of what the configuration says. */
+/** Returns undefined if tracing is disabled. `given` replaces the configured tracer. */
 export const createTracing = (
   config: ProxyConfig,
   given: Tracer | undefined,
@@ -53,7 +53,7 @@ export const createTracing = (
   return { tracer, isReady: tracer.isReady, close: () => tracer.close() }
 }
 
-/** Makes something with a module that is loaded by then; the same for everybody. */
+/** Creates a shared object from a module that is loaded on first use. */
 const late = <M, T>(load: () => Promise<M>, create: (module: M) => T): (() => Promise<T>) => {
   const loaded = lateModule(load)
   let made: T | undefined
@@ -85,21 +85,24 @@ export const lateApi = (inside: () => Inside): (() => Promise<Api>) =>
     ({ createApi }) => createApi(inside()),
   )
 
-/** Starts the only server, though no client needs it yet, and says what it speaks, if it can be reached. */
+/**
+ * Starts the only server before a client needs it. Returns its revisions, or undefined if it cannot be
+ * reached.
+ */
 export const startOnly = async ({ pool }: Router, status: () => ProxyStatus): Promise<Spoken | undefined> => {
   await Promise.allSettled(pool.servers.map(server => server.start()))
   const revision = status().servers[0]?.revision
   return revision === undefined ? undefined : { revision, offered: OFFERED }
 }
 
-/** What it is offered as: to clients with sessions the newest that has them, and what came after. */
+/** Revisions offered to clients: the newest with sessions, and the newest without. */
 const OFFERED: readonly Revision[] = [NEWEST_LEGACY, '2026-07-28']
 
-/** Ends the connections of a server and starts it again. Rejects with a Fault. */
+/** Closes the connections of a server and starts it again. Rejects with a Fault. */
 export const restartServer = async ({ pool }: Router, name: string): Promise<void> => {
   const server = pool.servers.find(one => one.name === name)
   if (server === undefined) throw new Fault('invalid-params', `There is no server ${name}`)
   await Promise.all([...server.connections].map(connection => server.end(connection)))
-  // One that runs in the folder of a client starts with its next call.
+  // A server in its client's folder starts with its next call.
   if (server.options.sharing !== 'workspace') await server.start()
 }

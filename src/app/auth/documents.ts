@@ -1,14 +1,13 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { isClientDocument } from '../../auth/pages/client-document.js'
 
-/** Finds the text of a document at a path; undefined if there is none. */
+/** Returns the text of the document at a path, or undefined. */
 export type FindDocument = (path: string) => string | undefined | Promise<string | undefined>
 
 const METHODS = 'GET, HEAD, OPTIONS'
 
 /**
- * Serves public JSON documents to every web page (RFC 9728 §3, RFC 8414 §3). If `find` rejects, the answer is
- * 503.
+ * Serves public JSON documents to every web page (RFC 9728 §3, RFC 8414 §3). Answers 503 if `find` rejects.
  */
 export const createDocuments =
   (find: FindDocument): RequestHandler =>

@@ -13,7 +13,7 @@ interface IssuersContext {
   readonly log: Logger
 }
 
-/** The issuers of the configuration: checks their tokens, and has their metadata. */
+/** Creates the configured issuers, which check tokens and fetch metadata. */
 export const createIssuers = (rules: readonly TokenIssuer[], { bounds, clock, log }: IssuersContext) => {
   const issuers = rules.map(rule => {
     const { issuer, jwksUri = issuer, allowHttp } = rule

@@ -19,13 +19,13 @@ import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
 import { createDocuments } from './documents.js'
 
 export interface ResourceServerContext {
-  /** The configuration in force, which has `auth`. */
+  /** The active configuration, which has `auth`. */
   readonly config: () => ProxyConfig
-  /** Where the embedded authorization server keeps what it must not forget. */
+  /** State folder of the embedded authorization server. */
   readonly stateDir: string
-  /** What it has in common with other replicas; undefined where there are none. */
+  /** State shared with other replicas. Undefined without a cluster. */
   readonly replicas?: AuthReplicas | undefined
-  /** Counts refused credentials together with those of other places. */
+  /** Counts refused credentials of all ports. */
   readonly refusals?: RefusedCredentials | undefined
   /** Called with each step of a sign-in. */
   readonly onGrant?: OnGrantEvent | undefined
@@ -36,40 +36,40 @@ export interface ResourceServerContext {
 
 type Admitted = Caller | Refusal | Promise<Caller | Refusal>
 
-/** Who may come in over one HTTP port, as `auth` has it. */
+/** Applies `auth` to one HTTP port. */
 export interface ResourceServer {
   authorize(request: IncomingMessage, path: string): Admitted
-  /** Why a request from elsewhere may not read the status, if it may not. */
+  /** Returns the refusal of a status request from another machine, or undefined. */
   refuseStatus(request: IncomingMessage): Promise<Refusal | undefined>
-  /** The caller of a request, if its token has the scope `mcp:admin`. */
+  /** Returns the caller of a request if its token has the scope `mcp:admin`. */
   adminOf(request: IncomingMessage): Promise<Caller | undefined>
-  /** Undefined unless we have one of our own. */
+  /** The embedded authorization server, if configured. */
   readonly authServer: AuthServer | undefined
-  /** Serves the metadata that clients read to find out where to get a token. */
+  /** Serves the metadata that leads clients to their authorization server. */
   readonly documents: RequestHandler
-  /** How many credentials were refused. */
+  /** Returns the number of refused credentials. */
   refused(): number
-  /** Applies what can change of `auth` while we run. */
+  /** Applies the settings of `auth` that can change at run time. */
   reload(): void
-  /** What the credential of an earlier request is worth now; undefined if nothing any more. */
+  /** Returns a caller with its current permissions. Undefined if its credential is no longer valid. */
   renew(caller: Caller): Caller | undefined
-  /** Whether another replica may know the credential of a caller that it passed on. */
+  /** Returns true if another replica may know the credential of a forwarded caller. */
   mayBeElsewhere(caller: Caller): boolean
-  /** Asks the other replicas for such a credential. Rejects with a Fault `unavailable`. */
+  /** Requests such a credential from the other replicas. Rejects with a Fault `unavailable`. */
   seek(caller: Caller): Promise<void>
-  /** Refuses what a caller wants at a path for lack of these scopes. */
+  /** Returns the refusal of a caller without these scopes at a path. */
   insufficientScope(path: string, scopes: readonly string[]): Refusal
 }
 
-/** Where clients of 2025-03-26 look for an authorization server, whatever the path of the endpoint. */
+/** Clients of 2025-03-26 look for the authorization server here, regardless of the endpoint's path. */
 const SERVER_METADATA = '/.well-known/oauth-authorization-server'
 
 const STATUS_PATH = '/status'
 const STATUS_SCOPE = 'mcp:admin'
 
 /**
- * Creates the resource server of a port. `origin` is where clients reach it: scheme, host and port, without a
- * slash at the end.
+ * Creates the resource server of a port. `origin` is its public scheme, host and port, without a trailing
+ * slash.
  */
 export const createResourceServer = async (
   auth: AuthConfig,
@@ -130,7 +130,7 @@ export const createResourceServer = async (
   }
 }
 
-/** The authorization server of our own, where `auth` wants one. */
+/** Creates the embedded authorization server, if configured. */
 const createOwnServer = async (
   origin: string,
   context: ResourceServerContext & {
@@ -149,7 +149,7 @@ const createOwnServer = async (
   })
 }
 
-/** Every scope that the configuration mentions: somebody may be granted it. */
+/** Returns every scope in the configuration, all of which can be granted. */
 const everyScope = ({ servers, views }: ProxyConfig, auth: AuthConfig): readonly string[] => {
   const { baseScope, embedded, grants, people, scopeImplies } = auth
   const granted = [...people, ...grants, ...(embedded?.clients ?? [])].flatMap(({ scopes = [] }) => scopes)
@@ -170,12 +170,12 @@ const everyScope = ({ servers, views }: ProxyConfig, auth: AuthConfig): readonly
   ]
 }
 
-/** The views that can be asked for: the one of everybody else too. */
+/** Returns the views that clients can request, including the default one. */
 const viewsOf = ({ views }: ProxyConfig): readonly string[] => [
   ...new Set(['default', ...views.map(({ name }) => name)]),
 ]
 
-/** The base scope, and those without which a view, and servers in it, are not there. */
+/** Returns the base scope and the scopes that views and their servers require. */
 const scopesOf = (
   { servers, views }: ProxyConfig,
   { baseScope }: AuthConfig,

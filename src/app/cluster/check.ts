@@ -8,7 +8,7 @@ import { CONNECT_MS, readTls } from './join.js'
 
 export type { ClusterReport } from '../../cluster/check.js'
 
-/** Looks at what replicas of a configuration need, without being one. Rejects with a Fault `unavailable`. */
+/** Checks the requirements of replicas without joining the cluster. Rejects with a Fault `unavailable`. */
 export const checkConfigured = async (
   { url, prefix, keys, peer }: ClusterConfig,
   config: ProxyConfig,

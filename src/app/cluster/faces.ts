@@ -2,7 +2,7 @@ import type { RelayedFace } from '../../cluster/cluster.js'
 import type { HttpListener, SseListener } from '../../eras/index.js'
 import type { HttpRequest } from '../../wire/http.js'
 
-/** What serves requests that another replica passed on, by the path of the endpoint without its view. */
+/** Returns the handler of requests from other replicas for an endpoint path without its view. */
 export const relayedFace = (
   path: string,
   { http, sse }: { readonly http: HttpListener; readonly sse: SseListener | undefined },

@@ -7,38 +7,38 @@ import {
 import { Socket } from 'node:net'
 import type { NodeHandler } from '../../transport/http/gate.js'
 
-/** A request of a browser, or of a client of the authorization server, as another replica is told of it. */
+/** A request of a browser, or of an authorization server's client, forwarded to another replica. */
 export interface PageRequest {
   readonly method: string
   readonly url: string
   readonly headers: IncomingHttpHeaders
-  /** In base64. */
+  /** Base64. */
   readonly body: string
-  /** Of whoever sent it. */
+  /** The address of the client. */
   readonly address: string
 }
 
 export interface PageAnswer {
   readonly status: number
   readonly headers: OutgoingHttpHeaders
-  /** In base64. */
+  /** Base64. */
   readonly body: string
 }
 
-/** Has a handler of Node answer a request that came another way than by a socket. */
+/** Runs a Node request handler without a socket. */
 export const inject = (handler: NodeHandler, asked: PageRequest): Promise<PageAnswer> =>
   new Promise(resolve => {
     const { method, url, headers, body, address } = asked
     const socket = new Socket()
     Object.defineProperty(socket, 'remoteAddress', { value: address })
-    // Without `complete` its end would be taken for a broken connection.
+    // Without `complete`, Node treats the end as a broken connection.
     const request = Object.assign(new IncomingMessage(socket), { method, url, headers, complete: true })
     request.push(Buffer.from(body, 'base64'))
     request.push(null)
     handler(request, new CapturedResponse(request, resolve))
   })
 
-/** Keeps what is written, and tells it at the end. */
+/** Buffers a response and reports it at the end. */
 class CapturedResponse extends ServerResponse {
   readonly #chunks: Buffer[] = []
   readonly #whenEnded: (answer: PageAnswer) => void

@@ -16,45 +16,45 @@ import { type HttpListener, listenHttp } from '../../transport/http/server.js'
 import { PageRelay } from './page-relay.js'
 import { type SharedListsOptions, shareLists } from './shared-lists.js'
 
-/** The replica that listens next to us answers quickly, or is not there. */
+/** A replica on the same machine answers quickly or does not run. */
 export const CONNECT_MS = 1500
 
-/** How long the port stays open when the others know that we have left. */
+/** Time that the port stays open after the other replicas know that this one left. */
 const LAST_MS = 250
 
 export interface JoinContext {
-  /** Of this instance: 8 random bytes in hexadecimal. */
+  /** This instance: 8 random bytes in hexadecimal. */
   readonly instance: string
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
   readonly meter: Meter | undefined
-  /** Of the configuration in force. */
+  /** The digest of the active configuration. */
   readonly digest: () => string
-  /** What is known of servers, which all replicas should know. */
+  /** Server lists, which replicas share. */
   readonly lists: Omit<SharedListsOptions, 'notes' | 'log'>
-  /** The instance in which the call of a sealed state waits; undefined if it waits nowhere. */
+  /** Returns the instance that holds the call of a sealed state, if any. */
   readonly waitsIn: (requestState: string) => string | undefined
 }
 
-/** This replica among the others, and the port that they reach it at. */
+/** This replica in the cluster, and its port. */
 export interface Joined {
   readonly cluster: Cluster
-  /** For pages on which people log in. */
+  /** Forwards sign-in pages. */
   readonly pages: PageRelay
-  /** For what clients are granted. */
+  /** Shares the grants of clients. */
   readonly replicas: AuthReplicas
-  /** Says who serves what they pass on, by path. */
+  /** Sets the handlers of forwarded requests, by path. */
   serves(face: (path: string) => RelayedFace | undefined): void
   close(): Promise<void>
 }
 
-/** Opens the port for the other replicas, and joins them. Rejects with a Fault `unavailable`. */
+/** Opens the port for other replicas and joins them. Rejects with a Fault `unavailable`. */
 export const joinCluster = async (config: ClusterConfig, context: JoinContext): Promise<Joined> => {
   const { bounds, clock, log, meter, digest, instance, waitsIn } = context
   const { listen, advertise } = config.peer
   const tls = config.peer.tls && (await readTls(config.peer.tls))
-  // Whoever comes before we are there is turned away.
+  // Refuse requests until the replica has joined.
   const here: { cluster?: Cluster } = {}
   let faceAt: (path: string) => RelayedFace | undefined = () => undefined
   const authorize: GateOptions['authorize'] = request => {
@@ -93,7 +93,7 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
     },
     async close() {
       await cluster.close()
-      // What others sent just before they heard of that is told so.
+      // Refuse requests that were sent before the others learned of it.
       if (cluster.others.length > 0) await pause(clock, LAST_MS)
       await listener.close()
     },
@@ -103,13 +103,13 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
 const hostPort = ({ host, port }: { readonly host: string; readonly port: number }): string =>
   `${host.includes(':') ? `[${host}]` : host}:${port}`
 
-/** With port 0 others learn the port that was free. */
+/** With port 0, the other replicas need the assigned port. */
 const addressOf = ({ peer: { listen, advertise } }: ClusterConfig, { port }: HttpListener): string => {
   const { host } = advertise ?? listen
   return hostPort({ host, port: advertise === undefined || advertise.port === 0 ? port : advertise.port })
 }
 
-/** What the files hold. Rejects with a Fault `unavailable`. */
+/** Reads the TLS files. Rejects with a Fault `unavailable`. */
 export const readTls = async (files: NonNullable<ClusterConfig['peer']['tls']>) => {
   const read = (path: string): Promise<string> =>
     readFile(path, 'utf8').catch((cause: unknown) => {

@@ -15,14 +15,14 @@ const LET_GO_MS = 100
 const loaded = lateModule(() => import('./join.js'))
 
 interface LateContext extends Omit<JoinContext, 'instance' | 'digest'> {
-  /** The configuration in force. */
+  /** The active configuration. */
   readonly config: () => ProxyConfig
   readonly logins: Pick<Logins, 'share'>
 }
 
-/** This replica among the others, once it serves; nothing of that is loaded before. */
+/** The cluster membership of this process. Loads the cluster code when it joins. */
 export class LateCluster {
-  /** By which the others, and states that clients carry, name this process. */
+  /** Identifies this process to other replicas and in clients' states. */
   readonly instance = randomBytes(INSTANCE_BYTES).toString('hex')
   readonly #config: ClusterConfig
   readonly #context: LateContext
@@ -46,8 +46,8 @@ export class LateCluster {
   }
 
   /**
-   * Says that this replica ends, serves until the load balancer has noticed, and gives up its sessions as
-   * soon as they have nothing under way, for `limitMs` at most. Returns how much of that is left.
+   * Announces the end of this replica, serves until the load balancer has noticed, then releases sessions as
+   * they become idle, for at most `limitMs`. Returns the remaining time.
    */
   async leave(limitMs: number): Promise<number> {
     if (this.#joined === undefined) return limitMs
@@ -60,14 +60,14 @@ export class LateCluster {
     return Math.max(0, endMs - clock.nowMs())
   }
 
-  /** Once for each configuration, as it is asked for with every beat. */
+  /** Cached per configuration, because every heartbeat needs it. */
   #digest(): string {
     const config = this.#context.config()
     if (this.#digested?.config !== config) this.#digested = { config, digest: configDigest(config) }
     return this.#digested.digest
   }
 
-  /** Undefined until it serves. */
+  /** Returns undefined until it has joined. */
   status(): ClusterStatus | undefined {
     return this.#joined?.cluster.status()
   }
@@ -75,11 +75,11 @@ export class LateCluster {
 
 interface Around extends Omit<LateContext, 'waitsIn' | 'lists'> {
   readonly router: () => Pick<Router, 'waitsIn' | 'pool' | 'catalog'>
-  /** There where there is a cluster. */
+  /** Defined in a cluster. */
   readonly cache: ServerCacheFiles | undefined
 }
 
-/** Undefined where there are no other replicas. `router` is asked once there are requests. */
+/** Returns undefined without a cluster. Calls `router` only for requests. */
 export const lateCluster = (
   { cluster }: ProxyConfig,
   { router, cache, ...context }: Around,
@@ -96,7 +96,7 @@ export const lateCluster = (
     },
   })
 
-/** What endpoints need of it. */
+/** Returns the parts of the cluster that endpoints need. */
 export const clusterContext = (cluster: LateCluster | undefined) => ({
   join: cluster && (() => cluster.join()),
   cluster: () => cluster?.status(),

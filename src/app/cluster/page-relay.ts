@@ -8,18 +8,18 @@ import type { NodeHandler } from '../../transport/http/gate.js'
 import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
 import { inject, type PageAnswer, type PageRequest } from './injected.js'
 
-/** Where replicas pass such requests on. */
+/** The path for forwarded page requests. */
 const PAGES_PATH = '/pages'
 
 const MOST_BYTES = 64 * 1024
-/** How long a request waits for the replica that answers such ones, and for its answer. */
+/** Time that a request waits for the responsible replica and its answer. */
 const HOLD_MS = 8000
 const AGAIN_MS = 250
 const ANSWER_MS = 40_000
 
 /**
- * Who answers a request: this replica, whoever began what it is about, or the one that is here longest, so
- * that nothing is granted twice.
+ * The replica that answers a request: this one, the one that created the request's state, or the oldest,
+ * which prevents double grants.
  */
 export type Answerer = 'here' | 'whoever' | 'eldest'
 
@@ -30,7 +30,7 @@ export interface OwnPages {
 
 type Answered = PageAnswer | 'not here' | 'refused' | 'lost'
 
-/** Has logins in a browser, and those who want tokens, go on wherever a balancer takes them. */
+/** Lets browser logins and token requests continue on any replica that a load balancer picks. */
 export class PageRelay {
   readonly #cluster: Pick<Cluster, 'others' | 'eldest' | 'send'>
   readonly #clock: Clock
@@ -42,12 +42,12 @@ export class PageRelay {
     this.#clock = clock
   }
 
-  /** What has to be loaded before `open` is called. */
+  /** Sets the loader that must run before `open`. */
   late(load: () => Promise<unknown>): void {
     this.#load = load
   }
 
-  /** What handles such requests, be they from here or from another replica. */
+  /** Returns the handler of these requests, local or forwarded. */
   open(own: OwnPages): NodeHandler {
     this.#own = own
     return (request, response) => {
@@ -60,14 +60,14 @@ export class PageRelay {
     }
   }
 
-  /** What serves those that other replicas pass on; undefined for another path. */
+  /** Returns the handler of forwarded requests, or undefined for another path. */
   faceAt(path: string): RelayedFace | undefined {
     if (path !== PAGES_PATH) return undefined
     return {
       has: () => true,
       sessionOf: () => undefined,
       serve: ({ body }, responder) => {
-        // What has our signature was written by us.
+        // The signature proves that a replica wrote it.
         const asked = JSON.parse(body.toString()) as PageRequest
         this.#answer(asked).then(
           answer => {
@@ -80,7 +80,7 @@ export class PageRelay {
     }
   }
 
-  /** Undefined for what did not begin here. */
+  /** Returns undefined if the request's state is not on this replica. */
   async #answer(asked: PageRequest): Promise<PageAnswer | undefined> {
     await this.#load()
     const own = this.#own
@@ -167,7 +167,7 @@ const send = (response: ServerResponse, { status, headers, body }: PageAnswer): 
   response.writeHead(status, { ...headers, 'content-length': bytes.length }).end(bytes)
 }
 
-/** In base64. Rejects for one that is too large, or is cut. */
+/** Reads a body as base64. Rejects if it is too large or incomplete. */
 const bodyOf = async (request: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = []
   let bytes = 0

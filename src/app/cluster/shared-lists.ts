@@ -7,27 +7,27 @@ import type { ServerCacheFiles } from '../../state/server-cache.js'
 import { decodeServer } from '../../state/server-cache-file.js'
 
 const KIND = 'lists'
-/** How long they are kept of a server that nobody lists any more. */
+/** Lifetime of the lists of a server that no replica reads any more. */
 const LIFE_MS = 30 * 24 * 3600_000
 
 export interface SharedListsOptions {
   readonly notes: Pick<Notes, 'on' | 'write'>
   readonly cache: Pick<ServerCacheFiles, 'share' | 'printOf'>
   readonly servers: () => readonly ServerOptions[]
-  /** Another replica has read other lists of a server. */
+  /** Called when another replica has read different lists of a server. */
   readonly learned: (server: ServerOptions, known: CachedServer) => void
   readonly log: Logger
 }
 
-/** Digests of all lists of a server: as they were last read here, and as they were last noted. */
+/** Digests of all lists of a server: as last read here, and as last shared. */
 interface Digests {
   read?: string
   heard?: string
 }
 
 /**
- * Has replicas tell each other what they read of servers. One that reads what it has read before, or what
- * others know, says nothing: where each replica has a process of its own, each may list something else.
+ * Shares server lists between replicas. Sends only changed lists: replicas with their own process of a server
+ * may legitimately see different lists.
  */
 export const shareLists = ({ notes, cache, servers, learned, log }: SharedListsOptions): void => {
   let all = new WeakMap<ServerOptions, Digests>()

@@ -3,25 +3,25 @@ import { type Caller, hasEnded, type RenewCaller } from '../../kernel/caller.js'
 import type { ResourceServer } from '../auth/resource-server.js'
 import type { ViewCallers } from './views.js'
 
-/** How often the credentials of open sessions, sockets and streams are checked again. */
+/** Interval between checks of the credentials of open sessions, sockets and streams. */
 const RENEW_MS = 2000
 
 interface RenewalContext {
   readonly views: ViewCallers
-  /** Sessions, sockets and streams that were opened with a credential. */
+  /** The owners of sessions, sockets and streams with a credential. */
   readonly opened: readonly ({ renewCallers(renew: RenewCaller): void } | undefined)[]
   readonly clock: Clock
 }
 
-/** Starts to check what callers have opened; undefined without `auth`. */
+/** Starts to check the credentials of open sessions. Returns undefined without `auth`. */
 export const renewalOf = (
   server: ResourceServer | undefined,
   context: RenewalContext,
 ): CallerRenewal | undefined => server && new CallerRenewal(server, context)
 
 /**
- * Ends what was opened with a credential that is no longer known: removed from the configuration, revoked,
- * evicted, or refused by its issuer. The owners of what is open end it themselves once a credential expires.
+ * Ends sessions whose credential was removed from the configuration, revoked, evicted, or refused by its
+ * issuer. Their owners handle expiry themselves.
  */
 class CallerRenewal {
   readonly #server: ResourceServer
@@ -34,7 +34,7 @@ class CallerRenewal {
     this.#sweep = context.clock.every(RENEW_MS, () => this.#run())
   }
 
-  /** Applies the configuration in force. */
+  /** Applies the active configuration. */
   reload(): void {
     this.#server.reload()
     this.#run()
@@ -56,7 +56,7 @@ class CallerRenewal {
     if (unsure.size > 0) void this.#seek([...unsure.values()])
   }
 
-  /** Asks the other replicas once; where they cannot be asked, the next run asks again. */
+  /** Asks the other replicas once. The next run repeats a failed request. */
   async #seek(callers: readonly Caller[]): Promise<void> {
     try {
       await Promise.all(callers.map(caller => this.#server.seek(caller)))

@@ -12,21 +12,21 @@ import { isDirect } from '../../transport/http/guards.js'
 import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
 import type { ResourceServer, ResourceServerContext } from '../auth/resource-server.js'
 
-/** Who sends the requests of one HTTP port. */
+/** Identifies the callers of one HTTP port. */
 export interface Callers {
-  /** What `auth` adds to the names of the port, and who is let in. */
+  /** The gate options that `auth` adds. */
   readonly entry: Pick<GateOptions, 'authorize'> & Partial<GateOptions>
-  /** Whose request from an address was refused, as far as is known. */
+  /** Returns the principal of an address for the audit of a refused request. */
   readonly principalAt: (address: string) => Principal
-  /** Call with the URL of the port; resolves with where clients reach it. Until then nobody is let in. */
+  /** Call with the URL of the port. Resolves with its public URL. Until then all requests are refused. */
   readonly opened: (local: string) => Promise<string>
-  /** Whether `auth` is configured and nothing that belongs to it can serve yet. */
+  /** True while `auth` is configured and its handlers are not loaded. */
   readonly isStarting: () => boolean
-  /** Undefined without `auth`, and until it is opened. */
+  /** Undefined without `auth` and before `opened`. */
   readonly resourceServer: () => ResourceServer | undefined
 }
 
-/** Without `auth` callers are known by their address alone, and nothing else is loaded. */
+/** Without `auth`, callers are identified by address and no authorization code is loaded. */
 export const createCallers = (
   { allowedHosts, allowedOrigins }: ListenConfig,
   context: ResourceServerContext,
@@ -60,7 +60,7 @@ export const createCallers = (
   }
 }
 
-/** What clients in web pages use before they have a token; nobody is known there by a cookie. */
+/** Paths that clients in web pages use without a token. They accept no cookies. */
 const PUBLIC_PATHS: ReadonlySet<string> = new Set([
   ENDPOINTS.registration,
   ENDPOINTS.token,
@@ -71,16 +71,16 @@ const isShared = (path: string): boolean =>
   PUBLIC_PATHS.has(path) ||
   isClientDocument(path) ||
   path.startsWith('/.well-known/') ||
-  // A form says itself where it comes from, and a browser may say `null` of our own pages.
+  // The sign-in forms check their origin themselves, and a browser may send `null` for our own pages.
   path.startsWith(`${SIGN_IN_PATH}/`) ||
   path.startsWith(`${CONNECT_PATH}/`)
 
 const anonymousAt = (address: string): Caller => unauthenticatedCaller(`anonymous ${address}`)
 
-/** One principal for all on this machine; each other address is one of its own. */
+/** All local callers share a principal. Each other address has its own. */
 const callerAt = (address = ''): Caller => (isLoopbackHost(address) ? LOCAL : anonymousAt(address))
 
-/** A caller, with the folder that it works in if its request names one. */
+/** Adds the working folder of a caller, if its request names one. */
 const placed = (caller: Caller, request: IncomingMessage): Caller => {
   const workspace = workspaceOfRequest(request)
   return workspace === undefined ? caller : { ...caller, workspace }

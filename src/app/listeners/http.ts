@@ -38,52 +38,52 @@ import type { PagesContext } from './pages.js'
 import { refusalsOf } from './refusals.js'
 import { FACES, ViewCallers, viewIn } from './views.js'
 
-/** The endpoints on one HTTP port. */
+/** The endpoints of one HTTP port. */
 export interface HttpEndpoints {
-  /** The MCP endpoint over Streamable HTTP, ready to be pasted into a client. */
+  /** The URL of the MCP endpoint over Streamable HTTP, for client configurations. */
   readonly url: string
-  /** The same for programs of this machine. */
+  /** The same endpoint for local programs. */
   readonly localUrl: string
-  /** The endpoint over HTTP+SSE for older clients, if it is served. */
+  /** The URL of the HTTP+SSE endpoint for older clients, if enabled. */
   readonly sseUrl: string | undefined
-  /** The endpoint over WebSocket, if it is served. */
+  /** The URL of the WebSocket endpoint, if enabled. */
   readonly wsUrl: string | undefined
   readonly host: string
   readonly port: number
   readonly sessions: number
-  /** How many credentials were refused; 0 without `auth`. */
+  /** Returns the number of refused credentials; 0 without `auth`. */
   refused(): number
-  /** Called when another configuration is in force. */
+  /** Applies a new configuration. */
   reload(): void
-  /** Frees what is kept for convenience, and what nobody seems to use; called while memory is short. */
+  /** Frees caches and idle sessions. Called while memory is short. */
   shed(): void
   close(): Promise<void>
 }
 
 const [MCP_PATH, SSE_PATH, MESSAGES_PATH, WS_PATH] = FACES
-/** Open to everybody: their answers are no secret. */
+/** Public paths: their answers hold no secrets. */
 const HEALTH_PATHS = new Set(['/healthz', '/readyz'])
 
 export interface EndpointContext extends ChannelContext {
-  /** The configuration in force. */
+  /** The active configuration. */
   readonly config: () => ProxyConfig
-  /** The folder for state that outlives a process. */
+  /** The state folder. */
   readonly stateDir: string
   readonly status: () => ProxyStatus
-  /** What people need to sign in at servers as themselves. */
+  /** Pages and state for users who sign in at servers. */
   readonly connect: ConnectContext
   readonly views: Views
-  /** Called with each refused request and its principal; undefined if refusals are not audited. */
+  /** Called with each refused request and its principal. Undefined if refusals are not audited. */
   readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined
-  /** Called with each step of a sign-in; undefined if these are not audited. */
+  /** Called with each step of a sign-in. Undefined if these are not audited. */
   readonly onGrant?: OnGrantEvent | undefined
-  /** Counts refusals; undefined where nothing is counted. */
+  /** Counts refusals. Undefined without metrics. */
   readonly refused: ((reason: RefusalReason) => void) | undefined
-  /** The metrics in the format that a client prefers; undefined where there are none. */
+  /** Returns the metrics pages. Undefined without metrics. */
   readonly metrics: (() => Promise<MetricsPages>) | undefined
   readonly api: () => Promise<Api>
   readonly pageSessions: () => PageSessions
-  /** Joins the other replicas; undefined where there are none. */
+  /** Joins the other replicas. Undefined without a cluster. */
   readonly join: (() => Promise<Joined>) | undefined
   readonly cluster: () => ClusterStatus | undefined
 }
@@ -222,7 +222,9 @@ const endpointsOf = (
   ])
 }
 
-/** The path of the endpoint that serves a view; another path as it is, also that of a view we do not have. */
+/**
+ * Returns the path of a view's endpoint without the view. Returns other paths and unknown views unchanged.
+ */
 const facePathOf = (path: string, isThere: (view: string) => boolean): string => {
   const view = viewIn(path)
   return view !== undefined && isThere(view) ? path.slice(0, path.length - view.length - 1) : path
@@ -234,8 +236,8 @@ const shuttingDown = (): Buffer =>
 const httpPages = lateModule(() => import('./pages.js'))
 
 /**
- * Serves only clients with a session while the proxy drains, as they may still have answers to give, and in
- * a view that is gone.
+ * While the proxy drains, and in removed views, serves only clients with a session, which may still have
+ * answers to send.
  */
 const withDraining =
   (handler: HttpHandler, { isDraining, refused, views }: EndpointContext): HttpHandler =>
@@ -249,13 +251,13 @@ const withDraining =
     else responder.send(404, {})
   }
 
-/** Programs that authenticate as themselves are told that they may (ext-auth, "OAuth Client Credentials"). */
+/** Advertises client authentication of programs (ext-auth, "OAuth Client Credentials"). */
 const extensionsOf = (auth: AuthConfig | undefined): readonly string[] =>
   auth?.embedded === undefined || auth.embedded.clients.length === 0
     ? []
     : ['io.modelcontextprotocol/oauth-client-credentials']
 
-/** The host of a URL that a person can open: loopback for a wildcard address. */
+/** Returns a host for URLs: loopback for a wildcard address. */
 const urlHost = (host: string): string => {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host
@@ -264,7 +266,7 @@ const urlHost = (host: string): string => {
 const wsServer = lateModule(() => import('../../transport/ws/server.js'))
 
 interface WsEndpoint {
-  /** Takes over a connection. Rejects with a Fault `unavailable` while the module cannot be loaded. */
+  /** Takes over a connection. Rejects with a Fault `unavailable` if the module cannot be loaded. */
   readonly upgrade: UpgradeHandler
   readonly sessions: number
   renewCallers(renew: RenewCaller): void
@@ -275,7 +277,7 @@ interface WsContext extends ChannelContext {
   readonly views: Pick<Views, 'has'>
 }
 
-/** Serves clients over WebSocket; the server is loaded with the first client. @internal */
+/** Serves clients over WebSocket. Loads the server with the first client. @internal */
 export const createWsEndpoint = (path: string, context: WsContext): WsEndpoint => {
   const listeners = new ChannelListeners(context, 'websocket')
   let server: WsServer | undefined

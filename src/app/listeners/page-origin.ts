@@ -1,19 +1,21 @@
 import { isLoopbackHost } from '../../machine/loopback.js'
 import type { PagePort, PagePortContext } from './page-port.js'
 
-/** Where the page of a proxy is, which may listen on no port of this machine. */
+/** Finds the origin of the page, for which a proxy without a local port opens one. */
 export class PageOrigin {
   readonly #context: PagePortContext
   readonly #add: (port: PagePort) => PagePort
   #port: Promise<PagePort> | undefined
 
-  /** `add` keeps a port that was opened, and closes it with the proxy. */
+  /** `add` keeps an opened port and closes it with the proxy. */
   constructor(context: PagePortContext, add: (port: PagePort) => PagePort) {
     this.#context = context
     this.#add = add
   }
 
-  /** That of an own port on loopback, or of one that is opened for the page. Rejects with a Fault. */
+  /**
+   * Returns the origin of the proxy's loopback port, or of a port opened for the page. Rejects with a Fault.
+   */
   async find(own: string | undefined): Promise<string> {
     if (own !== undefined && isLoopbackHost(new URL(own).hostname)) return new URL(own).origin
     this.#port ??= this.#open()

@@ -14,9 +14,9 @@ export type PagePortContext = Pick<
 >
 
 export interface PagePort {
-  /** Such as `http://127.0.0.1:43210`. */
+  /** For example `http://127.0.0.1:43210`. */
   readonly origin: string
-  /** How many credentials were refused. */
+  /** Returns the number of refused credentials. */
   refused(): number
   close(): Promise<void>
 }
@@ -24,8 +24,8 @@ export interface PagePort {
 const HOST = '127.0.0.1'
 
 /**
- * Serves the page and its API on a free loopback port, and nothing else. Rejects with a Fault `unavailable`
- * if it cannot listen.
+ * Serves only the page and its API on a free loopback port. Rejects with a Fault `unavailable` if it cannot
+ * listen.
  */
 export const openPagePort = async (context: PagePortContext): Promise<PagePort> => {
   const { bounds, clock, log } = context

@@ -24,33 +24,33 @@ import { viewIn } from './views.js'
 
 export interface PagesContext extends PageLoginsContext {
   readonly resourceServer: () => ResourceServer | undefined
-  /** Until then only `/healthz` is served: an absent page would be taken for one that never comes. */
+  /** While true, only `/healthz` is served: clients could take a 404 for a missing page. */
   readonly isStarting: () => boolean
   readonly connect: ConnectEndpoint
-  /** Undefined where there are no other replicas. */
+  /** Undefined without a cluster. */
   readonly relay: PageRelay | undefined
   readonly isDraining: () => boolean
   readonly status: () => ProxyStatus
-  /** Undefined where there are no other replicas. */
+  /** Undefined without a cluster. */
   readonly cluster: () => ClusterStatus | undefined
   readonly metrics: (() => Promise<MetricsPages>) | undefined
   readonly api: () => Promise<Api>
   readonly pageSessions: () => PageSessions
-  /** Where clients reach us, if not at the address that we listen on. */
+  /** The public URL, if it differs from the listening address. */
   readonly publicUrl: () => string | undefined
   readonly views: Pick<Views, 'names'>
 }
 
-/** The levels of memory pressure at which health is degraded, and at which the proxy is not ready. */
+/** Pressure levels at which health is degraded, and at which the proxy is not ready. */
 const DEGRADED: Pressure = 2
 const UNREADY: Pressure = 4
 
-/** Serves health and status pages beside the MCP endpoints. */
+/** Serves the health and status pages next to the MCP endpoints. */
 export const createPages = (context: PagesContext): NodeHandler => {
   const { resourceServer, connect, bounds, status, metrics, views } = context
   const app = express()
   app.disable('x-powered-by')
-  // Unexpected errors are shown without their stack.
+  // Unexpected errors are shown without a stack.
   app.set('env', 'production')
   app.use((_request, response, next) => {
     response.set('cache-control', 'no-store')
@@ -113,7 +113,7 @@ const apiOf = ({ api, pageSessions: sessions, publicUrl }: PagesContext) => ({
 
 const isHealth = ({ url = '' }: IncomingMessage): boolean => url.split('?', 1)[0] === '/healthz'
 
-/** The pages on which people log in, and what gives out tokens: here, or at another replica. */
+/** Serves the sign-in pages and token endpoints, here or on another replica. */
 const loginPages = ({ connect, relay, resourceServer }: PagesContext): NodeHandler => {
   const handle: NodeHandler = (request, response) => {
     const [path = '', query = ''] = (request.url ?? '').split(/\?(.*)/s)
@@ -145,7 +145,7 @@ const readiness = ({
   return [200, { status: pressure >= DEGRADED ? 'degraded' : state, engine }]
 }
 
-/** The status is for programs of this machine, and for tokens with the scope `mcp:admin`. */
+/** Allows local programs and tokens with the scope `mcp:admin` to read the status. */
 const refuseStatus = (
   request: IncomingMessage,
   server: ResourceServer | undefined,
@@ -155,11 +155,11 @@ const refuseStatus = (
   return server === undefined ? refusal : server.refuseStatus(request)
 }
 
-/** With `auth` there may be a reverse proxy on this machine, whose clients are elsewhere. */
+/** With `auth`, a local reverse proxy may forward remote clients. */
 const mayBeLocal = (request: IncomingMessage, server: ResourceServer | undefined): boolean =>
   server === undefined || isDirect(request)
 
-/** Whether a program of this machine sends a request. */
+/** Returns true for a request of a local program. */
 const isLocal = (request: IncomingMessage, server: ResourceServer | undefined): boolean =>
   isFromHere(peerOf(request)) && mayBeLocal(request, server)
 
@@ -186,10 +186,10 @@ const peerOf = (request: IncomingMessage): Peer => ({
   localAddress: request.socket.localAddress,
 })
 
-/** Whether a peer connects from loopback. */
+/** Returns true if a peer connects from loopback. */
 export const isFromLoopback = ({ remoteAddress = '' }: Peer): boolean =>
   /^(::1$|(::ffff:)?127\.)/.test(remoteAddress)
 
-/** Whether a peer connects from loopback, or from the very address it connects to. */
+/** Returns true if a peer connects from loopback or from its destination address. */
 export const isFromHere = (peer: Peer): boolean =>
   isFromLoopback(peer) || (peer.remoteAddress !== undefined && peer.remoteAddress === peer.localAddress)

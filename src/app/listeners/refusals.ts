@@ -2,7 +2,7 @@ import type { OnGrantEvent } from '../../auth/authorization-server/grant-events.
 import { RefusedCredentials } from '../../auth/refused-credentials.js'
 import type { Logger } from '../../kernel/logger.js'
 
-/** Counts the credentials refused at one port, and audits those that are not audited as refused requests. */
+/** Counts the refused credentials of a port. Audits the ones without a refused request. */
 export const refusalsOf = ({
   log,
   onGrant,

@@ -2,10 +2,10 @@ import type { Views } from '../../catalog/views/views.js'
 import type { Caller, RenewCaller } from '../../kernel/caller.js'
 import type { GateOptions } from '../../transport/http/gate.js'
 
-/** The paths of the endpoints; each has one of its own for each view, such as `/mcp/web`. */
+/** The endpoint paths. Each view adds its own, such as `/mcp/web`. */
 export const FACES = ['/mcp', '/sse', '/messages', '/ws'] as const
 
-/** The name of the view in a path such as `/mcp/web`; undefined for other paths. */
+/** Returns the view in a path such as `/mcp/web`. Undefined for other paths. */
 export const viewIn = (path: string): string | undefined => {
   const end = path.indexOf('/', 1)
   const isFace = end > 0 && (FACES as readonly string[]).includes(path.slice(0, end))
@@ -17,19 +17,19 @@ type Admitted = Exclude<ReturnType<Authorize>, Promise<unknown>>
 
 const NO_SUCH_VIEW: Admitted = { status: 404, headers: {}, body: '' }
 
-/** Callers that come by the address of a view; equal ones are the same. */
+/** Creates one caller object per caller and view, so that equal callers are identical. */
 export class ViewCallers {
   readonly #views: Views
   readonly #refusal: (path: string, scopes: readonly string[]) => Admitted | undefined
   readonly #copies = new WeakMap<Caller, Map<string, Caller>>()
 
-  /** `refusal` is for callers without the scopes of a view. */
+  /** `refusal` builds the answer for callers without the scopes of a view. */
   constructor(views: Views, refusal: (path: string, scopes: readonly string[]) => Admitted | undefined) {
     this.#views = views
     this.#refusal = refusal
   }
 
-  /** Lets in those who may have the view at their path. */
+  /** Admits callers with access to the view in their path. */
   authorizing(authorize: Authorize): Authorize {
     return (request, path) => {
       const admitted = authorize(request, path)
@@ -41,7 +41,7 @@ export class ViewCallers {
     }
   }
 
-  /** The same rule for callers that came by the address of a view. */
+  /** Applies the same rule when callers are renewed. */
   renewing(renew: RenewCaller): RenewCaller {
     return caller => {
       const renewed = renew(caller)
