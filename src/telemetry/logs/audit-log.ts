@@ -17,7 +17,7 @@ import { LineRateLimiter } from './guarded-logger.js'
 import { createStderrSink } from './logger.js'
 
 interface AuditSink {
-  /** Writes one line, given without its line feed. */
+  /** Writes a line, passed without its line feed. */
   write(line: string): void
   reopen(): void
   close(): Promise<void>
@@ -25,7 +25,7 @@ interface AuditSink {
 
 const NAME_BYTES = 512
 
-/** The most that waits for a slow disk; further lines are dropped, and counted. */
+/** Maximum bytes queued for a slow disk. Further lines are dropped and counted. */
 const QUEUE_BYTES = 16 * 1024 * 1024
 
 const stderrSink = (sink = createStderrSink()): AuditSink => ({
@@ -34,17 +34,17 @@ const stderrSink = (sink = createStderrSink()): AuditSink => ({
   close: () => Promise.resolve(),
 })
 
-/** Writes the audit log; does nothing if none is configured. */
+/** Writes the audit log. Does nothing if not configured. */
 export interface AuditLog {
   wrap(handler: ClientHandler): ClientHandler
   readonly onAsked: OnAsked | undefined
   readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined
-  /** Writes down a step of a sign-in; undefined if nothing is audited. */
+  /** Records a step of a sign-in. Undefined if nothing is audited. */
   readonly onGrant: OnGrantEvent | undefined
   reloaded(result: object): void
-  /** Notes a change over the control API: the path, and the principal that asked for it. */
+  /** Records a change over the control API: its path and principal. */
   changed(path: string, principal: Principal): void
-  /** Opens the file again, after it was rotated. */
+  /** Opens the file again after a rotation. */
   reopen(): void
   /** Resolves when all lines are written. Never rejects. */
   close(): Promise<void>
@@ -65,11 +65,11 @@ interface AuditContext {
   readonly clock: Clock
   readonly log: Logger
   readonly meter?: Meter | undefined
-  /** The name of this process among the replicas; undefined if it is alone. */
+  /** The name of this process among the replicas. Undefined without a cluster. */
   readonly replica?: string | undefined
 }
 
-/** Opens the configured audit log. Throws a Fault `unavailable` if its file cannot be written to. */
+/** Opens the configured audit log. Throws a Fault `unavailable` if its file is not writable. */
 export const openAudit = (config: AuditConfig | undefined, context: AuditContext): AuditLog => {
   if (config === undefined) return NO_AUDIT
   const { clock, log, meter, replica } = context
@@ -116,10 +116,10 @@ export const openAudit = (config: AuditConfig | undefined, context: AuditContext
   }
 }
 
-/** How soon a file that failed is opened again. */
+/** Delay before a failed file is opened again. */
 const RETRY_MS = 5000
 
-/** Appends to a file that only its user can read. While the disk fails, lines are dropped. */
+/** Appends to a file that only its user can read. Drops lines while writes fail. */
 class AuditFile implements AuditSink {
   readonly #file: string
   readonly #clock: Clock

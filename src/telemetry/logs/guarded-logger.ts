@@ -4,7 +4,7 @@ import { type Logger, silentLogger } from '../../kernel/logger.js'
 import type { Meter } from '../../metering/meter.js'
 import { isSecretName, MASK, sanitizeLine, sanitizeText } from '../../secrets/mask.js'
 
-/** A logger whose level can be changed, for itself and all its children. */
+/** A logger with an adjustable level, which its children share. */
 export interface AdjustableLogger extends Logger {
   level: LogLevel
 }
@@ -14,10 +14,10 @@ export const meterLines = (log: Logger, meter: Meter | undefined): void => {
   if (log instanceof GuardedLogger) log.meter = meter
 }
 
-/** Whether everything is logged: what is said of each call is not worth making else. */
+/** Returns true if debug lines are logged, to skip building them otherwise. */
 export const isDebug = (log: Logger): boolean => log instanceof GuardedLogger && log.level === 'debug'
 
-/** Guards a logger that is not ours already. */
+/** Wraps a logger unless it is already guarded. */
 export const guardLogger = (log: Logger, clock: Clock): Logger =>
   log instanceof GuardedLogger || log === silentLogger
     ? log
@@ -42,14 +42,14 @@ const LONG = new Set(['stderr', 'stack'])
 const FACTS_MAX = 100
 const DEPTH_MAX = 4
 
-/** Masks secrets and control characters in what peers say, cuts it, and merges lines that they can repeat. */
+/** Masks secrets and control characters in peers' text, truncates it, and rate-limits repeated lines. */
 export class GuardedLogger implements AdjustableLogger {
   readonly #behind: Logger
   readonly #guard: Guard
   readonly #server: unknown
   readonly #quiet: Logger | undefined
 
-  /** `quiet` takes what servers write to stderr while the level is above that, to keep it. */
+  /** `quiet` receives the servers' stderr lines that are below the log level, to keep them. */
   constructor(behind: Logger, guard: Guard, { server, quiet }: Child = {}) {
     this.#behind = behind
     this.#guard = guard
@@ -65,7 +65,7 @@ export class GuardedLogger implements AdjustableLogger {
     this.#guard.level = level
   }
 
-  /** Counts what is written from now on; undefined counts nothing. */
+  /** Counts later lines. Undefined counts nothing. */
   set meter(meter: Meter | undefined) {
     this.#guard.meter = meter
   }
@@ -96,7 +96,7 @@ export class GuardedLogger implements AdjustableLogger {
   #write(level: Exclude<LogLevel, 'silent'>, facts: object, words: string): void {
     const isQuiet = RANKS[level] < RANKS[this.#guard.level]
     if (isQuiet && !('stderr' in facts)) return
-    // At the debug level nothing is left out; lines of stderr have a limit of their own.
+    // The debug level is not rate-limited, and stderr lines have their own limit.
     const isFree = level === 'debug' || 'stderr' in facts
     const { server, limit }: { server: unknown; limit?: unknown } = { server: this.#server, ...facts }
     const unlogged = isFree ? 0 : this.#guard.rate.admit([words, server, limit].join('\0'))
@@ -131,35 +131,35 @@ const isHidden = (name: string): boolean => name === 'env' || name === 'headers'
 const shown = (value: unknown, depth: number, name = ''): unknown => {
   if (typeof value === 'string') return sanitizeText(value, LONG.has(name) ? LONG_BYTES : FACT_BYTES)
   if (typeof value !== 'object' || value === null) return value
-  // Written as numbers, a secret would not be recognised.
+  // The masks cannot find a secret written as numbers.
   if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
   if (depth >= DEPTH_MAX) return '[more]'
   if (Array.isArray(value)) return value.slice(0, FACTS_MAX).map(one => shown(one, depth + 1))
   return shownFacts(value instanceof Error ? ofError(value) : value, depth + 1)
 }
 
-/** The members of an error that are not enumerable, and those that are, such as `code`. */
+/** Returns the non-enumerable members of an error, and the enumerable ones, such as `code`. */
 const ofError = (error: Error): object => {
   const { name: type, message, stack, cause } = error
   const more = Object.entries(error).filter(([name]) => name !== 'name')
   return { ...Object.fromEntries(more), type, message, stack, ...(cause instanceof Error && { cause }) }
 }
 
-/** Tokens of a kind of lines, and the time in which another is added. */
+/** Burst size of a kind of lines, and the time per further line. */
 const BURST = 10
 const REFILL_MS = 10_000
-/** The most kinds that are told apart. Peers can cause as many only with as many addresses. */
+/** Maximum kinds. Peers can reach it only with as many addresses. */
 const KINDS_MAX = 10_000
 
 interface Bucket {
-  /** As of `atMs`. */
+  /** At `atMs`. */
   tokens: number
   atMs: number
-  /** Lines left out since the last one that was written. */
+  /** Lines dropped since the last one written. */
   unlogged: number
 }
 
-/** Limits the rate of lines that peers can cause again and again, kind by kind. */
+/** Limits the rate of lines that peers can cause, for each kind. */
 export class LineRateLimiter {
   readonly #clock: Clock
   readonly #buckets = new Map<string, Bucket>()
@@ -168,7 +168,9 @@ export class LineRateLimiter {
     this.#clock = clock
   }
 
-  /** How many lines of the kind were left out before this one; undefined if this one is left out too. */
+  /**
+   * Returns the number of lines of the kind dropped before this one. Returns undefined to drop this one too.
+   */
   admit(kind: string): number | undefined {
     const nowMs = this.#clock.nowMs()
     let bucket = this.#buckets.get(kind)

@@ -5,14 +5,14 @@ import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import { unblock } from '../../transport/node-internals.js'
 import { type AdjustableLogger, GuardedLogger, LineRateLimiter } from './guarded-logger.js'
 
-/** Creates a logger that writes to stderr: JSON lines, or plain ones on a terminal. */
+/** Creates a logger on stderr that writes JSON lines, or plain lines on a terminal. */
 export const createLogger = async (options: {
   readonly level: LogLevel
   readonly isTerminal: boolean
   readonly clock?: Clock
-  /** Where lines go in place of stderr. */
+  /** Replaces stderr. */
   readonly sink?: LineSink | undefined
-  /** What keeps the lines that pass. */
+  /** Wraps the sink to keep its lines. */
   readonly keep?: (sink: LineSink) => LineSink
 }): Promise<AdjustableLogger> => {
   const { level, isTerminal, clock = systemClock, keep } = options
@@ -22,7 +22,7 @@ export const createLogger = async (options: {
   return new GuardedLogger(pino(SETTINGS, keep(sink)), guard, { quiet: pino(SETTINGS, keep(NOWHERE)) })
 }
 
-/** GuardedLogger checks the level, which a child of pino could not change, and writes errors. */
+/** GuardedLogger checks the level, which a pino child could not change, and formats errors. */
 const SETTINGS = { level: 'debug', base: null, serializers: { err: (facts: unknown) => facts } }
 
 const sinkForPeople = async (): Promise<LineSink> => {
@@ -34,12 +34,12 @@ const sinkForPeople = async (): Promise<LineSink> => {
 
 const NOWHERE = { write: (): void => undefined }
 
-/** Takes whole lines, each with its line feed. */
+/** Receives whole lines, including their line feed. */
 export interface LineSink {
   write(line: string): void
 }
 
-/** The most that waits for a slow reader or a full disk; further lines are dropped, and counted. */
+/** Maximum bytes queued for a slow reader or a full disk. Further lines are dropped and counted. */
 const QUEUE_BYTES = 1024 * 1024
 const STDERR = 2
 
@@ -49,8 +49,7 @@ export const createStderrSink = (
   isUnblocked = unblock(stderr),
 ): LineSink => {
   if (isUnblocked) return new QueueSink(stderr)
-  // A file, which has no reader to wait for, or the console of Windows, which blocks while text in it is
-  // selected.
+  // A file has no slow reader. The Windows console blocks while text in it is selected.
   const file = pino.destination({ dest: STDERR, sync: !process.stderr.isTTY, maxLength: QUEUE_BYTES })
   file.on('error', nothing)
   return file
@@ -58,7 +57,7 @@ export const createStderrSink = (
 
 const nothing = (): void => undefined
 
-/** A stream of Node, which queues what its reader does not take. */
+/** Writes to a Node stream, which queues unread output. */
 class QueueSink implements LineSink {
   readonly #stderr: Writable
   #dropped = 0

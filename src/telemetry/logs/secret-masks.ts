@@ -2,12 +2,12 @@ import { secretsOf } from '../../config/read/secrets.js'
 import type { ProxyConfig } from '../../config/types.js'
 import { addSecrets } from '../../secrets/mask.js'
 
-/** How many configurations have their secrets masked: servers of earlier ones may still run. */
+/** Number of configurations with masked secrets: servers of earlier ones may still run. */
 const MASKED_CONFIGS = 8
 
-/** Keeps the secrets of the latest configurations out of all that leaves the process. */
+/** Masks the secrets of the latest configurations in all output of the process. */
 export class SecretMasks {
-  /** Each ends the masking of one configuration's secrets. */
+  /** Functions that end the masking of one configuration's secrets. */
   readonly #unmasks: (() => void)[] = []
 
   add(config: ProxyConfig): void {

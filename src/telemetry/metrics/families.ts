@@ -1,6 +1,6 @@
 import type { CounterName, HistogramName } from '../../metering/meter.js'
 
-/** What is read when somebody asks, instead of being counted. */
+/** Gauges, which are read on each scrape. */
 export type GaugeName =
   | 'mcp_proxy_requests_in_flight'
   | 'mcp_proxy_server_requests_in_flight'
@@ -32,7 +32,7 @@ export type GaugeName =
   | 'nodejs_eventloop_lag_seconds'
   | 'nodejs_eventloop_utilization_ratio'
 
-/** Counters that something else counts already. */
+/** Counters that other parts of the proxy keep. */
 export type ReadCounterName =
   | 'mcp_proxy_limit_hits'
   | 'mcp_proxy_series_overflow'
@@ -50,11 +50,11 @@ export interface FamilyInfo {
   readonly kind: 'counter' | 'gauge' | 'histogram' | 'info'
   readonly help: string
   readonly labels: readonly string[]
-  /** The upper bounds of its buckets. */
+  /** The upper bounds of the buckets. */
   readonly bounds?: readonly number[]
 }
 
-/** The buckets of OpenTelemetry's conventions for MCP, and some in front: a local call takes 0.2 ms. */
+/** The buckets of OpenTelemetry's MCP conventions, and smaller ones: a local call takes 0.2 ms. */
 const DURATIONS = [
   ...[0.0005, 0.001, 0.0025, 0.005],
   ...[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300],
@@ -67,7 +67,7 @@ const gauge = (help: string, ...labels: string[]) => ({ kind: 'gauge', help, lab
 const histogram = (bounds: readonly number[], help: string, ...labels: string[]) =>
   ({ kind: 'histogram', help, labels, bounds }) as const
 
-/** Every family, under its name in OpenMetrics; docs/observability.md explains them. */
+/** All families by their OpenMetrics name. docs/observability.md explains them. */
 export const FAMILIES: Readonly<Record<FamilyName, FamilyInfo>> = {
   mcp_server_operation_duration_seconds: histogram(
     DURATIONS,

@@ -13,13 +13,13 @@ import type { GaugeName, ReadCounterName } from './families.js'
 import { labelValue, type Sample } from './registry.js'
 
 export interface GaugeContext extends StatusContext {
-  /** How late the last look at memory was. */
+  /** Returns the delay of the last memory check. */
   readonly lagMs: () => number
 }
 
 type Read = GaugeName | ReadCounterName | 'mcp_proxy_build'
 
-/** The samples of some families that are read when somebody asks. */
+/** The samples of some families at the time of a scrape. */
 type Gauges = Partial<Record<Read, readonly Sample[]>>
 
 const STATES = ['idle', 'starting', 'ready', 'draining', 'backoff', 'failed', 'needs-auth'] as const
@@ -29,10 +29,7 @@ const one = (value: number): readonly Sample[] => [{ labels: [], value }]
 
 const flag = (is: boolean): number => (is ? 1 : 0)
 
-/**
- * Reads everything that is not counted, where `/status` reads it, piece by piece, so that others can have
- * their turn in between.
- */
+/** Reads the gauges from the same sources as `/status`, in steps, so that other work can run in between. */
 export function* readGauges(context: GaugeContext): Iterable<Gauges> {
   const status = proxyStatus(context)
   yield {
@@ -53,7 +50,7 @@ export function* readGauges(context: GaugeContext): Iterable<Gauges> {
   yield ofProcess(context.lagMs())
 }
 
-/** Lines of servers that were left out, because they are no messages: dropping them mends what they say. */
+/** Returns the dropped non-JSON-RPC lines of each server. Dropping them counts as a repair. */
 export const noiseOf = ({ bounds, router }: GaugeContext): readonly Sample[] =>
   router.pool.servers.flatMap(({ name }) => {
     const noise = bounds.remarksOn(name).find(({ kind }) => kind === 'noise')
@@ -102,7 +99,7 @@ function* servers(context: GaugeContext, statuses: readonly ServerStatus[]): Ite
   }
   yield lists(context, all)
   if (process.platform !== 'linux') return
-  // Each is a file of the system.
+  // Each one reads a file of the system.
   const resident: Sample[] = []
   for (const { label, status } of all) {
     resident.push({ labels: [label], value: sum(status.pids.map(processBytes)) })
@@ -110,7 +107,7 @@ function* servers(context: GaugeContext, statuses: readonly ServerStatus[]): Ite
   }
 }
 
-/** Added up once for a list. */
+/** Computed once for each list. */
 const sizes = new WeakMap<Listed, number>()
 
 const bytesOf = (listed: Listed | undefined): number => {
@@ -169,7 +166,7 @@ const lists = (
   }
 }
 
-/** Whatever a login is missing for. */
+/** All login reasons count as one state. */
 const stateOf = ({ state }: ServerStatus): ServerState['at'] =>
   STATES.find(known => known === state) ?? 'needs-auth'
 

@@ -11,7 +11,7 @@ import { hostAllowed, resolveHosts } from '../../transport/http/guards.js'
 import { inTurn } from '../../transport/http/pipelining.js'
 import type { MetricsPages } from './pages.js'
 
-/** An address that serves the metrics and nothing else. */
+/** A metrics-only listener. */
 export interface MetricsEndpoint {
   readonly host: string
   readonly port: number
@@ -19,11 +19,11 @@ export interface MetricsEndpoint {
 }
 
 const CONNECTIONS = 64
-/** Wrong tokens of a network within a minute; after that one try per second is looked at. */
+/** Wrong tokens of a network within a minute. Beyond that, one attempt per second is checked. */
 const FAILURES = 20
 const CREDENTIAL = 'metrics.token'
 
-/** Answers a request for the metrics that may have them. */
+/** Answers an authorized metrics request. */
 export const sendMetrics = async (
   pages: MetricsPages,
   { headers, method }: IncomingMessage,
@@ -39,8 +39,8 @@ export const sendMetrics = async (
 }
 
 /**
- * Serves the metrics at an address of their own. Rejects with a Fault: `invalid-params` for one that others
- * reach without a token, `unavailable` if it cannot listen.
+ * Serves the metrics at their own address. Rejects with a Fault: `invalid-params` if other machines can reach
+ * the address and no token is set, `unavailable` if it cannot listen.
  */
 export const listenMetrics = async (
   { listen, token }: MetricsConfig,
@@ -119,13 +119,13 @@ interface Denial {
   readonly headers?: Record<string, string>
 }
 
-/** Operators choose the token, so that it could be guessed. */
+/** Operators choose the token, which may be guessable. */
 const slowedDown = (request: IncomingMessage, tries: ClientTries): Denial | undefined =>
   request.headers.authorization === undefined || tries.admits(CREDENTIAL, addressOf(request))
     ? undefined
     : { status: 429, words: 'Too many wrong tokens', headers: { 'retry-after': '1' } }
 
-/** A token stands in for the check of the host: no web page knows it. */
+/** With a token, the host check is unnecessary: web pages do not know the token. */
 const denialOf = (
   { headers, method, url = '/' }: IncomingMessage,
   { token, hosts }: Guards,

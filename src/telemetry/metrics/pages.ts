@@ -6,21 +6,21 @@ import { type GaugeContext, noiseOf, readGauges } from './gauges.js'
 import type { Metrics, Sample } from './registry.js'
 import { CONTENT_TYPES, encodeMetrics, type Format, formatFor } from './text.js'
 
-/** An answer to somebody who scrapes. */
+/** The answer to a scrape. */
 export interface MetricsPage {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
 }
 
-/** Writes the metrics for whoever asks; many who ask at the same time cost as much as one. */
+/** Writes the metrics. Concurrent scrapes share one text. */
 export interface MetricsPages {
-  /** The page for these request headers. */
+  /** Returns the page for these request headers. */
   page(accept: string | undefined, acceptEncoding?: string): Promise<MetricsPage>
 }
 
-/** For how long one text is good enough for all. */
+/** Lifetime of a text. */
 const KEPT_MS = 1000
-/** How long others may wait for a piece of it. */
+/** Maximum time before other work can run. */
 const SLICE_MS = 2
 
 const compress = promisify(gzip)
@@ -79,7 +79,7 @@ const write = async (metrics: Metrics, context: GaugeContext, format: Format): P
   return Buffer.from(pieces.join(''))
 }
 
-/** Lets others have their turn once the last one is long enough ago. */
+/** Returns a function that yields to other work if the last time is long enough ago. */
 const turns = (): (() => Promise<void> | undefined) => {
   let sinceMs = performance.now()
   return () => {

@@ -6,9 +6,9 @@ import { Counter, Histogram } from '../../metering/series.js'
 import { mask, sanitizeLine } from '../../secrets/mask.js'
 import { FAMILIES, FAMILY_NAMES, type FamilyName } from './families.js'
 
-/** What a series is told apart by, and its value. */
+/** The labels of a series, and its value. */
 export interface Sample {
-  /** In the order of the family's labels; an empty one is left out. */
+  /** In the order of the family's labels. Empty ones are omitted. */
   readonly labels: readonly string[]
   readonly value: number | Histogram
 }
@@ -18,18 +18,18 @@ interface Series<T> {
   readonly series: T
 }
 
-/** Stands for the values of a family that has no room for another series. */
+/** Label value of series that exceed the limit of their family. */
 const OVERFLOW = '_overflow'
-/** How long the series of a server stay once it is gone from the configuration. */
+/** Lifetime of a server's series after its removal from the configuration. */
 const GONE_MS = 5 * 60_000
-/** A histogram is many lines, so that there may be fewer of them. */
+/** Histograms are limited to this fraction: each series is many lines. */
 const HISTOGRAM_PART = 5
-/** The share of all series that one counter may have: a server may list thousands of tools. */
+/** Fraction of all series that one counter may have: a server may list thousands of tools. */
 const FAMILY_PART = 4
 const LABEL_BYTES = 128
 const HASH_CHARS = 8
 const PLAIN_LABEL = /^[\w ./:+-]{0,64}$/
-/** Labels whose values servers choose: one may name a tool after a secret that it was given. */
+/** Labels with values that servers choose: a server may name a tool after a secret. */
 const CHOSEN: ReadonlySet<string> = new Set(['tool', 'gen_ai_tool_name'])
 
 const CLOSED: readonly (readonly [CounterName, ...string[]])[] = [
@@ -44,13 +44,13 @@ const CLOSED: readonly (readonly [CounterName, ...string[]])[] = [
   ['mcp_proxy_audit_lines_dropped'],
 ]
 
-/** Families that may have too many series. */
+/** Families with a limit on their series. */
 const COUNTED = FAMILY_NAMES.filter(name => {
   const { kind, labels } = FAMILIES[name]
   return (kind === 'counter' || kind === 'histogram') && labels.length > 0
 })
 
-/** As what a server may be lost, or not reached. */
+/** Faults that count as a lost or unreachable server. */
 const LOSSES: readonly FaultCode[] = [
   ...(['unavailable', 'timeout', 'disconnected', 'unauthorized'] as const),
   ...(['too-large', 'overloaded', 'internal'] as const),
@@ -58,7 +58,7 @@ const LOSSES: readonly FaultCode[] = [
 
 const REPAIRS: readonly RepairKind[] = ['item', 'result', 'error', 'output_schema', 'resend']
 
-/** All that is counted in one proxy; what is only read when somebody asks is in `gauges.ts`. */
+/** All counters of a proxy. Gauges are in `gauges.ts`. */
 export class Metrics implements Meter {
   readonly #most: number
   readonly #clock: Clock
@@ -71,7 +71,7 @@ export class Metrics implements Meter {
   #histogramsSize = 0
   #epoch = 0
 
-  /** `series` is the most series that there may be. */
+  /** `series` is the maximum number of series. */
   constructor({ series, clock }: { readonly series: number; readonly clock: Clock }) {
     this.#most = series
     this.#clock = clock
@@ -82,7 +82,7 @@ export class Metrics implements Meter {
     return this.#epoch
   }
 
-  /** How many series are counted. */
+  /** Returns the number of series. */
   get size(): number {
     return this.#size
   }
@@ -103,7 +103,7 @@ export class Metrics implements Meter {
     return this.#series(family, known, values, { mayGrow, create })
   }
 
-  /** Counts for these servers from now on; the series of others go after a while. */
+  /** Counts for these servers. The series of other servers expire. */
   serve(servers: readonly string[]): void {
     const before = this.#servers
     this.#servers = new Set(servers)
@@ -113,7 +113,7 @@ export class Metrics implements Meter {
       if (before.has(server)) continue
       this.counter('mcp_proxy_server_starts', server, 'ok')
       this.counter('mcp_proxy_server_losses', server, 'disconnected')
-      // Of many servers only what happens, so that there is room for their tools.
+      // With many servers, series start with their first event, which leaves room for tools.
       if (this.#size > this.#most / 3) continue
       for (const code of LOSSES) {
         this.counter('mcp_proxy_server_starts', server, code)
@@ -207,9 +207,9 @@ const familyOf = <N, T>(families: Map<N, Map<string, T>>, name: N): Map<string, 
 const keyOf = (labels: readonly string[]): string => labels.join('\0')
 
 /**
- * A value as it may be shown: names of servers and of their tools may be anything, lone surrogates too. One
- * that cannot be shown as it is ends in a hash, so that no two servers have the same series. What a server
- * has chosen is looked at for secrets however plain it is.
+ * Returns a label value safe to publish: names of servers and tools may contain anything, including lone
+ * surrogates. A changed value ends in a hash, which keeps series distinct. A value that a server chose is
+ * always checked for secrets.
  */
 export const labelValue = (text: string, isChosen = false): string => {
   if (!isChosen && PLAIN_LABEL.test(text)) return text

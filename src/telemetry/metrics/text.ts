@@ -10,7 +10,7 @@ export const CONTENT_TYPES: Readonly<Record<Format, string>> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 }
 
-/** The format that an `Accept` header prefers (RFC 9110 §12.5.1); text where it prefers neither. */
+/** Returns the preferred format of an `Accept` header (RFC 9110 §12.5.1), or text. */
 export const formatFor = (accept = ''): Format => {
   const ranges = accept.split(',').map(readRange)
   const best = (wanted: string, version: string): number =>
@@ -32,8 +32,8 @@ const readRange = (range: string) => {
 const unquoted = (part = ''): string => part.trim().replace(/^"(.*)"$/, '$1')
 
 /**
- * Writes all families in pieces of a few lines, so that the writer can make way for others in between.
- * `samplesOf` says what each family holds at the moment.
+ * Writes all families in pieces of a few lines, so that other work can run in between. `samplesOf` returns
+ * the current samples of a family.
  */
 export function* encodeMetrics(
   names: readonly FamilyName[],
@@ -54,10 +54,10 @@ export function* encodeMetrics(
   if (format === 'openmetrics') yield '# EOF\n'
 }
 
-/** What all lines of a family have in common: there may be thousands of them, written every few seconds. */
+/** The shared text of a family's lines, cached because there may be thousands every few seconds. */
 interface Written {
   readonly name: string
-  /** Each up to its value. */
+  /** Each line up to its value. */
   readonly labels: readonly string[]
   readonly bounds: readonly string[]
   readonly hasExemplars: boolean

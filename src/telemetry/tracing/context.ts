@@ -5,30 +5,30 @@ const TRACE_PARENT = new RegExp(
   `^(?!ff)${HEX}{2}-(?!0{32})${HEX}{32}-(?!0{16})${HEX}{16}-${HEX}{2}(?:-.*)?$`,
   's',
 )
-/** Sampled, and random; flags that nobody knows become 0. */
+/** Sampled and random. Unknown flags become 0. */
 const KNOWN_FLAGS = 0x03
 const PARENT_LEAST = 55
 const PARENT_MOST = 512
 
-/** What a `traceparent` says (W3C Trace Context, Level 2); undefined if it is not valid. */
+/** Parses a `traceparent` (W3C Trace Context, Level 2). Returns undefined if it is invalid. */
 export const readParent = (text: string | undefined): SpanContext | undefined => {
   if (text === undefined || text.length < PARENT_LEAST || text.length > PARENT_MOST) return undefined
   if (!TRACE_PARENT.test(text)) return undefined
-  // Of version 00 nothing may follow.
+  // Version 00 allows no further text.
   if (text.length > PARENT_LEAST && text.startsWith('00')) return undefined
   const flags = Number.parseInt(text.slice(53, 55), 16) & KNOWN_FLAGS
   return { traceId: text.slice(3, 35), spanId: text.slice(36, 52), flags }
 }
 
 const MEMBERS_MOST = 32
-/** Whoever passes a state on has to pass on 512 characters at least. */
+/** A forwarded `tracestate` must keep at least 512 characters. */
 const STATE_MOST = 1024
 const KEY = '[a-z][a-z0-9_\\-*/]{0,255}|[a-z0-9][a-z0-9_\\-*/]{0,240}@[a-z][a-z0-9_\\-*/]{0,13}'
 const MEMBER = new RegExp(`^(?:${KEY})=[ -+\\--<>-~]{0,255}[!-+\\--<>-~]$`)
 
 /**
- * The members of the `tracestate` beside a valid `traceparent`, in their order, cut from the end; undefined
- * if they are not valid.
+ * Returns the members of a `tracestate` next to a valid `traceparent`, in order, truncated at the end.
+ * Returns undefined if they are invalid.
  */
 export const readState = (text: string | undefined): string | undefined => {
   if (text === undefined || text.length > 16 * STATE_MOST) return undefined
@@ -45,7 +45,7 @@ export const readState = (text: string | undefined): string | undefined => {
 
 const BAGGAGE_MOST = 8192
 
-/** The members of a `baggage` header (W3C Baggage) that have one of these keys. */
+/** Returns the members of a `baggage` header (W3C Baggage) with one of these keys. */
 export const readBaggage = (text: string | undefined, keys: ReadonlySet<string>): string | undefined => {
   if (text === undefined || text.length > BAGGAGE_MOST || keys.size === 0) return undefined
   const members = text

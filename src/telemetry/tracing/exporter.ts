@@ -15,14 +15,14 @@ import type { Resource, Span } from './span.js'
 
 const compress = promisify(gzip)
 
-/** The statuses after which a request may be made again (OTLP, "Retryable Response Codes"). */
+/** Retryable HTTP statuses (OTLP, "Retryable Response Codes"). */
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504])
 const TRIES = 5
 const BACKOFF = { firstMs: 1000, maxMs: 30_000 }
 const RETRY_AFTER_MOST_MS = 60_000
-/** At the end of the proxy, which is to be over within two seconds whatever a collector does. */
+/** Time limit at shutdown, which must take less than two seconds with any collector. */
 const END_MS = 1500
-/** The most that is read of an answer. */
+/** Maximum bytes read of an answer. */
 const ANSWER_BYTES = 64 * 1024
 
 export interface ExporterOptions {
@@ -30,16 +30,16 @@ export interface ExporterOptions {
   readonly resource: Resource
   readonly clock: Clock
   readonly log: Logger
-  /** Hears what became of spans. */
+  /** Counts sent and dropped spans. */
   readonly count: (result: 'sent' | 'dropped', spans: number) => void
 }
 
-/** How one attempt ended; `undefined` for `afterMs`: it is not to be made again. */
+/** The result of an attempt. `afterMs` is undefined if it must not be repeated. */
 type End =
   | { readonly is: 'taken'; readonly rejected: number }
   | { readonly is: 'refused'; readonly why: string; readonly isFinal: boolean; readonly afterMs?: number }
 
-/** Sends spans over OTLP. What a collector does not take in time is dropped and counted. */
+/** Sends spans over OTLP. Drops and counts spans that the collector does not accept in time. */
 export class Exporter {
   readonly #options: ExporterOptions
   readonly #tls: Pick<RequestOptions, 'ca' | 'key' | 'cert'>
@@ -68,7 +68,7 @@ export class Exporter {
     else this.#timer ??= clock.after(settings.delayMs, () => this.#flush())
   }
 
-  /** Tries to send what is left, once and for a short time. Never rejects. */
+  /** Sends the remaining spans in one short attempt. Never rejects. */
   async close(): Promise<void> {
     const { clock, count } = this.#options
     const limit = clock.after(END_MS, () => this.#end.abort())
@@ -101,7 +101,7 @@ export class Exporter {
     }
   }
 
-  /** Resolves to how many were not taken. */
+  /** Resolves with the number of rejected spans. */
   async #send(batch: readonly Span[]): Promise<number> {
     const { settings, resource, log } = this.#options
     if (settings.exporter === 'console') {
@@ -129,13 +129,13 @@ export class Exporter {
     return spans
   }
 
-  /** Once until it works again. */
+  /** Warns once until a request succeeds. */
   #warn(why: string): void {
     if (!this.#isWarned) this.#options.log.warn({ why: sanitizeLine(why) }, 'spans could not be sent')
     this.#isWarned = true
   }
 
-  /** Until then, or until the proxy ends. */
+  /** Resolves after the delay, or when the proxy ends. */
   #wait(ms: number): Promise<void> {
     return new Promise(resolve => {
       const timer = this.#options.clock.after(ms, resolve)
@@ -160,10 +160,10 @@ export class Exporter {
     }
     return new Promise(resolve => {
       const send = url.protocol === 'https:' ? httpsRequest : httpRequest
-      // A connection that was kept may be closed at the very moment when it is used again.
+      // A kept-alive connection may close just as it is reused.
       const options = { method: 'POST', headers, ...this.#tls, agent: false, signal: this.#end.signal }
       const request = send(url, options)
-      /** What is left of an answer that is not whole is not read: its connection is not used again. */
+      /** The rest of an incomplete answer is not read: its connection is not reused. */
       const over = (end: End, isWhole = false): void => {
         limit.cancel()
         resolve(end)

@@ -5,9 +5,9 @@ import type { Outcome } from '../../model/outcome.js'
 import type { OwnRequest, Tracer } from '../../model/tracer.js'
 import type { SendingTracer, TracerOptions } from './tracer.js'
 
-/** Traces once its part of the program is loaded; until then, and if it cannot be, nothing is traced. */
+/** Loads the tracer in the background. Traces nothing until then, or if loading fails. */
 export class LateTracer implements Tracer {
-  /** Resolves once it traces, or will not. */
+  /** Resolves once the tracer is loaded or has failed to load. */
   readonly isReady: Promise<void>
   #tracer: SendingTracer | undefined
 
@@ -33,7 +33,7 @@ export class LateTracer implements Tracer {
     this.#tracer?.ended(root, request)
   }
 
-  /** Sends what is left, for a short time. Never rejects. */
+  /** Sends the remaining spans in a short time. Never rejects. */
   async close(): Promise<void> {
     await this.isReady
     await this.#tracer?.close()

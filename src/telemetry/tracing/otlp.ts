@@ -1,16 +1,16 @@
 import type { Attributes, Resource, Span, SpanLink } from './span.js'
 
-// `ExportTraceServiceRequest` (opentelemetry-proto 1.x) in its two encodings, as the official exporter of
-// Node writes it: counts of what was dropped, which is nothing, stand there too.
+// Encodes `ExportTraceServiceRequest` (opentelemetry-proto 1.x) as JSON and protobuf, as Node's official
+// exporter does. That includes the counts of dropped data, which are always 0.
 
-/** Bits of the flags of spans and links above those of W3C. */
+/** Flag bits of spans and links above the W3C bits. */
 const HAS_IS_REMOTE = 0x100
 const IS_REMOTE = 0x200
 
 const flagsOf = (flags: number, isRemote: boolean): number =>
   flags | HAS_IS_REMOTE | (isRemote ? IS_REMOTE : 0)
 
-/** A time in nanoseconds, which no number holds. */
+/** Returns a time in nanoseconds, which exceeds the precision of a number. */
 const nanos = (ms: number): string => {
   const whole = Math.floor(ms)
   return `${whole}${String(1e6 + Math.floor((ms - whole) * 1e6)).slice(1)}`
@@ -61,7 +61,7 @@ const jsonValue = (value: string | number | boolean): object => {
   return typeof value === 'number' ? { intValue: value } : { boolValue: value }
 }
 
-// ── protobuf: fields by their numbers in trace.proto, common.proto and resource.proto ──
+// ── protobuf: field numbers of trace.proto, common.proto and resource.proto ──
 
 const VARINT = 0
 const FIXED64 = 1
@@ -86,7 +86,7 @@ export const encodeProtobuf = (spans: readonly Span[], { attributes, scope }: Re
   return out.written
 }
 
-/** The fields from the last to the first one. */
+/** Writes the fields in reverse order. */
 const writeSpan = (out: BackwardWriter, span: Span): void =>
   out.message(2, () => {
     out.fixed32(16, flagsOf(span.flags, span.isParentRemote))
@@ -132,7 +132,7 @@ const writeAttributes = (out: BackwardWriter, field: number, attributes: Attribu
 const FIRST_BYTES = 64 * 1024
 const SHORT_CHARS = 48
 
-/** Writes from the end to the beginning: the length of a message, which precedes it, is known by then. */
+/** Writes backwards, so that the length before a message is known when it is written. */
 class BackwardWriter {
   #buffer = Buffer.allocUnsafe(FIRST_BYTES)
   #at = FIRST_BYTES
@@ -159,7 +159,7 @@ class BackwardWriter {
     this.#tag(field, BYTES)
   }
 
-  /** Most are short and plain, and a native call takes longer than these few steps. */
+  /** Most texts are short ASCII, for which a native call takes longer. */
   #ascii(value: string): boolean {
     const from = this.#take(value.length)
     for (let at = 0; at < value.length; at++) {
@@ -202,7 +202,7 @@ class BackwardWriter {
     this.#digits((field << 3) | type)
   }
 
-  /** Seven bits in a byte, the lowest first; only of numbers from 0. */
+  /** Writes a varint of a non-negative number. */
   #digits(value: number): void {
     let length = 1
     for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) length += 1
@@ -212,7 +212,7 @@ class BackwardWriter {
     this.#buffer[at] = rest
   }
 
-  /** Makes room for so many bytes, and returns where. */
+  /** Reserves bytes and returns their offset. */
   #take(bytes: number): number {
     if (bytes > this.#at) {
       const { written } = this

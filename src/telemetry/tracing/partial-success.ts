@@ -1,6 +1,6 @@
 import { isObject } from '../../kernel/object.js'
 
-/** How many spans a collector says that it did not take (`ExportTracePartialSuccess`); 0 if none. */
+/** Returns the number of spans that a collector rejected (`ExportTracePartialSuccess`). */
 export const rejectedIn = (answer: Buffer, isJson: boolean): number => {
   const said = isJson ? inJson(answer) : inProtobuf(answer)
   return Number.isSafeInteger(said) && said > 0 ? said : 0
@@ -16,7 +16,7 @@ const inJson = (answer: Buffer): number => {
   }
 }
 
-/** Message 1 of the answer, in which field 1 is the number; both come first where they are written at all. */
+/** Field 1 of the answer is a message whose field 1 is the number. Collectors write both first. */
 const inProtobuf = (answer: Buffer): number => {
   if (answer[0] !== 0x0a || answer.length < 3) return 0
   const [, start] = varintAt(answer, 1)

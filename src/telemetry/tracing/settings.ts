@@ -2,10 +2,10 @@ import type { ProxyConfig, TracingConfig } from '../../config/types.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Attributes } from './span.js'
 
-/** How spans are sampled and sent; resolved from the configuration or the variables of OpenTelemetry. */
+/** Sampling and export of spans, from the configuration or OpenTelemetry's environment variables. */
 export interface TracingSettings {
   readonly exporter: 'otlp' | 'console'
-  /** Where spans are posted. */
+  /** The URL for posted spans. */
   readonly url: string
   readonly protocol: TracingConfig['protocol']
   /** Secret. */
@@ -19,19 +19,19 @@ export interface TracingSettings {
     readonly cert: string | undefined
   }
   readonly resource: Attributes
-  /** The share of traces that begin here. */
+  /** The sampled share of new traces. */
   readonly ratio: number
-  /** Whether a parent decides; if not, the share is of all requests. */
+  /** True if the parent's sampling decision applies. False to sample a share of all requests. */
   readonly isParentBased: boolean
-  /** Whether context is read and written. */
+  /** True if trace context is read and sent. */
   readonly propagates: boolean
   readonly trustParents: boolean | undefined
   readonly perSecond: number
   readonly keepsErrors: boolean
-  /** Calls that took longer are recorded, sampled or not; `Infinity` for none. */
+  /** Calls that take longer are recorded even if not sampled. `Infinity` for none. */
   readonly keepsSlowMs: number
   readonly hasContent: boolean
-  /** Keys of baggage that may pass in headers. */
+  /** Baggage keys that may pass in headers. */
   readonly baggage: ReadonlySet<string>
   readonly queue: number
   readonly batch: number
@@ -42,14 +42,15 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 const SERVICE = 'mcp-proxy'
 const FIXED = { queue: 2048, batch: 512, delayMs: 5000, timeoutMs: 10_000 } as const
-/** No variable may make us hold more. */
+/** Limits the memory that environment variables can configure. */
 const QUEUE_MOST = 8192
 const LONGEST_MS = 600_000
 const CAPTURE = 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT'
 const GRPC = 'OTLP over gRPC is not supported; use "http/protobuf" or "http/json", usually on port 4318'
 
 /**
- * Undefined if nothing is to be sent. `warn` hears what cannot be honoured. Throws a Fault `invalid-params`.
+ * Returns undefined if tracing is disabled. `warn` receives unsupported settings. Throws a Fault
+ * `invalid-params`.
  */
 export const resolveTracing = (
   { tracing, slowMs }: Pick<ProxyConfig, 'tracing' | 'slowMs'>,
@@ -80,7 +81,7 @@ const fromConfig = (config: TracingConfig, slowMs: number, env: Environment): Tr
   ...FIXED,
 })
 
-/** The variables of OpenTelemetry's specification, those of traces before those of all signals. */
+/** Reads OpenTelemetry's environment variables. Variables for traces override the general ones. */
 const fromEnvironment = (variables: Variables): TracingSettings | undefined => {
   if (variables.text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return undefined
   const exporter = exporterIn(variables)
@@ -161,7 +162,7 @@ const underBase = (base: string): string => {
 
 const PAIRS_MOST = 64
 
-/** `key=value` pairs between commas, both percent-encoded. */
+/** Parses percent-encoded `key=value` pairs between commas. */
 const pairsIn = (text: string | undefined): Readonly<Record<string, string>> =>
   Object.fromEntries(
     (text ?? '')
@@ -178,7 +179,7 @@ const decoded = (text: string): string => {
   }
 }
 
-/** Variables, of which an empty one counts as not set. */
+/** Environment variables, of which empty ones count as unset. */
 class Variables {
   readonly #env: Environment
   readonly warn: (words: string) => void

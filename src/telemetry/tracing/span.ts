@@ -1,10 +1,10 @@
-/** A number is written as a whole one: there are no others. */
+/** Numbers are encoded as integers. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 
-/** Of OTLP, `SpanKind`. */
+/** OTLP `SpanKind`. */
 export const KIND = { internal: 1, server: 2, client: 3 } as const
 
-/** The same, `StatusCode`. */
+/** OTLP `StatusCode`. */
 export const STATUS = { unset: 0, error: 2 } as const
 
 export interface SpanLink {
@@ -14,15 +14,15 @@ export interface SpanLink {
   readonly isRemote: boolean
 }
 
-/** A span that is over; ids in hex, times in milliseconds since 1970. */
+/** A finished span. Ids are hexadecimal; times are milliseconds since 1970. */
 export interface Span {
   readonly traceId: string
   readonly spanId: string
   readonly parentSpanId: string | undefined
-  /** Whether that parent is another program's. */
+  /** True if another program created the parent. */
   readonly isParentRemote: boolean
   readonly traceState: string | undefined
-  /** Of W3C. */
+  /** W3C trace flags. */
   readonly flags: number
   readonly name: string
   readonly kind: (typeof KIND)[keyof typeof KIND]
@@ -33,7 +33,7 @@ export interface Span {
   readonly links: readonly SpanLink[]
 }
 
-/** Who sends spans. */
+/** The program that sends spans. */
 export interface Resource {
   readonly attributes: Attributes
   readonly scope: { readonly name: string; readonly version: string }

@@ -19,7 +19,9 @@ const put = (attributes: Values, key: string, value: Value | undefined): void =>
   if (value !== undefined) attributes[key] = value
 }
 
-/** The span of a call itself, as its client sees it. `offsetMs` is when the clock said 0, since 1970. */
+/**
+ * Creates the span of a call as the client sees it. `offsetMs` converts the clock to milliseconds since 1970.
+ */
 export const serverSpan = (
   { origin, beganMs, links, isRepaired }: CallTrace,
   call: Call,
@@ -57,7 +59,7 @@ export const serverSpan = (
   }
 }
 
-/** The span of what was done for a call: a child of its own. */
+/** Creates a child span for a part of a call. */
 export const partSpan = (
   { origin: { context, state } }: CallTrace,
   call: Call,
@@ -94,7 +96,7 @@ export const partSpan = (
   }
 }
 
-/** The span of a request of our own, the first and only one of its trace. */
+/** Creates the only span of a trace for the proxy's own request. */
 export const ownSpan = (
   context: SpanContext,
   { method, to, beganMs, failure }: OwnRequest,
@@ -118,10 +120,10 @@ export const ownSpan = (
   }
 }
 
-/** The id of a client's request, which it may make as long as it likes. */
+/** Returns a client's request id, truncated because it can have any length. */
 const shownId = (id: JsonText): string => sanitizeLine(stringOf(id) ?? id.toString('latin1'), NAME_BYTES)
 
-/** Few names come again and again, and masking one takes as long as all the rest. */
+/** Cache of masked names: few names repeat, and masking takes as long as the rest of a span. */
 const SHOWN_MOST = 1024
 const shownNames = new Map<string, string>()
 
@@ -137,7 +139,7 @@ const shownName = (name: string): string => {
 
 const methodOf = ({ method }: Pick<Call, 'method'>): string => shownName(method)
 
-/** The tool or prompt that a request names, as its client wrote it. URIs are no names. */
+/** Returns the tool or prompt name of a request, as the client sent it. Excludes URIs. */
 const targetOf = ({ method, named, params }: Call): string | undefined => {
   if (method !== 'tools/call' && method !== 'prompts/get') return undefined
   const name = named ?? (params && textMember(params, 'name'))
@@ -170,7 +172,7 @@ const putMethod = (
     put(attributes, 'mcp.resource.uri', bareUri(params && textMember(params, 'uri')))
 }
 
-/** Without userinfo, query and fragment, where secrets stand. */
+/** Removes userinfo, query and fragment, which may hold secrets. */
 const bareUri = (uri: string | undefined): string | undefined =>
   uri &&
   sanitizeLine(uri.replace(/[?#].*$/s, '').replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, '$1'), NAME_BYTES)
@@ -178,7 +180,7 @@ const bareUri = (uri: string | undefined): string | undefined =>
 const TRANSPORTS = { stdio: 'pipe', socket: 'unix', http: 'tcp', sse: 'tcp', websocket: 'tcp' } as const
 const PROTOCOLS = { http: 'http', sse: 'http', websocket: 'websocket', stdio: undefined, socket: undefined }
 
-/** We speak no other HTTP, on either side. */
+/** The proxy supports only HTTP/1.1 on both sides. */
 const versionOf = (protocol: string | undefined): string | undefined =>
   protocol === 'http' ? '1.1' : undefined
 
@@ -215,13 +217,13 @@ const statusOf = (failure: Failure | undefined, outcome: Outcome | undefined): S
   return { code: STATUS.error, ...(words && { message: sanitizeLine(words, WORDS_BYTES) }) }
 }
 
-/** The message of an error; never that of a result. */
+/** Returns the message of an error, but no text of a result. */
 const wordsOf = (outcome: Outcome): string | undefined => {
   if (outcome.kind === 'fault') return outcome.fault.message
   return outcome.kind === 'error' ? textMember(outcome.error, 'message') : undefined
 }
 
-/** Only where both the configuration and the environment want it. */
+/** Records content only if both the configuration and the environment enable it. */
 const putContent = (attributes: Values, { method, params }: Call, outcome: Outcome | undefined): void => {
   if (method !== 'tools/call') return
   const args = params && memberOf(params, 'arguments')

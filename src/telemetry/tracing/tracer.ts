@@ -25,7 +25,7 @@ export interface TracerOptions {
   readonly meter: Meter | undefined
 }
 
-/** A tracer that also sends what it makes. */
+/** A tracer that exports its spans. */
 export interface SendingTracer extends Tracer {
   /** Never rejects. */
   close(): Promise<void>
@@ -41,10 +41,10 @@ interface Parent extends SpanContext {
 }
 
 const NO_LINKS: readonly SpanContext[] = []
-/** So far the wall clock may drift from the other one. */
+/** Tolerated drift between the wall clock and the monotonic clock. */
 const DRIFT_MS = 50
 
-/** Samples calls (W3C Trace Context, parent-based), and makes spans of those that are over. */
+/** Samples calls (W3C Trace Context, parent-based) and creates spans of finished calls. */
 class OtlpTracer implements SendingTracer {
   readonly #settings: TracingSettings
   readonly #clock: Clock
@@ -52,7 +52,7 @@ class OtlpTracer implements SendingTracer {
   readonly #ids = new RandomIds()
   readonly #forgetSecrets: () => void
   readonly #keepsSome: boolean
-  /** When the last traces were begun, as many as there may be in a second; the oldest is at `#at`. */
+  /** Start times of the last traces, as many as allowed in a second. The oldest is at `#at`. */
   readonly #lastMs: number[] = []
   #at = 0
   #offsetMs = Number.NEGATIVE_INFINITY
@@ -91,7 +91,7 @@ class OtlpTracer implements SendingTracer {
     this.#exporter.add(serverSpan(trace, call, outcome, { ...at, hasContent }))
     for (const part of trace.parts)
       if (part.endedMs !== undefined || outcome === undefined) this.#add(trace, call, part)
-    // A server that asked something goes on, and ends during a later request of its client.
+    // After a server's request, the call continues and ends during a later request of its client.
     trace.onLate = part => this.#add(trace, call, part)
   }
 
@@ -131,7 +131,7 @@ class OtlpTracer implements SendingTracer {
   readonly #nowMs = (): number => this.#clock.nowMs()
   readonly #newSpanId = (): string => this.#ids.spanId()
 
-  /** Whoever may be anybody must not choose our traces, nor have all of his requests recorded. */
+  /** Anonymous callers must not choose our trace ids or force the recording of their requests. */
   #isTrusted({ client: { via }, caller: { principal, scopes } }: Call): boolean {
     const { trustParents } = this.#settings
     if (trustParents !== undefined) return trustParents
@@ -146,7 +146,7 @@ class OtlpTracer implements SendingTracer {
     return parent === undefined ? this.#ids.isWithin(ratio) : shareOf(parent.traceId) < ratio
   }
 
-  /** In no second more than there may be, wherever it begins. */
+  /** Limits the traces in any window of one second. */
   #hasRoom(): boolean {
     const nowMs = this.#clock.nowMs()
     const firstMs = this.#lastMs[this.#at]
@@ -168,7 +168,9 @@ class OtlpTracer implements SendingTracer {
     return baggage === undefined ? undefined : { baggage }
   }
 
-  /** When our clock said 0; the same for all spans of a call, and follows the wall clock if that is set. */
+  /**
+   * Returns the wall-clock time of the clock's 0. Constant within a call; follows changes of the wall clock.
+   */
   #offset(): number {
     const offsetMs = Date.now() - this.#clock.nowMs()
     if (Math.abs(offsetMs - this.#offsetMs) > DRIFT_MS) this.#offsetMs = offsetMs
@@ -176,10 +178,13 @@ class OtlpTracer implements SendingTracer {
   }
 }
 
-/** So many bytes are walked as fast as they are searched. */
+/** Up to this size, parsing is as fast as searching. */
 const SHORT_BYTES = 512
 
-/** Where the keys of a trace may stand, without a prefix (2026-07-28, basic, "_meta"; SEP-414). */
+/**
+ * Returns the object that may hold the trace keys, which have no prefix (2026-07-28, basic, "_meta";
+ * SEP-414).
+ */
 const metaOf = ({ params, named }: Call): JsonText | undefined => {
   if (named !== undefined || params === undefined) return undefined
   return params.length <= SHORT_BYTES || mayContain(params, 'traceparent')
@@ -187,7 +192,7 @@ const metaOf = ({ params, named }: Call): JsonText | undefined => {
     : undefined
 }
 
-/** Where a request says that it is traced. */
+/** The places of a request that can hold a trace context. */
 interface Said {
   readonly inMeta: SpanContext | undefined
   readonly inHeader: SpanContext | undefined
@@ -197,7 +202,7 @@ interface Said {
 
 const NOTHING: Said = { inMeta: undefined, inHeader: undefined, meta: undefined, headers: undefined }
 
-/** As most are: 55 characters and two quotes, which leaves no room for an escape. */
+/** The usual length: 55 characters and two quotes, which leaves no room for an escape. */
 const PLAIN_BYTES = 57
 
 const parentText = (value: JsonText | undefined): string | undefined =>
@@ -211,11 +216,11 @@ const saidBy = (call: Call): Said => {
   return inMeta === undefined && inHeader === undefined ? NOTHING : { inMeta, inHeader, meta, headers }
 }
 
-/** The state beside the parent; read only for what is traced. */
+/** Returns the state next to the parent. Read only for sampled calls. */
 const stateIn = ({ inMeta, meta, headers }: Said): string | undefined =>
   readState(inMeta === undefined ? headers?.['tracestate'] : meta && textMember(meta, 'tracestate'))
 
-/** What was said and is not the parent. */
+/** Returns the received contexts except for the parent. */
 const otherThan = (parent: SpanContext | undefined, { inMeta, inHeader }: Said): readonly SpanContext[] => {
   if (inMeta === undefined && inHeader === undefined) return NO_LINKS
   return [inMeta, inHeader].filter(
@@ -224,12 +229,12 @@ const otherThan = (parent: SpanContext | undefined, { inMeta, inHeader }: Said):
   )
 }
 
-/** Where an id of a trace is between 0 and 1, by its last 52 bits, which W3C wants to be random. */
+/** Maps a trace id to 0…1 by its last 52 bits, which W3C requires to be random. */
 const shareOf = (traceId: string): number => Number.parseInt(traceId.slice(-13), 16) / 2 ** 52
 
 const POOL_BYTES = 4096
 
-/** Random ids, of bytes that are made many at a time. */
+/** Random ids from bytes generated in blocks. */
 class RandomIds {
   readonly #pool = Buffer.alloc(POOL_BYTES)
   #at = POOL_BYTES
@@ -242,7 +247,7 @@ class RandomIds {
     return this.#hex(8)
   }
 
-  /** True in this share of all cases. */
+  /** Returns true with this probability. */
   isWithin(ratio: number): boolean {
     const at = this.#take(4)
     return this.#pool.readUInt32LE(at) / 2 ** 32 < ratio
