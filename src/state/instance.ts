@@ -11,25 +11,25 @@ import type { ProcessTable } from '../transport/process/process-table.js'
 import { readPrivate, removePrivate, writePrivate } from './private-file.js'
 import type { Children } from './processes/children.js'
 
-/** What a running proxy records about itself in a file, for `status` and for the proxies after it. */
+/** The record of a running proxy, for `status` and for later proxies. */
 export interface InstanceRecord {
   readonly version: 1
-  /** See `Children.mark`; also the name of the file. */
+  /** See `Children.mark`. Also the name of the file. */
   readonly mark: string
-  /** As `thisPlace`: where its process ids are valid. */
+  /** The system on which its process ids are valid; see `thisPlace`. */
   readonly place: string
   /** 1 for the first process of a container. */
   readonly pid: number
   /** See `ProcessRow`. */
   readonly born: string | undefined
   readonly startedAt: string
-  /** When all its children were last known to be what the record says; ISO 8601. */
+  /** Time of the last correct list of children; ISO 8601. */
   readonly writtenAt: string
-  /** The command of its command line. */
+  /** The subcommand of its command line. */
   readonly verb: string
   readonly url: string | undefined
   readonly config: string | undefined
-  /** The private socket, and the file that proves whose it is where there is one. */
+  /** The private socket, and the file that proves its owner, if any. */
   readonly socket: string | undefined
   readonly token?: string | undefined
   readonly children: readonly RecordedChild[]
@@ -41,7 +41,7 @@ const MARK = /^[A-Za-z0-9_-]{22}$/
 const MAX_RECORDS = 1000
 const MAX_BYTES = 1024 * 1024
 
-/** The records in the folder that can be trusted; none if the folder cannot be read. */
+/** Returns the trusted records in the folder. Empty if the folder cannot be read. */
 export const readRecords = async (folder: string): Promise<InstanceRecord[]> => {
   const names = await readdir(folder).catch(() => [])
   const marks = names.filter(name => name.endsWith('.json')).map(name => name.slice(0, -'.json'.length))
@@ -66,7 +66,7 @@ const textAt = (value: Record<string, unknown>, key: string): string | undefined
   return typeof text === 'string' ? text : undefined
 }
 
-/** Undefined for a record of another version, or a broken one. Throws for text that is not JSON. @internal */
+/** Returns undefined for a broken record or another version. Throws for invalid JSON. @internal */
 export const parseRecord = (text: string): InstanceRecord | undefined => {
   const value: unknown = JSON.parse(text)
   if (!isObject(value) || value['version'] !== 1) return undefined
@@ -74,7 +74,7 @@ export const parseRecord = (text: string): InstanceRecord | undefined => {
   const { pid, children } = value
   if (mark === undefined || place === undefined || startedAt === undefined || verb === undefined)
     return undefined
-  // Only a proxy of our own container may be its first process.
+  // Process 1 is plausible only in our own container.
   const isFirst = pid === 1 && place === thisPlace()
   if (!(isFirst || isPid(pid)) || !Array.isArray(children)) return undefined
   return {
@@ -108,7 +108,7 @@ interface InstanceFacts {
   readonly token?: string | undefined
 }
 
-/** What a proxy says of itself. */
+/** The facts about this proxy for its record. */
 export interface OwnFacts {
   readonly facts: InstanceFacts
   readonly children: Children
@@ -121,15 +121,15 @@ interface InstanceOptions extends OwnFacts {
   readonly clock: Clock
 }
 
-/** Programs start several at once, which takes all the CPU there is: what changes meanwhile is one write. */
+/** Merges changes into one write: several programs start at once and use the CPU. */
 const MERGE_MS = 200
 
-/** Keeps our own record up to date until it is closed; a disk that fails costs only the record. */
+/** Keeps the record of this proxy up to date until closed. Disk failures lose only the record. */
 export class Instance {
   readonly #options: InstanceOptions
   readonly #file: string
   readonly #startedAt = new Date().toISOString()
-  /** When processes began, looked up once each, right after their start. */
+  /** Start times of processes, each looked up once, right after the start. */
   readonly #born = new Map<number, string | undefined>()
   #writing: Promise<void> | undefined
   readonly #closing = new Deferred<undefined>()
@@ -149,7 +149,7 @@ export class Instance {
     return this.#writing ?? Promise.resolve()
   }
 
-  /** Removes the record; called once all children have ended. Never rejects. */
+  /** Removes the record. Call after all children have ended. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#closing.resolve(undefined)
@@ -162,7 +162,7 @@ export class Instance {
     if (!this.#isClosed) this.#writing ??= this.#writeAll()
   }
 
-  /** Changes during a write, and for a while after it, go into the next one. */
+  /** Merges changes during and shortly after a write into the next one. */
   async #writeAll(): Promise<void> {
     try {
       while (this.#isDirty && !this.#isClosed) {

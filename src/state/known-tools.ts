@@ -6,8 +6,8 @@ import { fingerprint } from './server-cache.js'
 import { cacheFolder, decodeServer, readCacheFile } from './server-cache-file.js'
 
 /**
- * The tools that these servers listed when they last ran, under the names that clients see; for those who
- * type them. Starts nothing.
+ * Returns the tools that these servers listed in their last run, under their exposed names, for shell
+ * completion. Starts nothing.
  */
 export const knownTools = (servers: readonly ServerConfig[], stateDir: string): readonly string[] => {
   const names = servers.flatMap(server => {
@@ -24,7 +24,7 @@ export const knownTools = (servers: readonly ServerConfig[], stateDir: string): 
 const exposed = ({ name: server, prefix }: ServerConfig, name: string): string =>
   prefix === false ? name : exposedName(aliasOf(server, prefix), name)
 
-/** A server's tools as clients see them: the names of its last run, and how names are made. */
+/** Returns a server's own tool names of its last run, and the rules for exposed names. */
 export const toolNamesOf = (server: ServerConfig, stateDir: string) => {
   const filter = createToolFilter(server.tools)
   const bytes = readCacheFile(cacheFolder(stateDir), fingerprint(server))

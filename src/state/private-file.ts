@@ -19,25 +19,28 @@ import { randomId } from '../kernel/ids.js'
 const OTHERS_MAY_WRITE = 0o022
 const OTHERS_MAY_READ = 0o077
 
-/** Whether this user owns a file that denies others what `forbidden` says. Windows has no such modes. */
+/** Returns true if this user owns a file without the `forbidden` permissions. Windows has no such modes. */
 export const isPrivate = (
   { uid, mode }: { readonly uid: number; readonly mode: number },
   forbidden = OTHERS_MAY_WRITE,
 ): boolean => process.platform === 'win32' || (uid === process.getuid?.() && !(mode & forbidden))
 
-/** Follows no link and waits for no pipe; flags that Windows lacks are undefined and count as 0. */
+/**
+ * Follows no link and waits for no pipe. Windows lacks some of these flags, which are undefined and count as
+ * 0.
+ */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 export interface FoundFile {
-  /** Undefined if the file is larger than any of its kind. */
+  /** Undefined if the file exceeds `maxBytes`. */
   readonly bytes: Buffer | undefined
-  /** Whether nobody else could have written it. */
+  /** True if only this user can have written it. */
   readonly isTrusted: boolean
-  /** Whether nobody else could have read it either. */
+  /** True if only this user can have read it too. */
   readonly isSecret: boolean
 }
 
-/** Reads a file of at most `maxBytes`; undefined if there is none. Throws what the file system throws. */
+/** Reads a file of at most `maxBytes`. Returns undefined if it is missing. Throws file system errors. */
 export const findFile = (file: string, maxBytes: number): FoundFile | undefined => {
   let fd: number
   try {
@@ -60,7 +63,7 @@ export const findFile = (file: string, maxBytes: number): FoundFile | undefined 
   }
 }
 
-/** Reads a file that only this user can have written; undefined for any other, or none. Never throws. */
+/** Reads a file that only this user can have written. Returns undefined for any other file. Never throws. */
 export const readPrivate = (file: string, maxBytes: number): Buffer | undefined => {
   try {
     const found = findFile(file, maxBytes)
@@ -75,7 +78,7 @@ const FOLDER = { recursive: true, mode: 0o700 } as const
 
 const draftOf = (file: string): string => `${file}.${randomId()}`
 
-/** Writes or replaces a file atomically, with its folder. Rejects with what the file system throws. */
+/** Writes or replaces a file atomically, and creates its folder. Rejects with file system errors. */
 export const writePrivate = async (file: string, bytes: string | Uint8Array): Promise<void> => {
   await mkdir(dirname(file), FOLDER)
   const draft = draftOf(file)
@@ -88,7 +91,7 @@ export const writePrivate = async (file: string, bytes: string | Uint8Array): Pr
   }
 }
 
-/** Does the same at once, unless the file is there already: then that one stays. */
+/** Writes a file synchronously, unless it exists. */
 export const createPrivateSync = (file: string, bytes: string): void => {
   mkdirSync(dirname(file), FOLDER)
   const draft = draftOf(file)
@@ -104,22 +107,22 @@ export const createPrivateSync = (file: string, bytes: string): void => {
   }
 }
 
-/** Writes or replaces a file, and waits until it is on disk. Throws what the file system throws. */
+/** Writes or replaces a file, and flushes it to disk. Throws file system errors. */
 export const writeDraftSync = (file: string, bytes: string): void => {
   mkdirSync(dirname(file), FOLDER)
   rmSync(file, { force: true })
   writeFileSync(file, bytes, { ...DRAFT, flush: true })
 }
 
-/** Removes a file, if it is there. Rejects with what the file system throws. */
+/** Removes a file, if it exists. Rejects with file system errors. */
 export const removePrivate = (file: string): Promise<void> => whenReleased(() => rm(file, { force: true }))
 
-/** How Windows refuses to replace or remove a file that somebody has open. */
+/** Error codes of Windows for a file that another program has open. */
 const HELD: ReadonlySet<string | undefined> = new Set(['EACCES', 'EBUSY', 'EPERM'])
-/** A virus scanner, or another proxy that reads the file, is done in a moment. */
+/** Virus scanners and other proxies close a file soon. */
 const WAITS_MS = [10, 20, 50, 100, 200, 400]
 
-/** Retries work on a file that another program holds open for a moment, on Windows. @internal */
+/** On Windows, retries an operation on a file that another program has open. @internal */
 export const whenReleased = async <T>(
   work: () => Promise<T>,
   {

@@ -21,14 +21,14 @@ import type { ServerCapabilities, ServerFacts } from '../model/peer.js'
 import { isRevision } from '../model/revision.js'
 import { isPrivate, readPrivate, writePrivate } from './private-file.js'
 
-/** The format of a file; one of another format comes from another version of this program, and is ignored. */
+/** Format version. Files of other versions are ignored. */
 const FORMAT = 3
-/** The most that is kept of one server; of a server that lists more, nothing is. */
+/** Maximum size of a file. Larger servers are not cached. */
 export const CACHE_FILE_BYTES = 8 * 1024 * 1024
-/** The servers that are remembered: those that were reached last. */
+/** Maximum files; the most recently reached servers are kept. */
 const FILES_MAX = 500
 
-/** Encodes what is known of a server: what it sent byte for byte, and once for all profiles that got it. */
+/** Encodes a server's cached lists byte for byte, storing identical lists of several profiles once. */
 export const encodeServer = (known: CachedServer): JsonText => {
   const profiles = new Map<string, string[]>()
   for (const [profile, said] of known) {
@@ -132,7 +132,7 @@ const decodeCapabilities = (value: unknown): ServerCapabilities => {
 
 export const cacheFolder = (stateDir: string): string => join(stateDir, 'known')
 
-/** Reads the file of a server if only this user can have written or replaced it. Never throws. */
+/** Reads a server's file if only this user can have written it. Never throws. */
 export const readCacheFile = (folder: string, print: string): Buffer | undefined => {
   try {
     return isPrivate(lstatSync(folder))
@@ -153,7 +153,7 @@ export const touchCacheFile = async (folder: string, print: string): Promise<voi
   await utimes(join(folder, `${print}.json`), now, now)
 }
 
-/** Also removes drafts of proxies that were killed while they wrote. */
+/** Also removes the drafts of proxies that were killed during a write. */
 const forgetOldest = async (folder: string): Promise<void> => {
   const names = await readdir(folder)
   if (names.length <= FILES_MAX) return

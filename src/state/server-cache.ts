@@ -18,16 +18,16 @@ import {
   writeCacheFile,
 } from './server-cache-file.js'
 
-/** All lists of a server are read at about the same time, and written once; after clients are given them. */
+/** Servers are asked for all lists at about the same time: one write after clients have their answers. */
 const SETTLE_MS = 1000
 
-/** Is told what is known of a server, encoded. */
+/** Receives the encoded lists of a server. */
 type Tell = (server: ServerOptions, print: string, bytes: Buffer) => void
 
 export interface ServerCacheContext {
-  /** Undefined to keep nothing. */
+  /** Undefined to store nothing. */
   readonly stateDir: string | undefined
-  /** Writes without reading. */
+  /** True to write without reading. */
   readonly isFirstStart?: boolean | undefined
   readonly configOf: (server: ServerOptions) => ServerConfig | undefined
   readonly clock: Clock
@@ -36,7 +36,7 @@ export interface ServerCacheContext {
 
 interface Entry {
   print: string
-  /** The same for processes with other files. */
+  /** The fingerprint that replicas share, which excludes local files. */
   readonly shared: string
   written: string | undefined
   isTouched: boolean
@@ -49,7 +49,7 @@ interface Due {
   readonly known: () => CachedServer
 }
 
-/** Keeps what servers declared and listed when they last ran: a file for each, named by its fingerprint. */
+/** Stores the capabilities and lists of servers, one file each, named by fingerprint. */
 export class ServerCacheFiles implements ServerCache {
   readonly #context: ServerCacheContext
   readonly #folder: string | undefined
@@ -92,12 +92,12 @@ export class ServerCacheFiles implements ServerCache {
     this.#due.set(server, { timer, entry, known })
   }
 
-  /** Has `tell` called whenever a list of a server was read. */
+  /** Calls `tell` whenever a list of a server was read. */
   share(tell: Tell): void {
     this.#tell = tell
   }
 
-  /** What tells a server from others, whichever process has it; undefined once it has left. */
+  /** Returns the shared fingerprint of a server. Undefined once it was removed. */
   printOf(server: ServerOptions): string | undefined {
     return this.#entry(server)?.shared
   }
@@ -155,7 +155,7 @@ export class ServerCacheFiles implements ServerCache {
   }
 }
 
-/** Undefined where nothing is kept, and nobody else is told. */
+/** Returns undefined if lists are neither stored nor shared. */
 export const serverCacheFiles = (
   { knownServers, cluster }: Pick<ProxyConfig, 'knownServers' | 'cluster'>,
   { stateDir, ...context }: ServerCacheContext,
@@ -167,10 +167,13 @@ export const serverCacheFiles = (
 
 const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('base64')
 
-/** Changes with what goes into a fingerprint, or into a file. */
+/** Increment when the input of a fingerprint or the file format changes. */
 const FORMAT = 1
 
-/** A hash of what tells servers apart: transport, credentials, revision, program files, and owner. */
+/**
+ * Returns a hash of the properties that distinguish servers: transport, credentials, revision, program files,
+ * and owner.
+ */
 export const fingerprint = ({ transport, era, protocolVersion }: ServerConfig, owner?: Principal): string => {
   const parts = [FORMAT, transport.kind, era, protocolVersion ?? null, ...partsOf(transport)]
   if (owner !== undefined) parts.push({ owner })
@@ -203,7 +206,7 @@ const partsOf = (transport: ServerTransport): readonly unknown[] => {
 const sorted = (values: Readonly<Record<string, string>>): readonly (readonly [string, string])[] =>
   Object.entries(values).sort(([one], [other]) => (one < other ? -1 : 1))
 
-/** Tells versions of a program apart; a folder has no version. */
+/** Identifies the version of a program file. Folders have none. */
 const stamp = (cwd: string, word: string): readonly number[] | null => {
   try {
     const stat = statSync(resolve(cwd, word), { throwIfNoEntry: false })

@@ -12,18 +12,21 @@ const FILE = 'request-state.key'
 const KEY_BYTES = 32
 const FILE_BYTES = 1024
 
-/** The folder for state that outlives a process but is not data (XDG Base Directory Specification). */
+/** Returns the folder for state (XDG Base Directory Specification). */
 export const stateDir = (env: NodeJS.ProcessEnv, platform: NodeJS.Platform = process.platform): string => {
   const home = homeFolder()
   const [named, usual] =
     platform === 'win32'
       ? [env['LOCALAPPDATA'], join(home, 'AppData', 'Local')]
       : [env['XDG_STATE_HOME'], join(home, '.local', 'state')]
-  // A relative path there must be ignored.
+  // The specification requires ignoring relative paths.
   return join(named !== undefined && isAbsolute(named) ? named : usual, 'mcp-proxy')
 }
 
-/** The key that this user's proxies share; replaced if invalid or exposed. Throws if it cannot be kept. */
+/**
+ * Returns the key that this user's proxies share. Replaces an invalid or exposed key. Throws if it cannot be
+ * stored.
+ */
 export const keptKey = (dir: string, onExposed: (path: string) => void = () => undefined): Uint8Array => {
   const path = join(dir, FILE)
   const found = findFile(path, FILE_BYTES)
@@ -32,7 +35,7 @@ export const keptKey = (dir: string, onExposed: (path: string) => void = () => u
   if (found?.isSecret === false) onExposed(path)
   if (found !== undefined) rmSync(path)
   createPrivateSync(path, `${randomBytes(KEY_BYTES).toString('base64')}\n`)
-  // Another proxy may have been first: then all use its key.
+  // If another proxy wrote a key first, all use that one.
   const kept = keyIn(findFile(path, FILE_BYTES)?.bytes)
   if (kept === undefined) throw new Error('the key that was written cannot be read')
   return kept
@@ -44,11 +47,11 @@ const keyIn = (bytes: Buffer | undefined): Uint8Array | undefined => {
   return key.length === KEY_BYTES && key.toString('base64') === text ? key : undefined
 }
 
-/** The sealer of a proxy; `dir` is the folder for state, that of the user if undefined. */
+/** Returns the sealer of a proxy. `dir` is the state folder and defaults to the user's. */
 export const sealerOf = (config: ProxyConfig, dir: string | undefined, log: Logger): Sealer =>
   createLazySealer({ configured: stateKeysOf(config), dir: dir ?? stateDir(process.env), log })
 
-/** Several replicas derive them from those that they have in common, if none are configured. */
+/** Without configured keys, replicas derive them from their shared cluster keys. */
 const stateKeysOf = ({
   stateKeys,
   cluster,
@@ -57,7 +60,7 @@ const stateKeysOf = ({
   return replicaKeys(cluster?.keys ?? [], 'request-state').map(key => Buffer.from(key).toString('base64'))
 }
 
-/** Keys for a purpose that all replicas with these keys have in common; the first one seals. */
+/** Derives keys for a purpose from the replicas' shared keys. The first one seals. */
 export const replicaKeys = (keys: readonly string[], purpose: string): readonly Uint8Array[] =>
   keys.map(key => {
     const secret = Buffer.from(key, 'base64')
@@ -65,14 +68,16 @@ export const replicaKeys = (keys: readonly string[], purpose: string): readonly 
   })
 
 export interface KeySource {
-  /** Each 32 bytes in base64, the newest first. */
+  /** Keys of 32 bytes in base64, newest first. */
   readonly configured: readonly string[]
-  /** The folder of the key that is generated where none is configured. */
+  /** The folder of the generated key, used without configured keys. */
   readonly dir: string
   readonly log: Logger
 }
 
-/** A sealer that loads its keys on first use: most proxies need none. Never throws for want of a key. */
+/**
+ * Returns a sealer that loads its keys on first use: most proxies need none. Never throws for a missing key.
+ */
 export const createLazySealer = (source: KeySource): Sealer => {
   let sealer: Sealer | undefined
   const load = (): Sealer => {

@@ -2,27 +2,27 @@ import type { ConfigDiff } from '../config/diff.js'
 
 /** The result of a reload. Holds no secrets. */
 export type ReloadResult =
-  /** The proxy runs with the new configuration, except for settings that need a restart. */
+  /** The new configuration is active, except for settings that need a restart. */
   | ({ readonly result: 'ok'; readonly at: string } & ConfigDiff)
   | { readonly result: 'refused'; readonly at: string; readonly problems: readonly string[] }
 
 export interface ProblemCounts {
   readonly errors: number
   readonly warnings: number
-  /** The errors, of which each may cost a server, with their places; at most 20, absent if there are none. */
+  /** At most 20 errors with their places, each of which may disable a server. Absent without errors. */
   readonly wrong?: readonly string[]
 }
 
-/** The state of a proxy's configuration, as `/status` shows it. Holds no secrets. */
+/** The state of the configuration in `/status`. Holds no secrets. */
 export interface ConfigStatus {
   readonly file: string
-  /** How many configurations the proxy has run with. */
+  /** The number of configurations since the start. */
   readonly generation: number
   readonly loadedAt: string
-  /** Undefined until the file was read again. */
+  /** Undefined before the first reload. */
   readonly lastReload: ReloadResult | undefined
-  /** How many problems the file had when it was read last. */
+  /** The numbers of problems in the file when it was last read. */
   readonly problems: ProblemCounts
-  /** The servers that the file switches off; absent if there are none. */
+  /** The servers that the file disables. Absent if none. */
   readonly disabled?: readonly string[]
 }

@@ -4,12 +4,12 @@ import type { Router } from '../mux/router.js'
 import { sanitizeLine } from '../secrets/mask.js'
 
 const NAME_BYTES = 128
-/** Clients choose their names: so many are told apart. */
+/** Limits the client names kept apart, which clients choose. */
 const MOST = 100
 
-/** How clients of one name and view are shown tools. */
+/** The tool exposure of clients with the same name and view. */
 export interface Exposed {
-  /** What they call themselves; masked. */
+  /** The name that they send, masked. */
   readonly client: string
   readonly view: string
   readonly mode: 'direct' | 'search'
@@ -17,7 +17,7 @@ export interface Exposed {
   readonly clients: number
 }
 
-/** How a client is shown tools; undefined while that is not chosen, and where nothing is ever searched. */
+/** Returns the tool exposure of a client. Undefined until it is chosen, and if search is off. */
 export const exposedTo = ({ catalog }: Router, client: Client): Omit<Exposed, 'clients'> | undefined => {
   const choice = client.via === undefined ? undefined : catalog.choiceOf(client)
   if (choice === undefined) return undefined
@@ -25,7 +25,7 @@ export const exposedTo = ({ catalog }: Router, client: Client): Omit<Exposed, 'c
   return { client: name, view: catalog.viewNameOf(client), mode: choice.mode, why: choice.why }
 }
 
-/** The same of all clients, those together that are shown the same. */
+/** Returns the tool exposure of all clients, grouped. */
 export const exposed = (router: Router): readonly Exposed[] => {
   const found = new Map<string, Exposed>()
   for (const client of router.clients) {

@@ -17,19 +17,19 @@ export interface MemoryPressureOptions {
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
-  /** Frees what is kept for convenience; called at each look while memory is that short. */
+  /** Frees caches. Called at each check while memory is short. */
   readonly relieve: () => void
   readonly sample?: (maxBytes: number) => MemorySample
-  /** Hears how late each look came: for so long nothing else was done either. */
+  /** Receives the delay of each check, which is the lag of the event loop. */
   readonly onLate?: (ms: number) => void
 }
 
 const LOOK_MS = 500
 
-/** The share of memory in use at which each level begins. */
+/** The share of used memory at which each level begins. */
 const LEVELS = [0.8, 0.85, 0.9, 0.95] as const
 
-/** Hysteresis: how far below its beginning a level ends. */
+/** Hysteresis: a level ends this far below its beginning. */
 const SLACK = 0.03
 
 const WORDS: Readonly<Record<Pressure, string>> = {
@@ -40,7 +40,7 @@ const WORDS: Readonly<Record<Pressure, string>> = {
   4: 'memory is very short: refusing new requests',
 }
 
-/** Computes the level from a measurement and the level before. @internal */
+/** Computes the level from a measurement and the previous level. @internal */
 export const pressureOf = (sample: MemorySample, before: Pressure): Pressure => {
   const { usedBytes, limitBytes, heapUsedBytes, heapLimitBytes } = sample
   const share = Math.max(usedBytes / limitBytes, heapUsedBytes / heapLimitBytes)
@@ -48,7 +48,7 @@ export const pressureOf = (sample: MemorySample, before: Pressure): Pressure => 
   return reached.length as Pressure
 }
 
-/** Measures this process, limited to `maxBytes` and to what the machine or container has. @internal */
+/** Measures this process against `maxBytes` and the memory of the machine or container. @internal */
 export const sampleMemory = (maxBytes: number): MemorySample => {
   const { rss, heapTotal, heapUsed } = process.memoryUsage()
   // Without a limit this is 0, or larger than any machine (Node, "process.constrainedMemory").
@@ -63,7 +63,7 @@ export const sampleMemory = (maxBytes: number): MemorySample => {
   }
 }
 
-/** Undefined if measuring fails: Linux opens a file for it, and there may be no file descriptors left. */
+/** Returns undefined if measuring fails: Linux needs a file descriptor, and none may be left. */
 const tryMeasure = <T>(measure: () => T): T | undefined => {
   try {
     return measure()
@@ -72,10 +72,12 @@ const tryMeasure = <T>(measure: () => T): T | undefined => {
   }
 }
 
-/** The resident memory of this process; undefined if it cannot be measured at the moment. */
+/** Returns the resident memory of this process. Undefined if it cannot be measured now. */
 export const residentBytes = (): number | undefined => tryMeasure(() => process.memoryUsage.rss())
 
-/** Measures memory until cancelled and reports pressure, to refuse work before the system kills us. */
+/**
+ * Measures memory until cancelled, and reports pressure to refuse work before the system kills the process.
+ */
 export const watchMemory = (options: MemoryPressureOptions): Timer => {
   const { bounds, clock, log, relieve, sample = sampleMemory, onLate } = options
   let lookedMs = clock.nowMs()

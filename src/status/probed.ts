@@ -8,37 +8,37 @@ import type { Logger } from '../kernel/logger.js'
 import { isObject } from '../kernel/object.js'
 import type { ServerStatus } from './status.js'
 
-/** The verdict on a server, with its tools. Holds no secrets. */
+/** The result of probing a server, with its tools. Holds no secrets. */
 export interface ServerProbe {
   readonly server: string
   readonly transport: ServerConfig['transport']['kind']
   readonly ms: number
-  /** `ready`, a reason of a login, or `failed`. */
+  /** `ready`, a login reason, or `failed`. */
   readonly state: string
   readonly why: string | undefined
   /** Its last lines on stderr. */
   readonly stderrTail: readonly string[]
-  /** The first line of its stdout that is not a message. */
+  /** The first non-JSON-RPC line of its stdout. */
   readonly noise: string | undefined
-  /** Repairs of its lists, and items that were left out. */
+  /** Repairs of its lists, and omitted items. */
   readonly repairs: readonly { readonly item: string; readonly words: string }[]
   readonly instructionBytes: number
   readonly tools: readonly ProbedTool[]
 }
 
 interface ProbedTool {
-  /** As clients see it, and the same uncut. */
+  /** The exposed name, and the same without truncation. */
   readonly name: string
   readonly long: string
   readonly descriptionBytes: number
-  /** Of name, description and schema. */
+  /** Size of name, description and schema. */
   readonly bytes: number
   readonly schema: unknown
-  /** Whether it has hints about its effects. */
+  /** True if it has annotations about its effects. */
   readonly hasHints: boolean
-  /** Equal however the server orders the members of its schema. */
+  /** Independent of the order of members in the schema. */
   readonly digests: { readonly description: string; readonly schema: string }
-  /** The configured views that it is in. */
+  /** The configured views with this tool. */
   readonly views: readonly string[]
 }
 
@@ -52,7 +52,7 @@ const unread = (status: ServerStatus | undefined) => ({
     'its list of tools cannot be read: no answer in time, or an error',
 })
 
-/** The verdict on a server; one that is retried may no longer report the first failure. */
+/** Returns the state of a probed server. A server in a retry may no longer report its first failure. */
 export const probedState = (
   first: ServerStatus | undefined,
   last: ServerStatus | undefined,
@@ -75,7 +75,7 @@ const stateOf = (status: ServerStatus | undefined): string => {
 
 const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']
 
-/** A tool under its own name, with the names that clients see. */
+/** Returns a tool under its own name, with its exposed names. */
 export const probedTool = (tool: JsonText, server: ServerConfig, views: readonly View[]): ProbedTool => {
   const names = exposedAs(stringOf(memberOf(tool, 'name')) ?? '', server)
   const description = stringOf(memberOf(tool, 'description')) ?? ''
@@ -109,26 +109,26 @@ const valueAt = (text: JsonText, key: string): unknown => {
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
 
-/** The start of the warning about output that is not a message. */
+/** The start of the warning about non-JSON-RPC output. */
 export const NOISE = 'ignoring non-JSON-RPC output'
-/** Of each server. */
+/** Maximum repairs of each server. */
 const REPAIRS_MAX = 100
 
-/** A logger that keeps the first line of noise and the notes about items, which only the log has. */
+/** A logger that keeps the first non-JSON-RPC line and the remarks about items, which only the log has. */
 export class NoteTaker implements Logger {
   noise: string | undefined
   readonly repairs: { readonly item: string; readonly words: string }[] = []
 
   debug(): void {
-    // Nothing that we look for.
+    // Ignored.
   }
 
   info(): void {
-    // Nothing that we look for.
+    // Ignored.
   }
 
   error(): void {
-    // Nothing that we look for.
+    // Ignored.
   }
 
   warn(facts: object, words: string): void {

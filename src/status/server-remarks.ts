@@ -4,31 +4,31 @@ import type { Router } from '../mux/router.js'
 import type { Connection } from '../peers/connection.js'
 import type { Server } from '../peers/server.js'
 
-/** Something odd about a server. */
+/** A warning about a server. */
 export interface ServerRemark {
   readonly kind: 'noise' | 'slow' | 'flapping' | 'hangs' | 'limit' | 'list'
-  /** The list that cannot be read, of a remark on that. */
+  /** The list, for a remark about an unreadable list. */
   readonly list?: ListName
   readonly message: string
   readonly agoMs: number
 }
 
-/** For how long a remark is made. */
+/** Lifetime of a remark. */
 const RECENT_MS = 10 * 60_000
-/** A start that takes longer is worth a remark. */
+/** Start time that is worth a remark. */
 const START_MS = 1000
-/** As many losses within the time that remarks are made. */
+/** Losses within `RECENT_MS` that are worth a remark. */
 const LOSSES = 3
 
 interface RemarksContext {
   readonly bounds: LimitCounters
   readonly router: Router
   readonly nowMs: number
-  /** From how long on a call counts as slow. */
+  /** Duration of a slow call. */
   readonly slowMs: number
 }
 
-/** What an operator should know of a server that is served. */
+/** Returns remarks about an active server for its operator. */
 export const remarksOn = (
   { name }: Server,
   best: Connection | undefined,
@@ -62,7 +62,7 @@ export const remarksOn = (
   return [...remarks, ...remarksOnCalls(name, context)]
 }
 
-/** A call that took as long as the log calls slow is worth a remark for a while, and so is one under way. */
+/** Reports slow calls of the last ten minutes, and those in flight. */
 const remarksOnCalls = (name: string, { router, nowMs, slowMs }: RemarksContext): readonly ServerRemark[] => {
   if (slowMs === Number.POSITIVE_INFINITY) return []
   const soFarMs = longestUnderWayMs(name, router, nowMs)
@@ -80,7 +80,7 @@ const LIST_WORDS: Readonly<Record<ListName, string>> = {
   templates: 'resource templates',
 }
 
-/** That a list of a server cannot be read, and why. */
+/** Returns a remark with the reason why a list of a server cannot be read. */
 export const remarkOnList = (
   { list, why, sinceMs }: ReturnType<Router['catalog']['summary']>['unread'][number],
   nowMs: number,
@@ -95,7 +95,7 @@ const counted = (count: number, what: string): string => `${count} ${what}${coun
 
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`
 
-/** The longest call of the last ten minutes. */
+/** Returns the duration of the longest call in the last ten minutes. */
 const longestCallMs = (name: string, { meter }: Router, nowMs: number): number =>
   Math.max(0, ...(meter?.history.slotsOf(name)?.read(nowMs) ?? []).map(slot => slot.longestMs))
 

@@ -32,39 +32,39 @@ export interface ServerStatus {
   readonly alias: string
   /** The state of its best connection. */
   readonly state: ServerState['at'] | LoginReason | 'waiting'
-  /** How long it has been in this state. */
+  /** Time in this state. */
   readonly stateMs: number
   readonly transport: ServerConfig['transport']['kind']
-  /** The revision of MCP that it speaks; undefined until it was reached once. */
+  /** Its MCP revision. Undefined before the first connection. */
   readonly revision: string | undefined
-  /** Process ids, if we start the server. */
+  /** The process ids of a local server. */
   readonly pids: readonly number[]
   readonly connections: number
   readonly clients: number
-  /** Where each principal has its own login: how many are served, and how many of them have signed in. */
+  /** For a server with a login per principal: the principals served, and the number that have signed in. */
   readonly principals?: { readonly served: number; readonly signedIn: number }
-  /** How many items clients see on its best connection; undefined until it was reached once. */
+  /** The number of visible items on its best connection. Undefined before the first connection. */
   readonly items: Readonly<Record<ListName, number>> | undefined
-  /** About how many tokens the list of its tools costs a model; known when they are. */
+  /** Approximate size of its tool list in model tokens. Undefined until the list is known. */
   readonly tokens: number | undefined
-  /** The lists that were cut at a limit. */
+  /** The lists that were truncated at a limit. */
   readonly truncated: readonly ListName[]
-  /** Consecutive failures up to now. */
+  /** Consecutive failures. */
   readonly failures: number
   readonly why: string | undefined
-  /** The number of what keeps it away (docs/doctor.md). */
+  /** The number of the problem that keeps it unreachable (docs/doctor.md). */
   readonly doctor?: ProblemId | undefined
-  /** Milliseconds until the next attempt, while it is not reachable. */
+  /** Milliseconds until the next attempt, while it is unreachable. */
   readonly retryMs: number | undefined
-  /** What it last wrote to stderr before it was lost, oldest line first. */
+  /** Its last stderr lines before it was lost, oldest first. */
   readonly stderr: readonly string[] | undefined
-  /** Why it was last lost or not reached, how long ago, and the number of that; it may work again by now. */
+  /** The last connection error, its age and its problem number. The server may work again by now. */
   readonly lastError:
     | { readonly message: string; readonly agoMs: number; readonly doctor?: ProblemId }
     | undefined
-  /** The last error about it that a client read; `mcp-proxy why ID` says more. */
+  /** The last error about it that a client received; `mcp-proxy why ID` explains it. */
   readonly lastFault: { readonly id: string; readonly message: string; readonly at: string } | undefined
-  /** What is odd about it although it may work. */
+  /** Warnings about it, even if it works. */
   readonly remarks: readonly ServerRemark[]
 }
 
@@ -78,10 +78,10 @@ export interface StatusContext {
   readonly clock: Clock
   readonly startedMs: number
   readonly configStatus?: (() => ConfigStatus | undefined) | undefined
-  /** Undefined where there are no other replicas, and until they are joined. */
+  /** Undefined without a cluster, and before joining it. */
   readonly cluster?: (() => ClusterStatus | undefined) | undefined
   readonly config: () => Pick<ProxyConfig, 'auth' | 'waiting' | 'slowMs'>
-  /** How many credentials were refused. */
+  /** Returns the number of refused credentials. */
   readonly refused: () => number
 }
 
@@ -104,7 +104,7 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
   )
   const [best] = connections
   const { facts, items, listed, truncated, unread } = context.router.catalog.summary(server, connections)
-  // A server at rest keeps why it could not be reached.
+  // An idle server keeps its last connection error.
   const rest = best === undefined ? server.unreached : undefined
   const loss = lastLossOf(connections) ?? rest
   const trouble = context.logins.troubleOf(server.options)
@@ -134,7 +134,7 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
   }
 }
 
-/** What one of its principals sees says nothing of the others. */
+/** The items differ between principals. */
 const UNTOLD = { items: undefined, tokens: undefined } as const
 
 const principalsOf = (server: Server, { router, logins }: StatusContext) => ({
@@ -142,13 +142,13 @@ const principalsOf = (server: Server, { router, logins }: StatusContext) => ({
   signedIn: logins.signedInAt(server.options),
 })
 
-/** Whether a server waits for a client with a folder. */
+/** Returns true if a server waits for a client with a folder. */
 const isNowhere = (server: Server, best: Connection | undefined, { router }: StatusContext): boolean =>
   best === undefined && !router.hasWorkspace && lacksWorkspace(server.options, {})
 
 const tokens = new WeakMap<Listed, number>()
 
-/** Counted once for a list. */
+/** Cached for each list. */
 const tokensOf = (listed: Listed | undefined): number | undefined => {
   if (listed === undefined) return undefined
   const known = tokens.get(listed)
@@ -158,7 +158,7 @@ const tokensOf = (listed: Listed | undefined): number | undefined => {
   return count
 }
 
-/** A server that has not joined the others yet. */
+/** Returns the status of a server that waits for its variables. */
 const waitingStatus = ({ name, transport, lacks }: WaitingServer): ServerStatus => ({
   ...NEVER_MET,
   name,
@@ -216,7 +216,10 @@ const absence = (best: Connection | Unreached | undefined, server: ServerOptions
   return { why: why.message, doctor: problemOf(server, why), retryMs }
 }
 
-/** The number of what keeps a server from being asked, as docs/doctor.md has it; a fault may know its own. */
+/**
+ * Returns the number of the problem that keeps a server unreachable (docs/doctor.md). A fault may have its
+ * own.
+ */
 const problemOf = ({ isProcess }: Pick<ServerOptions, 'isProcess'>, why: Fault): ProblemId => {
   const known = why.data?.['doctor']
   if (typeof known === 'string') return known as ProblemId
@@ -246,15 +249,15 @@ const lastErrorOf = (
     doctor: problemOf(server, loss.why),
   }
 
-/** Who may come in over HTTP. Holds no secrets. */
+/** Authorization over HTTP. Holds no secrets. */
 interface AuthStatus {
-  /** How many people and programs have tokens of this proxy. */
+  /** The number of people and programs with tokens of this proxy. */
   readonly people: number
-  /** Whose tokens are accepted besides. */
+  /** The other accepted token issuers. */
   readonly issuers: readonly string[]
-  /** Whether the proxy gives out tokens itself. */
+  /** True if the proxy issues tokens itself. */
   readonly embedded: boolean
-  /** How many credentials were refused since the start. */
+  /** Refused credentials since the start. */
   readonly refused: number
 }
 
@@ -269,7 +272,7 @@ const authStatus = (context: StatusContext): AuthStatus | undefined => {
   }
 }
 
-/** The state of a proxy, as `/status` shows it. Holds no secrets. */
+/** The state of a proxy in `/status`. Holds no secrets. */
 export interface ProxyStatus {
   readonly name: string
   readonly version: string
@@ -280,16 +283,16 @@ export interface ProxyStatus {
   /** Requests in flight. */
   readonly calls: number
   readonly rssBytes: number
-  /** How short memory is, from 0 to 4. */
+  /** Memory pressure, from 0 to 4. */
   readonly pressure: Pressure
-  /** The limits that were reached, by their keys in the configuration. */
+  /** The limits that were reached, by configuration key. */
   readonly limits: Readonly<Partial<Record<LimitName, Hits>>>
   readonly servers: readonly ServerStatus[]
-  /** Servers that were removed from the configuration, or replaced, and still have calls in flight. */
+  /** Removed or replaced servers with calls in flight. */
   readonly leaving: readonly ServerStatus[]
-  /** How clients are shown tools: directly, or by search. */
+  /** The tool exposure of clients: direct or by search. */
   readonly exposed: readonly Exposed[]
-  /** Undefined if nobody has to prove anything. */
+  /** Undefined without authorization. */
   readonly auth: AuthStatus | undefined
   /** Undefined if the configuration is not from a file. */
   readonly config: ConfigStatus | undefined
@@ -301,7 +304,7 @@ const configuredStatus = (server: Server, context: StatusContext): ServerStatus 
   return config && serverStatus(server, config, context)
 }
 
-/** One server as `proxyStatus` shows it, without a look at others; undefined if none has this name. */
+/** Returns the status of one server, or undefined for an unknown name. */
 export const statusOfServer = (context: StatusContext, wanted: string): ServerStatus | undefined => {
   const server = context.router.pool.servers.find(({ name }) => name === wanted)
   const waiting = context.config().waiting.find(({ name }) => name === wanted)

@@ -5,17 +5,17 @@ import { createDeathGuard, type DeathGuard } from '../../transport/process/death
 import { endMarked, MARK_VARIABLE } from '../../transport/process/orphans.js'
 import { processTable } from '../../transport/process/process-table.js'
 
-/** How long processes that servers left behind have to end before they are killed. */
+/** Time for leftover processes of servers to end before they are killed. */
 const TERM_MS = 500
 
-/** The processes of all servers that we started, and the guard that ends them if we cannot. */
+/** Tracks the processes of all servers, and the death guard that ends them if the proxy dies. */
 export class Children {
-  /** An unguessable value in the environment of each of them, and of what they start. */
+  /** An unguessable value in the environment of each child and its descendants. */
   readonly mark = randomId()
   onChange: (() => void) | undefined
   readonly #running = new Map<number, { readonly owner: object; readonly sinceMs: number }>()
   #gone: Deferred<void> | undefined
-  /** Made on first use: a proxy of remote servers needs none. */
+  /** Created on first use: a proxy of remote servers needs none. */
   #guard: DeathGuard | undefined
 
   get env(): Readonly<Record<string, string>> {
@@ -26,7 +26,7 @@ export class Children {
     return [...this.#running.keys()]
   }
 
-  /** Each with the wall-clock time of its start. */
+  /** Returns the processes and the wall-clock times of their starts. */
   get starts(): readonly (readonly [pid: number, sinceMs: number])[] {
     return [...this.#running].map(([pid, { sinceMs }]) => [pid, sinceMs])
   }
@@ -35,7 +35,7 @@ export class Children {
     return this.pids.filter(pid => this.#running.get(pid)?.owner === owner)
   }
 
-  /** The death guard, as the processes of one server use it. */
+  /** Returns the death guard for the processes of one server. */
   guardOf(owner: object): DeathGuard {
     this.#guard ??= createDeathGuard(`${MARK_VARIABLE}=${this.mark}`)
     const guard = this.#guard
@@ -64,7 +64,7 @@ export class Children {
     if (this.#running.size === 0) this.#gone?.resolve()
   }
 
-  /** Called when a server has answered: by now shims between it and us have started it, and still run. */
+  /** Called when a server has answered: wrapper programs have started it by now, and still run. */
   answered(): void {
     this.onChange?.()
   }
@@ -75,10 +75,10 @@ export class Children {
     await this.#gone.promise
   }
 
-  /** Ends what children that have ended left behind in sessions of their own. Never rejects. */
+  /** Ends processes that ended children left in other sessions. Never rejects. */
   async close(): Promise<void> {
     if (this.#guard === undefined) return
-    // Timers of the clock do not keep us alive.
+    // Clock timers do not keep the process alive.
     const hold = setInterval(() => undefined, 2 ** 30)
     await endMarked(this.mark, { table: processTable(), clock: systemClock, termMs: TERM_MS }).catch(
       () => undefined,

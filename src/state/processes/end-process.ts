@@ -7,8 +7,8 @@ const KILL_MS = 2000
 const POLL_MS = 50
 
 /**
- * Ends a process, at first with SIGTERM. Resolves with whether it is gone; one that was born at another time
- * than the one that is meant is left alone, and counts as gone. Never rejects.
+ * Ends a process, first with SIGTERM. Resolves with true if it is gone. A process with another start time
+ * than `born` is a different one: it is left alone and counts as gone. Never rejects.
  */
 export const endProcess = async (pid: number, born: string | undefined): Promise<boolean> => {
   if (born !== undefined && (await processTable().births([pid])).get(pid) !== born) return !processExists(pid)

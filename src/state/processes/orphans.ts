@@ -21,23 +21,26 @@ export interface OrphanOptions {
   readonly log: Logger
 }
 
-/** How long the record of a proxy that we cannot see is kept after its last change. */
+/** Lifetime of the record of an invisible proxy after its last change. */
 const STALE_MS = 30 * 24 * 3_600_000
 const FACTS_BYTES = 64 * 1024
 
-/** Whether the proxy of a record still runs. If processes cannot be listed, its id decides. @internal */
+/**
+ * Returns true if the proxy of a record still runs. Decides by process id if processes cannot be listed.
+ * @internal
+ */
 export const isAlive = (record: InstanceRecord, rows: readonly ProcessRow[]): boolean =>
   isBlind(rows) ? processExists(record.pid) : rows.some(row => row.pid === record.pid && isThat(record, row))
 
 const isBlind = (rows: readonly ProcessRow[]): boolean => !rows.some(row => row.pid === process.pid)
 
-/** Whether a process with the id of a proxy is that proxy. */
+/** Returns true if a process with the id of a proxy is that proxy. */
 const isThat = ({ born, startedAt }: InstanceRecord, row: ProcessRow): boolean => {
   if (row.bornMs !== undefined) return hasRunSince(row, Date.parse(startedAt))
   return born === undefined || row.born === born
 }
 
-/** Ends what killed proxies left on this machine. Never rejects. @internal */
+/** Ends leftover processes of killed proxies on this machine. Never rejects. @internal */
 export const endOrphans = async (options: OrphanOptions): Promise<void> => {
   const { folder, table, log } = options
   try {
@@ -67,7 +70,7 @@ export const endOrphans = async (options: OrphanOptions): Promise<void> => {
   }
 }
 
-/** The socket of a configuration may be that of whoever serves it now, and so may what it says of itself. */
+/** A newer proxy of the same configuration may own the socket and the facts file by now. */
 const removePlace = async ({ mark, pid, socket }: InstanceRecord): Promise<void> => {
   if (socket === undefined) return
   if (socket.endsWith(`${mark}.sock`)) await removePrivate(socket)
@@ -79,7 +82,7 @@ const removePlace = async ({ mark, pid, socket }: InstanceRecord): Promise<void>
   }
 }
 
-/** Removes a record with its drafts, which a proxy leaves that is killed while it writes. */
+/** Removes a record and the drafts of a proxy that was killed during a write. */
 const removeWithDrafts = async (folder: string, name: string): Promise<void> => {
   const names = (await readdir(folder)).filter(one => one === name || one.startsWith(`${name}.`))
   await Promise.all(names.map(one => removePrivate(join(folder, one))))
@@ -91,7 +94,7 @@ const endLeftBy = async (record: InstanceRecord, { table, clock, log }: OrphanOp
   if (pids.length > 0) log.warn({ pids, of: record.pid }, 'ended servers that a killed proxy left behind')
 }
 
-/** Whether we were started by a server of that proxy, or are one. */
+/** Returns true if we descend from a server of that proxy. */
 const isOurAncestor = ({ mark }: InstanceRecord): boolean => process.env[MARK_VARIABLE] === mark
 
 const removeIfStale = async (file: string): Promise<void> => {
@@ -99,7 +102,7 @@ const removeIfStale = async (file: string): Promise<void> => {
   if (Date.now() - mtimeMs > STALE_MS) await removePrivate(file)
 }
 
-/** Lists this user's running proxies on this machine, the newest first. */
+/** Returns this user's running proxies on this machine, newest first. */
 export const runningProxies = async (): Promise<InstanceRecord[]> => {
   const records = await readRecords(recordFolder(stateDir(process.env)))
   if (records.length === 0) return []
@@ -109,13 +112,13 @@ export const runningProxies = async (): Promise<InstanceRecord[]> => {
     .sort((one, other) => other.startedAt.localeCompare(one.startedAt))
 }
 
-/** A process that a killed proxy has left, with what tells it from a later one with its id. */
+/** A leftover process of a killed proxy, with its start time to recognize a reused id. */
 export interface Leftover {
   readonly pid: number
   readonly born: string | undefined
 }
 
-/** What killed proxies of this user have left on this machine; nothing is ended. */
+/** Returns the leftover processes of this user's killed proxies. Ends nothing. */
 export const leftovers = async (): Promise<readonly Leftover[]> => {
   const records = await readRecords(recordFolder(stateDir(process.env)))
   if (records.length === 0) return []
@@ -135,7 +138,7 @@ export const leftovers = async (): Promise<readonly Leftover[]> => {
   return [...new Set(found.flat())].map(pid => ({ pid, born: born.get(pid) }))
 }
 
-/** Ends what earlier proxies left behind, and keeps a record of this one. Waits for neither. */
+/** Starts to end the leftovers of earlier proxies and to record this one. Does not wait. */
 export const registerInstance = (options: OwnFacts): Instance => {
   const folder = stateDir(process.env)
   const context = { ...options, folder, table: processTable(), clock: systemClock }

@@ -3,7 +3,9 @@ import { readdir, readFile, readlink } from 'node:fs/promises'
 /** The state of a listening socket in /proc/net/tcp. */
 const LISTENING = '0A'
 
-/** Which process listens on a TCP port, in words; undefined where that cannot be seen. Never rejects. */
+/**
+ * Describes the process that listens on a TCP port. Resolves with undefined if it is unknown. Never rejects.
+ */
 export const portOwner = async (port: number): Promise<string | undefined> => {
   const inodes = new Set((await Promise.all(['tcp', 'tcp6'].map(table => listeners(table, port)))).flat())
   if (inodes.size === 0) return undefined
