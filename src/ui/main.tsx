@@ -7,10 +7,10 @@ import { onKey } from './views/keys.js'
 import { Page } from './views/page.js'
 import { restoreTheme } from './views/theme.js'
 
-/** As often the live region says something at most. */
+/** Minimum time between announcements of the live region. */
 const NEWS_MS = 5000
 
-/** What the live region says: what has happened since it last said something. */
+/** Returns the text of the live region: the changes since its last announcement. */
 const useNews = (live: Live): string => {
   const told = useRef({ state: live.state, atMs: 0, words: '' })
   const { state } = live
@@ -29,7 +29,7 @@ const App = ({ live }: { readonly live: Live }) => {
   useEffect(() => {
     live.onChange = () => draw(n => n + 1)
     addEventListener('hashchange', () => {
-      // An address with a new code was pasted into this tab: it is taken when the page starts.
+      // If a new code is pasted into the address bar, reload: only the start exchanges it.
       if (codeIn(location.hash) !== undefined) location.reload()
       const next = parseRoute(location.hash)
       live.show(partsOf(next))
@@ -43,10 +43,10 @@ const App = ({ live }: { readonly live: Live }) => {
 restoreTheme()
 const live = new Live()
 const code = codeIn(location.hash)
-// The code is good once: nobody wants it in the history.
+// The code works once; keep it out of the history.
 if (code !== undefined) history.replaceState(null, '', '#/')
 void live.begin(code, partsOf(parseRoute(location.hash)))
 const root = document.getElementById('root')
-// What index.html shows until there is this script.
+// Remove the fallback text of index.html.
 root?.replaceChildren()
 if (root !== null) render(<App live={live} />, root)

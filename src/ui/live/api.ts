@@ -1,6 +1,6 @@
 import { createReader, type Told } from './events.js'
 
-/** A refusal of the proxy, in its words. */
+/** An error response of the proxy, with its message. */
 class Refusal extends Error {
   readonly status: number
 
@@ -10,10 +10,10 @@ class Refusal extends Error {
   }
 }
 
-/** A stream on which nothing at all came for so long is dead: the proxy sends a sign of life each 15 s. */
+/** Silence after which a stream counts as dead: the proxy sends a keep-alive every 15 s. */
 const SILENCE_MS = 40_000
 
-/** The header with a tab's half of the credential, and its key in the storage of the tab. */
+/** The header with this tab's half of the credential, and its key in the tab's storage. */
 const SECRET = 'x-mcp-proxy-secret'
 
 const send = async (path: string, options: RequestInit = {}): Promise<Response> => {
@@ -35,21 +35,21 @@ const wordsIn = (body: string): string | undefined => {
   }
 }
 
-/** Reads something. Rejects with a Refusal, or with whatever `fetch` says where nobody answers. */
+/** Sends a GET request. Rejects with a Refusal, or with the error of `fetch` if the proxy is unreachable. */
 export const read = async <T>(path: string, signal?: AbortSignal): Promise<T> =>
   (await (await send(path, signal && { signal })).json()) as T
 
-/** Changes something, and reads the answer; rejects like `read`. */
+/** Sends a POST request and returns the answer. Rejects like `read`. */
 export const change = async <T = void>(path: string, body: object = {}): Promise<T> =>
   (await (await send(path, { method: 'POST', body: JSON.stringify(body) })).json()) as T
 
-/** Exchanges a code for the credential of this tab; rejects like `read`. */
+/** Exchanges a code for the credential of this tab. Rejects like `read`. */
 export const logIn = async (code: string): Promise<void> => {
   const { secret } = await change<{ readonly secret: string }>('login', { code })
   sessionStorage[SECRET] = secret
 }
 
-/** Follows an event stream to its end; rejects like `read`, also when it breaks or falls silent. */
+/** Follows an event stream to its end. Rejects like `read`, and when the stream breaks or falls silent. */
 export const follow = async (
   path: string,
   onEvent: (told: Told) => void,

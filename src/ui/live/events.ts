@@ -1,19 +1,19 @@
-/** One event of a stream of the proxy. */
+/** An event of a stream. */
 export interface Told {
   readonly event: string
-  /** JSON. */
+  /** JSON text. */
   readonly data: string
   readonly id: string | undefined
 }
 
 /**
- * Reads an event stream (HTML, "Server-sent events") as our own proxy writes it: lines end in `\n`, and each
- * event in an empty one. The function that it returns takes the text as it comes.
+ * Parses an event stream (HTML, "Server-sent events") in the subset that the proxy writes: lines end in `\n`,
+ * and an empty line ends each event. Returns a function that takes chunks of text.
  */
 export const createReader = (onEvent: (told: Told) => void): ((text: string) => void) => {
   let rest = ''
   return text => {
-    // What was looked through before holds no end of an event, but perhaps the first half of one.
+    // The searched text may end in the first half of a separator.
     let from = Math.max(0, rest.length - 1)
     rest += text
     let begin = 0

@@ -5,13 +5,13 @@ const FIRST_RETRY_MS = 1000
 const LAST_RETRY_MS = 15_000
 
 /**
- * How long to wait after attempts in vain; up to a fifth less, so that pages do not come together.
- * @internal
+ * Returns the delay after failed attempts, less a random part up to a fifth, which spreads reconnects of
+ * pages. @internal
  */
 export const retryMs = (attempts: number, random: number): number =>
   Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** attempts) * (1 - random / 5)
 
-/** Keeps what the page knows true, by one event stream of what the view in front shows. */
+/** Keeps the page up to date with one event stream for the current view. */
 export class Live {
   state: PageState = NOTHING
   onChange: (() => void) | undefined
@@ -21,10 +21,10 @@ export class Live {
   #retry: ReturnType<typeof setTimeout> | undefined
   #isPainting = false
 
-  /** Exchanges a code of `mcp-proxy ui` for the credential of this tab, and begins. */
+  /** Exchanges a code of `mcp-proxy ui` for the credential of this tab, and connects. */
   async begin(code: string | undefined, views: string): Promise<void> {
     this.#views = views
-    // Nobody looks at a page that is hidden.
+    // A hidden page needs no updates.
     document.addEventListener('visibilitychange', () => (document.hidden ? this.#sleep() : this.connect()))
     setInterval(() => this.#set({}), 1000)
     try {
@@ -36,16 +36,16 @@ export class Live {
     this.connect()
   }
 
-  /** Shows other parts from now on. */
+  /** Switches to other parts of the state. */
   show(views: string): void {
     if (views === this.#views) return
     this.#views = views
-    // Also before the first event: the stream that is being opened shows the views of before.
+    // Also before the first event: a stream being opened is for the previous parts.
     const { is } = this.state.link
     if (this.#stream !== undefined && (is === 'live' || is === 'connecting')) this.connect()
   }
 
-  /** Opens the stream anew, in place of one that is open. */
+  /** Opens a stream, replacing an open one. */
   connect(): void {
     clearTimeout(this.#retry)
     this.#stream?.abort()
@@ -86,7 +86,7 @@ export class Live {
   #set(change: Partial<PageState> & { readonly link?: Link }): void {
     this.state = { ...this.state, ...change, now: Date.now() }
     if (this.#isPainting) return
-    // What comes in one go is drawn once.
+    // Draws events that arrive together once.
     this.#isPainting = true
     queueMicrotask(() => {
       this.#isPainting = false

@@ -2,7 +2,7 @@ import { type AnyServer, isOn, type PageState } from './state.js'
 
 const stateOf = (server: AnyServer): string => (isOn(server) ? server.state : 'disabled')
 
-/** States worth a word to somebody who does not see the page. */
+/** States announced to screen readers. */
 const WORDS: Readonly<Record<string, string>> = {
   ready: 'is ready',
   failed: 'has failed',
@@ -11,7 +11,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'needs-auth': 'wants a login',
 }
 
-/** What happened between two states of the page, in one sentence; empty if nothing did that matters. */
+/** Describes the changes between two states of the page in a sentence. Empty without important changes. */
 export const newsBetween = (before: PageState, after: PageState): string => {
   if (before.link.is === 'live' && after.link.is === 'lost') return 'Connection lost'
   if (before.link.is === 'lost' && after.link.is === 'live') return 'Connected again'

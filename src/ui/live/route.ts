@@ -1,4 +1,4 @@
-/** The views, in the order of their keys `1` to `8`, with the parts of the state that each shows. */
+/** The views, in the order of their keys `1` to `8`, with the parts of the state that each needs. */
 export const VIEWS = [
   { name: 'overview', title: 'Overview', needs: 'calls' },
   { name: 'servers', title: 'Servers', needs: '' },
@@ -12,17 +12,17 @@ export const VIEWS = [
 
 export type ViewName = (typeof VIEWS)[number]['name']
 
-/** What is in front: a view, and perhaps one thing of it, or the words that it is filtered by. */
+/** The current view, with an item or a filter. */
 export interface Route {
   readonly view: ViewName
   readonly item: string | undefined
   readonly filter: string
 }
 
-/** A code of `mcp-proxy ui` in the place of a route. */
+/** Returns the code of `mcp-proxy ui` in the fragment, if any. */
 export const codeIn = (hash: string): string | undefined => /^#([\w-]{32})$/.exec(hash)?.[1]
 
-/** Reads `#/view/item?filter`; what is none of ours is the overview. */
+/** Parses `#/view/item?filter`. Unknown routes become the overview. */
 export const parseRoute = (hash: string): Route => {
   const [, path = '', query = ''] = /^#\/([^?]*)\??(.*)$/.exec(hash) ?? []
   const [name, item = ''] = path.split('/')
@@ -43,7 +43,7 @@ export const hrefOf = (view: ViewName, item = '', filter = ''): string => {
   return `#/${view}${item === '' ? '' : `/${encodeURIComponent(item)}`}${query}`
 }
 
-/** What the event stream has to tell for a view. */
+/** Returns the parts that the event stream sends for a view. */
 export const partsOf = ({ view }: Route): string => {
   const needs = VIEWS.find(({ name }) => name === view)?.needs ?? ''
   return ['status', 'servers', needs].filter(Boolean).join(',')

@@ -1,22 +1,22 @@
 import type { CallsView, ClientsView, ConfigView, ErrorsView, ServersView } from '../../control/api/views.js'
 import type { ProxyStatus } from '../../status/status.js'
 
-/** A server that is configured and switched on; those that are not have a name and a state alone. */
+/** An enabled server. Disabled ones have only a name and a state. */
 export type ServerView = Extract<ServersView['servers'][number], { readonly stateMs: number }>
 export type AnyServer = ServersView['servers'][number]
 export type PastCall = CallsView['recent'][number]
 export type KeptError = ErrorsView['errors'][number]
 
-/** How the page and the proxy stand. */
+/** The connection between page and proxy. */
 export type Link =
   | { readonly is: 'connecting' | 'live' | 'asleep' }
   | { readonly is: 'lost'; readonly why: string; readonly retryAt: number }
   | { readonly is: 'signed-out'; readonly why: string }
 
-/** What the page knows; each part is undefined until it came. */
+/** The state of the page. Each part is undefined until it arrives. */
 export interface PageState {
   readonly link: Link
-  /** Milliseconds since 1970, on the clock of this browser: now, and when the servers were told of last. */
+  /** Milliseconds since 1970 on this browser's clock: now, and the last update of the servers. */
   readonly now: number
   readonly serversAt: number
   readonly statusAt: number
@@ -49,8 +49,8 @@ const CALLS = 512
 const ERRORS = 1000
 
 /**
- * The state after an event of the stream. The first event of a stream tells all there is; of calls and errors
- * those that follow tell only what is new.
+ * Returns the state after an event. The first event of a stream has everything; later ones have only new
+ * calls and errors.
  */
 export const afterEvent = (
   state: PageState,
@@ -81,6 +81,6 @@ export const afterEvent = (
 
 export const isOn = (server: AnyServer): server is ServerView => 'stateMs' in server
 
-/** For how long a server has been in its state, on the clock of this browser. */
+/** Returns a server's time in its state, on this browser's clock. */
 export const stateMsOf = ({ stateMs }: ServerView, { now, serversAt }: PageState): number =>
   stateMs + now - serversAt

@@ -4,24 +4,24 @@ import type { ProxyStatus } from '../../status/status.js'
 import { hrefOf } from './route.js'
 import { type AnyServer, isOn, type ServerView } from './state.js'
 
-/** Something that is wrong, and the command that mends it or says more. */
+/** A problem, with the command that fixes or explains it. */
 export interface Trouble {
-  /** What is `meant` is told of its server alone. */
+  /** `meant` problems appear only on the page of their server. */
   readonly level: 'bad' | 'odd' | 'meant'
-  /** The server it is about; else a part of the proxy. */
+  /** The server, or a part of the proxy. */
   readonly about: string
-  /** What it is, in a word or two. */
+  /** The problem in a word or two. */
   readonly kind: string
   readonly words: string
   readonly command: string
   readonly href: string
 }
 
-/** A word of a command line, as a shell takes it. */
+/** Quotes a word for a POSIX shell. */
 const quoted = (word: string): string =>
   /^[\w.@:/-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 
-/** Why a server is not there, by the words of the loss: the first that fits. */
+/** Patterns of connection errors; the first match applies. */
 const LOSSES: readonly (readonly [fits: RegExp, kind: string, command: string])[] = [
   [/not found \(ENOENT\)|permission denied/i, 'not found', 'doctor --server'],
   [/\b404\b/, 'HTTP 404', 'doctor --server'],
@@ -42,12 +42,12 @@ const commandFor = (verb: string, name: string): string => `mcp-proxy ${verb} ${
 
 const UNTIL = 'it is switched off until its entry in the file changes'
 
-/** What is wrong with a server; the worst first. */
+/** Returns the problems of a server, worst first. */
 export const troublesOf = (server: AnyServer): readonly Trouble[] => {
   const { name } = server
   const about = { about: name, href: hrefOf('servers', name) }
   if (!isOn(server)) {
-    // Whoever wrote that into the file meant it.
+    // The administrator disabled it deliberately.
     const [level, words] =
       server.where === 'file' ? (['meant', 'the file says so'] as const) : (['odd', UNTIL] as const)
     return [{ ...about, level, kind: 'disabled', words, command: commandFor('enable', name) }]
@@ -64,10 +64,10 @@ export const troublesOf = (server: AnyServer): readonly Trouble[] => {
   return [{ ...about, level: 'bad', ...absence }, ...remarks.filter(({ kind }) => kind !== absence.kind)]
 }
 
-/** States in which a server can be called. */
+/** States in which a server accepts calls. */
 const PRESENT = new Set(['ready', 'draining', 'idle'])
 
-/** Why a server is not there, if it is not. */
+/** Returns the reason why a server is unavailable, if it is. */
 const absenceOf = (server: ServerView): Omit<Trouble, 'level' | 'about' | 'href'> | undefined => {
   const { name, state, failures } = server
   const words = server.why ?? server.lastError?.message ?? ''
@@ -85,7 +85,7 @@ const UNREACHABLE = [/./, 'unreachable', 'doctor --server'] as const
 const waitingFor = (why: string): string =>
   why.startsWith('D020') ? 'mcp-proxy status --env' : 'mcp-proxy connect --workspace DIR'
 
-/** What is wrong with the file, each with its place. */
+/** Returns the problems of the configuration file with their places. */
 const problemsOf = ({ problems }: ServersView): readonly Trouble[] =>
   problems.map(({ severity, file, line, column, key, message, mend }) => ({
     level: severity === 'error' ? 'bad' : 'odd',
@@ -96,7 +96,7 @@ const problemsOf = ({ problems }: ServersView): readonly Trouble[] =>
     href: hrefOf('configuration'),
   }))
 
-/** At which level of memory pressure the proxy says that its health is degraded. */
+/** The level of memory pressure at which the health check reports degraded. */
 const DEGRADED = 2
 
 const proxyTroubles = ({ state, pressure, config }: ProxyStatus): readonly Trouble[] => {
@@ -120,7 +120,7 @@ const proxyTroubles = ({ state, pressure, config }: ProxyStatus): readonly Troub
   return all.filter(({ is }) => is).map(trouble => ({ ...trouble, level: 'bad' }))
 }
 
-/** Everything that is wrong, the worst first. */
+/** Returns all problems, worst first. */
 export const troubles = (
   status: ProxyStatus | undefined,
   servers: ServersView | undefined,

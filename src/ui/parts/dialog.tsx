@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { wordsOf } from '../live/api.js'
 
-/** A dialog that the browser keeps focus in, and that Escape closes. */
+/** A modal dialog: the browser keeps focus inside, and Escape closes it. */
 const useDialog = () => {
   const ref = useRef<HTMLDialogElement>(null)
   return { ref, open: () => ref.current?.showModal(), close: () => ref.current?.close() }
@@ -11,14 +11,14 @@ const useDialog = () => {
 export interface ActionProps {
   readonly label: string
   readonly id?: string
-  /** Asked before; without it the action begins at once. */
+  /** The confirmation question. Without it, the action starts at once. */
   readonly question?: string | undefined
-  /** Rejects with what the page then says. */
+  /** Rejects with the message to show. */
   readonly act: () => Promise<void>
   readonly disabled?: boolean
 }
 
-/** A button that does something to the proxy, asks before, and says what became of it. */
+/** A button that confirms and runs an action, and shows its result. */
 export const Action = ({ label, id, question, act, disabled = false }: ActionProps) => {
   const dialog = useDialog()
   const [said, setSaid] = useState('')
@@ -58,7 +58,7 @@ export const Action = ({ label, id, question, act, disabled = false }: ActionPro
   )
 }
 
-/** A dialog behind a button that says something and wants nothing. */
+/** A button that opens an informational dialog. */
 export const Help = ({
   label,
   id,

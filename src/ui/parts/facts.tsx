@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 
 export type Fact = readonly [name: string, value: ComponentChildren]
 
-/** Names and values; a value that is undefined is left out. */
+/** A list of names and values. Omits undefined values. */
 export const Facts = ({ all }: { readonly all: readonly Fact[] }) => (
   <dl class="facts">
     {all

@@ -1,5 +1,3 @@
-// How numbers are written.
-
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
 
 export const bytes = (value: number): string => {
@@ -10,7 +8,7 @@ export const bytes = (value: number): string => {
 
 export const count = (value: number): string => value.toLocaleString('en')
 
-/** A duration as people say it: `0.4 ms`, `12 ms`, `1.2 s`, `3 min`, `5 h`, `2 d`. */
+/** Formats a duration for people: `0.4 ms`, `12 ms`, `1.2 s`, `3 min`, `5 h`, `2 d`. */
 export const ms = (value: number | undefined): string => {
   if (value === undefined) return '–'
   if (value < 10) return `${value.toFixed(1)} ms`
@@ -19,7 +17,7 @@ export const ms = (value: number | undefined): string => {
   return age(value)
 }
 
-/** The same where less than a second does not matter. */
+/** Formats a duration without milliseconds. */
 export const age = (value: number): string => {
   const seconds = Math.max(0, Math.round(value / 1000))
   if (seconds < 90) return `${seconds} s`
@@ -32,7 +30,7 @@ export const age = (value: number): string => {
 export const many = (value: number, word: string): string =>
   `${count(value)} ${word}${value === 1 ? '' : 's'}`
 
-/** The time of a day; with the day, unless that is today. */
+/** Formats a time of day, with its date if it is not today. */
 export const clockTime = (iso: string): string => {
   const at = new Date(iso)
   if (Number.isNaN(at.getTime())) return iso

@@ -1,4 +1,4 @@
-/** A state by a sign, a colour and its word. */
+/** Signs and colors of states. */
 const SIGNS: Readonly<Record<string, readonly [sign: string, tone: string]>> = {
   ready: ['●', 'good'],
   ok: ['●', 'good'],

@@ -1,13 +1,13 @@
 import { useEffect, useState } from 'preact/hooks'
 import { read, wordsOf } from '../live/api.js'
 
-/** What was read, or why it was not; both undefined until an answer came. */
+/** The value or the error of a request; both undefined until an answer arrives. */
 export interface Loaded<T> {
   readonly value?: T
   readonly why?: string
 }
 
-/** Reads a path of the API, if any, again whenever `stamp` changes; what was read before stays meanwhile. */
+/** Reads a path of the API, and again whenever `stamp` changes. Keeps the previous value meanwhile. */
 export const useLoad = <T>(path: string | undefined, stamp: unknown = ''): Loaded<T> => {
   const [loaded, setLoaded] = useState<Loaded<T> & { readonly path?: string }>({})
   useEffect(() => {

@@ -1,7 +1,7 @@
-/** A row, and how often it came. */
+/** A row and its number of repeats. */
 export type Repeated<T> = T & { readonly times: number }
 
-/** Joins rows that repeat the one before them by what `keyOf` returns; the first of them stays. */
+/** Merges consecutive rows with the same `keyOf`, keeping the first. */
 export const joined = <T extends object>(rows: readonly T[], keyOf: (row: T) => string): Repeated<T>[] => {
   const all: Repeated<T>[] = []
   let lastKey: string | undefined

@@ -2,13 +2,13 @@ import { useState } from 'preact/hooks'
 import { change, wordsOf } from '../live/api.js'
 import { Command } from './text.js'
 
-/** What the proxy offers for a login: a page, or why there is none. */
+/** The login page of the proxy, or the reason for its absence. */
 interface Offer {
   readonly url?: string
   readonly why?: string
 }
 
-/** The page to sign in, where the proxy has one; else the command to run. @internal */
+/** Shows a link to the login page, or the command to run. @internal */
 export const Offered = ({
   offer: { url, why = 'Run this where the proxy runs:' },
   command,

@@ -4,7 +4,7 @@ import { many, ms } from './format.js'
 const WIDTH = 120
 const HEIGHT = 24
 
-/** What a picture of the last ten minutes says, for those who do not see it. @internal */
+/** Describes the last ten minutes for screen readers. @internal */
 export const sentenceOf = (slots: readonly Slot[]): string => {
   const calls = slots.reduce((sum, slot) => sum + slot.calls, 0)
   if (calls === 0) return 'No calls in the last ten minutes'
@@ -23,7 +23,7 @@ const bars = (slots: readonly Slot[], most: number, valueOf: (slot: Slot) => num
     })
     .join('')
 
-/** Calls, and those that failed, in slots of ten seconds. */
+/** Draws calls and failed calls in slots of ten seconds. */
 export const Sparkline = ({ slots }: { readonly slots: readonly Slot[] }) => {
   const most = Math.max(1, ...slots.map(({ calls }) => calls))
   return (

@@ -4,10 +4,10 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 export interface Column<Row> {
   readonly head: string
   readonly cell: (row: Row) => ComponentChildren
-  /** The width as CSS writes it in a grid. */
+  /** A CSS grid track. */
   readonly width?: string
   readonly isNumber?: boolean
-  /** Left out where there is little room. */
+  /** Hidden on narrow screens. */
   readonly isWide?: boolean
 }
 
@@ -16,28 +16,28 @@ export interface TableProps<Row> {
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   readonly keyOf: (row: Row) => string | number
-  /** Where a row leads to; its first cell is that link. */
+  /** Returns the link of a row, which its first cell becomes. */
   readonly hrefOf?: ((row: Row) => string) | undefined
 }
 
-/** Which rows are in the document: those in sight and a few around them. */
+/** The rows in the document: the visible ones and a few around them. */
 interface Window {
   readonly from: number
   readonly to: number
 }
 
 const AROUND = 12
-/** Tables up to this length are whole in the document. */
+/** Tables up to this length are in the document as a whole. */
 const WHOLE = 60
 
-/** The rows between two heights, measured from the top of the first one. @internal */
+/** Returns the rows between two heights, measured from the top of the first row. @internal */
 export const windowOf = (count: number, rowPx: number, top: number, bottom: number): Window => {
   if (count <= WHOLE || rowPx <= 0) return { from: 0, to: Math.min(count, WHOLE) }
   const from = Math.max(0, Math.min(count - 1, Math.floor(top / rowPx) - AROUND))
   return { from, to: Math.max(from, Math.min(count, Math.ceil(bottom / rowPx) + AROUND)) }
 }
 
-/** Which row a key leads to; undefined for a key that leads nowhere. @internal */
+/** Returns the row that a key moves to. Undefined for other keys. @internal */
 export const rowAfter = (key: string, at: number, count: number): number | undefined => {
   const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }
   if (key === 'Home') return 0
@@ -46,7 +46,7 @@ export const rowAfter = (key: string, at: number, count: number): number | undef
   return step === undefined ? undefined : Math.max(0, Math.min(count - 1, at + step))
 }
 
-/** All rows are of one height, which the style sheet says. */
+/** All rows have the height that the style sheet sets. */
 const rowPxOf = (body: HTMLElement): number =>
   Number.parseFloat(getComputedStyle(body).getPropertyValue('--row')) || 0
 
@@ -75,14 +75,14 @@ const useWindow = (count: number) => {
 const classOf = <Row,>({ isNumber = false, isWide = false }: Column<Row>): string =>
   ['cell', isNumber && 'number', isWide && 'wide'].filter(Boolean).join(' ')
 
-/** The widths of columns; `isNarrow`: of those that are shown where there is little room. */
+/** Returns the column widths. `isNarrow` excludes wide columns. */
 const gridOf = <Row,>(columns: readonly Column<Row>[], isNarrow: boolean): string =>
   columns
     .filter(({ isWide = false }) => !isNarrow || !isWide)
     .map(({ width = 'minmax(0, 1fr)' }) => width)
     .join(' ')
 
-/** The cells of a row, of which the first may be a link that Tab leads to. */
+/** The cells of a row. The first may be a link that Tab reaches. */
 const Cells = <Row,>({
   row,
   columns,
@@ -108,7 +108,7 @@ const Cells = <Row,>({
   </>
 )
 
-/** The row that has the focus, which arrows move. */
+/** Tracks the focused row, which arrow keys move. */
 const useActive = <Row,>({ rows, keyOf, hrefOf }: TableProps<Row>) => {
   const [active, setActive] = useState<string | number | undefined>()
   const found = rows.findIndex(row => keyOf(row) === active)
@@ -130,8 +130,8 @@ const useActive = <Row,>({ rows, keyOf, hrefOf }: TableProps<Row>) => {
 }
 
 /**
- * A table of any length: of a long one only what is in sight is in the document. Arrows move from row to row,
- * and Tab enters and leaves it. The row that has the focus stays, wherever one scrolls to.
+ * A table of any length that renders only the visible rows of a long list. Arrow keys move between rows; Tab
+ * enters and leaves the table. The focused row stays rendered while scrolling.
  */
 export const Table = <Row,>(props: TableProps<Row>) => {
   const { label, columns, rows, keyOf, hrefOf } = props

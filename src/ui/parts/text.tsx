@@ -6,7 +6,7 @@ import { bytes } from './format.js'
 const FIRST = 2000
 const MORE = 64 * 1024
 
-/** A text of somebody else: cut, with a way to see more of it. */
+/** Truncated text from a server or client, with a button to show more. */
 export const LongText = ({ text, first = FIRST }: { readonly text: string; readonly first?: number }) => {
   const [shown, setShown] = useState(first)
   const rest = text.length - shown
@@ -22,7 +22,7 @@ export const LongText = ({ text, first = FIRST }: { readonly text: string; reado
   )
 }
 
-/** A command to paste. */
+/** A command with a copy button. */
 export const Command = ({ text }: { readonly text: string }) => {
   const [isCopied, setCopied] = useState(false)
   const copy = (): void => {
@@ -41,14 +41,14 @@ export const Command = ({ text }: { readonly text: string }) => {
   )
 }
 
-/** The way back from one thing to all of its kind. */
+/** A link from an item to the list of its kind. */
 export const Path = ({ view, title }: { readonly view: ViewName; readonly title: string }) => (
   <p class="path">
     <a href={hrefOf(view)}>{title}</a> ›
   </p>
 )
 
-/** What is shown where there is nothing to show. */
+/** The placeholder of an empty list. */
 export const Empty = ({
   title,
   children,

@@ -3,7 +3,7 @@ import { hrefOf } from '../live/route.js'
 import { useLoad } from './load.js'
 import { LongText } from './text.js'
 
-/** The verdict on a name, URI, server or error id, with what led to it. */
+/** The verdict on a name, URI, server or error id, with its causes. */
 export const Verdict = ({ why }: { readonly why: Why }) => (
   <div class="why">
     {why.kind !== 'error' && (
@@ -45,7 +45,7 @@ export const Verdict = ({ why }: { readonly why: Why }) => (
   </div>
 )
 
-/** The same for a name that somebody asks about; read again with `stamp`. */
+/** Loads the verdict on a name, and again whenever `stamp` changes. */
 export const WhyOf = ({ query, stamp }: { readonly query: string; readonly stamp?: unknown }) => {
   const { value, why } = useLoad<Why>(`why?q=${encodeURIComponent(query)}`, stamp)
   if (why !== undefined) return <p class="wrong">{why}</p>

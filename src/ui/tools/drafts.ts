@@ -1,6 +1,6 @@
-// Between a JSON schema, what somebody types into the form that it makes, and the value that comes of it.
+// Converts between a JSON schema, the form made from it, and the resulting value.
 
-/** As much of a JSON schema as a form knows. It is a server's: nothing of it is sure. */
+/** The supported part of a JSON schema. Servers send it, so that any member may be invalid. */
 export interface Schema {
   readonly type?: unknown
   readonly title?: unknown
@@ -16,7 +16,7 @@ export type Draft = string | readonly Draft[] | { readonly [key: string]: Draft 
 
 export type Kind = 'string' | 'number' | 'boolean' | 'choice' | 'array' | 'object' | 'json'
 
-/** What is deeper, or has more members, is typed as JSON. */
+/** Deeper or larger values are typed as JSON. */
 const DEEPEST = 4
 const MEMBERS = 100
 
@@ -38,7 +38,7 @@ const SIMPLE: ReadonlyMap<unknown, Kind> = new Map([
   ['integer', 'number'],
 ])
 
-/** How a value is asked for. */
+/** Returns the form control of a schema. */
 export const kindOf = (schema: Schema, depth = 0): Kind => {
   if (Array.isArray(schema.enum) && schema.enum.every(one => typeof one === 'string')) return 'choice'
   const simple = SIMPLE.get(schema.type)
@@ -49,7 +49,7 @@ export const kindOf = (schema: Schema, depth = 0): Kind => {
   return schema.type === 'object' && length > 0 && length <= MEMBERS ? 'object' : 'json'
 }
 
-/** What stands in the form before anybody types. */
+/** Returns the initial contents of a form. */
 export const emptyDraft = (schema: Schema, depth = 0): Draft => {
   const kind = kindOf(schema, depth)
   if (kind === 'array') return []
@@ -63,7 +63,7 @@ export const emptyDraft = (schema: Schema, depth = 0): Draft => {
 export const memberOf = (draft: Draft, name: string): Draft =>
   isRecord(draft) && Object.hasOwn(draft, name) ? (draft[name] as Draft) : ''
 
-/** The value that was typed, undefined if none was; or what is wrong with it, and where. */
+/** The typed value, undefined if empty; or the problem and its place. */
 export type Read = { readonly value: unknown } | { readonly problem: string }
 
 const NONE: Read = { value: undefined }

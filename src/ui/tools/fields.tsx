@@ -25,7 +25,7 @@ const LONGEST_HINT = 300
 const hintOf = ({ description }: Schema): string | undefined =>
   typeof description === 'string' && description !== '' ? description.slice(0, LONGEST_HINT) : undefined
 
-/** One value of a form, with all that is in it. */
+/** A form control with its nested controls. */
 export const Field = (props: FieldProps) => {
   const kind = kindOf(props.schema, props.depth)
   if (kind === 'object') return <ObjectField {...props} />
@@ -89,7 +89,7 @@ const ObjectField = ({ id, label, schema, draft, depth, onDraft }: FieldProps) =
   </fieldset>
 )
 
-/** The members of an object, without a frame around them. */
+/** The members of an object, without a frame. */
 export const Members = ({
   id,
   schema,

@@ -12,10 +12,10 @@ import { Filter } from '../views/filter.js'
 type ToolRow = ToolsView['tools'][number]
 
 const MOST = 10_000
-/** As much of a description is searched. */
+/** Characters of a description that are searched. */
 const SEARCHED = 400
 
-/** The tools all of whose words stand in their names, server, title or description. @internal */
+/** Returns the tools with all words in their names, server, title or description. @internal */
 export const searchIn = (tools: readonly ToolRow[]): ((words: string) => readonly ToolRow[]) => {
   const texts = tools.map(({ name, own, server, title = '', description = '' }) =>
     `${name} ${own} ${server} ${title} ${description.slice(0, SEARCHED)}`.toLowerCase(),
@@ -65,7 +65,7 @@ const COLUMNS: readonly Column<ToolRow>[] = [
   },
 ]
 
-/** How often a list is read again while something happens; a long one more seldom. */
+/** Returns a stamp that changes when the list must be read again; a long list changes it less often. */
 const stampOf = ({ now, servers }: PageState, isLong: boolean): string => {
   const calls = servers?.servers
     .map(server => ('items' in server ? `${server.items?.tools ?? ''}` : ''))
@@ -73,7 +73,7 @@ const stampOf = ({ now, servers }: PageState, isLong: boolean): string => {
   return `${Math.floor(now / (isLong ? 60_000 : 5000))} ${calls ?? ''}`
 }
 
-/** The tools that fit, and how many there are: of more than the page holds, the proxy knows what fits. */
+/** Returns the matching tools and their total. Beyond the page's limit, the proxy searches. */
 const useFound = (value: ToolsView | undefined, filter: string) => {
   const search = useMemo(() => searchIn(value?.tools ?? []), [value])
   const isCut = value !== undefined && value.total > value.tools.length
@@ -84,7 +84,7 @@ const useFound = (value: ToolsView | undefined, filter: string) => {
   return { found, total: isCut ? (whole ?? value).total : found.length }
 }
 
-/** The tools that clients see, by the words that somebody looks for. */
+/** The list of tools that clients see, with a filter. */
 export const ToolList = ({ state, filter }: { readonly state: PageState; readonly filter: string }) => {
   const isLong = (state.servers?.servers ?? []).reduce((sum, one) => sum + toolsOf(one), 0) > 1000
   const { value, why } = useLoad<ToolsView>(`tools?limit=${MOST}`, stampOf(state, isLong))

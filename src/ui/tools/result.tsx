@@ -4,19 +4,19 @@ import { Lamp } from '../parts/lamp.js'
 import { LongText } from '../parts/text.js'
 import { isRecord } from './drafts.js'
 
-/** What `POST call` answers with: a JSON-RPC result or error, of which nothing is sure. */
+/** The answer of `POST call`: an unvalidated JSON-RPC result or error. */
 export interface CallAnswer {
   readonly result?: unknown
   readonly error?: unknown
 }
 
-/** Blocks that are shown of one result. */
+/** Maximum blocks shown of a result. */
 const BLOCKS = 50
 
 const json = (value: unknown): string => JSON.stringify(value, null, 2)
 
 /**
- * A block of content: its text, or what it is; pictures and sound are somebody else's, and not shown.
+ * Returns the text of a content block, or its type. Images and audio come from servers and are not shown.
  * @internal
  */
 export const textOfBlock = (block: unknown): string => {
@@ -27,7 +27,7 @@ export const textOfBlock = (block: unknown): string => {
   return json(block)
 }
 
-/** The outcome of a call. */
+/** The result of a call. */
 export const Result = ({ answer, tookMs }: { readonly answer: CallAnswer; readonly tookMs: number }) => {
   const took = <span class="muted">in {Math.round(tookMs)} ms</span>
   if (isRecord(answer.error)) {

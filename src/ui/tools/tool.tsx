@@ -13,7 +13,7 @@ const HINTS = {
   openWorldHint: ['reaches beyond this machine', 'no external access'],
 } as const
 
-/** What a server says of a tool by its annotations; as they are hints, in its words. @internal */
+/** Returns a tool's annotations in the server's terms, since they are only hints. @internal */
 export const hintsOf = (annotations: unknown): readonly string[] =>
   Object.entries(HINTS).flatMap(([key, [yes, no]]) => {
     const value = isRecord(annotations) ? annotations[key] : undefined
@@ -21,20 +21,20 @@ export const hintsOf = (annotations: unknown): readonly string[] =>
     return [value ? yes : no]
   })
 
-/** Verdicts on a name that no tool is listed under. */
+/** Verdicts on names without a listed tool. */
 const UNSEEN = /hidden|broken|unknown|cut-off|list-not-read/
 
-/** What became of a name, and the tool if one is listed under it. */
+/** Loads the verdict on a name, and its tool if listed. */
 const useTool = (name: string) => {
   const path = encodeURIComponent(name)
   const { value: verdict, why } = useLoad<Why>(`why?q=${path}`)
-  // Nobody asks for what is not there: the browser would call that an error.
+  // Requests for a missing tool would show as errors in the browser console.
   const isListed = verdict?.kind === 'tool' && verdict.own !== undefined && !UNSEEN.test(verdict.verdict)
   const { value } = useLoad<ToolView>(isListed ? `tools/${path}` : undefined)
   return { verdict, why, value }
 }
 
-/** One tool: what became of its name, what it says of itself, and a form to try it. */
+/** A tool: its verdict, its description, and a form to try it. */
 export const Tool = ({ name }: { readonly name: string }) => {
   const { verdict, why, value } = useTool(name)
   const tool = isRecord(value?.tool) ? value.tool : {}

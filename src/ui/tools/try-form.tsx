@@ -10,7 +10,7 @@ type Run =
   | { readonly is: 'wrong' | 'running'; readonly words: string }
   | { readonly is: 'over'; readonly answer: CallAnswer; readonly tookMs: number }
 
-/** What a server said of its progress. @internal */
+/** Formats a progress notification of a server. @internal */
 export const progressWords = (params: unknown): string => {
   if (!isRecord(params)) return ''
   const { progress, total, message } = params
@@ -19,7 +19,7 @@ export const progressWords = (params: unknown): string => {
   return `${String(progress)}${of}${words}`
 }
 
-/** Calls a tool, as a client that can be asked nothing; leaving cancels the call. */
+/** Calls a tool as a client without capabilities. Leaving the view cancels the call. */
 const useCall = (name: string) => {
   const [run, setRun] = useState<Run>({ is: 'idle' })
   const calling = useRef<AbortController>(undefined)
@@ -58,11 +58,11 @@ const useCall = (name: string) => {
 export interface TryProps {
   readonly name: string
   readonly schema: Schema
-  /** Whether the server says that the tool changes nothing. */
+  /** True if the server declares the tool read-only. */
   readonly isReadOnly: boolean
 }
 
-/** A form made of the input schema of a tool; asks before it calls one that may change something. */
+/** A form made from a tool's input schema. Asks for confirmation unless the tool is read-only. */
 export const TryForm = ({ name, schema, isReadOnly }: TryProps) => {
   const [draft, setDraft] = useState<Draft>(() => emptyDraft(schema))
   const { run, start, refuse, cancel } = useCall(name)

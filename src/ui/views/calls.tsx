@@ -35,7 +35,7 @@ const COLUMNS: readonly Column<PastCall>[] = [
   },
 ]
 
-/** The newest first, those that hold all words in what the table shows of them. @internal */
+/** Returns the calls whose visible text contains all words, newest first. @internal */
 export const callsWith = (calls: readonly PastCall[], words: string): readonly PastCall[] => {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean)
   const texts = ({ server, name, method, outcome, errorId, client, clientName }: PastCall): string =>
@@ -43,7 +43,7 @@ export const callsWith = (calls: readonly PastCall[], words: string): readonly P
   return calls.filter(call => wanted.every(word => texts(call).includes(word))).reverse()
 }
 
-/** The calls under way and the last that are over; the key `p` holds them still. */
+/** Lists the calls in flight and the last finished calls. The key `p` pauses it. */
 export const Calls = ({ state, filter }: { readonly state: PageState; readonly filter: string }) => {
   const [held, setHeld] = useState<readonly PastCall[] | undefined>()
   const calls = held ?? state.calls

@@ -7,7 +7,7 @@ import { Command, Empty } from '../parts/text.js'
 
 type ClientRow = ClientsView['clients'][number]
 
-/** Whether it is shown tools or searches them, and why. */
+/** Describes a client's tool exposure and the reason. */
 const toolsOf = ({ tools }: ClientRow) =>
   tools === undefined ? (
     '–'
@@ -44,7 +44,7 @@ const COLUMNS: readonly Column<ClientRow>[] = [
   { head: 'Under way', cell: ({ calls }) => (calls === 0 ? '–' : calls), width: '5rem', isNumber: true },
 ]
 
-/** The clients, by what they say of themselves. */
+/** Lists the clients as they describe themselves. */
 export const Clients = ({ state }: { readonly state: PageState }) => {
   const { clients } = state
   if (clients === undefined) return <p class="muted">Reading …</p>

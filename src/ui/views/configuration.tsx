@@ -8,7 +8,7 @@ import { Command, LongText } from '../parts/text.js'
 
 const serversFirst = ({ servers, ...settings }: ConfigView['config']): object => ({ servers, ...settings })
 
-/** The configuration in force without its secrets, and what is wrong with the file. */
+/** Shows the active configuration without secrets, and the problems of the file. */
 export const Configuration = ({ state }: { readonly state: PageState }) => {
   const { config } = state
   if (config === undefined) return <p class="muted">Reading …</p>

@@ -9,7 +9,7 @@ import { Empty, LongText, Path } from '../parts/text.js'
 import { WhyOf } from '../parts/why.js'
 import { Filter } from './filter.js'
 
-/** Equal for errors that say the same of the same. @internal */
+/** Returns the same key for errors with the same message and place. @internal */
 export const sameness = ({ message, server, name, method }: KeptError): string =>
   [message, server, name ?? method].join('\n')
 
@@ -43,7 +43,7 @@ export const errorsWith = (errors: readonly KeptError[], words: string): readonl
   return errors.filter(error => wanted.every(word => textOf(error).includes(word))).reverse()
 }
 
-/** The last errors of the proxy that clients read. */
+/** Lists the last errors sent to clients. */
 export const Errors = ({ state, filter }: { readonly state: PageState; readonly filter: string }) => {
   const { errors } = state
   const found = useMemo(() => errorsWith(errors ?? [], filter), [errors, filter])
@@ -71,7 +71,7 @@ export const Errors = ({ state, filter }: { readonly state: PageState; readonly 
   )
 }
 
-/** One error: what its id stands for. */
+/** Shows the error with an id. */
 export const ErrorOf = ({ state, id }: { readonly state: PageState; readonly id: string }) => {
   const error = state.errors?.find(one => one.id === id)
   return (

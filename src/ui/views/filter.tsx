@@ -6,13 +6,13 @@ export interface FilterProps {
   readonly view: ViewName
   readonly value: string
   readonly label: string
-  /** What it comes to. */
+  /** The number of matches. */
   readonly children: ComponentChildren
 }
 
 /**
- * A line to filter a view by; its words stand in the address. The key `/` leads to it. While somebody types,
- * the line is ahead of the address: what is drawn meanwhile must not put back what stood there before.
+ * A filter field with its text in the address. The key `/` focuses it. While the user types, the field is
+ * ahead of the address, and rendering must not restore the older text.
  */
 export const Filter = ({ view, value, label, children }: FilterProps) => {
   const line = useRef<HTMLInputElement>(null)

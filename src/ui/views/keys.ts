@@ -10,7 +10,7 @@ export const KEYS = [
   ['?', 'this'],
 ] as const
 
-/** What a key does: opens an address, clicks or enters something by its id; nothing while somebody types. */
+/** The action of a key: open an address, or click or focus an element by id. None while the user types. */
 type KeyAction =
   | { readonly open: string }
   | { readonly click: string }
@@ -35,8 +35,8 @@ export const actionOf = (key: string, route: Route, isTyping: boolean): KeyActio
 }
 
 /**
- * Applies the keys of the page, except to what is typed, and to open dialogs: one that has just closed
- * keeps the focus until the browser draws again.
+ * Handles the page's keys, except in text fields and dialogs. A dialog that was just closed keeps the focus
+ * until the next frame.
  */
 export const onKey = (event: KeyboardEvent, route: Route): void => {
   const target = event.target as Element

@@ -5,13 +5,13 @@ import { type Column, Table } from '../parts/table.js'
 
 interface LimitRow {
   readonly name: string
-  /** As people write it. */
+  /** With its unit. */
   readonly value: number | string
   readonly hits: number
   readonly agoMs: number | undefined
 }
 
-/** Every limit with how often it was reached; those that were come first. @internal */
+/** Returns every limit with the number of times it was reached; reached limits come first. @internal */
 export const limitRows = ({ config, status, now, statusAt }: PageState): readonly LimitRow[] => {
   const hits: Readonly<Record<string, { readonly hits: number; readonly agoMs: number }>> =
     status?.limits ?? {}
@@ -22,7 +22,7 @@ export const limitRows = ({ config, status, now, statusAt }: PageState): readonl
   return [...rows.filter(row => row.hits > 0), ...rows.filter(row => row.hits === 0)]
 }
 
-/** The key of a limit in words: `calls per server`. @internal */
+/** Formats the key of a limit in words: `calls per server`. @internal */
 export const humanName = (key: string): string =>
   key.replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
 
@@ -53,7 +53,7 @@ const COLUMNS: readonly Column<LimitRow>[] = [
 
 const PRESSURE = ['none', 'low', 'degraded', 'high', 'out of memory']
 
-/** What bounds the proxy, and how often each bound was reached. */
+/** Lists the limits of the proxy and how often each was reached. */
 export const Limits = ({ state }: { readonly state: PageState }) => {
   const { config, status } = state
   if (config === undefined || status === undefined) return <p class="muted">Reading …</p>

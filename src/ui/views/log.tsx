@@ -4,10 +4,10 @@ import { clockTime } from '../parts/format.js'
 import { joined, type Repeated } from '../parts/repeats.js'
 import { LongText } from '../parts/text.js'
 
-/** As many lines are read at first, and kept. */
+/** Lines read at first and kept. */
 const FIRST = 200
 const KEPT = 500
-/** After so long a log that was lost is read again. */
+/** Delay before reconnecting to a lost log. */
 const RETRY_MS = 5000
 
 export interface LogLine {
@@ -23,10 +23,7 @@ const LEVELS = [
   [30, 'info'],
 ] as const
 
-/**
- * A line of the log as people read it: what a program wrote to stderr, or what the proxy says about it.
- * @internal
- */
+/** Parses a log line into a program's stderr or a message of the proxy. @internal */
 export const logLine = (key: string, data: string): LogLine => {
   try {
     const { time, level, msg, stderr, why } = JSON.parse(data) as Readonly<Record<string, unknown>>
@@ -45,11 +42,11 @@ export const logLine = (key: string, data: string): LogLine => {
   }
 }
 
-/** The lines, of those that repeat each other only the newest. @internal */
+/** Keeps only the newest of repeated lines. @internal */
 export const joinedLines = (lines: readonly LogLine[]): readonly Repeated<LogLine>[] =>
   joined([...lines].reverse(), ({ level, text }) => level + text).reverse()
 
-/** The lines of the log about a server as they come, and whether there are no more for now. */
+/** Follows the log lines of a server. Reports if there are no more for now. */
 const useLines = (server: string) => {
   const [lines, setLines] = useState<readonly LogLine[]>([])
   const [isOver, setOver] = useState(false)
@@ -63,7 +60,7 @@ const useLines = (server: string) => {
       ;[waiting, frame, isAnew] = [[], 0, false]
       setLines(before => [...(wasAnew ? [] : before), ...fresh].slice(-KEPT))
     }
-    // A proxy that was restarted tells its own log from the beginning.
+    // A restarted proxy sends its log from the beginning.
     const read = async (): Promise<void> => {
       isAnew = true
       await follow(
@@ -89,12 +86,12 @@ const useLines = (server: string) => {
   return { lines, isOver }
 }
 
-/** The last lines about a server, and those that follow. `last` is shown where nothing is kept. */
+/** Shows the last lines about a server, and new ones. `last` is the fallback without kept lines. */
 export const Log = ({ server, last }: { readonly server: string; readonly last: readonly string[] }) => {
   const { lines, isOver } = useLines(server)
   const box = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
-  // Who reads at the end stays there; who has scrolled up is left alone.
+  // Follow new lines only if the reader is at the end.
   useLayoutEffect(() => {
     if (box.current !== null && isAtEnd.current) box.current.scrollTop = box.current.scrollHeight
   }, [lines])

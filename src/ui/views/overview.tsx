@@ -11,7 +11,7 @@ import { ServerTable } from './servers.js'
 import { TroubleList } from './trouble-list.js'
 import { UnderWay } from './under-way.js'
 
-/** The slots of all servers, and of requests that reached none, added up. @internal */
+/** Adds up the slots of all servers and of requests without a server. @internal */
 export const allSlots = (view: ServersView): readonly Slot[] => {
   const all = [view.refused, ...view.servers.filter(isOn).map(({ slots }) => slots)]
   return Array.from({ length: 60 }, (_, n) =>
@@ -30,11 +30,11 @@ export const allSlots = (view: ServersView): readonly Slot[] => {
   )
 }
 
-/** Calls a minute, by the six slots before the one that is under way. @internal */
+/** Returns the calls in the last six complete slots. @internal */
 export const perMinute = (slots: readonly Slot[]): number =>
   slots.slice(-7, -1).reduce((sum, { calls }) => sum + calls, 0)
 
-/** How things are: what is wrong first, then what goes on. */
+/** The overview: problems first, then activity. */
 export const Overview = ({ state }: { readonly state: PageState }) => {
   const { status, servers } = state
   if (status === undefined || servers === undefined) return <p class="muted">Reading …</p>

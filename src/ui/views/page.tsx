@@ -23,11 +23,11 @@ export interface PageProps {
   readonly state: PageState
   readonly route: Route
   readonly onRetry: () => void
-  /** What the live region says. */
+  /** The text of the live region. */
   readonly news: string
 }
 
-/** The whole page: navigation, what is in front, and how page and proxy stand. */
+/** The whole page: navigation, the current view, and the connection state. */
 export const Page = ({ state, route, onRetry, news }: PageProps) => {
   const { link } = state
   if (link.is === 'signed-out') return <SignedOut why={link.why} />
@@ -104,10 +104,7 @@ const Header = ({ state, route }: { readonly state: PageState; readonly route: R
   )
 }
 
-/**
- * What is in front; the focus goes there when another view is opened, to be read from its beginning, and
- * before a key can have moved it on.
- */
+/** The current view. Takes the focus when another view opens, before a key can move it. */
 const Main = ({ state, route }: { readonly state: PageState; readonly route: Route }) => {
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)
@@ -160,7 +157,7 @@ const View = ({
   }
 }
 
-/** A page that nobody let in, or whose time is over. */
+/** Shown without a session, or after it expired. */
 const SignedOut = ({ why }: { readonly why: string }) => (
   <main class="door">
     <h1>mcp-proxy</h1>

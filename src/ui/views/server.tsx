@@ -15,7 +15,7 @@ import { TroubleList } from './trouble-list.js'
 const LISTS = { tools: 'tool', prompts: 'prompt', resources: 'resource', templates: 'template' } as const
 const REASONS = { filter: 'hidden by a filter', broken: 'broken', twice: 'repeated' } as const
 
-/** How many items of each list clients see. @internal */
+/** Formats the number of visible items in each list. @internal */
 export const listWords = ({ items }: ServerView): string =>
   items === undefined
     ? 'not read yet'
@@ -24,7 +24,7 @@ export const listWords = ({ items }: ServerView): string =>
         .map(([list, word]) => many(items[list], word))
         .join(', ') || 'nothing'
 
-/** What clients do not see of its tools, and why. @internal */
+/** Formats the number of hidden tools and the reasons. @internal */
 export const leftOutWords = ({ leftOut, truncated }: ServerView): string => {
   const reasons = (Object.entries(REASONS) as [keyof typeof REASONS, string][])
     .filter(([reason]) => (leftOut?.[reason] ?? 0) > 0)
@@ -32,7 +32,7 @@ export const leftOutWords = ({ leftOut, truncated }: ServerView): string => {
   return [...reasons, ...truncated.map(list => `the list of ${list} was cut at a limit`)].join(', ')
 }
 
-/** The names of the tools that clients do not see. @internal */
+/** Formats the names of hidden tools. @internal */
 export const hiddenWords = ({ hidden, leftOut }: ServerView): string => {
   const all = Object.values(leftOut ?? {}).reduce((sum, one) => sum + one, 0)
   const more = all - hidden.length
@@ -66,7 +66,7 @@ const factsOf = (server: ServerView, state: PageState): readonly Fact[] => {
 
 const post = (name: string, what: string) => () => change(`servers/${encodeURIComponent(name)}/${what}`)
 
-/** What can be done about a server here; what its file says is for its file. */
+/** The actions on a server that need no change of its configuration. */
 const Actions = ({ server }: { readonly server: AnyServer }) => {
   const { name } = server
   if (!isOn(server))
@@ -88,7 +88,7 @@ const Actions = ({ server }: { readonly server: AnyServer }) => {
   )
 }
 
-/** One server: how it is, what it last said, and what can be done. */
+/** A server: its state, its last messages, and the actions on it. */
 export const Server = ({ state, name }: { readonly state: PageState; readonly name: string }) => {
   const server = state.servers?.servers.find(one => one.name === name)
   if (state.servers === undefined) return <p class="muted">Reading …</p>

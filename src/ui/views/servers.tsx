@@ -11,11 +11,11 @@ import { Command, Empty } from '../parts/text.js'
 const lastErrorOf = (server: AnyServer): string =>
   isOn(server) && server.lastError !== undefined ? `last error: ${server.lastError.message}` : ''
 
-/** Its problems, in a word each; else its last error. */
+/** Returns its problems, or its last error. */
 const remarksOf = (server: AnyServer): string =>
   [...new Set(troublesOf(server).map(({ kind }) => kind))].join(', ') || lastErrorOf(server)
 
-/** A cell about a server that is on; a dash for the others. */
+/** Renders a cell of enabled servers; a dash for the others. */
 const whenOn =
   (cell: (server: ServerView) => ComponentChildren) =>
   (server: AnyServer): ComponentChildren =>

@@ -6,7 +6,7 @@ type Theme = (typeof THEMES)[number]
 
 const KEY = 'theme'
 
-/** The theme that somebody chose in this browser; else that of the system. @internal */
+/** Returns the stored theme, or the system's. @internal */
 export const chosenTheme = (stored: string | null): Theme => THEMES.find(theme => theme === stored) ?? 'auto'
 
 const applyTheme = (theme: Theme): void => {
@@ -35,5 +35,5 @@ export const ThemeSwitch = () => {
   )
 }
 
-/** Call before anything is drawn. */
+/** Call before the first render. */
 export const restoreTheme = (): void => applyTheme(chosenTheme(localStorage.getItem(KEY)))

@@ -3,16 +3,16 @@ import { Lamp } from '../parts/lamp.js'
 import { SignIn } from '../parts/sign-in.js'
 import { Command, LongText } from '../parts/text.js'
 
-/** Kinds of trouble that a login ends. */
+/** Problems that signing in fixes. */
 const LOGINS = new Set(['needs-auth', 'needs-client', 'insufficient-scope'])
 
-/** What is wrong, each with the command that mends it or says more. */
+/** Lists problems, each with the command that fixes or explains it. */
 export const TroubleList = ({
   all,
   isOwn = false,
 }: {
   readonly all: readonly Trouble[]
-  /** Whether they are all about what is in front. */
+  /** True if all are about the current item. */
   readonly isOwn?: boolean
 }) => (
   <section aria-labelledby="troubles">

@@ -4,7 +4,7 @@ import { Lamp } from '../parts/lamp.js'
 
 type UnderWayCall = CallsView['underWay'][number]
 
-/** As many are shown; the others are counted. */
+/** Maximum calls shown; the others are counted. */
 const MOST = 20
 
 const PLACES: Readonly<Record<string, string>> = {
@@ -13,7 +13,7 @@ const PLACES: Readonly<Record<string, string>> = {
   server: 'at its server',
 }
 
-/** The calls under way, the oldest first, and where each of them is. */
+/** Lists the calls in flight, oldest first, with the stage of each. */
 export const UnderWay = ({ calls }: { readonly calls: readonly UnderWayCall[] }) => {
   const oldest = [...calls].sort((one, other) => other.ms - one.ms)
   return (
