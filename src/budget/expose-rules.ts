@@ -1,45 +1,45 @@
 import { matcherOf } from '../kernel/globs.js'
 import { toolCapOf } from './tool-cost.js'
 
-/** What is said of how tools are shown; what is absent is left to what says less. */
+/** Rules for the exposure of tools; absent members fall back to more general rules. */
 interface ExposeRules {
   readonly mode?: 'direct' | 'search' | 'auto' | undefined
-  /** Globs of exposed names of tools that stay in the list whatever the mode. */
+  /** Globs of exposed tool names that stay in the list in every mode. */
   readonly pin?: readonly string[] | undefined
-  /** The most tokens of a list, before `auto` means `search`. */
+  /** Maximum tokens of a list; above it, `auto` means `search`. */
   readonly tokens?: number | undefined
 }
 
 interface ClientExpose {
-  /** A glob of `clientInfo.name`; the first that fits and says something counts. */
+  /** A glob of `clientInfo.name`; the first match with the wanted member counts. */
   readonly name: string
   readonly maxTools: number | undefined
   readonly expose: ExposeRules | undefined
 }
 
-/** All that a configuration says of how tools are shown. */
+/** All exposure rules of a configuration. */
 export interface ExposingOptions {
   readonly expose: ExposeRules
   readonly views: readonly { readonly name: string; readonly expose: ExposeRules | undefined }[]
   readonly clients: readonly ClientExpose[]
 }
 
-/** What a client would be shown. */
+/** Size of the list that a client would see. */
 export interface Amount {
   readonly tools: number
   readonly tokens: () => number
 }
 
-/** What holds for one client. */
+/** The rules for one client. */
 export interface ClientRules extends ExposeRules {
-  /** If nothing is said, a list is cut for those alone who are known to cut it. */
+  /** Undefined if not configured: then only lists for clients with a known limit are cut. */
   readonly mode: 'direct' | 'search' | 'auto' | undefined
   readonly tokens: number
   readonly cap: number
   readonly loadsByNeed: boolean
 }
 
-/** How tools are shown, and why, for people. */
+/** The resulting mode, and its reason for people. */
 export interface Shown {
   readonly mode: 'direct' | 'search'
   readonly why: string
@@ -47,7 +47,7 @@ export interface Shown {
 
 const TOKENS = 10_000
 
-/** Finds what holds for clients, by what they call themselves and the name of their view. */
+/** Returns a function that finds the rules for a client's name and view. */
 export const rulesOf = ({
   expose,
   views,
@@ -78,18 +78,18 @@ const firstSaid = <Key extends keyof ExposeRules>(
   key: Key,
 ): ExposeRules[Key] => said.find(one => one?.[key] !== undefined)?.[key]
 
-/** What is certain whatever there is to be shown. */
+/** Returns the mode if it does not depend on the number of tools. */
 export const shownInAnyCase = (rules: ClientRules): Shown | undefined => {
-  if (rules.mode === undefined) return { mode: 'direct', why: 'it is not known to take fewer tools' }
-  if (rules.mode !== 'auto') return { mode: rules.mode, why: 'the configuration says so' }
-  return rules.loadsByNeed ? { mode: 'direct', why: 'it loads tools by need' } : undefined
+  if (rules.mode === undefined) return { mode: 'direct', why: 'it has no known limit of tools' }
+  if (rules.mode !== 'auto') return { mode: rules.mode, why: 'set in the configuration' }
+  return rules.loadsByNeed ? { mode: 'direct', why: 'it loads tools on demand' } : undefined
 }
 
-/** What suits a client to which it is left. */
+/** Chooses the mode for a list of tools. */
 export const shownFor = ({ cap, tokens: most }: ClientRules, { tools, tokens }: Amount): Shown => {
-  if (tools > cap) return { mode: 'search', why: `${tools} tools, and it takes ${cap}` }
+  if (tools > cap) return { mode: 'search', why: `${tools} tools, of which it accepts ${cap}` }
   const estimate = Math.ceil(tokens())
-  if (estimate > most) return { mode: 'search', why: `about ${estimate} tokens, and ${most} are allowed` }
+  if (estimate > most) return { mode: 'search', why: `about ${estimate} tokens, above the limit of ${most}` }
   return {
     mode: 'direct',
     why: `${tools} of at most ${cap} tools, about ${estimate} of ${most} tokens`,

@@ -1,12 +1,12 @@
 import { type JsonText, memberOf } from '../kernel/json/text.js'
 
-/** How many tools a client can do with, by what it calls itself. */
+/** The tool limit of a client, by its `clientInfo.name`. */
 export interface ToolCap {
-  /** `Infinity` where it loads tools by need. */
+  /** `Infinity` if it loads tools on demand. */
   readonly max: number
-  /** Whether it shows its model only those tools that are needed. */
+  /** True if it shows its model only the tools that are needed. */
   readonly loadsByNeed: boolean
-  /** Whether it is known to leave out what is more; of others it is supposed. */
+  /** True if it is known to drop further tools; otherwise the limit is assumed. */
   readonly isKnown: boolean
 }
 
@@ -21,20 +21,20 @@ const CAPS: readonly (readonly [start: string, cap: ToolCap])[] = [
   ['vscode', capOf(128)],
   ['visual studio code', capOf(128)],
 ]
-/** What OpenAI's models take. */
+/** Limit of OpenAI's models. */
 const OTHERS: ToolCap = { ...capOf(128), isKnown: false }
 
-/** The cap of clients whose name, in any case, begins so. */
+/** Returns the limit of a client whose name begins with a known one, in any case. */
 export const toolCapOf = (client: string): ToolCap => {
   const name = client.toLowerCase()
   return CAPS.find(([start]) => name.startsWith(start))?.[1] ?? OTHERS
 }
 
-/** Bytes that make one token, by the rule of thumb for English and JSON. */
+/** Rule of thumb for English and JSON. */
 const BYTES_PER_TOKEN = 4
 
 const READ_BY_MODELS = ['name', 'description', 'inputSchema'] as const
 
-/** About how many tokens of a model's context a tool takes. */
+/** Estimates how many tokens of a model's context a tool takes. */
 export const tokensOfTool = (tool: JsonText): number =>
   READ_BY_MODELS.reduce((sum, key) => sum + (memberOf(tool, key)?.length ?? 0), 0) / BYTES_PER_TOKEN

@@ -1,6 +1,6 @@
 import { cwd } from 'node:process'
 
-/** Whether the current folder is there; programs whose folder was deleted cannot ask for it. */
+/** Reports whether the current folder still exists. */
 export const hasCurrentFolder = (): boolean => {
   try {
     cwd()

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { packageFile } from './package-file.js'
 
-/** Our `Implementation` on both sides. The name stays: clients build their own prefixes from it. */
+/** `Implementation` of the proxy on both sides. The name is fixed: clients derive prefixes from it. */
 export const IDENTITY = {
   name: 'mcp-proxy',
   title: 'MCP Proxy',

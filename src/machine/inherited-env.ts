@@ -1,6 +1,6 @@
 const names = (text: string): string[] => text.trim().split(/\s+/)
 
-/** What any program needs to find its files, language and network, on every platform. */
+/** Variables for files, language and network on every platform. */
 const EVERYWHERE = names(`
   LANG TZ NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR HTTP_PROXY HTTPS_PROXY NO_PROXY
   NPM_CONFIG_CACHE NPM_CONFIG_REGISTRY NPM_CONFIG_PREFIX
@@ -11,13 +11,13 @@ const POSIX = names(`
   XDG_DATA_DIRS XDG_DATA_HOME XDG_RUNTIME_DIR XDG_STATE_HOME
 `)
 
-/** The official SDK's list (`DEFAULT_INHERITED_ENV_VARS` in client/stdio), plus what `cmd` shims need. */
+/** The official SDK's list (`DEFAULT_INHERITED_ENV_VARS` in client/stdio), plus variables for `cmd` shims. */
 const WINDOWS = names(`
   APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT PROCESSOR_ARCHITECTURE PROGRAMFILES
   SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE
 `)
 
-/** Names that programs also read in lower case. */
+/** Variables that programs also read in lower case. */
 const EITHER_CASE = /^(?:https?_proxy|no_proxy|npm_config_(?:cache|registry|prefix))$/
 
 const posixNames = new Set([...EVERYWHERE, ...POSIX])
@@ -29,20 +29,20 @@ function isInherited(name: string, platform: NodeJS.Platform): boolean {
 }
 
 /**
- * The environment of a child: what is harmless and needed of ours, and what the operator configured, which
- * wins. Keeps our secrets (API keys of other servers, tokens of the shell) from the server.
+ * Returns the environment of a child: harmless variables of this process, and the configured ones, which take
+ * precedence. Keeps secrets (API keys of other servers, tokens of the shell) from the server.
  */
 export function inheritedEnv(
   parent: Readonly<Record<string, string | undefined>>,
   configured: Readonly<Record<string, string>>,
   platform: NodeJS.Platform,
 ): Record<string, string> {
-  // Windows takes `Path` and `PATH` for one variable and passes on the first.
+  // Windows ignores the case of names and keeps the first of several.
   const keyOf = (name: string) => (platform === 'win32' ? name.toUpperCase() : name)
   const env = new Map<string, readonly [name: string, value: string]>()
   for (const [name, value] of Object.entries(parent)) {
     if (value === undefined || !isInherited(name, platform)) continue
-    // An exported shell function: old shells execute what follows it (CVE-2014-6271).
+    // Skips exported shell functions: old shells execute the code after them (CVE-2014-6271).
     if (value.startsWith('()')) continue
     env.set(keyOf(name), [name, value])
   }

@@ -1,6 +1,6 @@
 /**
- * The npm package of this program. While it is not published, anyone may register its name: no text, offer or
- * entry may have it fetched from a registry. Whatever depends on that derives from here.
+ * The npm package of this program. While it is unpublished, anyone could register its name, so no text or
+ * configuration may fetch it from a registry. All such decisions derive from this constant.
  */
 export const OWN_PACKAGE: { readonly name: string; readonly isPublished: boolean } = {
   name: 'mcp-proxy-daemon',
@@ -8,8 +8,8 @@ export const OWN_PACKAGE: { readonly name: string; readonly isPublished: boolean
 }
 
 /**
- * Installs the package of a folder for good: from the registry or, if it is not published, as a copy of that
- * folder. Scripts are ignored, because the folder is built.
+ * Returns the npm arguments that install the package: from the registry or, if unpublished, as a copy of
+ * `folder`. Scripts are skipped, because the folder is built.
  */
 export const installWords = (folder: string, { name, isPublished } = OWN_PACKAGE): readonly string[] =>
   isPublished ? [name] : ['--ignore-scripts', '--install-links', folder]

@@ -1,4 +1,4 @@
-/** Where Windows keeps its named pipes. */
+/** Prefix of named pipes on Windows. */
 export const PIPE_FOLDER = '\\\\.\\pipe\\'
 
 const UNIX_URL = /^unix:(?:\/\/)?(\/(?!\/)[^?#]*)$/i
@@ -13,7 +13,7 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** The path behind `unix:///run/x.sock` or `unix:/run/x.sock`, or the pipe behind `pipe:///name`. */
+/** Returns the path in `unix:///run/x.sock` or `unix:/run/x.sock`, or the pipe in `pipe:///name`. */
 export function socketPathOf(url: string): string | undefined {
   const path = UNIX_URL.exec(url)?.[1]
   if (path !== undefined) return decoded(path)
@@ -23,7 +23,7 @@ export function socketPathOf(url: string): string | undefined {
 
 export const isNamedPipe = (path: string): boolean => path.toLowerCase().startsWith(PIPE_FOLDER)
 
-/** The inverse of `socketPathOf`, for an absolute path. */
+/** Returns the URL of an absolute path; the inverse of `socketPathOf`. */
 export const socketUrlOf = (path: string): string => {
   const [scheme, rest] = isNamedPipe(path) ? ['pipe:///', path.slice(PIPE_FOLDER.length)] : ['unix://', path]
   return scheme + encodeURI(rest).replace(/[?#]/g, encodeURIComponent)

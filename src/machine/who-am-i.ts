@@ -17,8 +17,8 @@ export interface User {
 type Variables = Readonly<Record<string, string | undefined>>
 
 /**
- * The user as the user database describes them. Containers run with user ids that it does not contain
- * (`docker run -u 1234`); then the environment decides. Never throws, unlike `userInfo()` and `homedir()`.
+ * Returns the user from the user database. In containers with an unknown user id (`docker run -u 1234`), uses
+ * the environment instead. Never throws, unlike `userInfo()` and `homedir()`.
  */
 export const whoAmI = (env: Variables = process.env, find = foundInDatabase): User => {
   const { homedir: home, username, uid = process.getuid?.() ?? -1, shell } = find() ?? {}
@@ -31,13 +31,13 @@ export const whoAmI = (env: Variables = process.env, find = foundInDatabase): Us
   }
 }
 
-/** The home folder as programs expect it: `HOME` if it is absolute, otherwise that of `whoAmI`. */
+/** Returns the home folder: `HOME` if it is absolute, otherwise that of `whoAmI`. */
 export const homeFolder = (): string => {
   try {
     const home = homedir()
     if (isUsable(home)) return home
   } catch {
-    // HOME is not set, and the user database does not know this uid.
+    // HOME is not set, and the user database does not contain this uid.
   }
   return whoAmI().home
 }

@@ -1,6 +1,6 @@
 import type { Counter, Histogram } from './series.js'
 
-/** What is counted, each family under its name without the suffix that its kind has where it is written. */
+/** Names of all counters, without the suffix of their kind. */
 export type CounterName =
   | 'mcp_proxy_tool_calls'
   | 'mcp_proxy_tool_call_seconds'
@@ -28,21 +28,21 @@ export type HistogramName =
   | 'mcp_proxy_cluster_engine_seconds'
   | 'mcp_proxy_cluster_forward_seconds'
 
-/** Why the port refused a request, or a call was not taken on. */
+/** Reason why a request or call was refused. */
 export type RefusalReason = 'host' | 'origin' | 'auth' | 'malformed' | 'draining' | 'memory'
 
-/** What is mended of what a server says. */
+/** Kind of a repaired server message. */
 export type RepairKind = 'item' | 'result' | 'error' | 'output_schema' | 'resend'
 
 /**
- * PORT. Where the layers below `app/` count. A series is asked for once and kept by whoever counts, so that
- * nothing looks up labels on the way of a message; it lives as long as its server is configured. Label values
- * come from tables of ours, never from what a client wrote. Implemented by `telemetry/metrics/registry.ts`.
+ * PORT. Metrics of the layers below `app/`. Callers get a series once and keep it, to avoid looking up labels
+ * for each message; it lives as long as its server is configured. Label values come from fixed tables, never
+ * from clients. Implemented by `telemetry/metrics/registry.ts`.
  */
 export interface Meter {
-  /** `values` in the order of the family's labels; an empty one is left out. */
+  /** Returns a series; `values` in the order of the family's labels, empty ones omitted. */
   counter(family: CounterName, ...values: readonly string[]): Counter
   histogram(family: HistogramName, ...values: readonly string[]): Histogram
-  /** Changes whenever series may have been forgotten: what is kept must be asked for again. */
+  /** Changes when series may have been dropped: callers must get theirs again. */
   readonly epoch: number
 }

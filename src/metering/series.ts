@@ -1,4 +1,4 @@
-/** A number that only grows. Counting allocates nothing, and knows neither names nor labels. */
+/** A monotonic counter without name and labels; counting allocates nothing. */
 export class Counter {
   value = 0
 
@@ -7,21 +7,21 @@ export class Counter {
   }
 }
 
-/** An example of what was observed. */
+/** An observed value with its trace. */
 interface Exemplar {
   readonly traceId: string
   readonly value: number
-  /** Since 1970. */
+  /** Milliseconds since 1970. */
   readonly atMs: number
 }
 
-/** How values are distributed over buckets; `observe` allocates nothing. */
+/** A histogram; `observe` allocates nothing. */
 export class Histogram {
-  /** The upper bounds of all buckets but the last one, which has none; ascending. */
+  /** Upper bounds of all buckets except the last, unbounded one; ascending. */
   readonly bounds: readonly number[]
-  /** The counts of all buckets, and behind them the sum: side by side they are soon written. */
+  /** The counts of all buckets, then the sum, in one array for fast writes. */
   readonly #values: Float64Array
-  /** Of each bucket, the last one that was told; empty until then. */
+  /** The last exemplar of each bucket. */
   readonly exemplars: Exemplar[] = []
 
   constructor(bounds: readonly number[]) {
@@ -29,7 +29,7 @@ export class Histogram {
     this.#values = new Float64Array(bounds.length + 2)
   }
 
-  /** How many values fell into each bucket alone. */
+  /** Number of values in each bucket, not cumulative. */
   get counts(): Float64Array {
     return this.#values.subarray(0, -1)
   }
@@ -38,20 +38,20 @@ export class Histogram {
     return this.#values.at(-1) ?? 0
   }
 
-  /** `traceId`: where more is known of this value. */
+  /** Adds a value; `traceId` makes it an exemplar. */
   observe(value: number, traceId?: string): void {
     const { bounds } = this
     const values = this.#values
     const last = bounds.length
     let at = 0
-    // Most values are small, and there are few buckets.
+    // Linear search: most values are small, and there are few buckets.
     while (at < last && value > (bounds[at] ?? 0)) at += 1
     values[at] = (values[at] ?? 0) + 1
     values[last + 1] = (values[last + 1] ?? 0) + value
     if (traceId !== undefined) this.exemplars[at] = { traceId, value, atMs: Date.now() }
   }
 
-  /** The least bound that this share of all values does not exceed; undefined before the first one. */
+  /** Returns the upper bound of a quantile; undefined without values. */
   quantile(share: number): number | undefined {
     const { counts } = this
     const count = counts.reduce((sum, one) => sum + one, 0)

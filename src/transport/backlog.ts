@@ -3,45 +3,45 @@ import type { Clock, Timer } from '../kernel/async/clock.js'
 import type { Holding } from '../kernel/byte-account.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 
-/** What even a slow connection carries within the `stall` limit; a longer backlog gets more time. */
+/** Amount that even a slow connection carries within the `stall` limit; a longer backlog gets more time. */
 const STALL_BYTES = 4 * 1024 * 1024
 
-/** Anything less is already on its way to the operating system. */
+/** A smaller amount is already on its way to the operating system. */
 const WORTH_COUNTING_BYTES = 16 * 1024
 
-/** Node says that what waits was taken ('drain') only if it was as much as this: 64 KiB from Node 22 on. */
+/** Node emits 'drain' only above this backlog: 64 KiB since Node 22. */
 const TOLD_BYTES = getDefaultHighWaterMark(false)
 
-/** Far above `serverQueue`, because responses and notifications to a child do not stop at it. */
+/** Far above `serverQueue`, because responses and notifications to a child ignore that limit. */
 const CHILD_FACTOR = 16
 
-/** Whose backlog it is, and what happens when it grows too long. */
+/** The peer of a backlog, and callbacks. */
 export interface BacklogOptions {
   readonly peer: 'client' | 'server' | 'child'
   readonly clock: Clock
   readonly bounds: LimitCounters
-  /** Bytes that the operating system has not taken yet. */
+  /** Returns the bytes not yet accepted by the operating system. */
   readonly queuedBytes: () => number
   readonly onDrained: () => void
-  /** Whether a peer may stay behind for ever, as long as what waits for it is within its limit. */
+  /** Allows a peer to stay behind forever, as long as its backlog is within the limit. */
   readonly isPatient?: boolean
   /** The peer was behind for too long, or by too much. Never called while a message is being sent. */
   readonly onStalled: () => void
 }
 
-/** Watches what waits for one peer: when to slow down, when to go on, and when to give up. */
+/** Watches the backlog of one peer: when to pause, when to resume, and when to give up. */
 export class Backlog {
   readonly #options: BacklogOptions
   readonly #limit: 'clientQueue' | 'serverQueue'
   readonly #hardBytes: number
   readonly #softBytes: number
   readonly #holding: Holding | undefined
-  /** What is counted of the backlog of a program. */
+  /** Counted part of a child's backlog. */
   #countedBytes = 0
   /** Runs while the peer is behind. */
   #stallTimer: Timer | undefined
   #behindSinceMs = 0
-  /** When the peer was last seen to take something, or had nothing to take. */
+  /** Time at which the peer last took data, or its backlog was empty. */
   #takenMs: number
   #peakBytes = 0
 
@@ -53,7 +53,7 @@ export class Backlog {
     this.#limit = peer === 'child' ? 'serverQueue' : 'clientQueue'
     this.#hardBytes = peer === 'child' ? CHILD_FACTOR * serverQueue : clientQueue
     this.#softBytes = Math.max(softQueue, TOLD_BYTES)
-    // Only requests wait for servers, and they are bounded where they come from.
+    // Only requests wait for servers; their source bounds them.
     if (peer === 'client') this.#holding = bounds.unread.open(() => setImmediate(onStalled), queuedBytes)
   }
 
@@ -61,15 +61,15 @@ export class Backlog {
     return this.#stallTimer !== undefined
   }
 
-  /** Whether what waits for the peer is within its limit. */
+  /** Reports whether the backlog is within its limit. */
   get hasRoom(): boolean {
     return this.#options.queuedBytes() <= this.#hardBytes
   }
 
   /**
-   * Whether one more message may be queued, however large it is itself; gives up on the peer if not. A client
-   * that reads may be far behind for a moment, since servers may answer many of its calls at once:
-   * `limits.unread` bounds what waits for all clients.
+   * Reports whether one more message of any size may be queued; gives up on the peer if not. A client that
+   * reads may be far behind for a moment, when servers answer many of its calls at once: `limits.unread`
+   * bounds the sum for all clients.
    */
   admit(): boolean {
     const { bounds, clock, peer } = this.#options
@@ -80,7 +80,7 @@ export class Backlog {
     return false
   }
 
-  /** Call after queueing a message. False: the peer is behind. */
+  /** Call after queueing a message. Returns false if the peer is behind. */
   grew(): boolean {
     const bytes = this.#options.queuedBytes()
     this.#holding?.set(bytes < WORTH_COUNTING_BYTES ? 0 : bytes)
@@ -96,7 +96,7 @@ export class Backlog {
     return false
   }
 
-  /** Call when the operating system has taken something. */
+  /** Call when the operating system has accepted data. */
   shrank(): void {
     this.#takenMs = this.#options.clock.nowMs()
     this.#holding?.remeasure()
@@ -107,7 +107,7 @@ export class Backlog {
     this.#options.onDrained()
   }
 
-  /** Stops watching, unless the peer gets behind again. */
+  /** Stops watching until the peer falls behind again. */
   end(): void {
     this.#holding?.set(0)
     this.#count(0)
@@ -125,7 +125,7 @@ export class Backlog {
     const { bounds, clock, isPatient, onStalled } = this.#options
     const allowedMs = bounds.max.stall * Math.max(1, this.#peakBytes / STALL_BYTES)
     const restMs = this.#behindSinceMs + allowedMs - clock.nowMs()
-    // The backlog may have grown meanwhile, and with it the time allowed.
+    // The backlog may have grown meanwhile, and with it the allowed time.
     if (isPatient === true) this.#stallTimer = clock.after(bounds.max.stall, () => this.#wait())
     else if (restMs > 0) this.#stallTimer = clock.after(restMs, () => this.#wait())
     else {

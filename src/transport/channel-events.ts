@@ -1,7 +1,7 @@
 import type { Fault } from '../kernel/faults.js'
 import type { ChannelListener } from '../wire/channel.js'
 
-/** Holds the listener of a channel and tells it of the end exactly once, even if it attaches later. */
+/** Holds the listener of a channel and reports the end exactly once, even to a later listener. */
 export class ChannelEvents {
   /** Undefined until `attach`. */
   listener: ChannelListener | undefined
@@ -11,7 +11,7 @@ export class ChannelEvents {
     return this.#end !== undefined
   }
 
-  /** Sets the listener. False if the channel is closed already; the listener is told in the next turn. */
+  /** Sets the listener. Returns false if the channel is closed; the listener is notified in the next turn. */
   attach(listener: ChannelListener): boolean {
     this.listener = listener
     const end = this.#end

@@ -12,24 +12,24 @@ import { ChannelEvents } from './channel-events.js'
 import { LineWriter } from './line-writer.js'
 
 export interface LineChannelOptions {
-  /** A client may leave at any time; a server that leaves is a fault. */
+  /** A client may leave at any time; a server that leaves causes a fault. */
   readonly peer: 'client' | 'server'
   readonly log: Logger
   readonly clock: Clock
   readonly bounds: LimitCounters
 }
 
-/** How long `close` waits for a peer that does not read or does not leave. */
+/** Maximum time that `close` waits for a peer. */
 const CLOSE_MS = 2000
 
-/** Error codes for a peer that is gone. */
+/** Error codes of a lost connection. */
 const LEFT = new Set<string | undefined>(['ECONNRESET', 'EPIPE'])
 
 const hasLeft = (error: Error | undefined): boolean => error === undefined || LEFT.has(systemCode(error))
 
 /**
- * A channel over a connection that carries lines both ways, framed as on stdio (spec 2025-11-25, transports,
- * "stdio"). The message of its fault continues a sentence that begins with the name of the peer.
+ * A channel over a duplex stream of lines, framed as on stdio (spec 2025-11-25, transports, "stdio"). The
+ * message of its fault continues a sentence that begins with the name of the peer.
  */
 export class LineChannel implements Channel {
   readonly #stream: Duplex
@@ -46,7 +46,7 @@ export class LineChannel implements Channel {
   #terminator: Timer | undefined
   #closing: Promise<void> | undefined
 
-  /** `stream` must not have been read from. */
+  /** `stream` must be unread. */
   constructor(stream: Duplex, options: LineChannelOptions) {
     const { bounds, clock, peer } = options
     this.#stream = stream
@@ -104,7 +104,7 @@ export class LineChannel implements Channel {
 
   close(): Promise<void> {
     if (this.#closing === undefined) {
-      // A peer that is this far behind would not catch up in the time that an orderly end gives it.
+      // A peer that is this far behind would not catch up during an orderly end.
       if (!this.#backlog.hasRoom) this.#onStalled()
       this.#closing = this.#gone.promise
       this.#end()
@@ -142,8 +142,8 @@ export class LineChannel implements Channel {
 
   readonly #onStalled = (): void => {
     if (this.#isEnding) return
-    const fault = new Fault('disconnected', 'does not read what it is sent')
-    this.#log.warn({ reason: fault.message }, 'a connection was cut off')
+    const fault = new Fault('disconnected', 'does not read its messages')
+    this.#log.warn({ reason: fault.message }, 'disconnected a peer')
     this.#settle(fault)
     // Without an error Node creates one for each queued line, which blocks the event loop
     // (lib/internal/streams/writable.js, errorBuffer).
@@ -156,7 +156,7 @@ export class LineChannel implements Channel {
     this.#gone.resolve()
   }
 
-  /** Ends our side once everything is written; a peer that does not end its own in time is cut off. */
+  /** Ends our side once everything is written; cuts off a peer that does not end its side in time. */
   #end(): void {
     if (this.#stream.destroyed) return
     this.#stream.resume()

@@ -2,12 +2,12 @@ import type { Writable } from 'node:stream'
 import { type OutgoingMessage, whole } from '../wire/message-parts.js'
 
 const NEWLINE = Buffer.from('\n')
-/** Up to this size a message is copied together with its newline, which costs less than a second write. */
+/** Up to this size, copying a message together with its newline is cheaper than a second write. */
 const JOINED_BYTES = 64 * 1024
-/** With this much waiting, the stream is flushed before the turn is over. */
+/** Above this backlog, the stream is flushed before the end of the turn. */
 const FLUSH_BYTES = 256 * 1024
 
-/** Writes messages as lines; those of one turn of the event loop with one system call. */
+/** Writes messages as lines; all messages of one turn of the event loop in one system call. */
 export class LineWriter {
   readonly #stream: Writable
   #corked = false
@@ -16,12 +16,12 @@ export class LineWriter {
     this.#stream = stream
   }
 
-  /** Bytes that the operating system has not taken yet. */
+  /** Bytes not yet accepted by the operating system. */
   get queuedBytes(): number {
     return this.#stream.writableLength
   }
 
-  /** False: the peer is behind, or can no longer be written to. What is alone waits for no others. */
+  /** Queues a message, or writes it at once if `isAlone`. Returns false if the peer is behind or gone. */
   send(message: OutgoingMessage, isAlone = false): boolean {
     const stream = this.#stream
     if (!stream.writable) return false

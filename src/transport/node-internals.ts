@@ -5,18 +5,15 @@ import type { Duplex, Writable } from 'node:stream'
 // The only file that uses undocumented parts of Node. Each use is detected at run time and has a test that
 // fails when Node changes (test/transport/node-internals.ts).
 
-/** Environment variable that switches all uses off with the value `off`, to rule them out as a cause. */
+/** Environment variable; the value `off` disables all uses, for troubleshooting. */
 const SWITCH = 'MCP_PROXY_NODE_INTERNALS'
 const isOn = process.env[SWITCH] !== 'off'
 
-/**
- * Makes Node queue writes to stdout or stderr that would block. Returns false for streams where that is not
- * possible, such as files.
- */
+/** Makes writes to stdout or stderr non-blocking. Returns false if that is impossible, as for files. */
 export const unblock = (stream: Writable): boolean => {
   if (!isOn || !(stream instanceof Socket)) return false
   if ((stream as Handled)._handle?.setBlocking?.(false) !== 0) return false
-  // Terminals (`lib/tty.js`), and pipes on Windows (`lib/net.js`), have their own blocking `_write`.
+  // Terminals (`lib/tty.js`), and pipes on Windows (`lib/net.js`), have a blocking `_write` of their own.
   for (const own of ['_write', '_writev']) Reflect.deleteProperty(stream, own)
   return true
 }
@@ -26,43 +23,43 @@ interface Handled {
 }
 
 /**
- * Returns the response that is due on a connection, or incomplete. Responses to further requests wait until
- * it is written (lib/_http_server.js, `assignSocket`).
+ * Returns the current or incomplete response of a connection. Responses to later requests wait until it is
+ * written (lib/_http_server.js, `assignSocket`).
  */
 export const currentOn = (socket: Duplex): ServerResponse | undefined =>
   isOn ? ((socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? undefined) : undefined
 
 export const isDueOn = (socket: Duplex): boolean => currentOn(socket) !== undefined
 
-/** Gets a body piece by piece, and null at its end. Returns whether it wants more. */
+/** Receives a body piece by piece, then null. Returns whether to continue reading. */
 type BodyTaker = (piece: Buffer | null) => boolean
 
 const wantsWebSocket = ({ connection, upgrade }: IncomingHttpHeaders): boolean =>
   upgrade?.toLowerCase() === 'websocket' && /\bupgrade\b/i.test(connection ?? '')
 
 /**
- * A request to our HTTP server. It differs from Node's in three things.
+ * A request to our HTTP server. It differs from Node's in three ways.
  *
- * It is upgraded only if we can: to a WebSocket, on a connection without pending responses. All others are
- * served as if they had not asked for it (RFC 9110 §7.8), such as those of `curl --http2` and Java, which
- * offer h2c. Node itself, once there is a listener for upgrades, would upgrade every request that asks.
+ * It is upgraded only if possible: to a WebSocket, on a connection without pending responses. All others are
+ * served as ordinary requests (RFC 9110 §7.8), such as those of `curl --http2` and Java, which offer h2c.
+ * Node would upgrade every request that asks, once there is a listener.
  *
- * Its body may be taken as the parser finds it, which saves a twentieth of what a small call costs: Node's
- * stream tells of one piece and the end of it in four events, each of them a tick later.
+ * Its body can be taken directly from the parser, which saves a twentieth of the cost of a small call: Node's
+ * stream reports one piece and its end in four events, each a tick later.
  *
  * A client that sent `Expect: 100-continue` gets `100 Continue` when its body is first read, so that a
- * refused request is answered without its body (RFC 9110 §10.1.1).
+ * request can be refused without its body (RFC 9110 §10.1.1).
  */
 export class IncomingRequest extends IncomingMessage {
-  /** Set where an upgrade is asked for: hardly ever, and a member of all would be made for each request. */
+  /** Set for upgrades only: as a field it would cost memory in each request. */
   declare upgrades?: { is?: boolean }
   declare taker?: BodyTaker
-  /** Set if a trusted proxy passed the request on: the address of its client. */
+  /** Address of the client, set if a trusted proxy forwarded the request. */
   declare clientAddress?: string
-  /** The response, while the client may wait for `100 Continue`. */
+  /** The response while the client may be waiting for `100 Continue`. */
   declare expecting?: ServerResponse
 
-  /** Read by Node as soon as it has the head (lib/_http_server.js, parserOnIncoming). */
+  /** Read by Node after the head is complete (lib/_http_server.js, parserOnIncoming). */
   get upgrade(): boolean {
     const { upgrades } = this
     if (upgrades === undefined) return false
@@ -70,15 +67,15 @@ export class IncomingRequest extends IncomingMessage {
     return upgrades.is
   }
 
-  /** Told by Node what the parser found, and then, of an upgrade, whether anybody listens for those. */
+  /** Set by Node from the parser, and then, for an upgrade, to whether there is a listener. */
   set upgrade(isAsked: unknown) {
     if (isAsked === true) this.upgrades ??= {}
     else if (this.upgrades !== undefined) this.upgrades.is = false
   }
 
   /**
-   * Has the body taken, all of it, also where parts of it have come before. Where the sender leaves halfway
-   * the taker hears no more, and the request emits 'close', which one that was taken to its end may not.
+   * Passes the whole body to `taker`, including pieces already received. If the sender disconnects early, the
+   * taker is not called again, and the request emits 'close'. A fully taken request may not emit it.
    */
   takeBody(taker: BodyTaker): void {
     if (isOn && !this.complete && this.readableLength === 0) {
@@ -92,7 +89,7 @@ export class IncomingRequest extends IncomingMessage {
     this.on('end', () => taker(null))
   }
 
-  /** Called by Node with what its parser finds; false stops reading (lib/_http_common.js). */
+  /** Called by Node's parser with each piece; returning false stops reading (lib/_http_common.js). */
   override push(piece: Buffer | null, encoding?: BufferEncoding): boolean {
     if (this.expecting !== undefined) this.#came(piece === null)
     return this.taker === undefined ? super.push(piece, encoding) : this.taker(piece)
@@ -104,7 +101,7 @@ export class IncomingRequest extends IncomingMessage {
     super._read(size)
   }
 
-  /** Writes `100 Continue` once the response is due, so that it never lands in another one. */
+  /** Writes `100 Continue` once the response is current, never into another response. */
   #invite(): void {
     const { expecting: response } = this
     if (response === undefined) return
@@ -117,21 +114,21 @@ export class IncomingRequest extends IncomingMessage {
     else response.once('socket', write)
   }
 
-  /** A body that came whole without `100 Continue` leaves the connection usable. */
+  /** Keeps the connection usable after a body that arrived without `100 Continue`. */
   #came(isWhole: boolean): void {
     const { expecting: response } = this
-    // Node would close the connection after a response that no `100 Continue` preceded.
+    // Node would close the connection after a response without a preceding `100 Continue`.
     if (isWhole && response?.headersSent === false) Object.assign(response, { _expect_continue: false })
     if (isWhole || response?.headersSent === true) delete this.expecting
   }
 
-  /** Called by Node once a request is answered that nobody read as a stream. */
+  /** Called by Node after the response if the request was not read as a stream. */
   override resume(): this {
     return this.taker === undefined ? super.resume() : this
   }
 }
 
-/** Asked by Node before it forgets a request or calls it aborted; as an accessor TypeScript refuses it. */
+/** Read by Node before it drops a request or reports it aborted; TypeScript rejects it as an accessor. */
 Object.defineProperty(IncomingRequest.prototype, 'readableEnded', {
   get(this: IncomingRequest): boolean {
     if (this.taker !== undefined) return this.complete

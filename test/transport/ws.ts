@@ -265,7 +265,7 @@ t.test('a frame that is no message closes the connection with the code for it', 
     t.equal((await closed())?.[0], code, name)
     t.match(await atServer.isClosed(), { code: 'disconnected', message: words })
     t.equal(atServer.messages.length, 1)
-    t.match(lines, [['warn', {}, 'a WebSocket peer was cut off']])
+    t.match(lines, [['warn', {}, 'disconnected a WebSocket peer']])
     await channel.close()
     t.equal(atServer.ends.length, 1)
   }
@@ -359,8 +359,8 @@ t.test('a slow reader is told to its sender, cut off in the end, and troubles no
   t.equal(toSlow.queuedBytes, queued, 'nothing more is queued')
   t.same(atSlow.ends, [], 'the end does not come in the middle of send')
   const fault = await atSlow.isClosed()
-  t.match(fault, { code: 'disconnected', message: 'does not read what it is sent' })
-  t.match(lines, [['warn', { code: 1013 }, 'a WebSocket peer was cut off']])
+  t.match(fault, { code: 'disconnected', message: 'does not read its messages' })
+  t.match(lines, [['warn', { code: 1013 }, 'disconnected a WebSocket peer']])
   toOther.send(Buffer.from('{"still":"here"}'))
   await until(() => other.seen.messages.length === 1, 'the message to the other')
   slow.ws.resume()
@@ -377,7 +377,7 @@ t.test('closing on a reader that is too far behind cuts it off, and says so', as
   while (toSlow.queuedBytes <= 32 * 1024 * 1024) toSlow.send(Buffer.alloc(1024 * 1024, 0x20))
   const closed = toSlow.close()
   t.equal(toSlow.close(), closed)
-  t.match(lines, [['warn', { code: 1013 }, 'a WebSocket peer was cut off']])
+  t.match(lines, [['warn', { code: 1013 }, 'disconnected a WebSocket peer']])
   t.match(atSlow.ends, [{ code: 'disconnected' }])
   slow.ws.resume()
   t.same(await slow.closed(), [1013, 'too far behind in reading'])
@@ -397,7 +397,7 @@ t.test('a reader that stands still for the time it has is cut off', async t => {
   clock.advance(29_999)
   t.same(atServer.ends, [])
   clock.advance(1)
-  t.match(atServer.ends, [{ code: 'disconnected', message: 'does not read what it is sent' }])
+  t.match(atServer.ends, [{ code: 'disconnected', message: 'does not read its messages' }])
   const gone = channel.close()
   clock.advance(60_000)
   await gone
@@ -512,10 +512,10 @@ t.test('a handshake that fails says why, without a secret', async t => {
       'ws',
       await portOf(t, answering(302, { Location: 'ws://elsewhere.example/' })),
       'unavailable',
-      /another address \(HTTP 302\), which is not followed/,
+      /sent a redirect \(HTTP 302\), which the proxy does not follow/,
     ],
     ['ws', await portOf(t, withoutProtocol), 'unavailable', /does not speak the subprotocol "mcp"/],
-    ['ws', await portOf(t, talking('SSH-2.0-x\r\n')), 'unavailable', /is not a WebSocket/],
+    ['ws', await portOf(t, talking('SSH-2.0-x\r\n')), 'unavailable', /is not a WebSocket handshake/],
     ['ws', await portOf(t, talking('')), 'unavailable', /was lost/],
     ['wss', await portOf(t, answering(200)), 'unavailable', /no TLS on that port/],
     // Last, or one of the others would be given that port.

@@ -9,13 +9,13 @@ import type {
 import { transferFault } from './faults.js'
 import { Agent, errors } from './undici-parts.js'
 
-/** Times of an HTTP client; 0 for no limit. */
+/** Timeouts of an HTTP client; 0 disables one. */
 export interface HttpClientOptions {
   /** From the first packet to an open (TLS) connection. */
   readonly connectTimeoutMs?: number
-  /** From the request to the status line; no limit by default, because the caller has its own. */
+  /** From the request to the status line; unlimited by default, because callers have their own limit. */
   readonly headersTimeoutMs?: number
-  /** PEM: who we are, and the authority whose servers are trusted in place of the usual ones. */
+  /** PEM: the client certificate, and the authority to trust instead of the default ones. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string } | undefined
 }
 
@@ -24,15 +24,14 @@ type RawHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 const MAX_REDIRECTS = 3
 
-/** How much of an unwanted response is read so that its connection can be used again. */
+/** Amount and time for reading an unwanted response, so that its connection can be reused. */
 const DISCARD_BYTES = 64 * 1024
 const DISCARD_MS = 1000
 
-/** Creates an HTTP client for remote servers: it keeps connections, and a body may stay silent for hours. */
+/** Creates an HTTP client for remote servers: connections are kept, and a body may be silent for hours. */
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   const { connectTimeoutMs = 10_000, headersTimeoutMs = 0, tls } = options
-  // Each event stream needs a connection of its own; their number is bounded by the limits of sessions and
-  // servers.
+  // Each event stream needs a connection of its own; the limits of sessions and servers bound their number.
   const dispatcher = new Agent({
     connect: { timeout: connectTimeoutMs, ...tls },
     headersTimeout: headersTimeoutMs,
@@ -51,13 +50,13 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
 
 interface ClientContext {
   readonly dispatcher: Dispatcher
-  /** Throws for a URL that is not of HTTP. */
+  /** Throws for a URL that is not HTTP. */
   readonly targetOf: (url: string) => Target
 }
 
 /**
- * One request and its response. Implements undici's handler, because `request` would make a promise, a stream
- * and an iterator for each.
+ * One request and its response. Implements undici's handler, because `request` would create a promise, a
+ * stream and an iterator for each.
  *
  *   sent ─head▶ receiving ─end▶ over;  receiving ─discard▶ draining ─end, too much or too late▶ over;
  *   abort ▶ over at any time
@@ -66,15 +65,15 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
   readonly #context: ClientContext
   readonly #request: OutboundRequest
   readonly #redirects: number
-  /** Undefined once nobody wants the response any more. */
+  /** Undefined once the response is not needed any more. */
   #listener: ReplyListener | undefined
   #controller: Controller | undefined
   #isPaused = false
-  /** The headers of the response until its body is read. */
+  /** Headers of the response until its body is read. */
   #unreadHeaders: RawHeaders | undefined
   #drainedBytes = 0
   #discardTimer: NodeJS.Timeout | undefined
-  /** The same request at the URL to which the server redirected us. */
+  /** The same request at the target of a redirect. */
   #next: HttpOutbound | undefined
 
   constructor(context: ClientContext, request: OutboundRequest, listener: ReplyListener, redirects = 0) {
@@ -131,7 +130,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
   }
 
   onResponseStart(controller: Controller, status: number, headers: RawHeaders): void {
-    // Informational (RFC 9110 §15.2): the response is still to come.
+    // An informational response precedes the actual one (RFC 9110 §15.2).
     if (status < 200) return
     this.#unreadHeaders = headers
     const url = this.#redirects < MAX_REDIRECTS ? redirectUrl(status, headers, this.#request) : undefined
@@ -178,7 +177,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     clearTimeout(this.#discardTimer)
     const listener = this.#listener
     this.#listener = undefined
-    // The connection may serve another request by now.
+    // The connection may serve another request already.
     this.#controller = undefined
     this.#unreadHeaders = undefined
     listener?.ended(error === undefined ? undefined : transferFault(error, this.#request.url))
@@ -199,13 +198,13 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
   }
 }
 
-/** A URL in undici's terms. */
+/** A URL in undici's format. */
 interface Target {
   readonly origin: string
   readonly path: string
 }
 
-/** Parsing a URL costs a tenth of a call, and there are few of them. */
+/** Parsing a URL costs a tenth of a call, so the few URLs in use are cached. */
 const TARGETS_MAX = 100
 
 const createTargetOf = (): ((url: string) => Target) => {
@@ -229,7 +228,7 @@ const readTarget = (url: string): Target => {
   return { origin, path: pathname + search }
 }
 
-/** The URL of a redirect that has the same origin and repeats the request as it is (RFC 9110 §15.4). */
+/** Returns a redirect URL that has the same origin and repeats the request unchanged (RFC 9110 §15.4). */
 const redirectUrl = (
   status: number,
   { location }: RawHeaders,
@@ -243,7 +242,7 @@ const redirectUrl = (
   return next.origin === new URL(request.url).origin ? next.href : undefined
 }
 
-/** Reading the rest of a short response is cheaper than a new connection; an event stream may never end. */
+/** Reading a short response is cheaper than a new connection; an event stream may never end. */
 const isWorthReading = (headers: RawHeaders): boolean =>
   !String(headers['content-type']).startsWith('text/event-stream') &&
   !(Number(headers['content-length']) > DISCARD_BYTES)
@@ -255,7 +254,7 @@ const joined = (headers: RawHeaders): HttpHeaders => {
   )
 }
 
-/** Whether each header came once, as they nearly always do. */
+/** Reports whether each header occurs once, as in almost all responses. */
 const isPlain = (headers: RawHeaders): headers is HttpHeaders => {
   for (const name in headers) if (typeof headers[name] !== 'string') return false
   return true

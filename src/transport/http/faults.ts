@@ -10,27 +10,27 @@ const CONNECT_FAILURES: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'no answer in time',
   UND_ERR_CONNECT_TIMEOUT: 'no answer in time',
   EADDRNOTAVAIL: 'address not available',
-  EMFILE: 'the proxy has no file descriptors left',
+  EMFILE: 'the proxy has too many open files',
   EPROTO: 'no TLS on that port',
   ERR_SSL_WRONG_VERSION_NUMBER: 'no TLS on that port',
 }
 
-/** Verdicts on a certificate by OpenSSL (`man x509_verify_cert_error_string`), and by Node on its name. */
+/** Certificate errors of OpenSSL (`man x509_verify_cert_error_string`), and of Node for the host name. */
 const CERTIFICATE =
   /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(?:GET|VERIFY|DECODE)_|ERR_TLS_CERT_|HOSTNAME_MISMATCH)/
 
-/** The code of an error or of what caused it; of several addresses of one name, that of the first attempt. */
+/** Returns the code of an error or its cause; for several addresses, that of the first attempt. */
 function causeCodeOf(error: unknown): string {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error
   if (!(first instanceof Error)) return ''
   return systemCode(first) ?? causeCodeOf(first.cause)
 }
 
-/** Scheme, host and port: the part of a URL that is not secret. */
+/** Returns scheme, host and port, the part of a URL without secrets. */
 const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : 'the server')
 
 /**
- * What went wrong between us and a remote server, for people: `unavailable` without a connection,
+ * Converts a connection error to a Fault with a readable message: `unavailable` without a connection,
  * `disconnected` after one, or `timeout`.
  */
 export function transferFault(error: unknown, url: string): Fault {
@@ -48,7 +48,7 @@ export function transferFault(error: unknown, url: string): Fault {
   if (code === 'UND_ERR_HEADERS_TIMEOUT')
     return new Fault('timeout', `${origin} did not answer in time`, more)
   if (error instanceof errors.HTTPParserError) {
-    return new Fault('disconnected', `${origin} answered with something that is not HTTP`, more)
+    return new Fault('disconnected', `${origin} sent a response that is not HTTP`, more)
   }
   const detail = code === '' ? '' : ` (${code})`
   return new Fault('disconnected', `the connection to ${origin} was lost${detail}`, more)

@@ -32,15 +32,15 @@ import {
 import { SlowReaders } from './slow-readers.js'
 import { clientAddressOf, TrustedProxies } from './trusted-proxies.js'
 
-/** A handler in Node's own style, such as an express application. */
+/** A handler with Node's types, such as an Express application. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** Finds out who sends a request, from its head alone: its body is read only if there is a caller. */
+/** Authenticates a request by its head, before its body is read. */
 type Authorize = (request: IncomingMessage, path: string) => Caller | Denial | Promise<Caller | Denial>
 
 /**
- * Takes over a connection, as a WebSocket server does. Returns the status with which it refused, if it did.
- * A Fault `unavailable` is answered with 503.
+ * Takes over a connection, as a WebSocket server does. Returns the status of a refusal, if any. A Fault
+ * `unavailable` is answered with 503.
  */
 export type UpgradeHandler = (
   request: IncomingMessage,
@@ -51,39 +51,39 @@ export type UpgradeHandler = (
 
 export interface GateOptions {
   readonly host: string
-  /** Besides the loopback names and `host`. */
+  /** In addition to the loopback names and `host`. */
   readonly allowedHosts: readonly string[]
-  /** Besides web pages of this machine. */
+  /** In addition to web pages of this machine. */
   readonly allowedOrigins: readonly string[]
-  /** Addresses and networks of reverse proxies whose `X-Forwarded-For` counts. */
+  /** Addresses and networks of reverse proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[] | undefined
-  /** Exact paths that need no allowed `Host`: probes call a container by its address. */
+  /** Exact paths without a check of `Host`: probes use a container's address. */
   readonly open?: ReadonlySet<string>
   /**
-   * Paths that web pages of any origin may ask, such as public metadata; their handler says who may read the
-   * answer.
+   * Paths open to web pages of any origin, such as public metadata; the handler decides who may read the
+   * response.
    */
   readonly isShared?: (path: string) => boolean
-  /** Asked for every request to an endpoint and every upgrade that passed the guards. */
+  /** Called for each endpoint request and upgrade that passed the guards. */
   readonly authorize: Authorize
-  /** By path. */
+  /** Handlers by path. */
   readonly endpoints: { get(path: string): HttpHandler | undefined }
   /** Loaded with the first request to another path. */
   readonly other: () => Promise<NodeHandler>
-  /** Whether clients should go elsewhere from now on: their connections end with the next answer. */
+  /** Reports whether clients should move: their connections close after the next response. */
   readonly isLeaving?: () => boolean
-  /** Gets upgrades that passed the guards; without it a request to upgrade is an ordinary request. */
+  /** Receives upgrades that passed the guards; if absent, they are served as ordinary requests. */
   readonly upgrade?: UpgradeHandler
   /** Called for each request that was answered with an HTTP error. */
   readonly onRefused?: ((refused: RefusedRequest) => void) | undefined
-  /** Counts requests that were refused by their head. */
+  /** Counts requests refused by their head. */
   readonly refused?: ((reason: RefusalReason) => void) | undefined
   readonly log: Logger
   readonly clock: Clock
   readonly bounds: LimitCounters
 }
 
-/** A refused request. All but status and address is what its sender claimed, as far as it was readable. */
+/** A refused request. Only status and address are verified; the sender claimed the rest. */
 export interface RefusedRequest {
   readonly status: number
   readonly remoteAddress: string
@@ -96,7 +96,7 @@ export interface RefusedRequest {
 const bodyDenial = (limit: 'body' | 'inbound', bounds: LimitCounters): Denial =>
   limit === 'body'
     ? errorDenial(413, `Request body is larger than ${bounds.max.body} bytes`)
-    : errorDenial(503, bounds.overloadFault(limit, 'Too much is being sent at the same time').message)
+    : errorDenial(503, bounds.overloadFault(limit, 'Too many bytes are in flight').message)
 
 const isDenial = (admitted: Caller | Denial): admitted is Denial => 'status' in admitted
 
@@ -132,24 +132,24 @@ export class HttpGate {
     this.#proxies = trustedProxies.length === 0 ? undefined : new TrustedProxies(trustedProxies)
   }
 
-  /** Call before the first request, with the port that is part of our names. */
+  /** Call before the first request, with the port of the listener. */
   opened(port: number): void {
     const { host, allowedHosts } = this.#options
     this.#hosts = resolveHosts({ host, port, configured: allowedHosts })
   }
 
-  // Neither emits an error: requests as long as nobody listens for one (Node, lib/_http_incoming.js,
-  // onError), responses unless they are written to after their end (lib/_http_outgoing.js).
+  // Neither emits an error: a request without an error listener (Node, lib/_http_incoming.js, onError), a
+  // response unless written to after its end (lib/_http_outgoing.js).
   readonly onRequest = inTurn((request: IncomingRequest, response: ServerResponse<IncomingRequest>) =>
     this.#handle(request, response),
   )
 
   #handle(request: IncomingRequest, response: ServerResponse<IncomingRequest>): void {
     this.#findClient(request)
-    // One that is closed while it is idle may have the next request on its way.
+    // Closing an idle connection instead could lose a request in transit.
     if (this.#options.isLeaving?.() === true) response.shouldKeepAlive = false
     if (this.#options.onRefused !== undefined) {
-      // A closed connection no longer has an address.
+      // A closed connection has no address any more.
       const remoteAddress = clientAddressOf(request)
       response.on('close', () => {
         const { headersSent, statusCode } = response
@@ -163,7 +163,7 @@ export class HttpGate {
     }
   }
 
-  /** A client that sent `Expect: 100-continue` is asked for the body by the handler that reads it. */
+  /** Sends `100 Continue` only when the handler reads the body. */
   readonly onExpect = (request: IncomingRequest, response: ServerResponse<IncomingRequest>): void => {
     request.expecting = response
     this.onRequest(request, response)
@@ -192,8 +192,8 @@ export class HttpGate {
   }
 
   /**
-   * Cuts off the event streams whose callers have lost their credential, also those that another replica
-   * fills. What was called before a credential ended may still be answered.
+   * Ends the event streams of callers whose credential is not valid any more, including those filled by
+   * another replica. Calls made before a credential expired may still be answered.
    */
   renewCallers(renew: RenewCaller): void {
     for (const [response, caller] of this.#streams) {
@@ -202,13 +202,13 @@ export class HttpGate {
     }
   }
 
-  /** Reports input that could not be read as a request. */
+  /** Reports input that is not a valid request. */
   unreadable(status: number, socket: Duplex): void {
     this.#count('malformed')
     this.#options.onRefused?.({ status, remoteAddress: addressOf(socket) })
   }
 
-  /** Resolves with the status with which the upgrade was refused, if it was; never rejects. */
+  /** Resolves with the status of a refused upgrade, if any; never rejects. */
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<number | undefined> {
     try {
       const denial = this.#reject(request, '', request.headers.origin)
@@ -244,10 +244,10 @@ export class HttpGate {
     this.#options.onRefused?.({ status, remoteAddress, method, path, host, origin })
   }
 
-  /** Why a request is refused before its body is read, if it is; `origin` as far as it matters. */
+  /** Returns the reason to refuse a request before its body is read; `origin` only if it matters. */
   #reject(request: IncomingMessage, path: string, origin: string | undefined): Denial | undefined {
     const { headers, rawHeaders } = request
-    // Node reads the first of two `Host` headers; a proxy in front of us might read the second.
+    // Node uses the first of two `Host` headers; a reverse proxy might use the second.
     const isAllowed = !comesTwice(rawHeaders, 'host') && hostAllowed(headers.host, this.#hosts)
     if (!isAllowed && !this.#isOpen(path)) {
       this.#count('host')
@@ -328,7 +328,7 @@ export class HttpGate {
           this.#failed(response, error)
         }
         context.isHandling = false
-        // The request lives until it is answered; its body need not.
+        // Frees the body before the request ends.
         request.body = NO_BODY
       },
       refused: limit => {

@@ -6,19 +6,19 @@ import { Fault } from '../../kernel/faults.js'
 import { isLoopbackHost } from '../../machine/loopback.js'
 import { transferFault } from './faults.js'
 
-/** Which addresses a guarded fetch may visit. */
+/** Addresses that a guarded fetch may use. */
 export interface GuardedFetchOptions {
   /**
-   * URLs that the configuration names. Their hosts may have private addresses; if one of them is on loopback,
-   * so may be all others, and `http` will do there.
+   * Configured URLs. Their hosts may have private addresses. If one of them is on loopback, other URLs may be
+   * too, also with `http`.
    */
   readonly trusted: readonly string[]
-  /** Admits `http` for the hosts of trusted URLs, wherever they are (`allowHttp` of an issuer). */
+  /** Allows `http` for hosts of trusted URLs (`allowHttp` of an issuer). */
   readonly allowHttp?: boolean
-  /** Admits private and special addresses of all hosts (`oauth.allowPrivate`). */
+  /** Allows private and special addresses for all hosts (`oauth.allowPrivate`). */
   readonly allowPrivate?: boolean
   readonly clock?: Clock
-  /** The resolver; that of the system if absent. */
+  /** Defaults to the system resolver. */
   readonly lookup?: Lookup
 }
 
@@ -32,19 +32,18 @@ const LIMIT_MS = 10_000
 const LIMIT_BYTES = 256 * 1024
 
 /**
- * Creates a `fetch` for URLs that peers name: metadata, keys, and endpoints of authorization servers. It
- * visits only `https`, and no private or special address, but for what the configuration trusts; follows no
- * redirect; and takes 10 s and 256 KiB at most. The body of its response is complete. Rejects with a Fault
- * that says no more of the URL than scheme, host and port.
+ * Creates a `fetch` for URLs from peers: metadata, keys, and endpoints of authorization servers. Except for
+ * trusted URLs, it allows only `https` and public addresses. It follows no redirects, with limits of 10 s and
+ * 256 KiB; the response body is complete. Rejects with a Fault that contains only scheme, host and port.
  */
 export const createGuardedFetch = (options: GuardedFetchOptions): typeof fetch => {
   const { clock = systemClock } = options
   const guard = new Guard(options)
   const dispatcher = new Agent({
-    // No connection is kept, so that each request has its address checked and there is nothing to close.
+    // No connection is reused: each request has its address checked, and nothing needs closing.
     pipelining: 0,
     maxResponseSize: LIMIT_BYTES,
-    // The resolver is asked for all addresses of a name, whatever flags Node was started with.
+    // The resolver then returns all addresses of a name, regardless of Node's flags.
     autoSelectFamily: true,
     connect: { lookup: guard.lookup, timeout: LIMIT_MS },
   })
@@ -61,7 +60,7 @@ export const createGuardedFetch = (options: GuardedFetchOptions): typeof fetch =
     } catch (thrown) {
       if (request.signal.aborted) throw request.signal.reason
       if (thrown instanceof errors.ResponseExceededMaxSizeError) {
-        throw new Fault('too-large', `the answer of ${origin} is longer than ${LIMIT_BYTES / 1024} KiB`)
+        throw new Fault('too-large', `the response of ${origin} is longer than ${LIMIT_BYTES / 1024} KiB`)
       }
       throw transferFault(thrown, origin)
     } finally {
@@ -103,19 +102,19 @@ class Guard {
     this.#lookup = lookup
   }
 
-  /** Throws a Fault unless a URL may be visited, as far as that can be said before its name is looked up. */
+  /** Throws a Fault for a forbidden URL, as far as known before the name is resolved. */
   check({ protocol, hostname }: URL): void {
     const isHere = this.#trustsLoopback && isLoopbackHost(hostname)
     const isPlain = isHere || (this.#allowHttp && this.#hosts.has(hostname))
     if (protocol !== 'https:' && !(protocol === 'http:' && isPlain)) {
       throw refused(hostname, 'its address does not begin with https://')
     }
-    // The connector looks up no literal address; `URL` has normalized all ways to write one.
+    // The connector does not resolve literal addresses; `URL` has normalized them.
     const address = hostname.replace(/^\[(.*)\]$/, '$1')
     if (isIP(address) !== 0 && !this.#trusts(hostname) && isSpecial(address)) throw refused(hostname)
   }
 
-  /** The connector's resolver: refuses a name that has any address which it must not have. */
+  /** Resolver of the connector: refuses a name with any forbidden address. */
   readonly lookup: LookupFunction = (host, _options, done) => {
     this.#lookup(host, { all: true }, (error, addresses) => {
       if (error !== null) done(error, '')
@@ -130,13 +129,13 @@ class Guard {
   }
 }
 
-const refused = (host: string, why = 'its address is private, and no configured one'): Fault =>
+const refused = (host: string, why = 'its address is private and not configured'): Fault =>
   new Fault('unavailable', `${host} is not visited: ${why}`, { data: { reason: NOT_VISITED } })
 
-/** The reason in the data of a fault if an address was refused without a connection to it. */
+/** Reason in the data of a fault if an address was refused before connecting. */
 export const NOT_VISITED = 'not-visited'
 
-/** The special-purpose registries of IANA (RFC 6890), and the ways to write an IPv4 address in IPv6. */
+/** IANA's special-purpose registries (RFC 6890), and notations of IPv4 addresses in IPv6. */
 const SPECIAL = new BlockList()
 const SUBNETS = [
   '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24',
@@ -153,5 +152,5 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
   return address.includes(':') ? 'ipv6' : 'ipv4'
 }
 
-/** Sees through `::ffff:`, as `BlockList` does. */
+/** Also detects `::ffff:` addresses, as `BlockList` does. */
 const isSpecial = (address: string): boolean => SPECIAL.check(address.replace(/%.*$/, ''), familyOf(address))

@@ -1,20 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isLoopbackHost } from '../../machine/loopback.js'
 
-/** A valid `Host`: a name, an IPv4 or a bracketed IPv6 address, and perhaps a port (RFC 9110 §7.2). */
+/** A valid `Host`: a name, an IPv4 or a bracketed IPv6 address, and an optional port (RFC 9110 §7.2). */
 const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/
 
 const HAS_PORT = /:\d{1,5}$/
 
-/** Names that lead only programs on this machine to us, whatever a DNS server says. */
+/** Names that always resolve to this machine, regardless of DNS. */
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']
 
-/** Addresses to listen on, but not to connect to. */
+/** Addresses for listening only. */
 const WILDCARDS = new Set(['0.0.0.0', '::', '[::]', ''])
 
 const DEFAULT_PORTS = ['80', '443']
 
-/** What we listen on, and the further names that the operator allows. */
+/** The listening address, and further names allowed by the operator. */
 export interface Reachable {
   readonly host: string
   readonly port: number
@@ -23,7 +23,7 @@ export interface Reachable {
 
 const bracketed = (host: string): string => (host.includes(':') && !host.startsWith('[') ? `[${host}]` : host)
 
-/** A name without a port may come without one, with ours, or with that of a TLS proxy in front of us. */
+/** Returns the spellings of an entry without a port: bare, with our port, or with a TLS proxy's. */
 function spellings(entry: string, port: number): string[] {
   const name = entry.trim().toLowerCase()
   if (!HAS_PORT.test(name) || /^[^[]*:.*:/.test(name)) {
@@ -34,32 +34,32 @@ function spellings(entry: string, port: number): string[] {
   return DEFAULT_PORTS.includes(name.slice(colon + 1)) ? [name, name.slice(0, colon)] : [name]
 }
 
-/** Every allowed `Host` header in lower case, for `hostAllowed`. */
+/** Returns all allowed `Host` headers in lower case, for `hostAllowed`. */
 export function resolveHosts({ host, port, configured }: Reachable): ReadonlySet<string> {
   const own = WILDCARDS.has(host) ? LOOPBACK_NAMES : [...LOOPBACK_NAMES, bracketed(host.toLowerCase())]
   const all = [
     ...own.flatMap(name => [name, `${name}:${port}`]),
     ...configured.flatMap(entry => spellings(entry, port)),
   ]
-  // What an entry without a name makes would let in requests that name nobody.
+  // Drops entries without a name, which would match requests without a host name.
   return new Set(all.filter(name => /^[^:]/.test(name)))
 }
 
 /**
- * Whether a request names this host: the check against DNS rebinding that the spec asks for (2025-11-25,
- * transports, "Security Warning"). A request without `Host` (HTTP/1.0) does not.
+ * Reports whether `Host` is allowed: the protection against DNS rebinding (spec 2025-11-25, transports,
+ * "Security Warning"). A request without `Host` (HTTP/1.0) is not.
  */
 export function hostAllowed(header: string | undefined, allowed: ReadonlySet<string>): boolean {
   if (header === undefined) return false
-  // Most clients write it in lower case already.
+  // Most clients send it in lower case.
   if (allowed.has(header)) return true
   const host = header.toLowerCase()
   return HOST.test(host) && allowed.has(host)
 }
 
 /**
- * Whether a request names the address and port it came in at, as programs of this machine do. A reverse proxy
- * passes on the name that its own clients use, however that is written (RFC 9110 §4.2.3).
+ * Reports whether a request names the address and port of its connection, as local programs do. A reverse
+ * proxy passes on its clients' name for it, in any spelling (RFC 9110 §4.2.3).
  */
 export function isDirect({
   headers: { host = '' },
@@ -76,7 +76,7 @@ interface Addressed {
   readonly socket: { readonly localAddress?: string | undefined; readonly localPort?: number | undefined }
 }
 
-/** `scheme://host:port` and nothing else, so that `http://localhost@evil.example` is not an origin. */
+/** Exactly `scheme://host:port`, so that `http://localhost@evil.example` is rejected. */
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@\\]+$/i
 
 const LOOPBACK_ORIGIN_HOSTS = new Set(LOOPBACK_NAMES)
@@ -93,13 +93,13 @@ function parseOrigin(text: string): { readonly origin: string; readonly url: URL
   }
 }
 
-/** The operator's origins as browsers write them, for `originAllowed`; leaves out invalid ones. */
+/** Normalizes the configured origins for `originAllowed`; drops invalid ones. */
 export const resolveOrigins = (configured: readonly string[]): ReadonlySet<string> =>
   new Set(configured.flatMap(entry => parseOrigin(entry.trim().replace(/\/$/, ''))?.origin ?? []))
 
 /**
- * Whether the web page that sent a request may talk to us. Only browsers send `Origin`. Pages of this machine
- * may, on any port; `null` (a sandboxed frame, a file) may be anybody's, so it may not.
+ * Reports whether a web page may send requests. Only browsers send `Origin`. Pages of this machine are
+ * allowed on any port; `null` (a sandboxed frame, a file) could be any page and is refused.
  */
 export function originAllowed(header: string | undefined, allowed: ReadonlySet<string>): boolean {
   if (header === undefined) return true
@@ -117,18 +117,18 @@ const ALLOWED_HEADERS =
 
 const EXPOSED_HEADERS = 'Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate'
 
-/** Headers for parameters that a tool marks with `x-mcp-header` (2026-07-28). */
+/** Headers for parameters marked with `x-mcp-header` in a tool (2026-07-28). */
 const MIRRORED = /^mcp-param-[a-z0-9!#$%&'*+.^_`|~-]{1,64}$/
 const MAX_MIRRORED = 32
 
-/** Lets a web page of an allowed origin read the response. */
+/** Allows a web page of an allowed origin to read the response. */
 export function shareWith(origin: string, response: ServerResponse): void {
   response.setHeader('Access-Control-Allow-Origin', origin)
   response.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS)
   response.setHeader('Vary', 'Origin')
 }
 
-/** Whether it is a CORS preflight (Fetch standard, "CORS-preflight request"). */
+/** Reports whether a request is a CORS preflight (Fetch standard, "CORS-preflight request"). */
 export const isPreflight = (request: IncomingMessage): boolean =>
   request.method === 'OPTIONS' &&
   request.headers.origin !== undefined &&

@@ -3,11 +3,11 @@ import { type AddressInfo, isIP } from 'node:net'
 import { Deferred } from '../../kernel/async/deferred.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
 
-/** Waits at an address of this machine for a browser that comes back from a login (RFC 8252 §7.3). */
+/** Listens at a loopback address for a browser that returns from a login (RFC 8252 §7.3). */
 export interface LoopbackListener {
-  /** Where browsers are to be sent: as it was written, if that has a port. */
+  /** Redirect URI of the login; as configured if that has a port. */
   readonly redirectUri: string
-  /** The parameters of the first request with this `state`; others are refused, and it waits on. */
+  /** Returns the parameters of the first request with this `state`; refuses others and keeps waiting. */
   answerTo(state: string): Promise<URLSearchParams>
   close(): void
 }
@@ -24,15 +24,15 @@ const HEADERS = {
 const page = (words: string): string =>
   `<!doctype html><meta charset="utf-8"><title>mcp-proxy</title><p>${words}</p>\n`
 
-const DONE = page('mcp-proxy has the answer. Go back to the terminal; this window can be closed.')
-const UNKNOWN = page('This is not the answer to a login that mcp-proxy waits for. Nothing was changed.')
+const DONE = page('mcp-proxy has the answer. Go back to the terminal; you can close this window.')
+const UNKNOWN = page('mcp-proxy is not waiting for this login. Nothing was changed.')
 
-/** No such addresses on this machine. */
+/** Codes for addresses that this machine does not have. */
 const ABSENT: ReadonlySet<string | undefined> = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL'])
 
 /**
- * Listens for the redirect to an `http` address of this machine, port 0 for any. Undefined if the port is
- * taken. Rejects with a Fault if it cannot be listened on at all.
+ * Listens for the redirect at a loopback `http` address; port 0 selects any. Resolves with undefined if the
+ * port is taken. Rejects with a Fault if listening is impossible.
  */
 export const listenLoopback = async (redirect: string): Promise<LoopbackListener | undefined> => {
   const listener = new Listener(redirect)
@@ -56,7 +56,7 @@ class Listener implements LoopbackListener {
     return new URL(this.#written).port === port ? this.#written : href
   }
 
-  /** A browser may take either address for `localhost`: then both are ours, or neither. */
+  /** Listens on both addresses of `localhost` or on none, because a browser may use either. */
   async listen(): Promise<boolean> {
     const { hostname, port } = this.#redirect
     const address = hostname.replace(/^\[(.*)\]$/, '$1')
@@ -74,7 +74,7 @@ class Listener implements LoopbackListener {
     } catch (thrown) {
       this.close()
       if (systemCode(thrown) === 'EADDRINUSE') return false
-      throw new Fault('unavailable', `${this.#redirect.origin} cannot be listened on`, { cause: thrown })
+      throw new Fault('unavailable', `cannot listen on ${this.#redirect.origin}`, { cause: thrown })
     }
   }
 

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Maximum requests of one connection that are handled at the same time. */
+/** Maximum concurrent requests of one connection. */
 const MOST_IN_FLIGHT = 64
 
 /**
- * The requests of one connection without a complete response. Node stops reading only when written responses
- * queue up, so pipelined requests whose handlers wait would be unbounded. Further requests wait here, and
- * nothing more is read from the connection meanwhile: at most what one read of the socket held.
+ * Limits the unanswered requests of one connection. Node stops reading only when written responses queue up,
+ * so pipelined requests with slow handlers would be unbounded. Further requests wait here while reading is
+ * paused: at most the content of one socket read.
  */
 class Pipeline {
   readonly #socket: Socket
@@ -48,7 +48,7 @@ class Pipeline {
 
 const pipelines = new WeakMap<Socket, Pipeline>()
 
-/** Wraps a listener for requests: each is handled once its connection has fewer than 64 in flight. */
+/** Wraps a request listener: each request is handled once its connection has fewer than 64 in flight. */
 export const inTurn =
   <Q extends IncomingMessage, R extends ServerResponse>(handle: (request: Q, response: R) => void) =>
   (request: Q, response: R): void => {

@@ -8,28 +8,28 @@ import { clientAddressOf } from './trusted-proxies.js'
 
 interface BodyReader {
   whole(body: Buffer): void
-  /** It is too long for one body, or all bodies on their way are too long together. */
+  /** The body is too long, or all bodies in transit together are. */
   refused(limit: 'body' | 'inbound'): void
 }
 
 export const NO_BODY = Buffer.alloc(0)
 
-/** Up to this size reading the rest of an unwanted body, as Node does, costs less than a new connection. */
+/** Up to this size, reading an unwanted body, as Node does, is cheaper than a new connection. */
 const SHORT_BODY_BYTES = 64 * 1024
 
-/** The announced length of the body, 0 if there is none. */
+/** Returns the announced length of the body, or 0. */
 const announcedBytes = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
 
 const announcesTooMuch = (request: IncomingMessage, limitBytes: number): boolean =>
   announcedBytes(request) > limitBytes
 
-/** Whether the body is better cut off than read if the request is refused anyway. */
+/** Reports whether to cut off the body of a refused request instead of reading it. */
 export const hasLongBody = (request: IncomingMessage): boolean =>
   request.headers['transfer-encoding'] !== undefined || announcesTooMuch(request, SHORT_BODY_BYTES)
 
 /**
- * Reads the body of a request and calls the reader once, or never if the sender leaves halfway. Stops reading
- * as soon as the body is known to be too large, which may be before it begins.
+ * Reads the body of a request and calls the reader once, or never if the sender disconnects early. Stops as
+ * soon as the body is known to be too large, possibly before reading.
  */
 export function readBody(
   request: IncomingRequest,
@@ -46,7 +46,7 @@ export function readBody(
     body?.clear()
     reader.refused(limit)
   }
-  // Most bodies come in one piece.
+  // Most bodies arrive in one piece.
   let only: Buffer | undefined
   let body: ByteRope | undefined
   const add = (piece: Buffer): void => {
@@ -74,7 +74,7 @@ export function readBody(
   })
 }
 
-/** Whether a header, named in lower case, comes more than once; names and values alternate. */
+/** Reports whether a lower-case header name occurs more than once; names and values alternate. */
 export function comesTwice(rawHeaders: readonly string[], name: string): boolean {
   let isThere = false
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -86,7 +86,7 @@ export function comesTwice(rawHeaders: readonly string[], name: string): boolean
   return false
 }
 
-/** All values of each header. Node keeps only the first of some, where the sender may mean the second. */
+/** Returns all values of each header. Node keeps only the first of some, but a sender may mean the second. */
 function headersOf(request: IncomingMessage): HttpHeaders {
   const { headers, rawHeaders } = request
   if (Object.keys(headers).length * 2 === rawHeaders.length) return headers as HttpHeaders
@@ -95,7 +95,7 @@ function headersOf(request: IncomingMessage): HttpHeaders {
   )
 }
 
-/** A request to an endpoint. What few handlers need is computed on demand. */
+/** A request to an endpoint. Rarely used parts are computed on demand. */
 export class EndpointRequest implements HttpRequest {
   readonly method: string
   readonly path: string

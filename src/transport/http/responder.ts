@@ -9,17 +9,17 @@ import { lengthOf, type MessageParts, type OutgoingMessage, whole } from '../../
 import { currentOn } from '../node-internals.js'
 import type { SlowReaders } from './slow-readers.js'
 
-/** How long a client that is still sending may take to read the error before its connection is cut. */
+/** Time for a client that is still sending to read the error before the connection is cut. */
 const LINGER_MS = 300
 
-/** Up to this size what is written goes together with what is in front of it, as one text. */
+/** Up to this size, a body is joined with the head into one text. */
 const JOINED_BYTES = 16 * 1024
-/** Up to this size copying the parts of a body costs less than writing each of them. */
+/** Up to this size, copying the parts of a body is cheaper than writing each of them. */
 const COPIED_BYTES = 64 * 1024
 
 type Headers = Readonly<Record<string, string>>
 
-/** Alternating names and values, which Node takes as they are, with `Content-Length`. */
+/** Returns alternating names and values, which Node writes unchanged, with `Content-Length`. */
 function headOf(headers: Headers, body: OutgoingMessage | string): string[] {
   const head: string[] = []
   for (const name in headers) head.push(name, headers[name] ?? '')
@@ -38,7 +38,7 @@ function writeResponse(
     return
   }
   response.writeHead(status, headOf(headers, body))
-  // In latin1 each byte is one character, and back.
+  // In latin1 each byte is one character.
   if (typeof body === 'string') response.end(body)
   else if (lengthOf(body) <= JOINED_BYTES) response.end(textOf(body), 'latin1')
   else if (lengthOf(body) <= COPIED_BYTES || Buffer.isBuffer(body)) response.end(whole(body))
@@ -52,7 +52,7 @@ function writeResponse(
 const textOf = (frame: OutgoingMessage): string =>
   Buffer.isBuffer(frame) ? frame.toString('latin1') : frame.head + frame.body.toString('latin1') + frame.tail
 
-/** The whole answer to a request that reaches no handler. */
+/** The complete response to a refused request. */
 export interface Denial {
   readonly status: number
   readonly headers: Headers
@@ -62,7 +62,7 @@ export interface Denial {
 /** Invalid request (JSON-RPC 2.0 §5.1). */
 const REFUSED = -32600
 
-/** A refusal in the form of a JSON-RPC error. */
+/** Creates a refusal with a JSON-RPC error. */
 export const errorDenial = (status: number, message: string): Denial => ({
   status,
   headers: { 'Content-Type': 'application/json', ...(status === 503 && { 'Retry-After': '5' }) },
@@ -72,14 +72,14 @@ export const errorDenial = (status: number, message: string): Denial => ({
   }),
 })
 
-/** Refuses a request that reaches no handler. */
+/** Refuses a request before its handler. */
 export function deny(response: ServerResponse, { status, headers, body }: Denial): void {
   if (response.headersSent) response.destroy()
   else writeResponse(response, status, headers, body)
 }
 
 /**
- * Refuses a request whose body is still on its way. The response is complete for the client but not ended for
+ * Refuses a request whose body is still in transit. The response is complete for the client but not ended for
  * Node, which would first read the rest of the body, or cut the connection before the response is read.
  */
 export function denyAndCut(response: ServerResponse, { status, headers, body }: Denial, clock: Clock): void {
@@ -89,7 +89,7 @@ export function denyAndCut(response: ServerResponse, { status, headers, body }: 
   clock.after(LINGER_MS, () => response.destroy())
 }
 
-/** Responds on a bare connection, and closes it. */
+/** Writes a response directly to a connection, and closes it. */
 export function refuseOn(
   socket: Duplex,
   status: number,
@@ -105,7 +105,7 @@ const CUT_OFF = new Error('The connection was cut')
 
 const nothing = (): void => undefined
 
-/** Writes everything of one turn of the event loop as one chunk, where Node would make four of each event. */
+/** Writes all data of one turn of the event loop as one chunk; Node would make four per event. */
 class ResponseStream implements HttpStream {
   readonly #response: ServerResponse
   readonly #slowReaders: SlowReaders
@@ -117,16 +117,16 @@ class ResponseStream implements HttpStream {
     this.#response = response
     this.#slowReaders = slowReaders
     this.#onTaken = onTaken
-    // Node tells of what is written after the end.
+    // Node reports writes after the end.
     response.on('error', nothing)
   }
 
-  /** Includes what the socket has queued. */
+  /** Includes the socket's queue. */
   get queuedBytes(): number {
     return this.#response.writableLength + this.#held.length
   }
 
-  /** Sends the head at once: the first event may come in an hour. */
+  /** Sends the head at once, since the first event may come much later. */
   open(): void {
     setImmediate(() => {
       const response = this.#response
@@ -166,7 +166,7 @@ class ResponseStream implements HttpStream {
     if (held !== '' && !this.#response.writableEnded && !this.#response.destroyed) this.#put(held)
   }
 
-  /** Writes bytes, as they are or as latin1. */
+  /** Writes bytes, or text as latin1. */
   #put(chunk: Buffer | string): void {
     const isTaken = this.#response.write(chunk, 'latin1', this.#onTaken)
     if (!isTaken) this.#slowReaders.wrote(this.#response, chunk.length)
@@ -185,21 +185,21 @@ const framed = (chunk: OutgoingMessage | string): MessageParts => {
 }
 
 /**
- * Whether anything else written to a connection would land inside a response, or be taken for it; a request
- * that is incomplete may be answered with what is wrong with it.
+ * Reports whether a direct write to a connection would corrupt a response, or be taken for one. An incomplete
+ * request can be answered with its error.
  */
 export const isBusy = (socket: Duplex): boolean => {
   const current = currentOn(socket)
   return current !== undefined && (current.headersSent || current.req.complete)
 }
 
-/** What the responders of one server share. */
+/** Data shared by all responders of a server. */
 export interface ResponderContext {
   readonly log: Logger
   readonly slowReaders: SlowReaders
-  /** The event streams that are open, with the callers that they were opened for. */
+  /** Open event streams and their callers. */
   readonly streams?: Map<ServerResponse, Caller>
-  /** Whether a request is being handled: what is answered now, and not later, was in the same turn. */
+  /** True while a request is handled: an answer during that time is in the same turn. */
   isHandling: boolean
 }
 
@@ -216,8 +216,8 @@ export class NodeResponder implements HttpResponder {
   }
 
   /**
-   * Writes what is answered here and now, such as a notification, at the end of the turn of the event loop:
-   * more requests may have come in it, between which each response would wake a client for nothing else.
+   * Delays an immediate response, such as to a notification, to the end of the turn: further requests of the
+   * turn would otherwise each wake the client for one response.
    */
   send(status: number, headers: Headers, body: OutgoingMessage | string = ''): void {
     if (!this.#begin()) return
@@ -235,7 +235,7 @@ export class NodeResponder implements HttpResponder {
     try {
       writeResponse(response, status, headers, body)
     } catch (error) {
-      log.error({ err: error }, 'left out headers that are not valid')
+      log.error({ err: error }, 'dropped invalid headers of a response')
       writeResponse(response, status, this.#valid(headers), body)
     }
     slowReaders.wrote(response, typeof body === 'string' ? body.length : lengthOf(body))
@@ -269,7 +269,7 @@ export class NodeResponder implements HttpResponder {
     else response.on('close', onClose)
   }
 
-  /** Whether it may respond: the client is there, and it is the first time. */
+  /** Reports whether a response may be sent: the client is connected, and it is the first. */
   #begin(): boolean {
     const isFirst = !this.#hasBegun && !this.#response.headersSent
     this.#hasBegun = true
@@ -278,7 +278,7 @@ export class NodeResponder implements HttpResponder {
     return isFirst
   }
 
-  /** Node would refuse the whole response for one value with a line break. */
+  /** Drops invalid values; Node would refuse the whole response for one value with a line break. */
   #valid(headers: Headers): Record<string, string> {
     const valid: Record<string, string> = {}
     for (const [name, value] of Object.entries(headers)) {
@@ -287,7 +287,7 @@ export class NodeResponder implements HttpResponder {
         validateHeaderValue(name, value)
         valid[name] = value
       } catch (error) {
-        this.#context.log.error({ name, err: error }, 'left out a header that is not valid')
+        this.#context.log.error({ name, err: error }, 'dropped an invalid header of a response')
       }
     }
     return valid

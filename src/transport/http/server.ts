@@ -12,39 +12,39 @@ import { type GateOptions, HttpGate } from './gate.js'
 import { isBusy, refuseOn } from './responder.js'
 
 export interface HttpServerOptions extends Omit<GateOptions, 'bounds'> {
-  /** 0 for any free port. */
+  /** 0 selects any free port. */
   readonly port: number
-  /** The defaults if absent. */
+  /** Defaults apply if absent. */
   readonly bounds?: LimitCounters | undefined
-  /** How long `close` waits for open responses. */
+  /** Maximum time that `close` waits for open responses. */
   readonly drainMs?: number
-  /** PEM. With it only clients are let in whose certificate this authority signed. */
+  /** PEM. If set, clients need a certificate of this authority. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string } | undefined
 }
 
 export interface HttpListener {
   readonly host: string
   readonly port: number
-  /** How many connections are open, upgraded ones included. */
+  /** Returns the number of open connections, including upgraded ones. */
   connections(): number
-  /** Closes connections without a request. */
+  /** Closes idle connections. */
   shed(): void
-  /** Applies other rules: event streams of callers without a good credential are cut off. */
+  /** Applies new rules: ends event streams of callers without a valid credential. */
   renewCallers(renew: RenewCaller): void
-  /** Stops listening and closes all connections, those with open responses after a while; never rejects. */
+  /** Stops listening and closes all connections, busy ones after a while; never rejects. */
   close(): Promise<void>
 }
 
 const DRAIN_MS = 2000
 const DRAIN_POLL_MS = 50
 
-/** Errors of Node's parser that have a limit and a status of their own. */
+/** Parser errors with a limit and status of their own. */
 const PARSER_LIMITS: Readonly<Record<string, { readonly limit: LimitName; readonly status: number }>> = {
   HPE_HEADER_OVERFLOW: { limit: 'headers', status: 431 },
   ERR_HTTP_REQUEST_TIMEOUT: { limit: 'requestTime', status: 408 },
 }
 
-/** Answers what Node's parser rejected, unless another response is under way; then cuts the connection. */
+/** Answers input that Node's parser rejected, unless another response is in progress; then disconnects. */
 function refuseGarbage(error: Error, socket: Duplex, gate: HttpGate, bounds: LimitCounters): void {
   const code = systemCode(error) ?? ''
   if (isBusy(socket)) {
@@ -93,14 +93,14 @@ function createNodeServer(
   bounds: LimitCounters,
 ): Server<typeof IncomingRequest> {
   const { connections, headers, headersTime, keepAliveTime, requestTime } = bounds.max
-  // None of these times ends a response that is being written, such as an event stream.
+  // None of these timeouts ends a response that is being written, such as an event stream.
   const { tls } = options
   const settings = {
     maxHeaderSize: headers,
     headersTimeout: headersTime,
     requestTimeout: requestTime,
     keepAliveTimeout: keepAliveTime,
-    // With Node's default of 30 s a slow head could live three times as long as it may.
+    // With Node's default of 30 s a slow head could exceed its limit three times over.
     connectionsCheckingInterval: Math.max(50, Math.min(headersTime, 1000)),
     noDelay: true,
     IncomingMessage: IncomingRequest,
@@ -134,7 +134,7 @@ export async function listenHttp(options: HttpServerOptions): Promise<HttpListen
   let closing: Promise<void> | undefined
   const close = () =>
     new Promise<void>(resolve => {
-      // A response that ends now would leave its connection open for `keepAliveTime`.
+      // A response that ends now would keep its connection open for `keepAliveTime`.
       const sweep = clock.every(DRAIN_POLL_MS, () => server.closeIdleConnections())
       const cut = clock.after(drainMs, () => {
         for (const socket of sockets) socket.destroy()
@@ -143,7 +143,7 @@ export async function listenHttp(options: HttpServerOptions): Promise<HttpListen
         gate.slowReaders.close()
         sweep.cancel()
         cut.cancel()
-        // All are closed by now, though some emit it a moment later.
+        // All are closed now; some emit the event a moment later.
         sockets.clear()
         resolve()
       })
@@ -158,11 +158,11 @@ export async function listenHttp(options: HttpServerOptions): Promise<HttpListen
   }
 }
 
-/** File descriptors for anything but clients: pipes and connections to servers, the log, Node itself. */
+/** File descriptors reserved for other uses: pipes and connections to servers, the log, Node itself. */
 const RESERVED = 512
 const LEAST = 64
 
-/** How many files this process may have open; undefined where that is unknown (anywhere but on Linux). */
+/** Returns the limit of open files of this process; undefined if unknown (other than on Linux). */
 const openFilesLimit = (): number | undefined => {
   try {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1]
@@ -172,6 +172,8 @@ const openFilesLimit = (): number | undefined => {
   }
 }
 
-/** The connections that fit into the limit on open files (`man 5 proc`, /proc/pid/limits). @internal */
+/**
+ * Returns how many connections fit into the limit of open files (`man 5 proc`, /proc/pid/limits). @internal
+ */
 export const connectionsThatFit = (files = openFilesLimit()): number =>
   files === undefined ? Number.MAX_SAFE_INTEGER : Math.max(LEAST, files - RESERVED)

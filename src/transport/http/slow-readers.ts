@@ -4,14 +4,14 @@ import type { Holding } from '../../kernel/byte-account.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 
-/** How often we check whether clients read. */
+/** Interval of the checks. */
 const LOOK_MS = 1000
-/** Progress shows only in large pieces, so a slow client gets time in proportion to the length. */
+/** Progress is visible only in large steps, so the allowed time is proportional to the length. */
 const SLOWEST_BYTES_PER_MS = 256
 /** A shorter response fits into the socket buffers of the operating system. */
 const WORTH_WATCHING_BYTES = 16 * 1024
 
-/** What is known of a response that waits for its client. */
+/** State of a response that the client has not read. */
 interface Seen {
   readonly holding: Holding
   readonly onClose: () => void
@@ -22,8 +22,8 @@ interface Seen {
 const CUT_OFF = new Error('The client does not read')
 
 /**
- * Watches responses that wait for clients who do not read them. Cuts off those of which nothing was read for
- * too long, and the longest when all together take too much memory.
+ * Watches responses to clients that do not read. Cuts off those without progress for too long, and the
+ * longest ones when all together take too much memory.
  */
 export class SlowReaders {
   readonly #bounds: LimitCounters
@@ -38,7 +38,7 @@ export class SlowReaders {
     this.#log = log
   }
 
-  /** Call after writing to a response; the operating system takes most of them at once. */
+  /** Call after writing to a response; the operating system accepts most writes at once. */
   wrote(response: ServerResponse, bytes: number): void {
     if (bytes < WORTH_WATCHING_BYTES && response.writableLength < WORTH_WATCHING_BYTES) return
     if (response.writableLength === 0 || response.destroyed) return
@@ -89,7 +89,7 @@ export class SlowReaders {
     const seen = this.#seen.get(response)
     if (seen === undefined) return
     seen.holding.set(0)
-    // A stream that lives for days may fall behind now and then.
+    // A long-lived stream may fall behind now and then.
     response.off('close', seen.onClose)
     this.#seen.delete(response)
   }

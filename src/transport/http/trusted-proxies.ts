@@ -3,14 +3,14 @@ import { BlockList, isIP } from 'node:net'
 import { parseNetwork } from '../../machine/networks.js'
 import type { IncomingRequest } from '../node-internals.js'
 
-/** Addresses in one `X-Forwarded-For` that are looked at, from the nearest proxy on. */
+/** Maximum addresses examined in an `X-Forwarded-For`, from the nearest proxy on. */
 const MOST_HOPS = 32
 
-/** Finds the clients behind reverse proxies: those in these networks say whom they pass on. */
+/** Finds the address of clients behind reverse proxies in these networks. */
 export class TrustedProxies {
   readonly #networks = new BlockList()
 
-  /** Leaves out texts that are not networks. */
+  /** Ignores invalid networks. */
   constructor(networks: readonly string[]) {
     for (const text of networks) {
       const network = parseNetwork(text)
@@ -18,12 +18,14 @@ export class TrustedProxies {
     }
   }
 
-  /** The client's address by `X-Forwarded-For`; undefined if the peer is the client, or not trusted. */
+  /**
+   * Returns the client's address from `X-Forwarded-For`; undefined if the peer is the client, or untrusted.
+   */
   clientOf({ headers, socket: { remoteAddress = '' } }: IncomingMessage): string | undefined {
     const forwarded = headers['x-forwarded-for']?.toString()
     if (forwarded === undefined || !this.#has(plain(remoteAddress))) return undefined
     let client: string | undefined
-    // Each proxy appends the address of its peer: what stands left of an address that is not ours is claimed.
+    // Each proxy appends the address of its peer: entries left of an untrusted address may be forged.
     for (const hop of forwarded.split(',').slice(-MOST_HOPS).reverse()) {
       const address = plain(hop)
       if (isIP(address) === 0) break
@@ -39,7 +41,7 @@ export class TrustedProxies {
   }
 }
 
-/** An address without port, brackets, zone and mapping into IPv6. */
+/** Strips port, brackets, zone and the IPv6 mapping from an address. */
 const plain = (text: string): string =>
   text
     .trim()
@@ -48,6 +50,6 @@ const plain = (text: string): string =>
     .replace(/%.*$/, '')
     .replace(/^::ffff:(?=[\d.]+$)/i, '')
 
-/** Where a request comes from: the client that a trusted proxy names, otherwise the peer. */
+/** Returns the client address named by a trusted proxy, otherwise the peer's. */
 export const clientAddressOf = (request: IncomingMessage): string =>
   (request as Partial<IncomingRequest>).clientAddress ?? request.socket.remoteAddress ?? ''

@@ -1,6 +1,6 @@
-// undici as a whole takes three times as long to load: it brings fetch, WebSockets, caches and mocks.
+// The whole of undici takes three times as long to load: it includes fetch, WebSockets, caches and mocks.
 import type * as undici from 'undici'
-// @ts-expect-error: files of its own have no types.
+// @ts-expect-error: internal files have no types.
 import errorsOfUndici from 'undici/lib/core/errors.js'
 // @ts-expect-error: the same.
 import AgentOfUndici from 'undici/lib/dispatcher/agent.js'

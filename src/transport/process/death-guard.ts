@@ -4,22 +4,22 @@ import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../machine/package-file.js'
 import { systemRoot } from './process-tree.js'
 
-/** Ends the children of a proxy that dies without ending them itself (SIGKILL, out of memory, a crash). */
+/** Ends the children of a proxy that dies without ending them (SIGKILL, out of memory, a crash). */
 export interface DeathGuard {
   readonly pid: number | undefined
-  /** Makes the process group `pid` (on Windows the tree) die with us. */
+  /** Makes the process group `pid` (on Windows the tree) end with this process. */
   watch(pid: number): void
-  /** Call when the whole group is gone: its id may soon be used by others. */
+  /** Call when the whole group is gone, because its id may be reused. */
   forget(pid: number): void
-  /** Ends the helper, which ends every group still watched; `watch` does nothing any more. */
+  /** Ends the helper, which ends all watched groups; later calls of `watch` have no effect. */
   close(): void
 }
 
 /**
- * The helper: reads lines `+GROUP` and `-GROUP` and, when its input ends, signals the groups that remain.
- * Plain POSIX, so that dash, bash and the sh of macOS run it alike. `$1` is the time in seconds before
- * SIGTERM, `$2` from there to SIGKILL. `$3` is a variable with its value: on Linux it also ends every process
- * with it in its environment, for a server may have started something in a session of its own.
+ * The helper. Reads lines `+GROUP` and `-GROUP` and, when its input ends, signals the remaining groups.
+ * Written for dash, bash and the sh of macOS. `$1` is the time in seconds before SIGTERM, `$2` the time from
+ * there to SIGKILL. `$3` is a variable with its value: on Linux, the helper also ends every process with it
+ * in its environment, since a server may have started processes in other sessions.
  * @internal
  */
 export const DEATH_GUARD_SCRIPT = `
@@ -61,7 +61,7 @@ export interface GuardProgram {
   readonly args: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
-  /** The line that has it watch the process `pid`, started at `sinceMs` of the wall clock. */
+  /** Returns the line that watches the process `pid`, started at `sinceMs` of the wall clock. */
   watchLine(pid: number, sinceMs: number): string
 }
 
@@ -86,19 +86,19 @@ const windowsGuard = (): GuardProgram => ({
   watchLine: (pid, sinceMs) => `+${pid} ${sinceMs}\n`,
 })
 
-/** The script above; `windows-guard.ts` where a shell cannot signal groups. @internal */
+/** Returns the script above, or `windows-guard.ts` where a shell cannot signal groups. @internal */
 export const guardProgram = (mark: string, platform: NodeJS.Platform = process.platform): GuardProgram =>
   platform === 'win32' ? windowsGuard() : shellGuard(mark)
 
-/** Bounds the restarts where the program is missing, or killed each time. */
+/** Limits restarts if the program is missing or killed each time. */
 const MAX_RESTARTS = 5
 
 const nothing = (): void => undefined
 
 function startHelper({ file, args, cwd, env }: GuardProgram, onGone: () => void) {
   const helper = spawn(file, args, {
-    // In a session of its own neither Ctrl-C nor the hang-up of the terminal reaches it. On Windows it has no
-    // console and is outside the job that ends with us (libuv, `uv_spawn`).
+    // A separate session protects it from Ctrl-C and terminal hang-ups. On Windows it has no console and is
+    // outside the job that ends with this process (libuv, `uv_spawn`).
     detached: true,
     windowsHide: true,
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -114,11 +114,11 @@ function startHelper({ file, args, cwd, env }: GuardProgram, onGone: () => void)
 }
 
 /**
- * One helper process for all children, started with the first of them and replaced when it dies. It does not
- * keep us alive. `mark` is a variable with its value that all children have in their environment.
+ * Creates a guard with one helper process for all children, started with the first child and replaced when it
+ * dies. It does not keep this process alive. `mark` is an environment variable (with value) of all children.
  */
 export const createDeathGuard = (mark = '', program: GuardProgram = guardProgram(mark)): DeathGuard => {
-  /** The start of each process by the wall clock. */
+  /** Start time of each process, by the wall clock. */
   const watched = new Map<number, number>()
   let helper: ReturnType<typeof startHelper> | undefined
   let restarts = 0

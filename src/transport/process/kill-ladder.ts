@@ -3,28 +3,28 @@ import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { type ProcessTree, processTree } from './process-tree.js'
 
-/** How long each rung of the ladder may take. */
+/** Maximum time of each step. */
 export interface LadderTimes {
-  /** From the end of stdin, at which a server should exit, to SIGTERM. */
+  /** From the end of stdin, after which a server should exit, to SIGTERM. */
   readonly closeMs: number
   /** From SIGTERM to SIGKILL. */
   readonly termMs: number
-  /** For what the leader left behind in its group, after SIGTERM and again after SIGKILL. */
+  /** For the rest of the group, after SIGTERM and again after SIGKILL. */
   readonly graceMs: number
 }
 
-/** The spec names the rungs and leaves the times to us (2025-11-25, lifecycle, "Shutdown", stdio). */
+/** The spec lists the steps without times (2025-11-25, lifecycle, "Shutdown", stdio). */
 export const LADDER_TIMES: LadderTimes = { closeMs: 2000, termMs: 3000, graceMs: 500 }
 
-/** How often a group is checked; nothing reports the end of a grandchild. */
+/** Poll interval of a group; the exit of a grandchild is not reported. */
 const POLL_MS = 50
 
-/** How long we wait after SIGKILL: a process in an uninterruptible system call outlives it. */
+/** Maximum wait after SIGKILL: a process in an uninterruptible system call survives it. */
 const KILL_WAIT_MS = 2000
 
 const hasExited = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null
 
-/** Resolves after a time. */
+/** Resolves after a delay. */
 export const wait = (clock: Clock, delayMs: number): Promise<void> =>
   new Promise(resolve => {
     clock.after(delayMs, resolve)
@@ -40,7 +40,7 @@ async function exitsWithin(child: ChildProcess, clock: Clock, ms: number): Promi
   return hasExited(child)
 }
 
-/** Whether the processes that `pid` reaches end within a time. */
+/** Reports whether the processes of `pid` end in time. */
 export async function endsWithin(
   tree: ProcessTree,
   pid: number,
@@ -80,9 +80,9 @@ async function endLeftovers(groupId: number, { clock, times, tree }: Ladder): Pr
 }
 
 /**
- * Ends a child and every process of its tree: by the end of stdin, then SIGTERM, then SIGKILL; then ends what
- * the child left behind in its group. Where there are groups, the child must have been started `detached`.
- * Resolves with true if nothing that we can reach is left; never rejects.
+ * Ends a child and its process tree: closes stdin, then sends SIGTERM, then SIGKILL, and does the same to the
+ * rest of its group. On POSIX, the child must have been started `detached`. Resolves with true if no
+ * reachable process is left; never rejects.
  */
 export async function endGroup(
   child: ChildProcess,
@@ -93,7 +93,7 @@ export async function endGroup(
   const { pid } = child
   if (pid === undefined) return true
   const ladder = { clock, times, tree }
-  // The clock's timers do not keep us alive, and exiting between two rungs would leave the rest running.
+  // The clock's timers do not keep this process alive, but exiting early would leave processes behind.
   const hold = setInterval(() => undefined, 2 ** 30)
   try {
     await endLeader(child, pid, ladder)

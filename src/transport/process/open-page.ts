@@ -3,16 +3,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** The program that shows pages on each system, and what stands before the address. */
+/** Program and leading arguments that open a page, by platform. */
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [program: string, ...args: string[]]>>> = {
   darwin: ['open'],
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 }
 
-/**
- * The program that opens a page: `BROWSER`, or the opener of the system if a person sits before it; undefined
- * if there is none.
- */
+/** Returns `BROWSER`, or the platform's opener if there is a desktop session; undefined otherwise. */
 export const browserOf = (
   env: NodeJS.ProcessEnv,
   isTerminal: boolean,
@@ -24,16 +21,16 @@ export const browserOf = (
   return OPENERS[platform] ?? ((x11 ?? wayland) ? ['xdg-open'] : undefined)
 }
 
-/** A page that a browser was started for. */
+/** A page opened in a browser. */
 export interface OpenedPage {
-  /** Removes the file that sends the browser to the page, which is removed after a minute otherwise. */
+  /** Removes the redirect file, which is otherwise removed after a minute. */
   close(): Promise<void>
 }
 
 /**
- * Opens an http address in a browser, without a shell. Other users can read the arguments of the browser, and
- * the address may hold a secret: the browser gets the path of a file that redirects to it. Only our user can
- * read the file. Undefined if it cannot be written, or the browser not started.
+ * Opens an http address in a browser, without a shell. Other users can read the browser's arguments and the
+ * address may hold a secret, so the browser gets the path of a file that redirects to it and that only this
+ * user can read. Resolves with undefined if the file or the browser fails.
  */
 export const openPage = async (
   [program, ...args]: readonly [program: string, ...args: string[]],
@@ -48,7 +45,7 @@ export const openPage = async (
     await remove()
     return undefined
   }
-  // The command may end before the browser has read the file. Windows cannot remove a working directory.
+  // The command may end before the browser reads the file. Windows cannot remove a working directory.
   const options = { windowsHide: true, cwd: dirname(folder) }
   const remover = await start(process.execPath, ['-e', REMOVE_LATER, folder], options)
   return {
@@ -61,10 +58,10 @@ export const openPage = async (
 
 const REMOVE_LATER = 'setTimeout(() => fs.rmSync(process.argv[1], { recursive: true }), 60_000)'
 
-/** Writes the file into a new folder of mode 0700. */
+/** Writes the file into a new folder with mode 0700. */
 const writeRedirect = async ({ href }: URL): Promise<string> => {
   const file = join(await mkdtemp(join(tmpdir(), 'mcp-proxy-page-')), 'open.html')
-  // Neither `"` nor `<` is in an http address (URL Standard, "percent-encode sets"), but `\` may be.
+  // An http address contains neither `"` nor `<` (URL Standard, "percent-encode sets"), but may contain `\`.
   const script = `<script>location.replace(${JSON.stringify(href)})</script>`
   const refresh = `<meta http-equiv="refresh" content="0;url=${href.replaceAll('&', '&amp;')}">`
   const page = `<!doctype html><title>mcp-proxy</title>${script}<noscript>${refresh}</noscript>\n`
@@ -72,7 +69,7 @@ const writeRedirect = async ({ href }: URL): Promise<string> => {
   return file
 }
 
-/** Starts a program that outlives us; undefined if it cannot be started. */
+/** Starts a detached program; undefined if it cannot be started. */
 const start = (
   program: string,
   args: readonly string[],

@@ -3,23 +3,23 @@ import { endsWithin, wait } from './kill-ladder.js'
 import type { ProcessRow, ProcessTable } from './process-table.js'
 import { type ProcessTree, processTree } from './process-tree.js'
 
-/** The environment variable that marks our children and what they start. */
+/** Environment variable that marks all children and their descendants. */
 export const MARK_VARIABLE = 'MCP_PROXY_CHILD_OF'
 
-/** A child as recorded at its start. */
+/** A child, as recorded at its start. */
 export interface RecordedChild {
   readonly pid: number
-  /** The wall clock at its start. */
+  /** Wall clock at its start. */
   readonly sinceMs: number
   /** See `ProcessRow`; undefined if unknown. */
   readonly born: string | undefined
 }
 
-/** What a dead proxy left behind. */
+/** Record of a dead proxy's children. */
 export interface OrphanRecord {
-  /** The value of `MARK_VARIABLE` in all its children. */
+  /** Value of `MARK_VARIABLE` in all its children. */
   readonly mark: string
-  /** When, by the wall clock, the children were last known to have their ids. */
+  /** Time, by the wall clock, until which the children certainly had their ids. */
   readonly untilMs: number
   readonly children: readonly RecordedChild[]
 }
@@ -27,9 +27,9 @@ export interface OrphanRecord {
 export interface OrphanOptions {
   readonly table: ProcessTable
   readonly clock: Clock
-  /** That of this system if absent. */
+  /** Defaults to this platform's. */
   readonly tree?: ProcessTree
-  /** From SIGTERM to SIGKILL. */
+  /** Delay from SIGTERM to SIGKILL. */
   readonly termMs?: number
 }
 
@@ -37,18 +37,18 @@ export interface OrphanOptions {
 const TERM_MS = 2000
 const POLL_MS = 50
 
-/** Covers the delay until we learn of a start, and the difference between two clocks of one machine. */
+/** Tolerates the delay of a recorded start, and clock differences. */
 const SLACK_MS = 2000
 
-/** Whether a process ran already at a moment; false where its start is not known by the wall clock. */
+/** Reports whether a process was already running at a time; false if its start is unknown. */
 export const hasRunSince = ({ bornMs = Number.NaN }: ProcessRow, sinceMs: number): boolean =>
   bornMs <= sinceMs + SLACK_MS
 
 /**
- * The processes on Windows that belong to recorded ones, given with their starts: those themselves and their
- * children, even where the recorded one is gone. Its id was nobody else's until `untilMs`, so whatever was
- * born under that parent id before then is its child. Windows ends the direct children of a Node process that
- * dies (libuv, `uv_spawn`: the global job); for a `.cmd` that is `cmd.exe`, whose own child is the server.
+ * Returns the Windows processes that belong to recorded ones (with their starts): those themselves and their
+ * children, even if the recorded process is gone. Its id was not reused before `untilMs`, so a process born
+ * before then with that parent id is its child. Windows ends only direct children of a dying Node process
+ * (libuv, `uv_spawn`: the global job); for a `.cmd` that is `cmd.exe`, whose own child is the server.
  */
 export const ownedBy = (
   recorded: ReadonlyMap<number, number>,
@@ -65,9 +65,8 @@ export const ownedBy = (
     .map(({ pid }) => pid)
 
 /**
- * Whether the group of a recorded child is still that child's: the child itself runs, born at the recorded
- * moment, or it is gone and a process of its group carries the mark. The id alone proves nothing, because ids
- * are reused.
+ * Reports whether a group still belongs to a recorded child: either the child runs with the recorded start
+ * time, or it is gone and a process of the group carries the mark. The id alone could be reused.
  */
 const isOurs = async (
   { pid, born }: RecordedChild,
@@ -95,8 +94,8 @@ const signalOne = (pid: number, signal: NodeJS.Signals): void => {
 }
 
 /**
- * Ends every process that carries the mark, for a server may have started some in sessions of their own, as
- * browsers are. Resolves with their ids once they are gone or could not be ended; never rejects.
+ * Ends every process with the mark, including those in other sessions, such as browsers. Resolves with their
+ * ids once they are gone or could not be ended; never rejects.
  */
 export const endMarked = async (
   mark: string,
@@ -117,9 +116,9 @@ export const endMarked = async (
 }
 
 /**
- * Ends what a proxy left behind that was killed together with its death guard: the group (on Windows the
- * tree) of each recorded child if it is proven to be that child's, and what carries the mark. Resolves with
- * the ids of all that was ended; never rejects.
+ * Ends the processes of a proxy that was killed together with its death guard: the group (on Windows the
+ * tree) of each recorded child, once verified, and all processes with the mark. Resolves with the ids of all
+ * ended processes; never rejects.
  */
 export const endRecorded = async (record: OrphanRecord, options: OrphanOptions): Promise<number[]> => {
   const { clock, tree = processTree(), termMs = TERM_MS } = options
@@ -133,7 +132,7 @@ const recordedOf = async (record: OrphanRecord, { table, tree = processTree() }:
   return tree.hasGroups ? await groupsOf(record, rows, table) : treesOf(record, rows)
 }
 
-/** The ids of what `endRecorded` would end. Never rejects. */
+/** Returns the ids that `endRecorded` would end. Never rejects. */
 export const findRecorded = async (record: OrphanRecord, options: OrphanOptions): Promise<number[]> => {
   const [recorded, marked] = await Promise.all([
     recordedOf(record, options),

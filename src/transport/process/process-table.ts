@@ -6,35 +6,35 @@ import { readStat, systemRoot } from './process-tree.js'
 /** A running process; zombies do not count. */
 export interface ProcessRow {
   readonly pid: number
-  /** Its process group; on Windows, which has none, its own id. */
+  /** Process group; on Windows, its own id. */
   readonly group: number
-  /** When it began, in any form that, with the id, tells it from later processes with the same id. */
+  /** Start time in any format, which distinguishes processes with the same id. */
   readonly born: string
-  /** Its parent, on Windows only. That may be long gone, and its id reused. */
+  /** Parent, on Windows only; it may have ended, and its id may be reused. */
   readonly parent?: number
-  /** When it began by the wall clock, on Windows only. */
+  /** Start time by the wall clock, on Windows only. */
   readonly bornMs?: number
 }
 
-/** PORT. The processes that we may see on this machine. Never rejects: what we cannot see does not exist. */
+/** PORT. Lists visible processes of this machine. Never rejects. */
 export interface ProcessTable {
   rows(): Promise<readonly ProcessRow[]>
-  /** When these began, as far as it is known at once; empty on Windows, where the wall clock is enough. */
+  /** Returns known start times; empty on Windows, where the wall clock suffices. */
   births(pids: readonly number[]): Promise<ReadonlyMap<number, string>>
-  /** Whether a process was started with this variable in its environment; false where it is not visible. */
+  /** Reports whether a process has this variable in its environment; false if that is not visible. */
   carries(pid: number, variable: string, value: string): Promise<boolean>
-  /** All processes for which `carries` holds, except ourselves. */
+  /** Returns all processes with this variable, except this one. */
   carriers(variable: string, value: string): Promise<readonly number[]>
 }
 
 const PS_LIMIT_BYTES = 16 * 1024 * 1024
 const PROGRAM_LIMIT_MS = 10_000
 
-/** The output of a program; empty if it fails. */
+/** Returns the output of a program, or an empty text if it fails. */
 const outputOf = (program: string, args: readonly string[]): Promise<string> =>
   new Promise(resolve => {
     const options = {
-      // For the same names of months and the same time zone each time.
+      // Fixes the language of months and the time zone.
       env: { ...process.env, LC_ALL: 'C', TZ: 'UTC' },
       maxBuffer: PS_LIMIT_BYTES,
       timeout: PROGRAM_LIMIT_MS,
@@ -91,7 +91,7 @@ const psRows = async (...which: readonly string[]): Promise<ProcessRow[]> =>
 const posix: ProcessTable = {
   rows: () => psRows('-ax'),
   births: async pids => birthsIn(await psRows('-p', pids.join(','))),
-  // `-E` adds the environment to the command; macOS hides that of its own programs.
+  // `-E` adds the environment to the command; macOS hides it for its own programs.
   carries: async (pid, variable, value) =>
     (await outputOf(PS, ['-E', '-ww', '-o', 'command=', '-p', String(pid)]))
       .split(/\s/)

@@ -5,30 +5,29 @@ import { promisify } from 'node:util'
 import { systemCode } from '../../kernel/faults.js'
 import { type Logger, silentLogger } from '../../kernel/logger.js'
 
-/** PORT. Ends a process that we started with everything that it started. Nothing of it rejects. */
+/** PORT. Ends a process and all processes that it started. No method rejects. */
 export interface ProcessTree {
   /**
-   * Whether a tree is a process group, which its first process must be started to lead (`detached`), and
-   * which remains reachable when that process is gone. Otherwise its id means nothing from then on, and may
-   * be reused.
+   * True if a tree is a process group, led by its first process (started `detached`), which stays reachable
+   * when that process is gone. Otherwise the id is invalid from then on, and may be reused.
    */
   readonly hasGroups: boolean
-  /** Asks all of it to end; false if nothing there can be asked, so that waiting is useless. */
+  /** Asks all processes to end; false if none can be asked, so that waiting is useless. */
   end(pid: number): Promise<boolean>
-  /** Ends all of it without asking. */
+  /** Kills all processes. */
   kill(pid: number): Promise<void>
-  /** Whether anything runs that the id still reaches. */
+  /** Reports whether any process of the tree runs. */
   isRunning(pid: number): Promise<boolean>
 }
 
-/** For which platform; `run` runs a program without a shell, and rejects unless it succeeds. */
+/** Options for tests; `run` runs a program without a shell, and rejects unless it succeeds. */
 interface TreeOptions {
   readonly platform?: NodeJS.Platform
   readonly log?: Logger
   readonly run?: (file: string, args: readonly string[]) => Promise<unknown>
 }
 
-/** `taskkill` returns at once, unless the machine is in trouble. */
+/** `taskkill` normally returns at once. */
 const RUN_LIMIT_MS = 5000
 
 const execute = promisify(execFile)
@@ -36,17 +35,17 @@ const execute = promisify(execFile)
 const runProgram = (file: string, args: readonly string[]): Promise<unknown> =>
   execute(file, args, { timeout: RUN_LIMIT_MS, killSignal: 'SIGKILL', windowsHide: true })
 
-/** The directory of Windows, so that programs are not looked up in `PATH`. */
+/** Returns the Windows folder, to avoid looking up programs in `PATH`. */
 export const systemRoot = (): string => process.env['SystemRoot'] ?? 'C:\\Windows'
 
 const isProcess = (pid: number): boolean => Number.isSafeInteger(pid) && pid > 1
 
-/** Whether any process has this id. */
+/** Reports whether a process with this id exists. */
 export const processExists = (pid: number): boolean => {
   try {
     return isProcess(pid) && process.kill(pid, 0)
   } catch (thrown) {
-    // Anything but ESRCH means that it exists and is not ours to signal.
+    // Other errors, such as EPERM, mean that the process exists.
     return systemCode(thrown) !== 'ESRCH'
   }
 }
@@ -64,7 +63,7 @@ const posixTree = (platform: NodeJS.Platform): ProcessTree => ({
   isRunning: pid => isGroupRunning(pid, platform),
 })
 
-/** Windows has no groups: `taskkill /T` follows the parent ids for as long as the first process lives. */
+/** Windows has no process groups: `taskkill /T` follows parent ids while the first process lives. */
 const windowsTree = (run: NonNullable<TreeOptions['run']>, log: Logger): ProcessTree => {
   const taskkill = async (pid: number, ...flags: readonly string[]): Promise<boolean> => {
     if (!isProcess(pid)) return false
@@ -79,7 +78,7 @@ const windowsTree = (run: NonNullable<TreeOptions['run']>, log: Logger): Process
   }
   return {
     hasGroups: false,
-    // A program without a window, as most servers are, cannot be asked: `taskkill` says so at once.
+    // A program without a window, such as most servers, cannot be asked; `taskkill` then fails at once.
     end: pid => taskkill(pid),
     async kill(pid) {
       await taskkill(pid, '/F')
@@ -88,14 +87,14 @@ const windowsTree = (run: NonNullable<TreeOptions['run']>, log: Logger): Process
   }
 }
 
-/** Ends trees of processes as this platform can. */
+/** Creates the implementation for this platform. */
 export const processTree = ({
   platform = process.platform,
   log = silentLogger,
   run = runProgram,
 }: TreeOptions = {}): ProcessTree => (platform === 'win32' ? windowsTree(run, log) : posixTree(platform))
 
-/** Signals every process of a group; false if none is left that we may signal. */
+/** Signals all processes of a group; returns false if none can be signalled. */
 function signalGroup(groupId: number, signal: NodeJS.Signals | 0): boolean {
   // kill(-1) reaches every process of the user, and kill(0) our own group.
   if (!isProcess(groupId)) return false
@@ -109,7 +108,7 @@ function signalGroup(groupId: number, signal: NodeJS.Signals | 0): boolean {
 
 /** Reads /proc/PID/stat (`man proc_pid_stat`); undefined for a process that no longer runs. */
 export function readStat(stat: string): { readonly group: number; readonly ticks: string } | undefined {
-  // The name stands in parentheses and may contain anything.
+  // The name is in parentheses and may contain anything.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const [state, , group] = fields
   const ticks = fields[19]
@@ -118,8 +117,8 @@ export function readStat(stat: string): { readonly group: number; readonly ticks
 }
 
 /**
- * Whether a process of the group still runs. Zombies do not count: in a container without an init nobody
- * reaps orphans, and they stay in their group for ever.
+ * Reports whether a process of the group runs. Zombies do not count: in a container without an init process
+ * they are never reaped.
  */
 async function isGroupRunning(groupId: number, platform: NodeJS.Platform): Promise<boolean> {
   if (!signalGroup(groupId, 0)) return false

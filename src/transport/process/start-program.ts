@@ -3,25 +3,25 @@ import { existsSync } from 'node:fs'
 import crossSpawn from 'cross-spawn'
 import { Fault, systemCode } from '../../kernel/faults.js'
 
-/** How cross-spawn would start a command; on Windows it finds the file and its interpreter. */
+/** Result of cross-spawn, which finds the file and its interpreter on Windows. */
 interface Parsed {
   readonly command: string
   readonly args: string[]
   readonly options: SpawnOptions
-  /** Undefined where there is no such file. */
+  /** Undefined if there is no such file. */
   readonly file: string | undefined
-  /** If the command is a script, these begin with it, and `command` is its interpreter. */
+  /** For a script, `args` begins with the original arguments, and `command` is the interpreter. */
   readonly original: { readonly args: string[] }
 }
 
 declare module 'cross-spawn' {
-  /** Neither in its types nor documented, but execa uses it too. */
+  /** Undocumented and untyped, but execa uses it too. */
   const _parse: (command: string, args: readonly string[], options: SpawnOptions) => Parsed
 }
 
 /**
- * Starts a program as Node does, on Windows also npm's shims, other batch files, and scripts.
- * Throws what Node throws, or a Fault for arguments that cannot be passed to a batch file.
+ * Starts a program like Node; on Windows also npm's shims, other batch files, and scripts.
+ * Throws Node's errors, or a Fault for arguments that a batch file cannot receive.
  */
 export const startProgram = (
   command: string,
@@ -31,7 +31,7 @@ export const startProgram = (
   const { file, original, ...parsed } = crossSpawn._parse(command, args, options)
   const isForCmd = parsed.options.windowsVerbatimArguments === true
   if (!isForCmd) return spawn(parsed.command, parsed.args, parsed.options)
-  // Node reports a missing program, except for batch files, for which it does not look.
+  // Node reports a missing program, except for batch files.
   if (file === undefined) {
     if (/\.(?:bat|cmd)$/i.test(command)) throw Object.assign(new Error('no such file'), { code: 'ENOENT' })
     return spawn(command, args, options)
@@ -41,17 +41,17 @@ export const startProgram = (
 }
 
 /**
- * The arguments with which `cmd.exe` runs a file, to be passed as they are (`windowsVerbatimArguments`).
- * Throws a Fault for what cannot be passed to a batch file.
+ * Returns the arguments for `cmd.exe` to run a file, for use with `windowsVerbatimArguments`.
+ * Throws a Fault for arguments that a batch file cannot receive.
  * @internal
  */
 export const cmdArguments = (file: string, args: readonly string[]): string[] => {
   const line = [quoted(file), ...args.map(asArgument)].join(' ')
-  // Without autorun from the registry, and with %cd:~,% but not !name! as variables.
+  // Disables autorun from the registry and !name! variables, and enables %cd:~,%.
   return ['/d', '/e:on', '/v:off', '/s', '/c', `"${line}"`]
 }
 
-/** Needs no quotes. Not with a backslash at the end, which would escape a quote that a batch file adds. */
+/** Needs no quotes. A backslash at the end would escape a quote that a batch file adds. */
 const PLAIN = /^[\w+\-./:@\\]+(?<!\\)$/
 
 const asArgument = (text: string): string => {
@@ -65,11 +65,10 @@ const asArgument = (text: string): string => {
 }
 
 /**
- * Quotes a text for everyone who parses the line: `cmd`; `cmd` again, which parses `%*` of a batch file anew
- * (cross-spawn escapes for only one of the two); and the program. Within quotes only `%` and `"` are special
- * to `cmd`. A doubled quote is one quote to a program (Microsoft C, "Parsing C command-line arguments").
- * %cd:~,% is an empty part of a variable that always exists, so that the `%` before it cannot begin another
- * (CVE-2024-24576).
+ * Quotes a text for all parsers of the line: `cmd`, `cmd` again for `%*` in a batch file (cross-spawn escapes
+ * for only one of the two), and the program. Within quotes only `%` and `"` are special to `cmd`. A doubled
+ * quote is one quote to a program (Microsoft C, "Parsing C command-line arguments"). %cd:~,% is an empty part
+ * of a variable that always exists, so that the `%` before it cannot begin another (CVE-2024-24576).
  */
 const quoted = (text: string): string =>
   `"${text
@@ -81,7 +80,7 @@ export interface ChildExit {
   readonly signal: NodeJS.Signals | null
 }
 
-/** How a child ended, as the rest of a sentence: "exited with code 1". */
+/** Describes the end of a child as the rest of a sentence: "exited with code 1". */
 export const exitReason = ({ code, signal }: ChildExit): string =>
   signal === null ? `exited with code ${code ?? 'unknown'}` : `was killed by ${signal}`
 
@@ -90,18 +89,18 @@ const START_FAILURES: Readonly<Record<string, string>> = {
   EACCES: 'permission denied (EACCES): "command" must be an executable file',
   ENOEXEC: 'not a program (ENOEXEC): a script needs a first line such as "#!/bin/sh"',
   E2BIG: 'too many arguments or variables (E2BIG): check "args" and "env"',
-  EMFILE: 'the proxy has no file descriptors left (EMFILE)',
-  ENFILE: 'the machine has no file descriptors left (ENFILE)',
-  EAGAIN: 'the machine has no room for another process (EAGAIN)',
-  ENOMEM: 'the machine has no memory left (ENOMEM)',
+  EMFILE: 'the proxy has too many open files (EMFILE)',
+  ENFILE: 'the machine has too many open files (ENFILE)',
+  EAGAIN: 'the machine has too many processes (EAGAIN)',
+  ENOMEM: 'the machine is out of memory (ENOMEM)',
   ERR_INVALID_ARG_VALUE: '"command", "args" and "env" must not hold NUL characters',
 }
 
-/** Why a child could not be started, for the operator: it names what to change, but no values. */
+/** Explains to the operator why a child could not be started; names the setting to change, but no values. */
 export function startFault(error: unknown, cwd: string | undefined): Fault {
   if (error instanceof Fault) return error
   const code = systemCode(error) ?? 'unknown reason'
-  // The operating system has one code for a missing program and a missing directory.
+  // The operating system uses the same code for a missing program and a missing directory.
   const noDirectory = cwd !== undefined && (code === 'ENOENT' || code === 'ENOTDIR') && !existsSync(cwd)
   const why = noDirectory ? `working directory not found (${code}): check "cwd"` : START_FAILURES[code]
   const isMissing = code === 'ENOENT' && !noDirectory

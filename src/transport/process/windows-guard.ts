@@ -8,11 +8,11 @@ export interface WindowsGuardOptions {
   readonly table: ProcessTable
   readonly tree: ProcessTree
   readonly wait: (delayMs: number) => Promise<unknown>
-  /** The wall clock, by which the table knows when processes began. */
+  /** Wall clock, as used for the start times in the table. */
   readonly wallMs: () => number
-  /** From the end of the input, and so of the servers' input, until those that remain are asked to end. */
+  /** Delay from the end of the input (and the servers' input) until remaining servers are asked to end. */
   readonly endMs: number
-  /** From there until they are killed. */
+  /** Delay from there until they are killed. */
   readonly killMs: number
 }
 
@@ -25,15 +25,14 @@ const readWatched = async (input: Readable): Promise<Map<number, number>> => {
       else if (sinceMs !== undefined && Number(pid) > 1) watched.set(Number(pid), Number(sinceMs))
     }
   } catch {
-    // A broken pipe is an ended one.
+    // A broken pipe counts as the end.
   }
   return watched
 }
 
 /**
- * The helper on Windows: reads lines `+PID SINCE` and `-PID`, where SINCE is the wall clock at the start of
- * the process, and ends the remaining trees some time after its input ends. Resolves when that is done; never
- * rejects.
+ * The helper on Windows. Reads lines `+PID SINCE` and `-PID`, where SINCE is the wall clock at the start of
+ * the process, and ends the remaining trees after its input ends. Resolves when done; never rejects.
  */
 export const guardTrees = async (input: Readable, options: WindowsGuardOptions): Promise<void> => {
   const { table, tree, wait, wallMs, endMs, killMs } = options
@@ -41,7 +40,7 @@ export const guardTrees = async (input: Readable, options: WindowsGuardOptions):
   if (watched.size === 0) return
   const overMs = wallMs()
   await wait(endMs)
-  // Where the table is empty nothing is ended: an id alone may be reused by now.
+  // With an empty table nothing is ended, because ids may have been reused.
   const pids = ownedBy(watched, await table.rows(), overMs)
   const asked = await Promise.all(pids.map(pid => tree.end(pid)))
   if (asked.includes(true)) await wait(killMs)

@@ -7,11 +7,11 @@ import { isNamedPipe } from '../../machine/socket-path.js'
 const OWNER_ONLY = 0o600
 const NOT_OWNER = 0o177
 
-/** What is at the path of a socket, for `isSame`; undefined if nothing is, as at that of a named pipe. */
+/** Returns the file at a socket path for `isSame`; undefined if there is none, or for a named pipe. */
 export const fileAt = (path: string): Stats | undefined =>
   isNamedPipe(path) ? undefined : lstatSync(path, { throwIfNoEntry: false })
 
-/** The inode of a removed file is soon reused, so the time tells them apart. */
+/** Also compares the time, because the inode of a removed file is soon reused. */
 export const isSame = (a: Stats | undefined, b: Stats | undefined): boolean =>
   a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev && a.mtimeMs === b.mtimeMs
 
@@ -26,7 +26,7 @@ function listenFault(error: NodeJS.ErrnoException, path: string): Fault {
   return new Fault('unavailable', `cannot listen on ${path}${why}`, { cause: error })
 }
 
-/** Whether a server answers on the socket; rejects when that cannot be determined. */
+/** Reports whether a server answers on the socket; rejects if that cannot be determined. */
 function isAlive(path: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const socket = connect({ path })
@@ -36,14 +36,14 @@ function isAlive(path: string): Promise<boolean> {
     })
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') resolve(false)
-      // Its backlog of connections is full.
+      // The server's backlog is full.
       else if (error.code === 'EAGAIN') resolve(true)
       else reject(listenFault(error, path))
     })
   })
 }
 
-/** Removes a socket file that a dead process left behind; rejects for anything else in the way. */
+/** Removes a socket file of a dead process; rejects for any other file. */
 export async function removeStale(path: string): Promise<void> {
   const directory = statSync(dirname(path), { throwIfNoEntry: false })
   if (directory?.isDirectory() !== true) {
@@ -55,14 +55,14 @@ export async function removeStale(path: string): Promise<void> {
     throw new Fault('unavailable', `cannot listen on ${path}: the file there is not a socket`)
   }
   if (await isAlive(path)) throw takenFault(path)
-  // Another proxy may have replaced it by now.
+  // Another proxy may have replaced it meanwhile.
   if (isSame(found, fileAt(path))) unlinkSync(path)
 }
 
 function opened(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', error => reject(listenFault(error, path)))
-    // Node creates the file before `listen` returns, so nobody can connect before its mode is right.
+    // Node creates the file before `listen` returns, so no client can connect before the mode is set.
     const before = process.umask(NOT_OWNER)
     try {
       server.listen({ path }, resolve)
@@ -72,7 +72,7 @@ function opened(server: Server, path: string): Promise<void> {
   })
 }
 
-/** Node removes whatever file is at the path when the server closes; one that is not ours is moved aside. */
+/** Node removes the file at the path when the server closes; a file of another process is kept. */
 function stopListening(server: Server, path: string, ours: Stats | undefined): Promise<void> {
   return new Promise(resolve => {
     const stop = (): void => void server.close(() => resolve())
@@ -89,9 +89,9 @@ function stopListening(server: Server, path: string, ours: Stats | undefined): P
 }
 
 /**
- * Has a server listen on a socket that only this user can connect to, in place of one that a dead process
- * left behind, or on a named pipe. Resolves with what stops it and removes the file if it is still ours.
- * Rejects with the Fault `unavailable`.
+ * Listens on a socket that only this user can connect to, replacing one of a dead process, or on a named
+ * pipe. Resolves with a function that stops listening and removes the file if it is still ours. Rejects with
+ * the Fault `unavailable`.
  */
 export async function bindPath(server: Server, path: string): Promise<() => Promise<void>> {
   try {

@@ -10,12 +10,12 @@ import { LineChannel } from '../line-channel.js'
 import { checkSocketPath } from './path.js'
 
 export interface SocketClientOptions {
-  /** Of a unix domain socket, or a named pipe on Windows. */
+  /** Path of a unix domain socket, or of a named pipe on Windows. */
   readonly path: string
   readonly connectTimeoutMs: number
-  /** Aborts the attempt to connect; the open channel ignores it. */
+  /** Aborts the connection attempt; the open channel ignores it. */
   readonly signal: AbortSignal
-  /** The defaults if absent. */
+  /** Defaults apply if absent. */
   readonly bounds?: LimitCounters | undefined
   readonly log?: Logger
   readonly clock?: Clock
@@ -30,10 +30,10 @@ const FAILURES: Readonly<Record<string, string>> = {
   ENOTDIR: 'there is no such directory (ENOTDIR)',
   EPROTOTYPE: 'it is a different kind of socket (EPROTOTYPE)',
   EAGAIN: 'the server does not accept connections fast enough (EAGAIN)',
-  EMFILE: 'the proxy has no file descriptors left (EMFILE)',
+  EMFILE: 'the proxy has too many open files (EMFILE)',
 }
 
-// Remote clients may read it, so it does not name the path.
+// Remote clients may read the message, so it omits the path.
 function connectFault(error: unknown): Fault {
   const code = systemCode(error) ?? 'unknown reason'
   return new Fault('unavailable', `cannot connect to the socket: ${FAILURES[code] ?? code}`, { cause: error })
@@ -42,7 +42,7 @@ function connectFault(error: unknown): Fault {
 async function connected(options: SocketClientOptions, clock: Clock): Promise<Socket> {
   const { path, connectTimeoutMs: ms, signal } = options
   const socket = connect({ path })
-  // An error may come after we gave up, or before the channel listens.
+  // An error may come after the attempt was given up, or before the channel listens.
   socket.on('error', () => undefined)
   const timedOut = () => new Fault('unavailable', 'cannot connect to the socket: no answer in time')
   try {

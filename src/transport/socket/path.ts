@@ -4,7 +4,7 @@ import { isNamedPipe, PIPE_FOLDER } from '../../machine/socket-path.js'
 /** `sun_path` holds 103 bytes and a NUL on macOS (`man 4 unix`), 107 on Linux, perhaps less elsewhere. */
 const MAX_PATH_BYTES = 100
 
-/** Throws the Fault `unavailable` for a path that no socket on this machine can have. */
+/** Throws the Fault `unavailable` for an invalid socket path. */
 export function checkSocketPath(path: string, platform: NodeJS.Platform = process.platform): void {
   const isPipe = isNamedPipe(path)
   if (platform === 'win32') {

@@ -8,11 +8,11 @@ import { bindPath } from './bind.js'
 import { checkSocketPath } from './path.js'
 
 export interface SocketServerOptions {
-  /** Of a unix domain socket in a directory that exists, or a named pipe on Windows. */
+  /** Path of a unix domain socket in an existing directory, or of a named pipe on Windows. */
   readonly path: string
-  /** Called for every client; its channel reports nothing until `listen`. */
+  /** Called for each client; its channel delivers nothing until `listen`. */
   readonly onChannel: (channel: Channel) => void
-  /** The defaults if absent. */
+  /** Defaults apply if absent. */
   readonly bounds?: LimitCounters | undefined
   readonly log: Logger
   readonly clock?: Clock
@@ -20,13 +20,13 @@ export interface SocketServerOptions {
 
 export interface SocketListener {
   readonly path: string
-  /** Stops listening, removes the file, closes all channels, and resolves when done; never rejects. */
+  /** Stops listening, removes the file and closes all channels; never rejects. */
   close(): Promise<void>
 }
 
 type Served = SocketServerOptions & { readonly bounds: LimitCounters }
 
-/** Passes a connection on; a handler that fails costs only that connection. */
+/** Passes a connection to the handler; an exception affects only that connection. */
 function accept(socket: Socket, channels: Set<LineChannel>, options: Served): void {
   const { bounds, clock = systemClock, log, onChannel } = options
   if (channels.size >= bounds.max.connections) {
@@ -53,7 +53,7 @@ export async function listenSocket(options: SocketServerOptions): Promise<Socket
   const { bounds = new LimitCounters(), log, path } = options
   checkSocketPath(path)
   const channels = new Set<LineChannel>()
-  // A client that has ended its side may still wait for responses.
+  // A client that has closed its side may still wait for responses.
   const server = createServer({ allowHalfOpen: true }, socket =>
     accept(socket, channels, { ...options, bounds }),
   )

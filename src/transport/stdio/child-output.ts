@@ -15,16 +15,16 @@ const CR = 0x0d
 const NOISE_READ_BYTES = 4096
 const NOISE_SHOWN_BYTES = 256
 
-/** Whether the line begins with a bracket, as JSON-RPC does and banners of programs rarely do. */
+/** Reports whether a line begins with a bracket, as JSON-RPC does, unlike most banners. */
 function mayBeMessage(line: Buffer): boolean {
-  // Some programs write a byte order mark in front of each line.
+  // Some programs write a byte order mark at the start of each line.
   const isMarked = line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf
   let at = isMarked ? 3 : 0
   while (line[at] === SPACE || line[at] === TAB) at += 1
   return line[at] === 0x7b || line[at] === 0x5b
 }
 
-/** Finds the messages in a child's stdout; counts all other lines and logs the first. */
+/** Extracts messages from a child's stdout; counts all other lines and logs the first. */
 export class StdoutMessages {
   readonly #lines: LineSplitter
   readonly #log: Logger
@@ -71,11 +71,11 @@ export class StdoutMessages {
   }
 }
 
-/** Bounds on what is kept of a child's stderr; all of it is read. */
+/** Limits for stored stderr output; all of it is read. */
 const STDERR_LIMITS = {
   /** The rest of a longer line is dropped. */
   lineBytes: 8 * 1024,
-  /** Kept of a line before masking: the end of a cut line may be half a secret, and is left out. */
+  /** Read before masking: the end of a cut line may be part of a secret, and is dropped. */
   readBytes: 9 * 1024,
   /** Kept for error reports. */
   keptLines: 20,
@@ -84,10 +84,10 @@ const STDERR_LIMITS = {
 
 const SECOND_MS = 1000
 
-/** How much of it an error may hold; the log has all. */
+/** Limits for error reports; the log has all lines. */
 const REPORTED = { lines: 20, bytes: 4 * 1024, lineBytes: 1024 } as const
 
-/** The last of these lines that fit into an error report, oldest first and cut where they are long. */
+/** Returns the last lines for an error report, oldest first, each truncated. */
 export const lastLines = (lines: readonly string[]): string[] => {
   const reported: string[] = []
   let bytes = 0
@@ -100,7 +100,7 @@ export const lastLines = (lines: readonly string[]): string[] => {
   return reported
 }
 
-/** A line as it came; it is made readable on demand, because most are never looked at. */
+/** A raw line; formatted on demand, because most lines are never shown. */
 interface Line {
   readonly bytes: Buffer
   readonly isInKey: boolean
@@ -112,7 +112,7 @@ const readable = ({ bytes, isInKey }: Line): string => {
   return cutText(mask(drawnLine(bytes.toString()), isWhole), STDERR_LIMITS.lineBytes, isWhole)
 }
 
-/** Turns what a child writes to stderr into log lines without secrets, and keeps the last of them. */
+/** Logs a child's stderr without secrets, and keeps its last lines. */
 export class StderrLines {
   readonly #log: Logger
   readonly #clock: Clock
@@ -151,7 +151,7 @@ export class StderrLines {
     this.#reportDropped()
   }
 
-  /** The last lines, oldest first, including an unfinished one; for error reports. */
+  /** Returns the last lines, oldest first, including an unfinished one, for error reports. */
   last(): string[] {
     const unfinished = { bytes: Buffer.concat(this.#partial), isInKey: this.#keys.isInside }
     return [...this.#kept, ...(this.#partialBytes > 0 ? [unfinished] : [])].map(readable).filter(isSeen)
@@ -161,7 +161,7 @@ export class StderrLines {
     if (piece.length === 0) return
     const room = STDERR_LIMITS.readBytes - this.#partialBytes
     if (room <= 0) return
-    // A copy, because a view would keep the whole chunk in memory.
+    // Copies, because a view would keep the whole chunk in memory.
     const taken = Buffer.from(piece.subarray(0, room))
     this.#partial.push(taken)
     this.#partialBytes += taken.length
@@ -210,7 +210,7 @@ export class StderrLines {
     this.#report?.cancel()
     this.#report = undefined
     if (this.#dropped === 0) return
-    this.#log.warn({ dropped: this.#dropped }, 'server wrote more to stderr than is logged')
+    this.#log.warn({ dropped: this.#dropped }, 'dropped stderr output of the server')
     this.#dropped = 0
   }
 }

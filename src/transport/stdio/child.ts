@@ -16,7 +16,7 @@ import { type ChildExit, exitReason, startFault, startProgram } from '../process
 import { lastLines, StderrLines, StdoutMessages } from './child-output.js'
 
 interface ChildTimes extends LadderTimes {
-  /** Between its exit and the end of its output, either first: a grandchild may hold its pipes. */
+  /** Between the exit and the end of output, in either order: a grandchild may hold the pipes. */
   readonly exitWaitMs: number
 }
 
@@ -24,16 +24,16 @@ export interface ChildOptions {
   readonly command: string
   readonly args: readonly string[]
   readonly cwd?: string | undefined
-  /** The whole environment; see `childEnv`. */
+  /** The complete environment; see `childEnv`. */
   readonly env: Readonly<Record<string, string>>
   /** Bound to the name of the server. */
   readonly log: Logger
   readonly clock: Clock
   readonly guard: DeathGuard
-  /** That of this system if absent. */
+  /** Defaults to this platform's. */
   readonly tree?: ProcessTree
   readonly times?: Partial<ChildTimes>
-  /** The defaults if absent. */
+  /** Defaults apply if absent. */
   readonly bounds?: LimitCounters | undefined
 }
 
@@ -65,7 +65,7 @@ class StdioChild implements ChildChannel {
   readonly #writer: LineWriter | undefined
   readonly #backlog: Backlog
   readonly #events = new ChannelEvents()
-  /** What came before `listen`. */
+  /** Output received before `listen`. */
   #early: Buffer[] = []
   #exit: ChildExit | undefined
   #pipesClosed = false
@@ -88,7 +88,7 @@ class StdioChild implements ChildChannel {
       () => bounds.remark('noise'),
     )
     this.#stderr = new StderrLines(options.log, clock, bounds)
-    // Node creates no pipes when file descriptors run out, whatever its types say.
+    // Despite its types, Node creates no pipes when file descriptors run out.
     this.#writer = child.stdin ? new LineWriter(child.stdin) : undefined
     this.#backlog = new Backlog({
       peer: 'child',
@@ -200,7 +200,7 @@ class StdioChild implements ChildChannel {
     this.#stdout.push(chunk, this.#events.listener)
   }
 
-  /** A child is gone once it has exited and its pipes are closed; one waits some time for the other. */
+  /** Settles once the child has exited and its pipes are closed; each waits a while for the other. */
   #settleWhenDrained(): void {
     const exit = this.#exit
     if (this.#events.listener === undefined || exit === undefined) return
@@ -208,14 +208,14 @@ class StdioChild implements ChildChannel {
     else this.#afterWait(() => this.#lost(exitReason(exit)))
   }
 
-  /** A child without its pipes is useless. Its exit usually follows at once and says more. */
+  /** Settles after a closed pipe, unless the exit follows at once and explains more. */
   #onPipeClosed(reason: string): void {
     this.#afterWait(() => {
       if (this.#exit === undefined) this.#lost(reason)
     })
   }
 
-  /** A server that reads nothing is useless, and is started anew. */
+  /** Ends a server that does not read; it is then restarted. */
   readonly #onStalled = (): void => this.#lost('did not read its input')
 
   #afterWait(work: () => void): void {
@@ -258,7 +258,7 @@ class StdioChild implements ChildChannel {
   }
 }
 
-/** The channel of a child that the operating system refused at once. */
+/** A channel to a child that could not be started. */
 const deadChannel = (fault: Fault): ChildChannel => ({
   pid: undefined,
   exit: undefined,
@@ -274,8 +274,8 @@ const deadChannel = (fault: Fault): ChildChannel => ({
 })
 
 /**
- * Starts a server as a child process without a shell, in a process group of its own where there are groups.
- * Never throws: a child that cannot be started closes its channel.
+ * Starts a server as a child process without a shell, on POSIX in its own process group. Never throws: a
+ * child that cannot be started closes its channel.
  */
 export function spawnChild(options: ChildOptions): ChildChannel {
   const { tree = processTree({ log: options.log }) } = options

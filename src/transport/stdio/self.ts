@@ -12,17 +12,17 @@ import { Backlog } from '../backlog.js'
 import { ChannelEvents } from '../channel-events.js'
 import { LineWriter } from '../line-writer.js'
 
-/** All default to those of our own process. */
+/** Defaults to the streams of this process. */
 export interface SelfOptions {
   readonly input?: Readable
   readonly output?: Writable
   readonly clock?: Clock
   readonly log?: Logger
-  /** A line longer than `body` is skipped and reported as `skipped`. */
+  /** Lines longer than `body` are skipped and reported as `skipped`. */
   readonly bounds?: LimitCounters
 }
 
-/** How long `close` waits for a client that does not read. */
+/** Maximum time that `close` waits for a client that does not read. */
 const FLUSH_MS = 2000
 
 class StdioSelf implements Channel {
@@ -51,7 +51,7 @@ class StdioSelf implements Channel {
     this.#writer = new LineWriter(output)
     this.#backlog = new Backlog({
       peer: 'client',
-      // The program that started us may be stopped for hours, in a debugger or with its computer asleep.
+      // The client program may be suspended for hours, in a debugger or with its computer.
       isPatient: true,
       bounds,
       clock,
@@ -101,17 +101,17 @@ class StdioSelf implements Channel {
   async #flushed(): Promise<void> {
     const output = this.#output
     if (!output.writable || output.writableLength === 0) return
-    // Called back after all writes before it, even failed ones.
+    // Called after all earlier writes, even failed ones.
     const written = new Promise<true>(resolve => output.write('', () => resolve(true)))
     if ((await within(written, { clock: this.#clock, ms: FLUSH_MS })) === true) return
-    this.#log.warn({ queuedBytes: this.queuedBytes }, 'left a client that does not read what it is sent')
+    this.#log.warn({ queuedBytes: this.queuedBytes }, 'disconnected from a client that does not read')
   }
 
   readonly #onData = (chunk: Buffer): void => {
     if (!this.#events.isClosed) this.#lines.push(chunk, this.#onLine, this.#onSkipped)
   }
 
-  // Including lines that are not JSON: the client gets an error.
+  // Includes lines that are not JSON: the client gets an error.
   readonly #onLine = (line: Buffer): void => this.#events.listener?.message(line)
 
   readonly #onSkipped = (bytes: number, ends: Buffer): void => this.#events.listener?.skipped(bytes, ends)
@@ -123,8 +123,11 @@ class StdioSelf implements Channel {
   readonly #onStalled = (): void => {
     if (this.#events.isClosed) return
     const { queuedBytes } = this
-    const fault = new Fault('disconnected', 'the client does not read what it is sent')
-    this.#log.warn({ reason: fault.message, queuedBytes }, 'left a client that is too far behind')
+    const fault = new Fault('disconnected', 'the client does not read its messages')
+    this.#log.warn(
+      { reason: fault.message, queuedBytes },
+      'disconnected from a client that is too far behind',
+    )
     this.#settle(fault)
   }
 
@@ -141,7 +144,7 @@ class StdioSelf implements Channel {
     if (!this.#input.readableEnded) this.#settle(undefined)
   }
 
-  /** Delivers a last line without a newline, unless we are closing. */
+  /** Delivers a last line without a newline, unless the channel is closing. */
   #endLines(): void {
     if (this.#closing === undefined) this.#lines.end(this.#onLine, this.#onSkipped)
   }
@@ -166,13 +169,13 @@ class StdioSelf implements Channel {
 }
 
 /**
- * Creates the channel to the client that started us, over our stdin and stdout. Every line is a message, even
- * if it is not JSON. The end of stdin closes it, as the spec asks (2025-11-25, lifecycle, "Shutdown").
+ * Creates the channel to the client over stdin and stdout. Each line is a message, even if it is not JSON.
+ * The end of stdin closes it (spec 2025-11-25, lifecycle, "Shutdown").
  */
 export const createStdioSelf = (options: SelfOptions = {}): Channel => new StdioSelf(options)
 
-/** Redirects `console` to stderr for the life of the process: no dependency may write into the protocol. */
+/** Redirects `console` to stderr permanently, so that no dependency can corrupt the protocol. */
 export function protectStdout(): void {
-  // Method by method: a dependency may have kept the object.
+  // Replaces single methods: a dependency may hold a reference to the object.
   Object.assign(globalThis.console, new Console(process.stderr, process.stderr))
 }

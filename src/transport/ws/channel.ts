@@ -14,22 +14,22 @@ import { ChannelEvents } from '../channel-events.js'
 import { FrameMeter } from './frame-meter.js'
 
 const PING_MS = 30_000
-/** How long the closing handshake may take before the connection is cut. */
+/** Maximum time of the closing handshake. */
 const CLOSE_MS = 2000
 
-/** Whom a WebSocket leads to. A client may leave at any time; a server that leaves is a fault. */
+/** The peer. A client may leave at any time; a server that leaves causes a fault. */
 export type WsPeer = 'client' | 'server'
 
-/** A longer message closes the connection with 1009. */
+/** Returns the size limit of a message; a larger one closes the connection with 1009. */
 export const maxMessageBytes = ({ body, message }: Limits, peer: WsPeer): number =>
   peer === 'client' ? body : message
 
-/** The subprotocol of MCP over WebSocket: of no revision, but the official TypeScript SDK 1 asks for it. */
+/** Subprotocol of MCP over WebSocket: not in the spec, but requested by the official TypeScript SDK 1. */
 export const WS_SUBPROTOCOL = 'mcp'
 
 export interface WsChannelOptions {
   readonly peer: WsPeer
-  /** The connection below: any byte on it is a sign of life, even in the middle of a message. */
+  /** The underlying connection: any byte counts as a sign of life, even within a message. */
   readonly socket: Duplex
   readonly log: Logger
   readonly clock: Clock
@@ -47,7 +47,7 @@ const TRY_AGAIN_LATER = 1013
 
 const UNANSWERED_PINGS = 2
 
-/** Codes with which a client may close in good order. */
+/** Close codes of an orderly shutdown by the client. */
 const ORDERLY = [NORMAL, GOING_AWAY, NO_STATUS]
 
 const TOO_LARGE = new Set<string | undefined>([
@@ -73,7 +73,7 @@ export class WsChannel implements Channel {
   readonly #backlog: Backlog
   readonly #heartbeat: Timer
   readonly #gone = new Deferred<void>()
-  /** What has come of an incomplete message. */
+  /** Memory of incomplete messages. */
   readonly #incoming: Holding
   readonly #frames = new FrameMeter()
   readonly #events = new ChannelEvents()
@@ -96,14 +96,14 @@ export class WsChannel implements Channel {
       onDrained: () => this.#events.listener?.drained(),
       onStalled: this.#onStalled,
     })
-    // Data is a Buffer because `binaryType` is left at its default.
+    // Data is a Buffer because `binaryType` has its default.
     ws.on('message', (data: Buffer, isBinary) => this.#onMessage(data, isBinary))
     ws.on('error', error => this.#onError(error))
     ws.on('close', code => this.#onClose(code))
     this.#incoming = bounds.inbound.open(() => {
-      const fault = new Fault('disconnected', 'sent a message for which there is no memory at the moment')
+      const fault = new Fault('disconnected', 'sent a message while the proxy was low on memory')
       this.#cutOff(TRY_AGAIN_LATER, 'too much is being sent at the same time', fault)
-      // Only the end of the connection frees what has come.
+      // The memory is freed only when the connection ends.
       this.#ws.terminate()
     })
     socket.on('data', (chunk: Buffer) => this.#onChunk(chunk))
@@ -130,7 +130,7 @@ export class WsChannel implements Channel {
     return this.#backlog.grew()
   }
 
-  /** Everything sent in one turn of the event loop is written by one system call. */
+  /** Sends all messages of one turn of the event loop with one system call. */
   readonly #uncork = (): void => {
     this.#isCorked = false
     this.#options.socket.uncork()
@@ -152,7 +152,7 @@ export class WsChannel implements Channel {
       // A peer that is this far behind would not catch up during a closing handshake.
       if (!this.#backlog.hasRoom) this.#onStalled()
       this.#closing = this.#gone.promise
-      if (why === 'unauthorized') this.#end(POLICY_VIOLATION, 'connect again with a good credential')
+      if (why === 'unauthorized') this.#end(POLICY_VIOLATION, 'reconnect with a valid credential')
       else this.#end(this.#options.peer === 'client' ? GOING_AWAY : NORMAL)
     }
     return this.#closing
@@ -167,7 +167,7 @@ export class WsChannel implements Channel {
   }
 
   readonly #onStalled = (): void => {
-    const fault = new Fault('disconnected', 'does not read what it is sent')
+    const fault = new Fault('disconnected', 'does not read its messages')
     this.#cutOff(TRY_AGAIN_LATER, 'too far behind in reading', fault)
   }
 
@@ -185,13 +185,13 @@ export class WsChannel implements Channel {
     } else if (data.length > 0) this.#events.listener?.message(data)
   }
 
-  /** The peer sent something that is not WebSocket, or too large; `ws` has already sent the close frame. */
+  /** The peer sent invalid or too large data; `ws` has already sent the close frame. */
   #onError(error: Error): void {
     const { bounds, peer } = this.#options
     const isTooLarge = TOO_LARGE.has(systemCode(error))
     const fault = protocolFault(error, isTooLarge ? maxMessageBytes(bounds.max, peer) : undefined)
     if (isTooLarge) bounds.hit(peer === 'client' ? 'body' : 'message')
-    if (!this.#isEnding) this.#options.log.warn({ reason: fault.message }, 'a WebSocket peer was cut off')
+    if (!this.#isEnding) this.#options.log.warn({ reason: fault.message }, 'disconnected a WebSocket peer')
     this.#settle(fault)
     this.#terminateLater()
   }
@@ -205,12 +205,12 @@ export class WsChannel implements Channel {
   }
 
   #beat(): void {
-    // While we are not reading, or the ping waits behind other bytes, silence says nothing about the peer.
+    // While the channel is paused, or the ping is queued behind other bytes, silence means nothing.
     if (this.#wasHeard || this.#ws.isPaused || this.#backlog.isBehind) this.#unansweredPings = 0
     this.#wasHeard = false
     if (this.#unansweredPings >= UNANSWERED_PINGS) {
       const fault = new Fault('disconnected', `did not answer ${UNANSWERED_PINGS} pings`)
-      this.#options.log.warn({ reason: fault.message }, 'a WebSocket peer was cut off')
+      this.#options.log.warn({ reason: fault.message }, 'disconnected a WebSocket peer')
       this.#settle(fault)
       this.#ws.terminate()
       return
@@ -221,7 +221,7 @@ export class WsChannel implements Channel {
 
   #cutOff(code: number, reason: string, fault: Fault): void {
     if (this.#isEnding) return
-    this.#options.log.warn({ code, reason: fault.message }, 'a WebSocket peer was cut off')
+    this.#options.log.warn({ code, reason: fault.message }, 'disconnected a WebSocket peer')
     this.#settle(fault)
     this.#end(code, reason)
   }

@@ -16,13 +16,13 @@ export interface WsClientOptions {
   /** `ws:` or `wss:`. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** Proves who we are in the handshake; absent if the headers do, or nobody has to. */
+  /** Authenticates the handshake; absent if the headers do, or no authentication is needed. */
   readonly credential?: HttpCredential | undefined
   /** From the first packet to the end of the opening handshake. */
   readonly connectTimeoutMs: number
-  /** Aborts the attempt to connect; the open channel ignores it. */
+  /** Aborts the connection attempt; the open channel ignores it. */
   readonly signal: AbortSignal
-  /** The defaults if absent. */
+  /** Defaults apply if absent. */
   readonly bounds?: LimitCounters | undefined
   readonly log: Logger
   readonly clock: Clock
@@ -30,7 +30,7 @@ export interface WsClientOptions {
 
 const nothing = (): void => undefined
 
-/** Scheme, host and port; undefined unless it is the URL of a WebSocket. */
+/** Returns scheme, host and port; undefined if it is not a WebSocket URL. */
 function originOf(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined
   const { protocol, hash, origin } = new URL(url)
@@ -41,24 +41,24 @@ function statusFault(status: number, origin: string): Fault {
   if (status === 401 || status === 403) {
     return new Fault('unauthorized', `${origin} refused access (HTTP ${status}): check "headers"`)
   }
-  // A redirect could send our credentials anywhere.
+  // A redirect could leak the credentials.
   const reason =
     status >= 300 && status < 400
-      ? `redirects to another address (HTTP ${status}), which is not followed: check "url"`
+      ? `sent a redirect (HTTP ${status}), which the proxy does not follow: check "url"`
       : `did not open a WebSocket (HTTP ${status}): check "url"`
   return new Fault('unavailable', `${origin} ${reason}`)
 }
 
 function handshakeFault(error: Error, origin: string): Fault {
   const more = { cause: error }
-  // `ws` has no codes for what it finds in the response.
+  // `ws` has no error codes for invalid responses.
   if (error.message.includes('subprotocol')) {
     return new Fault('unavailable', `${origin} does not speak the subprotocol "${WS_SUBPROTOCOL}"`, more)
   }
   const code = systemCode(error) ?? ''
   const isNetwork = code !== '' || error instanceof AggregateError
   if (!isNetwork || code.startsWith('HPE_')) {
-    return new Fault('unavailable', `the answer of ${origin} is not a WebSocket`, more)
+    return new Fault('unavailable', `the response of ${origin} is not a WebSocket handshake`, more)
   }
   return new Fault('unavailable', transferFault(error, origin).message, more)
 }
@@ -84,7 +84,7 @@ async function opened(ws: WebSocket, origin: string, options: Resolved): Promise
   const { bounds, clock, connectTimeoutMs: ms, log, signal } = options
   const handshake = new Promise<Channel>((resolve, reject) => {
     let socket: Duplex | undefined
-    // Not `once`: a handshake that we gave up is reported as an error as well.
+    // Not `once`: an abandoned handshake also reports an error.
     ws.on('error', error => reject(handshakeFault(error, origin)))
     ws.once('unexpected-response', (_request, response) => {
       response.on('error', nothing)
@@ -95,7 +95,7 @@ async function opened(ws: WebSocket, origin: string, options: Resolved): Promise
       socket = response.socket
     })
     ws.once('open', () => {
-      // At once: what the server sends next must find the channel listening.
+      // Synchronously, so that the channel listens before the server's next message.
       if (socket !== undefined) resolve(new WsChannel(ws, { peer: 'server', socket, log, clock, bounds }))
     })
   })
@@ -110,17 +110,17 @@ async function opened(ws: WebSocket, origin: string, options: Resolved): Promise
 
 /**
  * Connects to a server by WebSocket. Rejects with the Fault `unavailable`, `unauthorized` or `cancelled`,
- * whose message names no more of the URL than scheme, host and port.
+ * whose message contains only scheme, host and port of the URL.
  */
 export async function connectWs(options: WsClientOptions): Promise<Channel> {
   const { bounds = new LimitCounters(), url } = options
   const origin = originOf(url)
-  // Without a cause: the message of `ws` repeats the URL with all its secrets.
+  // Without a cause: the message of `ws` contains the URL with its secrets.
   if (origin === undefined) throw new Fault('unavailable', 'the URL of the server is not valid: check "url"')
   return await prove({ ...options, bounds }, origin)
 }
 
-/** Opens it with proof of who we are, once more if better proof was found. */
+/** Opens the connection with a credential, and retries once if a better one is available. */
 async function prove(options: Resolved, origin: string, isRepeated = false): Promise<Channel> {
   const { credential, url } = options
   const request = { method: 'GET', url: url.replace(/^ws/i, 'http'), headers: {} } as const

@@ -1,25 +1,24 @@
-/** Counted for each frame besides its bytes: more than it takes, because it takes scarce heap. */
+/** Counted for each frame in addition to its bytes; exceeds the actual heap use, because heap is scarce. */
 const FRAME_BYTES = 1024
-/** The shortest head of a frame. */
+/** Length of the shortest frame head. */
 const HEAD_BYTES = 2
 const MASK_BYTES = 4
 
 /**
- * Reads the heads of frames (RFC 6455 §5.2) to know what `ws` holds of an incomplete message, which it does
- * not say: each frame, and the chunks they came in with everything in between. Leaves it to `ws` to notice
- * invalid frames.
+ * Parses frame heads (RFC 6455 §5.2) to know how much memory `ws` holds for an incomplete message: each
+ * frame, and the chunks that contain them. Leaves the detection of invalid frames to `ws`.
  */
 export class FrameMeter {
   #bytes = 0
-  /** How much of the current frame's head has come, and how long it is as far as known. */
+  /** Received bytes of the current frame head, and its length as far as known. */
   #headAt = 0
   #headBytes = HEAD_BYTES
   #lengthBytes = 0
   #first = 0
-  /** Missing from its payload. */
+  /** Remaining payload bytes. */
   #left = 0
 
-  /** Takes the next bytes of the connection; returns how many bytes are kept then. */
+  /** Parses the next bytes of the connection; returns how many bytes are held now. */
   push(chunk: Buffer): number {
     let isKept = false
     for (let i = 0; i < chunk.length; ) {

@@ -11,32 +11,32 @@ import { refuseOn } from '../http/responder.js'
 import { clientAddressOf } from '../http/trusted-proxies.js'
 import { maxMessageBytes, WS_SUBPROTOCOL, WsChannel } from './channel.js'
 
-/** Where a client connects from. */
+/** Address of a client. */
 interface From {
   readonly remoteAddress: string
   readonly remotePort: number | undefined
 }
 
 export interface WsServerOptions {
-  /** Whether there is something at a path; others get 404. */
+  /** Reports whether a path has an endpoint; others get 404. */
   readonly serves: (path: string) => boolean
-  /** Called for every client, told where it connects from; nothing is read from it until `listen`. */
+  /** Called for each client; nothing is read from it until `listen`. */
   readonly onChannel: (channel: Channel, caller: Caller, from: From) => void
-  /** The defaults if absent. */
+  /** Defaults apply if absent. */
   readonly bounds?: LimitCounters | undefined
   readonly log: Logger
   readonly clock: Clock
 }
 
-/** WebSockets behind an HTTP server, which has checked Host, Origin and credential already. */
+/** WebSockets behind an HTTP server, which has already checked Host, Origin and credential. */
 export interface WsServer {
   readonly upgrade: UpgradeHandler
-  /** Refuses new clients, closes all channels and resolves when they are gone; never rejects. */
+  /** Refuses new clients and closes all channels; resolves when they are gone, never rejects. */
   close(): Promise<void>
 }
 
 /**
- * In one message. Each takes heap until the message is complete, and a peer can send ten thousand at once.
+ * Maximum frames of a message. Each takes heap until the message is complete; a peer could send thousands.
  */
 const MAX_FRAMES = 1024
 
@@ -48,7 +48,7 @@ function refuse(socket: Duplex, status: number): number {
   return status
 }
 
-/** A client that lists subprotocols wants one of them; one that lists none accepts any. */
+/** A client that lists subprotocols needs one of them; one without a list accepts any. */
 function offersOurs(request: IncomingMessage): boolean {
   const offered = request.headers['sec-websocket-protocol']
   return offered === undefined || offered.split(',').some(name => name.trim() === WS_SUBPROTOCOL)
@@ -61,7 +61,7 @@ export function createWsServer(options: WsServerOptions): WsServer {
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
-    // A few bytes could expand to the largest message we allow, and each connection would hold a dictionary.
+    // A few bytes could expand to the largest allowed message, and each connection would hold a dictionary.
     perMessageDeflate: false,
     maxPayload: maxMessageBytes(bounds.max, 'client'),
     maxFragments: MAX_FRAMES,
@@ -87,7 +87,7 @@ export function createWsServer(options: WsServerOptions): WsServer {
           remotePort: request.socket.remotePort,
         })
       })
-      // A client with another version, or without a key, is refused by `ws`.
+      // `ws` refuses a client with another version or without a key.
       return channels.size > size ? undefined : 400
     },
     close: () => (closing ??= close()),

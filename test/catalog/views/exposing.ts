@@ -17,14 +17,14 @@ const amount =
 /** client, tools, tokens → how it is shown them, and why */
 const ROWS: readonly (readonly [string, number, number, 'direct' | 'search', string])[] = [
   ['cursor-vscode', 40, 5000, 'direct', '40 of at most 40 tools, about 5000 of 10000 tokens'],
-  ['Cursor', 41, 5000, 'search', '41 tools, and it takes 40'],
+  ['Cursor', 41, 5000, 'search', '41 tools, of which it accepts 40'],
   ['windsurf-client', 100, 1, 'direct', '100 of at most 100 tools, about 1 of 10000 tokens'],
-  ['windsurf-client', 101, 1, 'search', '101 tools, and it takes 100'],
-  ['Visual Studio Code - Insiders', 129, 1, 'search', '129 tools, and it takes 128'],
-  ['vscode', 128, 10_001, 'search', 'about 10001 tokens, and 10000 are allowed'],
-  ['somebody', 5000, 500_000, 'direct', 'it is not known to take fewer tools'],
-  ['claude-code', 5000, 500_000, 'direct', 'it loads tools by need'],
-  ['copilot-cli', 5000, 500_000, 'direct', 'it loads tools by need'],
+  ['windsurf-client', 101, 1, 'search', '101 tools, of which it accepts 100'],
+  ['Visual Studio Code - Insiders', 129, 1, 'search', '129 tools, of which it accepts 128'],
+  ['vscode', 128, 10_001, 'search', 'about 10001 tokens, above the limit of 10000'],
+  ['somebody', 5000, 500_000, 'direct', 'it has no known limit of tools'],
+  ['claude-code', 5000, 500_000, 'direct', 'it loads tools on demand'],
+  ['copilot-cli', 5000, 500_000, 'direct', 'it loads tools on demand'],
 ]
 
 t.test('a client is shown as many tools as it takes, and else searches them', async t => {
@@ -61,11 +61,11 @@ t.test('what the configuration says of the client comes first, then of its view,
     const { mode, why, pins } = rules.choose(new FakeClient(ROUTER, about), amount(tools, 6))
     return [mode, why, ['a', 'b'].filter(name => pins?.has(name)), pins?.max]
   }
-  const SAID = 'the configuration says so'
+  const SAID = 'set in the configuration'
   t.same(said({ name: 'x' }), ['direct', SAID, ['a'], 123])
   t.same(said({ name: 'x', view: 'v' }), ['search', SAID, ['b'], 123])
-  t.same(said({ name: 'someone', view: 'v' }, 8), ['search', '8 tools, and it takes 7', ['b'], 2])
-  t.same(said({ name: 'someone' }, 7), ['search', 'about 6 tokens, and 5 are allowed', ['a'], 2])
+  t.same(said({ name: 'someone', view: 'v' }, 8), ['search', '8 tools, of which it accepts 7', ['b'], 2])
+  t.same(said({ name: 'someone' }, 7), ['search', 'about 6 tokens, above the limit of 5', ['a'], 2])
   t.same(said({ name: 'claude-code' }), ['direct', SAID, ['a'], Number.POSITIVE_INFINITY])
 })
 

@@ -133,7 +133,7 @@ t.test('AX-6 an answer is cut at 256 KiB, also one that never ends (vector 67)',
     write()
   })
   const { code, message } = await rejection(createGuardedFetch({ trusted: [LOCAL] })(url))
-  t.same([code, message], ['too-large', `the answer of ${url} is longer than 256 KiB`])
+  t.same([code, message], ['too-large', `the response of ${url} is longer than 256 KiB`])
 })
 
 t.test('AX-6 a server that says nothing, or goes on for ever, is left after 10 s (vector 67)', async t => {

@@ -87,7 +87,7 @@ t.test('a client that reads may be far behind; one that takes nothing for 30 s i
   await send()
   t.equal(channel.queuedBytes, queued)
   t.match(listener.ends, [{ code: 'disconnected' }])
-  t.match(lines, [['warn', {}, 'left a client that is too far behind']])
+  t.match(lines, [['warn', {}, 'disconnected from a client that is too far behind']])
   t.equal(bounds.hits.clientQueue?.hits, 1)
 })
 
@@ -154,7 +154,7 @@ t.test('close gives up on a client that never reads', async t => {
   await channel.close()
   clearInterval(held)
   t.equal(waitedMs, 2000)
-  t.match(lines, [['warn', { queuedBytes: 3 }, 'left a client that does not read what it is sent']])
+  t.match(lines, [['warn', { queuedBytes: 3 }, 'disconnected from a client that does not read']])
 })
 
 t.test('what is written with console goes to stderr, so that stdout carries the protocol only', async t => {
