@@ -58,7 +58,7 @@ const validatorCode = schemas => {
     unicodeRegExp: false,
     inlineRefs: false,
     allowUnionTypes: true,
-    keywords: ['mend'],
+    keywords: ['fix'],
     code: { source: true, esm: true },
   })
   const names = new Map()

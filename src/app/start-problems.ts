@@ -11,7 +11,7 @@ export interface StartProblem {
   /** Its place in the configuration. */
   readonly path: readonly string[]
   readonly message: string
-  readonly mend: string
+  readonly fix: string
 }
 
 /** Checks the files and folders that `serve` needs to start. Creates nothing. */
@@ -48,8 +48,8 @@ const ofAudit = (file: string) =>
 const ofKeys = async (id: string, file: string | undefined) => {
   if (file === undefined) return undefined
   const { readKeys } = await import('../auth/authorization-server/client-rules.js')
-  const mend = 'Write the path of a JSON file such as { "keys": [...] } with the public keys of the program.'
-  return await problemAt(['auth', 'embedded', 'clients', id, 'jwks'], mend, () => readKeys(id, file))
+  const fix = 'Write the path of a JSON file such as { "keys": [...] } with the public keys of the program.'
+  return await problemAt(['auth', 'embedded', 'clients', id, 'jwks'], fix, () => readKeys(id, file))
 }
 
 const ofTls = async (files: NonNullable<NonNullable<ProxyConfig['cluster']>['peer']['tls']>) => {
@@ -63,7 +63,7 @@ const ofTls = async (files: NonNullable<NonNullable<ProxyConfig['cluster']>['pee
 
 const problemAt = async (
   path: readonly string[],
-  mend: string,
+  fix: string,
   look: () => Promise<unknown>,
 ): Promise<StartProblem | undefined> => {
   try {
@@ -73,6 +73,6 @@ const problemAt = async (
     const { code, path: place } = thrown as NodeJS.ErrnoException
     const message =
       thrown instanceof Fault ? thrown.message : `cannot write to ${place ?? ''} (${code ?? ''})`
-    return { path, message, mend }
+    return { path, message, fix }
   }
 }

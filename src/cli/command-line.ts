@@ -178,8 +178,8 @@ const unknownWord = (word: string, words: readonly string[], command: Command | 
   const lead = command === undefined ? '' : `${nameOf(command)} `
   const meant = suggest(lead + word, namesIn(command))
   const what = isFlag ? `unknown option: ${shown}` : `unknown command: ${word}`
-  const mend = meant === undefined ? undefined : `mcp-proxy ${meant}`
-  return new CliError(EXIT.usage, what + hint(meant), { why: commandsOf(command), mend })
+  const fix = meant === undefined ? undefined : `mcp-proxy ${meant}`
+  return new CliError(EXIT.usage, what + hint(meant), { why: commandsOf(command), fix })
 }
 
 const hint = (meant: string | undefined): string => (meant === undefined ? '' : `; did you mean ${meant}?`)

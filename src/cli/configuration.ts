@@ -54,7 +54,7 @@ export const readUsable = async (
   if (config === undefined) {
     throw new CliError(EXIT.configuration, `${file} cannot be used (D011)`, {
       why: 'the errors are listed above',
-      mend: `mcp-proxy check --config ${file}`,
+      fix: `mcp-proxy check --config ${file}`,
     })
   }
   const isEmpty = config.servers.length + config.waiting.length === 0
@@ -62,6 +62,6 @@ export const readUsable = async (
   if (!isUnusable) return { config, problems, disabled }
   throw new CliError(EXIT.configuration, `${file} has no valid server`, {
     why: disabled.map(({ name, why }) => `${name} (${why})`).join(', '),
-    mend: `mcp-proxy check --config ${file}`,
+    fix: `mcp-proxy check --config ${file}`,
   })
 }

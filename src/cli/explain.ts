@@ -8,36 +8,36 @@ interface Lines {
   readonly code: number
   readonly what: string
   readonly why?: string | undefined
-  readonly mend?: string | undefined
+  readonly fix?: string | undefined
 }
 
 /** Says on stderr what ended a command line, in three lines, and returns the exit code. */
 export const explain = (thrown: unknown, words: readonly string[]): number => {
-  const { code, what, why = WHYS[code], mend = mendFor(code, words) } = linesOf(thrown)
+  const { code, what, why = WHYS[code], fix = fixFor(code, words) } = linesOf(thrown)
   say(`mcp-proxy: ${what}`)
   if (why !== undefined) say(`  why: ${why}`)
-  if (mend !== undefined) say(`  fix: ${mend}`)
+  if (fix !== undefined) say(`  fix: ${fix}`)
   return code
 }
 
 const linesOf = (thrown: unknown): Lines => {
   if (thrown instanceof CliError) {
-    const { code, message: what, why, mend } = thrown
-    return { code, what, why, mend }
+    const { code, message: what, why, fix } = thrown
+    return { code, what, why, fix }
   }
   if (thrown instanceof SetupError) {
-    const { message: what, mend } = thrown
-    return { code: EXIT.failure, what, why: 'nothing was written to it', mend }
+    const { message: what, fix } = thrown
+    return { code: EXIT.failure, what, why: 'nothing was written to it', fix }
   }
   if (!(thrown instanceof Fault)) return { code: EXIT.negative, what: inspect(thrown), why: 'this is a bug' }
   const { server, doctor } = thrown.data ?? {}
-  const mend =
+  const fix =
     thrown.code === 'unauthorized' && typeof server === 'string'
       ? `mcp-proxy auth login ${server}`
       : undefined
   const said = thrown.code === 'internal' ? inspect(thrown) : thrown.message
   const what = numbered(said, typeof doctor === 'string' ? doctor : undefined)
-  return { code: EXIT.failure, what, mend }
+  return { code: EXIT.failure, what, fix }
 }
 
 const WHYS: Readonly<Partial<Record<number, string>>> = {
@@ -45,7 +45,7 @@ const WHYS: Readonly<Partial<Record<number, string>>> = {
   [EXIT.configuration]: 'the configuration cannot be used as it is',
 }
 
-const mendFor = (code: number, words: readonly string[]): string | undefined => {
+const fixFor = (code: number, words: readonly string[]): string | undefined => {
   if (code === EXIT.usage) return ['mcp-proxy', ...words, '--help'].join(' ')
   return code === EXIT.configuration ? 'mcp-proxy doctor' : undefined
 }

@@ -38,7 +38,7 @@ const CHECK: Next = ['check', 'what is wrong with the configuration']
 const INSTALL: Next = ['install --all', 'put it into the clients of this machine']
 const STATUS: Next = ['status', 'how each server is']
 const LIST: Next = ['list', 'what clients see']
-const DOCTOR: Next = ['doctor', 'what is not well, and what mends it']
+const DOCTOR: Next = ['doctor', 'what is not well, and what fixes it']
 
 const next = ([command, about]: Next): string => `  mcp-proxy ${command.padEnd(15)}${about}`
 

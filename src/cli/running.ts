@@ -50,7 +50,7 @@ export const severalRun = (all: readonly InstanceRecord[]): CliError => {
 
 const NOBODY = {
   why: "no proxy is running for this configuration; for another user's proxy, pass --url",
-  mend: 'mcp-proxy daemon start',
+  fix: 'mcp-proxy daemon start',
 }
 
 /** Whether a proxy runs with a configuration, under any of its folder's paths. */

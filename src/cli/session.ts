@@ -82,7 +82,7 @@ const occupiedPlace = async (file: string): Promise<Place | undefined> => {
     if (!(thrown instanceof Fault) || thrown.code !== 'timeout') return undefined
     throw new CliError(EXIT.failure, 'the daemon of this configuration does not answer (D042)', {
       why: thrown.message,
-      mend: 'mcp-proxy daemon restart, or pass --alone to start copies of the servers',
+      fix: 'mcp-proxy daemon restart, or pass --alone to start copies of the servers',
     })
   }
 }

@@ -53,29 +53,27 @@ export interface Chosen {
 interface Explained {
   readonly why?: string | undefined
   /** A command to paste. */
-  readonly mend?: string | undefined
+  readonly fix?: string | undefined
 }
 
-/** Ends a verb with what is wrong, and as far as it is known why, and what mends it. */
+/** Ends a verb with what is wrong, and as far as it is known why, and what fixes it. */
 export class CliError extends Error {
   readonly code: number
   readonly why: string | undefined
-  readonly mend: string | undefined
+  readonly fix: string | undefined
 
-  constructor(code: number, what: string, { why, mend }: Explained = {}) {
+  constructor(code: number, what: string, { why, fix }: Explained = {}) {
     super(what)
     this.name = 'CliError'
     this.code = code
     this.why = why
-    this.mend = mend
+    this.fix = fix
   }
 }
 
 /** The same for a problem with a number (docs/doctor.md). */
-export const problemError = (
-  code: number,
-  { id, message, why, mend }: ReturnType<typeof problem>,
-): CliError => new CliError(code, `${id}: ${message}`, { why, mend })
+export const problemError = (code: number, { id, message, why, fix }: ReturnType<typeof problem>): CliError =>
+  new CliError(code, `${id}: ${message}`, { why, fix })
 
 export const textOption = (describe: string) =>
   ({ type: 'string', requiresArg: true, describe }) as const satisfies Options

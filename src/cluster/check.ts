@@ -80,13 +80,13 @@ const PLAIN: ClusterFinding = {
     subject: 'peer',
     message: 'replicas talk in plain HTTP: messages are signed but not encrypted',
   },
-  mend: 'set "cluster.peer.tls", unless the network between replicas is private or encrypted',
+  fix: 'set "cluster.peer.tls", unless the network between replicas is private or encrypted',
 }
 
 // ── the engine ──
 
-const wrong = (message: string, mend: string): ClusterFinding => ({
-  ...{ level: 'error', subject: 'engine', message, mend },
+const wrong = (message: string, fix: string): ClusterFinding => ({
+  ...{ level: 'error', subject: 'engine', message, fix },
 })
 
 const wordsOf = (thrown: unknown): string => {
@@ -164,18 +164,18 @@ const checkPeer = async (member: Member, { links, ring, digest }: Own) => {
   const probed = await links.probe(member)
   const errors = [...keyTrouble(member, ring), linkTrouble(probed)]
     .filter(each => each !== undefined)
-    .map(([message, mend]) => ({ level: 'error' as const, subject: member.address, message, mend }))
+    .map(([message, fix]) => ({ level: 'error' as const, subject: member.address, message, fix }))
   const isOther = hasKeysOf(ring, member) && member.digest !== undefined && member.digest !== digest
   const other: ClusterFinding = {
     ...{ level: 'warn', subject: member.address, message: 'its configuration differs from this file' },
-    mend: 'use the same configuration for all replicas; during a rolling restart a difference is expected',
+    fix: 'use the same configuration for all replicas; during a rolling restart a difference is expected',
   }
   const findings = [...errors, ...(isOther ? [other] : [])]
   return { member, findings, link: probed.status === 200 ? ('up' as const) : ('down' as const) }
 }
 
 /** A problem and its fix. */
-type Trouble = readonly [message: string, mend: string]
+type Trouble = readonly [message: string, fix: string]
 
 const keyTrouble = ({ keys }: Member, { names }: KeyRing): readonly Trouble[] => {
   const [first = ''] = names

@@ -28,25 +28,25 @@ export async function readConfigText(file: string, isAgain = false): Promise<Con
 
 const TOO_LARGE: Words = {
   message: `the file is longer than ${MAX_FILE_BYTES / 1024 / 1024} MiB`,
-  mend: 'Check that this is the right file.',
+  fix: 'Check that this is the right file.',
 }
 
 const ONLY_ONCE: Words = {
   message: 'this is no file, and what it held can be read only once',
-  mend: 'Restart the proxy, or give it a file.',
+  fix: 'Restart the proxy, or give it a file.',
 }
 
-const NOT_UTF8: Words = { message: 'the file is not text in UTF-8', mend: 'Save it as UTF-8.' }
+const NOT_UTF8: Words = { message: 'the file is not text in UTF-8', fix: 'Save it as UTF-8.' }
 
 const MAY_NOT_READ: Words = {
   message: 'the file may not be read',
-  mend: 'Give the user of the proxy the right to read it.',
+  fix: 'Give the user of the proxy the right to read it.',
 }
 
 const WORDS: ReadonlyMap<string | undefined, Words> = new Map([
-  ['ENOENT', { message: 'there is no such file', mend: 'Check the path, or create the file.' }],
-  ['ENOTDIR', { message: 'part of the path is not a folder', mend: 'Check the path.' }],
-  ['EISDIR', { message: 'this is a folder, not a file', mend: 'Give the path of the file in it.' }],
+  ['ENOENT', { message: 'there is no such file', fix: 'Check the path, or create the file.' }],
+  ['ENOTDIR', { message: 'part of the path is not a folder', fix: 'Check the path.' }],
+  ['EISDIR', { message: 'this is a folder, not a file', fix: 'Give the path of the file in it.' }],
   ['EACCES', MAY_NOT_READ],
   ['EPERM', MAY_NOT_READ],
 ])
@@ -56,7 +56,7 @@ const wordsFor = (thrown: unknown): Words => {
   return (
     WORDS.get(code) ?? {
       message: `the file cannot be read (${code ?? 'unknown error'})`,
-      mend: 'Check the path and the disk.',
+      fix: 'Check the path and the disk.',
     }
   )
 }

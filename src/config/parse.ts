@@ -107,7 +107,7 @@ const warnRepeated = (root: Item, report: Report): void => {
   for (const item of repeated(root)) {
     report.nameWarning(item, {
       message: 'this key stands here a second time, and the last one wins',
-      mend: 'Keep one of them.',
+      fix: 'Keep one of them.',
     })
   }
 }
@@ -137,7 +137,7 @@ const readServers = (
     if (other !== undefined) {
       context.report.nameError(read.members.get('prefix') ?? item, {
         message: `${other.key} has the same prefix`,
-        mend: 'Give one of the two servers another "prefix".',
+        fix: 'Give one of the two servers another "prefix".',
       })
       disabled.push({ name, why: 'invalid' })
       continue

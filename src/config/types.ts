@@ -513,7 +513,7 @@ export interface Problem {
   readonly key: string
   readonly message: string
   /** What to do, in one sentence. */
-  readonly mend: string
+  readonly fix: string
 }
 
 /** A server of the file that is not in `ProxyConfig.servers`, and whether that was wanted. */

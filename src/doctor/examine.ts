@@ -114,14 +114,14 @@ export const documentOf = (
   copies,
   checks: all.flatMap(({ id, findings, ms }): object[] =>
     findings.length === 0
-      ? [{ id, level: 'ok', subject: '', message: PROBLEMS[id].about, mend: '', fixable: false, ms }]
-      : findings.map(({ level, subject, message, why, mend, fix }) => ({
+      ? [{ id, level: 'ok', subject: '', message: PROBLEMS[id].about, fix: '', fixable: false, ms }]
+      : findings.map(({ level, subject, message, why, fix, autoFix }) => ({
           id,
           level,
           subject,
           message: why === undefined ? message : `${message}: ${why}`,
-          mend,
-          fixable: fix !== undefined,
+          fix,
+          fixable: autoFix !== undefined,
           ms,
         })),
   ),

@@ -238,7 +238,7 @@ export interface AddressFacts {
   readonly status: number | undefined
   /** What is wrong, in words. */
   readonly why: string | undefined
-  readonly mend: string | undefined
+  readonly fix: string | undefined
 }
 
 export interface ProbedTool {

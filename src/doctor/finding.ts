@@ -2,7 +2,7 @@ import { type Problem, type ProblemInstead, type ProblemValues, problem } from '
 import type { ProblemId } from '../problems/table.js'
 
 /** What `--fix` would do about a finding. */
-export type Fix =
+export type AutoFix =
   /** Gives a file or folder these rights. */
   | { readonly is: 'rights'; readonly path: string; readonly mode: number }
   | { readonly is: 'move-secrets' }
@@ -18,17 +18,17 @@ export type Fix =
 export interface Finding extends Problem {
   /** A server, client, file or the like; empty where the message says all. */
   readonly subject: string
-  readonly fix: Fix | undefined
+  readonly autoFix: AutoFix | undefined
 }
 
 interface More extends ProblemInstead {
   readonly subject?: string
-  readonly fix?: Fix | undefined
+  readonly autoFix?: AutoFix | undefined
 }
 
 /** A finding in the words of the table. */
 export const finding = <Id extends ProblemId>(
   id: Id,
   values: ProblemValues<Id>,
-  { subject = '', fix, ...instead }: More = {},
-): Finding => ({ ...problem(id, values, instead), subject, fix })
+  { subject = '', autoFix, ...instead }: More = {},
+): Finding => ({ ...problem(id, values, instead), subject, autoFix })

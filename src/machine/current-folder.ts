@@ -14,5 +14,5 @@ export const hasCurrentFolder = (): boolean => {
 export const NO_FOLDER = {
   message: 'the current folder does not exist',
   why: 'it was deleted or moved; nothing was done',
-  mend: 'change to a folder that exists, such as: cd ~',
+  fix: 'change to a folder that exists, such as: cd ~',
 } as const

@@ -10,7 +10,7 @@ export interface Problem {
   /** The reason, if it is known. */
   readonly why: string | undefined
   /** What to do: a command to paste where there is one. */
-  readonly mend: string
+  readonly fix: string
 }
 
 /** The names in braces of a text; what has spaces in it is JSON. */
@@ -20,23 +20,23 @@ type Names<Text extends string> = Text extends `${string}{${infer Name}}${infer 
 
 type Row<Id extends ProblemId> = (typeof PROBLEMS)[Id]
 
-/** What differs from case to case: all names in the sentence of a problem and in its mend. */
+/** What differs from case to case: all names in the sentence of a problem and in its fix. */
 export type ProblemValues<Id extends ProblemId> = Readonly<
-  Record<Names<Row<Id>['says'] | Row<Id>['mend']>, string | number>
+  Record<Names<Row<Id>['says'] | Row<Id>['fix']>, string | number>
 >
 
 /** What replaces the words of the table where a case is known better. */
 export interface ProblemInstead {
   readonly level?: ProblemLevel
   readonly why?: string | undefined
-  readonly mend?: string | undefined
+  readonly fix?: string | undefined
 }
 
 /** A problem of the table with the words of this case. */
 export const problem = <Id extends ProblemId>(
   id: Id,
   values: ProblemValues<Id>,
-  { level, why, mend }: ProblemInstead = {},
+  { level, why, fix }: ProblemInstead = {},
 ): Problem => {
   const row: ProblemRow = PROBLEMS[id]
   const fill = (text: string): string =>
@@ -46,6 +46,6 @@ export const problem = <Id extends ProblemId>(
     level: level ?? row.level ?? 'warn',
     message: fill(row.says),
     why,
-    mend: mend ?? fill(row.mend),
+    fix: fix ?? fill(row.fix),
   }
 }

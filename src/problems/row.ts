@@ -8,7 +8,7 @@ export interface ProblemRow {
   /** A warning if absent. */
   readonly level?: ProblemLevel
   readonly says: string
-  readonly mend: string
+  readonly fix: string
   /** What `doctor --fix` does about it, if it can do something. */
-  readonly fix?: string
+  readonly autoFix?: string
 }

@@ -206,8 +206,8 @@ export class Connector {
     if (!isNewer(hello.version, version)) return false
     const isWaiting = this.#asked?.pid === pid && performance.now() < this.#asked.untilMs && !this.#hasFailed
     if (kept === 'serve' || (this.#asked !== undefined && !isWaiting)) {
-      const mend = isService(welcome) ? 'mcp-proxy service install' : 'restart it'
-      tell(`D043: served by mcp-proxy ${version}, which is older than ${hello.version}; fix: ${mend}`)
+      const fix = isService(welcome) ? 'mcp-proxy service install' : 'restart it'
+      tell(`D043: served by mcp-proxy ${version}, which is older than ${hello.version}; fix: ${fix}`)
       return false
     }
     stream.destroy()

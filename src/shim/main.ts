@@ -32,7 +32,7 @@ export const main = async (words: readonly string[], folder: string): Promise<nu
   } catch (thrown) {
     tell(thrown instanceof Error ? thrown.message : String(thrown), {
       why: 'invalid arguments; nothing was changed',
-      mend: 'mcp-proxy connect --help',
+      fix: 'mcp-proxy connect --help',
     })
     return EXIT.usage
   }
@@ -42,7 +42,7 @@ export const main = async (words: readonly string[], folder: string): Promise<nu
   if (!existsSync(config)) {
     tell(`D010: there is no configuration file ${config}`, {
       why: 'the file does not exist',
-      mend: 'mcp-proxy init',
+      fix: 'mcp-proxy init',
     })
     return EXIT.configuration
   }
@@ -109,7 +109,7 @@ const withoutDaemon = async (
   const words = thrown instanceof Error ? thrown.message : String(thrown)
   const isRefused = thrown instanceof Fault
   if (isRefused || given['no-fallback'] === true) {
-    tell(isRefused ? words : `${code}: ${words}`, isRefused ? REFUSED : { why: WHYS[code], mend: MEND })
+    tell(isRefused ? words : `${code}: ${words}`, isRefused ? REFUSED : { why: WHYS[code], fix: FIX })
     return EXIT.failure
   }
   tell(`${code}: ${words}; serving in this process, with servers of its own`)
@@ -143,11 +143,11 @@ const endOnSignals = (destroy: () => void): void => {
 interface Explained {
   readonly why: string
   /** A command to copy and run. */
-  readonly mend: string
+  readonly fix: string
 }
 
-const REFUSED: Explained = { why: 'the daemon rejected the request', mend: 'mcp-proxy check' }
-const MEND = 'mcp-proxy doctor --only D04'
+const REFUSED: Explained = { why: 'the daemon rejected the request', fix: 'mcp-proxy check' }
+const FIX = 'mcp-proxy doctor --only D04'
 const WHYS: Readonly<Record<Trouble, string>> = {
   D041: 'see its log: mcp-proxy daemon logs',
   D042: 'its process is running but does not respond',
@@ -156,6 +156,6 @@ const WHYS: Readonly<Record<Trouble, string>> = {
 
 /** Prints a message on stderr, with cause and fix if the process ends. */
 const tell = (words: string, explained?: Explained): void => {
-  const more = explained === undefined ? '' : `  why: ${explained.why}\n  fix: ${explained.mend}\n`
+  const more = explained === undefined ? '' : `  why: ${explained.why}\n  fix: ${explained.fix}\n`
   process.stderr.write(`mcp-proxy: ${words}\n${more}`)
 }

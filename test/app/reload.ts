@@ -124,7 +124,7 @@ t.test(
   },
 )
 
-t.test('a bad file is refused in the words of check, and a mended one is not', async t => {
+t.test('a bad file is refused in the words of check, and a fixed one is not', async t => {
   const bench = await Bench.on(t, ONE)
   writeFileSync(bench.file, '{ "mcpServers": { "one": { "command": 7 } } }')
   const words = `${bench.file}:1:39: error: mcpServers.one.command: expected a string, found a number`
@@ -147,7 +147,7 @@ t.test('an error that was there at the start does not stand in the way of other 
   bench.write({ more: { command: 'z' }, ...ONE, bad: { command: 'x' } })
   t.match(await bench.reload(), { result: 'ok', added: ['bad'] })
   bench.write({ more: { command: 'z' }, ...ONE, bad })
-  t.match(await bench.reload(), { result: 'refused' }, 'once it was mended it does')
+  t.match(await bench.reload(), { result: 'refused' }, 'once it was fixed it does')
 })
 
 t.test('the last server can be disabled or removed', async t => {

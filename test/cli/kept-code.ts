@@ -63,7 +63,7 @@ t.test('a service starts with the code that V8 made of it in an earlier start', 
     }
   })
 
-  await t.test('and without it, if that is damaged, which it mends', async t => {
+  await t.test('and without it, if that is damaged, which it fixes', async t => {
     const [file = ''] = codes()
     const { size } = statSync(file)
     const damages = [

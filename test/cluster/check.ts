@@ -39,7 +39,7 @@ t.test('an unreachable engine is reported with its fix', async t => {
       level: 'error',
       subject: 'engine',
       message: /cannot connect to the engine: .*REFUSED/,
-      mend: /"cluster\.url"/,
+      fix: /"cluster\.url"/,
     },
   ])
 })

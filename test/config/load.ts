@@ -78,7 +78,7 @@ t.test('a problem cannot write control sequences to a terminal', async t => {
     column: 3,
     key: 'a\u001b[2J\nb',
     message: 'm',
-    mend: 'M.',
+    fix: 'M.',
   })
   t.equal(line, 'f:2:3: warning: a\\u001b[2J\\u000ab: m. M.')
 })

@@ -809,7 +809,7 @@ t.test('what is wrong beside the servers falls back to its default', async t => 
     ],
   )
   t.match(
-    loaded.problems.map(p => p.mend),
+    loaded.problems.map(p => p.fix),
     [
       /^Write "mcpServers": \{/,
       'Write a whole number from 0 to 65535; 0 takes any free port. Until then the default holds.',

@@ -174,7 +174,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
   D001: [
     [installed({ node: 'v20.18.1' }), { message: 'Node 20.18.1 is too old' }],
     [installed({ node: 'v22.11.0' }), { level: 'error' }],
-    [installed({ node: 'v21.7.0' }), { mend: /nodejs\.org/ }],
+    [installed({ node: 'v21.7.0' }), { fix: /nodejs\.org/ }],
   ],
   D002: [[installed({ damaged: ['bin/connect.cjs is missing'] }), { why: 'bin/connect.cjs is missing' }]],
   D004: [
@@ -191,7 +191,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
   D005: [
     [
       installed({ onPath: [{ path: '/opt/bin/mcp-proxy', folder: '/opt/o', package: 'mcp-proxy' }] }),
-      { why: /package mcp-proxy$/, mend: /mcp-proxy-daemon\/bin\/mcp-proxy\.js$/ },
+      { why: /package mcp-proxy$/, fix: /mcp-proxy-daemon\/bin\/mcp-proxy\.js$/ },
     ],
     [
       installed({ onPath: [{ path: '/py/mcp-proxy', folder: undefined, package: undefined }] }),
@@ -199,17 +199,17 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
     ],
   ],
   D006: [
-    [state({ isOurs: false }), { why: /another user/, fix: undefined }],
+    [state({ isOurs: false }), { why: /another user/, autoFix: undefined }],
     [state({ isWritable: false }), { level: 'error', why: /not be written/ }],
     [state({ freeBytes: 5e6 }), { why: 'only 4 MB are free there' }],
-    [state({ mode: 0o755 }), { level: 'warn', fix: { is: 'rights', path: '/s', mode: 0o700 } }],
+    [state({ mode: 0o755 }), { level: 'warn', autoFix: { is: 'rights', path: '/s', mode: 0o700 } }],
   ],
   D010: [
     [
       { file: { file: '/c/mcp.json', why: 'there is no such file' } },
-      { level: 'error', mend: 'mcp-proxy init' },
+      { level: 'error', fix: 'mcp-proxy init' },
     ],
-    [{ file: { file: '/c/mcp.json', why: 'the file may not be read' } }, { mend: /mend the file/ }],
+    [{ file: { file: '/c/mcp.json', why: 'the file may not be read' } }, { fix: /correct the file/ }],
   ],
   D011: [
     [
@@ -221,17 +221,17 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
   D012: [
     [
       { config: config({ git: { ...GIT, env: { API_KEY: 'abcd1234efgh' } } }) },
-      { message: /in \/c\/mcp\.json$/, fix: { is: 'rights', mode: 0o600 } },
+      { message: /in \/c\/mcp\.json$/, autoFix: { is: 'rights', mode: 0o600 } },
     ],
     [
       { config: { ...WELL.config, envFile: { path: '/c/secrets.env', mode: 0o640, values: { A: 'b' } } } },
-      { mend: 'chmod 600 /c/secrets.env' },
+      { fix: 'chmod 600 /c/secrets.env' },
     ],
   ],
   D013: [
     [
       { config: config({ git: { ...GIT, env: { API_KEY: 'abcd1234efgh', LANG: 'C' } } }) },
-      { message: 'git.env.API_KEY holds a secret', fix: { is: 'move-secrets' } },
+      { message: 'git.env.API_KEY holds a secret', autoFix: { is: 'move-secrets' } },
     ],
     [
       { config: config({ git: { command: 'x', args: ['--token', 'abcd1234'] } }) },
@@ -253,7 +253,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
   D015: [
     [
       running({ config: { file: '/c', lastReload: { result: 'applied', needRestart: ['listen'] } } }),
-      { message: 'only after a restart: listen', fix: { is: 'restart' } },
+      { message: 'only after a restart: listen', autoFix: { is: 'restart' } },
     ],
   ],
   D016: [
@@ -280,7 +280,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
           envFile: { path: '/c/secrets.env', mode: 0o600, values: { TOKEN: 'x' } },
         },
       },
-      { message: 'git can read /c/secrets.env', mend: /another folder than \/c/ },
+      { message: 'git can read /c/secrets.env', fix: /another folder than \/c/ },
     ],
     [
       {
@@ -294,7 +294,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
   D020: [
     [
       { config: { ...WELL.config, waiting: [{ name: 'git', lacks: ['NEEDED'] }] } },
-      { message: 'NEEDED is not set, and git waits for it', mend: /secrets\.env/ },
+      { message: 'NEEDED is not set, and git waits for it', fix: /secrets\.env/ },
     ],
     [
       { config: config({ git: { ...GIT, env: { A: '${NEEDED}' } } }) },
@@ -321,8 +321,8 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
     ],
   ],
   D030: [
-    [{ programs: [program('uvx', undefined)] }, { why: 'PATH is /bin', mend: /astral\.sh/ }],
-    [{ programs: [program('/gone/git-mcp', undefined)] }, { mend: /whole path/ }],
+    [{ programs: [program('uvx', undefined)] }, { why: 'PATH is /bin', fix: /astral\.sh/ }],
+    [{ programs: [program('/gone/git-mcp', undefined)] }, { fix: /whole path/ }],
   ],
   D031: [
     [
@@ -342,39 +342,39 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
   D035: [
     [
       probed({ transport: 'http', state: 'failed', why: 'it failed' }),
-      { why: 'it failed', mend: /check its address/ },
+      { why: 'it failed', fix: /check its address/ },
     ],
     [
       probed({
         transport: 'http',
         state: 'failed',
-        address: { status: 404, why: 'it answers 404 there', mend: 'write "url": "http://a/mcp"' },
+        address: { status: 404, why: 'it answers 404 there', fix: 'write "url": "http://a/mcp"' },
       }),
-      { why: 'it answers 404 there', mend: /"http:\/\/a\/mcp"/ },
+      { why: 'it answers 404 there', fix: /"http:\/\/a\/mcp"/ },
     ],
   ],
   D036: [
     [
       probed({ transport: 'http', state: 'needs-auth', why: 'it wants a login' }),
-      { mend: 'mcp-proxy auth login git' },
+      { fix: 'mcp-proxy auth login git' },
     ],
     [
       {
         ...probed({
           transport: 'http',
           state: 'failed',
-          address: { status: 403, why: undefined, mend: undefined },
+          address: { status: 403, why: undefined, fix: undefined },
         }),
         config: config({ git: { url: 'https://a/mcp', headers: { Authorization: 'Bearer ${TOKEN}' } } }),
       },
-      { why: 'it answers 403', mend: /^TOKEN is wrong or has expired/ },
+      { why: 'it answers 403', fix: /^TOKEN is wrong or has expired/ },
     ],
   ],
   D037: [
-    [{ programs: [program('docker', '/bin/docker', ['run', '--rm', 'image'])] }, { mend: /put "-i"/ }],
+    [{ programs: [program('docker', '/bin/docker', ['run', '--rm', 'image'])] }, { fix: /put "-i"/ }],
     [
       { docker: { why: 'Cannot connect to the Docker daemon' } },
-      { why: 'Cannot connect to the Docker daemon', mend: 'start Docker' },
+      { why: 'Cannot connect to the Docker daemon', fix: 'start Docker' },
     ],
   ],
   D039: [
@@ -386,8 +386,8 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
     ],
   ],
   D040: [
-    [daemon({ state: 'dead', status: undefined }), { fix: { is: 'remove', path: '/r/a.sock' } }],
-    [daemon({ isLockDead: true }), { fix: { is: 'remove', path: '/r/a.lock' } }],
+    [daemon({ state: 'dead', status: undefined }), { autoFix: { is: 'remove', path: '/r/a.sock' } }],
+    [daemon({ isLockDead: true }), { autoFix: { is: 'remove', path: '/r/a.lock' } }],
   ],
   D041: [
     [{ trial: { why: 'the daemon ended at once' } }, { level: 'error', why: 'the daemon ended at once' }],
@@ -395,27 +395,27 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
   D042: [
     [
       daemon({ state: 'silent', status: undefined }),
-      { level: 'error', message: /pid 7/, fix: { is: 'end', pid: 7, born: 'b' } },
+      { level: 'error', message: /pid 7/, autoFix: { is: 'end', pid: 7, born: 'b' } },
     ],
     [
       daemon({ state: 'silent', status: undefined, pid: undefined }),
-      { mend: 'lsof /r/a.sock', fix: undefined },
+      { fix: 'lsof /r/a.sock', autoFix: undefined },
     ],
   ],
   D043: [
     [
       running({ version: '1.2.2', kept: 'systemd' }),
-      { why: 'it is kept by systemd', fix: { is: 'restart' } },
+      { why: 'it is kept by systemd', autoFix: { is: 'restart' } },
     ],
     [
       daemon({ sessions: [{ client: 'cursor', version: '1.0.0', pid: 9 }] }),
-      { level: 'note', mend: 'restart cursor' },
+      { level: 'note', fix: 'restart cursor' },
     ],
   ],
   D044: [
     [
       { processes: { doubles: [{ pid: 9, born: 'x' }], left: [] } },
-      { fix: { is: 'end', pid: 9, born: 'x' } },
+      { autoFix: { is: 'end', pid: 9, born: 'x' } },
     ],
   ],
   D045: [
@@ -428,14 +428,14 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
           hasPort: false,
         },
       },
-      { why: '/old/node is gone', fix: { is: 'service' } },
+      { why: '/old/node is gone', autoFix: { is: 'service' } },
     ],
     [
       { service: { file: '/u/mcp-proxy.service', wrong: [], isLingering: false, hasPort: false } },
       {
         level: 'note',
         message: 'the service ends when you log out: /u/mcp-proxy.service',
-        mend: 'loginctl enable-linger',
+        fix: 'loginctl enable-linger',
       },
     ],
   ],
@@ -447,8 +447,8 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
     [daemon({ state: 'denied', status: undefined }), { why: /may not connect/ }],
   ],
   D050: [
-    [cursor(clientFile([])), { level: 'warn', fix: { is: 'install', client: 'cursor' } }],
-    [cursor(clientFile([], { isInstalled: false })), { level: 'note', mend: 'mcp-proxy install cursor' }],
+    [cursor(clientFile([])), { level: 'warn', autoFix: { is: 'install', client: 'cursor' } }],
+    [cursor(clientFile([], { isInstalled: false })), { level: 'note', fix: 'mcp-proxy install cursor' }],
     [cursor(clientFile([], { broken: '/h/.cursor/mcp.json:3: a comma' })), { why: /:3: a comma/ }],
     [cursor(clientFile([], { misplaced: 'our entry stands in another place' })), { why: /another place/ }],
   ],
@@ -461,7 +461,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
   D052: [
     [
       cursor(clientFile([own({ frail: [{ path: '/old/node', why: 'it is gone' }] })])),
-      { fix: { is: 'refresh' } },
+      { autoFix: { is: 'refresh' } },
     ],
   ],
   D053: [
@@ -476,14 +476,14 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
   D055: [
     [
       cursor(clientFile([own({ deadUrl: 'http://127.0.0.1:8808/mcp' })])),
-      { mend: /service install --port 8808/ },
+      { fix: /service install --port 8808/ },
     ],
   ],
   D056: [
     [tools(...many(41)), { level: 'note', message: '41 tools, and Cursor takes 40', why: /five tools/ }],
     [
       { ...tools(...many(41)), config: config({}, { expose: 'direct' }) },
-      { level: 'warn', message: '41 tools, and Cursor takes 40', mend: /"clients"/ },
+      { level: 'warn', message: '41 tools, and Cursor takes 40', fix: /"clients"/ },
     ],
     [
       { ...tools(...many(41)), config: config({}, { clients: { 'cur*': { expose: 'direct' } } }) },
@@ -512,7 +512,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
           },
         ],
       },
-      { level: 'note', mend: /permission rules: move these to "tools"/ },
+      { level: 'note', fix: /permission rules: move these to "tools"/ },
     ],
   ],
   D058: [
@@ -528,7 +528,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
       {
         level: 'warn',
         message: 'the rule Mcp(db:read) of Cursor matches no tool behind the proxy: /h/x.json',
-        mend: /install cursor --undo/,
+        fix: /install cursor --undo/,
       },
     ],
     [
@@ -540,7 +540,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
           },
         ],
       },
-      { mend: 'add a, b, c and 1 more to the same list' },
+      { fix: 'add a, b, c and 1 more to the same list' },
     ],
   ],
   D059: [
@@ -579,9 +579,9 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
     ],
     [
       probed({ repairs: [{ item: 'a', words: 'removed description: it was null' }] }),
-      { mend: /has repaired it/ },
+      { fix: /has repaired it/ },
     ],
-    [probed({ repairs: [{ item: 'a', words: 'left out: it has no text as its name' }] }), { mend: /author/ }],
+    [probed({ repairs: [{ item: 'a', words: 'left out: it has no text as its name' }] }), { fix: /author/ }],
   ],
   D062: [
     [
@@ -592,14 +592,14 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
   ],
   D063: [
     [tools(tool('a', { descriptionBytes: 3000 })), { message: /^the description of a has 3000 bytes/ }],
-    [probed({ instructionBytes: 2049 }), { message: /^the instructions of git/, mend: /author/ }],
+    [probed({ instructionBytes: 2049 }), { message: /^the instructions of git/, fix: /author/ }],
   ],
   D064: [[tools(tool('a', { bytes: 48_000 })), { message: 'the list of 1 tools takes about 12000 tokens' }]],
   D065: [[tools(tool('a', { hasHints: false }), tool('b')), { message: /^1 of 2 tools of git do not say/ }]],
   D066: [
     [
       tools(tool('a', { seen: { description: 'other', schema: 's' } })),
-      { message: 'a has another description than when it was first seen', fix: { is: 'accept-tools' } },
+      { message: 'a has another description than when it was first seen', autoFix: { is: 'accept-tools' } },
     ],
     [
       tools(tool('a', { seen: { description: 'o', schema: 'o' } })),
@@ -620,7 +620,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
     ],
     [
       { service: { file: '/u/mcp-proxy.service', wrong: [], isLingering: true, hasPort: true } },
-      { level: 'note', message: /^only this machine reaches/, mend: /allowedHosts/ },
+      { level: 'note', message: /^only this machine reaches/, fix: /allowedHosts/ },
     ],
   ],
   D080: [
@@ -629,7 +629,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
   D082: [
     [
       { processes: { doubles: [], left: [{ pid: 9, born: 'x', command: 'node' }] } },
-      { message: /^9 is left of .*: node$/, fix: { is: 'end', pid: 9, born: 'x' } },
+      { message: /^9 is left of .*: node$/, autoFix: { is: 'end', pid: 9, born: 'x' } },
     ],
   ],
 }
@@ -640,7 +640,7 @@ for (const [id, rows] of Object.entries(PROVOKED) as [ProblemId, (typeof PROVOKE
       const found = await findingsOf(id, facts)
       t.equal(found.length, 1, `${id} is told once`)
       t.match(found[0], { id, ...expected })
-      t.notMatch(`${found[0]?.message} ${found[0]?.mend}`, /undefined|\{\w+\}/)
+      t.notMatch(`${found[0]?.message} ${found[0]?.fix}`, /undefined|\{\w+\}/)
     }
     t.same(await findingsOf(id, {}), [])
   })
@@ -750,7 +750,7 @@ t.test('the worst comes first', async t => {
 
 t.test('how to get a program that is missing depends on the machine', async t => {
   const missing = (command: string, platform: NodeJS.Platform) =>
-    lookAtPrograms([{ server: 's', command, args: [], path: undefined, searched: 'PATH' }], platform)[0]?.mend
+    lookAtPrograms([{ server: 's', command, args: [], path: undefined, searched: 'PATH' }], platform)[0]?.fix
   const rows: readonly (readonly [command: string, posix: RegExp, windows: RegExp])[] = [
     ['npx', /nodejs\.org/, /nodejs\.org/],
     ['npm', /nodejs\.org/, /nodejs\.org/],

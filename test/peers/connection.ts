@@ -121,7 +121,7 @@ t.test(
   },
 )
 
-t.test('a server that worked for a minute is mended at once, however it began', async t => {
+t.test('a server that worked for a minute is fixed at once, however it began', async t => {
   const { server, connection, client, pass } = create()
   connection.join(client)
   server.dialling = 'refuse'
@@ -425,7 +425,7 @@ const crashed = async () => {
   const made = create()
   const { server, connection, client, pass } = made
   const dial = server.dial.bind(server)
-  const mend = (): void => {
+  const fix = (): void => {
     server.dial = dial
   }
   server.dial = greeting => {
@@ -435,7 +435,7 @@ const crashed = async () => {
   connection.join(client)
   const first = await refused(connection)
   for (const waitMs of [600, 1200, 2400, 4800]) await pass(waitMs)
-  return { ...made, mend, first }
+  return { ...made, fix, first }
 }
 
 t.test('a crash loop ends, with the reason and the last words of the program', async t => {
@@ -458,7 +458,7 @@ t.test('a crash loop ends, with the reason and the last words of the program', a
 })
 
 t.test('what has failed heals by itself as long as somebody uses it', async t => {
-  const { server, connection, client, heard, pass, mend } = await crashed()
+  const { server, connection, client, heard, pass, fix } = await crashed()
   await pass(60_000)
   t.equal(server.greetings.length, 6)
   t.equal(connection.state.at, 'failed', 'one more failure is enough')
@@ -467,7 +467,7 @@ t.test('what has failed heals by itself as long as somebody uses it', async t =>
   await pass(60_000)
   t.equal(server.greetings.length, 6)
   connection.join(client)
-  mend()
+  fix()
   await pass(60_000)
   t.equal(connection.state.at, 'ready')
   t.same(heard.at(-1), 'ready')
@@ -481,9 +481,9 @@ t.test('what has failed heals by itself as long as somebody uses it', async t =>
 })
 
 t.test('a call to what has failed makes one try, and everybody else is answered at once', async t => {
-  const { server, connection, pass, mend } = await crashed()
+  const { server, connection, pass, fix } = await crashed()
   await pass(5000)
-  mend()
+  fix()
   server.dialling = 'hang'
   const waiting = opened(connection)
   await settled()

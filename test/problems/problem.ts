@@ -16,7 +16,7 @@ t.test('docs/doctor.md explains every problem, and no other', async t => {
   for (const [index, row] of Object.values<ProblemRow>(PROBLEMS).entries()) {
     const text = sections[index]?.replace(/\s+/g, ' ') ?? ''
     t.ok(text.includes(`*${words[row.level ?? 'warn']}.* `), found[index] ?? '')
-    t.equal(text.includes(`*Fix:* ${row.fix}.`), row.fix !== undefined, found[index] ?? '')
+    t.equal(text.includes(`*Fix:* ${row.autoFix}.`), row.autoFix !== undefined, found[index] ?? '')
   }
 })
 
@@ -42,17 +42,17 @@ t.test('a problem has its words filled in, and those of the case where it has so
     level: 'error',
     message: 'uvx of git is not found',
     why: undefined,
-    mend: 'install uvx, or write its whole path',
+    fix: 'install uvx, or write its whole path',
   })
   const values = { server: '{command}', key: '$&' }
-  const own = problem('D013', values, { why: 'it begins with ghp_', level: 'note', mend: 'move it' })
-  t.match(own, { message: '{command}.$& holds a secret', why: /ghp_/, level: 'note', mend: 'move it' })
+  const own = problem('D013', values, { why: 'it begins with ghp_', level: 'note', fix: 'move it' })
+  t.match(own, { message: '{command}.$& holds a secret', why: /ghp_/, level: 'note', fix: 'move it' })
 })
 
 t.test('nothing that is filled in is left in braces', async t => {
-  for (const [id, { says, mend }] of Object.entries(PROBLEMS)) {
-    const names = [...`${says} ${mend}`.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+  for (const [id, { says, fix }] of Object.entries(PROBLEMS)) {
+    const names = [...`${says} ${fix}`.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
     const filled = problem(id as 'D010', Object.fromEntries(names.map(name => [name, 'x'])) as never)
-    t.notMatch(`${filled.message} ${filled.mend}`, /\{\w+\}/, id)
+    t.notMatch(`${filled.message} ${filled.fix}`, /\{\w+\}/, id)
   }
 })

@@ -186,7 +186,7 @@ t.test('each error of ours that a client reads has an id, by which why finds it'
     t.ok(isErrorId(error?.data?.errorId ?? ''), `${what}: ${JSON.stringify(error)}`)
     const found = await started.why(error?.data?.errorId ?? 'none')
     t.match(found, { kind: 'error', answered: true, error: { code: error?.code } }, what)
-    t.match(found.mend ?? error.message, /mcp-proxy|client|raise|nothing|again/, `the mend of ${what}`)
+    t.match(found.fix ?? error.message, /mcp-proxy|client|raise|nothing|again/, `the fix of ${what}`)
   }
 })
 
@@ -195,7 +195,7 @@ const RETRIED: readonly FaultCode[] = [
   ...(['unavailable', 'timeout', 'disconnected', 'overloaded', 'too-large', 'internal'] as const),
 ]
 
-t.test('every fault has an id in every era, and why names its mend', async t => {
+t.test('every fault has an id in every era, and why names its fix', async t => {
   const { why } = await start(t)
   for (const code of Object.keys(RPC_CODES) as FaultCode[])
     for (const [era, encode] of [
@@ -205,7 +205,7 @@ t.test('every fault has an id in every era, and why names its mend', async t => 
       const { message, data } = valueOf(encode(new Fault(code, 'A fault of this test'))) as Loose
       const found = await why(data.errorId)
       t.match(found, { kind: 'error', answered: true, error: { fault: code } }, `${code}, ${era}`)
-      t.ok(found.mend?.length > 20, `the mend of ${code}`)
+      t.ok(found.fix?.length > 20, `the fix of ${code}`)
       if (RETRIED.includes(code)) t.ok(message.endsWith(`(${data.errorId})`), `${code} shows its id`)
     }
 })
@@ -242,7 +242,7 @@ t.test(
       own: 'login__echo',
       error: { fault: 'unauthorized', method: 'tools/call' },
     })
-    t.match(found.mend, 'mcp-proxy auth login login')
+    t.match(found.fix, 'mcp-proxy auth login login')
     t.notMatch(JSON.stringify(found), /oauth\/connect\/\w/)
   },
 )

@@ -104,7 +104,7 @@ const dying = (t: Test, more: object = {}) => {
   writeFileSync(file, '')
   const script = `
     const { appendFileSync, existsSync } = await import('node:fs')
-    if (existsSync(${JSON.stringify(`${file}.mended`)})) await import(${JSON.stringify(pathToFileURL(RAW).href)})
+    if (existsSync(${JSON.stringify(`${file}.fixed`)})) await import(${JSON.stringify(pathToFileURL(RAW).href)})
     else {
       appendFileSync(${JSON.stringify(file)}, '.')
       console.error('cannot open \\u001b[31mdata\\u0000base with ' + process.env.API_TOKEN)
@@ -113,7 +113,7 @@ const dying = (t: Test, more: object = {}) => {
     }`
   return {
     starts: () => readFileSync(file, 'utf8').length,
-    mend: () => writeFileSync(`${file}.mended`, ''),
+    fix: () => writeFileSync(`${file}.fixed`, ''),
     entry: {
       command: process.execPath,
       args: ['--input-type=module', '-e', script],
@@ -124,8 +124,8 @@ const dying = (t: Test, more: object = {}) => {
   }
 }
 
-t.test('a program in a crash loop is given up with its last words, and mended by a call', async t => {
-  const { entry, starts, mend } = dying(t)
+t.test('a program in a crash loop is given up with its last words, and fixed by a call', async t => {
+  const { entry, starts, fix } = dying(t)
   const proxy = startProxy(t, { dies: entry, good: rawServer() }, { startupWait: '1s' })
   const client = await introduced((await proxy.listen({ port: 0 })).url)
   const state = () => proxy.status().servers.find(({ name }) => name === 'dies')
@@ -150,11 +150,11 @@ t.test('a program in a crash loop is given up with its last words, and mended by
   })
   t.match(await client.call(2, 'good__echo'), { last: { message: { result: {} } } })
   t.equal(starts(), 6, 'nobody starts it meanwhile')
-  mend()
+  fix()
   await until(async () => {
     const { last } = await client.call(`again ${Math.random()}`, 'dies__echo')
     return last.message.result !== undefined
-  }, 'the call that mends it')
+  }, 'the call that fixes it')
   t.match(state(), { state: 'ready', failures: 0 })
 })
 

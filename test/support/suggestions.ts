@@ -21,10 +21,10 @@ const commandsIn = (text: string): readonly string[] =>
 
 /** The commands that the table of problems suggests. */
 export const suggestedByProblems = (): ReadonlySet<string> =>
-  new Set(Object.values(PROBLEMS).flatMap(({ mend }) => commandsIn(mend)))
+  new Set(Object.values(PROBLEMS).flatMap(({ fix }) => commandsIn(fix)))
 
 const SUGGESTED =
-  /(?:fix|mend|undo|Next|first|again|with:|to add \w+|after an update)[^\n]{0,40}?`?(?<!\w)mcp-proxy [a-z]+[^\n`'"]*/g
+  /(?:fix|undo|Next|first|again|with:|to add \w+|after an update)[^\n]{0,40}?`?(?<!\w)mcp-proxy [a-z]+[^\n`'"]*/g
 const ON_PAGE = /(?:text="|command: '|why\.startsWith[^\n]*)mcp-proxy [^\n]*/g
 
 /** The commands that verbs and the page suggest. */

@@ -118,7 +118,7 @@ t.test('each way in which a server can be wrong has its word and its command', a
 t.test('what is wrong with the file and with the proxy stands above what is merely odd', async t => {
   const problem = {
     ...{ id: 'D010' as ProblemId, severity: 'error' as const, file: 'mcp.json', line: 3, column: 5 },
-    ...{ key: 'mcpServers.notes.command', message: 'must be a text', mend: 'Write one' },
+    ...{ key: 'mcpServers.notes.command', message: 'must be a text', fix: 'Write one' },
   }
   const config = {
     ...{ file: 'mcp.json', generation: 1, loadedAt: '', problems: { errors: 1, warnings: 0 } },

@@ -44,7 +44,7 @@ const config: ConfigView = JSON.parse(
         column: 2,
         key: '',
         message: MARKUP,
-        mend: 'Mend it',
+        fix: 'Fix it',
       },
     ],
     config: { limits: { body: 16_777_216, calls: 16_384 }, servers: [{ name: MARKUP }] },

@@ -26,11 +26,11 @@ export type Kinds = ReadonlyMap<string, { readonly kind: JsonKind; readonly repa
 /** Combines members that only need a kind check with members that have a repair. */
 export const kindsOf = (
   kinds: Readonly<Record<string, JsonKind>>,
-  mended: Readonly<Record<string, readonly [JsonKind, Repair]>> = {},
+  fixed: Readonly<Record<string, readonly [JsonKind, Repair]>> = {},
 ): Kinds =>
   new Map([
     ...Object.entries(kinds).map(([key, kind]) => [key, { kind }] as const),
-    ...Object.entries(mended).map(([key, [kind, repair]]) => [key, { kind, repair }] as const),
+    ...Object.entries(fixed).map(([key, [kind, repair]]) => [key, { kind, repair }] as const),
   ])
 
 /**

@@ -104,8 +104,8 @@ export const verdictOn =
   }
 
 /** A problem as one line. */
-export const problemWords = ({ id, message, why, mend }: Problem): string =>
-  `${id}: ${message}${why === undefined ? '' : ` (${oneLine(why)})`}; fix: ${mend}`
+export const problemWords = ({ id, message, why, fix }: Problem): string =>
+  `${id}: ${message}${why === undefined ? '' : ` (${oneLine(why)})`}; fix: ${fix}`
 
 const LAST_LINES = 5
 
@@ -119,7 +119,7 @@ export const troubleOf = (
   if (doctor === 'D036') return problem('D036', { server })
   if (config?.transport.kind === 'stdio' && doctor === 'D030') {
     const { command } = config.transport
-    return problem('D030', { server, command }, { mend: howToGet(command, platform) })
+    return problem('D030', { server, command }, { fix: howToGet(command, platform) })
   }
   return problem(transport === 'stdio' ? 'D031' : 'D035', { server }, { why })
 }

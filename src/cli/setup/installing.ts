@@ -125,7 +125,7 @@ export const placeOf = async (client: Client, scope: Scope, context: Context): P
       : 'must make its file first'
   throw new CliError(EXIT.failure, `${client.label} ${why}`, {
     why: 'nothing was written',
-    mend: `start ${client.label} once, then run this again`,
+    fix: `start ${client.label} once, then run this again`,
   })
 }
 

@@ -58,7 +58,7 @@ export const interruptible = async <T>(
   } catch (thrown) {
     if (!(thrown instanceof CliError) || !CODES.includes(thrown.code)) throw thrown
     const what = written.size === 0 ? 'nothing was written' : `written so far: ${[...written].join(', ')}`
-    throw new CliError(thrown.code, `stopped; ${what}`, { mend: again })
+    throw new CliError(thrown.code, `stopped; ${what}`, { fix: again })
   } finally {
     for (const signal of SIGNALS) process.off(signal, onSignal)
   }

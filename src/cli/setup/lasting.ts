@@ -16,7 +16,7 @@ import { CliError, EXIT } from '../verb.js'
 export const fromCache = (own = ownShim()): CliError =>
   new CliError(EXIT.usage, 'nothing was written: this runs from the cache of npx', {
     why: 'clients start what is installed, and the cache may be gone tomorrow',
-    mend: ['npm i -g', ...askedOf(own)].join(' '),
+    fix: ['npm i -g', ...askedOf(own)].join(' '),
   })
 
 const ownShim = (): string => fileURLToPath(packageFile('bin/connect.cjs'))

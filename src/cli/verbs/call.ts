@@ -82,7 +82,7 @@ const findTool = async (
   const hint = meant === undefined ? '' : `; did you mean ${meant}?`
   throw new CliError(EXIT.usage, `there is no tool ${name}${hint}`, {
     why: `the servers have ${count(tools.length, 'tool')}, and none of this name`,
-    mend: meant === undefined ? 'mcp-proxy list' : `mcp-proxy call ${meant}`,
+    fix: meant === undefined ? 'mcp-proxy list' : `mcp-proxy call ${meant}`,
   })
 }
 

@@ -30,7 +30,7 @@ const [PREFIX, SHARING] = [2, 3] as const
 
 export const check = defineVerb({
   usage: 'check',
-  describe: 'Check a configuration: what is wrong, where, and how to mend it; starts nothing',
+  describe: 'Check a configuration: what is wrong, where, and how to fix it; starts nothing',
   flags: { config: configOption, json: jsonOption },
   examples: [
     ['mcp-proxy check --config mcp.json', 'What is wrong with the file, and which servers it configures'],
@@ -72,9 +72,9 @@ const refusedListen = ({ auth, listen }: ProxyConfig): readonly StartProblem[] =
     return []
   } catch (thrown) {
     if (!(thrown instanceof CliError)) throw thrown
-    const [message = '', mend = ''] = thrown.message.split(/: (.*)/s)
-    const sentence = `${mend.slice(0, 1).toUpperCase()}${mend.slice(1).replace(/\.$/, '')}.`
-    return [{ path: ['listen', 'host'], message, mend: sentence }]
+    const [message = '', fix = ''] = thrown.message.split(/: (.*)/s)
+    const sentence = `${fix.slice(0, 1).toUpperCase()}${fix.slice(1).replace(/\.$/, '')}.`
+    return [{ path: ['listen', 'host'], message, fix: sentence }]
   }
 }
 
@@ -84,7 +84,7 @@ const documentOf = (
   errors: number,
 ): string => {
   const servers = config?.servers.map(({ name }) => name) ?? []
-  const found = checks.map(({ id, level, subject, message, mend }) => ({ id, level, subject, message, mend }))
+  const found = checks.map(({ id, level, subject, message, fix }) => ({ id, level, subject, message, fix }))
   const numbered = problems.map(({ id = 'D011', ...rest }) => ({ id, ...rest }))
   const value = { version: 1, ok: errors === 0, servers, disabled, problems: numbered, checks: found }
   return mask(JSON.stringify(value, null, 2))
@@ -105,8 +105,8 @@ const printLoaded = async (
   if (rows.length > 0) print(mask(tableText(kept(HEADINGS), rows.map(kept), stdoutLook())))
   if (config?.auth !== undefined) await printAuth(config.auth, config.listen)
   const words = { error: 'error', warn: 'warning', note: 'note' }
-  for (const { id, level, message, mend } of checks)
-    printText(mask(`${words[level]}  ${id}: ${message}; ${mend}`))
+  for (const { id, level, message, fix } of checks)
+    printText(mask(`${words[level]}  ${id}: ${message}; ${fix}`))
   if (platform === 'win32') say(WINDOWS_RIGHTS)
   const warnings = problems.length - errors + checks.filter(({ level }) => level === 'warn').length
   say(`${count(servers.length, 'server')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`)

@@ -62,7 +62,7 @@ const row = (label: string, words: string): string => `  ${label.padEnd(LABEL_CH
 const shown = (found: Why): string => rowsOf(found).map(visibleText).join('\n')
 
 const rowsOf = (found: Why): readonly string[] => {
-  const { kind, server, about, own, causes, mend, error } = found
+  const { kind, server, about, own, causes, fix, error } = found
   const aboutRow = server === undefined ? [] : [row('server', [server, about].filter(Boolean).join(', '))]
   const rows = [
     ...(kind === 'server' ? [] : aboutRow),
@@ -70,7 +70,7 @@ const rowsOf = (found: Why): readonly string[] => {
     ...causes.map(cause => row(cause.verdict, `${numbered(cause.words, cause.doctor)}${placeOf(cause)}`)),
     ...(kind === 'server' ? aboutRow : []),
     ...(error === undefined ? [] : errorRows(error)),
-    ...(mend === undefined ? [] : [row('fix', mend)]),
+    ...(fix === undefined ? [] : [row('fix', fix)]),
   ]
   return [headOf(found), ...rows]
 }

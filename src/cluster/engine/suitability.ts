@@ -10,7 +10,7 @@ export interface ClusterFinding {
   /** The engine, or the address of a replica. */
   readonly subject: string
   readonly message: string
-  readonly mend: string
+  readonly fix: string
 }
 
 /** Facts about the engine and its round trip. */
@@ -58,8 +58,8 @@ export const engineFindings = ({
   clockMs,
 }: EngineFacts): readonly ClusterFinding[] => {
   const findings: ClusterFinding[] = []
-  const say = (level: ClusterFinding['level'], message: string, mend: string): void => {
-    findings.push({ level, subject: 'engine', message, mend })
+  const say = (level: ClusterFinding['level'], message: string, fix: string): void => {
+    findings.push({ level, subject: 'engine', message, fix })
   }
   if (!isNewEnough(name, version))
     say('error', `${name} ${version} is too old or unknown`, 'use Redis 7.0, Valkey 7.2, or newer')

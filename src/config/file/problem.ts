@@ -6,7 +6,7 @@ export interface Words {
   /** Its number, where it is not that of all mistakes in the file (D011). */
   readonly id?: ProblemId
   readonly message: string
-  readonly mend: string
+  readonly fix: string
 }
 
 export interface Report {
@@ -45,12 +45,12 @@ const printable = (text: string): string =>
   text.replace(/[\p{Cc}\u2028\u2029]/gu, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /**
- * One line for a person: `file:line:column: error: mcpServers.github.url: message. mend`, with its number if
+ * One line for a person: `file:line:column: error: mcpServers.github.url: message. fix`, with its number if
  * that is not D011.
  */
 export function formatProblem(problem: Problem): string {
-  const { id, file, line, column, severity, key, message, mend } = problem
+  const { id, file, line, column, severity, key, message, fix } = problem
   const number = id === undefined ? '' : ` (${id})`
   const place = line === 0 ? file : `${file}:${line}:${column}`
-  return printable(`${place}: ${severity}: ${key === '' ? '' : `${key}: `}${message}. ${mend}${number}`)
+  return printable(`${place}: ${severity}: ${key === '' ? '' : `${key}: `}${message}. ${fix}${number}`)
 }

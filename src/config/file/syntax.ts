@@ -9,47 +9,47 @@ const QUOTES = 'Put names and texts in double quotes; only numbers, true, false 
 const STRING = 'Close the string with " on the same line.'
 
 const WORDS: Readonly<Record<Code, Words>> = {
-  InvalidSymbol: { message: 'expected JSON, found a word or sign that is none', mend: QUOTES },
+  InvalidSymbol: { message: 'expected JSON, found a word or sign that is none', fix: QUOTES },
   InvalidNumberFormat: {
     message: 'expected a number, found something like one',
-    mend: 'Write it as 1, 1.5 or -1.',
+    fix: 'Write it as 1, 1.5 or -1.',
   },
-  PropertyNameExpected: { message: 'expected the name of a key in double quotes', mend: QUOTES },
-  ValueExpected: { message: 'expected a value', mend: 'Write a value here, or remove what announces it.' },
+  PropertyNameExpected: { message: 'expected the name of a key in double quotes', fix: QUOTES },
+  ValueExpected: { message: 'expected a value', fix: 'Write a value here, or remove what announces it.' },
   ColonExpected: {
     message: 'expected ":" after the name of a key',
-    mend: 'Write ":" between name and value.',
+    fix: 'Write ":" between name and value.',
   },
-  CommaExpected: { message: 'expected "," or the end of the object or list', mend: 'Write "," before this.' },
+  CommaExpected: { message: 'expected "," or the end of the object or list', fix: 'Write "," before this.' },
   CloseBraceExpected: {
     message: 'expected "}", found the end of the file',
-    mend: 'Close every "{" with "}".',
+    fix: 'Close every "{" with "}".',
   },
   CloseBracketExpected: {
     message: 'expected "]", found the end of the file',
-    mend: 'Close every "[" with "]".',
+    fix: 'Close every "[" with "]".',
   },
   EndOfFileExpected: {
     message: 'expected the end of the file, found more',
-    mend: 'Remove what follows the last "}".',
+    fix: 'Remove what follows the last "}".',
   },
-  InvalidCommentToken: { message: 'expected no comment here', mend: 'Remove the comment.' },
+  InvalidCommentToken: { message: 'expected no comment here', fix: 'Remove the comment.' },
   UnexpectedEndOfComment: {
     message: 'expected "*/", found the end of the file',
-    mend: 'Close the comment with "*/".',
+    fix: 'Close the comment with "*/".',
   },
-  UnexpectedEndOfString: { message: 'expected the closing quote of a string', mend: STRING },
-  UnexpectedEndOfNumber: { message: 'expected another digit', mend: 'Complete the number.' },
+  UnexpectedEndOfString: { message: 'expected the closing quote of a string', fix: STRING },
+  UnexpectedEndOfNumber: { message: 'expected another digit', fix: 'Complete the number.' },
   InvalidUnicode: {
     message: 'expected four hexadecimal digits after "\\u"',
-    mend: 'Write them, or "\\\\" for a backslash.',
+    fix: 'Write them, or "\\\\" for a backslash.',
   },
   InvalidEscapeCharacter: {
     message: 'expected one of "\\/bfnrtu after a backslash',
-    mend: 'Write "\\\\" for a backslash, as in "C:\\\\Users".',
+    fix: 'Write "\\\\" for a backslash, as in "C:\\\\Users".',
   },
-  InvalidCharacter: { message: 'expected no control character in a string', mend: 'Write a tab as "\\t".' },
-  '<unknown ParseErrorCode>': { message: 'expected JSON', mend: QUOTES },
+  InvalidCharacter: { message: 'expected no control character in a string', fix: 'Write a tab as "\\t".' },
+  '<unknown ParseErrorCode>': { message: 'expected JSON', fix: QUOTES },
 }
 
 const at = (offset: number): Item => rootItem({ type: 'null', offset, length: 0 })
@@ -60,7 +60,7 @@ export function readTree(text: string, report: Report): Item | undefined {
   if (depth > MAX_DEPTH) {
     report.error(at(offset), {
       message: `nested more than ${MAX_DEPTH} levels deep`,
-      mend: 'Check that this is the right file.',
+      fix: 'Check that this is the right file.',
     })
     return undefined
   }
@@ -77,7 +77,7 @@ const wordsFor = ({ error }: ParseError, isEmpty: boolean): Words => {
   return isEmpty && code === 'ValueExpected'
     ? {
         message: 'expected "{", found an empty file',
-        mend: 'Write { "mcpServers": {} } and name your servers in it.',
+        fix: 'Write { "mcpServers": {} } and name your servers in it.',
       }
     : WORDS[code]
 }

@@ -14,11 +14,11 @@ const MOST_PORT = 65_535
 export const readAddress = (
   text: string,
   item: Item,
-  { context: { report }, mend }: { readonly context: ReadContext; readonly mend: string },
+  { context: { report }, fix }: { readonly context: ReadContext; readonly fix: string },
 ): Address | undefined => {
   const parts = ADDRESS.exec(text)
   const port = Number(parts?.[3])
   if (parts !== null && port <= MOST_PORT) return { host: parts[1] ?? parts[2] ?? '', port }
-  report.error(item, { message: 'this is not an address with a port', mend })
+  report.error(item, { message: 'this is not an address with a port', fix })
   return undefined
 }

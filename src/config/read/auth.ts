@@ -41,7 +41,7 @@ const refuseLookalike = (key: string, item: Item, { report }: ReadContext): void
   if (isRemark(key) || suggest(key, KEYS.root) !== 'auth') return
   report.nameError(item, {
     message: 'this key is unknown, and looks like "auth"',
-    mend: 'Correct it, or remove it.',
+    fix: 'Correct it, or remove it.',
   })
 }
 
@@ -95,19 +95,19 @@ class AuthReader {
     if (loopback === 'open' && !isLocal) {
       this.#error(['loopback'], {
         message: 'behind a reverse proxy on this machine everybody comes from loopback',
-        mend: 'Write "token", or remove "publicUrl".',
+        fix: 'Write "token", or remove "publicUrl".',
       })
     }
     if (embedded !== undefined && publicUrl?.protocol === 'http:' && !isLocal) {
       this.#error(['publicUrl'], {
         message: 'the embedded authorization server needs https',
-        mend: 'Put TLS in front of the proxy, and write the https address of publicUrl here.',
+        fix: 'Put TLS in front of the proxy, and write the https address of publicUrl here.',
       })
     }
     if (embedded === undefined && issuers.length === 0 && people.every(({ tokens }) => tokens.length === 0)) {
       this.#context.report.warning(this.#item, {
         message: 'nobody has a token, so nobody can come in',
-        mend: 'Add "people" (mcp-proxy auth token NAME prints a token), "issuers" or "embedded".',
+        fix: 'Add "people" (mcp-proxy auth token NAME prints a token), "issuers" or "embedded".',
       })
     }
   }
@@ -129,7 +129,7 @@ class AuthReader {
     if ((hash === undefined) === (token === undefined)) {
       this.#error(at, {
         message: 'a token has a hash or a variable',
-        mend: 'Write "hash" or "token", one of them.',
+        fix: 'Write "hash" or "token", one of them.',
       })
     }
     const sha256 =
@@ -138,7 +138,7 @@ class AuthReader {
     if (Number.isNaN(expiresMs)) {
       this.#error([...at, 'expires'], {
         message: 'this is no day and no time',
-        mend: 'Write a day, such as "2027-06-30", or a time, such as "2027-06-30T12:00:00Z".',
+        fix: 'Write a day, such as "2027-06-30", or a time, such as "2027-06-30T12:00:00Z".',
       })
     }
     return { name: name ?? `token ${Number(at.at(-1)) + 1}`, sha256: sha256 ?? '', expiresMs }
@@ -156,7 +156,7 @@ class AuthReader {
       if (owner === undefined) return
       this.#error(at, {
         message: `this ${what} stands here for ${owner} already`,
-        mend: 'Remove one of the two.',
+        fix: 'Remove one of the two.',
       })
     }
     for (const { name, tokens, subjects } of people) {
@@ -178,7 +178,7 @@ class AuthReader {
       if (seen.has(issuer)) {
         this.#error([...at, 'issuer'], {
           message: 'this issuer stands here already',
-          mend: 'Remove one of the two.',
+          fix: 'Remove one of the two.',
         })
       }
       seen.add(issuer)
@@ -209,7 +209,7 @@ class AuthReader {
       const at = itemAt(this.#item, ['issuers', String(index), 'introspection'])
       this.#context.report.warning(at, {
         message: 'several issuers are asked about the same tokens, so one sees the tokens of another',
-        mend: 'Write with "tokens" how the tokens of each issuer begin.',
+        fix: 'Write with "tokens" how the tokens of each issuer begin.',
       })
     }
   }
@@ -241,7 +241,7 @@ class AuthReader {
     if ([hash, secret, jwks].filter(each => each !== undefined).length !== 1) {
       this.#error(at, {
         message: 'a program has a secret or keys',
-        mend: 'Write "hash", "secret" or "jwks", one of them.',
+        fix: 'Write "hash", "secret" or "jwks", one of them.',
       })
     }
     const file = jwks === undefined ? undefined : expandedPath(this.#at([...at, 'jwks']), this.#context)
@@ -263,7 +263,7 @@ class AuthReader {
     if (report.errors === errors && secret.length < LEAST_SECRET)
       report.warning(this.#at(at), {
         message: `this secret has fewer than ${LEAST_SECRET} characters, so that it may be guessed`,
-        mend: 'Use a random one, such as the output of: openssl rand -base64 32',
+        fix: 'Use a random one, such as the output of: openssl rand -base64 32',
       })
     return secret
   }
@@ -275,12 +275,12 @@ class AuthReader {
     if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.hash !== '') {
       this.#error(at, {
         message: 'this is no address',
-        mend: 'Write a whole address, such as "https://login.example.com".',
+        fix: 'Write a whole address, such as "https://login.example.com".',
       })
     } else if (url.protocol === 'http:' && !allowHttp && !isLoopbackHost(url.hostname)) {
       this.#error(at, {
         message: 'this address has no TLS',
-        mend: 'Write its https address, or add "allowHttp": true.',
+        fix: 'Write its https address, or add "allowHttp": true.',
       })
     }
     return text
@@ -294,7 +294,7 @@ class AuthReader {
     if (isOrigin) return url
     this.#error(at, {
       message: 'this is not scheme, host and port alone',
-      mend: 'Write for example "https://mcp.example.com", without a path.',
+      fix: 'Write for example "https://mcp.example.com", without a path.',
     })
     return undefined
   }
@@ -304,7 +304,7 @@ class AuthReader {
     if (!/\$\{/.test(String(item.node.value))) {
       this.#context.report.warning(item, {
         message: 'a secret stands here as it is',
-        mend: 'Put it into a variable, such as "${NAME}"; or, for a token, write its "hash".',
+        fix: 'Put it into a variable, such as "${NAME}"; or, for a token, write its "hash".',
       })
     }
     return this.#text(at)

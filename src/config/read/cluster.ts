@@ -15,7 +15,7 @@ import { expandedPath, expandedWhole } from './variables.js'
 /** Replicas serve many people, and without "auth" nothing tells these apart. */
 export const ONE_PRINCIPAL = {
   message: 'without "auth", all clients are one principal: they share connections, logins and limits',
-  mend: 'Add "auth" (docs/configuration.md), unless all clients belong to one user.',
+  fix: 'Add "auth" (docs/configuration.md), unless all clients belong to one user.',
 } as const
 
 /** The longest that a dead replica may keep its sessions from the others. */
@@ -58,7 +58,7 @@ const readChecked = (item: Item, values: ClusterValues, context: ReadContext): C
   if (values.keys.length === 0) {
     context.report.error(itemAt(item, ['keys']), {
       message: 'the replicas need a key in common',
-      mend: 'Write ["${CLUSTER_KEY}"], and set that to what `openssl rand -base64 32` prints.',
+      fix: 'Write ["${CLUSTER_KEY}"], and set that to what `openssl rand -base64 32` prints.',
     })
   }
   const url = readUrl(itemAt(item, ['url']), context)
@@ -80,12 +80,12 @@ const readUrl = (item: Item, context: ReadContext): string | undefined => {
   if (/^redis\+\w+:/.test(text))
     context.report.error(item, {
       message: 'Redis Cluster and Sentinel are not supported',
-      mend: 'Write the "redis://HOST:PORT" of one primary, or an address that always leads to it.',
+      fix: 'Write the "redis://HOST:PORT" of one primary, or an address that always leads to it.',
     })
   else
     context.report.error(item, {
       message: 'this is not the address of a Redis or Valkey',
-      mend: 'Write "redis://HOST:PORT", or "rediss://HOST:PORT" with TLS.',
+      fix: 'Write "redis://HOST:PORT", or "rediss://HOST:PORT" with TLS.',
     })
   return undefined
 }
@@ -101,15 +101,15 @@ const readPeer = (
   const address = (key: 'listen' | 'advertise', example: string): Address | undefined => {
     const { errors } = context.report
     const text = expandedWhole(String(at(key).node.value), at(key), context).trim()
-    const mend = `Write both, such as "${example}".`
-    return context.report.errors > errors ? undefined : readAddress(text, at(key), { context, mend })
+    const fix = `Write both, such as "${example}".`
+    return context.report.errors > errors ? undefined : readAddress(text, at(key), { context, fix })
   }
   const listen = address('listen', '0.0.0.0:8809')
   const advertise = values.advertise === undefined ? undefined : address('advertise', '10.0.0.7:8809')
   if (listen !== undefined && WILDCARDS.has(listen.host) && values.advertise === undefined) {
     context.report.error(at('listen'), {
       message: 'the other replicas cannot reach this address as it is written',
-      mend: 'Add "advertise" with the address of this replica, such as "${POD_IP}:8809".',
+      fix: 'Add "advertise" with the address of this replica, such as "${POD_IP}:8809".',
     })
   }
   if (listen === undefined) return undefined

@@ -48,13 +48,13 @@ export interface Entry {
 
 /** Reports misfits, each at its place below the top-level `items`. */
 export function reportMisfits(misfits: readonly Misfit[], items: Folded, report: Report): void {
-  for (const { path, inName, expected, message, mend } of misfits) {
+  for (const { path, inName, expected, message, fix } of misfits) {
     const top = items.get(path[0] ?? '')
     if (top === undefined) continue
     const item = itemAt(top, path.slice(1))
     const words: Words = {
       message: expected === undefined ? message : `expected ${expected}, found ${kindOf(item)}`,
-      mend,
+      fix,
     }
     if (inName) report.nameError(item, words)
     else report.error(item, words)

@@ -54,7 +54,7 @@ export const readEnvFile = (item: Item | undefined, context: ReadContext): Envir
     const place = item ?? { node: { type: 'null', offset: 0, length: 0 }, key: 'envFile', nameOffset: 0 }
     report.warning(place, {
       message: `the file of variables ${path} ${read.wrong}`,
-      mend: 'Create it with lines NAME=\'value\', or name another one with "envFile".',
+      fix: 'Create it with lines NAME=\'value\', or name another one with "envFile".',
     })
   }
   return {}

@@ -23,7 +23,7 @@ const isServer = (item: Item): boolean => {
 export function findServers(root: Item, context: ReadContext): Contents | undefined {
   const { report } = context
   if (root.node.type !== 'object') {
-    report.error(root, { message: `expected an object, found ${kindOf(root)}`, mend: EXAMPLE })
+    report.error(root, { message: `expected an object, found ${kindOf(root)}`, fix: EXAMPLE })
     return undefined
   }
   const found = members(root)
@@ -34,7 +34,7 @@ export function findServers(root: Item, context: ReadContext): Contents | undefi
     if (other?.node.type !== 'object') continue
     report.nameWarning(other, {
       message: 'read as "mcpServers", which is the name of this key here',
-      mend: 'Rename it to "mcpServers".',
+      fix: 'Rename it to "mcpServers".',
     })
     return contents(found, other, context)
   }
@@ -47,7 +47,7 @@ const contents = (
   { report }: ReadContext,
 ): Contents | undefined => {
   if (container.node.type !== 'object') {
-    report.error(container, { message: `expected an object, found ${kindOf(container)}`, mend: EXAMPLE })
+    report.error(container, { message: `expected an object, found ${kindOf(container)}`, fix: EXAMPLE })
     return undefined
   }
   const settings = new Map([...found].filter(([, item]) => item !== container))
@@ -57,12 +57,12 @@ const contents = (
     settings.delete(key)
     report.nameWarning(other, {
       message: 'ignored, because this file has another list of servers',
-      mend: 'Move its servers to "mcpServers".',
+      fix: 'Move its servers to "mcpServers".',
     })
   }
   warnUnknown(settings, KEYS.root, FOREIGN_ROOT_KEYS, report)
   const servers = members(container)
-  if (servers.size === 0) report.warning(container, { message: 'there are no servers here', mend: EXAMPLE })
+  if (servers.size === 0) report.warning(container, { message: 'there are no servers here', fix: EXAMPLE })
   return { servers, settings }
 }
 
@@ -74,7 +74,7 @@ const bareServers = (
   if (isServer(root)) {
     report.error(root, {
       message: 'this is one server without a name',
-      mend: 'Put it into an object: "mcpServers": { "some-name": { … } }.',
+      fix: 'Put it into an object: "mcpServers": { "some-name": { … } }.',
     })
     return undefined
   }
@@ -84,12 +84,12 @@ const bareServers = (
   const settings = new Map([...found].filter(entry => !isListed(entry)))
   warnUnknown(settings, KEYS.root, FOREIGN_ROOT_KEYS, report)
   if (servers.size === 0) {
-    report.error(root, { message: 'the key "mcpServers" is missing', mend: EXAMPLE })
+    report.error(root, { message: 'the key "mcpServers" is missing', fix: EXAMPLE })
     return undefined
   }
   report.warning(root, {
     message: 'read as a list of servers, because "mcpServers" is missing',
-    mend: 'Put the servers into an object: "mcpServers": { … }.',
+    fix: 'Put the servers into an object: "mcpServers": { … }.',
   })
   return { servers, settings }
 }

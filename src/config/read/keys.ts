@@ -4,7 +4,7 @@ import type { ReadContext } from './entry.js'
 import { expandedWhole } from './variables.js'
 
 const KEY_BYTES = 32
-const KEY_MEND =
+const KEY_FIX =
   'Write 32 random bytes in base64, such as `openssl rand -base64 32` prints; until then this key is not used.'
 
 /** The valid ones of the `keys` of an object, in base64; others are reported, without their values. */
@@ -18,9 +18,9 @@ export const readKeys = (item: Item, keys: readonly string[], context: ReadConte
     const bytes = Buffer.from(text, 'base64')
     const key = bytes.toString('base64')
     const isKey = bytes.length === KEY_BYTES && (text === key || text === key.replace(/=+$/, ''))
-    if (!isKey) context.report.error(place, { message: 'this is not a key of 32 bytes', mend: KEY_MEND })
+    if (!isKey) context.report.error(place, { message: 'this is not a key of 32 bytes', fix: KEY_FIX })
     else if (seen.has(key))
-      context.report.warning(place, { message: 'this key stands here twice', mend: 'Keep one of them.' })
+      context.report.warning(place, { message: 'this key stands here twice', fix: 'Keep one of them.' })
     else {
       seen.add(key)
       return [key]

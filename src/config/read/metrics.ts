@@ -24,7 +24,7 @@ export const readMetrics = (
   if (listen !== undefined && listenItem !== undefined && isOpen(listen, token)) {
     context.report.error(listenItem, {
       message: 'others reach this address, and there is no "token"',
-      mend: 'Add "token", or listen on 127.0.0.1; until then the proxy does not start.',
+      fix: 'Add "token", or listen on 127.0.0.1; until then the proxy does not start.',
     })
   }
   return { ...DEFAULTS.metrics, ...chosen(values), listen, token }
@@ -53,10 +53,10 @@ const textAt = (item: Item | undefined, context: ReadContext): string | undefine
   return context.report.errors > errors || text === '' ? undefined : text
 }
 
-const LISTEN_MEND = 'Write both, such as "127.0.0.1:9464"; until then there is no such address.'
+const LISTEN_FIX = 'Write both, such as "127.0.0.1:9464"; until then there is no such address.'
 
 const addressAt = (item: Item | undefined, context: ReadContext): MetricsConfig['listen'] => {
   const text = textAt(item, context)
   if (item === undefined || text === undefined) return undefined
-  return readAddress(text, item, { context, mend: LISTEN_MEND })
+  return readAddress(text, item, { context, fix: LISTEN_FIX })
 }

@@ -61,12 +61,12 @@ const canBeRecognized = ({ embedded, issuers, people }: AuthConfig): boolean =>
 
 const NO_USERS: Words = {
   message: 'without "auth" the programs of this machine are one user, and all others cannot sign in',
-  mend: 'Add "auth", or write "shared".',
+  fix: 'Add "auth", or write "shared".',
 }
 
 const NO_BROWSERS: Words = {
   message: 'nobody could prove in a browser to be who a token of "auth.issuers" stands for',
-  mend: 'Add "auth.embedded" with "login", or personal tokens in "auth.people".',
+  fix: 'Add "auth.embedded" with "login", or personal tokens in "auth.people".',
 }
 
 /** Whether a server is signed in at by OAuth, if it asks for it and nothing else is configured. */
@@ -81,7 +81,7 @@ const obstacleOf = (transport: ServerTransport): Words | undefined => {
 
 const NOT_FOR_ALL: Words = {
   message: 'a connection for all cannot have a credential for each ("credentials")',
-  mend: 'Write "principal" or "session", or leave it out.',
+  fix: 'Write "principal" or "session", or leave it out.',
 }
 
 const isForMachines = ({ grant = 'authorization_code' }: OAuthConfig): boolean =>
@@ -89,22 +89,22 @@ const isForMachines = ({ grant = 'authorization_code' }: OAuthConfig): boolean =
 
 const NOT_FOR_MACHINES: Words = {
   message: 'with this "grant" the proxy signs in as itself, not as each of its users',
-  mend: 'Write "shared", or leave out "oauth.grant".',
+  fix: 'Write "shared", or leave out "oauth.grant".',
 }
 
 const NO_LOGIN: Words = {
   message: '"oauth" is false, so nobody can sign in there',
-  mend: 'Remove one of the two.',
+  fix: 'Remove one of the two.',
 }
 
 const HAS_TOKEN: Words = {
   message: 'there is an Authorization header already',
-  mend: 'Keep "oauth", or the header under "headers".',
+  fix: 'Keep "oauth", or the header under "headers".',
 }
 
 const NOT_REMOTE: Words = {
   message: 'a program, or a socket of this machine, has no login',
-  mend: 'Remove it; a program gets its secrets in "env".',
+  fix: 'Remove it; a program gets its secrets in "env".',
 }
 
 const readOAuth = (item: Item, context: ReadContext): OAuthConfig => {
@@ -157,7 +157,7 @@ const address = (item: Item, path: readonly string[], context: ReadContext): str
   if (context.report.errors === errors && !/^https?:\/\//i.test(URL.canParse(url) ? url : '')) {
     context.report.error(at, {
       message: 'this is not an address of HTTP',
-      mend: 'Write a whole address, such as "https://login.example.com".',
+      fix: 'Write a whole address, such as "https://login.example.com".',
     })
   }
   return url
@@ -180,13 +180,13 @@ const checkTogether = (config: OAuthConfig, item: Item, { report }: ReadContext)
   if (redirectUri !== undefined && !isListenable(redirectUri)) {
     report.error(itemAt(item, ['redirectUri']), {
       message: 'this is no address of this machine that could be listened on',
-      mend: 'Write one with its port, such as "http://localhost:3118/callback".',
+      fix: 'Write one with its port, such as "http://localhost:3118/callback".',
     })
   }
   if (allowPrivate === true) {
     report.warning(itemAt(item, ['allowPrivate']), {
       message: 'the server may send the proxy to any address of the network that it is in',
-      mend: 'Remove it, unless the authorization server has a private address.',
+      fix: 'Remove it, unless the authorization server has a private address.',
     })
   }
 }
@@ -197,17 +197,17 @@ const lackOf = ({ grant, clientId, clientSecret, key, idp, assertion }: OAuthCon
   if (grant === 'client_credentials' && !isClient) {
     return {
       message: 'this needs to know who we are',
-      mend: 'Add "clientId", and "clientSecret" or "key".',
+      fix: 'Add "clientId", and "clientSecret" or "key".',
     }
   }
   if (grant === 'id-jag' && (idp === undefined || clientId === undefined)) {
     return {
       message: 'this needs to know who vouches for the person',
-      mend: 'Add "clientId" and "idp".',
+      fix: 'Add "clientId" and "idp".',
     }
   }
   if (grant !== 'jwt-bearer' || assertion !== undefined) return undefined
-  return { message: 'this needs a token to show', mend: 'Add "assertion", the file that holds it.' }
+  return { message: 'this needs a token to show', fix: 'Add "assertion", the file that holds it.' }
 }
 
 const isListenable = (text: string): boolean => {

@@ -44,14 +44,14 @@ export const durationReader =
     if (ms < leastMs || isTooLong) {
       report.error(item, {
         message: isTooLong ? 'this duration is too long' : 'this duration is too short',
-        mend: `Write a duration between ${leastMs} ms and ${Math.floor(MAX_DURATION_MS / 3_600_000)} h.`,
+        fix: `Write a duration between ${leastMs} ms and ${Math.floor(MAX_DURATION_MS / 3_600_000)} h.`,
       })
       return fallbackMs
     }
     if (typeof value === 'number' && value > 0 && value < 1000) {
       report.warning(item, {
         message: `${value} is read as milliseconds`,
-        mend: `Write "${value}s" for seconds, or "${value}ms" if milliseconds are meant.`,
+        fix: `Write "${value}s" for seconds, or "${value}ms" if milliseconds are meant.`,
       })
     }
     return ms
@@ -80,7 +80,7 @@ export function readLimits(
     else {
       report.error(place, {
         message: limit < least ? 'this limit is too small' : 'this limit is too large',
-        mend: `Write one from ${shownLimit(name, least)} to ${shownLimit(name, most)}.`,
+        fix: `Write one from ${shownLimit(name, least)} to ${shownLimit(name, most)}.`,
       })
     }
   }

@@ -29,11 +29,11 @@ export type ServerRead =
 export function readServer(name: string, item: Item, context: ReadContext): ServerRead {
   const { report } = context
   const errors = report.errors
-  if (name === '') report.nameError(item, { message: 'a server has no name', mend: 'Give it a name.' })
+  if (name === '') report.nameError(item, { message: 'a server has no name', fix: 'Give it a name.' })
   if (item.node.type !== 'object') {
     report.error(item, {
       message: `expected an object, found ${kindOf(item)}`,
-      mend: 'Write an object, such as { "command": "npx", "args": ["-y", "some-server"] }.',
+      fix: 'Write an object, such as { "command": "npx", "args": ["-y", "some-server"] }.',
     })
     return { is: 'invalid' }
   }
@@ -98,12 +98,12 @@ const readSharing = ({ values, members: folded, item }: Entry, reach: Reach, rep
     if (sharing !== 'principal' && sharing !== 'all') return sharing ?? 'workspace'
     report.error(place, {
       message: 'clients in different folders would share what runs in the folder of one',
-      mend: 'Write "workspace" or "session", or name no folder of a client in this entry.',
+      fix: 'Write "workspace" or "session", or name no folder of a client in this entry.',
     })
   } else if (sharing === 'workspace') {
     report.error(place, {
       message: 'only a program runs in a folder',
-      mend: 'Write "principal" or "session".',
+      fix: 'Write "principal" or "session".',
     })
   }
   return sharing ?? DEFAULTS.sharing[reach.transport.kind === 'stdio' ? 'stdio' : 'url']
@@ -124,7 +124,7 @@ const readTools = ({ values, members: folded }: Entry, report: Report): ToolRule
     if (other === undefined || item === undefined) continue
     report.error(itemAt(item, ['rename', from]), {
       message: 'two tools are given this name',
-      mend: 'Give each tool a name of its own.',
+      fix: 'Give each tool a name of its own.',
     })
   }
   return {
@@ -152,7 +152,7 @@ const readRestart = ({ values, members: folded }: Entry, report: Report): Restar
   if (item !== undefined && maxMs < firstMs) {
     report.error(itemAt(item, ['max']), {
       message: `shorter than restart.first (${firstMs / 1000} s)`,
-      mend: 'Set it to at least as much as restart.first.',
+      fix: 'Set it to at least as much as restart.first.',
     })
   }
   return {
@@ -180,12 +180,12 @@ const readEra = (
   if (era !== 'auto' && era !== meant) {
     report.error(placeOf('protocolVersion'), {
       message: `${protocolVersion} is not a revision of the ${era} era`,
-      mend: 'Remove "era", or this.',
+      fix: 'Remove "era", or this.',
     })
   } else if (transport?.kind === 'sse' && meant === 'modern') {
     report.error(placeOf(pinned === undefined ? 'era' : 'protocolVersion'), {
       message: 'HTTP+SSE is older than this',
-      mend: 'Remove this, or "type".',
+      fix: 'Remove this, or "type".',
     })
   }
   return meant

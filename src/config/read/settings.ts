@@ -113,7 +113,7 @@ const checkedSettings = (items: ReadonlyMap<string, Item>, { report }: ReadConte
   const result = validateSettings(values)
   if (result.is === 'fine') return result.value
   reportMisfits(
-    result.misfits.map(misfit => ({ ...misfit, mend: `${misfit.mend} Until then the default holds.` })),
+    result.misfits.map(misfit => ({ ...misfit, fix: `${misfit.fix} Until then the default holds.` })),
     items,
     report,
   )
@@ -151,7 +151,7 @@ function readListen(
   if (!port.http && httpItem !== undefined) {
     context.report.warning(httpItem, {
       message: 'this leaves nothing to listen on',
-      mend: 'Name a "socket" to listen on, or remove this.',
+      fix: 'Name a "socket" to listen on, or remove this.',
     })
   }
   return { ...port, socket: DEFAULTS.listen.socket }
@@ -166,7 +166,7 @@ const checkProxies = (
   if (item === undefined || wrong === undefined) return
   report.error(item, {
     message: `${JSON.stringify(wrong)} is not an IP address or network`,
-    mend: 'Write addresses and networks, such as ["127.0.0.1", "10.0.0.0/8"].',
+    fix: 'Write addresses and networks, such as ["127.0.0.1", "10.0.0.0/8"].',
   })
 }
 
@@ -190,7 +190,7 @@ const readSocket = (item: Item, context: ReadContext): string | undefined => {
   if (path === undefined) {
     report.error(item, {
       message: 'this is not the address of a socket',
-      mend: 'Write "unix:///" and its absolute path, or "pipe:///" and the name of a pipe; until then there is no socket.',
+      fix: 'Write "unix:///" and its absolute path, or "pipe:///" and the name of a pipe; until then there is no socket.',
     })
   }
   return path

@@ -30,7 +30,7 @@ export const readTimeouts = (
     if (item === undefined || ms <= totalMs || isMeant(ms)) return
     report.warning(itemAt(item, path), {
       message: `longer than timeouts.total (${totalMs / 1000} s), which ends the call first`,
-      mend: 'Set timeouts.total to more, or to "off".',
+      fix: 'Set timeouts.total to more, or to "off".',
     })
   }
   warnLonger(['call'], callMs)

@@ -31,7 +31,7 @@ const readWord = (item: Item, { report }: ReadContext): 'env' | undefined => {
   if (item.node.value === 'env') return 'env'
   report.error(item, {
     message: 'this is not a way to trace',
-    mend: `Write "env", or an object such as { "endpoint": "http://127.0.0.1:4318" }; ${OFF}`,
+    fix: `Write "env", or an object such as { "endpoint": "http://127.0.0.1:4318" }; ${OFF}`,
   })
   return undefined
 }
@@ -43,7 +43,7 @@ const readEndpoint = (written: string, place: Item, context: ReadContext): strin
   if (report.errors === errors && !isWeb(endpoint))
     report.error(place, {
       message: 'this is not the address of a collector',
-      mend: `Write one with http or https, such as "http://127.0.0.1:4318"; ${OFF}`,
+      fix: `Write one with http or https, such as "http://127.0.0.1:4318"; ${OFF}`,
     })
   return endpoint
 }
@@ -66,7 +66,7 @@ const readHeaders = (
       if (!TOKEN.test(name) || !VALUE.test(value))
         context.report.error(place, {
           message: 'this is not a header',
-          mend: `Write a name of letters, digits and dashes, and a value on one line; ${OFF}`,
+          fix: `Write a name of letters, digits and dashes, and a value on one line; ${OFF}`,
         })
       return [name.toLowerCase(), value]
     }),

@@ -32,7 +32,7 @@ export function readReach(entry: Entry, context: ReadContext): Reach | undefined
   const url = entry.members.get('url')
   const { report } = context
   if (command !== undefined && url !== undefined) {
-    const words = { message: '"command" and "url" together say two things', mend: 'Keep one of the two.' }
+    const words = { message: '"command" and "url" together say two things', fix: 'Keep one of the two.' }
     report.nameError(entry.item, words)
     return undefined
   }
@@ -40,22 +40,22 @@ export function readReach(entry: Entry, context: ReadContext): Reach | undefined
   const kind = entry.values.type === undefined ? undefined : KINDS[entry.values.type]
   if (command !== undefined) {
     if (kind === undefined || kind === 'stdio') return readStdio(entry, command, context)
-    report.error(type ?? entry.item, { message: 'this type needs "url", not "command"', mend: TYPE_MEND })
+    report.error(type ?? entry.item, { message: 'this type needs "url", not "command"', fix: TYPE_FIX })
     return undefined
   }
   if (url !== undefined) {
     if (kind !== 'stdio') return readUrl(entry, url, kind, context)
-    report.error(type ?? entry.item, { message: 'this type needs "command", not "url"', mend: TYPE_MEND })
+    report.error(type ?? entry.item, { message: 'this type needs "command", not "url"', fix: TYPE_FIX })
     return undefined
   }
   report.nameError(entry.item, {
     message: 'neither "command" nor "url" is given',
-    mend: 'Write "command" for a program to start, or "url" for a server that runs elsewhere.',
+    fix: 'Write "command" for a program to start, or "url" for a server that runs elsewhere.',
   })
   return undefined
 }
 
-const TYPE_MEND = 'Remove "type", or write what fits it.'
+const TYPE_FIX = 'Remove "type", or write what fits it.'
 
 const readStdio = (entry: Entry, command: Item, outer: ReadContext): Reach => {
   const workspace = { isUsed: entry.values.sharing === 'workspace' }
@@ -116,7 +116,7 @@ const warnOfSpaces = (command: Item, { report }: ReadContext): void => {
   const example = /^[\w.@+-]+$/.test(program) ? `"command": "${program}"` : 'only the program into "command"'
   report.warning(command, {
     message: 'this is taken as the name of one program, spaces included',
-    mend: `Write ${example} and each further word into "args".`,
+    fix: `Write ${example} and each further word into "args".`,
   })
 }
 
@@ -131,7 +131,7 @@ const readUrl = (
   for (const other of ['url', 'serverUrl', 'httpUrl']) {
     const same = entry.members.get(other)
     if (same === undefined || same === item) continue
-    report.nameWarning(same, { message: 'ignored, because another address is given', mend: 'Keep one.' })
+    report.nameWarning(same, { message: 'ignored, because another address is given', fix: 'Keep one.' })
   }
   const troubles = (): number => report.errors + (context.lacks?.length ?? 0)
   const before = troubles()
@@ -158,7 +158,7 @@ const readHeader = (item: Item, context: ReadContext): string => {
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
     context.report.error(item, {
       message: 'this holds a line break or a character that no header may hold',
-      mend: 'Remove it here or from the variable that stands here.',
+      fix: 'Remove it here or from the variable that stands here.',
     })
   }
   return value
@@ -167,7 +167,7 @@ const readHeader = (item: Item, context: ReadContext): string => {
 const warnIgnored = (entry: Entry, keys: readonly string[], why: string, { report }: ReadContext): void => {
   for (const key of keys) {
     const item = entry.members.get(key)
-    if (item !== undefined) report.nameWarning(item, { message: `ignored: ${why}`, mend: 'Remove it.' })
+    if (item !== undefined) report.nameWarning(item, { message: `ignored: ${why}`, fix: 'Remove it.' })
   }
 }
 
@@ -186,17 +186,17 @@ const SCHEMES = {
 
 const NO_ADDRESS: Words = {
   message: 'this is not the address of a server',
-  mend: 'Write a whole address, such as "https://example.com/mcp".',
+  fix: 'Write a whole address, such as "https://example.com/mcp".',
 }
 
 const NO_SOCKET: Words = {
   message: 'this is not the address of a socket',
-  mend: 'Write "unix:///" and its absolute path, or "pipe:///" and the name of a pipe.',
+  fix: 'Write "unix:///" and its absolute path, or "pipe:///" and the name of a pipe.',
 }
 
 const UNKNOWN_SCHEME: Words = {
   message: 'no server can be reached by an address that begins like this',
-  mend: 'Write an address that begins with "http://", "https://", "ws://", "wss://", "unix:/" or "pipe:///".',
+  fix: 'Write an address that begins with "http://", "https://", "ws://", "wss://", "unix:/" or "pipe:///".',
 }
 
 const isSocketUrl = (url: string): boolean => /^(?:unix|pipe):/i.test(url)
@@ -221,7 +221,7 @@ export const readAddress = (url: string, type: UrlTransport['kind'] | undefined)
     is: 'wrong',
     words: {
       message: `a server of type "${type}" has an address that begins with ${schemes}`,
-      mend: 'Change the address or "type".',
+      fix: 'Change the address or "type".',
     },
   }
 }

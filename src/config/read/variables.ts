@@ -121,7 +121,7 @@ export const expanded = (raw: string, item: Item, context: ReadContext): string 
   if (text.includes('\0')) {
     report.error(item, {
       message: 'this holds a NUL character',
-      mend: 'Remove it here or from its variable.',
+      fix: 'Remove it here or from its variable.',
     })
   }
   return text
@@ -133,7 +133,7 @@ export const expandedWhole = (raw: string, item: Item, context: ReadContext): st
   if (text.trim() === '') {
     context.report.error(item, {
       message: 'nothing is left here once the variables are in place',
-      mend: 'Check the variables that stand here.',
+      fix: 'Check the variables that stand here.',
     })
   }
   return text
@@ -145,7 +145,7 @@ export const expandedPath = (item: Item, context: ReadContext): string => {
   if (path === undefined) {
     const words = {
       message: 'the home folder for "~" is not known',
-      mend: 'Set HOME, or write the whole path.',
+      fix: 'Set HOME, or write the whole path.',
     }
     context.report.error(item, words)
   }
@@ -157,27 +157,27 @@ const EDITOR_NAMES = [...WORKSPACE_NAMES, 'pathSeparator']
 const waitWords = (name: string): Words => ({
   id: 'D020',
   message: `the variable ${name} is not set, and the server waits for it`,
-  mend: `Set it in the file of variables ("envFile"), or start a client that has it in its environment.`,
+  fix: `Set it in the file of variables ("envFile"), or start a client that has it in its environment.`,
 })
 
 const wordsFor = (fault: ExpansionFault): Words => {
   if (fault.is === 'unknown-form') {
     return {
       message: 'a "${" here begins no variable that is known',
-      mend: 'Write ${NAME} or ${NAME:-default} for a variable, or $${ for the signs themselves.',
+      fix: 'Write ${NAME} or ${NAME:-default} for a variable, or $${ for the signs themselves.',
     }
   }
   if (fault.is === 'unread') {
     return {
       id: 'D023',
       message: `the file ${fault.path} ${fault.why}`,
-      mend: 'Create it, or write another path.',
+      fix: 'Create it, or write another path.',
     }
   }
   return {
     id: 'D020',
     message: `the variable ${fault.name} is not set`,
-    mend: EDITOR_NAMES.includes(fault.name)
+    fix: EDITOR_NAMES.includes(fault.name)
       ? 'Only an editor knows it: write the path itself.'
       : `Set it in the environment of the proxy, or write \${${fault.name}:-default}.`,
   }

@@ -57,7 +57,7 @@ const objectAt = (
   if (item !== undefined && item.node.type !== 'object')
     report.error(item, {
       message: `expected an object, found ${kindOf(item)}`,
-      mend: 'Write an object, with a name for each member.',
+      fix: 'Write an object, with a name for each member.',
     })
   return members(item)
 }
@@ -115,7 +115,7 @@ const checkView = (item: Item, view: string, views: readonly ViewConfig[], repor
   const meant = suggest(view, names)
   report.error(item, {
     message: 'there is no view of this name',
-    mend: meant === undefined ? 'Add it to "views", or name one of those.' : `Did you mean "${meant}"?`,
+    fix: meant === undefined ? 'Add it to "views", or name one of those.' : `Did you mean "${meant}"?`,
   })
 }
 
@@ -126,7 +126,7 @@ const refuseUnknown = (item: Item | undefined, known: readonly string[], report:
     const meant = suggest(key, known)
     report.nameError(member, {
       message: 'unknown key',
-      mend: meant === undefined ? 'Check its spelling, or remove it.' : `Did you mean "${meant}"?`,
+      fix: meant === undefined ? 'Check its spelling, or remove it.' : `Did you mean "${meant}"?`,
     })
   }
 }

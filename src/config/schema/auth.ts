@@ -1,13 +1,12 @@
 import { z } from 'zod'
-import { flag, glob, objectMend, text } from './values.js'
+import { flag, glob, objectFix, text } from './values.js'
 
 // Unknown keys are errors here, not warnings: a misspelled key could grant access.
 
-const SCOPES_MEND = 'Write a list of scopes, such as ["mcp", "github"]; a scope has no spaces and no quotes.'
+const SCOPES_FIX = 'Write a list of scopes, such as ["mcp", "github"]; a scope has no spaces and no quotes.'
 /** A scope (RFC 6749 §3.3). */
-const scope = (mend: string) =>
-  z.string({ error: mend }).regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, { error: mend })
-const scopes = () => z.array(scope(SCOPES_MEND), { error: SCOPES_MEND })
+const scope = (fix: string) => z.string({ error: fix }).regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, { error: fix })
+const scopes = () => z.array(scope(SCOPES_FIX), { error: SCOPES_FIX })
 
 export const access = z.strictObject(
   {
@@ -17,23 +16,23 @@ export const access = z.strictObject(
         'Scopes that a caller needs to see the server at all; a caller that lacks one sees nothing of it.',
       ),
     call: z
-      .record(glob('delete_*'), scopes(), objectMend('{ "delete_*": ["github:admin"] }'))
+      .record(glob('delete_*'), scopes(), objectFix('{ "delete_*": ["github:admin"] }'))
       .optional()
       .describe(
         'Further scopes for calls, by patterns of the server’s own tool names. A call without them is answered with 403 and `insufficient_scope`, so a client can request more.',
       ),
   },
-  objectMend('{ "see": ["github"], "call": { "delete_*": ["github:admin"] } }'),
+  objectFix('{ "see": ["github"], "call": { "delete_*": ["github:admin"] } }'),
 )
 
-const HASH_MEND = 'Write "sha256:" and 64 hexadecimal digits, as `mcp-proxy auth token` prints them.'
-const hash = () => z.string({ error: HASH_MEND }).regex(/^sha256:[0-9a-fA-F]{64}$/, { error: HASH_MEND })
+const HASH_FIX = 'Write "sha256:" and 64 hexadecimal digits, as `mcp-proxy auth token` prints them.'
+const hash = () => z.string({ error: HASH_FIX }).regex(/^sha256:[0-9a-fA-F]{64}$/, { error: HASH_FIX })
 
-const EXPIRES_MEND = 'Write a day, such as "2027-06-30", or a time, such as "2027-06-30T12:00:00Z".'
-const ISSUER_MEND = 'Write the address of the issuer, such as "https://login.example.com".'
-const CLIENT_MEND = 'Write the client id of this proxy at the issuer.'
-const SECRET_MEND = 'Write a variable, such as "${CLIENT_SECRET}".'
-const CLAIM_MEND = 'Write the name of a claim, such as "groups" or "realm_access.roles".'
+const EXPIRES_FIX = 'Write a day, such as "2027-06-30", or a time, such as "2027-06-30T12:00:00Z".'
+const ISSUER_FIX = 'Write the address of the issuer, such as "https://login.example.com".'
+const CLIENT_FIX = 'Write the client id of this proxy at the issuer.'
+const SECRET_FIX = 'Write a variable, such as "${CLIENT_SECRET}".'
+const CLAIM_FIX = 'Write the name of a claim, such as "groups" or "realm_access.roles".'
 
 const token = z.strictObject(
   {
@@ -42,11 +41,11 @@ const token = z.strictObject(
     token: text('Write a variable, such as "${CI_TOKEN}".')
       .optional()
       .describe('The token itself, from a variable; an alternative to `hash`.'),
-    expires: text(EXPIRES_MEND)
+    expires: text(EXPIRES_FIX)
       .optional()
       .describe('The last day (UTC) or the time at which the token expires.'),
   },
-  objectMend('{ "name": "laptop", "hash": "sha256:…" }'),
+  objectFix('{ "name": "laptop", "hash": "sha256:…" }'),
 )
 
 const person = z.strictObject(
@@ -59,12 +58,12 @@ const person = z.strictObject(
       .array(
         z.strictObject(
           {
-            issuer: text(ISSUER_MEND).describe('The issuer, exactly as in `iss` of its tokens.'),
+            issuer: text(ISSUER_FIX).describe('The issuer, exactly as in `iss` of its tokens.'),
             sub: text('Write the subject as in the tokens.').describe(
               'The subject, exactly as in `sub` of its tokens.',
             ),
           },
-          objectMend('{ "issuer": "https://login.example.com", "sub": "f3c1" }'),
+          objectFix('{ "issuer": "https://login.example.com", "sub": "f3c1" }'),
         ),
         { error: 'Write a list, such as [{ "issuer": "https://login.example.com", "sub": "f3c1" }].' },
       )
@@ -72,22 +71,22 @@ const person = z.strictObject(
       .describe('Subjects of issuers that identify the same user.'),
     scopes: scopes().optional().describe('Scopes of this user; the base scope if absent.'),
   },
-  objectMend('{ "tokens": [{ "hash": "sha256:…" }], "scopes": ["mcp"] }'),
+  objectFix('{ "tokens": [{ "hash": "sha256:…" }], "scopes": ["mcp"] }'),
 )
 
 const issuer = z.strictObject(
   {
-    issuer: text(ISSUER_MEND).describe('The address of the issuer, exactly as in `iss` of its tokens.'),
+    issuer: text(ISSUER_FIX).describe('The address of the issuer, exactly as in `iss` of its tokens.'),
     audience: z
       .array(text('Write an audience as a string.'), { error: 'Write a list of audiences.' })
       .optional()
       .describe(
         'Accepted values of `aud` in addition to the addresses of the proxy, for an issuer that does not support `resource` (RFC 8707).',
       ),
-    scopeClaim: text(CLAIM_MEND)
+    scopeClaim: text(CLAIM_FIX)
       .optional()
       .describe('The claim with the scopes, a list or separated by spaces; `scope` or `scp` if absent.'),
-    groupsClaim: text(CLAIM_MEND)
+    groupsClaim: text(CLAIM_FIX)
       .optional()
       .describe(
         'The claim with the groups for `grants`, such as `realm_access.roles`; dots lead into objects.',
@@ -101,15 +100,15 @@ const issuer = z.strictObject(
     introspection: z
       .strictObject(
         {
-          clientId: text(CLIENT_MEND).describe('The client id of this proxy at the issuer.'),
-          clientSecret: text(SECRET_MEND).describe('The client secret, from a variable.'),
+          clientId: text(CLIENT_FIX).describe('The client id of this proxy at the issuer.'),
+          clientSecret: text(SECRET_FIX).describe('The client secret, from a variable.'),
           tokens: text('Write the prefix of its tokens, such as "tok_".')
             .optional()
             .describe(
               'A prefix of its tokens, or a pattern with `*`; the issuer is not asked about other tokens.',
             ),
         },
-        objectMend('{ "clientId": "mcp-proxy", "clientSecret": "${INTROSPECT_SECRET}" }'),
+        objectFix('{ "clientId": "mcp-proxy", "clientSecret": "${INTROSPECT_SECRET}" }'),
       )
       .optional()
       .describe(
@@ -119,32 +118,32 @@ const issuer = z.strictObject(
       .optional()
       .meta({ description: 'Allow plain HTTP to an issuer on another machine.', default: false }),
   },
-  objectMend('{ "issuer": "https://login.example.com" }'),
+  objectFix('{ "issuer": "https://login.example.com" }'),
 )
 
 const machine = z.strictObject(
   {
     hash: hash().optional().describe('The SHA-256 of its secret, as `mcp-proxy auth token` prints it.'),
-    secret: text(SECRET_MEND).optional().describe('Its secret, from a variable; an alternative to `hash`.'),
+    secret: text(SECRET_FIX).optional().describe('Its secret, from a variable; an alternative to `hash`.'),
     jwks: text('Write the path of a file.')
       .optional()
       .describe('A file with its public keys (RFC 7517); an alternative to a secret.'),
     scopes: scopes().optional().describe('Its scopes; the base scope if absent.'),
   },
-  objectMend('{ "jwks": "./nightly.jwks.json", "scopes": ["mcp"] }'),
+  objectFix('{ "jwks": "./nightly.jwks.json", "scopes": ["mcp"] }'),
 )
 
 const login = z.strictObject(
   {
-    issuer: text(ISSUER_MEND).describe('The address of the OpenID provider.'),
-    clientId: text(CLIENT_MEND).describe('The client id of this proxy at the provider.'),
-    clientSecret: text(SECRET_MEND).optional().describe('The client secret, from a variable.'),
-    groupsClaim: text(CLAIM_MEND).optional().describe('The claim with the groups for `grants`.'),
+    issuer: text(ISSUER_FIX).describe('The address of the OpenID provider.'),
+    clientId: text(CLIENT_FIX).describe('The client id of this proxy at the provider.'),
+    clientSecret: text(SECRET_FIX).optional().describe('The client secret, from a variable.'),
+    groupsClaim: text(CLAIM_FIX).optional().describe('The claim with the groups for `grants`.'),
     allowHttp: flag()
       .optional()
       .meta({ description: 'Allow plain HTTP to a provider on another machine.', default: false }),
   },
-  objectMend('{ "issuer": "https://login.example.com", "clientId": "mcp-proxy" }'),
+  objectFix('{ "issuer": "https://login.example.com", "clientId": "mcp-proxy" }'),
 )
 
 const embedded = z.strictObject(
@@ -163,7 +162,7 @@ const embedded = z.strictObject(
         default: ['cursor://anysphere.cursor-mcp/oauth/callback'],
       }),
     clients: z
-      .record(z.string().min(1), machine, objectMend('{ "nightly": { "jwks": "./nightly.jwks.json" } }'))
+      .record(z.string().min(1), machine, objectFix('{ "nightly": { "jwks": "./nightly.jwks.json" } }'))
       .optional()
       .describe('Programs that authenticate as themselves (`client_credentials`), by client id.'),
     login: login
@@ -192,7 +191,7 @@ export const auth = z.strictObject(
       default: 'mcp',
     }),
     people: z
-      .record(z.string().min(1), person, objectMend('{ "alice": { "tokens": [{ "hash": "sha256:…" }] } }'))
+      .record(z.string().min(1), person, objectFix('{ "alice": { "tokens": [{ "hash": "sha256:…" }] } }'))
       .optional()
       .describe('Users with personal tokens of this proxy, by name.'),
     issuers: z
@@ -212,16 +211,16 @@ export const auth = z.strictObject(
             group: text('Write the name of a group.').describe('The name of a group, as in the tokens.'),
             scopes: scopes().describe('The scopes of its members.'),
           },
-          objectMend('{ "group": "developers", "scopes": ["mcp"] }'),
+          objectFix('{ "group": "developers", "scopes": ["mcp"] }'),
         ),
         { error: 'Write a list, such as [{ "group": "developers", "scopes": ["mcp"] }].' },
       )
       .optional()
       .describe('Scopes for the members of groups.'),
     scopeImplies: z
-      .record(scope(SCOPES_MEND), scopes(), objectMend('{ "github:admin": ["github"] }'))
+      .record(scope(SCOPES_FIX), scopes(), objectFix('{ "github:admin": ["github"] }'))
       .optional()
       .describe('Maps a scope to the scopes that it includes.'),
   },
-  objectMend('{ "people": { "alice": { "tokens": [{ "hash": "sha256:…" }] } } }'),
+  objectFix('{ "people": { "alice": { "tokens": [{ "hash": "sha256:…" }] } } }'),
 )

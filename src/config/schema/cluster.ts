@@ -1,18 +1,18 @@
 import { z } from 'zod'
-import { anyTexts, objectMend, text, wait } from './values.js'
+import { anyTexts, objectFix, text, wait } from './values.js'
 
-const URL_MEND = 'Write the address of a Redis or Valkey, such as "redis://redis:6379".'
-const KEYS_MEND = 'Write a list of strings, such as ["${CLUSTER_KEY}"].'
-const FILE_MEND = 'Write the path of a file in PEM.'
+const URL_FIX = 'Write the address of a Redis or Valkey, such as "redis://redis:6379".'
+const KEYS_FIX = 'Write a list of strings, such as ["${CLUSTER_KEY}"].'
+const FILE_FIX = 'Write the path of a file in PEM.'
 const PEER_EXAMPLE = '{ "listen": "0.0.0.0:8809", "advertise": "${POD_IP}:8809" }'
 
 const tls = z.object(
   {
-    cert: text(FILE_MEND).describe('The certificate of this replica, a PEM file.'),
-    key: text(FILE_MEND).describe('The private key of this replica, a PEM file.'),
-    ca: text(FILE_MEND).describe('The authority that signs the certificates of all replicas, a PEM file.'),
+    cert: text(FILE_FIX).describe('The certificate of this replica, a PEM file.'),
+    key: text(FILE_FIX).describe('The private key of this replica, a PEM file.'),
+    ca: text(FILE_FIX).describe('The authority that signs the certificates of all replicas, a PEM file.'),
   },
-  objectMend('{ "cert": "replica.pem", "key": "replica.key", "ca": "ca.pem" }'),
+  objectFix('{ "cert": "replica.pem", "key": "replica.key", "ca": "ca.pem" }'),
 )
 
 const peer = z.object(
@@ -27,16 +27,16 @@ const peer = z.object(
       .optional()
       .describe('Certificates for both sides of the link; without them it is not encrypted.'),
   },
-  objectMend(PEER_EXAMPLE),
+  objectFix(PEER_EXAMPLE),
 )
 
 /** Settings that make several replicas of `serve` one proxy. */
 export const cluster = z.object(
   {
-    url: text(URL_MEND).describe(
+    url: text(URL_FIX).describe(
       'The Redis (7.0 or newer) or Valkey (7.2 or newer) that all replicas share: `redis://`, or `rediss://` with TLS.',
     ),
-    keys: anyTexts(KEYS_MEND).describe(
+    keys: anyTexts(KEYS_FIX).describe(
       'Keys of 32 bytes in base64, the same for all replicas. The first key encrypts, all keys decrypt. To replace a key, add the new one last, then move it to the front, then remove the old one.',
     ),
     peer: peer.describe('The link between the replicas.'),
@@ -55,5 +55,5 @@ export const cluster = z.object(
       .optional()
       .meta({ description: 'The prefix of all keys in Redis or Valkey.', default: 'mp' }),
   },
-  objectMend(`{ "url": "redis://redis:6379", "keys": ["\${CLUSTER_KEY}"], "peer": ${PEER_EXAMPLE} }`),
+  objectFix(`{ "url": "redis://redis:6379", "keys": ["\${CLUSTER_KEY}"], "peer": ${PEER_EXAMPLE} }`),
 )

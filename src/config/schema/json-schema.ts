@@ -13,14 +13,14 @@ export interface JsonSchema {
 const FOR_DOCS = ['reached', 'reload', 'as', 'leastMs', 'isPlain']
 
 /** The JSON Schema of a configuration file, for editors; `config/mcp-proxy.schema.json` holds its text. */
-export const createJsonSchema = (): JsonSchema => without(['mend', ...FOR_DOCS], annotatedSchema())
+export const createJsonSchema = (): JsonSchema => without(['fix', ...FOR_DOCS], annotatedSchema())
 
 /** The same with what only the tables of docs/ show (bin/write-docs.mjs). */
-export const documentedSchema = (): JsonSchema => without(['mend'], annotatedSchema())
+export const documentedSchema = (): JsonSchema => without(['fix'], annotatedSchema())
 
 export const jsonSchemaText = (): string => `${JSON.stringify(createJsonSchema(), null, 2)}\n`
 
-/** The schemas from which the validator is generated: without texts for editors, but with `mend`. */
+/** The schemas from which the validator is generated: without texts for editors, but with `fix`. */
 export const createCheckedSchemas = () => {
   const { properties: { mcpServers, auth, cluster, ...beside } = {} } = without(
     ['description', 'default', ...FOR_DOCS],
@@ -79,14 +79,14 @@ export const createKeys = () => {
   }
 }
 
-/** The schema with the error text of each part as its `mend`. */
+/** The schema with the error text of each part as its `fix`. */
 const annotatedSchema = (): JsonSchema => {
   const { $schema, ...rest } = z.toJSONSchema(root, {
     io: 'input',
     target: 'draft-7',
     override: ({ zodSchema, jsonSchema }) => {
-      const mend = mendOf(zodSchema._zod.def)
-      if (mend !== undefined) Object.assign(jsonSchema, { mend })
+      const fix = fixOf(zodSchema._zod.def)
+      if (fix !== undefined) Object.assign(jsonSchema, { fix })
     },
   })
   return {
@@ -100,7 +100,7 @@ const annotatedSchema = (): JsonSchema => {
 
 type Definition = z.core.$ZodTypeDef
 
-const mendOf = ({ error, checks = [] }: Definition): string | undefined => {
+const fixOf = ({ error, checks = [] }: Definition): string | undefined => {
   const own = [error, ...checks.map(check => check._zod.def.error)].find(each => each !== undefined)
   const said = own?.({ code: 'custom', input: undefined } as never)
   return typeof said === 'string' ? said : undefined

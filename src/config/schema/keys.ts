@@ -8,8 +8,7 @@ export type ForeignKeys = ReadonlyMap<string, string | undefined>
 
 /** Both take names that are separated by spaces. */
 const harmless = (names: string): [string, undefined][] => names.split(' ').map(name => [name, undefined])
-const instead = (mend: string, names: string): [string, string][] =>
-  names.split(' ').map(name => [name, mend])
+const instead = (fix: string, names: string): [string, string][] => names.split(' ').map(name => [name, fix])
 
 /** Keys of VS Code, Claude Code, Cursor, Gemini CLI, Cline, Zed and LibreChat within a server's entry. */
 export const FOREIGN_SERVER_KEYS: ForeignKeys = new Map<string, string | undefined>([
@@ -47,12 +46,12 @@ export const NO_FOREIGN_KEYS: ForeignKeys = new Map()
 export const isRemark = (name: string): boolean => /^(\/\/|_|#|x-|\$)/.test(name)
 
 const wordsFor = (name: string, known: readonly string[], foreign: ForeignKeys) => {
-  const mend = foreign.get(name)
-  if (mend !== undefined) return { message: 'this key belongs to other programs and is ignored here', mend }
+  const fix = foreign.get(name)
+  if (fix !== undefined) return { message: 'this key belongs to other programs and is ignored here', fix }
   const meant = suggest(name, known)
   return {
     message: 'unknown key, ignored',
-    mend: meant === undefined ? 'Check its spelling, or remove it.' : `Did you mean "${meant}"?`,
+    fix: meant === undefined ? 'Check its spelling, or remove it.' : `Did you mean "${meant}"?`,
   }
 }
 
@@ -76,6 +75,6 @@ export function warnUnknown(
   if (next === undefined) return
   report.nameWarning(next, {
     message: `this and ${odd.length - MAX_UNKNOWN_KEYS - 1} more keys are unknown and ignored`,
-    mend: 'Check that this is the right file.',
+    fix: 'Check that this is the right file.',
   })
 }

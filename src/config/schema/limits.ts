@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { LIMIT_NAMES, LIMIT_TABLE, type LimitName, shownLimit } from '../../kernel/limits.js'
-import { objectMend } from './values.js'
+import { objectFix } from './values.js'
 
 /** The scope of each limit, and the effect of reaching it; for the schema and docs/limits.md. */
 const TEXTS: Readonly<Record<LimitName, readonly [bounds: string, reached: string]>> = {
@@ -211,7 +211,7 @@ const valueOf = (name: LimitName) => {
 const objectOf = <N extends LimitName>(names: readonly N[], example: string) =>
   z.object(
     Object.fromEntries(names.map(name => [name, valueOf(name)])) as Record<N, ReturnType<typeof valueOf>>,
-    objectMend(example),
+    objectFix(example),
   )
 
 export const limits = objectOf(LIMIT_NAMES, '{ "callsPerClient": 64 }')

@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import { flag, objectMend, text } from './values.js'
+import { flag, objectFix, text } from './values.js'
 
-const ISSUER_MEND = 'Write the address of the authorization server, such as "https://login.example.com".'
-const CLIENT_MEND = 'Write the client id of the app that you registered there.'
-const SECRET_MEND = 'Write a variable, such as "${CLIENT_SECRET}".'
-const SCOPES_MEND = 'Write a list of scopes, such as ["read", "write"].'
-const URL_MEND = 'Write a whole address, such as "https://login.example.com/token".'
+const ISSUER_FIX = 'Write the address of the authorization server, such as "https://login.example.com".'
+const CLIENT_FIX = 'Write the client id of the app that you registered there.'
+const SECRET_FIX = 'Write a variable, such as "${CLIENT_SECRET}".'
+const SCOPES_FIX = 'Write a list of scopes, such as ["read", "write"].'
+const URL_FIX = 'Write a whole address, such as "https://login.example.com/token".'
 const GRANTS = ['authorization_code', 'device', 'client_credentials', 'id-jag', 'jwt-bearer'] as const
 
-const url = (description: string) => text(URL_MEND).optional().describe(description)
+const url = (description: string) => text(URL_FIX).optional().describe(description)
 
 const endpoints = z.object(
   {
@@ -18,31 +18,31 @@ const endpoints = z.object(
     revocation: url('The revocation endpoint.'),
     device: url('The device authorization endpoint.'),
   },
-  objectMend('{ "authorization": "https://login.example.com/authorize", "token": "https://…" }'),
+  objectFix('{ "authorization": "https://login.example.com/authorize", "token": "https://…" }'),
 )
 
 const idp = z.object(
   {
-    issuer: text(ISSUER_MEND).describe('The address of the identity provider.'),
-    clientId: text(CLIENT_MEND).describe('The client id of this proxy at the identity provider.'),
-    clientSecret: text(SECRET_MEND).optional().describe('The client secret, from a variable.'),
+    issuer: text(ISSUER_FIX).describe('The address of the identity provider.'),
+    clientId: text(CLIENT_FIX).describe('The client id of this proxy at the identity provider.'),
+    clientSecret: text(SECRET_FIX).optional().describe('The client secret, from a variable.'),
     idToken: text('Write the path of a file.').describe('A file with an ID token of the user.'),
   },
-  objectMend('{ "issuer": "https://login.example.com", "clientId": "…", "idToken": "./id-token" }'),
+  objectFix('{ "issuer": "https://login.example.com", "clientId": "…", "idToken": "./id-token" }'),
 )
 
 const settings = z.object({
-  clientId: text(CLIENT_MEND)
+  clientId: text(CLIENT_FIX)
     .optional()
     .describe(
       'The client id of an app that you registered at the authorization server; the proxy registers itself if absent.',
     ),
-  clientSecret: text(SECRET_MEND).optional().describe('The client secret, from a variable.'),
-  issuer: text(ISSUER_MEND)
+  clientSecret: text(SECRET_FIX).optional().describe('The client secret, from a variable.'),
+  issuer: text(ISSUER_FIX)
     .optional()
     .describe('The authorization server, if the server names several or must not be able to name another.'),
   scopes: z
-    .array(text(SCOPES_MEND), { error: SCOPES_MEND })
+    .array(text(SCOPES_FIX), { error: SCOPES_FIX })
     .optional()
     .describe('The scopes to request; the scopes that the server asks for if absent.'),
   redirectUri: text('Write an address of this machine, such as "http://localhost:3118/callback".')
@@ -89,6 +89,6 @@ const settings = z.object({
     .meta({ description: 'Bind tokens to a key of the proxy (RFC 9449).', default: false }),
 })
 
-const MEND = 'Write "auto", true, false, or an object, such as { "clientId": "…" }.'
+const FIX = 'Write "auto", true, false, or an object, such as { "clientId": "…" }.'
 
-export const oauth = z.union([z.literal('auto'), z.boolean(), settings], { error: MEND })
+export const oauth = z.union([z.literal('auto'), z.boolean(), settings], { error: FIX })

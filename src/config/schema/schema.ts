@@ -3,15 +3,15 @@ import { auth } from './auth.js'
 import { cluster } from './cluster.js'
 import { limits } from './limits.js'
 import { server, timeouts } from './server.js'
-import { anyTexts, flag, glob, limit, objectMend, text, texts, wait, whole } from './values.js'
+import { anyTexts, flag, glob, limit, objectFix, text, texts, wait, whole } from './values.js'
 import { client, expose, VIEWS_EXAMPLE, view } from './views.js'
 
-const originMend = 'Write a list of origins, such as ["https://app.example.com"].'
-const RATIO_MEND = 'Write a number from 0 to 1.'
-const KEEP_MEND = 'Write a list of "errors" and "slow".'
-const HOST_MEND = 'Write an address or host name, such as "127.0.0.1".'
-const PORT_MEND = 'Write a whole number from 0 to 65535; 0 takes any free port.'
-const socketMend = 'Write the address of a socket, such as "unix:///run/user/1000/mcp.sock" or "pipe:///mcp".'
+const originFix = 'Write a list of origins, such as ["https://app.example.com"].'
+const RATIO_FIX = 'Write a number from 0 to 1.'
+const KEEP_FIX = 'Write a list of "errors" and "slow".'
+const HOST_FIX = 'Write an address or host name, such as "127.0.0.1".'
+const PORT_FIX = 'Write a whole number from 0 to 65535; 0 takes any free port.'
+const socketFix = 'Write the address of a socket, such as "unix:///run/user/1000/mcp.sock" or "pipe:///mcp".'
 
 /** The long form of `listen`. */
 const listen = z.object(
@@ -21,14 +21,14 @@ const listen = z.object(
       default: true,
     }),
     host: z
-      .string({ error: HOST_MEND })
-      .regex(/^[^\s/?#@]+$/, { error: HOST_MEND })
+      .string({ error: HOST_FIX })
+      .regex(/^[^\s/?#@]+$/, { error: HOST_FIX })
       .optional()
       .meta({
         description: 'The address to listen on. See docs/security.md before changing it.',
         default: '127.0.0.1',
       }),
-    port: whole(0, 65_535, PORT_MEND)
+    port: whole(0, 65_535, PORT_FIX)
       .optional()
       .meta({ description: 'The port to listen on; `0` takes any free port.', default: 8808 }),
     allowedHosts: texts('Write a list of host names, such as ["proxy.example.com"].')
@@ -41,7 +41,7 @@ const listen = z.object(
       .describe(
         'Reverse proxies, by address or network such as `10.0.0.0/8`. `X-Forwarded-For` in their requests names the client for limits, logs, the audit and anonymous principals; other requests with that header are not trusted.',
       ),
-    allowedOrigins: texts(originMend)
+    allowedOrigins: texts(originFix)
       .optional()
       .describe(
         'Origins of web pages that may call, in addition to those of this machine, such as `https://app.example.com`.',
@@ -54,7 +54,7 @@ const listen = z.object(
       description: 'Serve WebSocket at `/ws` on the same port.',
       default: true,
     }),
-    socket: text(socketMend)
+    socket: text(socketFix)
       .optional()
       .describe(
         'A local socket to listen on as well: `unix:///run/user/1000/mcp.sock` or an absolute path for a unix domain socket that only the user of the proxy can connect to, `pipe:///mcp` for a Windows named pipe. Messages are lines, as on stdio.',
@@ -84,10 +84,10 @@ const log = z.object(
       default: 'off',
     }),
   },
-  objectMend('{ "level": "info" }'),
+  objectFix('{ "level": "info" }'),
 )
 
-const TRACING_MEND = 'Write "env", or an object such as { "endpoint": "http://127.0.0.1:4318" }.'
+const TRACING_FIX = 'Write "env", or an object such as { "endpoint": "http://127.0.0.1:4318" }.'
 
 const tracing = z.object(
   {
@@ -104,14 +104,14 @@ const tracing = z.object(
       .record(
         z.string(),
         z.string({ error: 'Write the value as text.' }),
-        objectMend('{ "x-api-key": "${KEY}" }'),
+        objectFix('{ "x-api-key": "${KEY}" }'),
       )
       .optional()
       .describe('Headers for the collector, such as a key from a variable.'),
     ratio: z
-      .number({ error: RATIO_MEND })
-      .min(0, { error: RATIO_MEND })
-      .max(1, { error: RATIO_MEND })
+      .number({ error: RATIO_FIX })
+      .min(0, { error: RATIO_FIX })
+      .max(1, { error: RATIO_FIX })
       .optional()
       .meta({
         description: 'The share of requests without a parent trace that are traced, from 0 to 1.',
@@ -127,7 +127,7 @@ const tracing = z.object(
       default: 100,
     }),
     keep: z
-      .array(z.enum(['errors', 'slow'], { error: KEEP_MEND }), { error: KEEP_MEND })
+      .array(z.enum(['errors', 'slow'], { error: KEEP_FIX }), { error: KEEP_FIX })
       .optional()
       .describe(
         'Calls to record although they are not sampled: `errors`, and `slow` for those above `log.slow`.',
@@ -141,7 +141,7 @@ const tracing = z.object(
       .optional()
       .describe('Baggage keys to pass from headers of clients to headers of servers.'),
   },
-  { error: TRACING_MEND },
+  { error: TRACING_FIX },
 )
 
 /** With `"env"`, for editors only, as with "listen". */
@@ -150,7 +150,7 @@ const tracingInEditors = z.union([
   z.literal('env').describe('Use the environment variables of OpenTelemetry.'),
 ])
 
-const METRICS_MEND = 'Write false, or an object such as { "listen": "127.0.0.1:9464" }.'
+const METRICS_FIX = 'Write false, or an object such as { "listen": "127.0.0.1:9464" }.'
 
 const metrics = z.object(
   {
@@ -174,7 +174,7 @@ const metrics = z.object(
       default: 2000,
     }),
   },
-  { error: METRICS_MEND },
+  { error: METRICS_FIX },
 )
 
 /** With `false`, for editors only, as with "listen". */
@@ -192,7 +192,7 @@ const daemon = z.object(
       default: true,
     }),
   },
-  objectMend('{ "idle": "10m" }'),
+  objectFix('{ "idle": "10m" }'),
 )
 
 const viewName = 'Use a letter and up to 31 more of a to z, 0 to 9 and "-" for the name of a view.'
@@ -210,20 +210,20 @@ const results = z.object(
         default: 48_000,
       }),
   },
-  objectMend('{ "max": 48000 }'),
+  objectFix('{ "max": 48000 }'),
 )
 
-const KEYS_MEND = 'Write a list of strings, such as ["${STATE_KEY}"].'
+const KEYS_FIX = 'Write a list of strings, such as ["${STATE_KEY}"].'
 
 const requestState = z.object(
   {
-    keys: anyTexts(KEYS_MEND)
+    keys: anyTexts(KEYS_FIX)
       .optional()
       .describe(
         'Keys of 32 bytes in base64 (`openssl rand -base64 32`), needed only if several machines serve the same clients. The first key encrypts, all keys decrypt: to replace a key, put the new one in front, and remove the old one an hour later. If absent, the proxy generates a key and keeps it in the state folder.',
       ),
   },
-  objectMend('{ "keys": ["${STATE_KEY}"] }'),
+  objectFix('{ "keys": ["${STATE_KEY}"] }'),
 )
 
 export const settings = z.object({
@@ -285,11 +285,11 @@ export const settings = z.object({
   tracing: tracing.optional(),
   daemon: daemon.optional().describe('Settings of the daemon that clients share; see docs/daemon.md.'),
   views: z
-    .record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, { error: viewName }), view, objectMend(VIEWS_EXAMPLE))
+    .record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, { error: viewName }), view, objectFix(VIEWS_EXAMPLE))
     .optional()
     .describe('Selections of servers, tools, resources and prompts, by name; see docs/views.md.'),
   clients: z
-    .record(glob('cursor*'), client, objectMend('{ "cursor*": { "maxTools": 40 } }'))
+    .record(glob('cursor*'), client, objectFix('{ "cursor*": { "maxTools": 40 } }'))
     .optional()
     .describe('Settings for clients, by patterns of the name that they send; the first match applies.'),
   expose: expose

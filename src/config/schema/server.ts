@@ -3,7 +3,7 @@ import { PROTOCOL_VERSIONS } from '../types.js'
 import { access } from './auth.js'
 import { serverLimits } from './limits.js'
 import { oauth } from './oauth.js'
-import { anyTexts, flag, glob, globs, limit, objectMend, text, texts, wait, whole } from './values.js'
+import { anyTexts, flag, glob, globs, limit, objectFix, text, texts, wait, whole } from './values.js'
 
 export const timeouts = z.object(
   {
@@ -33,7 +33,7 @@ export const timeouts = z.object(
       default: '10m',
     }),
     tools: z
-      .record(glob('export_*'), limit(), objectMend('{ "export_*": "5m" }'))
+      .record(glob('export_*'), limit(), objectFix('{ "export_*": "5m" }'))
       .optional()
       .describe(
         'Maximum silence during calls of some tools, by patterns of the server’s own names, such as `{ "export_*": "5m" }`. The first match replaces `call`; `total` still applies.',
@@ -44,7 +44,7 @@ export const timeouts = z.object(
       default: '30s',
     }),
   },
-  objectMend('{ "call": "5m" }'),
+  objectFix('{ "call": "5m" }'),
 )
 
 const restart = z.object(
@@ -69,7 +69,7 @@ const restart = z.object(
       default: '60s',
     }),
   },
-  objectMend('{ "max": "10s" }'),
+  objectFix('{ "max": "10s" }'),
 )
 
 const override = z.object(
@@ -80,14 +80,14 @@ const override = z.object(
       .optional()
       .describe('Replaces the description of the tool.'),
     annotations: z
-      .record(z.string(), z.unknown(), objectMend('{ "readOnlyHint": true }'))
+      .record(z.string(), z.unknown(), objectFix('{ "readOnlyHint": true }'))
       .optional()
       .describe('Replaces members of the tool’s annotations, such as `readOnlyHint`; the others stay.'),
   },
-  objectMend('{ "title": "Search" }'),
+  objectFix('{ "title": "Search" }'),
 )
 
-const NAME_MEND = 'Use 1 to 64 letters, digits, "_", "-" and "." for the new name.'
+const NAME_FIX = 'Use 1 to 64 letters, digits, "_", "-" and "." for the new name.'
 
 const tools = z.object(
   {
@@ -102,8 +102,8 @@ const tools = z.object(
     rename: z
       .record(
         text('Write the server’s own name of a tool.'),
-        z.string({ error: NAME_MEND }).regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: NAME_MEND }),
-        objectMend('{ "create_issue": "new_issue" }'),
+        z.string({ error: NAME_FIX }).regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: NAME_FIX }),
+        objectFix('{ "create_issue": "new_issue" }'),
       )
       .optional()
       .describe('Maps the server’s own names of tools to the names shown; the prefix is still added.'),
@@ -111,29 +111,29 @@ const tools = z.object(
       .record(
         text('Write the server’s own name of a tool.'),
         override,
-        objectMend('{ "search": { "title": "Search" } }'),
+        objectFix('{ "search": { "title": "Search" } }'),
       )
       .optional()
       .describe('Replaces titles, descriptions or annotations of tools, by the server’s own names.'),
   },
-  objectMend('{ "deny": ["delete_*"] }'),
+  objectFix('{ "deny": ["delete_*"] }'),
 )
 
-const PREFIX_MEND =
+const PREFIX_FIX =
   'Use 1 to 24 letters, digits, "-" and "_", beginning with a letter, without "__" and not ending in "_"; or false.'
 
-const VERSION_MEND = `Write one of ${PROTOCOL_VERSIONS.map(version => `"${version}"`).join(', ')}, or leave it out.`
+const VERSION_FIX = `Write one of ${PROTOCOL_VERSIONS.map(version => `"${version}"`).join(', ')}, or leave it out.`
 
 const own = {
   prefix: z
     .union(
       [
         z
-          .string({ error: PREFIX_MEND })
-          .regex(/^(?!.*__)[A-Za-z](?:[A-Za-z0-9_-]{0,22}[A-Za-z0-9-])?$/, { error: PREFIX_MEND }),
-        z.literal(false, { error: PREFIX_MEND }),
+          .string({ error: PREFIX_FIX })
+          .regex(/^(?!.*__)[A-Za-z](?:[A-Za-z0-9_-]{0,22}[A-Za-z0-9-])?$/, { error: PREFIX_FIX }),
+        z.literal(false, { error: PREFIX_FIX }),
       ],
-      { error: PREFIX_MEND },
+      { error: PREFIX_FIX },
     )
     .optional()
     .describe(
@@ -199,7 +199,7 @@ const own = {
       default: 'auto',
     }),
   protocolVersion: z
-    .enum(PROTOCOL_VERSIONS, { error: VERSION_MEND })
+    .enum(PROTOCOL_VERSIONS, { error: VERSION_FIX })
     .optional()
     .describe(
       'The revision of the protocol to use, such as `2025-06-18`; this also determines the era. A legacy revision is offered in `initialize`, and the server may answer with another. Negotiated if absent.',
@@ -234,14 +234,14 @@ const own = {
   enabled: flag().optional().meta({ description: 'The opposite of `disabled`.', default: true }),
 }
 
-const argsMend = 'Write a list of strings, such as ["-y", "some-server"]; put numbers in quotes too.'
-const ENV_MEND = 'Write names and values, such as { "LANG": "C", "DEBUG": null }.'
+const argsFix = 'Write a list of strings, such as ["-y", "some-server"]; put numbers in quotes too.'
+const ENV_FIX = 'Write names and values, such as { "LANG": "C", "DEBUG": null }.'
 const envName = 'Use a name that is not empty and holds no "=".'
-const HEADER_MEND = 'Write header names and strings, such as { "Authorization": "Bearer ${TOKEN}" }.'
+const HEADER_FIX = 'Write header names and strings, such as { "Authorization": "Bearer ${TOKEN}" }.'
 const headerName = "Use only letters, digits and the signs !#$%&'*+-.^_`|~ in the name of a header."
-const URL_MEND =
+const URL_FIX =
   'Write the address of the server, such as "https://example.com/mcp" or "unix:///run/mcp.sock".'
-const TYPE_MEND = 'Write "stdio", "http", "sse" or "ws", or leave it out.'
+const TYPE_FIX = 'Write "stdio", "http", "sse" or "ws", or leave it out.'
 
 export const server = z.object(
   {
@@ -250,12 +250,12 @@ export const server = z.object(
       .describe(
         'The program to start, without a shell; the proxy talks to it over stdin and stdout. A bare name is looked up in `PATH`, a path with a slash is relative to `cwd`, and a leading `~` is the home folder.',
       ),
-    args: anyTexts(argsMend).optional().describe('The arguments of the program.'),
+    args: anyTexts(argsFix).optional().describe('The arguments of the program.'),
     env: z
       .record(
         z.string().regex(/^[^=\0]+$/, { error: envName }),
-        z.union([z.string(), z.number(), z.boolean(), z.null()], { error: ENV_MEND }),
-        { error: ENV_MEND },
+        z.union([z.string(), z.number(), z.boolean(), z.null()], { error: ENV_FIX }),
+        { error: ENV_FIX },
       )
       .optional()
       .describe(
@@ -266,18 +266,18 @@ export const server = z.object(
       .describe(
         'The working folder of the program, relative to this file. If absent, the folder of this file; for a file in `~/.config/mcp-proxy` or the state folder, the home folder.',
       ),
-    url: text(URL_MEND)
+    url: text(URL_FIX)
       .optional()
       .describe(
         'The address of a server that is already running: http, https, ws or wss; `unix:///path` for a unix domain socket, `pipe:///name` for a Windows named pipe.',
       ),
-    serverUrl: text(URL_MEND).optional().describe('The same as `url`.'),
-    httpUrl: text(URL_MEND).optional().describe('The same as `url`.'),
+    serverUrl: text(URL_FIX).optional().describe('The same as `url`.'),
+    httpUrl: text(URL_FIX).optional().describe('The same as `url`.'),
     headers: z
       .record(
         z.string().regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, { error: headerName }),
-        z.string({ error: HEADER_MEND }),
-        { error: HEADER_MEND },
+        z.string({ error: HEADER_FIX }),
+        { error: HEADER_FIX },
       )
       .optional()
       .describe(
@@ -285,17 +285,17 @@ export const server = z.object(
       ),
     type: z
       .enum(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse', 'ws', 'websocket'], {
-        error: TYPE_MEND,
+        error: TYPE_FIX,
       })
       .optional()
       .describe('The transport; derived from the address if absent, see docs/configuration.md#transports.'),
     ...own,
     'x-mcp-proxy': z
-      .object(own, objectMend('{ "sharing": "session" }'))
+      .object(own, objectFix('{ "sharing": "session" }'))
       .optional()
       .describe(
         'An object with keys of this table, for files that other programs read too; takes precedence over the same key outside.',
       ),
   },
-  objectMend('{ "command": "npx", "args": ["-y", "some-server"] }'),
+  objectFix('{ "command": "npx", "args": ["-y", "some-server"] }'),
 )

@@ -13,7 +13,7 @@ export interface Misfit {
   readonly inName: boolean
   readonly expected: string | undefined
   readonly message: string
-  readonly mend: string
+  readonly fix: string
 }
 
 /** A value of the right type, or what does not fit. Unknown keys are ignored. */
@@ -85,7 +85,7 @@ const weight = ({ keyword }: ErrorObject): number => {
 
 const misfit = (place: string, error: ErrorObject): Misfit => {
   const { keyword, parentSchema = {}, data } = error
-  const { mend } = (
+  const { fix } = (
     keyword === 'propertyNames' ? parentSchema['propertyNames'] : parentSchema
   ) as AnySchemaObject
   return {
@@ -96,7 +96,7 @@ const misfit = (place: string, error: ErrorObject): Misfit => {
       keyword === 'required'
         ? `"${place.split('/').at(-1)}" is missing here`
         : (MESSAGES[keyword] ?? 'this value is not allowed here'),
-    mend: String(mend),
+    fix: String(fix),
   }
 }
 

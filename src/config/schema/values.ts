@@ -2,13 +2,13 @@ import { z } from 'zod'
 
 // The error text of a schema is the fix, in one sentence. `validate.ts` adds the problem.
 
-export const text = (mend: string) => z.string({ error: mend }).min(1, { error: mend })
+export const text = (fix: string) => z.string({ error: fix }).min(1, { error: fix })
 
 /** A list of texts, of which the reader judges each. */
 export const anyTexts = (error: string) => z.array(z.string({ error }), { error })
 
 /** A list of texts, none of which is empty. */
-export const texts = (mend: string) => z.array(text(mend), { error: mend })
+export const texts = (fix: string) => z.array(text(fix), { error: fix })
 
 /** A pattern of names, as the name of a member. */
 export const glob = (example: string) => {
@@ -25,24 +25,24 @@ export const globs = (example: string) => {
 export const flag = () => z.boolean({ error: 'Write true or false, without quotes.' })
 
 const DURATION = /^\d+(\.\d+)?(ms|s|m|h)$/
-const durationMend = 'Write a number with its unit in quotes, such as "500ms", "30s", "5m" or "1h".'
-const limitMend = 'Write a number with its unit in quotes, such as "30s", "5m" or "1h", or "off".'
-const duration = (mend: string, form: RegExp) =>
+const durationFix = 'Write a number with its unit in quotes, such as "500ms", "30s", "5m" or "1h".'
+const limitFix = 'Write a number with its unit in quotes, such as "30s", "5m" or "1h", or "off".'
+const duration = (fix: string, form: RegExp) =>
   z.union(
     [
-      z.number({ error: mend }).nonnegative({ error: mend }),
-      z.string({ error: mend }).regex(form, { error: mend }),
+      z.number({ error: fix }).nonnegative({ error: fix }),
+      z.string({ error: fix }).regex(form, { error: fix }),
     ],
-    { error: mend },
+    { error: fix },
   )
 
 /** A finite duration; a number is in milliseconds. */
-export const wait = () => duration(durationMend, DURATION)
+export const wait = () => duration(durationFix, DURATION)
 
 /** A duration, or "off"; a number is in milliseconds. */
-export const limit = () => duration(limitMend, /^(off|\d+(\.\d+)?(ms|s|m|h))$/)
+export const limit = () => duration(limitFix, /^(off|\d+(\.\d+)?(ms|s|m|h))$/)
 
-export const objectMend = (example: string) => ({ error: `Write an object, such as ${example}.` })
+export const objectFix = (example: string) => ({ error: `Write an object, such as ${example}.` })
 
 export const whole = (
   least: number,

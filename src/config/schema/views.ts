@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { flag, globs, objectMend, text, texts, whole } from './values.js'
+import { flag, globs, objectFix, text, texts, whole } from './values.js'
 
-const MODE_MEND = 'Write "direct", "search" or "auto".'
-const mode = () => z.enum(['direct', 'search', 'auto'], { error: MODE_MEND })
+const MODE_FIX = 'Write "direct", "search" or "auto".'
+const mode = () => z.enum(['direct', 'search', 'auto'], { error: MODE_FIX })
 // Literals instead of an enum, whose error would outweigh those of the object form.
-const modes = () => (['direct', 'search', 'auto'] as const).map(one => z.literal(one, { error: MODE_MEND }))
+const modes = () => (['direct', 'search', 'auto'] as const).map(one => z.literal(one, { error: MODE_FIX }))
 
 /** How tools are shown: a mode, or an object with more. */
 export const expose = z.union(
@@ -25,10 +25,10 @@ export const expose = z.union(
           default: 10_000,
         }),
       },
-      objectMend('{ "mode": "search", "pin": ["github__search_code"] }'),
+      objectFix('{ "mode": "search", "pin": ["github__search_code"] }'),
     ),
   ],
-  { error: `${MODE_MEND} Or write an object, such as { "mode": "search" }.` },
+  { error: `${MODE_FIX} Or write an object, such as { "mode": "search" }.` },
 )
 
 export const VIEWS_EXAMPLE = '{ "readonly": { "annotations": { "readOnlyHint": true } } }'
@@ -52,12 +52,12 @@ export const view = z.object(
             .optional()
             .describe('Patterns of the tools to hide; takes precedence over `allow`.'),
         },
-        objectMend('{ "deny": ["*delete*"] }'),
+        objectFix('{ "deny": ["*delete*"] }'),
       )
       .optional()
       .describe('Filters the tools of its servers.'),
     annotations: z
-      .record(z.string(), z.unknown(), objectMend('{ "readOnlyHint": true }'))
+      .record(z.string(), z.unknown(), objectFix('{ "readOnlyHint": true }'))
       .optional()
       .describe('Annotations that a tool must declare to be shown, such as `{ "readOnlyHint": true }`.'),
     resources: flag().optional().meta({ description: 'Show resources.', default: true }),
@@ -67,7 +67,7 @@ export const view = z.object(
       .describe('Scopes that a caller needs to use the view; checked only with `auth`.'),
     expose: expose.optional().describe('How its tools are shown.'),
   },
-  objectMend('{ "servers": ["github"] }'),
+  objectFix('{ "servers": ["github"] }'),
 )
 
 /** Settings for clients with a matching name. */
@@ -77,5 +77,5 @@ export const client = z.object(
     maxTools: whole(1, 100_000).optional().describe('The maximum number of tools that they can handle.'),
     expose: expose.optional().describe('How tools are shown to them.'),
   },
-  objectMend('{ "maxTools": 40 }'),
+  objectFix('{ "maxTools": 40 }'),
 )

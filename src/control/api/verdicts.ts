@@ -67,7 +67,7 @@ export interface Why {
   readonly own?: string | undefined
   readonly causes: readonly Cause[]
   /** The fix of an error. */
-  readonly mend?: string | undefined
+  readonly fix?: string | undefined
   /** The error with the requested id. */
   readonly error?: KeptError | undefined
 }

@@ -15,8 +15,8 @@ import { sanitizeLine } from '../../secrets/mask.js'
 import { visibleText } from '../../secrets/plain-text.js'
 import { exposed } from '../../status/exposed.js'
 import { statusOfServer } from '../../status/status.js'
+import { fixFor } from './fixes.js'
 import type { Inside } from './inside.js'
-import { mendFor } from './mends.js'
 import { inServer, placed } from './places.js'
 import { ambiguous, ofOnlyServer, ofUri, rawsOf } from './uri-routes.js'
 import {
@@ -66,7 +66,7 @@ const ofError = ({ router }: Inside, query: string): Why | undefined => {
   if (error !== undefined) {
     const causes = (error.causes ?? []).map((words): Cause => ({ verdict: 'error', words }))
     const { server, name: own } = error
-    return { ...base, verdict: 'error', answered: true, server, own, causes, mend: mendFor(error), error }
+    return { ...base, verdict: 'error', answered: true, server, own, causes, fix: fixFor(error), error }
   }
   // Where no proxy runs, and this process only says so, there are none of this run.
   const own = router.faults.all.length === 0 ? '' : `; those of this run begin with ${RUN}-`
@@ -94,8 +94,8 @@ const ofServer = (inside: Inside, query: string): Why | undefined => {
   const off = switchedOffAt(inside, query)
   if (off !== undefined) return { ...base, verdict: 'disabled', answered: false, causes: [off] }
   if (problems.length === 0) return undefined
-  const causes = problems.map(({ id: doctor = 'D011', message, mend, file, line, column }): Cause => {
-    return { verdict: 'misconfigured', words: `${message}. ${mend}`, doctor, file, line, column }
+  const causes = problems.map(({ id: doctor = 'D011', message, fix, file, line, column }): Cause => {
+    return { verdict: 'misconfigured', words: `${message}. ${fix}`, doctor, file, line, column }
   })
   return { ...base, verdict: 'misconfigured', answered: false, causes }
 }

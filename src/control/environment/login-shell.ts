@@ -66,8 +66,8 @@ export class LoginShell {
     const { env, tell, limitMs = LIMIT_MS } = this.#options
     const { variables, wrong } = await askShell(env, limitMs)
     if (wrong !== undefined) {
-      const mend = 'set PATH and other variables in envFile, or daemon.shellEnv to false'
-      tell(`D022: the login shell ${wrong}: ${mend}`)
+      const fix = 'set PATH and other variables in envFile, or daemon.shellEnv to false'
+      tell(`D022: the login shell ${wrong}: ${fix}`)
     }
     return variables
   }

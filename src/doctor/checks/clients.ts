@@ -19,15 +19,15 @@ const entryFinding = ({ id, label }: ClientFacts, file: ClientFile): Finding | u
   const about = { client: label, file: path, id }
   if (broken !== undefined) {
     const level = isInstalled ? 'warn' : 'note'
-    return finding('D050', about, { subject: id, level, why: broken, mend: `mend ${path}` })
+    return finding('D050', about, { subject: id, level, why: broken, fix: `correct ${path}` })
   }
-  const fix = project === undefined ? ({ is: 'install', client: id } as const) : undefined
-  if (misplaced !== undefined) return finding('D050', about, { subject: id, why: misplaced, fix })
+  const autoFix = project === undefined ? ({ is: 'install', client: id } as const) : undefined
+  if (misplaced !== undefined) return finding('D050', about, { subject: id, why: misplaced, autoFix })
   if (oursIn(file).length > 0) return undefined
   if (isInstalled)
-    return finding('D050', about, { subject: id, why: 'the entry that was installed is gone', fix })
+    return finding('D050', about, { subject: id, why: 'the entry that was installed is gone', autoFix })
   if (project !== undefined) return undefined
-  return finding('D050', about, { subject: id, level: 'note', why: 'it has no entry of this proxy', fix })
+  return finding('D050', about, { subject: id, level: 'note', why: 'it has no entry of this proxy', autoFix })
 }
 
 export const lookAtRepeated = (
@@ -45,11 +45,11 @@ export const lookAtRepeated = (
       file.entries
         .filter(entry => !entry.isOurs && !entry.isOff && isBehind(entry))
         .map(({ name: server }) => {
-          const mend =
+          const fix =
             file.project === undefined
               ? undefined
               : `remove ${server} from the project ${file.project} in ${file.path}, if it is the same there`
-          return finding('D051', { server, client, id }, { subject: id, why: file.path, mend })
+          return finding('D051', { server, client, id }, { subject: id, why: file.path, fix })
         }),
     ),
   )
@@ -60,7 +60,7 @@ export const lookAtPaths = (clients: readonly ClientFacts[]): readonly Finding[]
     files.flatMap(({ path: file, entries }) =>
       entries.flatMap(({ frail }) =>
         frail.map(({ path, why }) =>
-          finding('D052', { file, path }, { subject: id, why, fix: { is: 'refresh' } }),
+          finding('D052', { file, path }, { subject: id, why, autoFix: { is: 'refresh' } }),
         ),
       ),
     ),
@@ -72,8 +72,8 @@ export const lookAtForeign = (clients: readonly ClientFacts[]): readonly Finding
       entries
         .filter(({ identity }) => identity.startsWith('["npm","mcp-proxy"'))
         .map(({ name }) => {
-          const fix = project === undefined ? ({ is: 'install', client: id } as const) : undefined
-          return finding('D053', { client, file, id }, { subject: id, why: `its entry "${name}"`, fix })
+          const autoFix = project === undefined ? ({ is: 'install', client: id } as const) : undefined
+          return finding('D053', { client, file, id }, { subject: id, why: `its entry "${name}"`, autoFix })
         }),
     ),
   )
@@ -112,8 +112,8 @@ export const lookAtRules = (clients: readonly ClientFacts[]): readonly Finding[]
       const shown = names?.slice(0, NAMES_MAX).join(', ')
       const more =
         names !== undefined && names.length > NAMES_MAX ? ` and ${names.length - NAMES_MAX} more` : ''
-      const mend = shown === undefined ? undefined : `add ${shown}${more} to the same list`
-      return finding('D058', { client, rule, file, id }, { subject: id, mend })
+      const fix = shown === undefined ? undefined : `add ${shown}${more} to the same list`
+      return finding('D058', { client, rule, file, id }, { subject: id, fix })
     }),
   )
 
@@ -138,8 +138,8 @@ export const lookAtCaps = (
     const about = { count, client: label, cap }
     if (rules.mode !== 'auto') return [finding('D056', about, { subject: id })]
     const why = 'it is shown five tools by which it finds the others'
-    const mend = `a view shows it fewer: mcp-proxy install ${id} --view NAME`
-    return [finding('D056', about, { subject: id, level: 'note', why, mend })]
+    const fix = `a view shows it fewer: mcp-proxy install ${id} --view NAME`
+    return [finding('D056', about, { subject: id, level: 'note', why, fix })]
   })
 }
 
@@ -164,7 +164,7 @@ export const lookAtLoading = (clients: readonly ClientFacts[]): readonly Finding
     if (id !== 'claude-code' || host === undefined || !isServed(client)) return []
     return /(?:^|\.)anthropic\.com$/.test(host)
       ? []
-      : [finding('D057', { client: label, host }, { subject: id, mend: restriction && RULES_FIRST })]
+      : [finding('D057', { client: label, host }, { subject: id, fix: restriction && RULES_FIRST })]
   })
 
 const RULES_FIRST =

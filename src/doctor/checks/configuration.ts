@@ -12,18 +12,18 @@ const DIALECT = { timeoutUnit: 'ms', hasShellVariables: false } as const
 
 export const lookAtFile = ({ file, why }: FileFacts): readonly Finding[] => {
   if (why === undefined) return []
-  const mend = why.startsWith('there is no such file') ? undefined : 'mend the file, or name another one'
-  return [finding('D010', { file }, { subject: file, why, mend })]
+  const fix = why.startsWith('there is no such file') ? undefined : 'correct the file, or name another one'
+  return [finding('D010', { file }, { subject: file, why, fix })]
 }
 
 export const lookAtSyntax = ({ loaded }: ConfigFacts): readonly Finding[] =>
   loaded.problems
     .filter(({ id }) => id === undefined)
-    .map(({ file, line, column, key, message, mend, severity }) => {
+    .map(({ file, line, column, key, message, fix, severity }) => {
       const place = line === 0 ? file : `${file}:${line}:${column}`
       const what = key === '' ? message : `${key}: ${message}`
       const level = severity === 'warning' ? 'warn' : 'error'
-      return finding('D011', { place, what, advice: mend.replace(/\.$/, '') }, { subject: key, level })
+      return finding('D011', { place, what, advice: fix.replace(/\.$/, '') }, { subject: key, level })
     })
 
 /** Where the secrets of an entry are, such as `env.TOKEN`. */
@@ -48,7 +48,7 @@ export const literalSecrets = (entries: Iterable<Entry>): readonly string[] => {
 export const lookAtSecrets = ({ entries }: ConfigFacts): readonly Finding[] =>
   [...entries].flatMap(([server, entry]) =>
     secretKeys(entry).map(key =>
-      finding('D013', { server, key }, { subject: server, fix: { is: 'move-secrets' } }),
+      finding('D013', { server, key }, { subject: server, autoFix: { is: 'move-secrets' } }),
     ),
   )
 
@@ -67,7 +67,7 @@ export const lookAtRights = (facts: ConfigFacts): readonly Finding[] => {
           finding(
             'D012',
             { file: each.path },
-            { subject: each.path, fix: { is: 'rights', path: each.path, mode: 0o600 } },
+            { subject: each.path, autoFix: { is: 'rights', path: each.path, mode: 0o600 } },
           ),
         ],
   )
@@ -82,7 +82,7 @@ export const lookAtReload = ({ status, file }: DaemonFacts): readonly Finding[] 
 export const lookAtRestart = ({ status }: DaemonFacts): readonly Finding[] => {
   const keys = status?.config?.lastReload?.needRestart ?? []
   if (keys.length === 0) return []
-  return [finding('D015', { keys: keys.join(', ') }, { fix: { is: 'restart' } })]
+  return [finding('D015', { keys: keys.join(', ') }, { autoFix: { is: 'restart' } })]
 }
 
 export const lookAtTwins = ({ entries, envFile }: ConfigFacts): readonly Finding[] => {
@@ -98,9 +98,9 @@ export const lookAtTwins = ({ entries, envFile }: ConfigFacts): readonly Finding
     if (same === undefined) known.set(`whole ${whole}`, other)
     if (one === undefined) return []
     if (same !== undefined) return [finding('D016', { one, other }, { subject: other })]
-    const mend = 'nothing, if both are needed, such as for two accounts'
+    const fix = 'nothing, if both are needed, such as for two accounts'
     return [
-      finding('D016', { one, other }, { subject: other, level: 'note', why: 'their variables differ', mend }),
+      finding('D016', { one, other }, { subject: other, level: 'note', why: 'their variables differ', fix }),
     ]
   })
 }
@@ -156,6 +156,6 @@ export const lookAtServiceReach = (
   const { listen = DEFAULTS.listen } = loaded.config ?? {}
   if (!hasPort || !isLoopbackHost(listen.host)) return []
   const reach = 'only this machine reaches the port of the service'
-  const mend = 'for a team: a login and TLS in front, and its name in listen.allowedHosts'
-  return [finding('D071', { reach }, { level: 'note', mend })]
+  const fix = 'for a team: a login and TLS in front, and its name in listen.allowedHosts'
+  return [finding('D071', { reach }, { level: 'note', fix })]
 }

@@ -9,7 +9,7 @@ export const lookAtLeftovers = ({
   drafts = [],
 }: DaemonFacts): readonly Finding[] =>
   [...(state === 'dead' ? [socket] : []), ...(isLockDead ? [lock] : []), ...drafts].map(path =>
-    finding('D040', { path }, { subject: path, fix: { is: 'remove', path } }),
+    finding('D040', { path }, { subject: path, autoFix: { is: 'remove', path } }),
   )
 
 export const lookAtStart = ({ why }: TrialFacts): readonly Finding[] =>
@@ -18,8 +18,8 @@ export const lookAtStart = ({ why }: TrialFacts): readonly Finding[] =>
 export const lookAtAnswer = ({ state, pid, born, socket }: DaemonFacts): readonly Finding[] => {
   if (state !== 'silent') return []
   const why = `it takes connections at ${socket}, and says nothing for 3 s`
-  if (pid !== undefined) return [finding('D042', { pid }, { why, fix: { is: 'end', pid, born } })]
-  return [finding('D042', { pid: 'unknown' }, { why, mend: `lsof ${socket}` })]
+  if (pid !== undefined) return [finding('D042', { pid }, { why, autoFix: { is: 'end', pid, born } })]
+  return [finding('D042', { pid: 'unknown' }, { why, fix: `lsof ${socket}` })]
 }
 
 export const lookAtVersions = ({ status, version, sessions }: DaemonFacts): readonly Finding[] => {
@@ -33,7 +33,7 @@ export const lookAtVersions = ({ status, version, sessions }: DaemonFacts): read
             'D043',
             { what: `the daemon, pid ${status.pid},`, running: status.version, installed },
             {
-              fix: { is: 'restart' },
+              autoFix: { is: 'restart' },
               ...(status.kept !== undefined && { why: `it is kept by ${status.kept}` }),
             },
           ),
@@ -44,14 +44,14 @@ export const lookAtVersions = ({ status, version, sessions }: DaemonFacts): read
       finding(
         'D043',
         { what: `the shim of ${client}, pid ${pid},`, running, installed },
-        { subject: client, level: 'note', mend: `restart ${client}` },
+        { subject: client, level: 'note', fix: `restart ${client}` },
       ),
     )
   return [...daemon, ...shims]
 }
 
 export const lookAtDoubles = ({ doubles }: ProcessFacts, { file }: DaemonFacts): readonly Finding[] =>
-  doubles.map(({ pid, born }) => finding('D044', { pid, file }, { fix: { is: 'end', pid, born } }))
+  doubles.map(({ pid, born }) => finding('D044', { pid, file }, { autoFix: { is: 'end', pid, born } }))
 
 const OUTDATED = 'is not what would be installed today'
 
@@ -59,11 +59,15 @@ export const lookAtService = ({ file, wrong, isLingering }: ServiceFacts): reado
   const about = { subject: file }
   if (wrong.length > 0)
     return [
-      finding('D045', { what: OUTDATED, file }, { ...about, why: wrong.join('; '), fix: { is: 'service' } }),
+      finding(
+        'D045',
+        { what: OUTDATED, file },
+        { ...about, why: wrong.join('; '), autoFix: { is: 'service' } },
+      ),
     ]
   if (isLingering !== false) return []
   const what = 'ends when you log out'
-  return [finding('D045', { what, file }, { ...about, level: 'note', mend: 'loginctl enable-linger' })]
+  return [finding('D045', { what, file }, { ...about, level: 'note', fix: 'loginctl enable-linger' })]
 }
 
 export const lookAtPlace = ({ unusable, state, socket }: DaemonFacts): readonly Finding[] => {
@@ -84,9 +88,11 @@ export const lookAtLimits = ({ status }: DaemonFacts, { loaded }: ConfigFacts): 
   Object.entries(status?.limits ?? {}).flatMap(([limit, reached]) => {
     if (reached === undefined || reached.hits === 0) return []
     const isSet = loaded.config !== undefined && limit in loaded.config.limits
-    const mend = isSet ? `raise it: "limits": { "${limit}": … }, or see mcp-proxy daemon logs` : undefined
-    return [finding('D080', { limit, count: reached.hits }, { subject: limit, mend })]
+    const fix = isSet ? `raise it: "limits": { "${limit}": … }, or see mcp-proxy daemon logs` : undefined
+    return [finding('D080', { limit, count: reached.hits }, { subject: limit, fix })]
   })
 
 export const lookAtOrphans = ({ left }: ProcessFacts): readonly Finding[] =>
-  left.map(({ pid, born, command }) => finding('D082', { pid, command }, { fix: { is: 'end', pid, born } }))
+  left.map(({ pid, born, command }) =>
+    finding('D082', { pid, command }, { autoFix: { is: 'end', pid, born } }),
+  )

@@ -41,22 +41,22 @@ export const lookAtState = ({ state, platform }: InstallationFacts): readonly Fi
   const about = { what: 'cannot write', path }
   if (!isOurs) {
     const why = 'it is a link or a file, or belongs to another user'
-    return [finding('D006', about, { subject: path, why, mend: `sudo chown -R "$(id -un)" ${path}` })]
+    return [finding('D006', about, { subject: path, why, fix: `sudo chown -R "$(id -un)" ${path}` })]
   }
   if (!isWritable)
     return [
       finding('D006', about, {
         subject: path,
         why: 'it, or a part of its path, is a file or may not be written',
-        mend: 'make it a folder of your own',
+        fix: 'make it a folder of your own',
       }),
     ]
   if (freeBytes !== undefined && freeBytes < LEAST_FREE_BYTES) {
     const why = `only ${Math.floor(freeBytes / 1024 / 1024)} MB are free there`
-    return [finding('D006', about, { subject: path, why, mend: 'make room on that disk' })]
+    return [finding('D006', about, { subject: path, why, fix: 'make room on that disk' })]
   }
   if (platform === 'win32' || mode === undefined || (mode & OTHERS) === 0) return []
   const why = 'others of this machine may look into it'
-  const fix = { is: 'rights', path, mode: 0o700 } as const
-  return [finding('D006', { what: 'others can read', path }, { subject: path, why, fix, level: 'warn' })]
+  const autoFix = { is: 'rights', path, mode: 0o700 } as const
+  return [finding('D006', { what: 'others can read', path }, { subject: path, why, autoFix, level: 'warn' })]
 }

@@ -36,7 +36,7 @@ export const lookAtPrograms = (
           finding(
             'D030',
             { command, server },
-            { subject: server, why: searched, mend: howToGet(command, platform) },
+            { subject: server, why: searched, fix: howToGet(command, platform) },
           ),
         ],
   )
@@ -62,7 +62,7 @@ export const lookAtContainerFlags = (programs: readonly ProgramFacts[]): readonl
         {
           subject: server,
           why: `without -i a container of ${nameOf(command)} has no stdin, and ends at once`,
-          mend: 'put "-i" after "run" into its args',
+          fix: 'put "-i" after "run" into its args',
         },
       ),
     )
@@ -125,7 +125,7 @@ export const lookAtRemotes = (probes: readonly Probe[]): readonly Finding[] =>
   probes
     .filter(probe => probe.state === 'failed' && isRemote(probe) && !isRefused(probe))
     .map(({ server, why, address }) =>
-      finding('D035', { server }, { subject: server, why: address?.why ?? why, mend: address?.mend }),
+      finding('D035', { server }, { subject: server, why: address?.why ?? why, fix: address?.fix }),
     )
 
 /** The variables from which an entry takes its headers. */
@@ -144,8 +144,8 @@ export const lookAtLogins = (probes: readonly Probe[], config: ConfigFacts): rea
       const reason = why ?? `it answers ${address?.status ?? state}`
       if (!hasCredential(config, server)) return finding('D036', { server }, { subject: server, why: reason })
       const [name = 'the credential in its headers'] = headerVariables(config, server)
-      const mend = `${name} is wrong or has expired: write the new one into ${config.envFile.path}`
-      return finding('D036', { server }, { subject: server, why: reason, mend })
+      const fix = `${name} is wrong or has expired: write the new one into ${config.envFile.path}`
+      return finding('D036', { server }, { subject: server, why: reason, fix })
     })
 
 export const lookAtGivenUp = ({ status }: DaemonFacts): readonly Finding[] =>

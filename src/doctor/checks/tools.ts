@@ -21,8 +21,8 @@ export const lookAtNames = (probes: readonly Probe[]): readonly Finding[] =>
 export const lookAtSchemas = (probes: readonly Probe[]): readonly Finding[] => [
   ...probes.flatMap(({ server, repairs }) =>
     repairs.map(({ item: tool, words }) => {
-      const mend = words.startsWith('left out') ? undefined : 'nothing: the proxy has repaired it'
-      return finding('D061', { tool, clients: 'most clients' }, { subject: server, why: words, mend })
+      const fix = words.startsWith('left out') ? undefined : 'nothing: the proxy has repaired it'
+      return finding('D061', { tool, clients: 'most clients' }, { subject: server, why: words, fix })
     }),
   ),
   ...toolsOf(probes).flatMap(({ name: tool, schema, server }) => {
@@ -48,7 +48,7 @@ export const lookAtTexts = (probes: readonly Probe[]): readonly Finding[] => [
   ...probes.flatMap(({ server, instructionBytes: bytes }) =>
     bytes <= SHOWN_BYTES
       ? []
-      : [finding('D063', { what: `the instructions of ${server}`, bytes }, { subject: server, mend: TELL })],
+      : [finding('D063', { what: `the instructions of ${server}`, bytes }, { subject: server, fix: TELL })],
   ),
   ...toolsOf(probes).flatMap(({ name, server, descriptionBytes: bytes }) =>
     bytes <= SHOWN_BYTES
@@ -78,5 +78,5 @@ export const lookAtChanges = (probes: readonly Probe[]): readonly Finding[] =>
     const what = parts.join(' and another ')
     return parts.length === 0
       ? []
-      : [finding('D066', { tool, what }, { subject: server, fix: { is: 'accept-tools' } })]
+      : [finding('D066', { tool, what }, { subject: server, autoFix: { is: 'accept-tools' } })]
   })

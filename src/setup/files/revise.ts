@@ -316,13 +316,13 @@ export const keepCopy = async (
 const inWords = (path: string, done: 'read' | 'written', thrown: unknown): unknown => {
   const code = systemCode(thrown)
   if (code === undefined) return thrown
-  const [reason, mend] = REASONS[code] ?? ['', undefined]
-  const then = mend && `${mend}, and run this again`
+  const [reason, fix] = REASONS[code] ?? ['', undefined]
+  const then = fix && `${fix}, and run this again`
   return new SetupError(path, `this cannot be ${done} (${code})${reason}`, 0, then)
 }
 
 const DENIED = [': this user may not', 'see whose the file and its folder are'] as const
-const REASONS: Readonly<Partial<Record<string, readonly [reason: string, mend: string]>>> = {
+const REASONS: Readonly<Partial<Record<string, readonly [reason: string, fix: string]>>> = {
   ENOSPC: [': the disk is full', 'make room on the disk'],
   EACCES: DENIED,
   EPERM: DENIED,

@@ -60,8 +60,8 @@ export class Journals {
     if (state.bytes === undefined) return []
     const installs = installsIn(textOf(state))
     if (installs !== undefined) return installs
-    const mend = `restore it from a backup, or start afresh: mv ${state.path} ${state.path}.old`
-    throw new SetupError(state.path, 'this is not a journal of installs', 0, mend)
+    const fix = `restore it from a backup, or start afresh: mv ${state.path} ${state.path}.old`
+    throw new SetupError(state.path, 'this is not a journal of installs', 0, fix)
   }
 
   /**

@@ -129,7 +129,7 @@ export const FAMILIES: Readonly<Record<FamilyName, FamilyInfo>> = {
     ...['server', 'list', 'reason'],
   ),
   mcp_proxy_list_errors: counter('Lists of a server that could not be read.', 'server', 'list'),
-  mcp_proxy_repairs: counter('What was mended of what a server said.', 'server', 'kind'),
+  mcp_proxy_repairs: counter('What was fixed of what a server said.', 'server', 'kind'),
   mcp_proxy_slow_results: counter(
     'Large results whose conversion kept the proxy busy for at least 100 ms, in which all other messages wait.',
     ...['server', 'method'],

@@ -87,11 +87,11 @@ const waitingFor = (why: string): string =>
 
 /** Returns the problems of the configuration file with their places. */
 const problemsOf = ({ problems }: ServersView): readonly Trouble[] =>
-  problems.map(({ severity, file, line, column, key, message, mend }) => ({
+  problems.map(({ severity, file, line, column, key, message, fix }) => ({
     level: severity === 'error' ? 'bad' : 'odd',
     about: key.startsWith('mcpServers.') ? (key.split('.')[1] ?? key) : 'configuration',
     kind: severity === 'error' ? 'misconfigured' : 'configuration',
-    words: `${message}. ${mend} (${file}${line > 0 ? `:${line}:${column}` : ''})`,
+    words: `${message}. ${fix} (${file}${line > 0 ? `:${line}:${column}` : ''})`,
     command: 'mcp-proxy check',
     href: hrefOf('configuration'),
   }))

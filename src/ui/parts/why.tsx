@@ -41,7 +41,7 @@ export const Verdict = ({ why }: { readonly why: Why }) => (
         ))}
       </ul>
     )}
-    {why.mend !== undefined && <p class="mend">To do: {why.mend}.</p>}
+    {why.fix !== undefined && <p class="fix">To do: {why.fix}.</p>}
   </div>
 )
 

@@ -43,12 +43,12 @@ export const Configuration = ({ state }: { readonly state: PageState }) => {
           </p>
         ) : (
           <ul class="troubles">
-            {problems.map(({ severity, file: where, line, column, key, message, mend }) => (
+            {problems.map(({ severity, file: where, line, column, key, message, fix }) => (
               <li key={`${key} ${line} ${message}`} class={severity === 'error' ? 'bad' : 'odd'}>
                 <span class="about">{key || 'the file'}</span>
                 <Lamp word={severity === 'error' ? 'failed' : 'odd'} show={severity} />
                 <span class="words">
-                  <LongText text={`${message}. ${mend}`} first={400} />
+                  <LongText text={`${message}. ${fix}`} first={400} />
                 </span>
                 <code>{[where, line, column].filter(Boolean).join(':')}</code>
               </li>

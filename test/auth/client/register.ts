@@ -85,7 +85,7 @@ t.test('AD-19 a refused registration is tried once more, as the other kind of cl
   t.match(named.asked, [{ application_type: 'native' }, { application_type: 'web' }], 'it is named already')
 })
 
-t.test('AD-19 what cannot be mended is said in the words of the authorization server', async t => {
+t.test('AD-19 what cannot be fixed is said in the words of the authorization server', async t => {
   const { client, asked } = await become([refuse('a'), refuse('b')])
   t.match(client, { data: { reason: 'needs-client' }, message: /refused to register us \(b, "Visit x"\)/ })
   t.equal(asked.length, 2, 'not a third time')

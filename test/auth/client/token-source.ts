@@ -62,7 +62,7 @@ t.test('AD-42 only what says that a grant or client is dead makes us forget', as
   t.same(await after(failed(401, { error: 'invalid_client' })), ['needs-auth', undefined, undefined], 'AD-21')
   const configured = recordOf({ client: { id: 'mine', by: 'configuration' } })
   const dead = await after(failed(401, { error: 'invalid_client' }), configured, { clientId: 'mine' })
-  t.same(dead, ['needs-client', undefined, 'mine'], 'AD-21: only the operator can mend it')
+  t.same(dead, ['needs-client', undefined, 'mine'], 'AD-21: only the operator can fix it')
   for (const answer of [
     ...[failed(500), failed(503), failed(429), new Response('<html>'), new Response(null)],
     ...[failed(400, { error: 'invalid_request' }), failed(400, { error: 'server_error' }), failed(404)],

@@ -55,7 +55,7 @@ t.test('check can be read by programs', async t => {
   t.notMatch(out, SECRETS)
 })
 
-t.test('check tells where an error is and how to mend it, and ends with 1', async t => {
+t.test('check tells where an error is and how to fix it, and ends with 1', async t => {
   const file = join(t.testdir(), 'mcp.json')
   writeFileSync(
     file,
@@ -146,7 +146,7 @@ t.test('check reports whatever serve refuses to start with, its place, and the f
   ] as const) {
     const file = configFile(t, { one: tiny() }, settings)
     const { code, out } = await runHere(t, 'check', '--config', file, '--json')
-    const problem = { severity: 'error', key, message: words, mend: /\.$/, line: Number }
+    const problem = { severity: 'error', key, message: words, fix: /\.$/, line: Number }
     const { problems } = JSON.parse(out) as { problems: { severity: string; line: number }[] }
     const [error] = problems.filter(({ severity }) => severity === 'error')
     t.match(error, problem, key)

@@ -29,7 +29,7 @@ interface Check {
   readonly level: string
   readonly subject: string
   readonly message: string
-  readonly mend: string
+  readonly fix: string
   readonly fixable: boolean
 }
 
@@ -113,7 +113,7 @@ t.test('the codes say what is wrong with the command line, the file, or with doc
       words.join(' '),
     )
   const missing = await diagnosed(t, '--offline', '--config', join(dirname(file), 'none.json'))
-  t.match(missing, { code: 3, ok: false, bad: [{ id: 'D010', mend: 'mcp-proxy init' }] })
+  t.match(missing, { code: 3, ok: false, bad: [{ id: 'D010', fix: 'mcp-proxy init' }] })
   writeFileSync(file, '{ "mcpServers": ')
   t.match(await diagnosed(t, '--offline', '--config', file), { code: 3, ids: ['D011'] })
   t.match((await runHere(t, 'doctor', '--offline', '--config', file)).out, /cannot be used$/m)
@@ -203,7 +203,7 @@ t.test('a daemon that hangs is told, and ended only by --fix', { skip: skipWitho
   )
   running.child.kill('SIGSTOP')
   const hung = await diagnosed(t, ...words)
-  t.match(hung, { code: 1, bad: [{ id: 'D042', fixable: true, mend: `kill ${running.child.pid}` }] })
+  t.match(hung, { code: 1, bad: [{ id: 'D042', fixable: true, fix: `kill ${running.child.pid}` }] })
   t.ok(isRunning(running.child.pid ?? 0))
   await runHere(t, 'doctor', ...words, '--fix', '--yes')
   t.notOk(isRunning(running.child.pid ?? 0))
@@ -222,7 +222,7 @@ t.test('a second proxy of a configuration is told, and ended', { skip: skipWitho
   const words = ['--config', file, '--only', 'D044']
   // The records are written right after the ports are open.
   await until(async () => (await diagnosed(t, ...words)).ids.length === 1, 'both records')
-  t.match((await diagnosed(t, ...words)).bad, [{ id: 'D044', mend: `kill ${double}`, fixable: true }])
+  t.match((await diagnosed(t, ...words)).bad, [{ id: 'D044', fix: `kill ${double}`, fixable: true }])
   t.equal((await runHere(t, 'doctor', ...words, '--fix', '--yes')).code, 0)
   t.same([isRunning(double), isRunning(daemon)], [false, true])
 })
@@ -395,10 +395,10 @@ t.test('of a remote server it is told where it answers, and that it wants a logi
   homeless(t)
   const { bad } = await diagnosed(t, '--config', file, '--only', 'D035,D036', '--timeout', '5s')
   t.match(bad, [
-    { id: 'D035', subject: 'lost', mend: `write "url": "http://127.0.0.1:${port}/mcp"` },
+    { id: 'D035', subject: 'lost', fix: `write "url": "http://127.0.0.1:${port}/mcp"` },
     { id: 'D035', subject: 'broken', message: /it answers 503/ },
     { id: 'D035', subject: 'nobody' },
-    { id: 'D036', subject: 'shut', mend: /^PATH is wrong or has expired/ },
+    { id: 'D036', subject: 'shut', fix: /^PATH is wrong or has expired/ },
   ])
 })
 
@@ -469,7 +469,7 @@ t.test('a problem is three lines, in colours and signs that its reader can see',
   const found = finding(
     'D030',
     { command: 'uvx', server: 'git' },
-    { why: `Bearer ${SECRET}`, fix: { is: 'refresh' } },
+    { why: `Bearer ${SECRET}`, autoFix: { is: 'refresh' } },
   )
   const plain = findingText(found, { hasColor: false, isUnicode: false })
   t.equal(

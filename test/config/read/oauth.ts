@@ -71,7 +71,7 @@ t.test(
   },
 )
 
-t.test('what does not go together is said, with its place and how to mend it', async t => {
+t.test('what does not go together is said, with its place and how to fix it', async t => {
   for (const [oauth, key, message] of [
     ['yes', 'oauth', /not allowed/],
     [{ grant: 'password' }, 'oauth.grant', /not allowed/],
@@ -91,7 +91,7 @@ t.test('what does not go together is said, with its place and how to mend it', a
     const [problem] = read({ url: URL, oauth }).problems
     t.equal(problem?.key, `mcpServers.s.${key}`)
     t.match(problem?.message, message)
-    t.ok(problem?.mend)
+    t.ok(problem?.fix)
   }
   t.match(problems({ url: URL, credentials: 'per-principal', sharing: 'all' }), [
     ['error', 'mcpServers.s.sharing', /a credential for each/],

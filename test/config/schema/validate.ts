@@ -127,7 +127,7 @@ for (const [about, schema, source, validate] of [
       counts[found.is === 'fine' ? 'fine' : 'misfits'] += 1
       const places = found.is === 'fine' ? [] : found.misfits.map(({ path }) => path.join('/'))
       assert.deepEqual(places.sort(), [...new Set(error?.issues.flatMap(placesOf))].sort())
-      for (const misfit of found.is === 'fine' ? [] : found.misfits) assert.match(misfit.mend, /\.$/)
+      for (const misfit of found.is === 'fine' ? [] : found.misfits) assert.match(misfit.fix, /\.$/)
     })
     t.doesNotThrow(() => fc.assert(same, { numRuns: 1000 }))
     t.ok(counts.fine > 100 && counts.misfits > 25, JSON.stringify(counts))

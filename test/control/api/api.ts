@@ -38,7 +38,7 @@ const open = async (t: Test, mcpServers: object, file = 'test.json', auth?: obje
 const LONG = 'a-name-that-is-far-longer-than-any-client-takes-it-because-somebody-could-not-stop'
 const tool = (name: string, more: object = {}) => ({ name, inputSchema: { type: 'object' }, ...more })
 
-t.test('why says what a server did to its own items, and what we did to mend them', async t => {
+t.test('why says what a server did to its own items, and what we did to fix them', async t => {
   const tools = [
     tool('fine'),
     tool('twice', { title: 'the first' }),

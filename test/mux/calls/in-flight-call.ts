@@ -422,13 +422,13 @@ t.test('a large result that takes long to convert is counted by its server and m
 
 t.test('the time of a server ends with its answer: what is made of that is ours', async t => {
   const clock = new FakeClock()
-  class SlowToMend extends Metrics {
+  class SlowToFix extends Metrics {
     override counter(family: CounterName, ...values: readonly string[]): Counter {
       if (family === 'mcp_proxy_repairs') clock.advance(50)
       return super.counter(family, ...values)
     }
   }
-  const meter = new SlowToMend({ series: 2000, clock })
+  const meter = new SlowToFix({ series: 2000, clock })
   const world = new World({ a: { tools: [tool('x')] } }, { clock, meter })
   const client = await world.client()
   await client.get('tools/list')

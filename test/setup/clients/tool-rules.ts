@@ -180,9 +180,9 @@ t.test('doctor finds a rule that was added for the old name of a tool', async t 
     {
       id: 'D058',
       message: /^the rule mcp__db__echo of Claude Code matches/,
-      mend: /^add mcp__mcp-proxy__db__echo to/,
+      fix: /^add mcp__mcp-proxy__db__echo to/,
     },
-    { id: 'D058', message: /^the rule Mcp\(web:echo\) of Cursor matches/, mend: /install cursor --undo/ },
+    { id: 'D058', message: /^the rule Mcp\(web:echo\) of Cursor matches/, fix: /install cursor --undo/ },
   ])
 })
 

@@ -79,15 +79,15 @@ const refusal = (files: Files, state: FileState): Promise<unknown> =>
 t.test('what keeps a file from being written is told with what to do', async t => {
   const { file } = place(t)
   const state = await readState(systemDisk, file)
-  for (const [code, mend] of [
+  for (const [code, fix] of [
     ['ENOSPC', 'make room on the disk, and run this again'],
     ['EACCES', 'see whose the file and its folder are, and run this again'],
     ['EIO', 'run this again'],
   ] as const)
-    t.match(await refusal({ disk: failing(0, code).disk, backups: undefined }, state), { mend })
+    t.match(await refusal({ disk: failing(0, code).disk, backups: undefined }, state), { fix })
   const readOnly = { ...state, mode: 0o444 }
-  const mend = `make ${state.path} writable, and run this again`
-  t.match(await refusal({ disk: systemDisk, backups: undefined }, readOnly), { mend })
+  const fix = `make ${state.path} writable, and run this again`
+  t.match(await refusal({ disk: systemDisk, backups: undefined }, readOnly), { fix })
 })
 
 /** A disk whose n-th operation and all after it fail, as on a full disk or in a killed process. */

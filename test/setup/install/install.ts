@@ -283,7 +283,7 @@ t.test('a journal that cannot be read is told, and stays', async t => {
   for (const text of ['{ "version": 1, "inst', '{ "version": 2, "installs": [] }', '']) {
     writeFileSync(journal, text)
     for (const work of [undo, () => install({ terms: { ...STDIO, view: 'x' } })])
-      await t.rejects(work(), { message: /cursor-user\.json: this is not a journal/, mend: /mv \S+ / })
+      await t.rejects(work(), { message: /cursor-user\.json: this is not a journal/, fix: /mv \S+ / })
     t.equal(readFileSync(journal, 'utf8'), text)
     t.equal(read(), after)
   }

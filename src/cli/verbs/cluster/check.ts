@@ -44,8 +44,8 @@ const show = ({ engine, members, findings }: ClusterReport, errors: number): voi
   const rows = members.map(({ id, address, state, version, link }) => [id, address, state, version, link])
   if (rows.length > 0)
     print(mask(tableText(['ID', 'ADDRESS', 'STATE', 'VERSION', 'LINK'], rows, stdoutLook())))
-  for (const { level, subject, message, mend } of findings)
-    printText(line(`${WORDS[level]}  ${subject}: ${message}; ${mend}`))
+  for (const { level, subject, message, fix } of findings)
+    printText(line(`${WORDS[level]}  ${subject}: ${message}; ${fix}`))
   const warnings = findings.filter(({ level }) => level === 'warn').length
   say(`${count(members.length, 'replica')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`)
 }

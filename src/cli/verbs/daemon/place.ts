@@ -59,7 +59,7 @@ export const runningPlace = async ({ config, pid }: WantedDaemon): Promise<Daemo
   if (found !== undefined) return recordedPlace(found, usual)
   if (pid === undefined) throw noConfiguration(usual.file)
   throw new CliError(EXIT.failure, `no daemon of this user has the process id ${pid}`, {
-    mend: 'mcp-proxy daemon status --all',
+    fix: 'mcp-proxy daemon status --all',
   })
 }
 
@@ -124,6 +124,6 @@ export const endRecordedAt = async ({ socket }: Place): Promise<boolean> => {
 export const wedged = (thrown: unknown, { place }: DaemonPlace): CliError => {
   const { message } = Fault.from(thrown)
   return new CliError(EXIT.failure, `the daemon at ${place.socket} does not answer (D042): ${message}`, {
-    mend: 'mcp-proxy doctor --fix',
+    fix: 'mcp-proxy doctor --fix',
   })
 }

@@ -175,6 +175,6 @@ export const restarted = async (where: DaemonPlace, keep = false): Promise<numbe
     const now = await occupantOf(place).catch(() => undefined)
     if (now !== undefined && now.pid !== before?.pid) return now.pid
   }
-  const mend = 'mcp-proxy service status'
-  throw new CliError(EXIT.failure, `${kept} has not started the proxy again`, { mend })
+  const fix = 'mcp-proxy service status'
+  throw new CliError(EXIT.failure, `${kept} has not started the proxy again`, { fix })
 }

@@ -24,7 +24,7 @@ export const isListening = (url: string): Promise<boolean> =>
 
 const CA = 'NODE_EXTRA_CA_CERTS=/path/to/ca.pem mcp-proxy daemon restart'
 
-const CODES: Readonly<Partial<Record<string, readonly [why: string, mend: string]>>> = {
+const CODES: Readonly<Partial<Record<string, readonly [why: string, fix: string]>>> = {
   ENOTFOUND: ['its name is not known to DNS', 'check the host in its "url"'],
   EAI_AGAIN: ['DNS does not answer', 'check the network, or a VPN that it needs'],
   ECONNREFUSED: ['nobody listens there', 'start the server, or check the port in its "url"'],
@@ -44,19 +44,19 @@ const CODES: Readonly<Partial<Record<string, readonly [why: string, mend: string
 export const askAddress = async (url: string): Promise<AddressFacts> => {
   const found = await statusOf(url)
   if (typeof found !== 'number') {
-    const [why, mend] = CODES[found] ?? [
+    const [why, fix] = CODES[found] ?? [
       found === 'timeout' ? 'it does not answer' : `it fails with ${found}`,
       undefined,
     ]
-    return { status: undefined, why, mend }
+    return { status: undefined, why, fix }
   }
   if (found === 404 || found === 405) {
     const other = await otherPath(url)
     if (other !== undefined)
-      return { status: found, why: `it answers ${found} there`, mend: `write "url": "${other}"` }
+      return { status: found, why: `it answers ${found} there`, fix: `write "url": "${other}"` }
   }
-  if (found >= 500) return { status: found, why: `it answers ${found}`, mend: 'tell whoever runs it' }
-  return { status: found, why: found < 400 ? undefined : `it answers ${found}`, mend: undefined }
+  if (found >= 500) return { status: found, why: `it answers ${found}`, fix: 'tell whoever runs it' }
+  return { status: found, why: found < 400 ? undefined : `it answers ${found}`, fix: undefined }
 }
 
 /** The status of an answer to `initialize`, or the code of what went wrong. */

@@ -17,9 +17,9 @@ const flags = {
   config: configOption,
   fix: {
     type: 'boolean',
-    describe: 'Mend what can be mended; shows what changes, and asks one question each',
+    describe: 'Fix what can be fixed; shows what changes, and asks one question each',
   },
-  yes: { type: 'boolean', describe: 'With --fix: mend without asking' },
+  yes: { type: 'boolean', describe: 'With --fix: fix without asking' },
   json: jsonOption,
   offline: { type: 'boolean', describe: 'Start nothing and ask nobody; takes less than half a second' },
   only: textOption('Only these checks, separated by commas; D03 is all that begin so'),
@@ -32,11 +32,11 @@ type Args = VerbArguments<typeof flags>
 
 export const doctor = defineVerb({
   usage: 'doctor',
-  describe: 'Say what is not well, and how to mend it: this machine, the configuration, servers and clients',
+  describe: 'Say what is not well, and how to fix it: this machine, the configuration, servers and clients',
   flags,
   examples: [
     ['mcp-proxy doctor', 'Looks at everything; starts the servers that no daemon runs'],
-    ['mcp-proxy doctor --fix', 'Also mends what it can, after asking'],
+    ['mcp-proxy doctor --fix', 'Also fixes what it can, after asking'],
     ['mcp-proxy doctor --offline --strict --json | jq .ok', 'For a test of the configuration in CI'],
   ],
   async run(args) {
@@ -46,13 +46,13 @@ export const doctor = defineVerb({
     } catch (thrown) {
       if (thrown instanceof CliError) throw thrown
       const why = thrown instanceof Error ? thrown.message : String(thrown)
-      throw new CliError(EXIT.failure, 'doctor itself has failed', { why, mend: MEND })
+      throw new CliError(EXIT.failure, 'doctor itself has failed', { why, fix: FIX })
     }
   },
 })
 
 const NOBODY = 'there is no terminal at which somebody could be asked'
-const MEND = 'mcp-proxy check; and tell us: what doctor cannot look at is a bug'
+const FIX = 'mcp-proxy check; and tell us: what doctor cannot look at is a bug'
 
 interface Wish {
   readonly only: readonly string[]
@@ -71,11 +71,11 @@ const readWish = ({ only = '', timeout, fix, yes }: Args): Wish => {
   const unknown = starts.find(start => !ids.some(id => id.startsWith(start)))
   if (unknown !== undefined) {
     const meant = suggest(unknown, ids)
-    const mend = meant === undefined ? 'docs/doctor.md lists all' : `did you mean ${meant}?`
-    throw new CliError(EXIT.usage, `no check has the number ${unknown}`, { mend })
+    const fix = meant === undefined ? 'docs/doctor.md lists all' : `did you mean ${meant}?`
+    throw new CliError(EXIT.usage, `no check has the number ${unknown}`, { fix })
   }
   if (fix === true && yes !== true && !isInteractive())
-    throw new CliError(EXIT.usage, 'nothing was mended: --fix needs --yes', { why: NOBODY })
+    throw new CliError(EXIT.usage, 'nothing was fixed: --fix needs --yes', { why: NOBODY })
   return { only: starts, timeoutMs: timeout === undefined ? TIMEOUT_MS : spanMs(timeout) }
 }
 
@@ -115,9 +115,9 @@ const diagnose = async (args: Args, { only, timeoutMs }: Wish): Promise<number> 
   const file = (await first.gather('file'))?.file ?? ''
   const isAsking = args.yes !== true
   const isJson = args.json === true
-  const mended = await fixAll(first.all, { config, file, isAsking, isJson, gather: first.gather })
-  if (mended.length === 0) return args.json === true ? await report(args, first) : await codeOf(args, first)
-  const again = await look(mended)
+  const fixed = await fixAll(first.all, { config, file, isAsking, isJson, gather: first.gather })
+  if (fixed.length === 0) return args.json === true ? await report(args, first) : await codeOf(args, first)
+  const again = await look(fixed)
   const all = first.all.map(each => again.all.find(({ id }) => id === each.id) ?? each)
   return await report(args, { ...again, all })
 }
@@ -138,8 +138,8 @@ const checkServer = async (server: string | undefined, gather: Gather): Promise<
   const names = [...((await gather('config'))?.entries.keys() ?? [])]
   if (server === undefined || names.length === 0 || names.includes(server)) return
   const meant = suggest(server, names)
-  const mend = meant === undefined ? `servers are ${names.join(', ')}` : `did you mean ${meant}?`
-  throw new CliError(EXIT.usage, `there is no server "${server}"`, { mend })
+  const fix = meant === undefined ? `servers are ${names.join(', ')}` : `did you mean ${meant}?`
+  throw new CliError(EXIT.usage, `there is no server "${server}"`, { fix })
 }
 
 /** Prints all, and resolves with the exit code. */

@@ -1,7 +1,7 @@
 import { chmodSync, rmSync } from 'node:fs'
 import type { Examined, Gather } from '../../../doctor/examine.js'
 import { worstFirst } from '../../../doctor/examine.js'
-import type { Finding, Fix } from '../../../doctor/finding.js'
+import type { AutoFix, Finding } from '../../../doctor/finding.js'
 import type { ProblemRow } from '../../../problems/row.js'
 import { PROBLEMS } from '../../../problems/table.js'
 import { mask } from '../../../secrets/mask.js'
@@ -25,51 +25,51 @@ interface Plan {
   readonly carryOut: () => Promise<void>
 }
 
-/** Mends what can be mended, one question each. Resolves with the numbers of which something was mended. */
+/** Fixes what can be fixed, one question each. Resolves with the numbers of which something was fixed. */
 export const fixAll = async (all: readonly Examined[], options: FixOptions): Promise<readonly string[]> => {
-  const mended = new Set<string>()
+  const fixed = new Set<string>()
   const done = new Set<string>()
   for (const found of worstFirst(all)) {
-    const { fix, id } = found
-    const key = JSON.stringify(fix)
-    if (fix === undefined || done.has(key)) continue
+    const { autoFix, id } = found
+    const key = JSON.stringify(autoFix)
+    if (autoFix === undefined || done.has(key)) continue
     done.add(key)
     try {
-      if (await fixOne(found, fix, options)) mended.add(id)
+      if (await fixOne(found, autoFix, options)) fixed.add(id)
     } catch (thrown) {
       if (!(thrown instanceof SetupError || thrown instanceof CliError || isSystemError(thrown))) throw thrown
       say(`${id}: ${thrown.message}`)
     }
   }
-  return [...mended]
+  return [...fixed]
 }
 
 const isSystemError = (thrown: unknown): thrown is Error => thrown instanceof Error && 'syscall' in thrown
 
-const fixOne = async ({ id, message }: Finding, fix: Fix, options: FixOptions): Promise<boolean> => {
-  const { lines, carryOut } = await planOf(fix, options)
+const fixOne = async ({ id, message }: Finding, autoFix: AutoFix, options: FixOptions): Promise<boolean> => {
+  const { lines, carryOut } = await planOf(autoFix, options)
   if (lines.length === 0) return false
   const row: ProblemRow = PROBLEMS[id]
   say(mask(`${id}: ${message}`))
   for (const line of lines) say(`  ${line}`)
-  if (options.isAsking && !(await confirm(`  ${row.fix ?? 'mends it'}: do it?`))) return false
+  if (options.isAsking && !(await confirm(`  ${row.autoFix ?? 'fixes it'}: do it?`))) return false
   await carryOut()
   return true
 }
 
-const planOf = async (fix: Fix, options: FixOptions): Promise<Plan> => {
-  switch (fix.is) {
+const planOf = async (autoFix: AutoFix, options: FixOptions): Promise<Plan> => {
+  switch (autoFix.is) {
     case 'rights': {
-      const { path, mode } = fix
+      const { path, mode } = autoFix
       return plan(`chmod ${mode.toString(8)} ${path}`, () => chmodSync(path, mode))
     }
     case 'remove':
-      return await planRemoval(fix.path, options)
+      return await planRemoval(autoFix.path, options)
     case 'end':
-      return await planEnd(fix)
+      return await planEnd(autoFix)
     case 'restart':
     case 'service':
-      return await planRun(fix.is, options)
+      return await planRun(autoFix.is, options)
     case 'move-secrets': {
       const { planSecrets } = await import('./move-secrets.js')
       return await planSecrets(options.file)
@@ -77,8 +77,8 @@ const planOf = async (fix: Fix, options: FixOptions): Promise<Plan> => {
     case 'install':
     case 'refresh': {
       const { plannedInstalls } = await import('../setup/install.js')
-      const clients = fix.is === 'install' ? [fix.client] : []
-      const refresh = fix.is === 'refresh'
+      const clients = autoFix.is === 'install' ? [autoFix.client] : []
+      const refresh = autoFix.is === 'refresh'
       return planFiles(await plannedInstalls({ config: options.config, clients, refresh }))
     }
     case 'accept-tools': {
@@ -125,7 +125,7 @@ const planRemoval = async (path: string, { file }: FixOptions): Promise<Plan> =>
   })
 }
 
-const planEnd = async ({ pid, born }: Extract<Fix, { is: 'end' }>): Promise<Plan> => {
+const planEnd = async ({ pid, born }: Extract<AutoFix, { is: 'end' }>): Promise<Plan> => {
   const { endProcess } = await import('../../../state/processes/end-process.js')
   return plan(`kill ${pid}`, async () => {
     if (!(await endProcess(pid, born))) say(`  ${pid} does not end`)

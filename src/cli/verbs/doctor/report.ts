@@ -29,9 +29,9 @@ const shown = (text: string): string => {
   return line.length <= LINE_CHARS ? line : `${line.slice(0, LINE_CHARS)} …`
 }
 
-/** A problem in three lines at most: what, why, mend. */
+/** A problem in three lines at most: what, why, fix. */
 export const findingText = (found: Finding, look: ReportLook): string => {
-  const { id, level, message, why, mend, fix } = found
+  const { id, level, message, why, fix, autoFix } = found
   const { hasColor: isColored, isUnicode } = look
   const colors = createColors(isColored)
   const paint = { error: colors.red, warn: colors.yellow, note: colors.dim }[level]
@@ -39,7 +39,7 @@ export const findingText = (found: Finding, look: ReportLook): string => {
   return [
     `${paint(`${sign} ${id}`)} ${colors.bold(shown(message))}`,
     ...(why === undefined ? [] : [`    why:  ${shown(why)}`]),
-    `    fix:  ${shown(mend)}${fix === undefined ? '' : colors.dim('  (--fix)')}`,
+    `    fix:  ${shown(fix)}${autoFix === undefined ? '' : colors.dim('  (--fix)')}`,
   ].join('\n')
 }
 

@@ -8,8 +8,8 @@ export const restartedUnlessServed = async (
   kept: string | undefined,
 ): Promise<void> => {
   if (kept === 'serve') {
-    const mend = 'end it where it runs, and start it again'
-    throw new CliError(EXIT.failure, 'a person runs this proxy in a terminal', { mend })
+    const fix = 'end it where it runs, and start it again'
+    throw new CliError(EXIT.failure, 'a person runs this proxy in a terminal', { fix })
   }
   await restarted(daemonPlace(config))
 }

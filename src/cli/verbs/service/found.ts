@@ -39,8 +39,8 @@ export const findService = async (): Promise<FoundService> => {
   const state = await readState(files.disk, manager.file)
   const command = state.bytes && commandIn(manager.text(state.bytes))
   if (state.bytes !== undefined && command === undefined) {
-    const [why, mend] = ['it is left as it is', `move it away: mv ${manager.file} ${manager.file}.old`]
-    throw new CliError(EXIT.failure, `${manager.file} is not the service of this program`, { why, mend })
+    const [why, fix] = ['it is left as it is', `move it away: mv ${manager.file} ${manager.file}.old`]
+    throw new CliError(EXIT.failure, `${manager.file} is not the service of this program`, { why, fix })
   }
   return { manager, name: managerOf(platform), files, state, command }
 }
@@ -49,8 +49,8 @@ export const findService = async (): Promise<FoundService> => {
 export const servicePlatform = (platform: NodeJS.Platform): ServicePlatform => {
   const found = SERVICE_PLATFORMS.find(each => each === platform)
   if (found !== undefined) return found
-  const mend = 'have your system run: mcp-proxy serve --config FILE --service'
-  throw new CliError(EXIT.failure, `there is no known manager of services on ${platform}`, { mend })
+  const fix = 'have your system run: mcp-proxy serve --config FILE --service'
+  throw new CliError(EXIT.failure, `there is no known manager of services on ${platform}`, { fix })
 }
 
 const COMMAND_MS = 60_000

@@ -161,7 +161,7 @@ const replaceService = async (found: FoundService, program: ServiceProgram, { pl
   await wrongIn(isNew ? manager.afterwards : manager.install)
   throw new CliError(EXIT.failure, wrong.message, {
     why: isNew ? 'nothing is installed' : 'the service is what it was before',
-    mend: 'to have a daemon until you log out: mcp-proxy daemon start --keep',
+    fix: 'to have a daemon until you log out: mcp-proxy daemon start --keep',
   })
 }
 
@@ -176,7 +176,7 @@ const announce = async (found: FoundService, { place }: DaemonPlace, isJson: boo
     const why = `its log is ${place.log}`
     throw new CliError(EXIT.failure, `${manager.file} is installed, but does not run`, {
       why,
-      mend: 'mcp-proxy check',
+      fix: 'mcp-proxy check',
     })
   }
   const state = proxy === undefined ? 'does not answer yet' : `runs, pid ${proxy.pid}`

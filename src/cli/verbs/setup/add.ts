@@ -97,7 +97,7 @@ const refuseKnown = ({ servers, file }: OwnFile, name: string): void => {
   if (!servers.has(name)) return
   throw new CliError(EXIT.usage, `${file.state.path} has a server "${name}"`, {
     why: 'nothing was written',
-    mend: `mcp-proxy remove ${name}`,
+    fix: `mcp-proxy remove ${name}`,
   })
 }
 
@@ -169,7 +169,7 @@ const commandEntry = ([command = '', ...args]: readonly string[], pairs: readonl
 
 const urlEntry = (url: string, lines: readonly string[] = []): Entry => {
   const address = readAddress(url, undefined)
-  if (address.is === 'wrong') throw new CliError(EXIT.usage, `the URL is wrong: ${address.words.mend}`)
+  if (address.is === 'wrong') throw new CliError(EXIT.usage, `the URL is wrong: ${address.words.fix}`)
   const headers = lines.map((line): [string, string] => {
     const [, name, value] = /^([^\s:]+):\s*(.*)$/.exec(line) ?? []
     if (name === undefined || value === undefined)
@@ -254,7 +254,7 @@ const checked = async (
   const { config, problems } = parseConfig(text, own.file.state.path, env)
   const [problem] = problems.filter(({ severity }) => severity === 'error')
   if (config === undefined || problem !== undefined) {
-    throw new CliError(EXIT.configuration, `${name} would not work: ${problem?.message}. ${problem?.mend}`)
+    throw new CliError(EXIT.configuration, `${name} would not work: ${problem?.message}. ${problem?.fix}`)
   }
   addSecrets(secretsOf(config))
   let tools: string[] | undefined
@@ -273,7 +273,7 @@ const checked = async (
 }
 
 /** What nobody knows yet has no log, and cannot be signed in at. */
-const NEW_MENDS: Readonly<Partial<Record<string, string>>> = {
+const NEW_FIXES: Readonly<Partial<Record<string, string>>> = {
   D031: 'run its command by hand',
   D036: 'give --header "Authorization: Bearer …", or --no-check and then: mcp-proxy auth login NAME',
 }
@@ -283,8 +283,8 @@ const notStarted = async (status: ServerStatus, { servers }: ProxyConfig): Promi
     import('../../setup/first-start.js'),
     import('../../../secrets/mask.js'),
   ])
-  const { id, message, why, mend } = troubleOf(status, servers[0])
+  const { id, message, why, fix } = troubleOf(status, servers[0])
   const what = mask(`${id}: ${message}${why === undefined ? '' : `: ${oneLine(why)}`}`)
   const still = 'nothing was written: it did not start; --no-check writes it all the same'
-  return new CliError(EXIT.failure, what, { why: still, mend: NEW_MENDS[id] ?? mend })
+  return new CliError(EXIT.failure, what, { why: still, fix: NEW_FIXES[id] ?? fix })
 }

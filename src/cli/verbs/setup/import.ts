@@ -146,8 +146,8 @@ const checkIsFile = async (word: string): Promise<void> => {
   if (existsSync(word)) return
   const ids = CLIENTS.map(({ id }) => id)
   const meant = suggest(word, ids)
-  const mend = meant === undefined ? `clients are ${ids.join(', ')}` : `did you mean ${meant}?`
-  throw new CliError(EXIT.usage, `"${word}" is no client and no file; ${mend}`)
+  const fix = meant === undefined ? `clients are ${ids.join(', ')}` : `did you mean ${meant}?`
+  throw new CliError(EXIT.usage, `"${word}" is no client and no file; ${fix}`)
 }
 
 const resolveConflict = async (

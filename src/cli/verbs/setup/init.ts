@@ -127,7 +127,7 @@ const wishOf = ({ install }: Args, found: Findings, plan: Plan, verdict: Verdict
 const unasked = (): CliError =>
   new CliError(EXIT.usage, 'nothing was written: stdin is not a terminal; pass --yes', {
     why: 'files change only after a confirmation',
-    mend: 'mcp-proxy init --yes',
+    fix: 'mcp-proxy init --yes',
   })
 
 const sayFound = (found: Findings): void => {
@@ -231,7 +231,7 @@ const startServers = async (
     return started.map(each => again.find(({ name }) => name === each.name) ?? each)
   } catch (thrown) {
     if (!(thrown instanceof CliError) || thrown.code !== EXIT.configuration) throw thrown
-    say(`${mark(false)} ${thrown.message}; fix: ${thrown.mend ?? 'mcp-proxy check'}`)
+    say(`${mark(false)} ${thrown.message}; fix: ${thrown.fix ?? 'mcp-proxy check'}`)
     return []
   }
 }
@@ -249,7 +249,7 @@ const attempt = async ({ label }: Client, work: () => Promise<unknown>): Promise
     return true
   } catch (thrown) {
     if (!(thrown instanceof SetupError)) throw thrown
-    say(`${mark(false)} ${label}: ${thrown.message}; fix: ${thrown.mend}`)
+    say(`${mark(false)} ${label}: ${thrown.message}; fix: ${thrown.fix}`)
     return false
   }
 }

@@ -169,7 +169,7 @@ const clientsOf = async (args: Args, context: Context): Promise<readonly Client[
   }
   if (named.length > 0) return named
   throw new CliError(EXIT.usage, 'which client? Name one, such as cursor, or give --all', {
-    mend: 'mcp-proxy install --all',
+    fix: 'mcp-proxy install --all',
   })
 }
 
@@ -293,7 +293,7 @@ const permit = async (args: Args): Promise<void> => {
   if (!isInteractive())
     throw new CliError(EXIT.usage, 'nothing was written: this needs --yes where nobody can be asked', {
       why: 'files of clients are changed only by those who were shown what changes',
-      mend: `mcp-proxy install ${[...(args.clients ?? []), '--yes'].join(' ')}`,
+      fix: `mcp-proxy install ${[...(args.clients ?? []), '--yes'].join(' ')}`,
     })
   if (!(await confirm('write?'))) throw new CliError(EXIT.negative, 'nothing was written')
 }

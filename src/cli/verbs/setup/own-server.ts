@@ -21,6 +21,6 @@ export const entryOf = ({ servers, file }: OwnFile, name: string, verb: string):
   const hint = meant === undefined ? '' : `; did you mean ${meant}?`
   throw new CliError(EXIT.usage, `there is no server "${name}"${hint}`, {
     why: `${file.state.path} has ${[...servers.keys()].join(', ') || 'none'}`,
-    mend: meant === undefined ? 'mcp-proxy check' : `mcp-proxy ${verb} ${meant}`,
+    fix: meant === undefined ? 'mcp-proxy check' : `mcp-proxy ${verb} ${meant}`,
   })
 }

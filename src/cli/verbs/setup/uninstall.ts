@@ -81,7 +81,7 @@ const permit = async ({ yes, purge }: Args): Promise<void> => {
   if (!isInteractive())
     throw new CliError(EXIT.usage, 'nothing was changed: stdin is not a terminal; pass --yes', {
       why: 'files of clients change only after a confirmation',
-      mend: `mcp-proxy uninstall${purge === true ? ' --purge' : ''} --yes`,
+      fix: `mcp-proxy uninstall${purge === true ? ' --purge' : ''} --yes`,
     })
   if (!(await confirm('Uninstall?'))) throw new CliError(EXIT.negative, 'nothing was changed')
 }
@@ -106,7 +106,7 @@ const restoreAll = async (
     } catch (thrown) {
       if (!(thrown instanceof SetupError)) throw thrown
       done.push({ ...base, restored: false, why: thrown.message })
-      say(wrappedText(`${mark(false)} ${client.label}: ${thrown.message}; fix: ${thrown.mend}`))
+      say(wrappedText(`${mark(false)} ${client.label}: ${thrown.message}; fix: ${thrown.fix}`))
     }
   }
   return done

@@ -36,14 +36,14 @@ t.test('somebody listens at an address, or nobody does', async t => {
   }
 })
 
-t.test('what an address answers says why its server cannot be reached, and what mends that', async t => {
+t.test('what an address answers says why its server cannot be reached, and what fixes that', async t => {
   const rows: readonly (readonly [RequestListener, string, object])[] = [
-    [only('POST', '/mcp'), '/mcp', { status: 200, why: undefined, mend: undefined }],
-    [only('POST', '/mcp', 401), '/mcp', { status: 401, why: 'it answers 401', mend: undefined }],
-    [only('POST', '/mcp', 503), '/mcp', { why: 'it answers 503', mend: 'tell whoever runs it' }],
-    [only('POST', '/mcp'), '/api', { status: 404, mend: /^write "url": "http:.*\/mcp"$/ }],
-    [only('GET', '/sse'), '/mcp', { status: 404, mend: /^write "url": "http:.*\/sse"$/ }],
-    [only('GET', '/other'), '/mcp', { status: 404, why: 'it answers 404', mend: undefined }],
+    [only('POST', '/mcp'), '/mcp', { status: 200, why: undefined, fix: undefined }],
+    [only('POST', '/mcp', 401), '/mcp', { status: 401, why: 'it answers 401', fix: undefined }],
+    [only('POST', '/mcp', 503), '/mcp', { why: 'it answers 503', fix: 'tell whoever runs it' }],
+    [only('POST', '/mcp'), '/api', { status: 404, fix: /^write "url": "http:.*\/mcp"$/ }],
+    [only('GET', '/sse'), '/mcp', { status: 404, fix: /^write "url": "http:.*\/sse"$/ }],
+    [only('GET', '/other'), '/mcp', { status: 404, why: 'it answers 404', fix: undefined }],
   ]
   for (const [answer, path, expected] of rows)
     t.match(await askAddress(`${await serve(t, answer)}${path}`), expected, JSON.stringify(expected))
@@ -63,7 +63,7 @@ t.test('an address that cannot be asked is told with the reason', async t => {
   await once(hangsUp, 'close')
   t.match(await askAddress(`http://127.0.0.1:${port}/mcp`), {
     why: 'nobody listens there',
-    mend: /^start the server/,
+    fix: /^start the server/,
   })
   t.match(await askAddress('no address'), { status: undefined, why: /^it fails with / })
 })

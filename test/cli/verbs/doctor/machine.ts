@@ -29,6 +29,6 @@ t.test('where no server needs Docker nobody asks for it', async t => {
 t.test('what a person runs in a terminal is not restarted under their hands', async t => {
   await t.rejects(restartedUnlessServed(configFile(t, { one: tiny() }), 'serve'), {
     message: 'a person runs this proxy in a terminal',
-    mend: 'end it where it runs, and start it again',
+    fix: 'end it where it runs, and start it again',
   })
 })

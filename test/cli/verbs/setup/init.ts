@@ -166,7 +166,7 @@ t.test('a client whose file cannot be edited keeps no others from the proxy', as
   writeFileSync(join(home, '.gemini', 'settings.json'), '{}', { mode: 0o444 })
   const { code, err } = await runHere(t, 'init', '--yes')
   t.equal(code, 4)
-  t.match(err, /✗ Codex: .*config\.toml:1: only tables.*; fix: mend line 1/)
+  t.match(err, /✗ Codex: .*config\.toml:1: only tables.*; fix: correct line 1/)
   t.match(err, /✗ Kiro: .*this is not a file/)
   t.match(err, /✗ Gemini CLI: .*read-only; fix: make .* writable/)
   t.match(err, /✓ Claude Code: 1 server → 1 entry[\s\S]*✓ Cursor: 2 servers → 1 entry/)
@@ -365,7 +365,7 @@ t.test(
     t.match(refused, {
       status: 2,
       stderr:
-        /nothing was written[\s\S]*\n {2}(?:fix|mend): npm i -g --ignore-scripts --install-links \S+mcp-proxy-daemon\n$/,
+        /nothing was written[\s\S]*\n {2}fix: npm i -g --ignore-scripts --install-links \S+mcp-proxy-daemon\n$/,
     })
     t.equal(refused.file, '{ "mcpServers": {} }')
     const done = good.run('init', '--yes')

@@ -93,7 +93,7 @@ t.test('the level of log messages goes with each request', async t => {
   t.equal(handler.last.logLevel, 'warning')
 })
 
-t.test('what is wrong is said in the order in which it has to be mended', async t => {
+t.test('what is wrong is said in the order in which it has to be fixed', async t => {
   const { handler, send } = start()
   const noCapabilities = { 'io.modelcontextprotocol/clientCapabilities': undefined }
   const wrong = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' }

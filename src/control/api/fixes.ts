@@ -1,16 +1,16 @@
 import type { FaultCode } from '../../kernel/faults.js'
 import type { KeptError } from '../../mux/calls/fault-log.js'
 
-type Mend = (error: KeptError) => string
+type Fix = (error: KeptError) => string
 
 const SERVER = 'NAME'
 
 const about =
-  (verb: string): Mend =>
+  (verb: string): Fix =>
   ({ server = SERVER }) =>
     `mcp-proxy ${verb} ${server}`
 
-const ofName: Mend = ({ name, method = '' }) =>
+const ofName: Fix = ({ name, method = '' }) =>
   name === undefined
     ? `what the client sent with ${method || 'it'} is not what MCP asks for there: update the client`
     : `mcp-proxy why "${name}" says what became of it; if it is there, have the client read its lists again`
@@ -19,7 +19,7 @@ const ASK_CLIENT = 'its message says what is not as it should be: change that, o
 const AGAIN = 'have the client send it again'
 
 /** What somebody can do who reads that a client was told of a fault. */
-const MENDS = {
+const FIXES = {
   'parse-error': () => 'what the client sent is not JSON: update it, or tell its maintainers',
   'invalid-request': () => ASK_CLIENT,
   'unknown-method': () => 'the client asks for what no server here offers, or its revision of MCP has not',
@@ -37,7 +37,7 @@ const MENDS = {
   'too-large': () => 'ask for less at a time, or raise the limit that the message names',
   'session-lost': () => `the server forgot its session before it ran the request: ${AGAIN}`,
   'maybe-replaced': () => 'the server was replaced meanwhile: see whether it ran, then have it sent again',
-} as const satisfies Record<FaultCode, Mend>
+} as const satisfies Record<FaultCode, Fix>
 
 /** The faults of those errors that are refused before anybody makes a fault of them (JSON-RPC 2.0 §5.1). */
 const BY_CODE: Readonly<Record<number, FaultCode>> = {
@@ -52,7 +52,7 @@ const BY_CODE: Readonly<Record<number, FaultCode>> = {
 }
 
 /** What to do about an error; undefined where its message says all there is. */
-export const mendFor = (error: KeptError): string | undefined => {
+export const fixFor = (error: KeptError): string | undefined => {
   const fault = error.fault ?? BY_CODE[error.code]
-  return fault && MENDS[fault](error)
+  return fault && FIXES[fault](error)
 }
