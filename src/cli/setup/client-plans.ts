@@ -87,34 +87,51 @@ const draftsOf = async (
     ...others.map(place => ({ ...movesIn(place, nothing, verdict), asked: undefined })),
   ]
   const drafts: Draft[] = []
-  for (const { asked: terms, ...each } of all) {
-    const { client } = each.place
-    const owned = installs.find(each => each.client === client.id)
-    const old = owned?.install
-    const usersView = terms?.view ?? (isUsersView(views, old?.view) ? old?.view : undefined)
-    const { moves, isDirect } = await restricted(
-      each,
-      { isInstalled: owned !== undefined, usersView },
-      context,
-    )
-    const share: ClientShare = {
-      client,
-      isDirect,
-      had: new Set([...moves.moved.map(({ as }) => as), ...(owned === undefined ? [] : before(owned))]),
-      view: old?.view,
-      isInstalled: owned !== undefined,
-      isOpen: named.includes(client.id) && moves.moved.length === 0,
-    }
-    const view = terms?.view === undefined ? viewFor(share, { fromClients, fresh, views }) : undefined
-    const { via, url, project } = terms ?? old ?? usualTerms(context)
-    const own = { terms: { via, url, view: usersView, project }, isAsked: terms !== undefined }
-    drafts.push({ ...moves, ...own, install: old, view })
+  for (const { asked: terms, ...moves } of all) {
+    const owned = installs.find(({ client }) => client === moves.place.client.id)
+    const had = owned === undefined ? [] : before(owned)
+    const isNamed = named.includes(moves.place.client.id)
+    drafts.push(await draftOf(moves, { terms, owned, had, isNamed, fromClients, fresh, views }, context))
   }
   return drafts
 }
 
-const isUsersView = (views: ReturnType<typeof viewsIn>, name: string | undefined): boolean =>
-  name !== undefined && views.get(name) === undefined
+interface DraftInput {
+  readonly terms: ClientsWish['terms']
+  readonly owned: Owned | undefined
+  /** The servers that the client had before. */
+  readonly had: readonly string[]
+  readonly isNamed: boolean
+  readonly fromClients: ReadonlySet<string>
+  readonly fresh: ClientsWish['fresh']
+  readonly views: ReturnType<typeof viewsIn>
+}
+
+const draftOf = async (
+  each: ClientMoves,
+  { terms, owned, had, isNamed, fromClients, fresh, views }: DraftInput,
+  context: Context,
+): Promise<Draft> => {
+  const old = owned?.install
+  const usersView = terms?.view ?? usersOwn(views, old?.view)
+  const { moves, isDirect } = await restricted(each, { isInstalled: owned !== undefined, usersView }, context)
+  const share: ClientShare = {
+    client: each.place.client,
+    isDirect,
+    had: new Set([...moves.moved.map(({ as }) => as), ...had]),
+    view: old?.view,
+    isInstalled: owned !== undefined,
+    isOpen: isNamed && moves.moved.length === 0,
+  }
+  const view = terms?.view === undefined ? viewFor(share, { fromClients, fresh, views }) : undefined
+  const { via, url, project } = terms ?? old ?? usualTerms(context)
+  const own = { terms: { via, url, view: usersView, project }, isAsked: terms !== undefined }
+  return { ...moves, ...own, install: old, view }
+}
+
+/** Returns a view that the user wrote, and undefined for one of ours. */
+const usersOwn = (views: ReturnType<typeof viewsIn>, name: string | undefined): string | undefined =>
+  name !== undefined && views.get(name) === undefined ? name : undefined
 
 /** Whether a client keeps its file as it is: an entry without any server would only be in the way. */
 const isLeftAlone = ({ install, moved, stays, isAsked }: Draft): boolean =>

@@ -91,6 +91,15 @@ interface Done {
   readonly work: readonly ClientPlan[]
 }
 
+/** The lines that a rehearsal would add or change, each with its file. */
+export const changeLines = ({ found, plan, work }: Omit<Done, 'started'>): readonly string[] => {
+  const { path } = found.own.file.state
+  return [
+    ...newIn(plan).map(({ as, from }) => `${path}  + ${oneLine(as)} from ${from}`),
+    ...work.flatMap(({ plan: each }) => each.lines.map(line => `${each.path}  ${line}`)),
+  ]
+}
+
 /** The result for programs. */
 export const documentOf = ({ found, plan, started, work }: Done): string =>
   JSON.stringify({

@@ -47,6 +47,7 @@ import {
   type VerbArguments,
 } from '../../verb.js'
 import {
+  changeLines,
   documentOf,
   newIn,
   outcomeOf,
@@ -334,11 +335,7 @@ const rehearse = async (args: Args, found: Findings, plan: Plan): Promise<number
   const work = await planClients(await placesOf(able, context), context, wish)
   for (const each of work) for (const line of stayLines(each)) say(line)
   if (args.json === true) print(documentOf({ found, plan, started: [], work }))
-  else {
-    const { path } = found.own.file.state
-    for (const { as, from } of newIn(plan)) print(`${path}  + ${oneLine(as)} from ${from}`)
-    for (const { plan: each } of work) for (const line of each.lines) print(`${each.path}  ${line}`)
-  }
+  else for (const line of changeLines({ found, plan, work })) print(line)
   say('nothing was written')
   return EXIT.ok
 }
