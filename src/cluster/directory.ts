@@ -214,7 +214,7 @@ export class Directory implements SessionDirectory {
   /** Gives up idle sessions, so that other replicas take over at once; returns how many are left. */
   async letGo(): Promise<number> {
     const { store, ring } = this.#options
-    const free = [...this.#own].filter(([, { id }]) => this.#host?.letGo(id) === true)
+    const free = [...this.#own].filter(([, { id }]) => this.#host?.handOver(id) === true)
     for (const [sid] of free) this.#forget(sid)
     await inBatches(free, async ([sid, { epoch, record }]) => {
       const session = { owner: NOBODY, epoch: epoch + 1, sealed: sealRecord(ring, sid, record) }

@@ -2,7 +2,10 @@ import type { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
 import type { DownlinkListener, DownstreamCall, ServerRequest } from '../model/links.js'
 
-/** Passes on what a link says, but its end only once it is in use: another link may follow a failed try. */
+/**
+ * Forwards the events of a link, but holds back its close until it is in use, because a failed attempt may be
+ * followed by another link.
+ */
 export class BufferedClose implements DownlinkListener {
   readonly #listener: DownlinkListener
   #end: Fault | undefined
@@ -25,7 +28,7 @@ export class BufferedClose implements DownlinkListener {
     if (this.#isReleased) this.#listener.closed(fault)
   }
 
-  /** The link is in use from here on. */
+  /** The link is in use from now on. */
   release(): void {
     this.#isReleased = true
     if (this.#end !== undefined) this.#listener.closed(this.#end)

@@ -14,12 +14,12 @@ import { type ExchangeContext, HttpExchange } from '../rpc/http/exchange.js'
 import type { SseReader } from '../wire/framing/sse-read.js'
 import type { HttpHeaders } from '../wire/http.js'
 
-/** How long requests in flight may wait for replies of their own once their session is lost. */
+/** The time in which requests in flight may still get replies after their session was lost. */
 const RETIRE_MS = 5000
-/** Bounds the open streams of requests that are over: their connections are kept for reuse for a while. */
+/** Bounds the open streams of ended requests, whose connections are kept briefly for reuse. */
 const LINGERING_MAX = 64
 
-/** What conversations over HTTP share: each request is an exchange, whose messages go to one dispatcher. */
+/** The base of conversations over HTTP: each request is an exchange, whose messages go to one dispatcher. */
 export abstract class HttpConversation implements ExchangeContext {
   readonly dispatcher: Dispatcher
   readonly bounds: LimitCounters
@@ -66,7 +66,9 @@ export abstract class HttpConversation implements ExchangeContext {
   abstract faultIn(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined
   abstract streamEnded(exchange: HttpExchange, reader: SseReader): void
 
-  /** Makes the exchange of a request; ends it and returns undefined if the conversation is over. */
+  /**
+   * Creates the exchange of a request; if the conversation is over, ends the request and returns undefined.
+   */
   protected exchangeFor(id: OwnId, sink: CallSink): HttpExchange | undefined {
     if (this.isOver) {
       const code = this.#isRetired ? 'session-lost' : 'disconnected'
@@ -88,8 +90,8 @@ export abstract class HttpConversation implements ExchangeContext {
   }
 
   /**
-   * Ends the conversation for new requests. Each one in flight waits for its own reply for `RETIRE_MS`: it
-   * proves whether the server ran it.
+   * Ends the conversation for new requests. Each request in flight waits up to `RETIRE_MS` for its own reply,
+   * which proves whether the server ran it.
    */
   protected endAfterReplies(why: Fault): void {
     if (this.isOver) return
@@ -103,7 +105,7 @@ export abstract class HttpConversation implements ExchangeContext {
     this.#checkRetirement()
   }
 
-  /** The request of an exchange is over, but its stream is not: it is given a moment to end. */
+  /** Gives the open stream of an ended request a moment to end. */
   lingers(exchange: HttpExchange): void {
     if (this.exchanges.size - this.dispatcher.pending.size > LINGERING_MAX) exchange.stop()
     else exchange.endSoon()

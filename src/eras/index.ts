@@ -1,4 +1,4 @@
-/** The only entrance to the eras: nothing outside imports any other file of this folder. */
+/** The public interface of the eras: no other layer imports any other file of this folder. */
 
 export { EraCache } from './detect/era-cache.js'
 export { openServerHttp } from './detect/open-http.js'

@@ -16,15 +16,15 @@ export const MODERN_REVISIONS = [MODERN_REVISION] as const satisfies readonly Mo
 /** Revisions that `initialize` may agree on, newest first. */
 export const SUPPORTED_LEGACY: readonly string[] = [...LEGACY_REVISIONS].reverse()
 
-/** Whether a version string names a modern revision of ours. */
+/** Returns whether a version string names a modern revision of ours. */
 export const isModernRevision = (version: string): version is ModernRevision =>
   (MODERN_REVISIONS as readonly string[]).includes(version)
 
-/** Whether a version is older than the modern era; anything that is no date is newer. */
+/** Returns whether a version is older than the modern era; anything other than a date counts as newer. */
 export const isBeforeModern = (version: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(version) && version < MODERN_REVISION
 
-/** Whether a header lists a modern version, known or not. */
+/** Returns whether a header lists a modern version, known or not. */
 export const claimsModern = (header: string | undefined): boolean =>
   header === MODERN_REVISION ||
   (header !== undefined &&
@@ -54,17 +54,17 @@ export const META = {
   subscriptionId: `${RESERVED}subscriptionId`,
 } as const
 
-/** Keys that exist in 2025-11-25 alone (basic/utilities/tasks). */
+/** Keys that exist only in 2025-11-25 (basic/utilities/tasks). */
 export const TASK_KEYS: readonly string[] = ['related-task', 'model-immediate-response'].map(
   name => RESERVED + name,
 )
 
-/** The key of the request that a `notifications/cancelled` names, if it names one. */
+/** Returns the key of the request that a `notifications/cancelled` names; undefined if none. */
 export const cancelledKey = (params: JsonText | undefined): string | undefined => {
   const id = params && memberOf(params, 'requestId')
   return id !== undefined && isId(id) ? idKey(id) : undefined
 }
 
-/** The error for a request of a server that we do not serve. */
+/** Makes the error for a server request that the proxy does not serve. */
 export const methodNotFound = (method: string): JsonText =>
   errorText(RPC_CODES['unknown-method'], `Method not found: ${sanitizeLine(method)}`)

@@ -1,13 +1,13 @@
 import { type JsonText, trust } from '../kernel/json/cursor.js'
 
-/** How many texts are remembered, and of which sizes: shorter ones are read as fast as they are found. */
+/** The number of cached texts, and their sizes: parsing shorter ones is as fast as finding them. */
 const TEXTS = 16
 const LEAST_BYTES = 64
 const MOST_BYTES = 2048
 
 /**
- * Memoizes a pure function for texts that come again and again: keeps the last few results of which `isKept`
- * holds. `read` gets copies, so that no slice keeps the message that it came in.
+ * Memoizes a pure function for recurring texts: keeps the last few results for which `isKept` returns true.
+ * `read` gets copies, so that no slice retains its message.
  */
 export function remembered<T>(
   read: (text: JsonText) => T,

@@ -77,10 +77,10 @@ export const isOnePerson = ({ serverRequests, via }: Client): boolean =>
 /** A session at a server, stored so that another replica can resume it. */
 export interface ServerSession {
   /** The last stored state; undefined if none. Only the era that wrote it reads it. */
-  noted(): JsonText | undefined
-  note(session: JsonText | undefined): void
+  saved(): JsonText | undefined
+  save(session: JsonText | undefined): void
   /** Returns whether another replica has taken over: the session must not be ended here. */
-  goesOn(): boolean
+  isTakenOver(): boolean
 }
 
 /** A client together with the credential of one request; the basis for visibility. */
@@ -211,7 +211,7 @@ export interface ClientHandler {
   /** The client now uses another credential, and may see other servers. */
   callerChanged(client: Client): void
   /** The client is away but may return; its dedicated servers may stop meanwhile. */
-  rests(client: Client): void
+  idle(client: Client): void
   /** The client is gone; its calls were cancelled before. */
   left(client: Client): void
 }

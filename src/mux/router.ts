@@ -257,7 +257,7 @@ export class Router implements ClientHandler, ConnectionListener {
   }
 
   /** Stops the servers that run for this client alone, unless it subscribed; they start again on demand. */
-  rests(client: Client): void {
+  idle(client: Client): void {
     if (this.#parts.subscriptions.has(client)) return
     this.pool.rests(client)
   }

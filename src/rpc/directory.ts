@@ -37,7 +37,7 @@ export interface AdoptedSession {
 export interface SessionHost {
   restore(session: AdoptedSession): void
   /** Ends a session here so that another replica can resume it; false while requests are in flight. */
-  letGo(id: string): boolean
+  handOver(id: string): boolean
   /** Ends a session that now belongs to another replica, without telling its client that it is over. */
   drop(id: string): void
   /** Ends all open streams with a `retry`, because the sessions may have moved. */

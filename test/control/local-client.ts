@@ -29,7 +29,7 @@ const handler = (answer: (call: Call) => void) => {
     callerChanged: () => undefined,
     tool: () => undefined,
     notified: () => undefined,
-    rests: () => undefined,
+    idle: () => undefined,
     left: () => {
       seen.left += 1
     },

@@ -273,7 +273,7 @@ t.test('a session that rests keeps no server that only it uses, as before', asyn
   const client = await world.client({ capabilities: ALL_ABILITIES })
   await client.get('tools/list')
   client.call('tools/call', { name: 'a__x' })
-  world.router.rests(client)
+  world.router.idle(client)
   await settled()
   t.ok(world.server('a').links.some(link => link.isClosed))
 })

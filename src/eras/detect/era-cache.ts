@@ -8,7 +8,7 @@ import type { LegacyHttp } from '../legacy/server-side/open.js'
 /** A legacy-only server does not announce an upgrade, so it is probed again after this long. */
 const LEGACY_MS = 24 * 60 * 60_000
 
-/** What is known of a modern server. */
+/** Facts about a modern server. */
 export interface ModernServer {
   /** Its `DiscoverResult`. */
   readonly discovered: JsonText
@@ -16,20 +16,20 @@ export interface ModernServer {
   readonly url?: string
 }
 
-/** How a legacy server is reached over HTTP. */
+/** The address and transport of a legacy server over HTTP. */
 export interface LegacyServer {
   /** Its URL after redirects. */
   readonly url?: string
   readonly via?: LegacyHttp
 }
 
-/** What is known about a server, per era: `false` if it does not speak it, undefined if unknown. */
+/** The known eras of a server: `false` if it does not support one, undefined if unknown. */
 export interface Verdict {
   readonly modern?: ModernServer | false
   readonly legacy?: LegacyServer | false
 }
 
-/** One attempt to open a connection, with what is known of the server. */
+/** One attempt to open a connection, with the known facts about the server. */
 export interface ConnectionAttempt {
   readonly known: Verdict
   readonly listener: DownlinkListener
@@ -38,8 +38,9 @@ export interface ConnectionAttempt {
 }
 
 /**
- * What one server speaks: a property of the server, not of a request (2026-07-28, basic/versioning). Kept
- * while any connection relies on it, and forgotten when one is lost: what comes back may be another version.
+ * The eras of one server, a property of the server rather than of a request (2026-07-28, basic/versioning).
+ * Kept while a connection relies on it, and forgotten when one is lost, because a restarted server may be
+ * another version.
  */
 export class EraCache {
   readonly #clock: Clock

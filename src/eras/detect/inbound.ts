@@ -23,10 +23,10 @@ const CAPABILITIES_KEY = META.clientCapabilities
 type RequestMessage = Extract<Message, { kind: 'request' }>
 type NotificationMessage = Extract<Message, { kind: 'notification' }>
 
-/** The eras served: HTTP+SSE has no modern form; the legacy era may be switched off. */
+/** The eras served: HTTP+SSE exists only in the legacy era, which can be disabled. */
 export type ServedEras = 'both' | 'legacy' | 'modern'
 
-/** Who handles a message, or why it is refused. */
+/** The handler of a message, or the reason for its rejection. */
 export type InboundVerdict =
   | {
       readonly is: 'modern'
@@ -75,7 +75,10 @@ export const eraOf = (
   }
 }
 
-/** Says who handles an HTTP method: POST has a body to inspect; GET and DELETE belong to legacy sessions. */
+/**
+ * Returns the handler of an HTTP method: POST has a body to inspect; GET and DELETE belong to legacy
+ * sessions.
+ */
 export const eraOfMethod = (
   method: string,
   speaks: ServedEras = 'both',

@@ -33,7 +33,7 @@ import {
 } from './server.js'
 
 export interface ServerHttpOptions extends ServerLinkOptions {
-  /** Whether to try HTTP+SSE, as the last resort. */
+  /** True if to try HTTP+SSE, as the last resort. */
   readonly hasSse: boolean
 }
 
@@ -126,14 +126,14 @@ class HttpAttempt {
 const FOLLOWED_MAX = 3
 const METHOD = 'server/discover'
 
-/** What a server speaks, and its URL after redirects. */
+/** The era of a server, and its URL after redirects. */
 interface HttpFinding {
   readonly verdict: Exclude<ProbeVerdict, { is: 'follow' | 'repeat' }>
   readonly url: string
 }
 
 /**
- * Probes a URL for what its server speaks (2026-07-28, basic/transports/streamable-http, "Backward
+ * Detects the era of the server at a URL (2026-07-28, basic/transports/streamable-http, "Backward
  * Compatibility"). Rejects with a Fault if the server cannot be reached.
  */
 const probe = async (

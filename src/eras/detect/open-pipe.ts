@@ -33,8 +33,8 @@ import {
 } from './server.js'
 
 /**
- * Opens a connection over a pipe, such as that of a child process; `connect` makes a new one each time. A
- * server that exits on anything but `initialize` is connected once more. Rejects with a Fault and leaves
+ * Opens a connection over a pipe, such as a child process; `connect` makes a new one each time. A server that
+ * exits on anything but `initialize` is connected once more. Rejects with a Fault and leaves
  * nothing behind.
  */
 export const openServerPipe = async (
@@ -50,7 +50,7 @@ class PipeAttempt {
   readonly #connect: () => Promise<Channel>
   readonly #attempt: ConnectionAttempt
   readonly #options: ServerLinkOptions
-  /** Whether this process was sent the probe, on which an old server may exit. */
+  /** True if this process was probed, which makes some old servers exit. */
   #wasAsked = false
 
   constructor(connect: () => Promise<Channel>, attempt: ConnectionAttempt, options: ServerLinkOptions) {
@@ -167,7 +167,7 @@ class UndetectedPipe implements ConversationListener {
     this.conversation = new PipeCaller(channel, this, options)
   }
 
-  /** Why the channel is closed; undefined while it is open. */
+  /** The reason why the channel is closed; undefined while it is open. */
   get gone(): Fault | undefined {
     return this.#gone
   }
@@ -198,7 +198,7 @@ class UndetectedPipe implements ConversationListener {
     // A string, so that a late answer is never taken for one to a numbered request.
     const id = `probe-${randomId()}`
     const mayFallBack = era === 'auto'
-    // Without a fallback this is the handshake, for which packages may have to be installed first.
+    // Without a fallback this is the handshake, which may include the installation of packages.
     const ms = mayFallBack ? Math.min(probeMs, timeoutMs) : timeoutMs
     try {
       const params = discoverParams(revision, identity)

@@ -25,19 +25,19 @@ export type HttpProbe =
       readonly location?: URL | undefined
     }
 
-/** What the verdict depends on besides the outcome. */
+/** The inputs of the verdict besides the outcome. */
 export interface ProbeRules {
   /** The id of the probe, as JSON text. */
   readonly id: JsonText
-  /** Over HTTP: where the probe was sent. */
+  /** Over HTTP: the URL of the probe. */
   readonly url?: URL
   /** The second probe, with a version that the server named in its answer to the first. */
   readonly isRepeat: boolean
-  /** Whether the legacy era may be tried. */
+  /** True if the legacy era may be tried. */
   readonly mayFallBack: boolean
 }
 
-/** What to do next with the server; final unless `repeat`, `follow`, `auth` or `unreachable`. */
+/** The next step with the server; final unless `repeat`, `follow`, `auth` or `unreachable`. */
 export type ProbeVerdict =
   | { readonly is: 'modern'; readonly revision: ModernRevision; readonly discovered: JsonText }
   /** Modern, but it rejected the request for the reason in its error. */
@@ -97,8 +97,8 @@ export const verdictOfHttp = (probe: HttpProbe, rules: ProbeRules): ProbeVerdict
 }
 
 /**
- * Whether the answer to `initialize` shows a modern server that was too slow for the probe, or replaced
- * since.
+ * Returns whether the answer to `initialize` shows a modern server, which was too slow for the probe or was
+ * replaced since.
  */
 export const isModernAfterAll = (answer: Answer): boolean => {
   if (answer.kind !== 'error') return false
@@ -109,14 +109,14 @@ export const isModernAfterAll = (answer: Answer): boolean => {
 }
 
 /**
- * Whether a legacy connection's error means that the server is modern now. The code alone is not enough:
- * before 2026-07-28 servers could use it for anything.
+ * Returns whether an error on a legacy connection shows that the server is modern now. The code alone is not
+ * enough: before 2026-07-28 servers could use it for anything.
  */
 export const hasBecomeModern = (error: JsonText): boolean =>
   errorCode(error) === MODERN_CODES.unsupportedVersion &&
   (stringsOf(at(error, 'data', 'supported')) ?? []).some(isModernRevision)
 
-/** Whether a modern server's answer to `initialize` says that it speaks nothing older. */
+/** Returns whether a modern server's answer to `initialize` rules out legacy revisions. */
 export const isModernOnly = (answer: Answer): boolean => {
   switch (answer.kind) {
     case 'result':
@@ -135,8 +135,8 @@ export const isModernOnly = (answer: Answer): boolean => {
 const isClass = (status: number, digit: number): boolean => Math.floor(status / 100) === digit
 
 /**
- * Whether a server that answers with this status may be an older one: any 4xx (2025-03-26, basic/transports,
- * "Backwards Compatibility") but those that mean a login or a temporary condition.
+ * Returns whether a server that answers with this status may be an older one: any 4xx (2025-03-26,
+ * basic/transports, "Backwards Compatibility") but those that mean a login or a temporary condition.
  */
 export const mayBeOlder = (status: number): boolean =>
   isClass(status, 4) && !AUTH.has(status) && !TRANSIENT.has(status)
@@ -166,7 +166,7 @@ const verdictOfVersions = (error: JsonText, { isRepeat }: ProbeRules): ProbeVerd
 }
 
 /**
- * Modern codes count only under the probe's own id: a server that refuses before reading the body is older.
+ * Modern codes count only under the probe's own id: a server that rejects before reading the body is older.
  */
 const verdictOfBadRequest = (body: Classified | undefined, rules: ProbeRules): ProbeVerdict => {
   if (body?.is !== 'message' || body.message.kind !== 'error') return LEGACY

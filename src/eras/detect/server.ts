@@ -8,35 +8,35 @@ import { MODERN_REVISIONS } from '../protocol.js'
 import type { ConnectionAttempt, EraCache, ModernServer } from './era-cache.js'
 import type { ProbeVerdict } from './probe-verdict.js'
 
-/** What opening a connection to a server needs when its era may have to be detected. */
+/** Options for connecting to a server whose era may have to be detected. */
 export interface ServerLinkOptions extends LinkOptions {
   /** Detected, or fixed by the configuration. */
   readonly era: 'auto' | 'modern' | 'legacy'
-  /** The mode of the connection's clients: a server of both eras is spoken to in theirs. */
+  /** The mode of the connection's clients: a server of both eras is used in theirs. */
   readonly serverRequests: ServerRequestMode
   /** Our own `Implementation` object. */
   readonly identity: JsonText
-  /** How long a server may take to answer the probe before it counts as legacy. */
+  /** The time for an answer to the probe; a silent server counts as legacy. */
   readonly probeMs: number
-  /** What is already known about this server. */
+  /** The known eras of this server. */
   readonly eraCache: EraCache
-  /** Request ids outside of sessions: unique per server. */
+  /** Returns request ids outside of sessions, unique per server. */
   readonly nextId: () => number
 }
 
-/** Whether a modern server may speak the legacy era too, as far as is known. */
+/** Returns whether a modern server may also support the legacy era, as far as known. */
 const mayBeLegacy = ({ known }: ConnectionAttempt, { era }: ServerLinkOptions): boolean =>
   era === 'auto' && known.legacy !== false
 
-/** Whether to use the legacy era, for the sake of the clients. */
+/** Returns whether to use the legacy era, for the sake of the clients. */
 export const prefersLegacy = (attempt: ConnectionAttempt, options: ServerLinkOptions): boolean =>
   options.serverRequests === 'pushed' && mayBeLegacy(attempt, options)
 
-/** Whether the legacy era is left to be tried on another connection. */
+/** Returns whether the legacy era can still be tried on another connection. */
 export const hasOtherMode = (attempt: ConnectionAttempt, options: ServerLinkOptions): boolean =>
   options.serverRequests === 'returned' && mayBeLegacy(attempt, options)
 
-/** Limits the handshake with a server known to be running to the time of a probe. */
+/** Limits the handshake with a running server to the time of a probe. */
 export const withProbeTimeout = <T extends ServerLinkOptions>(options: T): T => {
   const { probeMs, timeoutMs, initializeMs = timeoutMs } = options
   return { ...options, initializeMs: Math.min(probeMs, initializeMs) }
@@ -46,7 +46,7 @@ export const withProbeTimeout = <T extends ServerLinkOptions>(options: T): T => 
 export const refusesBoth = (): Fault =>
   new Fault('unavailable', 'The server rejects both initialize and server/discover')
 
-/** Turns a verdict into what is known of the server. Throws a Fault if there is no way to talk to it. */
+/** Converts a verdict to facts about the server. Throws a Fault if it cannot be used. */
 export const modernBy = (verdict: ProbeVerdict, { era }: ServerLinkOptions): ModernServer | false => {
   switch (verdict.is) {
     case 'modern':
@@ -58,8 +58,8 @@ export const modernBy = (verdict: ProbeVerdict, { era }: ServerLinkOptions): Mod
         `The server does not speak ${MODERN_REVISIONS[0]}, the only era configured for it: check "era"`,
       )
     case 'modern-refused': {
-      const words = textMember(verdict.error, 'message') ?? 'no reason given'
-      throw new Fault('unavailable', `The server refused server/discover: ${words}`)
+      const reason = textMember(verdict.error, 'message') ?? 'no reason given'
+      throw new Fault('unavailable', `The server refused server/discover: ${reason}`)
     }
     case 'incompatible':
       throw new Fault(
@@ -70,10 +70,10 @@ export const modernBy = (verdict: ProbeVerdict, { era }: ServerLinkOptions): Mod
       throw statusFault(verdict.status)
     case 'unreachable': {
       const { status, why } = verdict
-      const words = `The server did not say what it speaks: ${why}`
+      const message = `The server did not reveal its protocol version: ${why}`
       if (status === undefined)
-        throw new Fault('timeout', `${words}; if it is a legacy server, say so with "era"`)
-      throw new Fault('unavailable', words, { data: { httpStatus: status } })
+        throw new Fault('timeout', `${message}; if it is a legacy server, configure that with "era"`)
+      throw new Fault('unavailable', message, { data: { httpStatus: status } })
     }
     case 'repeat':
     case 'follow':

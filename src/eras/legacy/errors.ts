@@ -20,14 +20,14 @@ const RESOURCE_NOT_FOUND = -32002
 
 const NONE = rawText('{}')
 
-/** Encodes one of our faults as a legacy client reads it. */
+/** Encodes a fault for a legacy client. */
 export const encodeFault = (fault: Fault, errorId?: string): JsonText =>
   faultText(fault, codeOf(fault), errorId)
 
 const codeOf = ({ code }: Fault): number =>
   code === 'unknown-resource' ? RESOURCE_NOT_FOUND : RPC_CODES[code]
 
-/** Gives the fault that ends a call the id by which its client can ask about it. */
+/** Encodes the fault that ends a call, and sets its error id, by which the client can look it up. */
 export const encodeEnd = (end: Answer & { readonly kind: 'fault' }): JsonText => {
   const { fault, message } = end
   const code = codeOf(fault)
@@ -36,8 +36,8 @@ export const encodeEnd = (end: Answer & { readonly kind: 'fault' }): JsonText =>
 }
 
 /**
- * A modern server's error in the codes of legacy clients; `uri` is that of a `resources/read`, whose "not
- * found" had a code of its own.
+ * Projects a modern server's error to legacy codes; `uri` is set for `resources/read`, whose "not found" had
+ * its own code.
  */
 export const projectError = (
   error: JsonText,
@@ -51,14 +51,14 @@ export const projectError = (
   if (code === MODERN_CODES.missingCapability) {
     const names = capabilityNames(at(error, 'data', 'requiredCapabilities') ?? NONE)
     const what = names === '' ? 'a client capability' : `client capability ${names}`
-    const words = `${server === undefined ? 'The server' : `Server ${server}`} requires ${sanitizeLine(what)}`
-    return withErrorCode(withMember(error, 'message', textOf(words)), RPC_CODES.internal)
+    const message = `${server === undefined ? 'The server' : `Server ${server}`} requires ${sanitizeLine(what)}`
+    return withErrorCode(withMember(error, 'message', textOf(message)), RPC_CODES.internal)
   }
   const isModern = code === MODERN_CODES.headerMismatch || code === MODERN_CODES.unsupportedVersion
   return isModern ? asInternalError(error, code) : error
 }
 
-/** The required capabilities in readable form: `sampling, elicitation.url`. */
+/** Lists the required capabilities in readable form: `sampling, elicitation.url`. */
 const capabilityNames = (required: JsonText): string => {
   const names: string[] = []
   for (const { key, value } of membersOf(required)) {

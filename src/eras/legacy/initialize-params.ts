@@ -29,7 +29,7 @@ import {
 } from '../../rpc/capabilities.js'
 import { shortName } from '../../secrets/mask.js'
 
-// ── of a client ──
+// ── from a client ──
 
 export interface InitializeParams {
   readonly revision: LegacyRevision
@@ -38,8 +38,8 @@ export interface InitializeParams {
 }
 
 /**
- * Reads the params of `initialize` (basic/lifecycle, "Initialization"). A known version is agreed to, any
- * other gets our newest as a counter-offer. Throws a Fault `invalid-params`.
+ * Parses the params of `initialize` (basic/lifecycle, "Initialization"). Agrees to a known version; any other
+ * gets our newest as a counter-offer. Throws a Fault `invalid-params`.
  */
 export const readInitialize = (params: JsonText | undefined): InitializeParams => {
   const version = params && textMember(params, 'protocolVersion')
@@ -83,7 +83,7 @@ const forRevision = (capabilities: ClientCapabilities, revision: LegacyRevision)
   }
 }
 
-/** The result of `initialize`, with `serverInfo` in the members that the client's revision knows. */
+/** Encodes the result of `initialize`, with the members of `serverInfo` that the client's revision knows. */
 export const writeInitialize = (revision: LegacyRevision, welcome: Welcome, identity: Identity): JsonText => {
   return objectText([
     ['protocolVersion', textOf(revision)],
@@ -96,7 +96,7 @@ export const writeInitialize = (revision: LegacyRevision, welcome: Welcome, iden
 const forInfo = ({ name, version, title }: Identity, revision: LegacyRevision) =>
   revision >= '2025-06-18' ? { name, title, version } : { name, version }
 
-/** Members of an `Implementation` that came with a later revision. */
+/** Members of an `Implementation` added by later revisions. */
 const LATER_MEMBERS = [
   ['title', '2025-06-18'],
   ['description', '2025-11-25'],
@@ -104,7 +104,7 @@ const LATER_MEMBERS = [
   ['websiteUrl', '2025-11-25'],
 ] as const
 
-/** The `serverInfo` of a server that is served as it is, in what the client's revision knows. */
+/** Returns the `serverInfo` of a server that is exposed unchanged, in the client's revision. */
 const ownInfo = (own: ServerFacts | undefined, revision: LegacyRevision): JsonText | undefined => {
   if (own === undefined || textMember(own.info, 'name') === undefined) return undefined
   if (own.revision === revision) return own.info
@@ -116,29 +116,29 @@ const ownInfo = (own: ServerFacts | undefined, revision: LegacyRevision): JsonTe
 
 // ── to a server ──
 
-/** What we send to a server in `initialize`. */
-export interface ClientIntroduction {
+/** Our side of `initialize` with a server. */
+export interface InitializeOptions {
   readonly capabilities: ClientCapabilities
-  /** An `Implementation` object: ours, or the client's where the connection is that client's alone. */
+  /** An `Implementation` object: ours, or the client's if the connection is dedicated to that client. */
   readonly clientInfo: JsonText
   /** The revision to offer; the server may counter with any other. */
   readonly offer: LegacyRevision
 }
 
-/** What is known about a legacy server once it answered the handshake. */
+/** Facts about a legacy server from its handshake. */
 export interface LegacyFacts extends ServerFacts {
   readonly revision: LegacyRevision
 }
 
-/** The params of `initialize` for a server. */
-export const initializeParams = (intro: ClientIntroduction, version: LegacyRevision): JsonText =>
+/** Encodes the params of `initialize` for a server. */
+export const initializeParams = (options: InitializeOptions, version: LegacyRevision): JsonText =>
   objectText([
     ['protocolVersion', textOf(version)],
-    ['capabilities', encodeClientCapabilities(intro.capabilities)],
-    ['clientInfo', intro.clientInfo],
+    ['capabilities', encodeClientCapabilities(options.capabilities)],
+    ['clientInfo', options.clientInfo],
   ])
 
-/** `ClientCapabilities` for a legacy server: what the clients behind the connection support. */
+/** Encodes `ClientCapabilities` for a legacy server: from the clients behind the connection. */
 const encodeClientCapabilities = (capabilities: ClientCapabilities): JsonText => {
   const { roots, sampling, elicitation } = capabilities
   return textOf({
@@ -152,7 +152,7 @@ const encodeClientCapabilities = (capabilities: ClientCapabilities): JsonText =>
   })
 }
 
-/** The newest revision of ours in the `data.supported` of an error (lifecycle, "Error Handling"). */
+/** Returns the newest supported revision in an error's `data.supported` (lifecycle, "Error Handling"). */
 export const otherRevision = (answer: Answer, offered: LegacyRevision): LegacyRevision | undefined => {
   const supported = answer.kind === 'error' ? at(answer.error, 'data', 'supported') : undefined
   if (supported === undefined) return undefined
@@ -167,7 +167,7 @@ export const otherRevision = (answer: Answer, offered: LegacyRevision): LegacyRe
 
 const REVISION_CHARS = 64
 
-/** A server chose a revision in `initialize` that we do not know. */
+/** The server chose an unknown revision in `initialize`. */
 export class UnknownRevision extends Fault {
   constructor(revision: string) {
     const shown = shortName(revision, REVISION_CHARS)
@@ -175,12 +175,12 @@ export class UnknownRevision extends Fault {
   }
 }
 
-/** Reads the result of `initialize`. Throws the Fault of an answer that agrees on no revision of ours. */
+/** Parses the result of `initialize`. Throws a Fault if the answer agrees on no supported revision. */
 export const readInitializeResult = (answer: Answer): LegacyFacts => {
   if (answer.kind === 'fault') throw answer.fault
   if (answer.kind === 'error') {
-    const words = textMember(answer.error, 'message') ?? 'no reason given'
-    throw new Fault('unavailable', `The server refused to initialize: ${words}`)
+    const reason = textMember(answer.error, 'message') ?? 'no reason given'
+    throw new Fault('unavailable', `The server refused to initialize: ${reason}`)
   }
   const { result } = answer
   const revision = textMember(result, 'protocolVersion')
@@ -188,8 +188,8 @@ export const readInitializeResult = (answer: Answer): LegacyFacts => {
   if (!isLegacyRevision(revision)) {
     throw new UnknownRevision(revision)
   }
-  const { capabilities, ...said } = announcedIn(result)
-  // 2024-11-05 has the method but no capability for it.
+  const { capabilities, ...facts } = announcedIn(result)
+  // 2024-11-05 has the method, but no capability for it.
   const completions = capabilities.completions || (revision === '2024-11-05' && 'undeclared')
-  return { revision, ...said, capabilities: { ...capabilities, completions } }
+  return { revision, ...facts, capabilities: { ...capabilities, completions } }
 }

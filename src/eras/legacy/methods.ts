@@ -1,4 +1,4 @@
-/** Requests whose result is empty but for `_meta`; some servers send `null` or `[]` instead. */
+/** Requests whose result is empty except for `_meta`; some servers send `null` or `[]` instead. */
 export const EMPTY_RESULTS: ReadonlySet<string> = new Set([
   'ping',
   'logging/setLevel',
@@ -6,7 +6,7 @@ export const EMPTY_RESULTS: ReadonlySet<string> = new Set([
   'resources/unsubscribe',
 ])
 
-/** Requests of servers (schema, `ServerRequest`) without `ping`, which is answered on the spot. */
+/** Requests of servers (schema, `ServerRequest`) except `ping`, which is answered directly. */
 export const SERVER_REQUESTS: ReadonlySet<string> = new Set([
   'roots/list',
   'sampling/createMessage',

@@ -2,7 +2,7 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { ListenerOptions } from '../../rpc/host.js'
 import { type Classified, classifyWithin } from '../../wire/classify.js'
 
-/** Classifies what a client sent; counts it once if it, or a member of a batch, is not a message. */
+/** Classifies a client's message; counts it once if it, or a member of a batch, is malformed. */
 export const classifyInbound = (
   bytes: Buffer,
   bounds: LimitCounters,

@@ -15,24 +15,25 @@ import { classifyInbound } from './classify-inbound.js'
 const KEEP_ALIVE_MS = 15_000
 const SWEEP_MS = 1000
 
-/** An MCP endpoint over HTTP; to be closed when the proxy ends. */
+/** An MCP endpoint over HTTP; close it when the proxy ends. */
 export interface HttpListener {
   readonly handle: HttpHandler
-  /** Serves what another replica passed on: a session that is here, or a call that waits here. */
+  /** Serves a request forwarded by another replica: for a local session, or a call waiting here. */
   readonly relayed: HttpHandler
-  /** Whether a session of a legacy client is here. */
+  /** Returns whether a session of a legacy client is here. */
   has(id: string): boolean
   /** Sessions of legacy clients; modern requests have none. */
   readonly sessions: number
   /** Frees memory by ending sessions that seem abandoned. */
   shed(): void
-  /** Applies other rules: what was opened with a credential that is no longer good ends. */
+  /** Applies new rules: ends sessions and streams whose credential is no longer valid. */
   renewCallers(renew: RenewCaller): void
   close(): void
 }
 
 /**
- * Serves clients of all revisions on one endpoint; each message tells its era (2026-07-28, basic/versioning).
+ * Serves clients of all revisions on one endpoint; the era is detected per message (2026-07-28,
+ * basic/versioning).
  */
 export const createHttpListener = (options: ListenerOptions): HttpListener => {
   const legacy = new LegacyHttpListener(options)
@@ -84,7 +85,7 @@ export const createHttpListener = (options: ListenerOptions): HttpListener => {
   }
 }
 
-/** Before anything of a request is read: what goes to another replica is its business. */
+/** Forwards a request before reading its body, which is the other replica's task. */
 const relaying =
   ({ relay, serve }: Elsewhere, legacy: LegacyHttpListener, ours: HttpHandler): HttpHandler =>
   (request, responder) => {
@@ -93,7 +94,7 @@ const relaying =
     if (isHere || !relay.session(id, { request, responder, serve })) ours(request, responder)
   }
 
-/** The way to the other replicas, and how what belongs here after all is served. */
+/** The relay to other replicas, and the local handler for requests that belong here after all. */
 interface Elsewhere {
   readonly relay: Relay
   readonly serve: HttpHandler
@@ -163,7 +164,10 @@ const post = ({ legacy, modern, bounds, elsewhere, refused }: Listeners, exchang
   }
 }
 
-/** Whether a retry went where its call waits, by what it brings along (2026-07-28, basic/patterns/mrtr). */
+/**
+ * Forwards a retry to the replica where its call waits, if its state names one (2026-07-28,
+ * basic/patterns/mrtr).
+ */
 const isParkedIn = ({ relay, serve }: Elsewhere, message: Message, exchange: HttpExchange): boolean => {
   const state = message.kind === 'request' && message.params && textMember(message.params, 'requestState')
   return typeof state === 'string' && relay.parked(state, { ...exchange, serve })

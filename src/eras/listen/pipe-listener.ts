@@ -20,28 +20,28 @@ import { ModernUplink } from '../modern/client-side/uplink.js'
 import { classifyInbound } from './classify-inbound.js'
 import { PipeWriter } from './pipe-writer.js'
 
-/** What serving a channel needs besides what every listener needs. */
+/** Additional options for serving a channel. */
 export interface PipeListenerOptions extends ListenerOptions {
   readonly speaks?: ServedEras
-  /** How long calls in flight may take after the client closed its input; 0 if absent. */
+  /** The time for calls in flight after the client has closed its input; 0 if absent. */
   readonly drainMs?: () => number
-  /** Where the client connects from, over a network. */
+  /** The client's network origin. */
   readonly arrival?: Omit<Arrival, 'headers'> | undefined
   /** As `WriterOptions.idPrefix`. */
   readonly idPrefix?: string
 }
 
 const NOTHING = Buffer.alloc(0)
-/** How often to check whether a client that has closed its input still waits for answers. */
+/** The interval of checks whether a client that has closed its input still waits for answers. */
 const LOOK_MS = 20
-/** How often to check whether the credential of a connection has ended. */
+/** The interval of checks whether the credential of a connection has expired. */
 const EXPIRY_LOOK_MS = 5000
-/** How long calls may still take then. */
+/** The time that calls may still take after that. */
 const EXPIRED_MS = 55_000
 
 /**
- * One client on a channel of its own: our stdio, a WebSocket, a socket. The era is detected per message: a
- * client that probes with `server/discover` may still `initialize`.
+ * One client on a channel of its own: stdio, a WebSocket, a socket. The era is detected per message, because
+ * a client that probes with `server/discover` may still `initialize`.
  */
 export class PipeListener implements ChannelListener {
   readonly #channel: Channel
@@ -55,7 +55,7 @@ export class PipeListener implements ChannelListener {
   readonly #clock: Clock
   readonly #drainMs: () => number
   readonly #refused: ListenerOptions['refused']
-  /** Runs where the credential of the connection ends some time. */
+  /** Runs if the credential of the connection expires. */
   readonly #expiry: Timer | undefined
   /** Runs while a client that has closed its input waits for answers. */
   #leaving: Timer | undefined
@@ -86,27 +86,27 @@ export class PipeListener implements ChannelListener {
     )
   }
 
-  /** Resolves when the client is gone and nothing of it is left; to a fault, unless it left in order. */
+  /** Resolves when the client is gone and cleaned up; to a fault, unless it left in order. */
   get gone(): Promise<Fault | undefined> {
     return this.#gone.promise
   }
 
-  /** Requests of the client that are under way. */
+  /** The client's requests in flight. */
   get openCalls(): number {
     return this.#legacy.openCalls + this.#modern.openCalls
   }
 
-  /** The folder that the client works in, as far as that is known. */
+  /** The folder that the client works in, if known. */
   get workspace(): string | undefined {
     return this.#modern.workspace ?? this.#legacy.workspace
   }
 
-  /** Whether the client has closed its input, though it may still wait for answers. */
+  /** True once the client has closed its input, although it may still wait for answers. */
   get isLeaving(): boolean {
     return this.#leaving !== undefined
   }
 
-  /** Sends at once the answers that wait for the client to have read what came before them. */
+  /** Sends deferred answers at once. */
   flush(): void {
     this.#writer.flush()
   }
@@ -118,7 +118,7 @@ export class PipeListener implements ChannelListener {
     await this.#channel.close(why)
   }
 
-  /** Applies other rules: the connection ends, or goes on with what its credential allows now. */
+  /** Applies new rules: closes the connection, or continues with the scopes that its credential has now. */
   renewCallers(renew: RenewCaller): void {
     const [opener, sender] = [renew(this.#caller), renew(this.#legacy.caller)]
     if (opener === undefined || sender === undefined) {
@@ -126,7 +126,7 @@ export class PipeListener implements ChannelListener {
       return
     }
     this.#caller = opener
-    this.#legacy.sentBy(sender)
+    this.#legacy.setCaller(sender)
     this.#modern.renewCallers(renew)
   }
 
@@ -136,11 +136,11 @@ export class PipeListener implements ChannelListener {
     this.take(bytes, classifyInbound(bytes, this.#bounds, this.#refused), this.#caller)
   }
 
-  /** Takes a message that was classified elsewhere. */
+  /** Handles a message that was classified elsewhere. */
   take(bytes: Buffer, classified: Classified, caller: Caller): void {
     if (hasEnded(caller) && this.#isRefused(classified)) return
-    this.#legacy.sentBy(caller)
-    this.#writer.readsLate ||= isSdkRequest(bytes)
+    this.#legacy.setCaller(caller)
+    this.#writer.defersNotifications ||= isSdkRequest(bytes)
     this.#writer.canPing = this.#legacy.isKnown && !this.isLeaving
     this.#serve(eraOf(classified, undefined, this.#speaks), caller)
   }
@@ -178,7 +178,7 @@ export class PipeListener implements ChannelListener {
     this.#log.warn({ bytes }, 'skipped a message of the client that is longer than the limit')
     const words = `The message of ${bytes} bytes is too long`
     if (bytes > this.#bounds.max.body) this.#refused?.('malformed')
-    // A lack of room has been counted already.
+    // Missing room was already counted.
     const why =
       bytes > this.#bounds.max.body
         ? this.#bounds.tooLarge('body', words)
@@ -219,7 +219,7 @@ export class PipeListener implements ChannelListener {
     } else if (message.method === 'notifications/cancelled') this.#modern.cancel(message.params)
   }
 
-  /** What needs no claim in either era: what it answers or cancels tells where it belongs. */
+  /** Handles messages without a claim, which the ids they answer or cancel assign to an era. */
   #unclaimed(message: Message): void {
     const isAnswer = message.kind === 'result' || message.kind === 'error'
     if (isAnswer && message.id !== undefined && this.#writer.answered(message.id)) return
@@ -227,7 +227,7 @@ export class PipeListener implements ChannelListener {
     if (!isCancel || !this.#modern.cancel(message.params)) this.#legacy.receive(message, this.#writer)
   }
 
-  /** Refuses what is more than a word about requests under way. */
+  /** Rejects requests; messages about requests in flight are allowed. */
   #isRefused(classified: Classified): boolean {
     if (classified.is === 'malformed') return false
     const { message } = classified.is === 'message' ? classified : { message: undefined }
@@ -236,7 +236,7 @@ export class PipeListener implements ChannelListener {
     return true
   }
 
-  /** Closes the connection once its calls have ended, which were let in, or after a while. */
+  /** Closes the connection of an expired credential once its calls have ended, or after a while. */
   #expire(): void {
     if (!hasEnded(this.#caller)) return
     const isBusy = this.#legacy.isBusy || this.#modern.isBusy
@@ -257,7 +257,7 @@ export class PipeListener implements ChannelListener {
       this.#writer.write(encodeError(id, ownErrorText(code, why)))
   }
 
-  /** Answers each member that waits for an answer: without one, its client would wait for ever. */
+  /** Answers every member that expects an answer; otherwise its client would wait forever. */
   #refuseBatch(items: readonly Classified[], error: JsonText): void {
     this.#logDropped('the batch is refused')
     const ids = items.flatMap(item => idOf(item) ?? [])
@@ -277,6 +277,6 @@ export class PipeListener implements ChannelListener {
 const expired = (): Fault =>
   new Fault('unauthorized', 'The credential of this connection has ended: connect again')
 
-/** Serves the one client at the other end of a channel. */
+/** Serves the client at the other end of a channel. */
 export const servePipe = (channel: Channel, caller: Caller, options: PipeListenerOptions): PipeListener =>
   new PipeListener(channel, caller, options)

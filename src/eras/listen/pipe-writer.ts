@@ -8,16 +8,16 @@ import type { Channel } from '../../wire/channel.js'
 import { encodeRequest, idKey } from '../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../wire/message-parts.js'
 
-/** How long a client may take to answer a ping that follows what it was sent. */
+/** The time for a client to answer a ping sent after other messages. */
 const PING_MS = 1000
 /**
- * More than Node reads at a time, of what JSON may begin with: what was sent before is in an earlier read
- * than the end of a message behind this, and is handled, with its promises, before that is read.
+ * Longer than one read of Node, of a character that JSON may begin with. Everything sent before it arrives in
+ * an earlier read than the end of the message after it, and is handled, including its promises, before that.
  */
 const GAP = ' '.repeat(64 * 1024)
 
-/** An answer that waits, and what follows it. */
-interface Due {
+/** A deferred answer and the messages that follow it. */
+interface DeferredAnswer {
   readonly frames: readonly OutgoingMessage[]
   readonly timer: Timer
   /** The key of the ping whose answer it waits for. */
@@ -28,35 +28,35 @@ export interface WriterOptions {
   readonly clock: Clock
   readonly bounds: LimitCounters
   readonly arrival?: Omit<Arrival, 'headers'> | undefined
-  /** What ids of our requests begin with, for a client that may know those of an earlier connection. */
+  /** A prefix for ids of our requests, for a client that may remember ids of an earlier connection. */
   readonly idPrefix?: string | undefined
 }
 
-/** Writes to the one client of a channel, on whatever request: there is only one way. */
+/** Writes to the single client of a channel, for all requests. */
 export class PipeWriter implements ReplyStream, Outlet {
   readonly canAsk = true
   readonly arrival: Omit<Arrival, 'headers'> | undefined
   /**
-   * Whether the client handles notifications a moment later than answers, and drops progress that came in the
-   * same read as the answer. Answers to such a client wait until it has read what was sent before: it is
-   * pinged behind that. Where that cannot be, a gap keeps them apart.
+   * True if the client handles notifications later than answers, and drops progress that arrives in the same
+   * read as the answer. Answers to such a client wait until it has read everything before them, which a ping
+   * confirms. If it cannot be pinged, a gap separates them.
    */
-  readsLate = false
-  /** Whether the client can be asked: its revision has requests of servers, and its input is open. */
+  defersNotifications = false
+  /** True if the client can be asked: its revision has server requests, and its input is open. */
   canPing = false
   readonly #channel: Channel
   readonly #clock: Clock
   readonly #bounds: LimitCounters
-  readonly #due = new Set<Due>()
+  readonly #deferred = new Set<DeferredAnswer>()
   readonly #idPrefix: string | undefined
   #requests = 0
-  /** Whether the client handles what comes next after all that was said about requests under way. */
-  #isRead = true
+  /** True if the client has handled everything sent about requests in flight. */
+  #isCaughtUp = true
   /** The key of the last ping. */
   #ping = ''
-  /** Whether nothing was said about requests since then. */
-  #isLastWord = false
-  /** Whether the client has answered the last of its pings, in time or late. */
+  /** True if nothing was sent about requests since that ping. */
+  #isPingLast = false
+  /** True if the client has answered its last ping, in time or late. */
   #answersPings = true
 
   constructor(channel: Channel, { clock, bounds, idPrefix, arrival }: WriterOptions) {
@@ -73,47 +73,47 @@ export class PipeWriter implements ReplyStream, Outlet {
 
   send(frame: OutgoingMessage, mayDrop = false): void {
     if (mayDrop && this.#isBehind()) return
-    if (this.readsLate) {
-      this.#isLastWord = false
-      this.#isRead = false
+    if (this.defersNotifications) {
+      this.#isPingLast = false
+      this.#isCaughtUp = false
     }
     this.write(frame)
   }
 
-  /** Sends an answer, if there is one, and what must follow it at once. */
+  /** Sends an answer, if there is one, and the messages that must follow it at once. */
   end(
     frame: OutgoingMessage | undefined,
     { behind }: { readonly behind?: Buffer | undefined; readonly why?: Fault | undefined } = {},
   ): void {
     const frames = [frame, behind].filter(one => one !== undefined)
     if (frames.length === 0) return
-    if (this.#isRead || !this.canPing || !this.#answersPings) {
+    if (this.#isCaughtUp || !this.canPing || !this.#answersPings) {
       this.#writeApart(frames)
       return
     }
-    if (!this.#isLastWord) this.#sendPing()
+    if (!this.#isPingLast) this.#sendPing()
     const timer = this.#clock.after(PING_MS, () => {
       this.#answersPings = false
-      this.#flush(due)
+      this.#flush(deferred)
     })
-    const due: Due = { frames, timer, ping: this.#ping }
-    this.#due.add(due)
+    const deferred: DeferredAnswer = { frames, timer, ping: this.#ping }
+    this.#deferred.add(deferred)
   }
 
-  /** Takes an answer of the client: whether it was asked here, by a ping. */
+  /** Handles an answer of the client; returns whether it answers a ping sent here. */
   answered(id: JsonText): boolean {
     const key = idKey(id)
-    const due = [...this.#due].filter(({ ping }) => ping === key)
-    if (due.length === 0 && key !== this.#ping) return false
+    const deferred = [...this.#deferred].filter(({ ping }) => ping === key)
+    if (deferred.length === 0 && key !== this.#ping) return false
     this.#answersPings = true
-    if (key === this.#ping && this.#isLastWord) this.#isRead = true
-    for (const one of due) this.#flush(one, false)
+    if (key === this.#ping && this.#isPingLast) this.#isCaughtUp = true
+    for (const one of deferred) this.#flush(one, false)
     return true
   }
 
   write(frame: OutgoingMessage): void {
-    // A client that does not read is not read from, so that it cannot make us queue more and more answers.
-    // What servers send by themselves does not stop for that: the channel gives up on a client in the end.
+    // Pausing input stops a client that does not read from queueing ever more answers. Unsolicited messages
+    // of servers continue: eventually the channel disconnects such a client.
     if (!this.#channel.send(frame)) this.#channel.pause()
   }
 
@@ -130,15 +130,15 @@ export class PipeWriter implements ReplyStream, Outlet {
     return this.#idPrefix === undefined ? this.#requests : `${this.#idPrefix}${this.#requests}`
   }
 
-  /** Sends what still waits, because the channel is about to be closed. */
+  /** Sends deferred answers, because the channel is about to be closed. */
   flush(): void {
-    for (const due of [...this.#due]) this.#flush(due)
+    for (const deferred of [...this.#deferred]) this.#flush(deferred)
   }
 
   #sendPing(): void {
     const id = this.nextRequestId()
     this.#ping = idKey(textOf(id))
-    this.#isLastWord = true
+    this.#isPingLast = true
     this.write(encodeRequest(id, 'ping', undefined))
   }
 
@@ -146,20 +146,22 @@ export class PipeWriter implements ReplyStream, Outlet {
     return this.#bounds.isOver('softQueue', this.#channel.queuedBytes)
   }
 
-  #flush(due: Due, isApart = true): void {
-    due.timer.cancel()
-    if (!this.#due.delete(due)) return
-    if (isApart) this.#writeApart(due.frames)
-    else for (const frame of due.frames) this.write(frame)
+  #flush(deferred: DeferredAnswer, isApart = true): void {
+    deferred.timer.cancel()
+    if (!this.#deferred.delete(deferred)) return
+    if (isApart) this.#writeApart(deferred.frames)
+    else for (const frame of deferred.frames) this.write(frame)
   }
 
-  /** Writes behind a gap, if the client may not have handled all; one that is behind has enough to read. */
+  /**
+   * Writes after a gap if the client may not have handled everything; a client that is behind needs no gap.
+   */
   #writeApart([first, ...others]: readonly OutgoingMessage[]): void {
-    if (first !== undefined) this.write(this.#isRead || this.#isBehind() ? first : behindGap(first))
+    if (first !== undefined) this.write(this.#isCaughtUp || this.#isBehind() ? first : afterGap(first))
     for (const frame of others) this.write(frame)
-    this.#isRead = true
+    this.#isCaughtUp = true
   }
 }
 
-const behindGap = (frame: OutgoingMessage): OutgoingMessage =>
+const afterGap = (frame: OutgoingMessage): OutgoingMessage =>
   Buffer.isBuffer(frame) ? { head: GAP, body: frame, tail: '' } : { ...frame, head: GAP + frame.head }

@@ -16,24 +16,24 @@ const SWEEP_MS = 1000
 /** The revision of the transport. */
 const FIRST = '2024-11-05'
 
-/** What HTTP+SSE needs besides what Streamable HTTP needs. */
+/** Additional options of HTTP+SSE. */
 export interface SseListenerOptions extends ListenerOptions {
-  /** The path of `messages`, announced to clients; that of a view follows it. */
+  /** The path of `messages`, announced to clients; the path of a view is appended. */
   readonly messagesPath?: string
 }
 
-/** The two endpoints of HTTP+SSE; to be closed when the proxy ends. */
+/** The two endpoints of HTTP+SSE; close them when the proxy ends. */
 export interface SseListener {
   /** GET opens a session and its stream; usually at `/sse`. */
   readonly stream: HttpHandler
-  /** POST takes one message of the client. */
+  /** POST handles one message of the client. */
   readonly messages: HttpHandler
-  /** The same for what another replica passed on. */
+  /** Handles a message forwarded by another replica. */
   readonly relayed: HttpHandler
-  /** Whether a session is here. */
+  /** Returns whether a session is here. */
   has(id: string): boolean
   readonly sessions: number
-  /** Applies other rules: what was opened with a credential that is no longer good ends. */
+  /** Applies new rules: ends sessions whose credential is no longer valid. */
   renewCallers(renew: RenewCaller): void
   close(): void
 }
@@ -62,7 +62,7 @@ export const createSseListener = (options: SseListenerOptions): SseListener => {
     messages: (request, responder) => {
       const id = request.query.get('sessionId') ?? ''
       const serve: HttpHandler = (...served) => endpoints.message(...served)
-      // A session ends with its stream: nobody could take it over.
+      // A session ends with its stream, so no other replica can take it over.
       if (relay === undefined || served.has(id) || !relay.session(id, { request, responder, serve }))
         serve(request, responder)
     },
@@ -95,7 +95,7 @@ class SseEndpoints {
     this.#quota = new SessionQuota(this.#bounds)
   }
 
-  /** The session begins with its stream and ends with it. */
+  /** Opens a session, which lives as long as its stream. */
   stream(request: HttpRequest, responder: HttpResponder): void {
     if (request.method !== 'GET') {
       refuse(responder, 405, 'Use GET', { headers: { allow: 'GET' } })
@@ -118,9 +118,9 @@ class SseEndpoints {
     const session = new SseSession(responder, path, { id, principal, clock, log, bounds: this.#bounds })
     const pipe = servePipe(session, caller, { ...this.#options, speaks: 'legacy', arrival: request })
     this.#served.set(session.id, { session, pipe, view: caller.view })
-    this.#quota.came(principal)
+    this.#quota.add(principal)
     void pipe.gone.then(() => {
-      if (this.#served.delete(session.id)) this.#quota.left(principal)
+      if (this.#served.delete(session.id)) this.#quota.remove(principal)
     })
   }
 
@@ -142,7 +142,7 @@ class SseEndpoints {
     }
     const { session, pipe } = served
     const classified = classifyInbound(body, this.#bounds, this.#options.refused)
-    // Anything that is JSON is for the session to renew, and to answer on its stream.
+    // Valid JSON is always for the session, which it keeps alive and which answers on its stream.
     if (classified.is === 'malformed' && classified.code === -32700) {
       refuse(responder, 400, classified.why, { code: -32700 })
     } else if (!session.hasRoomFor(body.length)) {
@@ -155,7 +155,7 @@ class SseEndpoints {
     }
   }
 
-  /** The session that a request names, unless it is another principal's, or of another view. */
+  /** Returns the session that a request names, unless it belongs to another principal or view. */
   #find(request: HttpRequest): Served | undefined {
     const served = this.#served.get(request.query.get('sessionId') ?? '')
     const { principal, view } = request.caller

@@ -25,23 +25,23 @@ import { META, MODERN_REVISION } from '../protocol.js'
 import { remembered } from '../remembered.js'
 import { withoutReservedMeta } from './project/meta.js'
 
-/** What a request says about its sender (basic, "Per-request protocol fields"). */
+/** The sender's description in a request (basic, "Per-request protocol fields"). */
 export interface Envelope {
   readonly capabilities: ClientCapabilities
-  /** The `ClientCapabilities` as they came, including extensions. */
+  /** The `ClientCapabilities`, unchanged, including extensions. */
   readonly declared: JsonText
   /** The client's `Implementation` object, which is optional. */
   readonly info: JsonText | undefined
   /** Undefined: no log messages at all. */
   readonly logLevel: LogLevel | undefined
   readonly token: JsonText | undefined
-  /** Whether `_meta` holds nothing else. */
+  /** True if `_meta` holds nothing else. */
   readonly isAll: boolean
-  /** Tells apart who is described in different words. */
+  /** Distinguishes senders by their exact description. */
   readonly sender: string
 }
 
-/** The result of reading an envelope: itself, or why it is malformed. */
+/** The result of reading an envelope: itself, or the reason why it is malformed. */
 export type EnvelopeCheck =
   | { readonly is: 'fine'; readonly envelope: Envelope }
   | { readonly is: 'malformed'; readonly fault: Fault }
@@ -50,14 +50,14 @@ const REQUIRED = [META.protocolVersion, META.clientCapabilities]
 const KEYS: ReadonlySet<string> = new Set(Object.values(META))
 const EMPTY_OBJECT = rawText('{}')
 
-/** What `_meta` says about the version of its message. */
+/** The version named in `_meta`. */
 interface Claim {
-  /** A proxy and a server might each read a different one. */
+  /** True if keys are repeated, so that the proxy and a server might each read a different one. */
   readonly isRepeated: boolean
   readonly claim: string | undefined
 }
 
-/** Clients repeat the same envelope in each request, unless it holds a progress token. */
+/** Caches envelopes, which clients repeat in each request, unless they contain a progress token. */
 const rememberedMeta = <T>(read: (meta: JsonText) => T, isKept: (result: T) => boolean = () => true) =>
   remembered(read, (result, meta) => isKept(result) && memberOf(meta, 'progressToken') === undefined)
 
@@ -68,17 +68,17 @@ const claimIn = rememberedMeta(
   }),
 )
 
-/** A `_meta` that is shorter has room for none of the keys, which escapes would only make longer. */
+/** A shorter `_meta` cannot contain any of the keys, which escapes would only lengthen. */
 const LEAST_BYTES = Math.min(...[...KEYS].map(key => `{"${key}":0}`.length))
 const NO_CLAIM: Claim = { isRepeated: false, claim: undefined }
 
-/** Reads the version that a message claims to be written in, from its `_meta`. */
+/** Returns the version that a message claims in its `_meta`. */
 export const readClaim = (meta: JsonText = EMPTY_OBJECT): Claim =>
   meta.length < LEAST_BYTES ? NO_CLAIM : claimIn(meta)
 
 /**
- * Reads the envelope of a modern request, its `_meta`. The fault is `invalid-params` and names the keys at
- * fault.
+ * Parses the envelope in the `_meta` of a modern request. The fault is `invalid-params` and names the invalid
+ * keys.
  */
 export const readEnvelope = (meta: JsonText = EMPTY_OBJECT): EnvelopeCheck => readMeta(meta)
 
@@ -97,7 +97,7 @@ const checkMeta = (meta: JsonText): EnvelopeCheck => {
       logLevel: level !== undefined && isLogLevel(level) ? level : undefined,
       token: tokenIn(meta),
       isAll: !some(membersOf(meta), ({ key }) => !KEYS.has(key)),
-      // JSON contains no NUL, so that it is unambiguous.
+      // JSON contains no NUL, so this is unambiguous.
       sender: `${declared.toString('latin1')}\0${info?.toString('latin1') ?? ''}`,
     },
   }
@@ -106,8 +106,8 @@ const checkMeta = (meta: JsonText): EnvelopeCheck => {
 const readMeta = rememberedMeta(checkMeta, check => check.is === 'fine')
 
 /**
- * This revision has no notification of changed roots (client/roots), and its servers get `elicitation: {}` as
- * it is.
+ * Adapts the capabilities to this revision: it has no notification of changed roots (client/roots), and its
+ * servers get an `elicitation: {}` unchanged.
  */
 const capabilitiesOf = (declared: JsonText): ClientCapabilities => {
   const { roots, sampling, elicitation } = decodeClientCapabilities(declared)
@@ -144,7 +144,7 @@ const problemOf = (meta: JsonText): string | undefined => {
 const TOO_LONG = `must not be longer than ${INFO_BYTES} bytes`
 const tooLong = (key: string): string => `_meta ${key} ${TOO_LONG}`
 
-/** Says why a value is no `Implementation` (schema); undefined if it is one. */
+/** Returns the reason why a value is not an `Implementation` (schema); undefined if it is valid. */
 const problemOfInfo = (info: JsonText): string | undefined => {
   if (kindOf(info) !== 'object') return 'must be an object'
   if (info.length > INFO_BYTES) return TOO_LONG
@@ -159,19 +159,19 @@ const problemOfInfo = (info: JsonText): string | undefined => {
   return icons !== undefined && kindOf(icons) !== 'array' ? 'must have a list of icons' : undefined
 }
 
-/** What we put on a request to a modern server. */
+/** The envelope of a request to a modern server. */
 interface EnvelopeFacts {
   readonly version: string
   readonly capabilities: ClientCapabilities
-  /** An `Implementation` object: that of the client or ours. */
+  /** An `Implementation` object: the client's or ours. */
   readonly clientInfo?: JsonText | undefined
   readonly logLevel?: LogLevel | undefined
-  /** Whether a task may replace the result (SEP-2663); servers make none otherwise. */
+  /** True if a task may replace the result (SEP-2663); otherwise servers must not create one. */
   readonly followsTasks?: boolean | undefined
 }
 
 /**
- * Request params for a modern server: our envelope replaces the sender's, which never crosses a hop.
+ * Makes request params for a modern server: our envelope replaces the sender's, which never crosses a hop.
  *
  * @internal
  */
@@ -192,24 +192,24 @@ const membersFor = (facts: EnvelopeFacts): (readonly [string, JsonText])[] => {
   ]
 }
 
-/** What was last said of these capabilities: writing it anew takes longer than all else about a call. */
+/** The last envelope for these capabilities: encoding it again would take longer than the rest of a call. */
 const lastFor = new WeakMap<ClientCapabilities, { readonly facts: EnvelopeFacts; readonly text: JsonText }>()
 
 const envelopeFor = (facts: EnvelopeFacts): JsonText => {
   const last = lastFor.get(facts.capabilities)
-  if (last !== undefined && isSaid(last.facts, facts)) return last.text
+  if (last !== undefined && isSame(last.facts, facts)) return last.text
   const text = objectText(membersFor(facts))
   lastFor.set(facts.capabilities, { facts, text })
   return text
 }
 
-const isSaid = (one: EnvelopeFacts, other: EnvelopeFacts): boolean =>
+const isSame = (one: EnvelopeFacts, other: EnvelopeFacts): boolean =>
   one.version === other.version &&
   one.clientInfo === other.clientInfo &&
   one.logLevel === other.logLevel &&
   one.followsTasks === other.followsTasks
 
-/** `ClientCapabilities` of an envelope: what the client supports, and what we do on its behalf. */
+/** Encodes the `ClientCapabilities` of an envelope: the client's, and those added by the proxy. */
 const encodeClientCapabilities = (
   { roots, sampling, elicitation }: ClientCapabilities,
   followsTasks = false,
@@ -227,7 +227,7 @@ const encodeClientCapabilities = (
     ...(followsTasks && { extensions: { [TASKS_EXTENSION]: {} } }),
   })
 
-/** Params of a request for its caller, or of one of our own; `identity` is our `Implementation` object. */
+/** Makes request params, for a client's request or our own; `identity` is our `Implementation` object. */
 export const requestParams = (
   params: JsonText | undefined,
   identity: JsonText,
@@ -245,6 +245,8 @@ export const requestParams = (
     : withEnvelope(params, facts)
 }
 
-/** Params of `server/discover` in a version of this era; `identity` is our `Implementation` object. */
+/**
+ * Makes the params of `server/discover` for a version of this era; `identity` is our `Implementation` object.
+ */
 export const discoverParams = (version: string, identity: JsonText): JsonText =>
   withEnvelope(undefined, { version, capabilities: NO_CAPABILITIES, clientInfo: identity })

@@ -25,9 +25,9 @@ import {
 } from '../../model/rpc-error.js'
 import { MODERN_CODES } from '../protocol.js'
 
-/** Resource not found, in the revisions before this one. */
+/** Resource not found, in revisions before this one. */
 const RESOURCE_NOT_FOUND = -32002
-/** The server needs the user to open a URL first, in 2025-11-25 alone. */
+/** The user has to open a URL first; only in 2025-11-25. */
 const URL_ELICITATION_REQUIRED = -32042
 
 const NONE = rawText('{}')
@@ -35,26 +35,26 @@ const URL_REQUIRED = rawText('{"elicitation":{"url":{}}}')
 
 const requiredOf = (error: JsonText): JsonText => at(error, 'data', 'requiredCapabilities') ?? NONE
 
-/** Reserved codes: only those that are defined may be sent (basic, "Error Codes"). */
+/** Returns whether a code is reserved: only those defined may be sent (basic, "Error Codes"). */
 const isReserved = (code: number): boolean => code <= -32020 && code >= -32099
 
-// ── errors of our own ──
+// ── our own errors ──
 
-/** Encodes one of our faults as a modern client reads it. */
+/** Encodes a fault for a modern client. */
 export const encodeFault = (fault: Fault): JsonText => faultText(fault)
 
-/** Gives the fault that ends a call the id by which its client can ask about it. */
+/** Encodes the fault that ends a call, and sets its error id, by which the client can look it up. */
 export const encodeEnd = (end: Answer & { readonly kind: 'fault' }): JsonText => {
   const code = RPC_CODES[end.fault.code]
   end.errorId = newErrorId(code, end.fault.message, end.fault.code)
   return faultText(end.fault, code, end.errorId, end.message)
 }
 
-/** The error of headers that contradict the body, with the message of `checkHeaders`. */
+/** Makes the error of headers that contradict the body; `message` comes from `checkHeaders`. */
 export const headerMismatch = (message: string): JsonText =>
   ownErrorText(MODERN_CODES.headerMismatch, message)
 
-/** The error of a request that needs a capability; `required` is a `ClientCapabilities` object. */
+/** Makes the error of a request that needs a capability; `required` is a `ClientCapabilities` object. */
 const missingCapability = (required: JsonText): JsonText =>
   objectText([
     ['code', textOf(MODERN_CODES.missingCapability)],
@@ -62,18 +62,18 @@ const missingCapability = (required: JsonText): JsonText =>
     ['data', objectText([['requiredCapabilities', required]])],
   ])
 
-// ── errors of servers ──
+// ── servers' errors ──
 
-/** The request that got an error. */
+/** The request that failed. */
 export interface Asked {
   /** The URI of `resources/read`, as the client wrote it. */
   readonly uri: string | undefined
-  /** `ClientCapabilities` of the request, as they came. */
+  /** The `ClientCapabilities` of the request, unchanged. */
   readonly declared: JsonText
 }
 
 /**
- * A server's error in the codes that this revision allows. A client with URL elicitation should have been
+ * Projects a server's error to the codes of this revision. A client with URL elicitation should have been
  * asked for input instead of getting `-32042`.
  */
 export const projectError = (error: JsonText, { uri, declared }: Asked): JsonText => {
@@ -94,14 +94,14 @@ const notFound = (error: JsonText, uri: string | undefined): JsonText => {
 
 // ── over HTTP ──
 
-/** Whether we rejected the request ourselves (`entry`) or somebody was asked (`dispatched`). */
+/** The origin of an error: the proxy itself (`entry`), or a server (`dispatched`). */
 export type Stage = 'entry' | 'dispatched'
 
 const OK = 200
 const BAD_REQUEST = 400
 const NOT_FOUND = 404
 
-/** Here `-32602` means a missing or malformed envelope. */
+/** At this stage, `-32602` means a missing or malformed envelope. */
 const ENTRY_STATUSES: ReadonlyMap<number, number> = new Map([
   [RPC_CODES['parse-error'], BAD_REQUEST],
   [RPC_CODES['invalid-request'], BAD_REQUEST],
@@ -113,8 +113,8 @@ const ENTRY_STATUSES: ReadonlyMap<number, number> = new Map([
 ])
 
 /**
- * The HTTP status of a response with this error (basic/transports/streamable-http, "Request Metadata"). SDK
- * clients hide the error in a 404, so a server's own `-32601` goes out with 200.
+ * Returns the HTTP status of an error response (basic/transports/streamable-http, "Request Metadata"). SDK
+ * clients hide the error in a 404, so a server's own `-32601` is sent with 200.
  */
 export const httpStatusOf = (error: JsonText, stage: Stage): number => {
   const code = errorCode(error) ?? RPC_CODES.internal
@@ -125,7 +125,7 @@ export const httpStatusOf = (error: JsonText, stage: Stage): number => {
 const FORM = rawText('{"form":{}}')
 
 /**
- * Whether a client lacks a required capability, at any depth; both are `ClientCapabilities` objects.
+ * Returns whether a client lacks a required capability, at any depth; both are `ClientCapabilities` objects.
  *
  * @internal
  */

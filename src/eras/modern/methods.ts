@@ -1,8 +1,8 @@
 /** Traits of a request of this revision. */
 interface RequestTraits {
-  /** Whether its result carries `ttlMs` and `cacheScope` (server/utilities/caching). */
+  /** True if its result carries `ttlMs` and `cacheScope` (server/utilities/caching). */
   readonly isCacheable: boolean
-  /** Whether it may be answered by an `InputRequiredResult` (basic/patterns/mrtr). */
+  /** True if it may be answered by an `InputRequiredResult` (basic/patterns/mrtr). */
   readonly mayNeedInput: boolean
 }
 
@@ -23,10 +23,10 @@ export const REQUESTS: ReadonlyMap<string, RequestTraits> = new Map<string, Requ
   ['subscriptions/listen', PLAIN],
 ])
 
-/** Whether complete results of this method carry cache hints. */
+/** Returns whether complete results of this method carry cache hints. */
 export const isCacheable = (method: string): boolean => REQUESTS.get(method)?.isCacheable === true
 
-/** Whether this method may be answered by `resultType: "input_required"`. */
+/** Returns whether this method may be answered by `resultType: "input_required"`. */
 export const mayNeedInput = (method: string): boolean => REQUESTS.get(method)?.mayNeedInput === true
 
 /** Notifications that a server may send on the stream of the request they are about. */

@@ -19,7 +19,7 @@ const hasMarks = (text: string): boolean => text.startsWith(OPEN) && text.endsWi
 const PLAIN = /^[!-~](?:[\t -~]*[!-~])?$/
 
 /**
- * Encodes a value that is empty, looks encoded already, or is not plain.
+ * Encodes a value if it is empty, not plain, or looks encoded already.
  *
  * @internal
  */
@@ -37,12 +37,11 @@ const trimHeader = (text: string): string => {
 
 const isPadding = (char: string | undefined): boolean => char === ' ' || char === '\t'
 
-/** Legal header text; other bytes arrive as ISO 8859-1, whatever they meant. */
+/** Matches legal header text; other bytes arrive as ISO 8859-1, regardless of their encoding. */
 const LEGAL = /^[\t -~]*$/
 
 /**
- * Decodes a header; undefined if it has illegal characters, or marked base64 that is not canonical (RFC 4648
- * §4).
+ * Decodes a header; undefined for illegal characters, or marked base64 that is not canonical (RFC 4648 §4).
  *
  * @internal
  */
@@ -56,25 +55,25 @@ export const decodeHeaderValue = (text: string): string | undefined => {
   return bytes.toString('base64') === base64 && isUtf8(bytes) ? bytes.toString('utf8') : undefined
 }
 
-// Headers repeat what the body says (ibid., "Request Metadata"). Intermediaries may have decided by them, so
-// they must not differ.
+// Headers repeat parts of the body (ibid., "Request Metadata"). They must not differ, because intermediaries
+// may have used them for decisions.
 
 const VERSION = 'MCP-Protocol-Version'
 const METHOD = 'Mcp-Method'
 const NAME = 'Mcp-Name'
 const PARAM = 'Mcp-Param-'
-/** Names in lower case, as Node has them. */
+/** Header names in lower case, as in Node. */
 const KEYS: ReadonlyMap<string, string> = new Map(
   [VERSION, METHOD, NAME].map(name => [name, name.toLowerCase()]),
 )
 const NOTHING = rawText('{}')
 
-/** Bounds what an error quotes of a header or body. */
+/** Bounds quotes of a header or body in an error. */
 const SHOWN_LENGTH = 128
 
 /**
- * The headers that repeat the body of a request to a modern server, without `MCP-Protocol-Version`;
- * `inputSchema` is that of the server's tool.
+ * Returns the headers that repeat the body of a request to a modern server, except `MCP-Protocol-Version`;
+ * `inputSchema` belongs to the server's tool.
  */
 export const mirrorHeaders = (
   method: string,
@@ -92,8 +91,8 @@ export const mirrorHeaders = (
 }
 
 /**
- * Says how the headers contradict the body, as the message of error `-32020`; undefined if they match.
- * `mirrored` is what the tool says that we list; parameter headers it does not name are ignored.
+ * Returns the message of error `-32020` if headers contradict the body; undefined if they match. `mirrored`
+ * comes from the tool as listed; other parameter headers are ignored.
  */
 export const checkHeaders = (
   headers: HttpHeaders,
@@ -105,12 +104,16 @@ export const checkHeaders = (
   problemOfName(headers, message) ??
   (mirrored && problemOfArguments(headers, message.params, mirrored))
 
-/** Says how the version header contradicts an unsupported version in the body; a missing header is fine. */
+/**
+ * Returns a contradiction between the version header and an unsupported version in the body; a missing header
+ * is allowed.
+ */
 export const checkVersionHeader = (headers: HttpHeaders, claim: string): string | undefined =>
   headerOf(headers, VERSION) === undefined ? undefined : problemOfPlain(headers, VERSION, claim)
 
 /**
- * Repeated headers arrive joined by a comma and a space, which only a URI may contain: others then mismatch.
+ * Returns a header. Repeated ones arrive joined by a comma and a space, which only a URI may contain, so that
+ * other headers mismatch.
  */
 const headerOf = (headers: HttpHeaders, name: string): string | undefined =>
   headers[KEYS.get(name) ?? name.toLowerCase()]
@@ -142,7 +145,7 @@ const problemOfCoded = (
   return isSame(said) ? undefined : differs(name, said, body)
 }
 
-/** A missing name is left to the validation of params, whose error helps more. */
+/** A missing name is left to the validation of params, whose error is more helpful. */
 const problemOfName = (
   headers: HttpHeaders,
   { method, params, named }: Message & { readonly kind: 'request' },
@@ -177,8 +180,8 @@ const argumentAt = (params: JsonText | undefined, path: readonly string[]): Json
   at(params ?? NOTHING, 'arguments', ...path)
 
 /**
- * An argument as its header says it; undefined for `null`, objects, lists, and numbers whose double is
- * inexact, which the two sides might compare differently.
+ * Returns an argument as header text; undefined for `null`, objects, lists, and numbers without an exact
+ * double, which the two sides might compare differently.
  */
 const textOfArgument = (argument: JsonText | undefined): string | undefined => {
   if (argument === undefined) return undefined

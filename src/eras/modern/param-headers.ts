@@ -21,15 +21,15 @@ const ANNOTATION = 'x-mcp-header'
 export interface ParamHeaders {
   /** The path of the argument by header name, without `Mcp-Param-`. */
   readonly headers: ReadonlyMap<string, readonly string[]>
-  /** What is wrong with invalid annotations, for the log. */
+  /** The problems of invalid annotations, for the log. */
   readonly invalid: readonly string[]
-  /** The schema without the invalid ones; the same reference if there are none. */
+  /** The schema without invalid annotations; the same reference if there are none. */
   readonly schema: JsonText
 }
 
 /** A header name (RFC 9110 §5.6.2). */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-/** Not `number`: its many spellings could not be compared. */
+/** Excludes `number`, whose many spellings could not be compared. */
 const TYPES: ReadonlySet<string | undefined> = new Set(['string', 'integer', 'boolean'])
 
 /** Keywords whose value is one schema or a list of them. */
@@ -52,7 +52,7 @@ const SCHEMAS: ReadonlySet<string> = new Set([
   'else',
 ])
 
-/** Keywords whose value maps names of the schema's author to schemas. */
+/** Keywords whose value maps names to schemas. */
 const MAPS: ReadonlySet<string> = new Set([
   'patternProperties',
   'dependentSchemas',
@@ -62,9 +62,9 @@ const MAPS: ReadonlySet<string> = new Set([
 ])
 
 const NO_SCHEMA = rawText('{}')
-/** Bounds the headers of one tool: each is looked up in each call. */
+/** Bounds the headers of one tool, each of which costs a lookup per call. */
 const HEADERS_MAX = 100
-/** Bounds the invalid annotations reported, and the length of each name. */
+/** Bounds the reported invalid annotations, and the length of each name. */
 const REPORTED_MAX = 20
 const SHOWN_LENGTH = 64
 
@@ -76,31 +76,31 @@ interface Found {
   readonly taken: Set<string>
 }
 
-/** The position of a schema: its path, if that consists of `properties` alone, and in words. */
+/** The position of a schema: its path, if it consists of `properties` only, and its description. */
 interface Place {
   readonly path: readonly string[] | undefined
   readonly words: string
 }
 
 /**
- * Reads the annotations of a tool's `inputSchema`. Invalid ones are left out, because HTTP clients reject the
- * tool for them; of two that differ only in case, the first counts.
+ * Reads the annotations of a tool's `inputSchema`. Invalid ones are removed, because HTTP clients reject the
+ * tool for them. Of two that differ only in case, the first counts.
  */
 export const paramHeadersOf = (inputSchema: JsonText): ParamHeaders => {
   const found: Found = { headers: new Map(), invalid: [], taken: new Set() }
-  // Any word of letters will do for the quick look.
+  // A quick check; any word of letters works.
   const isThere = mayContain(inputSchema, 'header')
   const schema = isThere ? withoutInvalid(inputSchema, { path: [], words: 'the root' }, found) : inputSchema
   return { headers: found.headers, invalid: found.invalid, schema }
 }
 
-/** The headers of a tool as it is listed, read once. */
+/** Returns the headers of a listed tool; cached. */
 export const headersOfTool = memoize(
   (tool: JsonText): ParamHeaders['headers'] =>
     paramHeadersOf(memberOf(tool, 'inputSchema') ?? NO_SCHEMA).headers,
 )
 
-/** Removes the invalid annotations from a schema and from all schemas inside. */
+/** Removes invalid annotations from a schema and all of its subschemas. */
 const withoutInvalid = (schema: JsonText, place: Place, found: Found): JsonText => {
   if (kindOf(schema) !== 'object') return schema
   const annotation = memberOf(schema, ANNOTATION)
@@ -126,7 +126,7 @@ const below = ({ path, words }: Place, name: string): Place => {
   return { path: [...path, name], words: path.length === 0 ? shown : `${words}.${shown}` }
 }
 
-/** Whether an annotation is valid; notes the path of its argument, or what is wrong. */
+/** Returns whether an annotation is valid; records the path of its argument, or the problem. */
 const isValid = (annotation: JsonText, schema: JsonText, place: Place, found: Found): boolean => {
   const name = stringOf(annotation)
   const fault = problemOf(name, schema, place, found)
@@ -147,11 +147,11 @@ const problemOf = (
   { headers, taken }: Found,
 ): string | undefined => {
   if (path === undefined || path.length === 0) return 'is not on a property that is always there'
-  if (name === undefined) return 'is no text'
+  if (name === undefined) return 'is not text'
   if (name === '') return 'is empty'
-  if (!TOKEN.test(name)) return 'is no name of a header'
+  if (!TOKEN.test(name)) return 'is not a valid header name'
   const type = stringOf(memberOf(schema, 'type'))
   if (!TYPES.has(type)) return `is on a value of type ${type ?? 'unknown'}, not string, integer or boolean`
   if (taken.has(name.toLowerCase())) return `repeats ${name}`
-  return headers.size >= HEADERS_MAX ? `is one more than the ${HEADERS_MAX} that there may be` : undefined
+  return headers.size >= HEADERS_MAX ? `exceeds the maximum of ${HEADERS_MAX} annotations` : undefined
 }

@@ -11,7 +11,7 @@ import {
 } from '../../kernel/json/text.js'
 import { META } from '../protocol.js'
 
-/** Kinds of results (basic, "ResultType"); `task` is that of the extension for tasks (SEP-2663). */
+/** Kinds of results (basic, "ResultType"); `task` belongs to the tasks extension (SEP-2663). */
 export type ResultType = 'complete' | 'input_required' | 'task'
 
 const TYPE_TEXTS = {
@@ -26,8 +26,8 @@ const TYPE_KEY: ReadonlySet<string> = new Set(['resultType'])
 const isResultType = (text: string): text is ResultType => Object.hasOwn(TYPE_TEXTS, text)
 
 /**
- * Reads the kind of a result. `absent` means `complete` from servers older than this revision; `unknown` and
- * duplicates must not be taken for any other kind (basic, "ResultType").
+ * Reads the kind of a result. `absent` means `complete` from servers of older revisions; `unknown` and
+ * duplicates must not be mistaken for any other kind (basic, "ResultType").
  */
 export const readResultType = (result: JsonText): ResultType | 'unknown' | 'absent' => {
   if (!mayContain(result, '"resultType"')) return 'absent'
@@ -37,7 +37,7 @@ export const readResultType = (result: JsonText): ResultType | 'unknown' | 'abse
   return repeatedKey(result, TYPE_KEY) === undefined && isResultType(name) ? name : 'unknown'
 }
 
-/** What goes into every result: its kind, our identity, and further members. */
+/** The members added to every result: its kind, our identity, and others. */
 export interface Stamp {
   readonly type: ResultType
   /** Our `Implementation` object. */
@@ -45,7 +45,7 @@ export interface Stamp {
   readonly members?: readonly (readonly [key: string, value: JsonText])[]
 }
 
-/** Adds the required kind and who answered (schema, `ResultMetaObject`); all other bytes stay. */
+/** Adds the required kind and identity to a result (schema, `ResultMetaObject`); all other bytes stay. */
 export const stamped = (result: JsonText, { type, identity, members = [] }: Stamp): JsonText => {
   const meta = mayContain(result, '"_meta"') ? memberOf(result, '_meta') : undefined
   const isObject = meta !== undefined && kindOf(meta) === 'object'

@@ -10,7 +10,7 @@ export const inFrontOf = (behind: ClientHandler, own: Partial<ClientHandler>): C
   tool: (client, exposed) => behind.tool(client, exposed),
   notified: (client, method, params) => behind.notified(client, method, params),
   callerChanged: client => behind.callerChanged(client),
-  rests: client => behind.rests(client),
+  idle: client => behind.idle(client),
   left: client => behind.left(client),
   ...own,
 })

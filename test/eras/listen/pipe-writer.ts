@@ -18,7 +18,7 @@ t.test('an answer goes out at once, unless something was just said to a client t
   writer.send(say('progress'))
   writer.end(say('zero'))
   t.same(client.lines.splice(0), ['"progress"', '"zero"'])
-  writer.readsLate = true
+  writer.defersNotifications = true
   writer.end(say('one'))
   t.same(client.lines.splice(0), ['"one"'])
   writer.send(say('progress'))
@@ -34,7 +34,7 @@ t.test('an answer goes out at once, unless something was just said to a client t
 
 t.test('a client that is behind anyway is sent nothing more than it must be', async t => {
   const { client, writer, say } = start()
-  writer.readsLate = true
+  writer.defersNotifications = true
   writer.send(say('progress'))
   client.channel.queuedBytes = 1024 * 1024 + 1
   writer.end(say('answer'))
@@ -50,7 +50,7 @@ const taken = (client: FarEnd) =>
 
 t.test('a client that can be asked gets its answer as soon as it has answered a ping', async t => {
   const { client, clock, writer, say } = start()
-  writer.readsLate = true
+  writer.defersNotifications = true
   writer.canPing = true
   writer.send(say('progress'))
   writer.end(say('one'))
@@ -67,7 +67,7 @@ t.test('a client that can be asked gets its answer as soon as it has answered a 
 
 t.test('each answer waits for the ping behind its own progress', async t => {
   const { client, writer, say } = start()
-  writer.readsLate = true
+  writer.defersNotifications = true
   writer.canPing = true
   writer.send(say('progress'))
   writer.end(say('one'))
@@ -82,7 +82,7 @@ t.test('each answer waits for the ping behind its own progress', async t => {
 
 t.test('a client that answers no pings waits for one answer only, until it answers again', async t => {
   const { client, clock, writer, say } = start()
-  writer.readsLate = true
+  writer.defersNotifications = true
   writer.canPing = true
   writer.send(say('progress'))
   writer.end(say('one'))
@@ -112,7 +112,7 @@ t.test('without an answer nothing goes out', async t => {
 
 t.test('what still waits goes out, in order, when there is no more time', async t => {
   const { client, clock, writer, say } = start()
-  writer.readsLate = true
+  writer.defersNotifications = true
   writer.canPing = true
   writer.send(say('progress'))
   writer.end(say('one'))

@@ -37,13 +37,13 @@ const INVALID: [string, string, string, string][] = [
   [
     'no text',
     properties('"a":{"type":"string","x-mcp-header":1.0}'),
-    'a is no text',
+    'a is not text',
     properties('"a":{"type":"string"}'),
   ],
   ...['My Region', 'a:b', 'Größe', 'a\\nb', 'a\\u0000'].map((name): [string, string, string, string] => [
     name,
     properties(`"a":{"type":"string","x-mcp-header":"${name}"}`),
-    'a is no name of a header',
+    'a is not a valid header name',
     properties('"a":{"type":"string"}'),
   ]),
   ...['number', 'object', 'array', 'null'].map((type): [string, string, string, string] => [
@@ -136,7 +136,7 @@ t.test(
     const mistakes = Array.from({ length: 1000 }, (_, n) => `"p${n}":{"x-mcp-header":1}`).join()
     const { invalid } = paramHeadersOf(json(properties(`"${name}":${properties(mistakes)}`)))
     t.equal(invalid.length, 20)
-    t.equal(invalid[0], `x-mcp-header at ${'k'.repeat(64)}.p0 is no text`)
+    t.equal(invalid[0], `x-mcp-header at ${'k'.repeat(64)}.p0 is not text`)
   },
 )
 
@@ -151,7 +151,7 @@ t.test('a tool may have 100 arguments repeated in headers', async t => {
   t.same(paramHeadersOf(annotated(100)).invalid, [])
   const { headers, invalid } = paramHeadersOf(annotated(101))
   t.equal(headers.size, 100)
-  t.same(invalid, ['x-mcp-header at p100 is one more than the 100 that there may be'])
+  t.same(invalid, ['x-mcp-header at p100 exceeds the maximum of 100 annotations'])
 })
 
 t.test('what only looks like an annotation is left alone', async t => {

@@ -118,7 +118,7 @@ t.test('everything but calls passes', async t => {
   void gate.shut(0)
   await gate.handler.welcome(client)
   gate.handler.notified(client, 'x', undefined)
-  gate.handler.rests(client)
+  gate.handler.idle(client)
   gate.handler.left(client)
   behind.schemas.set('a', textOf({}))
   t.ok(gate.handler.tool(client, 'a'))

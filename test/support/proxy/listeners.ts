@@ -99,7 +99,7 @@ export class FakeHandler implements ClientHandler {
     this.notices.push(method)
   }
 
-  rests(client: Client): void {
+  idle(client: Client): void {
     this.rested.push(client)
   }
 

@@ -13,7 +13,7 @@ import type { LegacyUplink } from './uplink.js'
 /** The only revision with JSON-RPC batches (2025-03-26, basic, "Batching"). */
 const BATCH_REVISION: LegacyRevision = '2025-03-26'
 
-/** Says why a batch is not accepted from this client; undefined if it is. */
+/** Returns the reason to reject a batch from this client; undefined to accept it. */
 export const batchError = (items: readonly Classified[], uplink: LegacyUplink): string | undefined => {
   if (items.some(isInitialize)) return 'initialize must not be part of a batch'
   if (!uplink.isKnown) return 'Not initialized'
@@ -24,11 +24,11 @@ export const batchError = (items: readonly Classified[], uplink: LegacyUplink): 
 const isInitialize = (item: Classified): boolean =>
   item.is === 'message' && item.message.kind === 'request' && item.message.method === 'initialize'
 
-/** Whether a member of a batch gets an answer: requests do, and whatever is too malformed to tell. */
+/** Returns whether a member of a batch gets an answer: requests do, and unreadable members. */
 export const isAnswered = (item: Classified): boolean =>
   item.is === 'message' ? item.message.kind === 'request' : item.is === 'batch' || !item.isResponse
 
-/** The params of those members of a batch that call tools. */
+/** Returns the params of the tool calls in a batch. */
 export const toolCallsIn = (items: readonly Classified[]): readonly JsonText[] =>
   items.flatMap(item => {
     if (item.is !== 'message' || item.message.kind !== 'request') return []
@@ -40,8 +40,8 @@ export const toolCallsIn = (items: readonly Classified[]): readonly JsonText[] =
 export const SILENT: ReplyStream = { canAsk: false, send: () => undefined, end: () => undefined }
 
 /**
- * Runs the members of a batch independently. With an account, where they are counted, their answers end
- * `replies` as one array; without one, each is sent by itself, as SDK clients drop an array in an event.
+ * Runs the members of a batch independently. With an account, their answers are counted and end `replies` as
+ * one array. Without one, each is sent separately, because SDK clients drop an array in an event.
  */
 export const runBatch = (
   items: readonly Classified[],
@@ -71,13 +71,13 @@ export const runBatch = (
   }
 }
 
-/** The id under which a member of a batch is answered; undefined if it is not, or has none. */
+/** Returns the id for the answer to a member of a batch; undefined if it gets none or lacks an id. */
 export const idOf = (item: Classified): JsonText | undefined => {
   if (item.is === 'malformed') return item.isResponse ? undefined : item.id
   return item.is === 'message' && item.message.kind === 'request' ? item.message.id : undefined
 }
 
-/** Collects the answers to a batch; one that does not fit the account becomes an error. */
+/** Collects the answers to a batch; one that exceeds the account becomes an error. */
 class BatchAnswers {
   readonly #account: ByteAccount
   readonly #frames: Buffer[] = []

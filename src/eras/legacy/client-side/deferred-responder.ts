@@ -1,6 +1,6 @@
 import type { HttpResponder, HttpStream } from '../../../wire/http.js'
 
-/** An answer that its client gets once others could go on with the session that it begins. */
+/** Delays the answer to `initialize` until other replicas could resume the session. */
 export class DeferredResponder implements HttpResponder {
   readonly #responder: HttpResponder
   readonly #opened: Promise<void>
@@ -15,7 +15,7 @@ export class DeferredResponder implements HttpResponder {
     void this.#opened.then(() => this.#responder.send(...sent))
   }
 
-  /** For a client that takes nothing else: what it says next comes after the answer. */
+  /** Not delayed, for clients that accept only streams: their next messages follow the answer anyway. */
   stream(...asked: Parameters<HttpResponder['stream']>): HttpStream {
     return this.#responder.stream(...asked)
   }

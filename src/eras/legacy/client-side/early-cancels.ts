@@ -1,6 +1,6 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 
-/** So many are remembered for a session, for so long: the oldest goes first. */
+/** Bounds the cancellations remembered for a session; the oldest is forgotten first. */
 const EARLY_MAX = 64
 const EARLY_MS = 5000
 
@@ -10,8 +10,8 @@ interface Early {
 }
 
 /**
- * Cancellations of requests that are not there. Over several replicas one may overtake its request, which has
- * a longer way.
+ * Remembers cancellations of unknown requests. With several replicas, one may overtake its request, which
+ * takes a longer path.
  */
 export class EarlyCancels {
   readonly #clock: Clock
@@ -28,7 +28,7 @@ export class EarlyCancels {
     if (this.#byKey.size > EARLY_MAX && oldest !== undefined) this.#byKey.delete(oldest)
   }
 
-  /** The cancellation of a request that comes now; undefined if there is none. */
+  /** Returns the cancellation of a request that arrives now; undefined if none. */
   take(key: string): { readonly reason: string | undefined } | undefined {
     const early = this.#byKey.size === 0 ? undefined : this.#byKey.get(key)
     if (early === undefined) return undefined

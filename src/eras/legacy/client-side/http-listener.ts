@@ -20,7 +20,7 @@ import { HttpSession, type HttpShared } from './http-session.js'
 import { HttpSessions } from './http-sessions.js'
 import { replayState } from './session-state.js'
 
-/** An `Mcp-Session-Id` or `Last-Event-ID` that is longer cannot be ours. */
+/** A longer `Mcp-Session-Id` or `Last-Event-ID` cannot be ours. */
 const HANDLE_CHARS = 256
 
 /** Requests during which servers are likely to send notifications or requests. */
@@ -45,12 +45,12 @@ export class LegacyHttpListener implements SessionHost {
     return this.#sessions.size
   }
 
-  /** Whether a session is here, whoever asks. */
+  /** Returns whether a session is here, regardless of its owner. */
   has(id: string): boolean {
     return this.#sessions.has(id)
   }
 
-  /** Goes on with a session that another replica had. */
+  /** Takes over a session from another replica. */
   restore(adopted: AdoptedSession): void {
     const { id, record, caller } = adopted
     if (this.#sessions.has(id)) return
@@ -59,16 +59,16 @@ export class LegacyHttpListener implements SessionHost {
     if (session.uplink.isKnown) void this.#add(session)
   }
 
-  letGo(id: string): boolean {
-    return this.#sessions.letGo(id)
+  handOver(id: string): boolean {
+    return this.#sessions.handOver(id)
   }
 
-  /** Lets go of a session that another replica has by now. */
+  /** Drops a session that another replica has taken over. */
   drop(id: string): void {
     this.#sessions.drop(id)
   }
 
-  /** Ends the streams of all sessions, which stay. */
+  /** Ends the streams of all sessions, but keeps the sessions. */
   release(): void {
     this.#sessions.release()
   }
@@ -88,13 +88,13 @@ export class LegacyHttpListener implements SessionHost {
     this.#sessions.sweep()
   }
 
-  /** Frees memory: ends sessions that seem abandoned, then drops what is kept for replay. */
+  /** Frees memory: ends sessions that seem abandoned, then drops the replay buffers. */
   shed(): void {
     this.#sessions.shed()
     if (this.#bounds.pressure >= 3) this.#sessions.kept.clear()
   }
 
-  /** Applies other rules: sessions end whose credential is no longer good. */
+  /** Applies new rules: ends sessions whose credential is no longer valid. */
   renewCallers(renew: RenewCaller): void {
     this.#sessions.renewCallers(renew)
   }
@@ -123,7 +123,7 @@ export class LegacyHttpListener implements SessionHost {
         .then(elsewhere => this.#admit(message, exchange, elsewhere))
   }
 
-  /** Begins a session if there is room for it; `elsewhere`: those of its principal at other replicas. */
+  /** Begins a session if there is room; `elsewhere` counts the principal's sessions at other replicas. */
   #admit(message: Message, { request, responder, accepts }: HttpExchange, elsewhere: number): void {
     const full = this.#sessions.makeRoom(request.caller.principal, elsewhere)
     if (full !== undefined) {
@@ -136,10 +136,10 @@ export class LegacyHttpListener implements SessionHost {
     void this.#begin(message, { request, responder: answer, accepts }).then(() => opened?.resolve())
   }
 
-  /** Resolves once the client may be told. */
+  /** Resolves once the client may get its answer. */
   async #begin(message: Message, { request, responder, accepts }: HttpExchange): Promise<void> {
     const session = new HttpSession(request.caller, this.#shared, this.#options)
-    session.state?.introduced(message.kind === 'request' ? message.params : undefined)
+    session.state?.initialized(message.kind === 'request' ? message.params : undefined)
     const post = session.post(responder, accepts.json ? 'json' : 'streams')
     post.arrival = request
     if (message.kind === 'request') post.requestId = message.id
@@ -169,13 +169,13 @@ export class LegacyHttpListener implements SessionHost {
     const post = session.post(responder, accepts.events ? 'streams' : 'json')
     post.arrival = request
     post.requestId = message.id
-    session.state?.note(message)
-    // Once a stream has begun, a rejection has no status of its own.
+    session.state?.recordRequest(message)
+    // Once a stream has started, a rejection cannot have its own HTTP status.
     if (!accepts.json) post.startStream()
     session.uplink.receive(message, post)
-    // Nor has one with scopes to be checked, before they are.
+    // Scopes must be checked before the stream starts, for the same reason.
     const isChecked = request.caller.scopes === undefined || session.uplink.isRouted(message.id)
-    // A replica in between, which may end at any time, has to know at once that it passes a stream on.
+    // A forwarding replica, which may stop at any time, must know at once that it forwards a stream.
     const mayWait = this.#options.directory === undefined
     if (isChecked && isStreamed(message, session, accepts)) post.expectStream(mayWait)
   }
@@ -196,7 +196,7 @@ export class LegacyHttpListener implements SessionHost {
     else void this.#runIfAllowed(items, calls, session, exchange)
   }
 
-  /** An HTTP status cannot be for a part: a batch is refused as a whole if one of its calls needs more. */
+  /** An HTTP status applies to the whole batch, so it is rejected as a whole if one call lacks scopes. */
   async #runIfAllowed(
     items: readonly Classified[],
     calls: readonly JsonText[],
@@ -208,7 +208,7 @@ export class LegacyHttpListener implements SessionHost {
     const lacking = await handler.lackingScopes({ client: session.uplink, caller }, calls)
     const why = lacking.length === 0 ? undefined : insufficientScope(lacking)
     if (refuseForScopes(exchange.responder, why, scopes => challenge?.(scopes, caller))) return
-    session.uplink.sentBy(caller)
+    session.uplink.setCaller(caller)
     this.#run(items, session, exchange)
   }
 
@@ -224,7 +224,7 @@ export class LegacyHttpListener implements SessionHost {
     runBatch(items, session.uplink, post ?? SILENT, accepts.events ? undefined : this.#bounds.unread)
   }
 
-  // ── GET: the standalone stream, or a broken one taken up; DELETE: the end ──
+  // ── GET: opens or resumes a stream; DELETE: ends the session ──
 
   get(exchange: HttpExchange): void {
     const { request, responder, accepts } = exchange
@@ -271,7 +271,7 @@ export class LegacyHttpListener implements SessionHost {
   }
 }
 
-/** Whether to stream from the start: progress was asked for, or a server request is likely. */
+/** Returns whether to stream from the start: progress was requested, or a server request is likely. */
 const isStreamed = (
   message: Message & { kind: 'request' },
   session: HttpSession,

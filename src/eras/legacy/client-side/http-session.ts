@@ -24,11 +24,11 @@ import { lostEvent, Replay, type ReplayEvent, type ReplayTotal, replayLimits } f
 import { SessionState } from './session-state.js'
 import { LegacyUplink } from './uplink.js'
 
-/** Bounds the notifications that wait for a standalone stream; at the limit the oldest goes. */
+/** Bounds the notifications waiting for a standalone stream; the oldest is dropped first. */
 const QUEUE_MAX = 100
-/** How long a server request waits for a standalone stream, or for its stream to be resumed. */
+/** The time a server request waits for a standalone stream, or for its stream to be resumed. */
 const QUESTION_WAIT_MS = 10_000
-/** How long a client waits before it takes up a stream whose session has moved. */
+/** The delay before a client resumes a stream whose session has moved. */
 const RETRY_LEAST_MS = 500
 const RETRY_MORE_MS = 2500
 /** The first revision with priming events (basic/transports, "Sending Messages to the Server"). */
@@ -43,17 +43,17 @@ interface Waiting {
   undeliverable(): void
 }
 
-/** A question on a stream that had no connection. */
+/** A question on a stream without a connection. */
 interface Unread {
   readonly stream: EventStream
   readonly sinceMs: number
   undeliverable(): void
 }
 
-/** A client without a stream and requests counts as away after this long. */
-export const REST_MS = 5 * 60_000
+/** A client without streams and requests counts as away after this time. */
+export const AWAY_MS = 5 * 60_000
 
-/** The same for one that has requested nothing since it initialized. */
+/** The same for a client without requests since it initialized. */
 const UNUSED_MS = 10_000
 
 const NO_HEADERS = {}
@@ -62,7 +62,7 @@ const NONE: readonly never[] = []
 
 const nothing = (): void => undefined
 
-/** What the sessions of one endpoint share. */
+/** State shared by the sessions of one endpoint. */
 export interface HttpShared {
   readonly live: LinkedList<LiveStream>
   readonly kept: ReplayTotal
@@ -70,7 +70,7 @@ export interface HttpShared {
 
 /** One Streamable HTTP session: its id, client and streams (basic/transports, "Session Management"). */
 export class HttpSession implements Outlet, StreamOwner {
-  /** What another replica would need; undefined where there is none. */
+  /** The state that another replica would need; undefined without replicas. */
   readonly state: SessionState | undefined
   readonly uplink: LegacyUplink
   readonly replay: Replay
@@ -81,16 +81,18 @@ export class HttpSession implements Outlet, StreamOwner {
   expected = 0
   lastUsedMs: number
   readonly #options: ListenerOptions
-  /** Those that have not ended; none before the first: for 100,000 sessions, empty tables take 18 MB. */
+  /**
+   * Streams that have not ended; created with the first, because empty tables of 100,000 sessions take 18 MB.
+   */
   #streams: HashTable<number, EventStream> | undefined
   #standalone: EventStream | undefined
-  /** Who opened it last. */
+  /** The caller that opened it last. */
   #listening: Caller
-  #isResting = false
+  #isIdleReported = false
   #postCount = 0
   readonly #epoch: number
   #id: string | undefined
-  /** Messages that wait for a standalone stream, in order. */
+  /** Messages waiting for a standalone stream, in order. */
   #waiting: readonly Waiting[] = NONE
   #unread: readonly Unread[] = NONE
   readonly #holding: Holding
@@ -120,7 +122,7 @@ export class HttpSession implements Outlet, StreamOwner {
     this.replay = new Replay(clock, replayLimits(bounds), kept, directory && this.#epoch)
   }
 
-  /** Made once its client has introduced itself: with several replicas it says something of that. */
+  /** Created after the client's `initialize`, because with several replicas it contains some of its data. */
   get id(): string {
     this.#id ??= this.#options.directory?.newId(this.uplink) ?? randomId()
     return this.#id
@@ -157,15 +159,15 @@ export class HttpSession implements Outlet, StreamOwner {
     this.#streams?.take(number)
   }
 
-  /** Tells the other replicas that it is here; resolves once they could go on with it. */
+  /** Publishes the session to other replicas; resolves once they could resume it. */
   async opened(): Promise<void> {
     await this.#options.directory?.opened(this.id, this.#epoch, this.record())
   }
 
-  /** What another replica would need to go on with it. */
+  /** Returns the data that another replica needs to resume the session. */
   record(): AdoptedSession['record'] {
     const { principal, view } = this.uplink
-    if (this.state === undefined) throw new Fault('internal', 'There is no other replica')
+    if (this.state === undefined) throw new Fault('internal', 'No other replica exists')
     return { principal, view, ...this.state.kept }
   }
 
@@ -175,49 +177,50 @@ export class HttpSession implements Outlet, StreamOwner {
     return bytes
   }
 
-  /** Whether nobody is connected and nothing is in flight. */
+  /** True if no client is connected and nothing is in flight. */
   get isIdle(): boolean {
     return this.uplink.openCalls === 0 && this.#standalone?.isAttached !== true
   }
 
-  /** Whether its client seems gone for good: away for long, or silent since it initialized. */
+  /** Returns whether its client seems gone for good: away for long, or silent since it initialized. */
   isAbandoned(nowMs: number): boolean {
-    return this.isIdle && this.lastUsedMs <= nowMs - (this.#postCount > 1 ? REST_MS : UNUSED_MS)
+    return this.isIdle && this.lastUsedMs <= nowMs - (this.#postCount > 1 ? AWAY_MS : UNUSED_MS)
   }
 
-  /** The Fault if too many streams are open for another request. */
+  /** Returns a Fault if too many streams are open for another request. */
   fullFault(): Fault | undefined {
     const { streamsPerSession } = this.bounds.max
-    // Asked for each request: those that could be taken up again are told apart only where it matters.
+    // Checked for every request: resumable streams are counted separately only near the limit.
     if ((this.#streams?.size ?? 0) + this.expected < streamsPerSession) return undefined
     const open = this.#all.filter(stream => stream.isAttached).length + this.expected
     if (open < streamsPerSession) return undefined
     return this.bounds.overloaded('streamsPerSession', `You have ${open} event streams open`)
   }
 
-  /** Notes a request of the client. */
+  /** Records a request of the client. */
   used(caller: Caller): void {
-    this.uplink.sentBy(caller)
+    this.uplink.setCaller(caller)
     this.lastUsedMs = this.clock.nowMs()
-    this.#isResting = false
+    this.#isIdleReported = false
   }
 
-  /** Reports that the client seems to be away, once. */
-  rest(): void {
-    if (this.#isResting) return
-    this.#isResting = true
-    this.uplink.rest()
+  /** Reports once that the client seems to be away. */
+  reportIdle(): void {
+    if (this.#isIdleReported) return
+    this.#isIdleReported = true
+    this.uplink.reportIdle()
   }
 
   /**
-   * Starts the answer to a POST; for a client that accepts only JSON, the rest goes to the standalone stream.
+   * Starts the answer to a POST. For a client that accepts only JSON, other messages go to the standalone
+   * stream.
    */
   post(responder: HttpResponder, takes: 'streams' | 'json'): PostStream {
     this.#postCount += 1
     return new PostStream(responder, this, takes)
   }
 
-  /** Opens the standalone stream; a newer one takes the older one's place. */
+  /** Opens the standalone stream, replacing an older one. */
   listen(responder: HttpResponder): void {
     this.#listening = this.uplink.caller
     const stream = this.#standalone ?? new EventStream(this)
@@ -243,7 +246,7 @@ export class HttpSession implements Outlet, StreamOwner {
     return true
   }
 
-  /** Sends what is left of a stream that has ended. */
+  /** Sends the remaining events of a stream that has ended. */
   #sendRest(events: readonly ReplayEvent[], responder: HttpResponder): void {
     if (events.length === 0) {
       // 204 stops EventSource clients from reconnecting (HTML, "Server-sent events"); SDK clients would take
@@ -256,7 +259,7 @@ export class HttpSession implements Outlet, StreamOwner {
     out.end()
   }
 
-  /** Resumes what an earlier owner sent: an answer that was due is lost, and its request is told so. */
+  /** Resumes a stream of an earlier owner: a pending answer is lost, and its request gets an error. */
   #resumeLost(lastEventId: string, responder: HttpResponder): boolean {
     if (this.#options.directory === undefined) return false
     if (lastEventId === FINAL_EVENT_ID) {
@@ -274,14 +277,14 @@ export class HttpSession implements Outlet, StreamOwner {
     return true
   }
 
-  /** Has its client come back, but not all clients at once. */
-  moves(): void {
+  /** Makes its client reconnect, with a random delay. */
+  reconnectClient(): void {
     for (const stream of this.#all) stream.retryIn(RETRY_LEAST_MS + Math.random() * RETRY_MORE_MS)
   }
 
-  /** Ends the open streams, which can be taken up again, here or elsewhere. */
+  /** Ends the open streams, which can be resumed here or elsewhere. */
   release(): void {
-    this.moves()
+    this.reconnectClient()
     for (const stream of this.#all) stream.release()
   }
 
@@ -293,12 +296,12 @@ export class HttpSession implements Outlet, StreamOwner {
     this.#wait(NONE)
   }
 
-  /** Lets go of the standalone stream if its opener may not have it any more; another may take it up. */
+  /** Ends the standalone stream if its opener may no longer use it; it can be reopened. */
   releaseUnless(mayListen: (caller: Caller) => boolean): void {
     if (!mayListen(this.#listening)) this.#standalone?.release()
   }
 
-  /** Drops what is too old: events, server requests that found no stream, the stream of an old credential. */
+  /** Drops expired events, undelivered server requests, and the stream of an expired credential. */
   expire(): void {
     this.releaseUnless(caller => !hasEnded(caller))
     this.replay.expire()
@@ -316,7 +319,7 @@ export class HttpSession implements Outlet, StreamOwner {
     for (const question of unread) if (question.sinceMs <= sinceMs) question.undeliverable()
   }
 
-  // ── what belongs to no request ──
+  // ── messages outside of requests ──
 
   get isListening(): boolean {
     return this.#standalone?.isAttached === true

@@ -4,17 +4,19 @@ import type { Fault } from '../../../kernel/faults.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import { REPLICA_LOST, type SessionDirectory } from '../../../rpc/directory.js'
 import { REVOKED } from '../../../rpc/host.js'
-import { type HttpSession, REST_MS } from './http-session.js'
+import { AWAY_MS, type HttpSession } from './http-session.js'
 import { ReplayTotal } from './replay.js'
 import { SessionQuota } from './session-quota.js'
 
-/** While memory is short, each sweep ends this part of the abandoned sessions, and at least so many. */
+/**
+ * While memory is short, each sweep ends this fraction of the abandoned sessions, but at least `SHED_LEAST`.
+ */
 const SHED_PART = 8
 const SHED_LEAST = 100
 
 /** The sessions of one HTTP endpoint by their unguessable ids, each bound to its principal. */
 export class HttpSessions {
-  /** What all of them keep for replay. */
+  /** The total replay buffer of all sessions. */
   readonly kept: ReplayTotal
   readonly #byId = new Map<string, HttpSession>()
   readonly #quota: SessionQuota
@@ -38,7 +40,7 @@ export class HttpSessions {
     return this.#byId.has(id)
   }
 
-  /** Finds a session by its id, unless it is another principal's, or of another view. */
+  /** Returns a session by its id, unless it belongs to another principal or view. */
   find(id: string, caller: Caller): HttpSession | undefined {
     const session = this.#byId.get(id)
     if (session?.uplink.principal !== caller.principal) return undefined
@@ -50,12 +52,13 @@ export class HttpSessions {
   /** Adds a session once its client has initialized. */
   add(session: HttpSession): void {
     this.#byId.set(session.id, session)
-    this.#quota.came(session.uplink.principal)
+    this.#quota.add(session.uplink.principal)
   }
 
   /**
-   * Makes room for one more session; returns a Fault if there is none. Only sessions of clients that seem
-   * gone are ended: SDK clients do not initialize again. `elsewhere`: how many other replicas have of it.
+   * Makes room for one more session; returns a Fault if that is impossible. Ends only sessions of clients
+   * that seem gone, because SDK clients do not initialize again. `elsewhere` counts the principal's sessions
+   * at other replicas.
    */
   makeRoom(principal: Principal, elsewhere: number): Fault | undefined {
     const limit = this.#quota.limitFor(principal, elsewhere)
@@ -74,7 +77,7 @@ export class HttpSessions {
     if (oldest !== undefined) this.end(oldest, 'it made room for another')
   }
 
-  /** Frees memory by ending the sessions that have been idle longest, a part of them each time. */
+  /** Frees memory by ending a part of the sessions that have been idle longest. */
   shed(): void {
     const nowMs = this.#clock.nowMs()
     const abandoned = [...this.#byId.values()]
@@ -86,18 +89,18 @@ export class HttpSessions {
 
   end(session: HttpSession, reason: string): void {
     if (!this.#byId.delete(session.id)) return
-    this.#quota.left(session.uplink.principal)
+    this.#quota.remove(session.uplink.principal)
     this.#directory?.ended(session.id)
     session.close(reason)
   }
 
-  /** Ends a session here that goes on elsewhere. */
+  /** Ends a session here that continues at another replica. */
   drop(id: string): void {
     const session = this.#byId.get(id)
     if (session === undefined || !this.#byId.delete(id)) return
-    this.#quota.left(session.uplink.principal)
-    session.moves()
-    if (session.state !== undefined) session.state.servers.goOn = true
+    this.#quota.remove(session.uplink.principal)
+    session.reconnectClient()
+    if (session.state !== undefined) session.state.servers.isTakenOver = true
     session.close('another replica has it now', REPLICA_LOST)
   }
 
@@ -105,8 +108,8 @@ export class HttpSessions {
     for (const session of this.#byId.values()) session.release()
   }
 
-  /** As `drop`, unless a request is under way. */
-  letGo(id: string): boolean {
+  /** Like `drop`, unless a request is in flight. */
+  handOver(id: string): boolean {
     if (this.#byId.get(id)?.uplink.isBusy === true) return false
     this.drop(id)
     return true
@@ -119,7 +122,7 @@ export class HttpSessions {
       session.expire()
       // Idle time begins when the last stream is gone, not with the request that opened it.
       if (!session.isIdle) session.lastUsedMs = nowMs
-      else if (session.lastUsedMs < nowMs - REST_MS) session.rest()
+      else if (session.lastUsedMs < nowMs - AWAY_MS) session.reportIdle()
       if (session.lastUsedMs < nowMs - this.#bounds.max.sessionIdle) {
         this.end(session, 'it was idle for too long')
       }
@@ -130,12 +133,12 @@ export class HttpSessions {
     for (const session of [...this.#byId.values()]) {
       const caller = renew(session.uplink.caller)
       if (caller === undefined) this.end(session, REVOKED)
-      else session.uplink.sentBy(caller)
+      else session.uplink.setCaller(caller)
       session.releaseUnless(listening => renew(listening) !== undefined)
     }
   }
 
-  /** With several replicas the sessions go on: whoever is asked next takes them over. */
+  /** With several replicas the sessions continue: the next replica that is asked takes them over. */
   close(reason: string): void {
     for (const session of [...this.#byId.values()])
       if (this.#directory === undefined) this.end(session, reason)

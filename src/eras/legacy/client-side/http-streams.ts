@@ -12,9 +12,9 @@ import type { HttpResponder, HttpStream } from '../../../wire/http.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
 import type { Replay } from './replay.js'
 
-/** How long a client should wait before it resumes a broken stream. */
+/** The delay before a client should resume a broken stream. */
 const RETRY_MS = 1000
-/** How long a client may wait to learn that its answer is a stream. */
+/** The time within which a client learns that its answer is a stream. */
 const SOON_MS = 10
 const SEVERAL = rawText('')
 
@@ -26,32 +26,30 @@ export interface StreamOwner {
   readonly clock: Clock
   readonly log: Logger
   readonly bounds: LimitCounters
-  /** Streams that are open now, for keep-alive comments. */
+  /** The open streams, for keep-alive comments. */
   readonly live: LinkedList<LiveStream>
-  /** How many answers are likely to become streams. */
+  /** The number of answers that are likely to become streams. */
   expected: number
-  /**
-   * Whether streams begin with a priming event, whose empty data breaks SDK clients older than 2025-11-25.
-   */
+  /** True if streams begin with a priming event, whose empty data breaks SDK clients before 2025-11-25. */
   readonly isPrimed: boolean
-  /** The headers that name the session, if it exists; those of a JSON answer, and of a stream. */
+  /** The headers that name the session, if it exists; alone, for a JSON answer, and for a stream. */
   readonly headers: Headers
   readonly jsonHeaders: Headers
   readonly eventHeaders: Headers
   challenge(scopes: readonly string[]): ReturnType<OwnChallenge>
   /** The answer to a POST became a numbered stream. */
   streamBegan(stream: EventStream): void
-  /** From now on a stream can be resumed for what is kept of it, and nothing follows that. */
+  /** The stream can still be resumed from its buffered events, but nothing follows them. */
   streamEnded(stream: EventStream): void
-  /** Whether the standalone stream is open. */
+  /** True if the standalone stream is open. */
   readonly isListening: boolean
-  /** Takes what belongs to no request, or may not be said in its answer. */
+  /** Takes messages that belong to no request, or do not fit into its answer. */
   notify(frame: Buffer, method: string): void
-  /** Takes a question that was recorded on a stream without a connection. */
+  /** Takes a question recorded on a stream without a connection. */
   unread(stream: EventStream, undeliverable: () => void): void
 }
 
-/** The notification that is dropped first when a client is behind. */
+/** The notification dropped first when a client is behind. */
 export const LOG_MESSAGE = 'notifications/message'
 
 /** A stream, or an answer that may become one. */
@@ -59,7 +57,7 @@ export interface LiveStream {
   keepAlive(): void
 }
 
-/** One SSE stream of a session: numbered, recorded for replay, and possibly moved to another connection. */
+/** One SSE stream of a session: numbered, recorded for replay, and resumable on another connection. */
 export class EventStream implements LiveStream {
   readonly number: number
   readonly #owner: StreamOwner
@@ -67,7 +65,7 @@ export class EventStream implements LiveStream {
   #live: Link<LiveStream> | undefined
   #isEnded = false
 
-  /** `requestId`: of the request that it answers; empty for several. */
+  /** `requestId` is the id of the answered request; empty for several. */
   constructor(owner: StreamOwner, requestId?: JsonText) {
     this.#owner = owner
     this.number = owner.replay.open(requestId)
@@ -77,7 +75,7 @@ export class EventStream implements LiveStream {
     return this.#out !== undefined
   }
 
-  /** Starts writing to a response; with `isNew` the client first learns an id to resume from. */
+  /** Starts writing to a response; with `isNew` the client first gets an id to resume from. */
   attach(responder: HttpResponder, headers: Headers, isNew: boolean): void {
     this.#out?.end()
     const out = responder.stream(200, headers)
@@ -115,7 +113,7 @@ export class EventStream implements LiveStream {
     this.release()
   }
 
-  /** Ends the response, and leaves the stream to be resumed. */
+  /** Ends the response; the stream can be resumed. */
   release(): void {
     this.#out?.end()
     this.#detach()
@@ -129,7 +127,7 @@ export class EventStream implements LiveStream {
     this.#out?.write(SSE_COMMENT)
   }
 
-  /** Tells the client when to take it up again. */
+  /** Sets the client's reconnection delay. */
   retryIn(ms: number): void {
     this.#out?.write(`retry: ${Math.round(ms)}\n\n`)
   }
@@ -153,12 +151,12 @@ export class EventStream implements LiveStream {
 export class PostStream implements ReplyStream, LiveStream {
   readonly #responder: HttpResponder
   readonly #owner: StreamOwner
-  /** Its client accepts only JSON: the messages about the request go elsewhere. */
+  /** Its client accepts only JSON: other messages about the request use the standalone stream. */
   readonly #isJson: boolean
   readonly #live: Link<LiveStream>
-  /** Set for those that are asked for. */
+  /** Set for requests. */
   arrival: Arrival | undefined
-  /** Of the request that it answers, if that is one. */
+  /** The id of the answered request, if it is a single one. */
   requestId: JsonText = SEVERAL
   #events: EventStream | undefined
   /** Set while it is likely to become a stream. */
@@ -179,8 +177,8 @@ export class PostStream implements ReplyStream, LiveStream {
   }
 
   /**
-   * There is likely to be more to say than the answer. If it `mayWait`, the stream begins with the first
-   * thing that is said, in one write, or else in a moment; an answer that comes first is no stream.
+   * Announces that messages before the answer are likely. With `mayWait`, the stream starts with the first
+   * message, in one write, or after a moment; an answer that comes first needs no stream.
    */
   expectStream(mayWait: boolean): void {
     if (this.#isOver || this.#events !== undefined) return
@@ -199,7 +197,7 @@ export class PostStream implements ReplyStream, LiveStream {
     this.#owner.expected -= 1
   }
 
-  /** Turns the answer into an SSE stream, if it is not one yet. */
+  /** Turns the answer into an SSE stream. */
   startStream(): EventStream {
     if (this.#events !== undefined) return this.#events
     this.#expectNoMore()
@@ -233,7 +231,7 @@ export class PostStream implements ReplyStream, LiveStream {
     this.#expectNoMore()
     this.#owner.live.remove(this.#live)
     if (this.#events !== undefined) {
-      // A copy: what is kept for replay must not keep all that its result came with.
+      // A copy: the replay buffer must not retain the whole message of the result.
       if (frame !== undefined) this.#events.send(whole(frame))
       this.#events.end()
     } else if (this.#isGone) {
@@ -257,7 +255,7 @@ export class PostStream implements ReplyStream, LiveStream {
     return refuseForScopes(this.#responder, why, challenge, this.#owner.headers)
   }
 
-  /** A slow answer becomes a stream, so that no intermediary times out. */
+  /** Turns a slow answer into a stream, so that intermediaries do not time out. */
   keepAlive(): void {
     if (!this.#isJson) this.startStream().keepAlive()
   }

@@ -27,7 +27,7 @@ import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { encodeEnd, encodeFault, projectError } from '../errors.js'
 import { knowsStructure, projectOnce } from '../project/messages.js'
 
-/** What an inbound call needs from its session. */
+/** The part of the session that an inbound call uses. */
 interface Session extends Client {
   readonly revision: LegacyRevision
   forget(key: string): void
@@ -62,7 +62,7 @@ export class InboundCall implements Call {
   readonly #session: Session
   #over = false
 
-  /** `key` identifies it in its session; undefined where that does not know it. */
+  /** `key` identifies it in its session; undefined if it is not registered there. */
   constructor(
     request: Message & { kind: 'request' },
     key: string | undefined,
@@ -71,7 +71,7 @@ export class InboundCall implements Call {
   ) {
     const { id, method, named } = request
     const meta = metaOf(request)
-    // A token does not cross this hop, and where it is alone nothing of that `_meta` is left.
+    // The token does not cross this hop; a `_meta` without other members is dropped.
     const alone = meta && tokenAlone(meta)
     const isBare = named !== undefined && (meta === undefined || alone !== undefined)
     this.client = session
@@ -91,7 +91,7 @@ export class InboundCall implements Call {
     return this.replies.arrival
   }
 
-  /** Whether the call was answered or cancelled: nothing may follow on the stream. */
+  /** True once the call was answered or cancelled: nothing may follow on the stream. */
   get isOver(): boolean {
     return this.#over
   }
@@ -115,7 +115,7 @@ export class InboundCall implements Call {
     this.onOver?.(outcome, this)
   }
 
-  /** Cancels the call for the client, which gets no answer (utilities/cancellation). */
+  /** Cancels the call on behalf of the client, which gets no answer (utilities/cancellation). */
   cancel(reason: CancelReason): void {
     this.#callOff(reason, undefined)
   }
@@ -145,14 +145,14 @@ export class InboundCall implements Call {
     }
   }
 
-  /** What the client's revision knows of a result. */
+  /** Returns the parts of a result that the client's revision knows. */
   #known({ result, isPlain, isStructured }: Answer & { kind: 'result' }): JsonText {
     const { revision } = this.#session
     const isKnown = isPlain === true && (isStructured !== true || knowsStructure(revision))
     return isKnown ? result : projectOnce(revision, this.method, result)
   }
 
-  /** Codes of legacy servers may pass; those of modern ones mean something else here, or nothing. */
+  /** Passes on codes of legacy servers; codes of modern ones have another meaning here, or none. */
   #projected({ error, revision, server }: Answer & { kind: 'error' }): JsonText {
     if (revision === undefined || isLegacyRevision(revision)) return error
     const { method, params } = this

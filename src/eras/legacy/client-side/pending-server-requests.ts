@@ -10,7 +10,7 @@ import { withProgressToken } from '../../../rpc/progress-token.js'
 import { encodeNotification, encodeRequest, idKey, isId } from '../../../wire/jsonrpc.js'
 import type { InboundCall } from './inbound-call.js'
 
-/** How long a question waits for a client that has made no request and has not reported to be ready. */
+/** The time a question waits for a client that neither made a request nor reported to be ready. */
 const READY_WAIT_MS = 10_000
 
 /** A server request, and the bytes that are held for it. */
@@ -26,14 +26,14 @@ interface OpenRequest extends DeferredRequest {
 }
 
 /**
- * Server requests without an answer yet, under ids of our own. They wait here until the client sends
+ * Unanswered server requests, under ids of our own. They wait here until the client sends
  * `notifications/initialized` (basic/lifecycle: no server request but ping before that) or a request. Some
  * clients send neither: they are asked after `READY_WAIT_MS`.
  */
 export class PendingServerRequests {
   readonly #outlet: Outlet
   readonly #bounds: LimitCounters
-  /** None before the first one: few clients are ever asked anything. */
+  /** Created with the first: few clients are ever asked anything. */
   #open: Map<string, OpenRequest> | undefined
   #deferred: DeferredRequest[] | undefined = []
   readonly #clock: Clock
@@ -67,7 +67,7 @@ export class PendingServerRequests {
     }
   }
 
-  /** Sends the deferred requests: the client is ready. */
+  /** Sends the deferred requests, because the client is ready. */
   release(): void {
     const held = this.#deferred
     if (held === undefined) return
@@ -76,7 +76,7 @@ export class PendingServerRequests {
     for (const one of held) this.#send(one)
   }
 
-  /** Takes an answer of the client; a late or forged one is dropped. */
+  /** Handles an answer of the client; late and forged ones are dropped. */
   answered(id: JsonText, outcome: Answer): void {
     const open = this.#take(idKey(id))
     if (open === undefined) return
@@ -88,13 +88,13 @@ export class PendingServerRequests {
     )
   }
 
-  /** Relays the client's progress on a server request under the server's token. */
+  /** Relays the client's progress to the server, under the server's token. */
   progress(params: JsonText): void {
     const token = memberOf(params, 'progressToken')
     if (token !== undefined && isId(token)) this.#open?.get(idKey(token))?.request.progress(params)
   }
 
-  /** Answers every server request in the client's place, with `why`. */
+  /** Answers every server request with `why`, instead of the client. */
   close(why: Fault): void {
     const all = [...(this.#open?.values() ?? []), ...(this.#deferred ?? [])]
     this.#due?.cancel()

@@ -5,24 +5,24 @@ import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import { isId } from '../../../wire/jsonrpc.js'
 import { lengthOf, type OutgoingMessage } from '../../../wire/message-parts.js'
 
-/** Bounds on what one session keeps for replay; with 0 events, nothing is kept. */
+/** Bounds one session's replay buffer; with 0 events, nothing is kept. */
 export interface ReplayLimits {
   readonly events: number
   readonly bytes: number
   readonly ageMs: number
 }
 
-/** The limits of a new session; nothing is kept while memory is short. */
+/** Returns the limits of a new session; nothing is kept while memory is short. */
 export const replayLimits = ({ max, pressure }: LimitCounters): ReplayLimits => ({
   events: pressure > 0 ? 0 : max.replayEvents,
   bytes: max.replayBytes,
   ageMs: max.replayAge,
 })
 
-/** The total over all sessions; at the limit, the session that has been quiet longest loses its events. */
+/** The total over all sessions; at the limit, the session idle for longest loses its events. */
 export class ReplayTotal {
   readonly #bounds: LimitCounters
-  /** Sessions that keep anything, the most recently used one last. */
+  /** Sessions with events, the most recently used one last. */
   readonly #replays = new Set<Replay>()
   #newest: Replay | undefined
   #bytes = 0
@@ -72,7 +72,7 @@ interface Kept {
   readonly atMs: number
 }
 
-/** A stream that can be resumed: open, or ended with events that are kept. */
+/** A resumable stream: open, or ended with buffered events. */
 interface StreamState {
   sent: number
   kept: number
@@ -80,7 +80,7 @@ interface StreamState {
   readonly suffix: string
 }
 
-/** An event that was sent, or would have been. */
+/** A recorded event, sent or not. */
 export interface ReplayEvent {
   readonly id: string
   readonly frame: OutgoingMessage
@@ -88,27 +88,28 @@ export interface ReplayEvent {
 
 const PLACE = /^([1-9]\d{0,8})\.(0|[1-9]\d{0,8})(~[\w-]{0,88})?$/
 
-const spoken = (id: JsonText): string => (id.length > SPOKEN_BYTES ? '~' : `~${id.toString('base64url')}`)
+const encodedId = (id: JsonText): string =>
+  id.length > ENCODED_ID_BYTES ? '~' : `~${id.toString('base64url')}`
 
-/** Longer request ids are not said in event ids. */
-const SPOKEN_BYTES = 64
+/** Longer request ids are left out of event ids. */
+const ENCODED_ID_BYTES = 64
 
-/** An event of another replica, which died: of the stream that belongs to no request, or of one's answer. */
+/** An event sent by a replica that died: on the standalone stream, or in the answer to a request. */
 export type LostEvent = { readonly is: 'standalone' } | { readonly is: 'answer'; readonly id: JsonText }
 
-/** Reads the id of an event that an earlier owner of the session sent; undefined for anything else. */
+/** Parses the id of an event sent by an earlier owner of the session; undefined for any other id. */
 export const lostEvent = (eventId: string, epoch: number): LostEvent | undefined => {
-  const [, earlier, mark, said = ''] = /^([1-9]\d{0,8})-[1-9]\d*\.\d+(~)?([\w-]{0,88})$/.exec(eventId) ?? []
+  const [, earlier, mark, coded = ''] = /^([1-9]\d{0,8})-[1-9]\d*\.\d+(~)?([\w-]{0,88})$/.exec(eventId) ?? []
   if (earlier === undefined || Number(earlier) >= epoch) return undefined
-  if (mark === undefined) return said === '' ? { is: 'standalone' } : undefined
-  const id = spokenId(said)
+  if (mark === undefined) return coded === '' ? { is: 'standalone' } : undefined
+  const id = decodedId(coded)
   return id === undefined ? undefined : { is: 'answer', id }
 }
 
-/** The request id in an event id, which may be forged; undefined for one that was too long to be there. */
-const spokenId = (said: string): JsonText | undefined => {
+/** Decodes the request id in an event id, which may be forged; undefined if it was left out. */
+const decodedId = (coded: string): JsonText | undefined => {
   try {
-    const id = readJson(Buffer.from(said, 'base64url'))
+    const id = readJson(Buffer.from(coded, 'base64url'))
     return isId(id) ? id : undefined
   } catch (error) {
     if (error instanceof JsonTextError) return undefined
@@ -117,23 +118,23 @@ const spokenId = (said: string): JsonText | undefined => {
 }
 
 /**
- * What a session sent on its SSE streams, so that clients can resume (basic/transports, "Resumability and
+ * The events sent on a session's SSE streams, so that clients can resume (basic/transports, "Resumability and
  * Redelivery"). Event ids are `<stream>.<n>`, a cursor within one stream. With several replicas they are
- * `<epoch>-<stream>.<n>~<request id in base64url>`, so that another one can tell what was lost. The oldest
- * events go first; the newest stays whatever its size: the answer to a call must survive a dropped
- * connection.
+ * `<epoch>-<stream>.<n>~<request id in base64url>`, so that another replica can tell which answer was lost.
+ * The oldest events are dropped first. The newest is kept at any size, because the answer to a call must
+ * survive a dropped connection.
  */
 export class Replay {
   readonly #clock: Clock
   readonly #limits: ReplayLimits
   readonly #total: ReplayTotal | undefined
-  /** None before the first one: most sessions never have any. */
+  /** Created with the first: most sessions never have any. */
   #streams: Map<number, StreamState> | undefined
   #kept: Kept[] = []
   #first = 0
   #bytes = 0
   #last = 0
-  /** With several replicas. */
+  /** Set with several replicas. */
   readonly #prefix: string
 
   constructor(clock: Clock, limits: ReplayLimits, total?: ReplayTotal, epoch?: number) {
@@ -143,10 +144,10 @@ export class Replay {
     this.#total = total
   }
 
-  /** A number for a new stream of this session; `requestId` is that of the one request that it answers. */
+  /** Returns the number of a new stream; `requestId` is the id of the single request it answers. */
   open(requestId?: JsonText): number {
     this.#last += 1
-    const suffix = this.#prefix === '' || requestId === undefined ? '' : spoken(requestId)
+    const suffix = this.#prefix === '' || requestId === undefined ? '' : encodedId(requestId)
     this.#streams ??= new Map()
     this.#streams.set(this.#last, { sent: 0, kept: 0, isEnded: false, suffix })
     return this.#last
@@ -156,7 +157,7 @@ export class Replay {
     return `${this.#prefix}${stream}.${n}${suffix}`
   }
 
-  /** Keeps a frame of an open stream and returns its event id. */
+  /** Records a frame of an open stream and returns its event id. */
   record(stream: number, frame: OutgoingMessage): string {
     const state = this.#streams?.get(stream)
     if (state === undefined) throw new Fault('internal', 'The stream has ended')
@@ -172,7 +173,7 @@ export class Replay {
     return this.#idOf(stream, state.sent, state.suffix)
   }
 
-  /** No more events will come on a stream. */
+  /** Marks a stream as ended. */
   end(stream: number): void {
     const state = this.#streams?.get(stream)
     if (state === undefined) return
@@ -180,15 +181,14 @@ export class Replay {
     if (state.kept === 0) this.#streams?.delete(stream)
   }
 
-  /** The id of a stream's newest event, for its priming event. */
+  /** Returns the id of a stream's newest event, for its priming event. */
   place(stream: number): string {
     const { sent = 0, suffix = '' } = this.#streams?.get(stream) ?? {}
     return this.#idOf(stream, sent, suffix)
   }
 
   /**
-   * The events after one on its own stream. Undefined if the id is unknown here or an event is no longer
-   * kept.
+   * Returns the events after `eventId` on its stream; undefined if the id is unknown or events are missing.
    */
   after(eventId: string): { readonly stream: number; readonly events: readonly ReplayEvent[] } | undefined {
     if (!eventId.startsWith(this.#prefix)) return undefined
@@ -204,7 +204,7 @@ export class Replay {
     return { stream, events: events.map(({ n, frame }) => ({ id: this.#idOf(stream, n, suffix), frame })) }
   }
 
-  /** Drops all events; later ones are kept again. */
+  /** Drops all events. */
   clear(): void {
     for (const kept of this.#kept.slice(this.#first)) this.#drop(kept)
     this.#kept = []
@@ -226,7 +226,7 @@ export class Replay {
       if (!isTooMuch && oldest.atMs >= oldestMs) break
       this.#drop(oldest)
     }
-    // In bulk, because each shift would cost as much as the events that stay.
+    // In bulk: a single shift costs as much as moving all remaining events.
     if (this.#first * 2 > this.#kept.length) {
       this.#kept = this.#kept.slice(this.#first)
       this.#first = 0

@@ -1,43 +1,43 @@
 import type { JsonText } from '../../../kernel/json/text.js'
 import type { ServerSession } from '../../../model/links.js'
 
-/** What is beyond is not kept: those servers get a new session from the replica that comes next. */
+/** Servers beyond this total get a new session from the next replica. */
 const KEPT_BYTES = 64 * 1024
 
-/** The sessions that a client has at servers for itself alone, for the replica that comes next. */
+/** A client's dedicated sessions at servers, stored for other replicas. */
 export class ServerSessions {
   readonly #changed: () => void
-  readonly #noted = new Map<string, JsonText>()
-  /** Another replica has the client by now. */
-  goOn = false
+  readonly #saved = new Map<string, JsonText>()
+  /** True once another replica has taken over the client. */
+  isTakenOver = false
 
   constructor(changed: () => void) {
     this.#changed = changed
   }
 
   get all(): readonly (readonly [server: string, session: JsonText])[] {
-    return [...this.#noted]
+    return [...this.#saved]
   }
 
-  /** Takes what another replica noted. */
+  /** Restores the sessions stored by another replica. */
   restore(all: ServerSessions['all']): void {
-    for (const [server, session] of all) this.#noted.set(server, session)
+    for (const [server, session] of all) this.#saved.set(server, session)
   }
 
   readonly at = (server: string): ServerSession => ({
-    noted: () => this.#noted.get(server),
-    note: session => this.#note(server, session),
-    goesOn: () => this.goOn,
+    saved: () => this.#saved.get(server),
+    save: session => this.#save(server, session),
+    isTakenOver: () => this.isTakenOver,
   })
 
-  #note(server: string, session: JsonText | undefined): void {
-    const before = this.#noted.get(server)
-    this.#noted.delete(server)
-    if (session !== undefined && this.#bytes + session.length <= KEPT_BYTES) this.#noted.set(server, session)
+  #save(server: string, session: JsonText | undefined): void {
+    const before = this.#saved.get(server)
+    this.#saved.delete(server)
+    if (session !== undefined && this.#bytes + session.length <= KEPT_BYTES) this.#saved.set(server, session)
     if (before !== undefined || session !== undefined) this.#changed()
   }
 
   get #bytes(): number {
-    return [...this.#noted.values()].reduce((sum, { length }) => sum + length, 0)
+    return [...this.#saved.values()].reduce((sum, { length }) => sum + length, 0)
   }
 }

@@ -6,9 +6,9 @@ import { SILENT } from './batch.js'
 import { ServerSessions } from './server-sessions.js'
 import type { LegacyUplink } from './uplink.js'
 
-/** A longer introduction is not kept: its session dies with its replica. */
+/** Longer `initialize` params are not kept: such a session dies with its replica. */
 const INTRODUCTION_BYTES = 32 * 1024
-/** So much of what a client set is kept; what is beyond, it has to set again. */
+/** Bounds the kept settings; the client has to repeat any further ones. */
 const REQUESTS_MAX = 1000
 const REQUEST_BYTES = 4096
 
@@ -19,22 +19,22 @@ const SETS: ReadonlySet<string> = new Set([SUBSCRIBE, UNSUBSCRIBE, SET_LEVEL])
 const NOTHING = rawText('{}')
 const LISTS = ['tools', 'prompts', 'resources']
 
-/** What a client said of itself, and has set since, in the words in which it would be said again. */
+/** The client's initialization and later settings, as requests that can be replayed. */
 export class SessionState {
   readonly #changed: () => void
   #introduction: JsonText | undefined
   #level: JsonText | undefined
   readonly #subscriptions = new Map<string, JsonText>()
-  /** What it has at servers. */
+  /** Its dedicated sessions at servers. */
   readonly servers: ServerSessions
 
-  /** `changed` is called when there is something new. */
+  /** `changed` is called after each change. */
   constructor(changed: () => void) {
     this.#changed = changed
     this.servers = new ServerSessions(changed)
   }
 
-  /** Whether it is enough for another replica. */
+  /** True if another replica could resume the session. */
   get isKept(): boolean {
     return this.#introduction !== undefined
   }
@@ -48,12 +48,12 @@ export class SessionState {
     return { introduction: this.#introduction ?? NOTHING, requests, servers: this.servers.all }
   }
 
-  introduced(params: JsonText = NOTHING): void {
+  initialized(params: JsonText = NOTHING): void {
     if (params.length <= INTRODUCTION_BYTES) this.#introduction = ownText(params)
   }
 
-  /** Notes a request of the client; one that fails would fail again. */
-  note({ method, params }: Message & { kind: 'request' }): void {
+  /** Records a request of the client, even if it fails: it would fail again. */
+  recordRequest({ method, params }: Message & { kind: 'request' }): void {
     if (!SETS.has(method) || params === undefined) return
     if (params.length > REQUEST_BYTES) return
     const uri = textMember(params, 'uri')
@@ -65,32 +65,32 @@ export class SessionState {
   }
 }
 
-/** A session that comes from another replica. */
+/** A session taken over from another replica. */
 interface Restored extends Outlet {
   readonly uplink: Pick<LegacyUplink, 'receive'>
   readonly state: SessionState | undefined
 }
 
 /**
- * Has a session that comes from another replica say all that again, and tells its client what it may have
- * missed meanwhile.
+ * Replays the state of a session taken over from another replica, and notifies its client of everything it
+ * may have missed.
  */
 export const replayState = (session: Restored, { introduction, requests, servers }: SessionRecord): void => {
   const { uplink, state } = session
   state?.servers.restore(servers)
-  state?.introduced(introduction)
-  const tell = (method: string, params?: JsonText): void =>
+  state?.initialized(introduction)
+  const notify = (method: string, params?: JsonText): void =>
     session.notify(encodeNotification(method, params), method)
   const again = (method: string, params: JsonText, replies: ReplyStream): void => {
     const message = { kind: 'request', id: rawText(`"${session.nextRequestId()}"`), method, params } as const
-    state?.note(message)
+    state?.recordRequest(message)
     uplink.receive(message, replies)
   }
   const end = (): void => {
-    for (const list of LISTS) tell(`notifications/${list}/list_changed`)
+    for (const list of LISTS) notify(`notifications/${list}/list_changed`)
     for (const { method, params } of requests) {
       const uri = method === SUBSCRIBE ? textMember(params, 'uri') : undefined
-      if (uri !== undefined) tell('notifications/resources/updated', textOf({ uri }))
+      if (uri !== undefined) notify('notifications/resources/updated', textOf({ uri }))
     }
   }
   again('initialize', introduction, { canAsk: false, send: () => undefined, end })

@@ -11,19 +11,21 @@ import { endpointEvent, messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../../
 import type { HttpResponder, HttpStream } from '../../../wire/http.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 
-/** Bytes are seen to drain in large pieces only, so a long message on a slow line gets time by its length. */
+/**
+ * Drained bytes are only observed in large pieces, so a long message on a slow line gets time by its length.
+ */
 const SLOWEST_BYTES_PER_MS = 256
-/** Messages that wait while their client is behind; beyond, they are rejected. */
-const HELD_MESSAGES = 100
+/** Bounds the messages waiting while their client is behind; further ones are rejected. */
+const BUFFERED_MAX = 100
 
 /** A waiting message of the client, and how it is delivered. */
-interface Held {
+interface BufferedMessage {
   readonly bytes: number
   readonly deliver: () => void
 }
 
 export interface SseSessionContext {
-  /** With several replicas it says which has the stream. */
+  /** With several replicas, it identifies the one with the stream. */
   readonly id?: string | undefined
   readonly principal: Principal
   readonly clock: Clock
@@ -32,8 +34,8 @@ export interface SseSessionContext {
 }
 
 /**
- * One HTTP+SSE session (2024-11-05, basic/transports): we send events on its one stream, the client POSTs. It
- * lives as long as the stream.
+ * One HTTP+SSE session (2024-11-05, basic/transports): the server side sends events on a single stream, the
+ * client POSTs. It lives as long as the stream.
  */
 export class SseSession implements Channel {
   readonly id: string
@@ -45,12 +47,12 @@ export class SseSession implements Channel {
   #listener: ChannelListener | undefined
   #isPaused = false
   #isOver = false
-  #held: Held[] = []
-  /** Accounts for their bytes. */
+  #buffered: BufferedMessage[] = []
+  /** Accounts for the buffered bytes. */
   readonly #holding: Holding
-  /** Whether the listener waits for `drained`. */
+  /** True if the listener waits for `drained`. */
   #isSlow = false
-  /** Bytes queued at the last measurement, and when the client last took any (monotonic). */
+  /** The bytes queued at the last measurement, and the time when the client last read any (monotonic). */
   #seenBytes = 0
   #lastReadMs: number
 
@@ -80,7 +82,7 @@ export class SseSession implements Channel {
   send(message: OutgoingMessage): boolean {
     if (this.#isOver) return false
     this.#measure()
-    // A client that reads may be far behind for a moment, since servers may answer many of its calls at once.
+    // A reading client may be far behind for a moment, because many calls may be answered at once.
     if (this.#isBehind && this.#clock.nowMs() - this.#lastReadMs >= this.#bounds.max.stall) {
       this.#cutOff('clientQueue')
       return false
@@ -102,7 +104,7 @@ export class SseSession implements Channel {
   }
 
   close(): Promise<void> {
-    // An ended stream stays open until all of it is read.
+    // An ended stream stays open until it is read completely.
     if (!this.#isOver && this.#isBehind) this.#cutOff('clientQueue')
     else this.#out.end()
     this.#settle(undefined)
@@ -111,26 +113,26 @@ export class SseSession implements Channel {
 
   // ── called by the listener ──
 
-  /** Whether another message of the client can be taken now; if not, it may try again later. */
+  /** Returns whether another message of the client fits; if not, it may retry later. */
   hasRoomFor(bytes: number): boolean {
-    if (this.#held.length === 0) return true
-    return this.#held.length < HELD_MESSAGES && this.#holding.bytes + bytes <= this.#bounds.max.body
+    if (this.#buffered.length === 0) return true
+    return this.#buffered.length < BUFFERED_MAX && this.#holding.bytes + bytes <= this.#bounds.max.body
   }
 
-  /** Takes a message, for which there must be room; `deliver` is called at once, or after a pause. */
+  /** Takes a message that fits; `deliver` is called at once, or after a pause. */
   receive(bytes: number, deliver: () => void): void {
     if (!this.#isPaused) {
       deliver()
       return
     }
-    this.#held.push({ bytes, deliver })
+    this.#buffered.push({ bytes, deliver })
     this.#holding.set(this.#holding.bytes + bytes)
   }
 
-  /** Delivers what was held back, until the listener pauses again. */
+  /** Delivers buffered messages until the listener pauses again. */
   #flush(): void {
     while (!this.#isPaused && !this.#isOver) {
-      const next = this.#held.shift()
+      const next = this.#buffered.shift()
       if (next === undefined) return
       this.#holding.set(this.#holding.bytes - next.bytes)
       next.deliver()
@@ -144,15 +146,15 @@ export class SseSession implements Channel {
     this.#seenBytes = this.#out.queuedBytes
   }
 
-  /** Cuts the client off if it has not read for too long. */
+  /** Disconnects the client if it has not read for too long. */
   sweep(): void {
     if (this.#isOver) return
     this.#measure()
-    const patienceMs = Math.max(this.#bounds.max.stall, this.#seenBytes / SLOWEST_BYTES_PER_MS)
-    if (this.#clock.nowMs() - this.#lastReadMs >= patienceMs) this.#cutOff('stall')
+    const timeoutMs = Math.max(this.#bounds.max.stall, this.#seenBytes / SLOWEST_BYTES_PER_MS)
+    if (this.#clock.nowMs() - this.#lastReadMs >= timeoutMs) this.#cutOff('stall')
   }
 
-  /** Notes whether the client has read anything since the last measurement. */
+  /** Records whether the client has read anything since the last measurement. */
   #measure(): void {
     const { queuedBytes } = this.#out
     if (queuedBytes === 0 || queuedBytes < this.#seenBytes) this.#lastReadMs = this.#clock.nowMs()
@@ -186,7 +188,7 @@ export class SseSession implements Channel {
   #settle(why: Fault | undefined): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#held = []
+    this.#buffered = []
     this.#holding.set(0)
     this.#listener?.closed(why)
   }

@@ -33,9 +33,9 @@ interface Waiting {
 const QUEUE_MAX = 1000
 
 /**
- * One legacy client: its handshake, its requests in flight, and the server requests awaiting its answer.
- * Independent of the transport: answers go to the request's reply stream, all else to the outlet.
- *   new ─initialize▶ initializing ─answered▶ open ─close▶ closed; messages queue while initializing.
+ * One legacy client: its handshake, its requests in flight, and the server requests that it has not answered.
+ * Independent of the transport: answers go to the request's reply stream, everything else to the outlet.
+ *    new ─initialize▶ initializing ─answered▶ open ─close▶ closed; messages queue while initializing.
  */
 export class LegacyUplink implements Client {
   readonly id = newClientId()
@@ -59,9 +59,9 @@ export class LegacyUplink implements Client {
   #hasInputEnded = false
   /** Messages received while initializing; the first is `initialize` itself. */
   #waiting: Waiting[] = []
-  #introduction: InboundCall | undefined
+  #initializeCall: InboundCall | undefined
 
-  /** `early` where messages of the client come over several replicas. */
+  /** `early` is set if the client's messages may arrive through several replicas. */
   constructor(caller: Caller, outlet: Outlet, options: UplinkOptions, early?: EarlyCancels) {
     this.principal = caller.principal
     this.workspace = caller.workspace
@@ -79,8 +79,8 @@ export class LegacyUplink implements Client {
     return this.#caller
   }
 
-  /** Notes who sends what comes from now on: the same principal, perhaps with another credential. */
-  sentBy(caller: Caller): void {
+  /** Records the sender of the following messages: the same principal, possibly with another credential. */
+  setCaller(caller: Caller): void {
     const before = this.#caller
     if (caller === before) return
     this.#caller = caller
@@ -100,22 +100,22 @@ export class LegacyUplink implements Client {
     return this.#calls.size
   }
 
-  /** Whether the client waits for an answer. */
+  /** True if the client waits for an answer. */
   get isBusy(): boolean {
     return this.#state === 'initializing' || this.#calls.size > 0
   }
 
-  /** Whether the client has sent a valid `initialize`, answered or not. */
+  /** True if the client has sent a valid `initialize`, answered or not. */
   get isKnown(): boolean {
     return this.#state === 'initializing' || this.#state === 'open'
   }
 
-  /** Whether the client's revision has errors without id; older SDK clients reject the frame. */
+  /** True if the client's revision has errors without id; older SDK clients reject the frame. */
   get readsErrorsWithoutId(): boolean {
     return this.#state === 'open' && this.revision >= '2025-11-25'
   }
 
-  /** Takes one message of the client; the answer, if one is due, goes to `replies`. Never throws. */
+  /** Handles one message of the client; its answer goes to `replies`. Never throws. */
   receive(message: Message, replies: ReplyStream): void {
     if (this.#state === 'initializing') {
       this.#wait(message, replies)
@@ -181,15 +181,15 @@ export class LegacyUplink implements Client {
     return projectServerRequest(method, params, target)
   }
 
-  /** Handles the end of the client's input: server requests are answered for it, its calls go on. */
+  /** Handles the end of the client's input: server requests fail, its own calls continue. */
   inputEnded(): void {
     this.#hasInputEnded = true
     this.#serverRequests.close(gone())
   }
 
   /**
-   * Ends the session: cancels its calls, and answers them with an error, with `data`, so that no client has
-   * to time out.
+   * Ends the session: cancels its calls and answers them with an error with `data`, so that clients do not
+   * time out.
    */
   close(reason: string, data?: FaultData): void {
     if (this.#state === 'closed') return
@@ -199,17 +199,19 @@ export class LegacyUplink implements Client {
     const why = new Fault('disconnected', `The session is over: ${reason}`, data && { data })
     for (const call of this.#calls.values()) call.abandon(reason, why)
     this.#calls.clear()
-    this.#introduction?.abandon(reason, why)
+    this.#initializeCall?.abandon(reason, why)
     for (const { message, replies } of this.#takeWaiting().slice(1)) refuse(message, replies, why)
     if (wasKnown) this.#options.handler.left(this)
   }
 
   /** Reports that the client has been away for a while. */
-  rest(): void {
-    if (this.#state === 'open') this.#options.handler.rests(this)
+  reportIdle(): void {
+    if (this.#state === 'open') this.#options.handler.idle(this)
   }
 
-  /** Whether the server of a call in flight is known: it will not be refused any more. */
+  /**
+   * Returns whether a call in flight was already routed to a server, after which it is no longer rejected.
+   */
   isRouted(id: JsonText): boolean {
     return this.#calls.get(idKey(id))?.servedBy !== undefined
   }
@@ -241,11 +243,11 @@ export class LegacyUplink implements Client {
       return
     }
     if (this.#calls.size >= this.#bounds.max.callsPerClient) {
-      const words = `You have ${this.#calls.size} requests under way`
+      const words = `You have ${this.#calls.size} requests in flight`
       this.#refuse(message, replies, this.#bounds.overloaded('callsPerClient', words, { client: this.id }))
       return
     }
-    // A client that makes requests is ready, even if it does not report that.
+    // A client that makes requests is ready, even without reporting it.
     this.#serverRequests.release()
     const call = new InboundCall(message, key, replies, this)
     this.#calls.set(key, call)
@@ -271,7 +273,7 @@ export class LegacyUplink implements Client {
     if (!this.#wait(message, replies)) return
     this.#state = 'initializing'
     const call = new InboundCall(message, undefined, replies, this)
-    this.#introduction = call
+    this.#initializeCall = call
     this.#options.handler.answering?.(call)
     void this.#options.handler.welcome(this).then(welcome => this.#initialized(call, welcome))
   }
@@ -279,16 +281,16 @@ export class LegacyUplink implements Client {
   #initialized(call: InboundCall, welcome: Welcome): void {
     if (this.#state !== 'initializing') return
     this.#state = 'open'
-    this.#introduction = undefined
+    this.#initializeCall = undefined
     const result = writeInitialize(this.revision, welcome, this.#options.identity)
     call.end({ kind: 'result', result, isPlain: true })
     for (const { message, replies: stream, caller } of this.#takeWaiting().slice(1)) {
-      this.sentBy(caller)
+      this.setCaller(caller)
       this.receive(message, stream)
     }
   }
 
-  /** Ends a request that goes no further. */
+  /** Ends a request that is answered here. */
   #end(message: Message & { kind: 'request' }, replies: ReplyStream, outcome: Outcome): void {
     const call = new InboundCall(message, undefined, replies, this)
     this.#options.handler.answering?.(call)

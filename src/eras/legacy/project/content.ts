@@ -26,10 +26,12 @@ const BLOCKS: ReadonlyMap<string, LegacyRevision> = new Map<string, LegacyRevisi
   ['resource_link', '2025-06-18'],
 ])
 
-/** Larger audio is only mentioned, not embedded. */
+/** Larger audio is mentioned instead of embedded. */
 const SOUND_BYTES = 1024 * 1024
 
-/** A content block for a client of `revision`; clients reject a result with an unknown type in it. */
+/**
+ * Projects a content block for a client of `revision`; clients reject a result with an unknown block type.
+ */
 export const projectBlock = (revision: LegacyRevision, block: JsonText): JsonText => {
   const type = stringOf(memberOf(block, 'type')) ?? ''
   const since = BLOCKS.get(type)
@@ -40,11 +42,11 @@ export const projectBlock = (revision: LegacyRevision, block: JsonText): JsonTex
   return revision < '2025-11-25' && type === 'resource_link' ? withoutMember(plain, 'icons') : plain
 }
 
-/** An entry of `contents`, or what an embedded resource holds. */
+/** Projects an entry of `contents`, or an embedded resource. */
 export const projectContents = (revision: LegacyRevision, contents: JsonText): JsonText =>
   kindOf(contents) === 'object' ? projectInnerMeta(revision, contents) : contents
 
-/** A message of a prompt. Its content is one block; some servers send an array. */
+/** Projects a message of a prompt. Its content is one block; some servers send an array. */
 export const projectMessage = (revision: LegacyRevision, message: JsonText): JsonText =>
   editMember(message, 'content', content =>
     kindOf(content) === 'array'
@@ -58,7 +60,7 @@ const downgraded = (type: string, block: JsonText): JsonText => {
   return annotations === undefined ? older : withMember(older, 'annotations', annotations)
 }
 
-/** Audio as an embedded resource, the only place for binary data in 2024-11-05. */
+/** Converts audio to an embedded resource, the only form of binary data in 2024-11-05. */
 const embeddedSound = (block: JsonText): JsonText => {
   const mimeType = memberOf(block, 'mimeType')
   const data = memberOf(block, 'data')
@@ -80,7 +82,7 @@ const embeddedSound = (block: JsonText): JsonText => {
   ])
 }
 
-/** A link as text for the model; embedding the resource would need a read. */
+/** Converts a link to text for the model; embedding the resource would need a read. */
 const linkText = (block: JsonText): JsonText => {
   const [title, name, uri, description] = ['title', 'name', 'uri', 'description'].map(key =>
     stringOf(at(block, key)),

@@ -23,7 +23,7 @@ import { projectOutputSchema, withObjectProperties } from './schemas.js'
 
 type Strips = Readonly<Record<LegacyRevision, readonly string[]>>
 
-/** Members that a revision's `Tool` lacks. `execution` goes everywhere: tasks are not offered to clients. */
+/** Members that a revision's `Tool` lacks. `execution` is always removed: clients are not offered tasks. */
 const TOOL_STRIPS: Strips = {
   '2024-11-05': ['title', 'annotations', 'outputSchema', 'icons', 'execution'],
   '2025-03-26': ['title', 'outputSchema', 'icons', 'execution'],
@@ -40,7 +40,7 @@ const STRIPS: Strips = {
 }
 
 /**
- * An item of a list for a client of `revision`; the same reference if it knows all that is in it.
+ * Projects a list item for a client of `revision`; returns the same reference if it is fully supported.
  *
  * @internal
  */
@@ -69,7 +69,7 @@ const projectTool = (revision: LegacyRevision, tool: JsonText): JsonText => {
   })
 }
 
-/** 2025-03-26 has the display name among the annotations only. */
+/** 2025-03-26 has the display name in the annotations only. */
 const withTitleHint = (tool: JsonText): JsonText => {
   const title = memberOf(tool, 'title')
   const annotations = memberOf(tool, 'annotations')
@@ -77,7 +77,7 @@ const withTitleHint = (tool: JsonText): JsonText => {
   return title === undefined || isThere ? tool : withAt(tool, ['annotations', 'title'], title)
 }
 
-/** Members of modern results; in an empty result they are fatal to legacy SDK clients. */
+/** Members of modern results; legacy SDK clients reject an empty result that contains them. */
 const MODERN_MEMBERS = ['resultType', 'ttlMs', 'cacheScope']
 const MODERN_KEYS = MODERN_MEMBERS.map(name => `"${name}"`)
 
@@ -86,9 +86,7 @@ const projectFrame = (revision: LegacyRevision, result: JsonText): JsonText => {
   return projectMeta(revision, known)
 }
 
-/**
- * A result for a client of `revision`; the same reference if it knows all that is in it.
- */
+/** Projects a result for a client of `revision`; returns the same reference if it is fully supported. */
 export const projectResult = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
   const known = projectFrame(revision, result)
   const list = listOfMethod(method)
@@ -114,12 +112,12 @@ export const projectResult = (revision: LegacyRevision, method: string, result: 
 const projectEach = (result: JsonText, key: string, project: (element: JsonText) => JsonText): JsonText =>
   editMember(result, key, list => mapElements(list, project))
 
-/** Whether a revision has structured output. */
+/** Returns whether a revision has structured output. */
 export const knowsStructure = (revision: LegacyRevision): boolean => revision >= '2025-06-18'
 
 /**
- * Structured output is an object: other values are wrapped like their schema (`projectOutputSchema`). Clients
- * older than it get the text that mirrors it.
+ * Wraps structured output that is not an object, like its schema (`projectOutputSchema`). Older clients get
+ * the mirrored text only.
  */
 const projectStructure = (revision: LegacyRevision, result: JsonText): JsonText => {
   const structure = memberOf(result, 'structuredContent')
@@ -130,7 +128,7 @@ const projectStructure = (revision: LegacyRevision, result: JsonText): JsonText 
   return withMember(readable, 'structuredContent', objectText([['result', structure]]))
 }
 
-/** Members of params that not every server knows. */
+/** Members of params that some servers do not know. */
 const REQUEST_MEMBERS = ['_meta', 'task', 'context']
 
 const holdsAny = (object: JsonText, keys: readonly string[]): boolean => {
@@ -139,7 +137,7 @@ const holdsAny = (object: JsonText, keys: readonly string[]): boolean => {
   return false
 }
 
-/** Params for a server of `revision`, without what only newer servers know. */
+/** Projects params for a server of `revision`, without members of later revisions. */
 export const projectRequest = (
   revision: LegacyRevision,
   method: string,
@@ -149,16 +147,16 @@ export const projectRequest = (
   const known = projectRequestMeta(revision, params)
   const strips = [
     ...(revision < '2025-06-18' && method === 'completion/complete' ? ['context'] : []),
-    // We do not announce tasks to clients (2025-11-25, utilities/tasks).
+    // Tasks are not announced to clients (2025-11-25, utilities/tasks).
     ...(mayContain(known, '"task"') ? ['task'] : []),
   ]
   return strips.length === 0 ? known : withoutMember(known, ...strips)
 }
 
-/** Pages of lists, which the catalog keeps for many clients. */
+/** Projected pages of lists, which the catalog keeps for many clients. */
 const pages = new WeakMap<JsonText, Map<LegacyRevision, JsonText>>()
 
-/** As `projectResult`, but once for each page of a list. */
+/** Projects like `projectResult`, but only once for each page of a list. */
 export const projectOnce = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
   if (listOfMethod(method) === undefined) return projectResult(revision, method, result)
   let byRevision = pages.get(result)

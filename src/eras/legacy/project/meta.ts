@@ -3,10 +3,10 @@ import { type JsonText, kindOf, withoutMember } from '../../../kernel/json/text.
 import type { LegacyRevision } from '../../../model/revision.js'
 import { META, RESERVED, TASK_KEYS } from '../../protocol.js'
 
-/** Keys that 2026-07-28 puts into `_meta`; no older peer may see them. */
+/** `_meta` keys of 2026-07-28, which older peers must not see. */
 const MODERN_KEYS: readonly string[] = Object.values(META)
 
-/** Removes the `_meta` keys that are newer than the client's revision. */
+/** Removes `_meta` keys that the client's revision does not define. */
 export const projectMeta = (revision: LegacyRevision, holder: JsonText): JsonText => {
   const strange = revision < '2025-11-25' ? [...MODERN_KEYS, ...TASK_KEYS] : MODERN_KEYS
   return withoutInner(holder, '_meta', at => at.keyStarts(RESERVED) && strange.some(key => at.keyIs(key)))
@@ -16,7 +16,9 @@ export const projectMeta = (revision: LegacyRevision, holder: JsonText): JsonTex
 export const projectInnerMeta = (revision: LegacyRevision, holder: JsonText): JsonText =>
   revision < '2025-06-18' ? withoutMember(holder, '_meta') : projectMeta(revision, holder)
 
-/** Request params for a server: of the reserved keys, legacy revisions know only that of a task. */
+/**
+ * Removes reserved `_meta` keys from params for a server; legacy revisions define only the one for tasks.
+ */
 export const projectRequestMeta = (revision: LegacyRevision, params: JsonText): JsonText =>
   withoutInner(
     params,
@@ -24,7 +26,7 @@ export const projectRequestMeta = (revision: LegacyRevision, params: JsonText): 
     at => at.keyStarts(RESERVED) && !(revision >= '2025-11-25' && at.keyIs(`${RESERVED}related-task`)),
   )
 
-/** `Annotations` of a resource or block; `lastModified` exists since 2025-06-18. */
+/** Projects the `Annotations` of a resource or block; `lastModified` exists since 2025-06-18. */
 export const projectAnnotations = (revision: LegacyRevision, holder: JsonText): JsonText =>
   revision < '2025-06-18'
     ? editMember(holder, 'annotations', annotations =>

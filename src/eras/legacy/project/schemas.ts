@@ -14,10 +14,10 @@ import {
   withoutMember,
 } from '../../../kernel/json/text.js'
 
-/** Schemas nested deeper stay as they are. */
+/** More deeply nested schemas stay unchanged. */
 const MAX_LEVELS = 64
 
-/** Keywords whose value is data, not schemas, however much it looks like one. */
+/** Keywords whose value is data rather than schemas. */
 const DATA: ReadonlySet<string> = new Set([
   'const',
   'enum',
@@ -28,7 +28,7 @@ const DATA: ReadonlySet<string> = new Set([
   'type',
 ])
 
-/** Keywords whose value maps names of the schema's author to schemas. */
+/** Keywords whose value maps names to schemas. */
 const MAPS: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
@@ -39,18 +39,18 @@ const MAPS: ReadonlySet<string> = new Set([
 ])
 
 interface SchemaEdits {
-  /** Edits one schema, without those inside; undefined leaves all of it alone. */
+  /** Edits one schema, without its subschemas; undefined keeps the whole schema unchanged. */
   readonly schema?: (schema: JsonText) => JsonText | undefined
-  /** What to put in place of a property that is no object; true keeps it. */
+  /** Returns a replacement for a property that is not an object; true keeps it. */
   readonly property?: (at: JsonCursor) => JsonText | true
 }
 
-/** Edits a schema and every schema inside; the same reference if nothing changed. */
+/** Edits a schema and all of its subschemas; returns the same reference if nothing changed. */
 const editSchemas = (schema: JsonText, edits: SchemaEdits, level = 0): JsonText => {
   if (level > MAX_LEVELS || kindOf(schema) !== 'object') return schema
   const edited = edits.schema === undefined ? schema : edits.schema(schema)
   if (edited === undefined) return schema
-  // Most describe a string or a number, with nothing inside.
+  // Most schemas describe a string or a number and have no subschemas.
   if (!edited.includes(OPEN_OBJECT, 1)) return edited
   const inner = (value: JsonText): JsonText => editSchemas(value, edits, level + 1)
   return editMembers(edited, at => {
@@ -71,8 +71,9 @@ const ANYTHING = rawText('{}')
 const NOTHING = rawText('{"not":{}}')
 
 /**
- * Describes properties by objects only: SDK clients since 1.22 reject a whole list for `{"properties": {"a":
- * true}}`, which JSON Schema allows. `null` and the like mean nothing, and clients reject the list for them.
+ * Replaces properties that are not objects: SDK clients since 1.22 reject a whole list for `{"properties":
+ * {"a": true}}`, which JSON Schema allows. `null` and other values are meaningless, but are rejected
+ * likewise.
  */
 export const withObjectProperties = (schema: JsonText): JsonText =>
   editSchemas(schema, { property: at => (at.valueIs('false') ? NOTHING : ANYTHING) })
@@ -80,19 +81,22 @@ export const withObjectProperties = (schema: JsonText): JsonText =>
 const WRAPPED_ROOT = '#/properties/result'
 const REFERENCES = ['$ref', '$dynamicRef']
 
-/** Adjusts a reference to the root, or into it, to the new root. Anchors work anywhere. */
+/** Adjusts a reference to the root, or into it, to the new root. Anchors need no change. */
 const moved = (reference: JsonText): JsonText => {
   const to = stringOf(reference)
   return to === '#' || to?.startsWith('#/') === true ? textOf(WRAPPED_ROOT + to.slice(1)) : reference
 }
 
-/** A schema with an `$id` is a document of its own (JSON Schema core, 8.2.1): `#` stays what it was. */
+/**
+ * Returns whether a schema is a document of its own because of its `$id` (JSON Schema core, 8.2.1), so that
+ * `#` refers to it.
+ */
 const isDocument = (schema: JsonText): boolean => {
   const id = stringOf(memberOf(schema, '$id'))
   return id !== undefined && id !== '' && !id.startsWith('#')
 }
 
-/** The schema of `{"result": <what the schema describes>}`. */
+/** Makes the schema of `{"result": <value>}`. */
 const wrapSchema = (schema: JsonText): JsonText => {
   const dialect = memberOf(schema, '$schema')
   const inner = editSchemas(withoutMember(schema, '$schema'), {
@@ -108,8 +112,8 @@ const wrapSchema = (schema: JsonText): JsonText => {
 }
 
 /**
- * An `outputSchema` for clients before 2026-07-28, which need an object at the root: others are wrapped, as
- * results are. Dropped if its root has no type, as the output may then be in either form.
+ * Projects an `outputSchema` for clients before 2026-07-28, which require an object at the root: others are
+ * wrapped, like results. Dropped if its root has no type, because the output could then have either form.
  */
 export const projectOutputSchema = (schema: JsonText): JsonText | undefined => {
   const type = kindOf(schema) === 'object' ? stringOf(memberOf(schema, 'type')) : undefined

@@ -20,20 +20,20 @@ import type { ProjectedRequest } from '../../../model/links.js'
 import type { ClientCapabilities } from '../../../model/peer.js'
 import type { LegacyRevision } from '../../../model/revision.js'
 
-/** The client that is sent the request. */
+/** The client that receives the request. */
 interface Target {
   readonly revision: LegacyRevision
   readonly capabilities: ClientCapabilities
-  /** Whether other servers share the client: "this server's context" would be that of all of them. */
+  /** True if other servers share the client, so that "this server's context" would include theirs. */
   readonly isShared: boolean
-  /** Mints the id of a URL elicitation, which only 2025-11-25 requires. */
+  /** Creates the id of a URL elicitation, which only 2025-11-25 requires. */
   newElicitationId(): string
 }
 
 const impossible = (what: string): ProjectedRequest => ({ is: 'impossible', what })
 const projected = (params: JsonText | undefined): ProjectedRequest => ({ is: 'request', params })
 
-/** Thrown out of a nested edit; never leaves this file. */
+/** Thrown out of a nested edit; caught in this file. */
 class Impossible extends Error {}
 
 /** Projects a modern server's request (2026-07-28, schema, `InputRequest`) for a legacy client. */
@@ -84,7 +84,7 @@ const projectSampling = (params: JsonText | undefined, target: Target): Projecte
   )
 }
 
-/** Dropped where the client would understand something else by it, or did not declare it. */
+/** Drops `includeContext` if the client did not declare it or would misunderstand it. */
 const projectContext = (params: JsonText, { revision, capabilities, isShared }: Target): JsonText => {
   const context = stringOf(memberOf(params, 'includeContext'))
   if (context === undefined || context === 'none') return params
@@ -103,7 +103,7 @@ const typeOf = (block: JsonText): string | undefined => stringOf(memberOf(block,
 /** The first revision with audio in sampling. */
 const AUDIO_SINCE: LegacyRevision = '2025-03-26'
 
-/** Whether a server's request for sampling holds audio that a client of `revision` cannot read. */
+/** Returns whether a server's sampling request contains audio that a client of `revision` cannot read. */
 export const hasUnknownAudio = (
   revision: LegacyRevision,
   method: string,
@@ -115,7 +115,7 @@ export const hasUnknownAudio = (
     some(blocksOf(message), block => typeOf(block) === 'audio'),
   )
 
-/** A client's answer as a server of `revision` can read it: audio is only mentioned to older ones. */
+/** Projects a client's answer for a server of `revision`: for older ones, audio is only mentioned. */
 export const projectAnswer = (revision: LegacyRevision, method: string, result: JsonText): JsonText =>
   revision < AUDIO_SINCE && method === 'sampling/createMessage'
     ? editMember(result, 'content', block => (typeOf(block) === 'audio' ? mentionOf(block) : block))
@@ -126,7 +126,7 @@ const mentionOf = (audio: JsonText): JsonText => {
   return textBlock(`[audio ${stringOf(memberOf(audio, 'mimeType')) ?? 'of unknown type'}, ${bytes} bytes]`)
 }
 
-/** Before 2025-11-25 the content of a message is one block (client/sampling, "Message Content"). */
+/** Joins content to one block, as required before 2025-11-25 (client/sampling, "Message Content"). */
 const oneBlock = (content: JsonText, revision: LegacyRevision): JsonText => {
   const blocks = kindOf(content) === 'array' ? [...elementsOf(content)] : [content]
   if (revision < AUDIO_SINCE && blocks.some(block => typeOf(block) === 'audio')) {
@@ -163,7 +163,7 @@ const projectElicitation = (params: JsonText | undefined, target: Target): Proje
   return projected(editMember(withoutMember(params, 'mode'), 'requestedSchema', oldSchema))
 }
 
-/** A form as 2025-06-18 knows it (client/elicitation, "Requested Schema"). */
+/** Projects a form to 2025-06-18 (client/elicitation, "Requested Schema"). */
 const oldSchema = (schema: JsonText): JsonText =>
   editMember(withoutMember(schema, '$schema'), 'properties', properties =>
     mapMembers(properties, (_, field) => oldField(field)),

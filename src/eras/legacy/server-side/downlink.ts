@@ -34,22 +34,22 @@ import { OutboundCall, type OutboundContext } from './outbound-call.js'
 
 const EMPTY = rawText('{}')
 const RELATED_REQUEST = 'io.modelcontextprotocol/related-request'
-/** Stands for a request that a question names and that is not open. */
-const OVER: DownstreamCall = { cancel: () => undefined }
+/** Represents a request that a question names but that is not open. */
+const CLOSED_CALL: DownstreamCall = { cancel: () => undefined }
 
-/** What a connection to a legacy server needs. */
+/** Options of a connection to a legacy server. */
 export interface LegacyLinkOptions {
   /** The server's name, for errors and logs. */
   readonly server: string
   readonly listener: DownlinkListener
   readonly log: Logger
-  /** As for every link; false if absent. */
+  /** As in `Downlink`; false if absent. */
   readonly hasOtherMode?: boolean
 }
 
 /**
- * A connection to a legacy server, after its handshake. Request ids and progress tokens of this hop are
- * minted here and never go upstream.
+ * A connection to a legacy server, after its handshake. The request ids and progress tokens of this hop are
+ * created here and never sent to clients.
  */
 export class LegacyDownlink implements Downlink, ConversationListener, OutboundContext {
   readonly serverRequests = 'pushed'
@@ -70,7 +70,7 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
     this.hasOtherMode = hasOtherMode
   }
 
-  /** Binds the conversation that reports to this downlink. */
+  /** Sets the conversation that reports to this downlink. */
   attach(conversation: Conversation): void {
     this.#attached = conversation
   }
@@ -97,7 +97,7 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
     return this.#attached
   }
 
-  /** Since 2025-11-25 some servers make tasks without having declared it. */
+  /** Since 2025-11-25 some servers create tasks without declaring them. */
   get mayReturnTasks(): boolean {
     return this.revision >= '2025-11-25'
   }
@@ -144,7 +144,7 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
   // ── called by the conversation ──
 
   requested(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void {
-    // The session that an answer would need is gone.
+    // Its answer would need the lost session.
     if (this.#lost !== undefined) return
     const key = idKey(id)
     if (method === 'ping') this.conversation.sendResult(id, EMPTY)
@@ -174,14 +174,14 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
   }
 
   /**
-   * The request of ours that a question names in its `_meta`. The progress token of a request counts too,
-   * unless it is the question's own id: SDK servers ask for progress on their questions under that.
+   * Returns the request that a question names in its `_meta`. The progress token of a request counts too,
+   * unless it is the question's own id: SDK servers use that as the token of their questions.
    */
   #namedBy(key: string, params: JsonText | undefined): DownstreamCall | undefined {
     const meta = params && mayContain(params, '"_meta"') ? memberOf(params, '_meta') : undefined
     if (meta === undefined) return undefined
     const related = memberOf(meta, RELATED_REQUEST)
-    if (related !== undefined) return this.#callOf(related) ?? OVER
+    if (related !== undefined) return this.#callOf(related) ?? CLOSED_CALL
     const token = tokenIn(meta)
     if (token === undefined || idKey(token) === key) return undefined
     const call = callOf(this.conversation.named(token))
@@ -222,17 +222,17 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
   }
 }
 
-/** The call whose stream carried a message of the server. */
+/** Returns the call whose stream carried a message of the server. */
 const callOf = (about: CallSink | undefined): OutboundCall | undefined =>
   about instanceof OutboundCall ? about : undefined
 
-/** Where the answer to a server request and its progress go. */
+/** Receives the answer to a server request, and its progress. */
 interface ServerRequestReplies {
   answer(outcome: Answer): void
   progress(params: JsonText): void
 }
 
-/** One request of the server; answered once, however often `answer` is called. */
+/** One request of the server; only the first `answer` is sent. */
 class PushedServerRequest implements ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined

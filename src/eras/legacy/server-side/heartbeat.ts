@@ -8,23 +8,23 @@ const ANSWER_MS = 10_000
 /** Unanswered pings in a row after which the connection counts as lost. */
 const MISSES_MAX = 2
 
-/** When a server is pinged. */
+/** Options for pinging a server. */
 export interface HeartbeatOptions {
   readonly clock: Clock
   readonly log: Logger
-  /** How long it may be silent. */
+  /** The time of silence before a ping. */
   readonly pingMs: number
 }
 
 /**
- * Pings a silent server (utilities/ping). Any answer will do; a server without the method is not pinged
- * again. Nor is a busy one: requests in flight have time limits of their own.
+ * Pings a silent server (utilities/ping). Any answer proves that it is alive; a server without the method is
+ * not pinged again. Busy servers are not pinged, because requests in flight have their own timeouts.
  */
 export class Heartbeat {
   readonly #conversation: Conversation
   readonly #clock: Clock
   readonly #log: Logger
-  /** The signs of life at the last look. */
+  /** The value of `receivedCount` at the last check. */
   #seen: number
   readonly #tick: Timer
   #timeout: Timer | undefined
@@ -38,7 +38,7 @@ export class Heartbeat {
     this.#tick = options.clock.every(options.pingMs, () => this.#check())
   }
 
-  /** Whether a ping is unanswered. */
+  /** True while a ping is unanswered. */
   get isPinging(): boolean {
     return this.#timeout !== undefined
   }

@@ -20,34 +20,34 @@ import { advance, HttpRemote, newPosition, reopenMs, type StreamPosition, sleep 
 import { Posts } from './posts.js'
 import type { SavedSession } from './saved-session.js'
 
-/** No replica makes as many requests in one session: the next owner's ids are not those of the last. */
+/** More requests than one replica makes in a session, so that the next owner's ids differ. */
 const IDS_PER_REPLICA = 2 ** 28
 const RESUME_TRIES = 5
-/** The first try is early: by then a network glitch is over, and a crash is known. */
+/** The first attempt is early: it distinguishes a network glitch from a crash. */
 const RESUME = { firstMs: 250, maxMs: 15_000 }
 const LISTEN = { firstMs: 1000, maxMs: 60_000 }
 
-/** What a session over Streamable HTTP needs. */
+/** The context of a session over Streamable HTTP. */
 interface HttpContext extends CallerContext {
   readonly session?: ServerSession | undefined
 }
 
 /**
  * A session over Streamable HTTP (2025-03-26 to 2025-11-25, basic/transports): each request is a POST whose
- * response, JSON or SSE, is its stream; the rest comes on one standalone GET stream.
+ * response, JSON or SSE, is its stream; all other messages arrive on one standalone GET stream.
  */
 export class HttpCaller extends HttpConversation implements Conversation {
   readonly #remote: HttpRemote
   readonly #all = new AbortController()
   readonly #posts: Posts
-  readonly #noted: ServerSession | undefined
-  /** Those up to here are of replicas that had the session before. */
+  readonly #session: ServerSession | undefined
+  /** Ids up to this one were used by previous replicas. */
   #ids = 0
   receivesUnsolicited = false
 
   constructor(http: HttpClient, to: RemoteAddress, listener: ConversationListener, options: HttpContext) {
     super(listener, options)
-    this.#noted = options.session
+    this.#session = options.session
     this.#remote = new HttpRemote(http, to, options.clock)
     this.#posts = new Posts({
       post: frame => this.#post(frame),
@@ -63,15 +63,15 @@ export class HttpCaller extends HttpConversation implements Conversation {
     return this.#ids + this.dispatcher.pending.nextId()
   }
 
-  /** Notes what another replica needs to go on with the session. */
-  note(facts: ServerFacts): void {
-    this.#noted?.note(this.#remote.noted(facts, this.#ids + IDS_PER_REPLICA))
+  /** Stores the data that another replica needs to resume the session. */
+  saveSession(facts: ServerFacts): void {
+    this.#session?.save(this.#remote.savedSession(facts, this.#ids + IDS_PER_REPLICA))
   }
 
-  /** Goes on with a session that another replica had, in place of the handshake. */
-  goOn(noted: SavedSession): void {
-    this.#ids = noted.ids
-    this.#remote.goOn(noted)
+  /** Resumes a session of another replica instead of the handshake. */
+  resumeSession(saved: SavedSession): void {
+    this.#ids = saved.ids
+    this.#remote.resumeSession(saved)
   }
 
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {
@@ -108,7 +108,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
   async close(): Promise<void> {
     if (this.isOver) return
     this.#over(new Fault('disconnected', 'The session with the server was closed'))
-    if (this.#noted?.goesOn() === true) return
+    if (this.#session?.isTakenOver() === true) return
     try {
       await this.#remote.end()
     } catch (thrown) {
@@ -142,7 +142,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
     void this.#follow(exchange, place)
   }
 
-  /** Resumes a request's SSE stream until its answer is there, over as many connections as needed. */
+  /** Resumes a request's SSE stream until its answer arrives, over several connections if necessary. */
   async #follow(exchange: HttpExchange, place: StreamPosition): Promise<void> {
     const { signal } = exchange
     for (let tries = 0; place.lastEventId !== undefined && tries < RESUME_TRIES; ) {
@@ -162,7 +162,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
 
   // ── streams ──
 
-  /** Keeps the standalone stream open while the session lives, if the server has one. */
+  /** Keeps the standalone stream open during the session, if the server has one. */
   async listen(): Promise<void> {
     const place = newPosition()
     for (let tries = 0; !this.isOver; ) {
@@ -173,7 +173,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
         heard = await this.#read(opened, place, this.#standalone)
         this.receivesUnsolicited = false
       } else if (typeof opened === 'number' && isFinal(opened)) {
-        // 405: there is no such stream. Before giving up, tries without a position.
+        // 405 means that there is no such stream. Before giving up, tries without a position.
         if (place.lastEventId === undefined) return
         place.lastEventId = undefined
       }
@@ -183,8 +183,8 @@ export class HttpCaller extends HttpConversation implements Conversation {
   }
 
   /**
-   * Opens the standalone stream or resumes one. Otherwise the HTTP status, 0 without one, or a Fault if the
-   * server is gone.
+   * Opens the standalone stream or resumes one. Returns the HTTP status on failure, 0 without one, or a Fault
+   * if the server is gone.
    */
   async #openStream(
     { lastEventId }: StreamPosition,
@@ -205,7 +205,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
     }
   }
 
-  /** Reads a stream to its end, and moves its position on; resolves to whether any event came. */
+  /** Reads a stream to its end and updates its position; resolves to whether any event came. */
   async #read(
     reply: RemoteReply,
     place: StreamPosition,
@@ -238,11 +238,9 @@ export class HttpCaller extends HttpConversation implements Conversation {
     }
   }
 
-  // ── ends ──
+  // ── closing ──
 
-  /**
-   * The server no longer knows the session, and did not process `id` (transports, "Session Management", 4).
-   */
+  /** Handles a lost session; the server did not process `id` (transports, "Session Management", 4). */
   #sessionLost(id?: OwnId): void {
     const untouched = id === undefined ? undefined : this.dispatcher.pending.drop(id)
     this.retire(new Fault('disconnected', 'The server no longer knows the session'))
@@ -262,17 +260,19 @@ export class HttpCaller extends HttpConversation implements Conversation {
 
   #leave(): void {
     this.receivesUnsolicited = false
-    if (this.#noted?.goesOn() === false) this.#noted.note(undefined)
+    if (this.#session?.isTakenOver() === false) this.#session.save(undefined)
     this.#all.abort()
   }
 }
 
 const sessionLost = (): Fault => new Fault('session-lost', 'The server no longer knows the session')
 
-/** With status 404, of SDK servers: the session is unknown. Most send it without an id. */
+/** The error code of SDK servers for an unknown session, with status 404; usually without an id. */
 const UNKNOWN_SESSION = -32001
 
-/** Whether the body of a 404 answers the request, which the server then has read, and may have run. */
+/**
+ * Returns whether the body of a 404 answers the request, so that the server has read it and may have run it.
+ */
 const isAnswer = (body: Buffer, id: OwnId): boolean => {
   const classified = classify(body)
   if (classified.is !== 'message' || !('id' in classified.message)) return false
@@ -281,15 +281,15 @@ const isAnswer = (body: Buffer, id: OwnId): boolean => {
   return !isLoss && ownIdOf(message.id) === id
 }
 
-/** The subject of a notification that replaces earlier ones; undefined if each counts. */
+/** Returns the subject of a notification that replaces earlier ones; undefined if each counts. */
 const supersedes = (method: string, params: JsonText | undefined): string | undefined => {
   if (method === 'notifications/roots/list_changed') return method
   const token = method === 'notifications/progress' ? params && memberOf(params, 'progressToken') : undefined
   return token && `${method} ${token.toString()}`
 }
 
-/** Not permanent; 409: the server has not noticed yet that the stream before is gone. */
+/** Not permanent; 409: the server has not noticed yet that the previous stream has ended. */
 const PASSING: ReadonlySet<number> = new Set([408, 409, 425, 429])
 
-/** Whether a status is permanent; 0 is no status at all. */
+/** Returns whether a status is permanent; 0 means no status. */
 const isFinal = (status: number): boolean => status >= 200 && status < 500 && !PASSING.has(status)

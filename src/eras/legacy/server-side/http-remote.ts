@@ -12,14 +12,14 @@ import { isVisibleAscii } from '../../../wire/http/headers.js'
 import type { HttpClient, HttpHeaders, OutboundRequest } from '../../../wire/http.js'
 import { type SavedSession, writeSavedSession } from './saved-session.js'
 
-/** How long the server may take to acknowledge the end of the session. */
+/** The time to wait for the server's acknowledgement when a session ends. */
 const END_MS = 1000
 /** The first revision with `MCP-Protocol-Version`, which older servers may reject. */
 const VERSION_HEADER_SINCE = '2025-06-18'
 
 type Headers = Readonly<Record<string, string>>
 
-/** The endpoint of a legacy server; repeats the session id and the revision in every request. */
+/** The endpoint of a legacy server; sends the session id and the revision with every request. */
 export class HttpRemote {
   readonly #http: HttpClient
   readonly #address: RemoteAddress
@@ -36,20 +36,20 @@ export class HttpRemote {
     this.#postHeaders = this.#headers(POST_HEADERS)
   }
 
-  /** Whether the server issued a session id. */
+  /** True if the server issued a session id. */
   get hasSession(): boolean {
     return this.#session !== undefined
   }
 
-  /** Notes the session for other replicas; undefined if there is none, or it would be too long. */
-  noted(facts: ServerFacts, ids: number): JsonText | undefined {
+  /** Encodes the session for other replicas; undefined if there is none, or it is too long. */
+  savedSession(facts: ServerFacts, ids: number): JsonText | undefined {
     return this.#session === undefined
       ? undefined
       : writeSavedSession({ url: this.#address.url, id: this.#session, ids, facts })
   }
 
-  /** Goes on with a session that began elsewhere. */
-  goOn({ id, facts }: Pick<SavedSession, 'id' | 'facts'>): void {
+  /** Resumes a session that began elsewhere. */
+  resumeSession({ id, facts }: Pick<SavedSession, 'id' | 'facts'>): void {
     this.#session = id
     this.agreed(facts.revision)
   }
@@ -59,7 +59,7 @@ export class HttpRemote {
     this.#postHeaders = this.#headers(POST_HEADERS)
   }
 
-  /** Keeps the session id of a reply; a Fault if it is not valid in a header. */
+  /** Keeps the session id of a reply; returns a Fault if it is not valid in a header. */
   learnSession(headers: HttpHeaders): Fault | undefined {
     const session = headers['mcp-session-id']
     if (this.#session !== undefined || session === undefined) return undefined
@@ -70,13 +70,13 @@ export class HttpRemote {
     return undefined
   }
 
-  /** Sends a request of the conversation; `more` are headers that only it has. */
+  /** Sends a request of the conversation; `more` are headers of this request only. */
   send(exchange: HttpExchange, frame: Buffer, more: Headers | undefined): void {
     const post = this.#post(frame)
     exchange.send(this.#http, more === undefined ? post : { ...post, headers: { ...post.headers, ...more } })
   }
 
-  /** Posts a message that gets no JSON-RPC answer. Rejects with a Fault if it cannot be sent. */
+  /** Posts a message without a JSON-RPC answer. Rejects with a Fault if it cannot be sent. */
   post(frame: Buffer, signal: AbortSignal): Promise<RemoteReply> {
     return fetchReply(this.#http, this.#post(frame), signal)
   }
@@ -117,10 +117,10 @@ export class HttpRemote {
   }
 }
 
-/** Bounds on the reconnection time a server may ask for. */
+/** Bounds the reconnection delay of a server. */
 const RETRY_MS = { min: 100, max: 60_000 }
 
-/** Where to resume a stream (transports, "Resumability and Redelivery"). */
+/** The position to resume a stream from (transports, "Resumability and Redelivery"). */
 export interface StreamPosition {
   lastEventId: string | undefined
   retryMs: number | undefined
@@ -128,20 +128,20 @@ export interface StreamPosition {
 
 export const newPosition = (): StreamPosition => ({ lastEventId: undefined, retryMs: undefined })
 
-/** Moves a position on; what an earlier connection said holds until a later one says otherwise. */
+/** Updates a position; values of earlier connections are kept until a later one replaces them. */
 export const advance = (place: StreamPosition, { lastEventId, retryMs }: SseReader): void => {
   place.lastEventId = lastEventId ?? place.lastEventId
   place.retryMs = retryMs ?? place.retryMs
 }
 
-/** How long to wait before try number `tries` (0: the stream was fine); never less than the server asked. */
+/** Returns the delay before attempt `tries` (0: the stream was fine); at least the server's own delay. */
 export const reopenMs = ({ retryMs }: StreamPosition, tries: number, backoff: Backoff): number => {
   if (retryMs === undefined) return backoffMs(tries, backoff)
   const asked = Math.min(Math.max(retryMs, RETRY_MS.min), RETRY_MS.max)
   return tries === 0 ? asked : Math.max(asked, backoffMs(tries, backoff))
 }
 
-/** Waits; resolves at once when aborted. */
+/** Resolves after `ms`, or at once when aborted. */
 export const sleep = (clock: Clock, ms: number, signal: AbortSignal): Promise<void> =>
   new Promise(resolve => {
     if (signal.aborted) {

@@ -15,7 +15,7 @@ import type { HttpClient } from '../../../wire/http.js'
 import { BufferedClose } from '../../buffered-close.js'
 import { mayBeOlder } from '../../detect/probe-verdict.js'
 import {
-  type ClientIntroduction,
+  type InitializeOptions,
   initializeParams,
   type LegacyFacts,
   otherRevision,
@@ -27,27 +27,27 @@ import { HttpCaller } from './http-caller.js'
 import { readSavedSession } from './saved-session.js'
 import { openSseChannel } from './sse-channel.js'
 
-/** Whether an answer to `initialize` means that another era is to be used. */
+/** Decides whether an answer to `initialize` calls for another era. */
 export type IsOtherEra = (answer: Answer) => boolean
 
-/** What opening a connection needs, over any transport. */
-export interface LinkOptions extends ClientIntroduction, LegacyLinkOptions {
+/** Options for opening a connection, over any transport. */
+export interface LinkOptions extends InitializeOptions, LegacyLinkOptions {
   readonly timeoutMs: number
-  /** For each step of the handshake; as long as `timeoutMs` if absent. */
+  /** The timeout of each step of the handshake; `timeoutMs` if absent. */
   readonly initializeMs?: number | undefined
-  /** How long a server may be silent before it is pinged; `Infinity` never pings. */
+  /** The time of silence before a ping; `Infinity` disables pings. */
   readonly pingMs: number
   readonly signal: AbortSignal
   readonly clock: Clock
-  /** Those of the server; the defaults if absent. */
+  /** The server's limits; the defaults if absent. */
   readonly bounds?: LimitCounters | undefined
-  /** Where a session over Streamable HTTP is noted for other replicas. */
+  /** Stores a session over Streamable HTTP for other replicas. */
   readonly session?: ServerSession | undefined
 }
 
 /**
- * Performs the handshake in a conversation that `start` begins or returns. Resolves to undefined, with the
- * conversation open, if the answer is `elsewhere`. Rejects with a Fault, and the conversation is closed.
+ * Performs the handshake in a conversation that `start` begins or returns. If the answer is `elsewhere`,
+ * resolves to undefined and leaves the conversation open. Rejects with a Fault and closes it.
  */
 export const tryLegacy = async (
   start: (listener: ConversationListener) => Conversation,
@@ -110,8 +110,8 @@ const inTime = <T>(
   step: Promise<T>,
   { clock, signal, timeoutMs, initializeMs: ms = timeoutMs }: LinkOptions,
 ): Promise<T> => {
-  const words = `No answer to initialize within ${Math.round(ms / 1000)} s`
-  return within(step, { clock, ms, signal, timedOut: () => new Fault('timeout', words) })
+  const message = `No answer to initialize within ${Math.round(ms / 1000)} s`
+  return within(step, { clock, ms, signal, timedOut: () => new Fault('timeout', message) })
 }
 
 /** Takes every rejection as final. */
@@ -148,10 +148,10 @@ export interface OtherWays {
 }
 
 /**
- * Opens a session over Streamable HTTP, or over HTTP+SSE if that is refused (2025-03-26, basic/transports,
- * "Backwards Compatibility"). Resolves to undefined if the answer is `elsewhere`. Rejects with the Fault of
- * the first try, caused by that of the second, unless an HTTP+SSE server chose an unknown revision. Leaves
- * nothing behind but the session.
+ * Opens a session over Streamable HTTP, or over HTTP+SSE if the server rejects that (2025-03-26,
+ * basic/transports, "Backwards Compatibility"). Resolves to undefined if the answer is `elsewhere`. Rejects
+ * with the Fault of the first attempt, with the second as its cause, unless an HTTP+SSE server chose an
+ * unknown revision. Leaves nothing behind but the session.
  */
 export const tryLegacyUrl = async (
   http: HttpClient,
@@ -171,7 +171,7 @@ export const tryLegacyUrl = async (
       await conversation?.close()
       return undefined
     }
-    conversation?.note(link.facts)
+    conversation?.saveSession(link.facts)
     bufferedClose.release()
     return { link, via: 'http' }
   } catch (thrown) {
@@ -183,36 +183,36 @@ export const tryLegacyUrl = async (
 }
 
 /**
- * Goes on with the session that another replica noted, in place of the handshake. Resolves to undefined if
- * none was noted, or the server does not know it any more. Never rejects.
+ * Resumes a session saved by another replica, instead of the handshake. Resolves to undefined if there is
+ * none, or the server no longer knows it. Never rejects.
  */
 export const resumeLegacyUrl = async (
   http: HttpClient,
   to: RemoteAddress,
   options: LinkOptions,
 ): Promise<Downlink | undefined> => {
-  const noted = options.session && readSavedSession(options.session.noted(), to.url)
-  if (noted === undefined) return undefined
+  const saved = options.session && readSavedSession(options.session.saved(), to.url)
+  if (saved === undefined) return undefined
   const listener = new BufferedClose(options.listener)
-  // Whether it speaks another era as well, nobody here has asked it.
+  // Without a probe, the server may support another era as well.
   const link = new LegacyDownlink({ ...options, listener, hasOtherMode: true })
   const conversation = new HttpCaller(http, to, link, options)
   link.attach(conversation)
-  conversation.goOn(noted)
+  conversation.resumeSession(saved)
   try {
     const pong = await inTime(outcomeOf(conversation, conversation.nextId(), 'ping', undefined), options)
-    // Whoever does not know `ping` knows the session.
+    // A server without `ping` still knows the session.
     const isKnown =
       pong.kind === 'result' ||
       (pong.kind === 'error' && errorCode(pong.error) === RPC_CODES['unknown-method'])
     if (!isKnown) throw new Fault('session-lost', 'The server no longer knows the session')
-    link.established(noted.facts, options)
+    link.established(saved.facts, options)
   } catch (thrown) {
-    options.log.info({ why: Fault.from(thrown).message }, 'the session of another replica cannot go on')
+    options.log.info({ why: Fault.from(thrown).message }, 'could not resume the session of another replica')
     void conversation.close()
     return undefined
   }
-  conversation.note(noted.facts)
+  conversation.saveSession(saved.facts)
   void conversation.listen()
   listener.release()
   return link

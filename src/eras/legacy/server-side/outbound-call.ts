@@ -16,21 +16,23 @@ import { projectRequest } from '../project/messages.js'
 
 const EMPTY = rawText('{}')
 
-/** What a request needs from its connection. */
+/** The part of the connection that a request uses. */
 export interface OutboundContext {
   /** The server's name. */
   readonly server: string
   readonly revision: LegacyRevision
   readonly conversation: Conversation
-  /** Closes the connection to a server of another era, so that the next connection detects it. */
+  /** Closes the connection to a server of another era, so that the next one detects it. */
   replaced(then: () => void): void
 }
 
-/** One request in flight: what the conversation reports to, and what the caller cancels. */
+/**
+ * One request in flight: receives its messages from the conversation, and can be cancelled by its caller.
+ */
 export class OutboundCall implements CallSink, DownstreamCall {
   readonly headers: CallSink['headers']
   readonly id: number
-  /** Whether the server was given a progress token, which is the id. */
+  /** True if the server was given a progress token, which is the id. */
   readonly hasToken: boolean
   readonly #method: string
   readonly #sink: CallSink
@@ -82,7 +84,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
     void conversation.notify('notifications/cancelled', textOf({ requestId: this.id, reason }))
   }
 
-  /** A server's outcome as the neutral model has it, readable by any client. */
+  /** Converts a server's outcome to the neutral model, readable by any client. */
   #decoded(outcome: Outcome): Outcome {
     const { server, revision } = this.#context
     if (outcome.kind === 'error') {
@@ -97,12 +99,12 @@ export class OutboundCall implements CallSink, DownstreamCall {
     }
     if (kindOf(result) === 'object') return outcome
     if (EMPTY_RESULTS.has(this.#method)) return succeeded(EMPTY)
-    const words = `Server ${server} answered ${this.#method} with something that is no object`
+    const words = `Server ${server} answered ${this.#method} with something other than an object`
     return failed(new Fault('internal', words, { data: { server } }))
   }
 }
 
-/** Params as a server of `revision` knows them, with our progress token in place of any other. */
+/** Projects params for a server of `revision`, with our own progress token. */
 const paramsFor = (
   revision: LegacyRevision,
   { method, params, isBare, wantsProgress, taskTtlMs }: Request,
@@ -119,11 +121,13 @@ const paramsFor = (
 const withTask = (params: JsonText | undefined, ttlMs: number | undefined): JsonText | undefined =>
   ttlMs === undefined ? params : withMember(params ?? EMPTY, 'task', textOf({ ttl: ttlMs }))
 
-/** A task, whether it was asked for or not: SDK clients from 1.12 on read it as an empty success. */
+/**
+ * Returns whether a result is a task, requested or not: SDK clients since 1.12 read it as an empty success.
+ */
 const isTask = (result: JsonText): boolean =>
   mayContain(result, '"task"') &&
   memberOf(result, 'content') === undefined &&
   memberOf(result, 'task') !== undefined
 
-/** As for a lost session: a request rejected for its version has done nothing. */
+/** Like a lost session: a request rejected for its version was not run. */
 const notRun = (): Fault => new Fault('session-lost', 'The server no longer speaks this revision')

@@ -4,21 +4,21 @@ import { Semaphore } from '../../../kernel/async/semaphore.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 
 /** Each POST occupies a connection. */
-const AT_ONCE = 64
-/** Some servers answer only once the message is processed: then the next one is sent after this time. */
+const MAX_IN_FLIGHT = 64
+/** Some servers answer only after processing the message: then the next one is sent after this time. */
 const HOLD_MS = 10_000
-/** Unanswered POSTs, and bytes in multiples of `serverQueue`, at which the server is given up. */
+/** Unanswered POSTs, and bytes in multiples of `serverQueue`, at which the connection is closed. */
 const UNANSWERED_MAX = 2048
 const HARD = 16
 
-/** Limits POSTs in flight: without it each message of a peer might open a connection. */
+/** Limits POSTs in flight, because each might otherwise open a connection. */
 export const createPostSemaphore = (clock: Clock, signal: AbortSignal): Semaphore => {
   // Each waiting POST adds a listener.
   setMaxListeners(0, signal)
-  return new Semaphore({ places: () => AT_ONCE, holdMs: HOLD_MS, clock })
+  return new Semaphore({ places: () => MAX_IN_FLIGHT, holdMs: HOLD_MS, clock })
 }
 
-/** What sending POSTs needs. */
+/** Options for sending POSTs. */
 export interface PostsOptions {
   /** Posts a message; resolves when it is answered. Never rejects. */
   readonly post: (frame: Buffer) => Promise<void>
@@ -61,13 +61,12 @@ export class Posts {
   }
 
   /**
-   * Posts a message that replaces earlier ones about the same subject: of those waiting, only the last is
-   * sent.
+   * Posts a message that replaces earlier ones about the same subject: only the last waiting one is sent.
    */
   async sendLatest(about: string, frame: Buffer): Promise<void> {
-    const isUnderWay = this.#next.has(about)
-    this.#next.set(about, isUnderWay ? frame : undefined)
-    if (isUnderWay) return
+    const isInFlight = this.#next.has(about)
+    this.#next.set(about, isInFlight ? frame : undefined)
+    if (isInFlight) return
     for (let due: Buffer | undefined = frame; due !== undefined; due = this.#next.get(about)) {
       this.#next.set(about, undefined)
       await this.send(due)

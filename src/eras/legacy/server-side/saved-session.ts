@@ -11,20 +11,20 @@ import type { ServerFacts } from '../../../model/peer.js'
 import { isLegacyRevision } from '../../../model/revision.js'
 import { type LegacyFacts, readInitializeResult } from '../initialize-params.js'
 
-/** What is longer is not noted: its server gets a new session from the replica that comes next. */
-const NOTED_BYTES = 16 * 1024
+/** Longer sessions are not saved: their server gets a new session from the next replica. */
+const SAVED_BYTES = 16 * 1024
 
-/** A session over Streamable HTTP, as another replica goes on with it. */
+/** A session over Streamable HTTP, saved so that another replica can resume it. */
 export interface SavedSession {
-  /** Nobody else is told the id. */
+  /** The session id is sent to no other URL. */
   readonly url: string
   readonly id: string
-  /** No request of whoever had it before has a higher id. */
+  /** No earlier owner used a higher request id. */
   readonly ids: number
   readonly facts: LegacyFacts
 }
 
-/** Writes it in the words of the server; undefined if it would be too long. */
+/** Encodes a session in the server's own terms; undefined if it is too long. */
 export const writeSavedSession = ({
   facts: { revision, announced, info, instructions },
   ...session
@@ -35,17 +35,17 @@ export const writeSavedSession = ({
     ['serverInfo', info],
     ...(instructions === undefined ? [] : [['instructions', textOf(instructions)] as const]),
   ])
-  const noted = objectText([
+  const saved = objectText([
     ['session', textOf(session)],
     ['result', result],
   ])
-  return noted.length > NOTED_BYTES ? undefined : noted
+  return saved.length > SAVED_BYTES ? undefined : saved
 }
 
-/** Undefined if none was noted, or one of another address, or of a revision that a later version knows. */
-export const readSavedSession = (noted: JsonText | undefined, url: string): SavedSession | undefined => {
-  const session = noted && memberOf(noted, 'session')
-  const result = noted && memberOf(noted, 'result')
+/** Decodes a saved session; undefined if there is none, for another URL, or for an unknown revision. */
+export const readSavedSession = (saved: JsonText | undefined, url: string): SavedSession | undefined => {
+  const session = saved && memberOf(saved, 'session')
+  const result = saved && memberOf(saved, 'result')
   if (session === undefined || result === undefined || textMember(session, 'url') !== url) return undefined
   if (!isLegacyRevision(textMember(result, 'protocolVersion') ?? '')) return undefined
   const { id, ids } = valueOf(session) as Pick<SavedSession, 'id' | 'ids'>

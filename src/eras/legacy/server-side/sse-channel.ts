@@ -14,18 +14,18 @@ import type { HttpClient, OutboundRequest } from '../../../wire/http.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
 import { createPostSemaphore } from './posts.js'
 
-/** How long the server may take to open its event stream and send the endpoint. */
+/** The time for the server to open its event stream and send the endpoint. */
 const ENDPOINT_MS = 10_000
-/** How long a message of the handshake waits for the POST before it. */
+/** The time a message of the handshake waits for the previous POST. */
 const TURN_MS = 10_000
 /** An unanswered POST occupies a connection, so it counts as at least this much. */
 const POST_BYTES = 8 * 1024
 /** Above this the server counts as behind. */
 const SLOW_BYTES = 1024 * 1024
-/** A server that leaves this many POSTs unanswered is given up. */
+/** The unanswered POSTs at which the session is closed. */
 const POSTS_MAX = 2048
 
-/** What opening an HTTP+SSE session needs besides its address. */
+/** Options for opening an HTTP+SSE session. */
 export interface SseChannelOptions extends CallerContext {
   readonly timeoutMs: number
   /** Aborts the opening; has no effect once the channel is open. */
@@ -68,7 +68,7 @@ const connect = async (
   if (stream.status !== 200 || mediaTypeOf(stream.headers['content-type']) !== 'text/event-stream') {
     stream.discard()
     if (stream.status >= 300) throw statusFault(stream.status)
-    throw new Fault('unavailable', 'The server answered with something that is no event stream')
+    throw new Fault('unavailable', 'The server answered with something other than an event stream')
   }
   const channel = new SseChannel({ http, to, clock, log, stop, bounds, stream })
   await channel.connect()
@@ -91,9 +91,9 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   #listener: ChannelListener | undefined
   #endpoint: string | undefined
   /** Messages received before the listener runs. */
-  #held: Buffer[] = []
+  #buffered: Buffer[] = []
   #end: Fault | undefined
-  /** Whether the listener gets messages. */
+  /** True once the listener gets messages. */
   #isRunning = false
   #isPaused = false
   #isOver = false
@@ -150,7 +150,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
       .then(() => this.#semaphore.pass(signal, () => this.#post(message)))
       .catch(() => undefined)
     if (!this.#isInitialized) {
-      // Some servers answer only once the message is processed.
+      // Some servers answer only after processing the message.
       this.#previousPost = within(turn, { clock: this.#link.clock, ms: TURN_MS })
       this.#isInitialized = isInitialized(message)
     }
@@ -202,7 +202,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
       this.#link.stream.pause()
       this.#endpointKnown.resolve()
     }
-    // Before the endpoint nothing was asked. Empty data only sets the id.
+    // Nothing is expected before the endpoint. Empty data only sets the id.
     else if (event === 'message' && this.#endpoint !== undefined && data.length > 0) this.#deliver(data)
   }
 
@@ -212,7 +212,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
 
   #run(): void {
     this.#isRunning = true
-    for (const message of this.#held.splice(0)) this.#deliver(message)
+    for (const message of this.#buffered.splice(0)) this.#deliver(message)
     if (this.#end !== undefined) this.#settle(this.#end)
     else if (!this.#isPaused) this.#link.stream.resume()
   }
@@ -220,7 +220,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   #deliver(message: Buffer): void {
     if (this.#isOver) return
     if (this.#isRunning) this.#listener?.message(message)
-    else this.#held.push(message)
+    else this.#buffered.push(message)
   }
 
   // ── POSTs ──
@@ -239,7 +239,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
       reply.discard()
       const { status } = reply
       if (this.#isOver || (status >= 200 && status < 300)) return
-      // No answer will follow, and the request would wait forever.
+      // No answer will follow, so the request would wait forever.
       log.warn({ status }, 'the server did not take a message; the session is given up')
       this.#settle(postFault(status))
     } catch (thrown) {
@@ -266,10 +266,10 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   }
 }
 
-/** The URL to POST to. Throws a Fault for another origin, which would get our credentials. */
+/** Resolves the URL for POSTs. Throws a Fault for another origin, which would get our credentials. */
 const endpointUrl = (said: string, base: string): string => {
   if (!URL.canParse(said, base)) {
-    throw new Fault('unavailable', 'The server named an endpoint for messages that is no URL')
+    throw new Fault('unavailable', 'The server named an endpoint for messages that is not a URL')
   }
   const url = new URL(said, base)
   const { origin } = new URL(base)
@@ -277,7 +277,7 @@ const endpointUrl = (said: string, base: string): string => {
   throw new Fault('unavailable', `The server wants messages to go to another origin, ${url.origin}; refused`)
 }
 
-/** Whether a message ends the handshake (basic/lifecycle, "Initialization"). */
+/** Returns whether a message ends the handshake (basic/lifecycle, "Initialization"). */
 const isInitialized = (message: Buffer): boolean => {
   const classified = classify(message)
   return (

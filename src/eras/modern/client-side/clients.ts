@@ -12,14 +12,14 @@ import type { Envelope } from '../envelope.js'
 const UNNAMED = rawText('{"name":"unknown","version":"0"}')
 
 /**
- * Everyone with the same principal, scopes and folder who sends the same client info at one endpoint or
- * channel: there are no sessions to tell clients apart (basic, "Statelessness"). They may be several people:
- * it is fit for what they share, such as connections and limits, never for ownership.
+ * Represents all senders with the same principal, scopes, folder and client info at one endpoint or channel,
+ * which this revision cannot distinguish without sessions (basic, "Statelessness"). They may be several
+ * people: use it for shared connections and limits, never for ownership.
  */
 export class ModernClient implements Client {
   readonly id = newClientId()
   readonly principal: Principal
-  /** The latest of several, all of which may do the same. */
+  /** The latest of several callers with equal scopes. */
   caller: Caller
   readonly revision = MODERN_REVISION
   readonly via: Via | undefined
@@ -43,7 +43,7 @@ export class ModernClient implements Client {
     this.lastUsedMs = nowMs
   }
 
-  /** It can only be notified on the streams of its requests. */
+  /** Does nothing: this client can only be notified on the streams of its requests. */
   notify(): void {
     return
   }
@@ -64,7 +64,7 @@ export interface ClientLimits {
   readonly bytes: number
 }
 
-/** Clients are forgotten after this long without a request in flight. */
+/** Clients are forgotten after this time without a request in flight. */
 const IDLE_MS = 15 * 60_000
 
 interface Known {
@@ -79,11 +79,11 @@ export class ModernClients {
   readonly #left: (client: ModernClient) => void
   readonly #via: Via | undefined
   readonly #known = new Map<string, Known>()
-  /** The sender of the latest request: the next is often his too, and each is looked up twice. */
+  /** The sender of the latest request, cached because the next request often has the same. */
   #latest: { readonly caller: Caller; readonly envelope: Envelope; readonly client: ModernClient } | undefined
   #bytes = 0
 
-  /** `left` is called once for each client that is forgotten. */
+  /** `left` is called once for each forgotten client. */
   constructor(clock: Clock, limits: () => ClientLimits, left: (client: ModernClient) => void, via?: Via) {
     this.#via = via
     this.#clock = clock
@@ -95,13 +95,13 @@ export class ModernClients {
     return this.#known.size
   }
 
-  /** The first folder that one of them works in. */
+  /** The first known folder of a client. */
   get workspace(): string | undefined {
     for (const { client } of this.#known.values()) if (client.workspace !== undefined) return client.workspace
     return undefined
   }
 
-  /** The client behind a request; undefined if it is new and there is no room. */
+  /** Returns the client of a request; undefined if it is new and there is no room. */
   of(caller: Caller, envelope: Envelope): ModernClient | undefined {
     if (this.#latest?.caller !== caller || this.#latest.envelope !== envelope) {
       const client = this.#find(caller, envelope)

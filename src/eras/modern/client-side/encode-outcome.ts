@@ -27,9 +27,9 @@ export interface RequestFacts {
   readonly id: JsonText
   readonly method: string
   readonly params: JsonText | undefined
-  /** `ClientCapabilities` of the request, as they came. */
+  /** The `ClientCapabilities` of the request, unchanged. */
   readonly declared: JsonText
-  /** Whether the answer depends on who asks (server/utilities/caching, `cacheScope`). */
+  /** True if the answer depends on the user (server/utilities/caching, `cacheScope`). */
   readonly isPrivate?: boolean
 }
 
@@ -45,7 +45,10 @@ export const LISTEN = 'subscriptions/listen'
 const OK = 200
 const NOTHING = rawText('{}')
 
-/** Encodes an outcome for a client of this revision, signed with `identity` (our `Implementation` object). */
+/**
+ * Encodes an outcome for a client of this revision, with `identity` (our `Implementation` object) in its
+ * `_meta`.
+ */
 export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: JsonText): Response => {
   const { id, method } = asked
   switch (outcome.kind) {
@@ -76,7 +79,10 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
 /** Encodes the rejection of a request that was not dispatched. */
 export const encodeEntryError = (id: JsonText, error: JsonText): Response => errorResponse(id, error, 'entry')
 
-/** Params of a notification on the stream of the `subscriptions/listen` request `id`. */
+/**
+ * Adds the subscription id to params of a notification on the stream of the `subscriptions/listen` request
+ * `id`.
+ */
 export const withSubscriptionId = (params: JsonText | undefined, id: JsonText): JsonText =>
   withAt(params ?? NOTHING, ['_meta', META.subscriptionId], id)
 
@@ -88,13 +94,13 @@ const errorResponse = (id: JsonText, error: JsonText, stage: Stage): Response =>
 const encodeInput = (result: JsonText, identity: JsonText): JsonText =>
   stamped(result, { type: 'input_required', identity })
 
-/** As `resultText` for what holds none of the members that a result is given, without copying it. */
+/** Encodes a plain result like `resultText`, but without copying it. */
 const plainText = (result: JsonText, id: JsonText, identity: JsonText): Response => {
   const { head, body } = frameResult(id, result)
   return { frame: { head, body: body.subarray(0, -1), tail: stampOf(identity) }, status: OK }
 }
 
-/** What ends a plain result and its response, in latin1. */
+/** The end of a plain result and its response, in latin1. */
 const stampOf = memoize((identity: JsonText) => {
   const server = oneLine(identity).toString('latin1')
   return `,"resultType":"complete","_meta":{"${META.serverInfo}":${server}}}}`
@@ -112,7 +118,7 @@ const resultText = (
     const why = new Fault('internal', 'The server answered with an unsupported result type')
     return encodeOutcome(failed(why), asked, identity)
   }
-  // A server without result types is older than cache hints.
+  // Servers without result types predate cache hints.
   const own = type === 'absent' ? UNCACHED : readCacheHints(result)
   const members = isCacheable(method) ? hintMembers(restricted(hints ?? own, asked)) : []
   const complete = stamped(projectOnce(method, result), { type: 'complete', identity, members })
@@ -125,7 +131,9 @@ const resultText = (
 const restricted = (hints: CacheHints, { isPrivate = false }: RequestFacts): CacheHints =>
   isPrivate ? { ...hints, cacheScope: 'private' } : hints
 
-/** The result of `server/discover`. Lists only this revision: older ones cannot be used in an envelope. */
+/**
+ * Encodes the result of `server/discover`. Lists only this revision, because older ones have no envelope.
+ */
 export const writeDiscover = (welcome: Welcome, extensions: readonly string[] = []): JsonText => {
   const capabilities = encodeServerCapabilities(welcome, MODERN_REVISION)
   const known = memberOf(capabilities, 'extensions') ?? NO_EXTENSIONS

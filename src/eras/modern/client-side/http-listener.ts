@@ -25,7 +25,7 @@ export class ModernHttpListener {
     this.#uplink = new ModernUplink(options, 'endpoint')
   }
 
-  /** Takes a request or a notification. */
+  /** Handles a request or a notification. */
   message(message: Message & { kind: 'request' | 'notification' }, exchange: HttpExchange): void {
     if (message.kind === 'request') this.#request(message, exchange)
     // Over HTTP a client cancels by closing the stream (basic/patterns/cancellation).
@@ -36,7 +36,7 @@ export class ModernHttpListener {
     for (const answer of this.#answers.open) answer.keepAlive()
   }
 
-  /** Ends what has lasted too long; called periodically. */
+  /** Ends expired requests; called periodically. */
   sweep(): void {
     this.#uplink.sweep()
   }
@@ -64,7 +64,7 @@ export class ModernHttpListener {
   }
 }
 
-/** A stream where notifications were asked for, as far as the client accepts it. */
+/** Chooses a stream if notifications were requested, as far as the client accepts it. */
 const formOf = (message: RequestMessage, takes: AcceptedTypes): AnswerForm => {
   if (!takes.events) return 'json'
   if (!takes.json) return 'stream'
@@ -74,34 +74,34 @@ const formOf = (message: RequestMessage, takes: AcceptedTypes): AnswerForm => {
   return wantsMore ? 'stream' : 'json-first'
 }
 
-/** The form of an answer: what the client accepts, and what suits the request. */
+/** The form of an answer, depending on the client's `Accept` and the request. */
 type AnswerForm =
-  /** JSON, without any notification. */
+  /** JSON, without notifications. */
   | 'json'
-  /** JSON, or a stream if it takes long, for the sake of intermediaries that time out. */
+  /** JSON, or a stream if it takes long, so that intermediaries do not time out. */
   | 'json-first'
   /** A stream, because notifications are likely. */
   | 'stream'
 
-/** Who is answered. */
+/** The recipient of an answer. */
 interface Asker {
   readonly responder: HttpResponder
   readonly caller: Caller
-  /** Called if nobody waits any more. */
+  /** Called if the client no longer waits. */
   readonly gone: () => void
 }
 
-/** What the answers of one endpoint share. */
+/** State shared by the answers of one endpoint. */
 export interface AnswerContext {
   readonly log: Logger
   readonly bounds: LimitCounters
   readonly challenge: ScopeChallenge | undefined
-  /** Answers that are not complete, for keep-alive comments. */
+  /** Incomplete answers, for keep-alive comments. */
   readonly open: LinkedList<HttpAnswer>
 }
 
 /**
- * The answer to one POST: JSON, or a stream that begins with the first message, so that a rejected request
+ * The answer to one POST: JSON, or a stream that starts with the first message, so that a rejected request
  * still gets its status. A broken stream is lost along with its request (basic/transports/streamable-http).
  *
  * @internal
@@ -113,7 +113,7 @@ export class HttpAnswer implements Replies {
   readonly #caller: Caller
   readonly #link: Link<HttpAnswer>
   #out: HttpStream | undefined
-  /** Whether the client has waited since the last keep-alive. */
+  /** True if the client has waited since the last keep-alive. */
   #hasWaited = false
   #isOver = false
 
@@ -174,7 +174,7 @@ export class HttpAnswer implements Replies {
     this.#context.log.warn({ queuedBytes }, 'cut off a client that does not read its event stream')
     this.#out = undefined
     this.#close()
-    // This cancels the request, as any end of its stream does.
+    // Cancels the request, like any end of its stream.
     out.destroy()
   }
 

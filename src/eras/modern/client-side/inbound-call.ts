@@ -23,7 +23,7 @@ import {
 
 const EMPTY = rawText('{}')
 
-/** What an inbound call is made from. */
+/** The request that an inbound call represents. */
 export interface InboundRequest extends RequestFacts {
   readonly client: ModernClient
   readonly caller: Caller
@@ -33,7 +33,7 @@ export interface InboundRequest extends RequestFacts {
   readonly token?: string | undefined
   readonly replies: Replies
   readonly arrival: Call['arrival']
-  /** The `Implementation` object that results are signed with. */
+  /** The `Implementation` object in the `_meta` of results. */
   readonly identity: () => JsonText
   /** Called once, when the call is over. */
   readonly over: () => void
@@ -94,7 +94,7 @@ export class InboundCall implements Call {
     if (this.method === LISTEN) {
       if (LISTEN_NOTIFICATIONS.has(method)) this.#send(method, withSubscriptionId(params, this.#request.id))
     } else if (method === 'notifications/message' && this.logLevel !== undefined && params !== undefined) {
-      // Without a level there are no messages (server/utilities/logging, "Per-Request Log Level").
+      // Without a level there are no log messages (server/utilities/logging, "Per-Request Log Level").
       this.#send(method, projectMeta(params), true)
     }
   }
@@ -107,7 +107,7 @@ export class InboundCall implements Call {
     this.onOver?.(outcome, this)
   }
 
-  /** Cancels the call for the client, which gets no answer (basic/patterns/cancellation). */
+  /** Cancels the call on behalf of the client, which gets no answer (basic/patterns/cancellation). */
   cancel(reason: CancelReason): void {
     if (this.#isOver) return
     this.#close()
@@ -133,7 +133,9 @@ export class InboundCall implements Call {
     this.#request.replies.end(frame, { status, ...overloadResponse(why), behind, why })
   }
 
-  /** If encoding fails, the fault is the answer: the client must not wait forever. */
+  /**
+   * Encodes the outcome; if that fails, the fault is the answer, so that the client does not wait forever.
+   */
   #encoded(outcome: Outcome): Response {
     const identity = this.#request.identity()
     try {
@@ -147,7 +149,10 @@ export class InboundCall implements Call {
     if (!this.#isOver) this.#request.replies.send(encodeNotification(method, params), mayDrop)
   }
 
-  /** On a pipe this follows the result of a subscription that we end (patterns/cancellation). */
+  /**
+   * Encodes the message that follows the result of a subscription ended by us, on a pipe
+   * (patterns/cancellation).
+   */
   #cancelled(): Buffer {
     return encodeNotification('notifications/cancelled', objectText([['requestId', this.#request.id]]))
   }
@@ -159,21 +164,21 @@ export class InboundCall implements Call {
   }
 }
 
-/** How an answer is sent, where the transport matters. */
+/** Transport-specific details of an answer. */
 export interface Ending {
   /** Over HTTP: the status. */
   readonly status: number
   /** Over HTTP: additional headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** On a pipe: what follows the answer. */
+  /** On a pipe: the message after the answer. */
   readonly behind?: Buffer | undefined
-  /** The fault that the answer tells of. */
+  /** The fault in the answer, if any. */
   readonly why?: Fault | undefined
 }
 
 /** PORT. Takes the messages about one request, ending with its answer. */
 export interface Replies {
-  /** Sends a notification of the request; one that `mayDrop` is skipped if the client is behind. */
+  /** Sends a notification of the request; skipped if it `mayDrop` and the client is behind. */
   send(frame: OutgoingMessage, mayDrop?: boolean): void
   /** Sends the answer, or none if the client no longer waits for it. Called once, and last. */
   end(frame: OutgoingMessage | undefined, ending: Ending): void

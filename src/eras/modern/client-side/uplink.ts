@@ -21,17 +21,17 @@ import { InboundCall, type Replies } from './inbound-call.js'
 
 export type RequestMessage = Extract<Message, { kind: 'request' }>
 
-/** How a request arrived. */
+/** The origin of a request. */
 export interface RequestContext {
   readonly caller: Caller
   readonly replies: Replies
   /** Identifies the request: by its id on a pipe, by its exchange over HTTP. */
   readonly key: string
-  /** Over a network: how it came. */
+  /** Set over a network. */
   readonly arrival: Arrival | undefined
 }
 
-/** How requests come in: at an endpoint that clients share, or on a channel, usually of one client. */
+/** The source of requests: an endpoint shared by clients, or a channel, usually of one client. */
 export type Entry = 'endpoint' | 'channel'
 
 /** Bounds the info of all clients together. */
@@ -41,8 +41,8 @@ const CHANNEL_CLIENTS = 32
 const SHOWN_LENGTH = 128
 
 /**
- * All clients of one endpoint or channel. Each request is checked by itself (basic, "Per-request protocol
- * fields"), and rejected or handed to the mux.
+ * All clients of one endpoint or channel. Each request is checked independently (basic, "Per-request protocol
+ * fields"), and rejected or passed to the mux.
  */
 export class ModernUplink {
   readonly #options: ListenerOptions
@@ -66,23 +66,23 @@ export class ModernUplink {
     this.#clients = new ModernClients(options.clock, limits, left, options.via)
   }
 
-  /** Whether any client of this era is known. */
+  /** True if any client of this era is known. */
   get hasClients(): boolean {
     return this.#clients.size > 0
   }
 
-  /** The folder that they work in, as far as that is known of one. */
+  /** The first known folder of a client. */
   get workspace(): string | undefined {
     return this.#clients.workspace
   }
 
-  /** Whether a client waits for an answer, other than to `subscriptions/listen`. */
+  /** True if a client waits for an answer, other than to `subscriptions/listen`. */
   get isBusy(): boolean {
     for (const { method } of this.#calls.values()) if (method !== LISTEN) return true
     return false
   }
 
-  /** Requests under way. */
+  /** Requests in flight. */
   get openCalls(): number {
     return this.#calls.size
   }
@@ -91,14 +91,14 @@ export class ModernUplink {
     return this.#calls.get(key)
   }
 
-  /** Cancels the request that a `notifications/cancelled` names; false if none has that id. */
+  /** Cancels the request that a `notifications/cancelled` names; returns false if it is unknown. */
   cancel(params: JsonText | undefined): boolean {
     const call = this.#calls.get(cancelledKey(params) ?? '')
     call?.cancel(params && textMember(params, 'reason'))
     return call !== undefined
   }
 
-  /** Takes a request; if it is invalid, answers with an error. */
+  /** Handles a request; answers an invalid one with an error. */
   receive(message: RequestMessage, context: RequestContext): void {
     const call = this.#admit(message, context)
     if (call === undefined) return
@@ -106,14 +106,14 @@ export class ModernUplink {
     else this.#options.handler.call(call)
   }
 
-  /** Forgets clients that have been idle for long, and ends what was opened with an old credential. */
+  /** Forgets idle clients, and ends subscriptions whose credential has expired. */
   sweep(): void {
     this.#clients.sweep()
     for (const call of this.#calls.values())
       if (call.method === LISTEN && hasEnded(call.caller)) call.abandon(REVOKED, disconnected(REVOKED))
   }
 
-  /** Applies other rules; a request for changes ends, too, if its caller may see others now. */
+  /** Applies new rules; subscriptions also end if their caller's scopes have changed. */
   renewCallers(renew: RenewCaller): void {
     for (const call of this.#calls.values()) {
       const caller = renew(call.caller)
@@ -129,7 +129,7 @@ export class ModernUplink {
     this.#clients.close()
   }
 
-  /** Makes the call of a request; undefined if it was rejected. */
+  /** Creates the call of a request; undefined if it was rejected. */
   #admit(message: RequestMessage, context: RequestContext): InboundCall | undefined {
     try {
       const envelope = this.#check(message, context)
@@ -141,7 +141,7 @@ export class ModernUplink {
     return undefined
   }
 
-  /** Checks the envelope, the headers, the method, in this order. Throws a Fault. */
+  /** Checks the envelope, the headers and the method, in this order. Throws a Fault. */
   #check(message: RequestMessage, context: RequestContext): Envelope | undefined {
     const { method } = message
     const check = readEnvelope(metaOf(message))
@@ -166,7 +166,7 @@ export class ModernUplink {
     envelope: Envelope,
   ): InboundCall {
     const { id, method, params } = message
-    // What describes the client is for this hop: most servers are sent the rest as it is.
+    // The client description is only for this hop: most servers get the remaining params unchanged.
     const named = envelope.isAll ? message.named : undefined
     const client = this.#clientOf(caller, envelope)
     const call = new InboundCall({
@@ -192,24 +192,27 @@ export class ModernUplink {
   async #discover(call: InboundCall): Promise<void> {
     this.#options.handler.answering?.(call)
     const welcome = await this.#options.handler.welcome(call.client)
-    // Servers come and go, and no notification says that a cached answer is stale.
+    // Servers come and go, and no notification reports a stale answer.
     call.end({ kind: 'result', result: writeDiscover(welcome, this.#options.extensions), hints: UNCACHED })
   }
 
-  /** Throws a Fault `overloaded` if there are too many clients or requests in flight. */
+  /**
+   * Returns the client of a request. Throws a Fault `overloaded` if there are too many clients or requests in
+   * flight.
+   */
   #clientOf(caller: Caller, envelope: Envelope): ModernClient {
     const { max } = this.#bounds
     if (this.#entry === 'channel' && this.#calls.size >= max.callsPerClient)
-      throw this.#bounds.overloaded('callsPerClient', `You have ${this.#calls.size} requests under way`)
+      throw this.#bounds.overloaded('callsPerClient', `You have ${this.#calls.size} requests in flight`)
     const client = this.#clients.of(caller, envelope)
     if (client === undefined)
       throw this.#bounds.overloaded('clients', 'Too many clients have requests in flight')
     if (client.openCalls < max.callsPerStatelessClient) return client
-    const words = `Clients like you have ${client.openCalls} requests under way`
+    const words = `Clients like you have ${client.openCalls} requests in flight`
     throw this.#bounds.overloaded('callsPerStatelessClient', words, { client: client.id })
   }
 
-  /** The tool that the client may have read `x-mcp-header` annotations from. */
+  /** Returns the tool whose `x-mcp-header` annotations the client may have read. */
   #toolOf(message: RequestMessage, caller: Caller, envelope: Envelope): JsonText | undefined {
     const { method, params, named } = message
     if (method !== 'tools/call' || params === undefined) return undefined

@@ -26,8 +26,8 @@ const projectBlock = (block: JsonText): JsonText =>
   BLOCKS.has(stringOf(memberOf(block, 'type'))) ? projectMeta(block) : textBlock(shownJson(block))
 
 /**
- * Drops `execution`, as tasks are an extension now, and invalid header annotations, for which HTTP clients
- * reject the tool (server/tools, "x-mcp-header").
+ * Drops `execution`, because tasks are an extension now, and invalid header annotations, for which HTTP
+ * clients reject the tool (server/tools, "x-mcp-header").
  */
 const projectTool = (tool: JsonText): JsonText =>
   editMember(
@@ -37,7 +37,7 @@ const projectTool = (tool: JsonText): JsonText =>
   )
 
 /**
- * A result for a modern client; the same reference if it knows all that is in it.
+ * Projects a result for a modern client; returns the same reference if it is fully supported.
  *
  * @internal
  */
@@ -72,16 +72,16 @@ const projectMessage = (message: JsonText): JsonText =>
     kindOf(content) === 'array' ? mapElements(content, projectBlock) : projectBlock(content),
   )
 
-/** Params for a modern server, without the `task` of 2025-11-25. */
+/** Projects params for a modern server, without the `task` of 2025-11-25. */
 export const projectRequest = (params: JsonText | undefined): JsonText | undefined =>
   params !== undefined && kindOf(params) === 'object' && mayContain(params, '"task"')
     ? withoutMember(params, 'task')
     : params
 
-/** Pages of lists, which the catalog keeps for many clients. */
+/** Projected pages of lists, which the catalog keeps for many clients. */
 const pages = new WeakMap<JsonText, JsonText>()
 
-/** As `projectResult`, but once for each page of a list. */
+/** Projects like `projectResult`, but only once for each page of a list. */
 export const projectOnce = (method: string, result: JsonText): JsonText => {
   if (listOfMethod(method) === undefined) return projectResult(method, result)
   let projected = pages.get(result)

@@ -17,24 +17,24 @@ import type { ToolSchemas } from './tool-schemas.js'
 
 const EMPTY = rawText('{}')
 
-/** What a connection to a modern server needs. */
+/** Options of a connection to a modern server. */
 export interface ModernLinkOptions {
   /** The server's name, for errors and logs. */
   readonly server: string
   readonly listener: DownlinkListener
-  /** Our own `Implementation` object: the connection is nobody's alone. */
+  /** Our own `Implementation` object, because the connection is shared by clients. */
   readonly identity: JsonText
-  /** As for every link; false if absent. */
+  /** As in `Downlink`; false if absent. */
   readonly hasOtherMode?: boolean
   readonly clock: Clock
   readonly log: Logger
-  /** Those of the server; the defaults if absent. */
+  /** The server's limits; the defaults if absent. */
   readonly bounds?: LimitCounters | undefined
 }
 
 /**
- * A connection to a modern server, which is stateless, so all clients share it. Request ids and progress
- * tokens of this hop are minted here and never go upstream.
+ * A connection to a modern server, which is stateless, so that all clients share it. The request ids and
+ * progress tokens of this hop are created here and never sent to clients.
  */
 export class ModernDownlink implements Downlink, ConversationListener {
   readonly serverRequests = 'returned'
@@ -52,7 +52,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
     this.#options = options
   }
 
-  /** Binds the conversation that reports to this downlink: from here on it can be used. */
+  /** Sets the conversation that reports to this downlink, and makes it usable. */
   attach(conversation: Conversation): void {
     const { server, listener, identity, clock, log } = this.#options
     const revisionCheck = new RevisionCheck({
@@ -68,7 +68,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
     subscriptions.start()
   }
 
-  /** Tasks are an extension that a server has to declare. */
+  /** Tasks are an extension that servers have to declare. */
   get mayReturnTasks(): boolean {
     return this.facts.capabilities.tasks
   }
@@ -126,7 +126,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
 
   // ── called by the conversation ──
 
-  /** Servers must not send requests, and get no answer (2026-07-28, basic/transports). */
+  /** Ignores requests, which servers must not send in this revision (2026-07-28, basic/transports). */
   requested(_id: JsonText, method: string): void {
     this.#options.log.warn({ method }, 'ignoring a request of the server: this revision has none')
   }

@@ -15,20 +15,20 @@ import { MODERN_REVISION } from '../../protocol.js'
 import { mirrorHeaders } from '../mirror-headers.js'
 
 const BAD_REQUEST = 400
-/** With that status: the server wants a session first, as legacy SDK servers do. */
+/** The error of legacy SDK servers that require a session, with status 400. */
 const NO_SESSION = -32000
 
-/** What a conversation over HTTP needs beside the server's address. */
+/** Options of a conversation over HTTP. */
 export interface HttpCallerOptions extends CallerContext {
-  /** Ids unique at the server, which has no sessions to tell connections apart. */
+  /** Returns ids unique at the server, which has no sessions to tell connections apart. */
   readonly nextId: () => number
-  /** The `inputSchema` of a tool whose arguments are repeated in headers. */
+  /** Returns the `inputSchema` of a tool whose arguments are repeated in headers. */
   readonly schemaOf: (tool: string) => JsonText | undefined
 }
 
 /**
  * A conversation over HTTP (2026-07-28, basic/transports/streamable-http): each request is a POST whose
- * response is its stream; there is no session, and nothing comes outside of a response.
+ * response is its stream; there is no session, and nothing arrives outside of a response.
  */
 export class HttpCaller extends HttpConversation implements Conversation {
   readonly #http: HttpClient
@@ -81,7 +81,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
   }
 
   sendError(): void {
-    // As for reply.
+    // As for `sendResult`.
   }
 
   agreed(): void {
@@ -110,7 +110,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
     exchange.fail(new Fault('disconnected', 'The server ended the stream without an answer'))
   }
 
-  /** Headers that repeat the body as it goes out (ibid., "Request Metadata"). */
+  /** Returns the headers that repeat the body as sent (ibid., "Request Metadata"). */
   #mirrored(method: string, params: JsonText | undefined): Readonly<Record<string, string>> {
     const tool = method === 'tools/call' ? params && textMember(params, 'name') : undefined
     const schema = tool === undefined ? undefined : this.#options.schemaOf(tool)
@@ -119,8 +119,8 @@ export class HttpCaller extends HttpConversation implements Conversation {
 }
 
 /**
- * The code of an older server's rejection, which reads no further than the missing session, often not even
- * the id.
+ * Returns the code of an older server's rejection, which reads no further than the missing session, often not
+ * even the id.
  */
 const unreadCode = (body: Buffer): number | undefined => {
   const classified = classify(body)

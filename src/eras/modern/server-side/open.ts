@@ -10,9 +10,9 @@ import { ModernDownlink, type ModernLinkOptions } from './downlink.js'
 import { HttpCaller, type HttpCallerOptions } from './http-caller.js'
 import { ToolSchemas } from './tool-schemas.js'
 
-/** What opening a connection to a modern server needs. */
+/** Options for opening a connection to a modern server. */
 export interface ModernOptions extends ModernLinkOptions {
-  /** Its `DiscoverResult`: there is nothing else to negotiate. */
+  /** Its `DiscoverResult`, which completes the negotiation. */
   readonly discovered: JsonText
 }
 
@@ -39,7 +39,8 @@ export const openModernHttp = (
 }
 
 /**
- * Reads a `DiscoverResult` (server/discover). Early servers put `serverInfo` into the body, not into `_meta`.
+ * Reads a `DiscoverResult` (server/discover). Early servers put `serverInfo` into the body instead of
+ * `_meta`.
  */
 const factsOf = (discovered: JsonText): ServerFacts => ({
   revision: MODERN_REVISION,

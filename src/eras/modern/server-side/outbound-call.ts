@@ -42,7 +42,7 @@ import type { ToolSchemas } from './tool-schemas.js'
 /** Bounds the pages of `tools/list` read to learn the headers of a tool. */
 const REFRESH_PAGES_MAX = 100
 
-/** Safe requests: one whose response was lost is sent again. */
+/** Safe requests, which are repeated if their response was lost. */
 const isRepeatable = (method: string): boolean => listOfMethod(method) !== undefined || REPEATABLE.has(method)
 const REPEATABLE: ReadonlySet<string> = new Set([
   'resources/read',
@@ -51,7 +51,7 @@ const REPEATABLE: ReadonlySet<string> = new Set([
   'server/discover',
 ])
 
-/** What a request needs from its connection. */
+/** The part of the connection that a request uses. */
 export interface OutboundContext {
   readonly server: string
   readonly identity: JsonText
@@ -64,8 +64,8 @@ export interface OutboundContext {
 }
 
 /**
- * One request in flight. It is stateless, so it may be sent again under another id: when the response of a
- * safe method was lost, or when the server rejected the headers unread.
+ * One request in flight. It is stateless, so it may be repeated under another id: if the response of a safe
+ * method was lost, or if the server rejected the headers without reading the body.
  */
 export class OutboundCall implements CallSink, DownstreamCall {
   readonly headers: CallSink['headers']
@@ -128,14 +128,17 @@ export class OutboundCall implements CallSink, DownstreamCall {
     this.#sink.ended(outcome)
   }
 
-  /** Whether the server has to be probed before the outcome counts; `otherwise` makes it if it still does. */
+  /**
+   * Returns whether the server has to be probed before the outcome counts; `otherwise` makes it if the server
+   * is unchanged.
+   */
   #recheck(outcome: Outcome, otherwise: () => Outcome): boolean {
     return this.#context.revisionCheck.check(outcome, isEnd =>
       this.#finish(isEnd ? failed(this.#ofAnother(outcome)) : otherwise()),
     )
   }
 
-  /** The Fault of a request to a server that speaks another era now, and may or may not have run it. */
+  /** Makes the Fault of a request to a server that changed its era and may or may not have run it. */
   #ofAnother(outcome: Outcome): Fault {
     const { server } = this.#context
     const words = `Server ${server} no longer speaks ${MODERN_REVISION}`
@@ -143,20 +146,23 @@ export class OutboundCall implements CallSink, DownstreamCall {
       return new Fault('session-lost', words, { data: { server } })
     const { data = {} } = outcome.fault
     const status = Number(data['httpStatus'])
-    // Older servers do not have the path, or want a session first; any other status may follow execution.
+    // Older servers lack the path, or require a session first; any other status may follow execution.
     const mayBeUnread = status === 404 || status === 405 || data['code'] !== undefined
     const code = mayBeUnread ? 'maybe-replaced' : 'disconnected'
     const doubt = `it refused the request with HTTP status ${status}, and whether it ran it is not known`
     return new Fault(code, `${words}: ${doubt}`, { data: { ...data, server } })
   }
 
-  /** Over HTTP a break ends just this request, and cannot be resumed (basic/transports/streamable-http). */
+  /**
+   * Over HTTP an interruption ends only this request, which cannot be resumed
+   * (basic/transports/streamable-http).
+   */
   #mayRepeat(outcome: Outcome): boolean {
     if (outcome.kind !== 'fault' || this.#wasRepeated || this.#context.schemas === undefined) return false
     return outcome.fault.code === 'disconnected' && isRepeatable(this.#request.method)
   }
 
-  /** A server's outcome as the neutral model has it, readable by any client. */
+  /** Converts a server's outcome to the neutral model, readable by any client. */
   #decoded(outcome: Outcome): Outcome {
     const { server } = this.#context
     const { method } = this.#request
@@ -166,7 +172,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
     if (outcome.kind !== 'result') return outcome
     const { result } = outcome
     if (kindOf(result) !== 'object') {
-      return badAnswer(server, `Server ${server} answered ${method} with something that is no object`)
+      return badAnswer(server, `Server ${server} answered ${method} with something other than an object`)
     }
     return (method === 'tools/call' ? plainResult(result) : undefined) ?? this.#typed(result)
   }
@@ -194,9 +200,9 @@ export class OutboundCall implements CallSink, DownstreamCall {
     return method === 'tools/list' && schemas !== undefined ? schemas.learn(result) : result
   }
 
-  // ── headers that the server does not accept ──
+  // ── rejected headers ──
 
-  /** Reads the schema of the tool anew and tries once more, as the server has not run the request. */
+  /** Reads the schema of the tool again and repeats the request once, because the server has not run it. */
   #retryWithNewSchema(outcome: Outcome): void {
     const { schemas } = this.#context
     const { method, params } = this.#request
@@ -242,11 +248,11 @@ export class OutboundCall implements CallSink, DownstreamCall {
 
 const TYPE = '"resultType":"complete"'
 const SIGNATURE = String.raw`"_meta":\{"${META.serverInfo.replaceAll('.', String.raw`\.`)}":\{[^{}]*\}\}`
-/** A result of texts as most programs write it, with what each hop says anew. */
+/** Matches a result of texts in the usual spelling, with the members that each hop sets for itself. */
 const USUAL = new RegExp(String.raw`^\{(?:${TYPE},(${TEXTS})|(${TEXTS})(?:,${TYPE})?)(?:,${SIGNATURE})?\}$`)
 const USUAL_BYTES = 1024
 
-/** A tool result that is nothing but texts, once what each hop says anew is taken from it. */
+/** Recognizes a tool result of texts only, and removes the members that each hop sets for itself. */
 const plainResult = (result: JsonText): Outcome | undefined => {
   const found = result.length > USUAL_BYTES ? null : USUAL.exec(result.toString('latin1'))
   const texts = found?.[1] ?? found?.[2]
@@ -291,14 +297,14 @@ const codeOf = (outcome: Outcome): number | undefined =>
 const badAnswer = (server: string, words: string): Outcome =>
   failed(new Fault('internal', words, { data: { server } }))
 
-/** An unknown type must not be taken for any other (basic, "ResultType"). */
+/** Makes the outcome for an unknown type, which must not be mistaken for any other (basic, "ResultType"). */
 const strangeType = (server: string, result: JsonText): Outcome => {
   const type = memberOf(result, 'resultType')
   const word = shortName(stringOf(type) ?? type?.toString() ?? '', 64)
   return badAnswer(server, `Unsupported result type '${word}' from server ${server}`)
 }
 
-/** The Fault of rejected headers: they are our mistake, not the caller's. */
+/** Makes the Fault of rejected headers, which are our mistake rather than the caller's. */
 const headersRefused = (server: string, outcome: Outcome): Fault => {
   if (outcome.kind === 'fault') return outcome.fault
   const said = outcome.kind === 'error' ? textMember(outcome.error, 'message') : undefined
@@ -306,7 +312,7 @@ const headersRefused = (server: string, outcome: Outcome): Fault => {
   return new Fault('internal', said === undefined ? words : `${words}: ${said}`, { data: { server } })
 }
 
-/** A request served on this side. Like any other it is answered after it was made, not while. */
+/** A request served locally. Like any other, it is answered asynchronously. */
 export class LocalCall implements DownstreamCall {
   readonly #sink: CallSink
   readonly #forget: (settle: Settle) => void

@@ -8,23 +8,23 @@ import { type Conversation, outcomeOf } from '../../../rpc/channel/conversation.
 import { mayBeOlder } from '../../detect/probe-verdict.js'
 import { MODERN_CODES, MODERN_REVISION } from '../../protocol.js'
 
-/** How long a server may take to answer the probe. */
+/** The time for an answer to the probe. */
 const ANSWER_MS = 10_000
 
-/** What checking a server's revision needs. */
+/** The context for checking a server's revision. */
 export interface RevisionCheckContext {
   readonly conversation: Conversation
   readonly clock: Clock
-  /** Params of `server/discover`. */
+  /** The params of `server/discover`. */
   readonly discoverParams: JsonText
-  /** Ends the connection, so that the next one detects what the server speaks now. */
+  /** Ends the connection, so that the next one detects the new era. */
   end(): Promise<void>
 }
 
 /**
- * Checks whether a server still speaks its revision: it may have been replaced behind its address, which
- * shows only in how it rejects requests. That may have other reasons, so it is probed before all clients are
- * cut off.
+ * Checks whether a server still supports its revision: it may have been replaced at the same address, which
+ * shows only in rejected requests. Rejections may have other reasons, so it is probed before all clients are
+ * disconnected.
  */
 export class RevisionCheck {
   readonly #context: RevisionCheckContext
@@ -36,8 +36,8 @@ export class RevisionCheck {
   }
 
   /**
-   * Whether an outcome is doubtful; if so, `then` learns whether the server changed, with the connection
-   * closed.
+   * Returns whether an outcome is doubtful. If so, calls `then` with whether the server changed and the
+   * connection was closed.
    */
   check(outcome: Outcome, then: (isEnd: boolean) => void): boolean {
     if (!isDoubtful(outcome)) return false

@@ -30,18 +30,18 @@ const LIST_KINDS: readonly ListKind[] = (['tools', 'prompts', 'resources'] as co
 const EMPTY = rawText('{}')
 const TRUE = rawText('true')
 
-/** The lists whose changes the server declares to report. */
+/** Returns the lists whose changes the server declares to report. */
 export const kindsOf = (capabilities: ServerCapabilities): readonly ListKind[] =>
   LIST_KINDS.filter(({ capability }) => capabilities[capability]?.listChanged === true)
 
-/** Params of `subscriptions/listen`, without the envelope. */
+/** Makes the params of `subscriptions/listen`, without the envelope. */
 export const listenParams = (kinds: readonly ListKind[], uris: ReadonlySet<string>): JsonText => {
   const members: (readonly [string, JsonText])[] = kinds.map(({ flag }) => [flag, TRUE])
   if (uris.size > 0) members.push(['resourceSubscriptions', textOf([...uris])])
   return objectText([['notifications', objectText(members)]])
 }
 
-/** What a server has accepted to report. */
+/** The subscriptions that a server has accepted. */
 export interface Accepted {
   readonly kinds: readonly ListKind[]
   readonly uris: ReadonlySet<string | undefined>
@@ -69,14 +69,14 @@ const URIS_MAX = 10_000
 interface Subscription {
   /** Callers that wait for the server's acknowledgement. */
   readonly waiting: Set<Settle>
-  /** Whether the server accepted it on the stream acknowledged last. */
+  /** True if the server accepted it on the stream acknowledged last. */
   isAccepted: boolean
 }
 
-/** The Fault of a subscription that the server did not accept. */
+/** Makes the Fault of a subscription that the server did not accept. */
 export const notAccepted = (): Fault => new Fault('invalid-params', 'Subscription not accepted')
 
-/** The resources of one server that clients subscribe to, and the callers awaiting acknowledgement. */
+/** The subscribed resources of one server, and the callers awaiting acknowledgement. */
 export class SubscriptionSet {
   readonly #subscriptions = new Map<string, Subscription>()
 
@@ -106,7 +106,7 @@ export class SubscriptionSet {
     return this.#subscriptions.get(uri)?.isAccepted === true
   }
 
-  /** Forgets a caller; a subscription without callers that was never accepted goes too. */
+  /** Forgets a caller, and with it a subscription without callers that was never accepted. */
   forget(uri: string, settle: Settle): void {
     const subscription = this.#subscriptions.get(uri)
     if (
@@ -118,7 +118,7 @@ export class SubscriptionSet {
     }
   }
 
-  /** Removes a subscription; false if there was none. */
+  /** Removes a subscription; returns false if there was none. */
   remove(uri: string): boolean {
     const subscription = this.#subscriptions.get(uri)
     this.#subscriptions.delete(uri)
@@ -126,7 +126,10 @@ export class SubscriptionSet {
     return subscription !== undefined
   }
 
-  /** Takes the server's answer about `asked`: what it does not accept is dropped, unless it did before. */
+  /**
+   * Applies the server's answer about `asked`: subscriptions not accepted are dropped, unless they were
+   * before.
+   */
   acknowledge(asked: ReadonlySet<string>, promised: ReadonlySet<string | undefined>): void {
     this.#settle(asked, (subscription, uri) => {
       const had = subscription.isAccepted
@@ -136,12 +139,12 @@ export class SubscriptionSet {
     })
   }
 
-  /** The request for `asked` failed; what was accepted before stays wanted. */
+  /** The request for `asked` failed; subscriptions accepted before are kept. */
   refuse(asked: ReadonlySet<string>, why: Fault): void {
     this.#settle(asked, subscription => ({ outcome: failed(why), isGivenUp: !subscription.isAccepted }))
   }
 
-  /** Settles all callers, and forgets everything. */
+  /** Settles all callers and removes everything. */
   close(why: Fault): void {
     const subscriptions = [...this.#subscriptions.values()]
     this.#subscriptions.clear()

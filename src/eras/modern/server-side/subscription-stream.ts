@@ -23,9 +23,9 @@ import {
   SubscriptionSet,
 } from './subscription-set.js'
 
-/** Subscriptions that change within so long share one request. */
+/** Subscriptions that change within this time share one request. */
 const MERGE_MS = 100
-/** How long a server may take to acknowledge. */
+/** The time for the server's acknowledgement. */
 const ACK_MS = 10_000
 const REOPEN = { firstMs: 1000, maxMs: 60_000 }
 /** A stream that lived this long resets the backoff. */
@@ -36,7 +36,7 @@ const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const UPDATED = 'notifications/resources/updated'
 const EMPTY = rawText('{}')
 
-/** What the subscription stream needs from the connection. */
+/** The context of the subscription stream. */
 export interface SubscriptionStreamContext {
   readonly conversation: Conversation
   readonly capabilities: ServerCapabilities
@@ -57,28 +57,29 @@ interface Stream {
 }
 
 /**
- * Notifications that belong to no request (2026-07-28, basic/patterns/subscriptions): one
+ * Receives notifications outside of requests (2026-07-28, basic/patterns/subscriptions), with one
  * `subscriptions/listen` for the whole connection. A changed filter needs a new stream, which replaces the
- * old one once acknowledged. After a stream was lost, all that may have been missed is reported as changed.
+ * old one once acknowledged. After a stream was lost, everything that may have been missed is reported as
+ * changed.
  */
 export class SubscriptionStream {
   readonly #context: SubscriptionStreamContext
   readonly #kinds: readonly ListKind[]
   readonly #subscriptions = new SubscriptionSet()
-  /** Acknowledged. */
+  /** The acknowledged stream. */
   #current: Stream | undefined
-  /** Opened, not acknowledged yet. */
+  /** The stream that is opened but not yet acknowledged. */
   #next: Stream | undefined
   #timer: Timer | undefined
-  /** The filter has changed since the last request. */
+  /** True if the filter has changed since the last request. */
   #isDue = false
   #openedMs = Number.NEGATIVE_INFINITY
   #failures = 0
-  /** A stream was lost, and no other has been acknowledged since. */
+  /** True if a stream was lost and no other has been acknowledged since. */
   #mayHaveMissed = false
   /** Kinds of lists that were read without a stream to report their changes. */
   readonly #readUnheard = new Set<ListKind>()
-  /** Whether the current stream covers all lists whose changes the server reports. */
+  /** True if the current stream covers all lists whose changes the server reports. */
   #isWhole = false
   #isOver = false
 
@@ -87,12 +88,12 @@ export class SubscriptionStream {
     this.#kinds = kindsOf(context.capabilities)
   }
 
-  /** Whether all changes that the server can report will be reported. */
+  /** True if all changes that the server can report will be received. */
   get isHeard(): boolean {
     return this.#current !== undefined && this.#isWhole
   }
 
-  /** Listens to changes of lists, if the server reports any. */
+  /** Starts listening to list changes, if the server reports any. */
   start(): void {
     if (this.#kinds.length > 0) this.#change()
   }
@@ -115,7 +116,7 @@ export class SubscriptionStream {
     if (this.#subscriptions.remove(uri)) this.#change()
   }
 
-  /** Notes that a list was read: without a stream, it may change unnoticed. */
+  /** Records that a list was read, because it may change unnoticed without a stream. */
   wasRead(method: string): void {
     if (this.isHeard) return
     const kind = this.#kinds.find(({ methods }) => methods.includes(method))
@@ -123,7 +124,8 @@ export class SubscriptionStream {
   }
 
   /**
-   * Takes a notification if it belongs to a stream of ours; `about` is the request whose response carried it.
+   * Handles a notification if it belongs to one of our streams; `about` is the request whose response carried
+   * it.
    */
   noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): boolean {
     if (method === 'notifications/cancelled') {
@@ -155,7 +157,7 @@ export class SubscriptionStream {
 
   // ── opening ──
 
-  /** Asks for the changed filter at once, but with all other changes of the moment, and not too often. */
+  /** Requests the changed filter soon, merged with other changes, and rate-limited. */
   #change(): void {
     this.#isDue = true
     if (this.#next !== undefined || this.#isOver) return
@@ -196,7 +198,7 @@ export class SubscriptionStream {
     conversation.request(stream.id, LISTEN, params, stream.sink)
   }
 
-  // ── what becomes of a stream ──
+  // ── lifecycle of a stream ──
 
   #acknowledged(stream: Stream, params: JsonText | undefined): void {
     if (stream !== this.#next) return
@@ -213,7 +215,7 @@ export class SubscriptionStream {
     if (this.#isDue) this.#change()
   }
 
-  /** Reports as changed whatever may have changed unnoticed. */
+  /** Reports everything as changed that may have changed unnoticed. */
   #report(kinds: readonly ListKind[]): void {
     const { listener } = this.#context
     const [isBehind, unheard] = [this.#mayHaveMissed, new Set(this.#readUnheard)]
@@ -243,7 +245,7 @@ export class SubscriptionStream {
     }
   }
 
-  /** The stream was not opened: settles its callers, and retries what was accepted before. */
+  /** The stream was not opened: settles its callers, and retries subscriptions accepted before. */
   #refused(stream: Stream, outcome: Outcome): void {
     this.#subscriptions.refuse(stream.uris, outcome.kind === 'fault' ? outcome.fault : notAccepted())
     const code = outcome.kind === 'error' ? errorCode(outcome.error) : undefined
@@ -282,7 +284,7 @@ export class SubscriptionStream {
     void this.#context.conversation.notify('notifications/cancelled', textOf({ requestId: id }))
   }
 
-  // ── which stream ──
+  // ── lookup ──
 
   get #streams(): readonly Stream[] {
     return [this.#current, this.#next].filter(stream => stream !== undefined)

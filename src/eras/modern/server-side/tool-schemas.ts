@@ -4,10 +4,10 @@ import type { Logger } from '../../../kernel/logger.js'
 import { sanitizeLine } from '../../../secrets/mask.js'
 import { paramHeadersOf } from '../param-headers.js'
 
-/** Bounds on what is remembered of one server; beyond, the oldest is forgotten. */
+/** Bounds the schemas kept for one server; the oldest is forgotten first. */
 const TOOLS_MAX = 10_000
 const BYTES_MAX = 16 * 1024 * 1024
-/** Tools left out are logged once each, up to this many. */
+/** Removed tools are logged once each, up to this many. */
 const NAMED_MAX = 1000
 /** Bounds a name or a reason in the log. */
 const SHOWN_LENGTH = 128
@@ -26,14 +26,16 @@ export class ToolSchemas {
     this.#log = log
   }
 
-  /** The `inputSchema` of a tool with such arguments. */
+  /** Returns the `inputSchema` of a tool with such arguments. */
   of(tool: string): JsonText | undefined {
     return this.#schemas.get(tool)
   }
 
-  /** Learns from a page of `tools/list`; returns it without tools whose annotations are invalid over HTTP. */
+  /**
+   * Learns from a page of `tools/list`; returns it without tools whose annotations are invalid over HTTP.
+   */
   learn(page: JsonText): JsonText {
-    // A page without the word changes nothing, unless something was learnt before.
+    // A page without the word changes nothing, unless a schema is known already.
     if (this.#schemas.size === 0 && !mayContain(page, 'header')) return page
     return editMember(page, 'tools', tools => mapElements(tools, tool => this.#learnTool(tool)))
   }
@@ -52,7 +54,7 @@ export class ToolSchemas {
     return tool
   }
 
-  /** Keeps a copy: a slice would retain the whole page. */
+  /** Keeps a copy, because a slice would retain the whole page. */
   #keep(name: string, schema: JsonText): void {
     this.#schemas.set(name, ownText(schema))
     this.#bytes += name.length + schema.length
@@ -74,6 +76,6 @@ export class ToolSchemas {
     if (this.#named.has(tool) || this.#named.size >= NAMED_MAX) return
     this.#named.add(tool)
     const facts = { tool, why: invalid.map(words => sanitizeLine(words, SHOWN_LENGTH)) }
-    this.#log.warn(facts, 'left out a tool whose arguments cannot be repeated in headers')
+    this.#log.warn(facts, 'removed a tool with invalid header annotations')
   }
 }

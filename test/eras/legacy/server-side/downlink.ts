@@ -382,7 +382,7 @@ t.test('an empty result may be written in any way; another one must be an object
       Array(4).fill('result {}'),
       result,
     )
-    const words = 'internal: Server files answered tools/call with something that is no object'
+    const words = 'internal: Server files answered tools/call with something other than an object'
     t.same(calls[4]?.ends, [result === '{}' ? 'result {}' : words])
   }
 })

@@ -16,20 +16,20 @@ const agreed = (protocolVersion: string) => ({
   result: { protocolVersion, capabilities: {}, serverInfo: { name: 's', version: '1' } },
 })
 
-/** What other replicas would know of a session. */
-class NotedHere implements ServerSession {
+/** The session as saved for other replicas. */
+class FakeServerSession implements ServerSession {
   last: JsonText | undefined
   isElsewhere = false
 
-  noted(): JsonText | undefined {
+  saved(): JsonText | undefined {
     return this.last
   }
 
-  note(session: JsonText | undefined): void {
+  save(session: JsonText | undefined): void {
     this.last = session
   }
 
-  goesOn(): boolean {
+  isTakenOver(): boolean {
     return this.isElsewhere
   }
 }
@@ -40,11 +40,11 @@ const start = () => {
   const asks: ServerRequest[] = []
   const heard: string[] = []
   const { log, lines } = recordedLog()
-  const noted = new NotedHere()
+  const saved = new FakeServerSession()
   const to = { url: 'https://s.example/mcp', headers: { authorization: 'Bearer x' } }
   const options = {
     server: 's',
-    session: noted,
+    session: saved,
     capabilities: NO_CAPABILITIES,
     clientInfo: rawText('{"name":"proxy","version":"1"}'),
     offer: '2025-11-25',
@@ -66,10 +66,10 @@ const start = () => {
     return remote.link
   }
   const resume = (from: JsonText | undefined, url = to.url) => {
-    noted.last = from
+    saved.last = from
     return resumeLegacyUrl(http, { ...to, url }, options)
   }
-  return { http, clock, asks, heard, lines, noted, open, resume }
+  return { http, clock, asks, heard, lines, saved, open, resume }
 }
 
 /** A session past its handshake; `get` answers the standalone GET. */
@@ -803,14 +803,14 @@ t.test('a place that the server no longer knows is given up, and the stream begu
 t.test('another replica goes on with a session in place of the handshake', async t => {
   const first = await connected({ version: '2025-06-18' })
   const last = first.call().down.id
-  const noted = first.noted.last
-  first.noted.isElsewhere = true
+  const saved = first.saved.last
+  first.saved.isElsewhere = true
   await first.link.close()
   t.equal(first.http.waiting, 0, 'whoever gives it up does not end it')
-  t.equal(first.noted.last, noted)
+  t.equal(first.saved.last, saved)
 
-  const { http, noted: again, resume, heard } = start()
-  const resuming = resume(noted)
+  const { http, saved: again, resume, heard } = start()
+  const resuming = resume(saved)
   const ping = http.next()
   t.match(
     [ping.message.method, ping.headers],
@@ -824,33 +824,33 @@ t.test('another replica goes on with a session in place of the handshake', async
   t.match([get.method, get.headers], ['GET', { 'mcp-session-id': 'sid-1' }])
   get.reply(405)
   t.match([link?.facts.revision, link?.facts.info.toString()], ['2025-06-18', '{"name":"s","version":"1"}'])
-  t.not(again.last?.toString(), noted?.toString(), 'the next one is told of other ids')
+  t.not(again.last?.toString(), saved?.toString(), 'the next one is told of other ids')
   void link?.close()
   t.equal(http.next().method, 'DELETE', 'it is ended where nobody else has it')
   t.same([again.last, heard], [undefined, ['closed disconnected']])
 })
 
 t.test('a session goes on only at its own address, and if its server knows it', async t => {
-  const noted = (await connected()).noted.last
+  const saved = (await connected()).saved.last
   for (const [from, url] of [
     [undefined, undefined],
-    [noted, 'https://other.example/mcp'],
-    [rawText(noted?.toString().replace('2025-06-18', '2031-01-01') ?? ''), undefined],
+    [saved, 'https://other.example/mcp'],
+    [rawText(saved?.toString().replace('2025-06-18', '2031-01-01') ?? ''), undefined],
   ] as const) {
     const { http, resume } = start()
     t.same([await resume(from, url), http.waiting], [undefined, 0])
   }
-  const { http, noted: again, resume, heard } = start()
-  const resuming = resume(noted)
+  const { http, saved: again, resume, heard } = start()
+  const resuming = resume(saved)
   http.next().reply(404)
   t.equal(await resuming, undefined)
   t.same([again.last, heard, http.waiting], [undefined, [], 0])
 })
 
 t.test('a server that does not know ping knows its session', async t => {
-  const noted = (await connected()).noted.last
+  const saved = (await connected()).saved.last
   const { http, resume } = start()
-  const resuming = resume(noted)
+  const resuming = resume(saved)
   http.next().json({ error: { code: -32601, message: 'unknown' } })
   t.ok(await resuming)
 })

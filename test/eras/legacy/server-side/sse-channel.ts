@@ -122,7 +122,7 @@ t.test('an endpoint at another origin is refused, and the stream is ended', asyn
   const { get, opening } = start()
   get.sse()
   get.raw('event: endpoint\ndata: http://[\n\n')
-  t.match(await failure(opening), /^unavailable: .*no URL/)
+  t.match(await failure(opening), /^unavailable: .*not a URL/)
 })
 
 t.test('what is no event stream is a fault that says what it was', async t => {
@@ -136,7 +136,7 @@ t.test('what is no event stream is a fault that says what it was', async t => {
     [(get: FakeExchange) => get.reply(503), 'unavailable: The server answered with HTTP status 503'],
     [
       (get: FakeExchange) => get.reply(200, { 'content-type': 'text/html' }, 'event: endpoint\ndata: /m\n\n'),
-      'unavailable: The server answered with something that is no event stream',
+      'unavailable: The server answered with something other than an event stream',
     ],
     [(get: FakeExchange) => get.break(), 'unavailable: connection reset'],
     [

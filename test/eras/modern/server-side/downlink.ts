@@ -198,7 +198,7 @@ t.test('a result is told by its kind', async t => {
       '{"resultType":"complete","resultType":"input_required"}',
       /^internal: Unsupported result type/,
     ],
-    ['tools/call', 'null', /^internal: Server b answered tools\/call with something that is no object$/],
+    ['tools/call', 'null', /^internal: Server b answered tools\/call with something other than an object$/],
     ['completion/complete', '[]', /^internal: Server b answered/],
   ]
   for (const [method, result, outcome] of rows) {
