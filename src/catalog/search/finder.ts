@@ -5,24 +5,24 @@ import { exposedName } from '../names/names.js'
 import { type Question, ToolRanking } from './rank.js'
 import { type SearchedTool, ToolIndex } from './tool-index.js'
 
-/** So many tools are read at one go, while everybody else waits. */
+/** Number of tools that are indexed before other work may run. */
 const AT_ONCE = 250
 
 /**
- * Finds tools in merged lists. The words of a server's tools are read when somebody first searches them, and
- * again when its list changes; clients who see the same of a server share them.
+ * Finds tools in merged lists. A server's tools are indexed on the first search and again when its list
+ * changes. Clients with equal lists share the index.
  */
 export class ToolFinder {
   readonly #tagsOf: (item: Item) => readonly string[]
   readonly #indexes = new WeakMap<readonly Item[], Promise<readonly ToolIndex[]>>()
   readonly #rankings = new WeakMap<Merged, Promise<ToolRanking>>()
 
-  /** `tagsOf`: the tags of the server of a tool. */
+  /** `tagsOf` returns the tags of a tool's server. */
   constructor(tagsOf: (item: Item) => readonly string[]) {
     this.#tagsOf = tagsOf
   }
 
-  /** The tools that fit a question best, best first; of one server if that is named. */
+  /** Returns the tools that match a question best, best first; only those of `server` if it is given. */
   async find(merged: Merged, question: Question, server?: string): Promise<readonly Item[]> {
     const parts = merged.parts.filter(part => server === undefined || part.items[0]?.server.name === server)
     let ranking = server === undefined ? this.#rankings.get(merged) : undefined
@@ -75,7 +75,7 @@ const searched = (item: Item): SearchedTool => {
 
 const nameOf = ({ exposed, own, server }: Item): string => {
   const { alias } = server.options
-  // Also a name that is too long to be shown whole is found by all of it.
+  // A name that was too long to be shown whole is also found by its full form.
   if (exposed === own || exposed === exposedName(alias, own)) return own
   const prefix = `${alias}__`
   const renamed = exposed.startsWith(prefix) ? exposed.slice(prefix.length) : exposed

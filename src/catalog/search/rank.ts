@@ -1,68 +1,68 @@
-import { isEveryday } from './everyday.js'
-import { type Kin, withKin } from './kin.js'
+import { isCommonWord } from './common-words.js'
+import { expandQuestion, type RelatedWords } from './related.js'
 import type { ToolIndex } from './tool-index.js'
 
-// The numbers were found with `bench/search`: what a change does is told there.
+// The numbers were found with `bench/search`, which shows the effect of a change.
 
-/** How soon more of the same word stops to count. */
+/** BM25 saturation: repeated occurrences of a word count less and less. */
 const K1 = 1.2
-/** What counts of a tool that has none of the other words of a wording. */
+/** Factor for a tool that matches none of the other words of a wording. */
 const FEW_WORDS = 0.4
-/** How much words count that people use in place of others. */
-interface Kinship {
-  /** A kindred word, beside the word itself. */
-  readonly kin: number
-  /** Each further one, beside the best: several of them tell one tool from others. */
+/** Weights of words that users say for a tool's own words. */
+interface RelatedShares {
+  /** A related word, relative to the word itself. */
+  readonly related: number
+  /** Each further related word, relative to the best: several of them distinguish one tool from others. */
   readonly further: number
-  /** What stands for a phrase, once more as if it were a word of its own. */
+  /** The related words of a phrase, counted once more as a word of their own. */
   readonly phrase: number
 }
 
-const ALONE: Kinship = { kin: 0.4, further: 0, phrase: 0 }
-/** A question that is in words which tools do not use. */
-const LOST: Kinship = { kin: 0.6, further: 0.3, phrase: 0.5 }
-/** Other wordings say what is meant, too. */
-const AMONG: Kinship = { kin: 0.2, further: 0, phrase: 0 }
-/** With fewer of its words in any one tool, a question is lost. */
+const ALONE: RelatedShares = { related: 0.4, further: 0, phrase: 0 }
+/** For a question in words that tools do not use. */
+const LOST: RelatedShares = { related: 0.6, further: 0.3, phrase: 0.5 }
+/** For one wording among several: the others express the meaning, too. */
+const AMONG: RelatedShares = { related: 0.2, further: 0, phrase: 0 }
+/** A question is lost if the best tool matches less than this share of its words. */
 const LOST_BELOW = 0.6
-/** What a word of a tool must weigh to be met by a kindred one: most of what stands in passing is chance. */
-const KIN_WEIGHT = 0.7
-/** How much a word of any talk counts beside one that is not. */
-const EVERYDAY = 0.6
-/** How much a tool gains if others of its server fit too; other wordings say better what is wanted. */
+/** Minimum weight of a word in a tool for a related match: most passing mentions are chance. */
+const RELATED_WEIGHT = 0.7
+/** Weight of a common word, relative to other words. */
+const COMMON = 0.6
+/** Bonus for tools whose neighbors on the same server match too; without other wordings only. */
 const NEIGHBOURS = { count: 3, share: 0.15 }
-/** How soon places stop to count when rankings are fused. */
+/** Rank constant of the fusion (reciprocal rank). */
 const FUSED_PLACES = 20
-/** How much the best place among several wordings counts, the next best, and so on: two count most. */
+/** Weights of the wordings of a tool, best rank first. */
 const FUSED_SHARES = [1, 1, 0.9, 0.8, 0.7]
-/** The wording that a tool has every word of counts so much more than one that no tool has a word of. */
+/** Extra weight of a wording that one tool matches completely. */
 const SURE = { more: 300, power: 10 }
-/** The places of a ranking that can matter when several are fused. */
+/** Number of places per ranking that the fusion considers. */
 const DEPTH = 50
 
-/** What is looked for. */
+/** A search query with its options. */
 export interface Question {
   readonly query: string
-  /** Other wordings of it. */
+  /** Other wordings of the query. */
   readonly also: readonly string[]
   readonly limit: number
 }
 
-/** Words whose places are remembered; then all are forgotten. */
+/** Maximum number of words with cached matches; the cache is cleared when full. */
 const WORDS_MAX = 5000
 
-/** Ranks the tools of several servers. Pure but for what it remembers of words. */
+/** Ranks the tools of several servers. Pure except for its cache of words. */
 export class ToolRanking {
   readonly #words: Words
   readonly #nameOf: (tool: number) => string
 
-  /** Tools are numbered over all parts. Ties are settled by `nameOf` their number. */
+  /** Tools are numbered across all parts. `nameOf` breaks ties. */
   constructor(parts: readonly ToolIndex[], nameOf: (tool: number) => string) {
     this.#words = new Words(parts)
     this.#nameOf = nameOf
   }
 
-  /** The numbers of the tools that fit a question, best first. */
+  /** Returns the numbers of the best matching tools, best first. */
   find({ query, also, limit }: Question): readonly number[] {
     if (also.length > 0) return this.#fused([query, ...also]).slice(0, limit)
     const found = scored(this.#words, query, ALONE)
@@ -76,7 +76,7 @@ export class ToolRanking {
       const { scores, met, most } = scored(this.#words, wording, at === 0 ? ALONE : AMONG)
       const order = best(scores, this.#nameOf, DEPTH)
       const top = scores[order[0] ?? 0] ?? 0
-      // What the query itself names exactly stays first, whatever else it may be called.
+      // An exact name in the query stays first, whatever the other wordings match.
       const weight = (top / most) * (at === 0 ? 1 + SURE.more * met ** SURE.power : 1)
       return { order, shares: order.map(tool => (scores[tool] ?? 0) / top), weight }
     })
@@ -86,21 +86,21 @@ export class ToolRanking {
 
 interface Scored {
   readonly scores: Float32Array
-  /** The share of the words that the best tool has itself. */
+  /** The share of the words that the best tool matches itself. */
   readonly met: number
-  /** The score of a tool that would be named by nothing but these words. */
+  /** The score of a tool with nothing but these words in its name. */
   readonly most: number
 }
 
-/** The tools that have a word, by their numbers over all parts, and what it alone makes each score. */
+/** The tools with a word, by their numbers across all parts, and the score from this word alone. */
 interface Found {
   readonly tools: Uint32Array
   readonly scores: Float32Array
-  /** How rare the word is. */
+  /** Inverse document frequency of the word. */
   readonly rarity: number
 }
 
-/** Where words stand in all parts; remembered, since questions share most of their kin. */
+/** Looks up words in all parts; cached, since questions share most of their related words. */
 class Words {
   readonly size: number
   readonly parts: readonly ToolIndex[]
@@ -142,40 +142,46 @@ class Words {
   }
 }
 
-/** BM25F over the fields of `ToolIndex`, in which a word may be met by one that is kin to it. */
-const scored = (all: Words, wording: string, kinship: Kinship): Scored => {
-  const { words, phrases } = withKin(wording)
+/** BM25F over the fields of `ToolIndex`, in which a related word may match as well. */
+const scored = (all: Words, wording: string, shares: RelatedShares): Scored => {
+  const { words, phrases } = expandQuestion(wording)
   const [scores, best] = [new Float32Array(all.size), new Float32Array(all.size)]
   const [met, own] = [new Float32Array(all.size), new Float32Array(all.size)]
   let [most, weights] = [0, 0]
-  for (const [word, kin] of words) {
+  for (const [word, related] of words) {
     const found = all.find(word)
-    const weight = isEveryday(word) ? EVERYDAY : 1
+    const weight = isCommonWord(word) ? COMMON : 1
     most += (K1 + 1) * found.rarity
     weights += weight
     for (const tool of found.tools) add(own, tool, 1)
     const touched = raise(best, found, { share: weight, further: 0, least: 0 })
-    touched.push(...raiseKin(all, best, kin, { ...kinship, kin: weight * kinship.kin }))
+    touched.push(...raiseRelated(all, best, related, { ...shares, related: weight * shares.related }))
     for (const tool of touched) add(met, tool, weight)
     settle(scores, best, touched)
   }
-  if (kinship.phrase > 0)
-    for (const kin of phrases)
-      settle(scores, best, raiseKin(all, best, kin, { ...kinship, kin: kinship.phrase * kinship.kin }))
+  if (shares.phrase > 0) {
+    const ofPhrase = { ...shares, related: shares.phrase * shares.related }
+    for (const related of phrases) settle(scores, best, raiseRelated(all, best, related, ofPhrase))
+  }
   for (let tool = 0; tool < all.size; tool++)
     scores[tool] = (scores[tool] ?? 0) * (FEW_WORDS + (1 - FEW_WORDS) * shareOf(met, tool, weights))
   return { scores, met: shareOf(own, topOf(scores), words.size), most }
 }
 
-/** Raises the best scores of tools that have words which are kin; returns those that had none. */
-const raiseKin = (all: Words, best: Float32Array, words: Kin, { kin, further }: Kinship): number[] => {
+/** Raises the best scores of tools with related words; returns the tools that had no score. */
+const raiseRelated = (
+  all: Words,
+  best: Float32Array,
+  words: RelatedWords,
+  { related, further }: RelatedShares,
+): number[] => {
   const touched: number[] = []
   for (const [other, share] of words)
-    touched.push(...raise(best, all.find(other), { share: kin * share, further, least: KIN_WEIGHT }))
+    touched.push(...raise(best, all.find(other), { share: related * share, further, least: RELATED_WEIGHT }))
   return touched
 }
 
-/** Adds the best scores of one word to those of all, and begins anew. */
+/** Adds the best scores of one word to the total, and resets them. */
 const settle = (scores: Float32Array, best: Float32Array, touched: readonly number[]): void => {
   for (const tool of touched) {
     add(scores, tool, best[tool] ?? 0)
@@ -183,7 +189,7 @@ const settle = (scores: Float32Array, best: Float32Array, touched: readonly numb
   }
 }
 
-/** A question names what a server is about more often than what one of its tools does. */
+/** A question names a server's subject more often than the action of one of its tools. */
 const raiseNeighbours = (scores: Float32Array, parts: readonly ToolIndex[]): void => {
   let first = 0
   for (const { size } of parts) {
@@ -198,11 +204,11 @@ const raiseNeighbours = (scores: Float32Array, parts: readonly ToolIndex[]): voi
 interface Raise {
   readonly share: number
   readonly further: number
-  /** What a word must weigh in a tool. */
+  /** Minimum weight of the word in a tool. */
   readonly least: number
 }
 
-/** Raises the best scores of tools in which a word weighs enough; returns those that had none. */
+/** Raises the best scores of tools with enough weight for a word; returns the tools that had no score. */
 const raise = (best: Float32Array, { tools, scores, rarity }: Found, how: Raise): number[] => {
   const touched: number[] = []
   const leastScore = rarity * saturated(how.least)
@@ -218,7 +224,7 @@ const raise = (best: Float32Array, { tools, scores, rarity }: Found, how: Raise)
   return touched
 }
 
-/** More of the same word counts less and less. */
+/** Repeated occurrences of a word count less and less. */
 const saturated = (weight: number): number => (weight * (K1 + 1)) / (weight + K1)
 
 const add = (sums: Float32Array, at: number, more: number): void => {
@@ -234,7 +240,7 @@ const topOf = (scores: Float32Array): number => {
   return top
 }
 
-/** The tools with the best scores, best first. */
+/** Returns the tools with the best scores, best first. */
 const best = (scores: Float32Array, nameOf: (tool: number) => string, limit: number): number[] => {
   const found: number[] = []
   const isBefore = (one: number, other: number): boolean => {
@@ -255,12 +261,12 @@ const byName = (one: number, other: number, nameOf: (tool: number) => string): n
 
 interface Ranking {
   readonly order: readonly number[]
-  /** The score of each beside that of the best. */
+  /** The scores, relative to the best. */
   readonly shares: readonly number[]
   readonly weight: number
 }
 
-/** Reciprocal rank and score, half and half; the best wordings of each tool count most. */
+/** Fuses rankings by reciprocal rank and score, half each; the best wordings of each tool count most. */
 const fused = (rankings: readonly Ranking[], nameOf: (tool: number) => string): number[] => {
   const values = new Map<number, number[]>()
   for (const { order, shares, weight } of rankings) {

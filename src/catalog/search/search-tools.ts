@@ -1,10 +1,10 @@
 import { type JsonText, textOf } from '../../kernel/json/text.js'
 
-/** The most characters of names of servers in a description. */
+/** Maximum length of the server names in a description. */
 const SERVERS_CHARS = 400
-/** How long a text a model gets at once, if it does not say. */
+/** Default length of a text that a model receives at once, in characters. */
 export const READ_CHARS = 24_000
-/** The longest text that it gets at once. */
+/** Maximum length of a text that a model receives at once, in characters. */
 export const READ_CHARS_MAX = 48_000
 
 const LOOKS = { readOnlyHint: true, idempotentHint: true, openWorldHint: false }
@@ -88,7 +88,7 @@ const OTHERS = [
   },
 ] as const
 
-/** A tool of ours in place of all others. */
+/** One of the proxy's own tools that replace the full list. */
 export interface SearchTool {
   readonly own: string
   readonly text: JsonText
@@ -98,16 +98,16 @@ export type SearchToolName = 'find_tools' | (typeof OTHERS)[number]['name']
 
 const NAMES: ReadonlySet<string> = new Set(['find_tools', ...OTHERS.map(({ name }) => name)])
 
-/** No server's tool is shown under one of these names. */
+/** Returns whether a name is reserved for a search tool. */
 export const isSearchTool = (name: string): name is SearchToolName => NAMES.has(name)
 
-/** What a client in search mode lists; `servers` are the names of those that exist for it. */
+/** Returns the tool list in search mode; `servers` are the names of the visible servers. */
 export const searchTools = (servers: readonly string[]): readonly SearchTool[] => [
   { own: 'find_tools', text: textOf(findTools(inWords(servers))) },
   ...OTHERS.map(tool => ({ own: tool.name, text: textOf(tool) })),
 ]
 
-/** Sorted, so that the order of answers does not matter, and in whole names. */
+/** Sorted, so that the order of answers does not matter, and cut between names. */
 const inWords = (servers: readonly string[]): string => {
   const names = [...new Set(servers)].sort()
   let words = names.join(', ')

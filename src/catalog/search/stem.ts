@@ -1,4 +1,4 @@
-/** What names and questions write short, and the word in full. */
+/** Common abbreviations and their full words. */
 const SHORT_FORMS: ReadonlyMap<string, string> = new Map(
   (
     'acct account, addr address, admin administrator, app application, attr attribute, auth ' +
@@ -18,7 +18,7 @@ const SHORT_FORMS: ReadonlyMap<string, string> = new Map(
     .map(each => each.split(' ') as [short: string, full: string]),
 )
 
-/** The form that a word shares with its plural, itself in -ing and -ed, and what is made of it. */
+/** Returns the stem that a word shares with its plural, its -ing and -ed forms, and its derivations. */
 export const stemOf = (word: string): string => {
   const one = singular(word)
   return withoutVowel(withoutEnd(derived(american(SHORT_FORMS.get(one) ?? one))))
@@ -32,13 +32,13 @@ const american = (word: string): string => {
     .replace(/(?<=..)our(?=$|ed|ing|ite)/, 'or')
 }
 
-/** Words of which others are made by their end. */
+/** Verbs with a noun of the same stem in -ation or -ment. */
 const TO_ATION =
   'adapt|authoriz|configur|confirm|document|explor|federat|implement|inform|install|present|transform|valid'
 const TO_MENT =
   'adjust|arrange|assign|attach|deploy|develop|enhance|enroll?|improve|invest|manage|pay|replace|require|ship'
 
-/** Ends that make another word of one, and what stood there before. */
+/** Suffixes that derive a word, and the ending of its base. */
 const ENDS: readonly (readonly [end: RegExp, before: string])[] = [
   [/(?<=.{4})ability$/, 'able'],
   [/(?<=.{3}iz)ation$/, 'e'],
@@ -53,7 +53,7 @@ const ENDS: readonly (readonly [end: RegExp, before: string])[] = [
 
 /** "install" and "installation", "remove" and "removal", "similar" and "similarity" are one. */
 const derived = (word: string): string => {
-  // Most words have none of them.
+  // Most words have none of these suffixes.
   if (!/(?:ation|ment|val|ity|nce|ly)$/.test(word)) return word
   for (const [end, before] of ENDS) if (end.test(word)) return word.replace(end, before)
   return word
@@ -64,7 +64,7 @@ const singular = (word: string): string => {
   return /(?:[sxz]|ch|sh)es$/.test(word) ? word.slice(0, -2) : word.slice(0, -1)
 }
 
-/** At least one vowel must be left: "string" and "shed" have no ending. */
+/** At least one vowel must remain: the "ing" of "string" and the "ed" of "shed" are not suffixes. */
 const withoutEnd = (word: string): string => {
   if (/..[aeiou].*[crst]t?ion$/.test(word) && /(?:[aeicu]t|ss|rs)ion$/.test(word)) return word.slice(0, -3)
   const bare = /^(.*[aeiouy].*)(?:ing|(?<!e)ed)$/.exec(word)?.[1]

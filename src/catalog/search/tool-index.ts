@@ -1,16 +1,16 @@
 import { isObject } from '../../kernel/object.js'
 import { wordsOf } from './words.js'
 
-/** What is known of a tool that can be found. */
+/** The searchable properties of a tool. */
 export interface SearchedTool {
   readonly name: string
   readonly title: string | undefined
   readonly description: string | undefined
-  /** Its `inputSchema`, parsed. */
+  /** The parsed `inputSchema`. */
   readonly schema: unknown
 }
 
-/** Weight of a field, how much its length counts (b), and the length that is usual. */
+/** Weight of a field, its length normalization (b), and its usual length in words. */
 interface Field {
   readonly weight: number
   readonly b: number
@@ -28,32 +28,32 @@ const FIELDS = {
   explained: { weight: 0.25, b: 0.75, usual: 30 },
 } as const satisfies Record<string, Field>
 
-/** The deepest arguments that are read. */
+/** Maximum depth of indexed arguments. */
 const DEPTH = 3
-/** The most arguments of a tool that are read. */
+/** Maximum number of indexed arguments of a tool. */
 const ARGUMENTS_MAX = 100
-/** The most values to choose among that are read of an argument. */
+/** Maximum number of indexed enum values of an argument. */
 const CHOICES_MAX = 40
 const CHOICE_CHARS = 64
-/** The most characters of a text that are read: peers wrote it. */
+/** Maximum number of indexed characters of a text; peers wrote it. */
 const TEXT_CHARS = 1500
 
-/** The tools of a server in which a word stands, and how much it counts in each. */
+/** The tools with a word, and its weight in each. */
 interface Posting {
   readonly tools: Uint32Array
   readonly weights: Float32Array
 }
 
-/** The words of one server's tools. Made once for a list; what other servers have does not matter to it. */
+/** Indexes the words of one server's tools. Built once per list, independent of other servers. */
 export class ToolIndex {
   readonly size: number
   readonly #places: ReadonlyMap<string, number>
-  /** Where the tools of each word begin in what follows, and end before those of the next. */
+  /** Start of each word's tools in the arrays below; the next start ends them. */
   readonly #begins: Uint32Array
   readonly #tools: Uint32Array
   readonly #weights: Float32Array
 
-  /** `about`: words for the server as a whole, such as its name and tags. */
+  /** `about` describes the server as a whole, such as its name and tags. */
   constructor(tools: readonly SearchedTool[], about: string) {
     this.size = tools.length
     const found = new FoundWords()
@@ -63,7 +63,7 @@ export class ToolIndex {
     this.#begins = new Uint32Array(found.places.size + 1)
     this.#tools = new Uint32Array(found.all.length)
     this.#weights = new Float32Array(found.all.length)
-    // Two arrays for all words: most stand in so few tools that two for each would be mostly overhead.
+    // Two shared arrays: most words occur in so few tools that arrays per word would be mostly overhead.
     for (const place of found.all) this.#begins[place + 1] = (this.#begins[place + 1] ?? 0) + 1
     for (let place = 1; place < this.#begins.length; place++)
       this.#begins[place] = (this.#begins[place] ?? 0) + (this.#begins[place - 1] ?? 0)
@@ -76,7 +76,7 @@ export class ToolIndex {
     }
   }
 
-  /** Where a word, as `wordsOf` gives it, stands. */
+  /** Returns the tools with a word, given as `wordsOf` returns it. */
   posting(word: string): Posting | undefined {
     const place = this.#places.get(word)
     if (place === undefined) return undefined
@@ -85,14 +85,14 @@ export class ToolIndex {
   }
 }
 
-/** What was found of words, tool by tool. */
+/** Collects words tool by tool. */
 class FoundWords {
   readonly places = new Map<string, number>()
-  /** The place of the word, the number of the tool, and how much it counts there: of each that was found. */
+  /** One entry per word and tool: the index of the word, the number of the tool, and the weight. */
   readonly all: number[] = []
   readonly tools: number[] = []
   readonly weights: number[] = []
-  /** By the place of a word, where it was found last. */
+  /** The last entry of each word. */
   readonly #last: number[] = []
   #count = 0
 
@@ -139,7 +139,7 @@ const fieldsOf = (tool: SearchedTool, server: readonly string[]): readonly Found
     { words: wordsOf(sentence), field: FIELDS.sentence },
     { words: wordsOf(rest), field: FIELDS.description },
     { words: wordsOf(args.names.join(' ')), field: FIELDS.arguments },
-    // What a tool for many things can do is often said by the values of its `action` alone.
+    // A tool with many functions often describes them only by the values of its `action`.
     { words: wordsOf(args.choices.join(' ')), field: FIELDS.choices },
     { words: wordsOf(args.texts.join(' ')), field: FIELDS.explained },
   ]

@@ -1,6 +1,6 @@
 import { stemOf } from './stem.js'
 
-/** Words that say nothing about what a tool does. */
+/** Words without meaning for the search. */
 const STOP_WORDS = new Set(
   (
     'a about also am an and another any are as at be been being but by can could did do does done down each ' +
@@ -11,7 +11,7 @@ const STOP_WORDS = new Set(
   ).split(' '),
 )
 
-/** Those of them that do not change what others mean: "turn it off" is "turn off". */
+/** Stop words that do not change a phrase: "turn it off" is "turn off". */
 const FILLERS = new Set(
   (
     'a am an and any are be been being he her here him his i is it its just me my our please she so some than ' +
@@ -19,41 +19,41 @@ const FILLERS = new Set(
   ).split(' '),
 )
 
-/** The most words of one text that count: a peer may write a book. */
+/** Maximum number of words of one text that count; peers wrote it. */
 const WORDS_MAX = 400
-/** Longer ones are no words. */
+/** Longer sequences are not words. */
 const WORD_CHARS = 40
-/** Written words whose stems are remembered; then all are forgotten. */
+/** Maximum number of words with cached stems; the cache is cleared when full. */
 const STEMS_MAX = 20_000
 
 const stems = new Map<string, string>()
 
-/** Of two words that say nothing alone. */
+/** Hyphenated words whose parts mean nothing alone. */
 const JOINED = '(?:[Tt]o-[Dd]os?|[Ee]-[Mm]ails?)'
-/** A run of letters or of digits; capitals begin a word, also the last of several ("HTTPServer"). */
+/** A run of letters or of digits. A capital begins a word, as does the last of several ("HTTPServer"). */
 const WORD = new RegExp(
   `(?<!\\p{L})${JOINED}(?!\\p{Ll})|` +
     String.raw`\p{Lu}{2,}s(?!\p{Ll})|\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lo}\p{Lm}\p{M}]+|\p{N}+`,
   'gu',
 )
-/** The same where nothing but ASCII stands, which is several times as fast. */
+/** The same for ASCII text, several times as fast. */
 const ASCII_WORD = new RegExp(
   `(?<![A-Za-z])${JOINED}(?![a-z])|[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+`,
   'g',
 )
 const PLURAL_INITIALS = /^\p{Lu}{2,}s$/u
-/** Letters beyond ASCII: punctuation and pictures between them need no Unicode. */
+/** Letters beyond ASCII. Punctuation and pictures between them need no Unicode matching. */
 const OTHER_LETTERS = /[\u00aa-\u1fff\u2c00-\ud7ff\uf900-\uffff]/
 
-/** The stems of the words in a text, in their order, without those that say nothing. */
+/** Returns the stems of the words in a text, in order, without stop words. */
 export const wordsOf = (text: string): string[] =>
-  wordsIn(text, written => stems.get(written) ?? learnt(written))
+  wordsIn(text, written => stems.get(written) ?? stemOfWritten(written))
 
-/** The same with those that say nothing alone, but something with others; the first `most` of them. */
-export const spokenOf = (text: string, most?: number): string[] => wordsIn(text, spoken, most)
+/** Returns the stems and the stop words that can change a phrase; at most `most` of them. */
+export const phraseWordsOf = (text: string, most?: number): string[] => wordsIn(text, phraseWord, most)
 
-/** Whether a word, as `spokenOf` gives it, says nothing alone. */
-export const saysNothing = (word: string): boolean => STOP_WORDS.has(word)
+/** Returns whether a word from `phraseWordsOf` is a stop word. */
+export const isStopWord = (word: string): boolean => STOP_WORDS.has(word)
 
 const wordsIn = (text: string, stemIn: (written: string) => string, most = WORDS_MAX): string[] => {
   const found = OTHER_LETTERS.test(text) ? text.normalize('NFKC').match(WORD) : text.match(ASCII_WORD)
@@ -66,14 +66,14 @@ const wordsIn = (text: string, stemIn: (written: string) => string, most = WORDS
   return words
 }
 
-const spoken = (written: string): string => {
+const phraseWord = (written: string): string => {
   const word = written.toLowerCase()
   if (STOP_WORDS.has(word)) return FILLERS.has(word) ? '' : word
-  return stems.get(written) ?? learnt(written)
+  return stems.get(written) ?? stemOfWritten(written)
 }
 
-/** The stem of a word as it was written; empty if it says nothing. */
-const learnt = (written: string): string => {
+/** Returns the stem of a written word; empty for a stop word. */
+const stemOfWritten = (written: string): string => {
   if (written.length > WORD_CHARS) return ''
   const word = (PLURAL_INITIALS.test(written) ? written.slice(0, -1) : written).toLowerCase().replace('-', '')
   const stem = STOP_WORDS.has(word) ? '' : stemOf(word)

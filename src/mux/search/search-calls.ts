@@ -2,7 +2,6 @@ import type { Catalog } from '../../catalog/catalog.js'
 import type { Item } from '../../catalog/lists/listed.js'
 import type { Merged } from '../../catalog/lists/merge.js'
 import type { Owners } from '../../catalog/owners.js'
-import { alike } from '../../catalog/search/alike.js'
 import { ToolFinder } from '../../catalog/search/finder.js'
 import {
   isSearchTool,
@@ -10,6 +9,7 @@ import {
   READ_CHARS_MAX,
   type SearchToolName,
 } from '../../catalog/search/search-tools.js'
+import { similarNames } from '../../catalog/search/similar-names.js'
 import { Fault } from '../../kernel/faults.js'
 import {
   type JsonText,
@@ -185,7 +185,7 @@ export class SearchCalls {
     const merged = await this.#all(viewer)
     const query = name.slice(0, NAME_CHARS)
     const found = await this.#finder.find(merged, { query, also: [], limit: NEAR })
-    const spelt = alike(query, merged.byExposed.keys(), NEAR)
+    const spelt = similarNames(query, merged.byExposed.keys(), NEAR)
     const names = [
       ...spelt.filter(({ share }) => share >= SLIP).slice(0, 1),
       ...found.map(({ exposed }) => ({ name: exposed })),

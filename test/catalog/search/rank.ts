@@ -37,51 +37,51 @@ t.test('a tool is found by its name, its description, its arguments and its serv
   t.end()
 })
 
-t.test('a tool is found by words that mean much the same', t => {
+t.test('a tool is found by related words', t => {
   t.equal(find('open a PR')[0], 'github/create_pull_request')
   t.equal(find('erase')[0], 'github/delete_branch')
   t.end()
 })
 
-t.test('words of any talk count less than others', t => {
+t.test('common words count less than others', t => {
   const said = ranking(['a', [tool('x', 'Whatever people say.')]], ['b', [tool('y', 'Whatever zebras say.')]])
   t.strictSame(said('people zebras'), ['b/y', 'a/x'])
   t.end()
 })
 
-t.test('of equals the one is first whose server fits in other tools as well', t => {
+t.test('among equal tools, the server with more matching tools comes first', t => {
   const garden = [tool('plant', 'Of the garden.'), tool('dig', 'Digs.')]
   const both = ranking(['attic', [tool('dig', 'Digs.')]], ['shed', garden])
   t.strictSame(both('garden digging'), ['shed/plant', 'shed/dig', 'attic/dig'])
   t.end()
 })
 
-t.test('nothing is found for words that stand nowhere, or for none', t => {
+t.test('unknown words and empty questions find nothing', t => {
   t.strictSame(find('xyzzy'), [])
   t.strictSame(find('of the'), [])
   t.strictSame(find('', ['xyzzy', '']), [])
   t.end()
 })
 
-t.test('other wordings find what the question does not', t => {
+t.test('other wordings find tools that the question misses', t => {
   t.notOk(find('plugh').includes('slack/post_message'))
   t.equal(find('plugh', ['send message', 'post in channel'])[0], 'slack/post_message')
   t.end()
 })
 
-t.test('what the question names exactly stays first, whatever the other wordings find', t => {
+t.test('an exact name in the question stays first, whatever the other wordings find', t => {
   const also = ['list channels', 'show rooms', 'all channels', 'conversations']
   t.equal(find('list issues', also)[0], 'github/list_issues')
   t.end()
 })
 
-t.test('equals are in the order of their names, and no more are given than were asked for', t => {
+t.test('equal tools are sorted by name and limited to the requested number', t => {
   const same = ranking(...['b', 'd', 'a', 'c'].map(server => [server, [tool('run')]] as const))
   t.strictSame(same('run', [], 3), ['a/run', 'b/run', 'c/run'])
   t.end()
 })
 
-t.test('what a tool for many things can do is found by the values of its arguments', t => {
+t.test('a tool with many functions is found by the values of its arguments', t => {
   const action = { enum: ['archive', 'rename', 7, null] }
   const many = tool('repo_write', 'Write operations.', { properties: { action } })
   const ask = ranking(['x', [many, tool('repo_read', 'Read operations.')]])
@@ -90,7 +90,7 @@ t.test('what a tool for many things can do is found by the values of its argumen
   t.end()
 })
 
-t.test('arguments are read to their third depth, and a schema may be anything', t => {
+t.test('arguments are indexed to depth 3, and any schema is accepted', t => {
   const nest = (depth: number): object =>
     depth === 0 ? {} : { properties: { [`level${'abcd'[depth]}`]: nest(depth - 1) } }
   const deep = ranking(['s', [tool('t', '', { properties: { list: { items: nest(2) } } })]])
@@ -102,7 +102,7 @@ t.test('arguments are read to their third depth, and a schema may be anything', 
   t.end()
 })
 
-t.test('any question gets tools that are there, each once, and the same ones again', t => {
+t.test('every question returns existing tools, each once, and the same ones again', t => {
   fc.assert(
     fc.property(fc.string(), fc.array(fc.string(), { maxLength: 4 }), (query, also) => {
       const found = find(query, also)

@@ -40,7 +40,7 @@ t.test('a word is found in each of its forms', t => {
   t.end()
 })
 
-t.test('words that say nothing are left out, and so is what is no word', t => {
+t.test('stop words and sequences that are not words are left out', t => {
   t.strictSame(wordsOf('please show me all of the issues in it'), ['show', 'all', 'issu'])
   t.strictSame(wordsOf(`a ${'x'.repeat(41)} b`), ['b'])
   t.strictSame(wordsOf(''), [])
@@ -48,14 +48,14 @@ t.test('words that say nothing are left out, and so is what is no word', t => {
   t.end()
 })
 
-t.test('words of other scripts and full width are words', t => {
+t.test('words in other scripts and full-width characters count', t => {
   t.strictSame(wordsOf('Größe der Dateien'), ['größ', 'der', 'dateien'])
   t.strictSame(wordsOf('ＧＩＴ 检索'), ['git', '检索'])
   t.strictSame(wordsOf('merge — “branches” 🎉'), ['merg', 'branch'])
   t.end()
 })
 
-t.test('so many words are seen that what is remembered of them is bounded, and they stay right', t => {
+t.test('the cache of stems is bounded, and stems stay correct', t => {
   for (let i = 0; i < 21_000; i++) stemOf(`word${i}s`)
   t.equal(stemOf('words'), 'word')
   t.end()

@@ -22,8 +22,8 @@ yesterday yet
 
 let stems: ReadonlySet<string> | undefined
 
-/** Whether a word, as `wordsOf` gives it, is one of those of any talk, which say little of what is wanted. */
-export const isEveryday = (word: string): boolean => {
+/** Returns whether a word from `wordsOf` is common in any conversation and thus a weak hint. */
+export const isCommonWord = (word: string): boolean => {
   stems ??= new Set(wordsOf(WORDS))
   return stems.has(word)
 }

@@ -1,13 +1,17 @@
-/** A name, and how much of its spelling another one has, up to 1. */
-export interface Alike {
+/** A name and the similarity of its spelling, up to 1. */
+export interface SimilarName {
   readonly name: string
   readonly share: number
 }
 
-/** The names that are spelt most like one that is not there, best first: by the pairs of letters in both. */
-export const alike = (wanted: string, names: Iterable<string>, limit: number): readonly Alike[] => {
+/** Returns the names with the most similar spelling, best first, by the letter pairs they share. */
+export const similarNames = (
+  wanted: string,
+  names: Iterable<string>,
+  limit: number,
+): readonly SimilarName[] => {
   const pairs = pairsOf(wanted)
-  const all = [...names].map((name): Alike => {
+  const all = [...names].map((name): SimilarName => {
     const own = pairsOf(name)
     const both = [...own].filter(pair => pairs.has(pair)).length
     return { name, share: (2 * both) / Math.max(1, own.size + pairs.size) }
