@@ -64,7 +64,7 @@ const MANAGED: Readonly<Partial<Record<string, string>>> = {
 }
 
 /** The settings of Claude Code: the user's, and those of the projects that it knows and of this folder. */
-const claudeFiles = async (files: Files, machine: Machine): Promise<readonly string[]> => {
+export const settingsFiles = async (files: Files, machine: Machine): Promise<readonly string[]> => {
   const { named, home } = foldersOf(machine)
   const main = join(named('CLAUDE_CONFIG_DIR') ?? home, '.claude.json')
   const value = await valueIn(files, main, 'jsonc')
@@ -87,7 +87,7 @@ export const lostRules = async (
   servers: readonly MovedServer[],
 ): Promise<readonly LostRules[]> => {
   const found: LostRules[] = []
-  for (const path of await claudeFiles(files, machine)) {
+  for (const path of await settingsFiles(files, machine)) {
     const permissions = permissionsOf(await valueIn(files, path, 'jsonc'))
     const lists = LISTS.flatMap(list => {
       const all = textsIn(permissions[list])
@@ -121,7 +121,7 @@ export const restrictionsOf = async (
 ): Promise<Restrictions | undefined> => {
   if (client !== 'claude-code') return undefined
   const rules: string[] = []
-  for (const path of await claudeFiles(files, machine)) {
+  for (const path of await settingsFiles(files, machine)) {
     const { deny, ask } = permissionsOf(await valueIn(files, path, 'jsonc'))
     rules.push(...textsIn(deny), ...textsIn(ask))
   }
@@ -273,7 +273,7 @@ export const ruleAgainst = async (
 /** Hooks and managed rules cannot be added to. */
 const hooksAgainst = async (files: Files, machine: Machine) => {
   const managed = MANAGED[machine.platform]
-  const paths = [...(await claudeFiles(files, machine)), ...(managed === undefined ? [] : [managed])]
+  const paths = [...(await settingsFiles(files, machine)), ...(managed === undefined ? [] : [managed])]
   const found: { readonly path: string; readonly text: string }[] = []
   for (const path of paths) {
     const root = await valueIn(files, path, 'jsonc')

@@ -47,6 +47,10 @@ export const withLock = async <T>(disk: Disk, path: string, work: () => Promise<
   }
 }
 
+/** Whether `withLock` has locked a file, in a process that may be gone; other programs use the same name. */
+export const isLocked = async (disk: Disk, path: string): Promise<boolean> =>
+  /^\d+ [\da-f-]{36}$/.test((await tokenIn(disk, `${path}.lock`)) ?? '')
+
 const acquire = async (disk: Disk, lock: string): Promise<() => Promise<void>> => {
   const token = `${ownPid} ${randomUUID()}`
   const endMs = performance.now() + WAIT_MS

@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join, parse, resolve, sep } from 'node:p
 import { systemCode } from '../../kernel/faults.js'
 import { SetupError } from '../setup-error.js'
 import type { Disk } from './disk.js'
-import { LockError, withLock } from './lock.js'
+import { isLocked, LockError, withLock } from './lock.js'
 
 /** A file as it was read: what is written in its place must know what that was. */
 export interface FileState {
@@ -192,14 +192,35 @@ export const replaceFile = async (
   })
 }
 
+/** The end of a draft's name, as `replace` makes it. */
+const DRAFT = /^[\da-f]{12}\.tmp$/
+
 /** Drafts that killed processes have left: no other process writes this file now, and they may hold keys. */
 const removeDrafts = async (disk: Disk, path: string): Promise<void> => {
-  const folder = dirname(path)
+  for (const name of await leftNextTo(disk, path, DRAFT))
+    await disk.rm(join(dirname(path), name), { force: true }).catch(() => undefined)
+}
+
+/** The names of files in the folder of `path` that are named after it, with such an ending. */
+const leftNextTo = async (disk: Disk, path: string, ending: RegExp): Promise<readonly string[]> => {
   const start = `${basename(path)}.`
-  const names = await disk.readdir(folder).catch(() => [])
-  for (const name of names)
-    if (name.startsWith(start) && /^[\da-f]{12}\.tmp$/.test(name.slice(start.length)))
-      await disk.rm(join(folder, name), { force: true }).catch(() => undefined)
+  const names = await disk.readdir(dirname(path)).catch(() => [])
+  return names.filter(name => name.startsWith(start) && ending.test(name.slice(start.length)))
+}
+
+/**
+ * Removes the drafts and the lock that a killed process has left next to a file. Never rejects: what cannot
+ * be removed, or belongs to a process that runs, stays.
+ */
+export const removeLeftovers = async (disk: Disk, file: string): Promise<void> => {
+  try {
+    const path = await target(disk, resolve(file))
+    const drafts = await leftNextTo(disk, path, DRAFT)
+    if (drafts.length > 0 || (await isLocked(disk, path)))
+      await withLock(disk, path, () => removeDrafts(disk, path))
+  } catch (thrown) {
+    if (!(thrown instanceof LockError || thrown instanceof SetupError)) throw thrown
+  }
 }
 
 const replace = async (

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { OWN_PACKAGE } from '../../../machine/own-package.js'
 import { packageFile } from '../../../machine/package-file.js'
 import { CLIENTS } from '../../../setup/clients/clients.js'
+import { foldersOf } from '../../../setup/clients/machine.js'
 import type { Place, PlannedInstall } from '../../../setup/install/install.js'
 import { SetupError } from '../../../setup/setup-error.js'
 import { confirm, isInteractive } from '../../output/ask.js'
@@ -13,7 +14,7 @@ import { wrappedText } from '../../output/wrap.js'
 import { removeAddedRules } from '../../setup/client-rules.js'
 import { type Context, inTurn, openContext } from '../../setup/installing.js'
 import { type Interrupts, interruptible } from '../../setup/interrupts.js'
-import { setupFiles } from '../../setup/setup-files.js'
+import { setupFiles, thisMachine } from '../../setup/setup-files.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, type VerbArguments } from '../../verb.js'
 
 const flags = {
@@ -60,6 +61,7 @@ const goAway = async (args: Args, interrupts: Interrupts): Promise<number> => {
   await permit(args)
   const restored = await restoreAll(places, context, interrupts)
   for (const path of await removeAddedRules()) interrupts.wrote(path)
+  await sweep(places, context)
   const stopped = await stopAll(args.config)
   const isWhole = restored.every(each => each.restored)
   const isPurging = args.purge === true && isWhole
@@ -110,6 +112,22 @@ const restoreAll = async (
     }
   }
   return done
+}
+
+/** Removes what killed runs have left next to the files that setup writes. */
+const sweep = async (places: readonly Place[], { files, ownFile }: Context): Promise<void> => {
+  const [{ removeLeftovers }, { settingsFiles }] = await Promise.all([
+    import('../../../setup/files/revise.js'),
+    import('../../../setup/clients/tool-rules.js'),
+  ])
+  const machine = thisMachine()
+  const written = new Set([
+    ...places.map(({ file }) => file),
+    ...CLIENTS.flatMap(({ user }) => user(foldersOf(machine))),
+    ...(await settingsFiles(files, machine)),
+    ...[ownFile.file.state.path, ownFile.secrets.path],
+  ])
+  await Promise.all([...written].map(path => removeLeftovers(files.disk, path)))
 }
 
 /** Removes the service and stops the daemon. Never rejects: a proxy that cannot be stopped is reported. */

@@ -11,7 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { endWith, isWindows, OWN_GROUP, skipWithout, until } from '../../../support/processes.js'
@@ -19,10 +19,13 @@ import { BIN, runHere, setEnv, tiny } from '../../../support/proxy/start.js'
 
 const SECRET = 'ghp_planted00000000000000000000000001'
 
+const jsonOf = (key: string, servers: object): string =>
+  `// mine\n${JSON.stringify({ [key]: servers }, null, 2)}\n`
+
 /** A home in which two clients have one server in common, and one that cannot start. */
 const homeOf = (t: Test) => {
   const same = { ...tiny(), env: { GITHUB_TOKEN: SECRET } }
-  const text = (servers: object) => `// mine\n${JSON.stringify({ mcpServers: servers }, null, 2)}\n`
+  const text = (servers: object) => jsonOf('mcpServers', servers)
   const claude = text({ same, broken: { command: 'no-such-program-here' } })
   const cursor = text({ same, other: tiny('--more', '40') })
   const home = t.testdir({ '.claude.json': claude, '.cursor': { 'mcp.json': cursor } })
@@ -246,40 +249,54 @@ t.test(
 const KILLER = fileURLToPath(new URL('../../../fixtures/killed-writer.cjs', import.meta.url))
 const RULES = '{ "permissions": {"deny": ["mcp__same__echo"]} }'
 
+/** Further clients, with a server of their own or one of Cursor's, each file with its comment. */
+const OTHERS: Readonly<Record<string, string>> = {
+  '.kiro/settings/mcp.json': jsonOf('mcpServers', { kiro: tiny(), other: tiny('--more', '40') }),
+  '.gemini/settings.json': jsonOf('mcpServers', { gemini: tiny() }),
+  '.codex/config.toml': `# mine\n[mcp_servers.codex]\ncommand = ${JSON.stringify(tiny().command)}\nargs = ${JSON.stringify(tiny().args)}\n`,
+}
+
 t.test('init that is killed before any of its writes leaves what can be completed or undone', async t => {
   for (let at = 1; ; at += 1) {
     const { home, read, claude, cursor } = homeOf(t)
+    const clients = { '.claude.json': claude, '.cursor/mcp.json': cursor, ...OTHERS }
     mkdirSync(join(home, '.claude'))
     writeFileSync(join(home, '.claude', 'settings.json'), RULES)
+    for (const [name, text] of Object.entries(OTHERS)) {
+      mkdirSync(dirname(join(home, name)), { recursive: true })
+      writeFileSync(join(home, name), text)
+    }
     const log = join(home, 'log')
     const env = { ...process.env, KILL_LOG: log, KILL_AT: String(at) }
     const { status, signal } = spawnSync(process.execPath, ['--require', KILLER, BIN, 'init', '--yes'], {
       env,
     })
     if (status === 0) {
-      t.ok(at > 8, `${at - 1} writes`)
+      t.ok(at > 14, `${at - 1} writes`)
       break
     }
     t.equal(signal, 'SIGKILL')
     const [place = ''] = readFileSync(log, 'utf8').trim().split('\n').slice(-1)
-    const title = `before ${place.slice(home.length)}`
-    for (const [name, before] of [
-      ['.claude.json', claude],
-      ['.cursor/mcp.json', cursor],
-    ] as const) {
+    const title = `${at}: before ${place.slice(home.length)}`
+    for (const [name, before] of Object.entries(clients)) {
       const isServed = read(name).includes('connect.cjs')
       if (isServed) t.equal((await runHere(t, 'check')).code, 0, `${title}: ${name} works`)
       else t.equal(read(name), before, `${title}: ${name} is as before`)
     }
     if (at % 2 === 0) {
       t.match(await runHere(t, 'init', '--yes'), { code: 0 }, `${title}: the next init`)
-      for (const name of ['.claude.json', '.cursor/mcp.json']) t.match(read(name), 'connect.cjs', title)
+      for (const name of Object.keys(clients)) t.match(read(name), 'connect.cjs', `${title}: ${name}`)
       t.match(JSON.parse(read('.claude/settings.json')).permissions.deny, { length: 2 }, title)
     }
     t.equal((await runHere(t, 'uninstall', '--yes')).code, 0, `${title}: uninstall`)
-    t.equal(read('.claude.json'), claude, title)
-    t.equal(read('.cursor/mcp.json'), cursor, title)
+    for (const [name, before] of Object.entries(clients)) t.equal(read(name), before, `${title}: ${name}`)
     t.equal(read('.claude/settings.json'), RULES, title)
+    const left = readdirSync(home, { recursive: true }).map(String)
+    t.same(
+      left.filter(name => /\.(?:tmp|lock)$/.test(name)),
+      [],
+      `${title}: nothing else is left`,
+    )
   }
 })
 
