@@ -1,4 +1,5 @@
 import { Connect } from '../auth/pages/connect.js'
+import { lastLoginMs } from '../auth/store/files.js'
 import { Logins } from '../auth/store/logins.js'
 import { Exposing } from '../catalog/views/exposing.js'
 import { Views } from '../catalog/views/views.js'
@@ -17,6 +18,7 @@ import { Admission, type Watch } from '../mux/calls/admission.js'
 import { Router } from '../mux/router.js'
 import { Children } from '../state/processes/children.js'
 import { type ServerCacheFiles, serverCacheFiles } from '../state/server-cache.js'
+import { type ServerFailures, serverFailures } from '../state/server-failures.js'
 import { sealerOf, stateDir } from '../state/state-key.js'
 import { watchMemory } from '../status/memory-pressure.js'
 import { type ProxyStatus, proxyStatus, type StatusContext } from '../status/status.js'
@@ -80,6 +82,7 @@ class RunningProxy implements Proxy {
   readonly bounds: LimitCounters
   readonly #servers: ServerRegistry
   readonly #cache: ServerCacheFiles | undefined
+  readonly #failures: ServerFailures | undefined
   readonly #logins: Logins
   readonly #connect: Connect
   readonly #cluster: LateCluster | undefined
@@ -128,7 +131,9 @@ class RunningProxy implements Proxy {
     const parts = { clock, log, children: this.children, bounds, makeRoom, logins }
     this.#dialer = new Dialer(configOf, { ...parts, programEnv: options.programEnv ?? (() => process.env) })
     const { stateDir: kept, isFirstStart } = options
-    this.#cache = serverCacheFiles(config, { stateDir: kept, isFirstStart, configOf, clock, log })
+    const remembering = { stateDir: kept, isFirstStart, configOf, clock, log }
+    this.#cache = serverCacheFiles(config, remembering)
+    this.#failures = serverFailures(config, { ...remembering, lastLoginMs: () => lastLoginMs(state) })
     const late = { config: () => this.#config, router: () => this.#router, logins, cache: this.#cache }
     this.#cluster = lateCluster(config, { ...late, bounds, clock, log, meter: this.#metrics })
     const { instance: replica } = this.#cluster ?? {}
@@ -293,6 +298,7 @@ class RunningProxy implements Proxy {
     await this.#router.close()
     await this.#tracing?.close()
     await this.#cache?.close()
+    await this.#failures?.close()
     await this.#dialer.close()
     this.#logins.close()
     await this.audit.close()
@@ -308,7 +314,12 @@ class RunningProxy implements Proxy {
   #createRouter(options: ProxyOptions): Router {
     const [{ pageSize, startupWaitMs }, log] = [this.#config, this.#log]
     return new Router({
-      ...{ cache: this.#cache, findWorkspace: workspaceOfRoots, resultsMax: () => this.#config.resultsMax },
+      ...{
+        cache: this.#cache,
+        failures: this.#failures,
+        findWorkspace: workspaceOfRoots,
+        resultsMax: () => this.#config.resultsMax,
+      },
       ...{ clientViews: this.views, exposing: this.#isAlone ? undefined : this.#exposing },
       ...{ servers: this.#servers.servers, exposureOf: this.#servers.exposureOf, isAlone: this.#isAlone },
       ...{ dial: this.#dialer.dial, clock: this.#clock },

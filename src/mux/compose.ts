@@ -12,7 +12,7 @@ import type { Viewer } from '../model/links.js'
 import type { Tracer } from '../model/tracer.js'
 import type { ConnectionListener } from '../peers/connection.js'
 import type { Dial, ServerOptions } from '../peers/dial.js'
-import type { Server } from '../peers/server.js'
+import type { FailureMemory, Server } from '../peers/server.js'
 import { ServerPool } from '../peers/server-pool.js'
 import { CallTable } from './calls/call-table.js'
 import { CallMeter } from './calls/counting/call-meter.js'
@@ -56,6 +56,7 @@ export interface RouterOptions {
   /** How long a list waits for servers that are still starting. */
   readonly listWaitMs: number
   readonly cache?: ServerCache | undefined
+  readonly failures?: FailureMemory | undefined
   readonly clientViews?: Views | undefined
   /** Which clients search tools instead of being shown them; undefined if none does. */
   readonly exposing?: Exposing | undefined
@@ -87,7 +88,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   }
   const pool = new ServerPool(options.servers, {
     ...{ ...base, dial: options.dial, listener, onForgotten },
-    ...{ meter: options.meter, tracer: options.tracer },
+    ...{ meter: options.meter, tracer: options.tracer, failures: options.failures },
   })
   const listChanged = new ListChanged(clock, () => [...clients.sessions, ...streams.all])
   const catalog = new Catalog(pool.servers, {

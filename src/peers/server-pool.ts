@@ -1,14 +1,14 @@
 import type { Timer } from '../kernel/async/clock.js'
 import type { Principal } from '../kernel/caller.js'
 import type { Client } from '../model/links.js'
-import type { Connection, ConnectionContext } from './connection.js'
+import type { Connection } from './connection.js'
 import { ownedBy, type ServerOptions } from './dial.js'
-import { Server } from './server.js'
+import { Server, type ServerContext } from './server.js'
 
 const SWEEP_MS = 10_000
 const ANONYMOUS = 'anonymous '
 
-export interface PoolContext extends ConnectionContext {
+export interface PoolContext extends ServerContext {
   /** Called when a principal's own server is given up, with all that was known of it in this process. */
   readonly onForgotten?: ((server: ServerOptions) => void) | undefined
 }

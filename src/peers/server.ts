@@ -7,12 +7,17 @@ import { failuresOf } from './server-state.js'
 import { lacksWorkspace, nobodysShare, profileOf, type Share, shareOf } from './sharing.js'
 import type { Loss } from './supervisor.js'
 
+export interface ServerContext extends ConnectionContext {
+  /** Undefined where failures are not kept. */
+  readonly failures?: FailureMemory | undefined
+}
+
 /** One configured server with all connections to it. */
 export class Server {
   readonly options: ServerOptions
   #index: number
   readonly bounds: LimitCounters
-  readonly #context: ConnectionContext
+  readonly #context: ServerContext
   readonly #connections = new Map<string, Connection>()
   /** The connections that clients have joined: a call finds its own without computing a key. */
   readonly #byClient = new Map<Client, Connection>()
@@ -27,11 +32,12 @@ export class Server {
   #unreached: Unreached | undefined
   #isClosed = false
 
-  constructor(options: ServerOptions, index: number, context: ConnectionContext) {
+  constructor(options: ServerOptions, index: number, context: ServerContext) {
     this.options = options
     this.#index = index
     this.bounds = (context.bounds ?? new LimitCounters()).narrowed(options.limits, { server: options.name })
     this.#context = { ...context, bounds: this.bounds, onMode: connection => this.#met(connection) }
+    this.#unreached = context.failures?.lastOf(options)
   }
 
   get name(): string {
@@ -140,7 +146,7 @@ export class Server {
   #met(connection: Connection): void {
     const { link, serverRequests } = connection
     if (link !== undefined) {
-      this.#unreached = undefined
+      this.#note(undefined)
       this.#only = link.hasOtherMode ? undefined : serverRequests
       if (serverRequests === 'returned' && this.#shared === undefined) this.#common = connection
     }
@@ -245,6 +251,9 @@ export class Server {
   async close(): Promise<void> {
     this.#isClosed = true
     const connections = [...this.#connections.values()]
+    // One that was reached may have been ended by the signal that ends us.
+    for (const connection of connections)
+      if (connection.facts === undefined) this.#note(unreachedOn(connection) ?? this.#unreached)
     this.#connections.clear()
     this.#byClient.clear()
     this.#common = undefined
@@ -295,6 +304,12 @@ export class Server {
     void this.end(idlest)
   }
 
+  #note(unreached: Unreached | undefined): void {
+    if (unreached === this.#unreached) return
+    this.#unreached = unreached
+    this.#context.failures?.keep(this.options, unreached)
+  }
+
   #checkServed(): void {
     if (this.#isClosed) throw new Fault('unavailable', `Server ${this.name} is not served any more`)
   }
@@ -305,7 +320,7 @@ export class Server {
     if (connection === this.#common) this.#common = undefined
     if (connection === this.#nobodys) this.#nobodys = undefined
     if (connection === undefined) return
-    this.#unreached = unreachedOn(connection) ?? this.#unreached
+    this.#note(unreachedOn(connection) ?? this.#unreached)
     const ending = connection.close()
     this.#ending.add(ending)
     await ending
@@ -316,6 +331,14 @@ export class Server {
 /** Why a server could not be reached, and how many times in a row. */
 export interface Unreached extends Loss {
   readonly failures: number
+}
+
+/** PORT. Keeps between runs why servers could not be reached (`state/server-failures.ts`). Never throws. */
+export interface FailureMemory {
+  /** Undefined if no failure is known of the server as it is configured and installed now. */
+  lastOf(server: ServerOptions): Unreached | undefined
+  /** Replaces a server's failure; undefined forgets it. */
+  keep(server: ServerOptions, unreached: Unreached | undefined): void
 }
 
 const unreachedOn = ({ state, lastLoss }: Connection): Unreached | undefined => {

@@ -132,25 +132,25 @@ const decodeCapabilities = (value: unknown): ServerCapabilities => {
 
 export const cacheFolder = (stateDir: string): string => join(stateDir, 'known')
 
+export const cacheFile = (folder: string, print: string): string => join(folder, `${print}.json`)
+
 /** Reads a server's file if only this user can have written it. Never throws. */
 export const readCacheFile = (folder: string, print: string): Buffer | undefined => {
   try {
-    return isPrivate(lstatSync(folder))
-      ? readPrivate(join(folder, `${print}.json`), CACHE_FILE_BYTES)
-      : undefined
+    return isPrivate(lstatSync(folder)) ? readPrivate(cacheFile(folder, print), CACHE_FILE_BYTES) : undefined
   } catch {
     return undefined
   }
 }
 
 export const writeCacheFile = async (folder: string, print: string, bytes: Buffer): Promise<void> => {
-  await writePrivate(join(folder, `${print}.json`), bytes)
+  await writePrivate(cacheFile(folder, print), bytes)
   await forgetOldest(folder)
 }
 
 export const touchCacheFile = async (folder: string, print: string): Promise<void> => {
   const now = new Date()
-  await utimes(join(folder, `${print}.json`), now, now)
+  await utimes(cacheFile(folder, print), now, now)
 }
 
 /** Also removes the drafts of proxies that were killed during a write. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readdirSync, renameSync, rmSync } from 'node:fs'
+import { readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ProxyConfig } from '../../config/types.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
@@ -19,6 +19,10 @@ const FILE = /^[\da-f]{16}-[\da-f]{32}\.json$/
 const DRAFT = '.new'
 
 export const credentialFolder = (stateDir: string): string => join(stateDir, 'credentials')
+
+/** When a credential was last stored or removed, in milliseconds since 1970; 0 if none ever was. */
+export const lastLoginMs = (stateDir: string): number =>
+  statSync(credentialFolder(stateDir), { throwIfNoEntry: false })?.mtimeMs ?? 0
 
 interface CredentialFilesOptions {
   readonly folder: string
