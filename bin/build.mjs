@@ -2,16 +2,15 @@
 // compiles and links each module by itself, which is half of what it takes to start the proxy
 // (docs/performance.md). Types are checked by `npm run check:types`, and written by `npm run build:types`
 // before the package is packed.
-import { copyFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { copyFile, readdir, rm } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { Ajv } from 'ajv'
-import standalone from 'ajv/dist/standalone/index.js'
 import { build } from 'esbuild'
 import { joinFiles } from './join-files.mjs'
 import { joinedPackages } from './joined-packages.mjs'
 import { lateParts } from './late-parts.mjs'
 import { rehearse } from './rehearse.mjs'
 import { writeDocs } from './write-docs.mjs'
+import { writeSchema } from './write-schema.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const common = {
@@ -25,59 +24,6 @@ const common = {
 }
 /** For coverage and stack traces of whoever builds it; not in the package. */
 const mapped = { sourcemap: 'linked', sourcesContent: false }
-
-/**
- * Writes what is made of the schema of the configuration (src/config/schema/schema.ts): the JSON Schema that
- * editors read, and the code that checks a file against the same rules.
- */
-const writeSchema = async () => {
-  const module = fileURLToPath(new URL('../dist/json-schema.mjs', import.meta.url))
-  await build({ ...common, entryPoints: ['src/config/schema/json-schema.ts'], outfile: module })
-  const { jsonSchemaText, createCheckedSchemas, createKeys } = await import(module)
-  await rm(module)
-  await writeFile(new URL('../config/mcp-proxy.schema.json', import.meta.url), jsonSchemaText())
-  // Beside the code, which is long: a bridge reads no file, but judges keys of its own.
-  const keys = new URL('../src/config/schema/keys.generated.js', import.meta.url)
-  await writeFile(keys, `export const KEYS = ${JSON.stringify(createKeys())}\n`)
-  await build({
-    ...common,
-    packages: 'bundle',
-    stdin: { contents: validatorCode(createCheckedSchemas()), resolveDir: root },
-    outfile: 'src/config/schema/validate.generated.js',
-  })
-}
-
-/**
- * A module that exports a function for each schema. Its errors hold the schema that is not met (`verbose`).
- */
-const validatorCode = schemas => {
-  const ajv = new Ajv({
-    allErrors: true,
-    verbose: true,
-    messages: false,
-    unicodeRegExp: false,
-    inlineRefs: false,
-    allowUnionTypes: true,
-    keywords: ['fix'],
-    code: { source: true, esm: true },
-  })
-  const names = new Map()
-  // Each object and each union gets one function, wherever it stands: most stand in two places or more.
-  const share = schema => {
-    if (typeof schema !== 'object' || schema === null) return schema
-    if (Array.isArray(schema)) return schema.map(share)
-    const shared = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, share(value)]))
-    if (schema.type !== 'object' && schema.anyOf === undefined) return shared
-    const text = JSON.stringify(shared)
-    if (!names.has(text)) {
-      names.set(text, `s${names.size}`)
-      ajv.addSchema(shared, names.get(text))
-    }
-    return { $ref: names.get(text) }
-  }
-  const entries = Object.entries(schemas).map(([name, schema]) => [name, share(schema).$ref])
-  return standalone.default(ajv, Object.fromEntries(entries))
-}
 
 /**
  * Removes the files of an earlier build that this one does not write: they are named after what they hold.

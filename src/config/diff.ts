@@ -1,81 +1,41 @@
+import { RELOAD } from './schema/settings.generated.js'
 import type { AuthConfig, ProxyConfig, ServerConfig } from './types.js'
 
-/** What another configuration changes in a running proxy: names of servers, and keys of settings. */
+/** The changes of a new configuration: names of servers, and keys of settings. */
 export interface ConfigDiff {
   readonly added: readonly string[]
   readonly removed: readonly string[]
-  /** Started or reached in another way: a new server takes the place of the running one. */
+  /** A new server replaces the running one. */
   readonly replaced: readonly string[]
-  /** Clients see other names, URIs or tools of the running server. */
+  /** The names, URIs or tools of the running server change for clients. */
   readonly reshown: readonly string[]
-  /** Other time limits, limits or behaviour of the running server. */
+  /** Timeouts, limits or behaviour of the running server change. */
   readonly retuned: readonly string[]
-  /** Whether the servers that stay are in another order. */
+  /** Whether the order of the remaining servers changes. */
   readonly isReordered: boolean
-  /** Settings that take effect at once. */
+  /** Settings that apply at once. */
   readonly settings: readonly string[]
-  /** Settings that take effect only after a restart. */
+  /** Settings that apply after a restart. */
   readonly needRestart: readonly string[]
 }
 
-/** The effect of a changed key on a running server. `written` is for printing only. */
-const SERVER_KEYS = {
-  transport: 'replaced',
-  sharing: 'replaced',
-  oauth: 'replaced',
-  credentials: 'replaced',
-  signInTool: 'replaced',
-  era: 'replaced',
-  protocolVersion: 'replaced',
-  prefix: 'reshown',
-  uris: 'reshown',
-  tools: 'reshown',
-  tags: 'reshown',
-  description: 'reshown',
-  access: 'reshown',
-  start: 'retuned',
-  timeouts: 'retuned',
-  replay: 'retuned',
-  serialize: 'retuned',
-  propagate: 'retuned',
-  limits: 'retuned',
-  restart: 'retuned',
-  idleStopMs: 'retuned',
-} as const satisfies Record<
+/** The effect of a changed value on a running server. */
+const SERVER_EFFECTS = RELOAD.server satisfies Record<
   Exclude<keyof ServerConfig, 'name' | 'written'>,
-  'replaced' | 'reshown' | 'retuned'
+  { readonly reload: string }
 >
 
-/** The key of each setting in a file. */
-const SETTINGS = {
-  listen: 'listen',
-  pageSize: 'pageSize',
-  startupWaitMs: 'startupWait',
-  drainMs: 'drain',
-  limits: 'limits',
-  auth: 'auth',
-  cluster: 'cluster',
-  audit: 'audit',
-  logLevel: 'log.level',
-  metrics: 'metrics',
-  tracing: 'tracing',
-  slowMs: 'log.slow',
-  stateKeys: 'requestState.keys',
-  credentialStore: 'credentialStore',
-  daemon: 'daemon',
-  views: 'views',
-  clients: 'clients',
-  expose: 'expose',
-  resultsMax: 'results.max',
-  knownServers: 'knownServers',
-} as const satisfies Record<Exclude<keyof ProxyConfig, 'servers' | 'waiting' | 'variables'>, string>
+/** The key of each setting in a file, and its reload class. */
+const SETTINGS = RELOAD.proxy satisfies Record<
+  Exclude<keyof ProxyConfig, 'servers' | 'waiting' | 'variables'>,
+  { readonly key: string; readonly reload: string }
+>
 
-/** What is in force once another configuration is read: what needs a restart stays as it is. Pure. */
+/** The configuration in force after a reload: settings that need a restart keep their values. Pure. */
 export const configInForce = (running: ProxyConfig, next: ProxyConfig): ProxyConfig => {
-  const { listen, cluster, audit, stateKeys, credentialStore, daemon } = running
-  const { knownServers, metrics, tracing } = running
-  const kept = { listen, cluster, audit, stateKeys, credentialStore, daemon, knownServers, metrics, tracing }
-  return { ...next, ...kept, auth: authInForce(running.auth, next.auth) }
+  const kept = keysOf(SETTINGS).filter(key => SETTINGS[key].reload === 'restart')
+  const old = Object.fromEntries(kept.map(key => [key, running[key]])) as Partial<ProxyConfig>
+  return { ...next, ...old, auth: authInForce(running.auth, next.auth) }
 }
 
 const authInForce = (running: AuthConfig | undefined, next: AuthConfig | undefined) => {
@@ -99,7 +59,7 @@ export const diffConfigs = (before: ProxyConfig, after: ProxyConfig): ConfigDiff
   const staying = [...old.keys()].filter(name => names.has(name))
   const inForce = configInForce(before, after)
   const changed = (one: ProxyConfig, other: ProxyConfig): string[] =>
-    keysOf(SETTINGS).flatMap(key => (isSameValue(one[key], other[key]) ? [] : SETTINGS[key]))
+    keysOf(SETTINGS).flatMap(key => (isSameValue(one[key], other[key]) ? [] : SETTINGS[key].key))
   return {
     added: [...names].filter(name => !old.has(name)),
     removed: [...old.keys()].filter(name => !names.has(name)),
@@ -131,13 +91,13 @@ export const isNothing = (diff: ConfigDiff): boolean => {
 
 const isEmpty = (list: readonly string[]): boolean => list.length === 0
 
-type Effect = (typeof SERVER_KEYS)[keyof typeof SERVER_KEYS]
+type Effect = (typeof SERVER_EFFECTS)[keyof typeof SERVER_EFFECTS]['reload']
 
 const effectsOf = (before: ServerConfig, after: ServerConfig): ReadonlySet<Effect> =>
   new Set(
-    keysOf(SERVER_KEYS)
+    keysOf(SERVER_EFFECTS)
       .filter(key => !isSameValue(before[key], after[key]))
-      .map(key => SERVER_KEYS[key]),
+      .map(key => SERVER_EFFECTS[key].reload),
   )
 
 const keysOf = <T extends object>(table: T): (keyof T)[] => Object.keys(table) as (keyof T)[]
@@ -145,7 +105,7 @@ const keysOf = <T extends object>(table: T): (keyof T)[] => Object.keys(table) a
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-/** Deep equality; members that are undefined count as absent, and prototypes do not count. */
+/** Deep equality, in which undefined members count as absent and prototypes are ignored. */
 const isSameValue = (one: unknown, other: unknown): boolean => {
   if (!isRecord(one) || !isRecord(other)) return Object.is(one, other)
   if (Array.isArray(one) !== Array.isArray(other)) return false

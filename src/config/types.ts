@@ -1,124 +1,95 @@
 import type { Limits } from '../kernel/limits.js'
 import type { ProblemId } from '../problems/table.js'
+import type { PlainSettings } from './schema/settings.generated.js'
 
-/**
- * How a connection to a server is shared between clients: one per principal, one per principal and folder,
- * one per session, or one for all.
- */
+/** The clients that share a connection: of a principal, a principal and folder, a session, or all. */
 export type Sharing = 'principal' | 'workspace' | 'session' | 'all'
 
-/** Whether a server's resource URIs get its prefix or pass through as they are. */
-export type UriMode = 'prefix' | 'preserve'
+/** Whether resource URIs get the prefix of their server. */
+export type UriMode = ServerSettings['uris']
 
-/** When a server is started: with the first client that needs it, or with the proxy. */
-export type Start = 'lazy' | 'eager'
+/** When a server starts: with the first client that needs it, or with the proxy. */
+export type Start = ServerSettings['start']
 
-/** Which era of the protocol a server is taken to speak: found out, or one for sure. */
-export type Era = 'auto' | 'modern' | 'legacy'
+/** The era of the protocol that a server supports; `auto` detects it. */
+export type Era = ServerSettings['era']
 
-/** Revisions of the protocol that can be asked for, oldest first. */
+/** Supported revisions of the protocol, oldest first. */
 export const PROTOCOL_VERSIONS = [
   ...(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const),
   '2026-07-28',
 ] as const
 
-/** A revision of the protocol. */
 export type ProtocolVersion = (typeof PROTOCOL_VERSIONS)[number]
 
-/** The least important kind of log line that is written. */
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
+/** The lowest level that is logged. */
+export type LogLevel = PlainSettings['log']['logLevel']
 
-/** A server that we start as a child process and talk to over its pipes. */
+/** A server that the proxy starts as a child process. */
 export interface StdioTransport {
   readonly kind: 'stdio'
   readonly command: string
   readonly args: readonly string[]
-  /** Added to the environment of the child; without prototype, so that any name can be looked up. */
+  /** Added to the environment of the child. Without prototype, for lookups of any name. */
   readonly env: Readonly<Record<string, string>>
-  /** Names that the child must not inherit. */
+  /** Variables that the child does not inherit. */
   readonly unsetEnv: readonly string[]
-  /**
-   * Absolute; undefined means the folder in which the proxy runs. A file always gives one: its own folder.
-   */
+  /** Absolute; the working folder of the proxy if undefined. Always set for servers from a file. */
   readonly cwd: string | undefined
 }
 
 /**
- * A server that runs elsewhere: Streamable HTTP (`http`), HTTP+SSE of 2024-11-05 (`sse`), WebSocket (`ws`),
- * or whichever of the first two it answers to, in that order (`auto`).
+ * A remote server: Streamable HTTP (`http`), HTTP+SSE of 2024-11-05 (`sse`), WebSocket (`ws`), or Streamable
+ * HTTP with HTTP+SSE as a fallback (`auto`).
  */
 export interface UrlTransport {
   readonly kind: 'http' | 'sse' | 'ws' | 'auto'
   readonly url: string
-  /** Sent with every request; without prototype. May hold secrets. */
+  /** Sent with every request. Without prototype. May hold secrets. */
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** A server that runs on this machine already and is spoken to over a local socket, a line per message. */
+/** A running server on a local socket, with one message per line. */
 export interface SocketTransport {
   readonly kind: 'socket'
-  /** Of a unix domain socket, absolute; or of a named pipe, as Windows writes it. */
+  /** An absolute path of a unix domain socket, or the name of a Windows named pipe. */
   readonly path: string
 }
 
-/** How a server is reached. */
 export type ServerTransport = StdioTransport | UrlTransport | SocketTransport
 
-/** What is said about a tool in place of what its server says. */
+/** Replaces parts of a tool's description. */
 interface ToolOverride {
   readonly title?: string | undefined
   readonly description?: string | undefined
-  /** Members that replace those of the tool's `annotations`; the others stay. */
+  /** Replaces members of the tool's `annotations`; the others stay. */
   readonly annotations?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Which tools of a server are shown, and how; all names are the server's own, before prefix and rename. */
+/** Filters and renames tools. All names are the server's own, before prefix and rename. */
 export interface ToolRules {
-  /** Globs; undefined shows all. */
+  /** Globs; all tools if undefined. */
   readonly allow: readonly string[] | undefined
-  /** Globs; wins over `allow`. */
+  /** Globs; takes precedence over `allow`. */
   readonly deny: readonly string[]
-  /** From the server's name to ours; without prototype. */
+  /** From the server's name to the name shown. Without prototype. */
   readonly rename: Readonly<Record<string, string>>
-  /** By the server's name; without prototype. */
+  /** By the server's name. Without prototype. */
   readonly override: Readonly<Record<string, ToolOverride>>
 }
 
-/** How long we wait for a server, in milliseconds. */
-export interface Timeouts {
-  /**
-   * From the start of the process or dial to the end of `initialize`; covers the installation of a package.
-   */
-  readonly connectMs: number
-  /** For the answer to `initialize`, once the process runs or the address was reached. */
-  readonly initializeMs: number
-  /** For what it speaks, before a program is taken for one that does not know the question. */
-  readonly probeMs: number
-  /** For one page of a list. */
-  readonly listMs: number
-  /** For any sign of life during a call, progress included. `Infinity` is off and must not reach a timer. */
-  readonly callMs: number
-  /** For a whole call, whatever its progress. `Infinity` is off and must not reach a timer. */
-  readonly totalMs: number
-  /** Globs of a server's own tool names, with what replaces `callMs` for them; the first match applies. */
+/** Timeouts of a server, in milliseconds. `Infinity` is off and must not reach a timer. */
+export interface Timeouts extends TimeoutSettings {
+  /** Replacements of `callMs` by globs of the server's own tool names; the first match applies. */
   readonly tools: readonly (readonly [glob: string, callMs: number])[]
-  /** The silence of an idle server before it is pinged. `Infinity` is off and must not reach a timer. */
-  readonly pingMs: number
 }
 
-/** When a program or connection that was lost is started again, and when that is given up. */
-export interface Restart {
-  /** The first wait; each further one is twice as long. */
-  readonly firstMs: number
-  readonly maxMs: number
-  /** So many failures within `windowMs`, with nobody served in between, and it is given up. */
-  readonly failures: number
-  readonly windowMs: number
-  /** How long after that it is tried once more, again and again. */
-  readonly retryMs: number
-}
+type TimeoutSettings = PlainSettings['timeouts']
 
-/** The texts of a server as they stand in its file, with variables unexpanded. */
+/** When a server that failed is started again. */
+export type Restart = PlainSettings['restart']
+
+/** Texts of a server's entry, with variables unexpanded. */
 export interface ServerWritten {
   readonly command?: string
   readonly args?: readonly string[]
@@ -126,45 +97,44 @@ export interface ServerWritten {
   readonly url?: string
 }
 
-/** How tools are shown to clients: all of them, by search alone, or as suits the client. */
 type ExposeMode = 'direct' | 'search' | 'auto'
 
-/** What is said about how tools are shown; what is absent is left to what says less. */
+/** How tools are shown. Absent members come from the view, then from the top-level `expose`. */
 export interface Expose {
   readonly mode?: ExposeMode | undefined
-  /** Globs of the names of tools, as clients see them, that stay in the list whatever the mode. */
+  /** Globs of tools that stay listed in every mode, by the names that clients see. */
   readonly pin?: readonly string[] | undefined
-  /** How much a list may cost a model before "auto" means "search". */
+  /** Estimated tokens of a list above which "auto" means "search". */
   readonly tokens?: number | undefined
 }
 
-/** A part of what there is, under its name. */
+/** A named selection of servers, tools, resources and prompts. */
 export interface ViewConfig {
   readonly name: string
-  /** Globs of names, and tags, of servers; undefined for all. */
+  /** Globs of server names, and tags; all servers if both are undefined. */
   readonly servers: readonly string[] | undefined
   readonly tags: readonly string[] | undefined
-  /** Globs of the names of tools as clients see them. */
+  /** Globs of the names that clients see. */
   readonly tools: { readonly allow: readonly string[] | undefined; readonly deny: readonly string[] }
   readonly annotations: Readonly<Record<string, unknown>>
   readonly resources: boolean
   readonly prompts: boolean
-  /** Without all of these the view is not to be had. */
+  /** Required for access to the view. */
   readonly scopes: readonly string[]
   readonly expose: Expose | undefined
 }
 
-/** What is said about clients of a name. */
+/** Settings for clients by name. */
 export interface ClientConfig {
-  /** A glob of what they call themselves. */
+  /** A glob of the name in `clientInfo`. */
   readonly name: string
   readonly view: string | undefined
-  /** The most tools that they can do with. */
+  /** Maximum number of tools that they can handle. */
   readonly maxTools: number | undefined
   readonly expose: Expose | undefined
 }
 
-/** How we sign in at a server. Everything absent is found out. */
+/** How the proxy signs in at a server. Absent members are discovered. */
 export interface OAuthConfig {
   readonly clientId?: string | undefined
   /** Secret. */
@@ -195,80 +165,47 @@ export interface OAuthConfig {
     | undefined
   /** The absolute path of a file. */
   readonly assertion?: string | undefined
-  /** What is sent in place of the resource that was found; false for nothing. */
+  /** Replaces the discovered `resource` parameter; false sends none. */
   readonly resource?: string | false | undefined
   readonly endpoints?: Readonly<Record<string, string | undefined>> | undefined
   readonly allowPrivate?: boolean | undefined
   readonly dpop?: boolean | undefined
 }
 
-/** Whose login is used at a server: one for all, or that of each principal. */
-type Credentials = 'shared' | 'per-principal'
+/** Plain settings of a server (schema/values.ts). */
+type ServerSettings = PlainSettings['server']
 
-/** One server as the rest of the program sees it: checked, expanded, nothing left to default. */
-export interface ServerConfig {
-  /** Its key in `mcpServers`; any text that is not empty. */
+/** A resolved server: validated, with variables expanded and defaults filled in. */
+export interface ServerConfig extends ServerSettings {
+  /** Its key in `mcpServers`; not empty. */
   readonly name: string
-  /** A prefix of the user's choice, false for none, undefined to derive one from `name`. */
-  readonly prefix: string | false | undefined
   readonly transport: ServerTransport
   readonly tools: ToolRules
-  /** By which views name it. */
-  readonly tags: readonly string[]
-  /** What stands for tools that say nothing of themselves; `{name}`, `{title}`, `{server}`, `{arguments}`. */
-  readonly description: string | undefined
   readonly access: ServerAccess
-  /** Undefined if there is no login: for programs, beside an `Authorization` header, or where it is off. */
+  /** Undefined for programs, next to an `Authorization` header, or if it is off. */
   readonly oauth: OAuthConfig | undefined
-  readonly credentials: Credentials
-  /** Whether principals without a login of their own are shown a tool that leads them there. */
-  readonly signInTool: boolean
-  readonly uris: UriMode
   readonly sharing: Sharing
-  readonly start: Start
-  readonly era: Era
-  /** The revision to speak, where that is not left to the two of us; says the era, too. */
-  readonly protocolVersion: ProtocolVersion | undefined
   readonly timeouts: Timeouts
-  /** Bounds that are other for this server than for all. */
+  /** Limits that differ from those of the proxy. */
   readonly limits: Partial<Limits>
   readonly restart: Restart
-  /** How long a connection that no client uses stays open, in milliseconds; `Infinity` for ever. */
-  readonly idleStopMs: number
-  /** Whether tools that say that they may be called twice are, if a call is lost while a person is asked. */
-  readonly replay: boolean
-  /** Whether clients that share a connection take turns. */
-  readonly serialize: boolean
-  /** Whether requests to it say which trace they belong to. */
-  readonly propagate: boolean
-  /** What stands in the file, before variables were expanded; only for printing. */
+  /** For printing only. */
   readonly written?: ServerWritten
 }
 
-/** Where clients find us: the faces of one HTTP port, a local socket, or both. */
-export interface ListenConfig {
-  /** Whether there is an HTTP port at all; Streamable HTTP is always served on it. */
-  readonly http: boolean
-  readonly host: string
-  /** 0 takes any free port. */
-  readonly port: number
-  /** `Host` names that are accepted beside those of the address that we listen on. */
-  readonly allowedHosts: readonly string[]
+/** Where the proxy listens: an HTTP port, a local socket, or both. */
+export interface ListenConfig extends ListenSettings {
   /** Addresses and networks (CIDR) of reverse proxies whose `X-Forwarded-For` names the client. */
   readonly trustedProxies?: readonly string[] | undefined
-  /** Web origins that may call us. */
-  readonly allowedOrigins: readonly string[]
-  /** Whether the port serves HTTP+SSE too, for clients that know nothing newer than 2024-11-05. */
-  readonly sse: boolean
-  /** Whether the port serves WebSocket too. */
-  readonly ws: boolean
-  /** Path of a unix domain socket or named pipe to listen on as well. */
+  /** Path of a unix domain socket or named pipe. */
   readonly socket: string | undefined
-  /** Whether the file says anything of this: a daemon that clients start opens nothing that is not in it. */
+  /** Whether the file has `listen`. A daemon that clients start listens only then. */
   readonly isGiven: boolean
 }
 
-/** A token that the operator gave to a person; only its hash is known. */
+type ListenSettings = PlainSettings['listen']
+
+/** A personal token; only its hash is known. */
 export interface PersonalToken {
   readonly name: string
   /** SHA-256 of the token, in lower-case hexadecimal. */
@@ -277,11 +214,11 @@ export interface PersonalToken {
   readonly expiresMs: number
 }
 
-/** Someone whom the file knows. */
+/** A user in `auth.people`. */
 export interface Person {
   readonly name: string
   readonly tokens: readonly PersonalToken[]
-  /** The same person with a token of an issuer. */
+  /** Subjects of issuers that identify the same user. */
   readonly subjects: readonly { readonly issuer: string; readonly sub: string }[]
   /** Undefined for the base scope alone. */
   readonly scopes: readonly string[] | undefined
@@ -290,20 +227,20 @@ export interface Person {
 /** An authorization server whose tokens are accepted. */
 export interface TokenIssuer {
   readonly issuer: string
-  /** What its tokens may be for; undefined for the addresses of our endpoints. */
+  /** Accepted audiences; the addresses of the proxy if undefined. */
   readonly audience: readonly string[] | undefined
-  /** Dotted paths in the claims of a token; the scopes are looked for in `scope` and `scp` if undefined. */
+  /** A dotted path in the claims; `scope` or `scp` if undefined. */
   readonly scopeClaim: string | undefined
   readonly groupsClaim: string | undefined
-  /** Undefined to find it in the metadata of the issuer. */
+  /** Read from the metadata of the issuer if undefined. */
   readonly jwksUri: string | undefined
   /** Whether only tokens of the type `at+jwt` are accepted (RFC 9068 §4). */
   readonly strictType: boolean
-  /** For tokens that are no JWT (RFC 7662). */
+  /** For tokens that are not JWTs (RFC 7662). */
   readonly introspection:
     | { readonly clientId: string; readonly clientSecret: string; readonly tokens?: string | undefined }
     | undefined
-  /** Whether it may be reached without TLS. */
+  /** Whether plain HTTP is allowed. */
   readonly allowHttp: boolean
 }
 
@@ -317,14 +254,10 @@ export interface MachineClient {
   readonly scopes: readonly string[] | undefined
 }
 
-/** The authorization server of our own. */
-export interface EmbeddedServer {
-  /** Whether clients may register themselves. */
-  readonly registration: 'open' | 'off'
-  /** Redirect URIs with a private scheme that are accepted, exactly as written. */
-  readonly privateRedirects: readonly string[]
+/** The embedded authorization server. */
+export interface EmbeddedServer extends EmbeddedSettings {
   readonly clients: readonly MachineClient[]
-  /** The OpenID provider at which people sign in. */
+  /** The OpenID provider at which users sign in. */
   readonly login:
     | {
         readonly issuer: string
@@ -336,82 +269,63 @@ export interface EmbeddedServer {
     | undefined
 }
 
-/** Who may come in, and for what. */
-export interface AuthConfig {
-  /** Scheme, host and port under which clients reach us; undefined for the address that we listen on. */
+type EmbeddedSettings = PlainSettings['embedded']
+
+/** Who may access the proxy, and with which scopes. */
+export interface AuthConfig extends AuthSettings {
+  /** Scheme, host and port under which clients reach the proxy; the listening address if undefined. */
   readonly publicUrl: string | undefined
-  /** Whether programs of this machine need a credential. */
-  readonly loopback: 'token' | 'open'
-  /** The scope without which nothing is allowed. */
-  readonly baseScope: string
   readonly people: readonly Person[]
   readonly issuers: readonly TokenIssuer[]
-  /** Undefined for none. */
   readonly embedded: EmbeddedServer | undefined
   /** The scopes of members of a group. */
   readonly grants: readonly { readonly group: string; readonly scopes: readonly string[] }[]
-  /** From a scope to those that it includes; without prototype. */
+  /** From a scope to the scopes that it includes. Without prototype. */
   readonly scopeImplies: Readonly<Record<string, readonly string[]>>
 }
 
-/** Who may see a server and call its tools; by scopes, which count only where there is `auth`. */
+type AuthSettings = PlainSettings['auth']
+
+/** The scopes that callers of a server need; checked only with `auth`. */
 export interface ServerAccess {
-  /** Without all of these nothing of the server exists. */
+  /** Required to see the server. */
   readonly see: readonly string[]
-  /** From globs of the server's own tool names to the further scopes that a call needs. */
+  /** Further scopes for calls, by globs of the server's own tool names. */
   readonly call: readonly (readonly [glob: string, scopes: readonly string[]])[]
 }
 
-/** What is written down about each call. */
+/** The audit log. */
 export interface AuditConfig {
-  /** A file by its absolute path, or our stderr. */
+  /** The absolute path of a file, or stderr. */
   readonly to: 'stderr' | { readonly file: string }
-  /** Whether the arguments of tools and prompts are written too. */
+  /** Whether it includes the arguments of tools and prompts. */
   readonly withArguments: boolean
 }
 
 /** The daemon that clients share. */
-export interface DaemonConfig {
-  /** How long it stays without clients once they have started it; `Infinity` for ever. */
-  readonly idleMs: number
-  /** Whether it asks the login shell of its user for variables. */
-  readonly shellEnv: boolean
-}
+export type DaemonConfig = PlainSettings['daemon']
 
-/** What is counted, and who else may read it. */
-export interface MetricsConfig {
-  /** Where nothing else is served; undefined for nowhere. */
+/** Metrics, and where else than at `/metrics` they are served. */
+export interface MetricsConfig extends MetricsSettings {
+  /** A separate address for metrics only. */
   readonly listen: { readonly host: string; readonly port: number } | undefined
-  /** Secret. What whoever reads it there must show; undefined for nothing. */
+  /** Secret. The bearer token for that address. */
   readonly token: string | undefined
-  /** Whether each tool has a histogram of its own. */
-  readonly tools: 'counters' | 'histograms'
-  /** The most series. */
-  readonly series: number
 }
 
-/** How requests are traced, and where their spans go. */
-export interface TracingConfig {
+type MetricsSettings = PlainSettings['metrics']
+
+/** Traces. */
+export interface TracingConfig extends TracingSettings {
   /** The base address of an OTLP collector. */
   readonly endpoint: string
-  readonly protocol: 'http/protobuf' | 'http/json'
-  /** Secret. What the collector wants to be sent with. */
+  /** Secret. Headers for the collector. */
   readonly headers: Readonly<Record<string, string>>
-  /** The share of traces that begin here, from 0 to 1. */
-  readonly ratio: number
-  /** Whether callers may decide; undefined: programs of this machine, and those with a credential. */
-  readonly trustParents: boolean | undefined
-  /** The most traces in a second. */
-  readonly perSecond: number
-  /** Which calls are recorded although they are not sampled. */
-  readonly keep: readonly ('errors' | 'slow')[]
-  /** Whether arguments and results may be recorded, if the environment wants that too. */
-  readonly content: boolean
-  /** Keys of baggage that pass from headers to headers. */
-  readonly baggage: readonly string[]
 }
 
-/** A variable of a configuration file, and what was put in its place. */
+type TracingSettings = PlainSettings['tracing']
+
+/** An expanded variable of a configuration file. */
 export interface Variable {
   readonly name: string
   readonly value: string
@@ -419,124 +333,99 @@ export interface Variable {
   readonly from: string
 }
 
-/** A server that cannot run yet, because nobody has told the values of some variables. */
+/** A server that waits for the values of variables. */
 export interface WaitingServer {
   readonly name: string
   readonly transport: 'stdio' | 'http'
-  /** The names of these variables. */
+  /** The names of the missing variables. */
   readonly lacks: readonly string[]
 }
 
-/** How several replicas of `serve` are one proxy. */
-export interface ClusterConfig {
-  /** Of Redis or Valkey; may hold a password. */
+/** Settings that make several replicas of `serve` one proxy. */
+export interface ClusterConfig extends ClusterSettings {
+  /** The address of Redis or Valkey; may hold a password. */
   readonly url: string
-  /** Secret. 32 bytes in base64 each; the first one seals, all of them open. */
+  /** Secret. 32 bytes in base64 each. The first key encrypts, all keys decrypt. */
   readonly keys: readonly string[]
   readonly peer: {
     readonly listen: { readonly host: string; readonly port: number }
-    /** What the others connect to; undefined for what is listened on. */
+    /** The address for the other replicas; the listening address if undefined. */
     readonly advertise: { readonly host: string; readonly port: number } | undefined
     /** Absolute paths of files in PEM. */
     readonly tls: { readonly cert: string; readonly key: string; readonly ca: string } | undefined
   }
-  /** How long a replica counts as alive after it was last heard of. */
-  readonly leaseMs: number
-  /** How long a replica that ends still takes clients. */
-  readonly lingerMs: number
-  /** What the names of all keys begin with. */
-  readonly prefix: string
 }
 
-/** A whole file, resolved. */
-export interface ProxyConfig {
-  /** Those that are enabled and valid, in the order of the file. */
+type ClusterSettings = PlainSettings['cluster']
+
+type ProxySettings = PlainSettings['proxy'] & PlainSettings['log'] & PlainSettings['results']
+
+/** A resolved configuration file. */
+export interface ProxyConfig extends ProxySettings {
+  /** Enabled and valid servers, in the order of the file. */
   readonly servers: readonly ServerConfig[]
-  /** Those that will be as well once their variables are known; none where no values can come later. */
+  /** Servers that wait for variables; empty if no values can come later. */
   readonly waiting: readonly WaitingServer[]
   readonly listen: ListenConfig
-  /** How many items a page of a merged list holds. */
-  readonly pageSize: number
-  /** How long a new client waits for servers that are still starting. */
-  readonly startupWaitMs: number
-  /** How long calls that are under way may still take when the proxy is asked to end. */
-  readonly drainMs: number
-  /** How much peers may make us hold, or wait for. */
   readonly limits: Limits
-  /** Undefined if nobody has to prove anything. */
+  /** Without it, no caller needs a credential. */
   readonly auth: AuthConfig | undefined
-  /** Undefined where one process is the proxy. */
+  /** Undefined for a single process. */
   readonly cluster: ClusterConfig | undefined
-  /** Undefined if nothing is written down about calls. */
   readonly audit: AuditConfig | undefined
-  readonly logLevel: LogLevel
-  /** Undefined if nothing is counted. */
+  /** Undefined if metrics are off. */
   readonly metrics: MetricsConfig | undefined
-  /** `env`: as the variables of OpenTelemetry say; undefined if nothing is traced. */
+  /** `env` uses the environment variables of OpenTelemetry. */
   readonly tracing: TracingConfig | 'env' | undefined
-  /** Calls that take longer are logged; `Infinity` for none. */
-  readonly slowMs: number
-  /** Where logins at servers are kept: in files, or in the keychain of the user. */
-  readonly credentialStore: 'file' | 'keychain'
   readonly daemon: DaemonConfig
   readonly views: readonly ViewConfig[]
-  /** In the order of the file: the first that fits counts. */
+  /** In the order of the file; the first match applies. */
   readonly clients: readonly ClientConfig[]
   readonly expose: Expose
-  /** The most characters of a result of a tool that was called by search; `Infinity` for any. */
-  readonly resultsMax: number
-  /** Whether what servers said about themselves is kept on disk, so that they are known before they run. */
-  readonly knownServers: boolean
-  /**
-   * What came out of the variables that stand in the file, wherever that is; secret unless it is known to be
-   * none.
-   */
+  /** The values of all variables in the file; secret unless known not to be. */
   readonly variables: readonly Variable[]
-  /**
-   * Secret. What seals the states that clients carry for us: 32 bytes in base64 each, the newest first; none
-   * to make one.
-   */
+  /** Secret. Keys for the states that clients carry: 32 bytes in base64 each, the newest first. */
   readonly stateKeys: readonly string[]
 }
 
-/** Something in a file that is wrong (error) or suspicious (warning); never holds an expanded value. */
+/** An error or warning about a file. Never holds an expanded value. */
 export interface Problem {
   /** As in `Words`. */
   readonly id?: ProblemId
   readonly severity: 'error' | 'warning'
   readonly file: string
-  /** From 1; 0 when the problem is the file and not a place in it. */
+  /** From 1; 0 for a problem of the whole file. */
   readonly line: number
   /** From 1, in UTF-16 units as editors count; 0 like `line`. */
   readonly column: number
   /** Dotted path such as `mcpServers.github.args.1`; empty for the file as a whole. */
   readonly key: string
   readonly message: string
-  /** What to do, in one sentence. */
+  /** The fix, in one sentence. */
   readonly fix: string
 }
 
-/** A server of the file that is not in `ProxyConfig.servers`, and whether that was wanted. */
+/** A server that was left out, and the reason. */
 export interface DisabledServer {
   readonly name: string
   readonly why: 'disabled' | 'invalid'
 }
 
-/** What came of reading a file. */
+/** The result of reading a file. */
 export interface Loaded {
-  /** Undefined when the file as a whole is unusable, or its `auth`; then `problems` holds an error. */
+  /** Undefined if the file or its `auth` is unusable; `problems` then holds an error. */
   readonly config: ProxyConfig | undefined
   /** In the order of the file. */
   readonly problems: readonly Problem[]
   readonly disabled: readonly DisabledServer[]
-  /** Whether the file itself cannot be read. */
+  /** Whether reading the file failed. */
   readonly isUnreadable?: boolean
 }
 
-/** Where variables are looked up; `process.env` fits. */
+/** Environment variables, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Variables, and in a word or two where they come from, for people. */
+/** Variables, and a short name of their source for users. */
 export interface VariableSource {
   readonly from: string
   readonly values: Environment

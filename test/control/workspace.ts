@@ -85,7 +85,7 @@ t.test('an entry that names the folder of a client runs once for each folder', a
   })
   t.match(read({ command: 'x' }).server, { sharing: 'principal', transport: { cwd: '/etc' } })
   t.same(read({ command: 'x', args: ['${cwd}'], sharing: 'all' }).words, [
-    'mcpServers.a.sharing: clients in different folders would share what runs in the folder of one',
+    'mcpServers.a.sharing: clients in different folders would share a program in the folder of one of them',
   ])
   t.same(read({ url: 'https://x', sharing: 'workspace' }).words, [
     'mcpServers.a.sharing: only a program runs in a folder',

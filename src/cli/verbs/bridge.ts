@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
-import { DEFAULTS, MAX_DURATION_MS } from '../../config/defaults.js'
+import { DEFAULTS, MAX_DURATION_MS, plainDefaults } from '../../config/defaults.js'
 import { mayHaveLogin } from '../../config/read/oauth.js'
-import { durationMs } from '../../config/read/quantity.js'
+import { durationMs } from '../../config/schema/duration.js'
 import type { Era, ProxyConfig, ServerConfig } from '../../config/types.js'
 import { listenOptions, resolveListen } from '../listening.js'
 import { stdioSnippet, type Way } from '../output/announcement.js'
@@ -81,50 +81,37 @@ export const bridge = defineVerb({
       command === undefined ? urlTransport(args.url ?? '', args) : commandTransport(command, args.env)
     const name = bridgedName(transport)
     const server: ServerConfig = {
+      ...DEFAULTS.server,
       name,
-      prefix: undefined,
       transport,
       access: { see: [], call: [] },
-      tags: [],
-      description: undefined,
-      ...DEFAULTS.login,
       oauth: mayHaveLogin(transport) ? {} : undefined,
       tools: { allow: undefined, deny: [], rename: {}, override: {} },
       uris: 'preserve',
       sharing: transport.kind === 'stdio' ? DEFAULTS.sharing.stdio : DEFAULTS.sharing.url,
-      start: DEFAULTS.start,
-      era: args.era ?? DEFAULTS.era,
-      protocolVersion: undefined,
+      era: args.era ?? DEFAULTS.server.era,
       timeouts: DEFAULTS.timeouts,
       restart: DEFAULTS.restart,
-      idleStopMs: DEFAULTS.idleStopMs,
-      replay: DEFAULTS.replay,
       limits: {},
-      serialize: DEFAULTS.serialize,
-      propagate: DEFAULTS.propagate,
     }
     const config: ProxyConfig = {
+      ...plainDefaults('proxy'),
+      ...plainDefaults('log'),
+      ...plainDefaults('results'),
+      daemon: DEFAULTS.daemon,
+      limits: DEFAULTS.limits,
       servers: [server],
       waiting: [],
       listen: resolveListen({ ...DEFAULTS.listen, http: hasPort(args.to) }, args),
-      pageSize: DEFAULTS.pageSize,
       startupWaitMs: startupWaitOf(args.startupWait),
-      drainMs: DEFAULTS.drainMs,
-      credentialStore: DEFAULTS.credentialStore,
-      daemon: DEFAULTS.daemon,
       metrics: { ...DEFAULTS.metrics, listen: undefined, token: undefined },
       tracing: undefined,
-      slowMs: DEFAULTS.slowMs,
       views: [],
       clients: [],
       expose: { mode: 'direct' },
-      resultsMax: DEFAULTS.resultsMax,
-      knownServers: DEFAULTS.knownServers,
-      limits: DEFAULTS.limits,
       auth: undefined,
       cluster: undefined,
       audit: undefined,
-      logLevel: DEFAULTS.logLevel,
       variables: [],
       stateKeys: [],
     }

@@ -1,10 +1,9 @@
 import { resolve } from 'node:path'
 import { isLoopbackHost } from '../../machine/loopback.js'
 import { tokenHash } from '../../secrets/personal-token.js'
-import { DEFAULTS } from '../defaults.js'
 import type { Words } from '../file/problem.js'
 import { valueOf } from '../file/syntax.js'
-import { bareRecord, type Item, itemAt } from '../file/tree.js'
+import { bareRecord, type Item, itemAt, members } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { isRemark } from '../schema/keys.js'
 import { suggest } from '../schema/suggest.js'
@@ -18,11 +17,12 @@ import type {
   TokenIssuer,
 } from '../types.js'
 import { type ReadContext, reportMisfits } from './entry.js'
+import { readPlain } from './plain.js'
 import { expandedPath, expandedWhole } from './variables.js'
 
 /**
- * Reads who may come in; undefined if the file says nothing about it. Whatever is wrong makes all of it
- * invalid, a key that was probably meant to be `auth` too.
+ * Reads `auth`; undefined if it is absent. Any error makes all of it invalid, as does an unknown key that
+ * resembles `auth`.
  */
 export const readAuth = (
   items: ReadonlyMap<string, Item>,
@@ -62,7 +62,7 @@ type EmbeddedValues = Exclude<Values<'embedded'>, boolean>
 type LoginValues = NonNullable<EmbeddedValues['login']>
 type MachineValues = NonNullable<EmbeddedValues['clients']>[string]
 
-/** Turns checked values into their resolved form, and reports what does not go together. */
+/** Resolves validated values, and reports conflicts. */
 class AuthReader {
   readonly #item: Item
   readonly #context: ReadContext
@@ -78,8 +78,7 @@ class AuthReader {
     this.#refuseShared(people)
     const auth: AuthConfig = {
       publicUrl: publicUrl?.origin,
-      loopback: values.loopback ?? DEFAULTS.auth.loopback,
-      baseScope: values.baseScope ?? DEFAULTS.auth.baseScope,
+      ...readPlain('auth', { items: members(this.#item), values, report: this.#context.report }),
       people,
       issuers: this.#issuers(values.issuers ?? []),
       embedded: this.#embedded(values.embedded),
@@ -94,7 +93,7 @@ class AuthReader {
     const isLocal = publicUrl === undefined || isLoopbackHost(publicUrl.hostname)
     if (loopback === 'open' && !isLocal) {
       this.#error(['loopback'], {
-        message: 'behind a reverse proxy on this machine everybody comes from loopback',
+        message: 'behind a reverse proxy on this machine, all requests come from loopback',
         fix: 'Write "token", or remove "publicUrl".',
       })
     }
@@ -106,7 +105,7 @@ class AuthReader {
     }
     if (embedded === undefined && issuers.length === 0 && people.every(({ tokens }) => tokens.length === 0)) {
       this.#context.report.warning(this.#item, {
-        message: 'nobody has a token, so nobody can come in',
+        message: 'no token is configured, so every request is refused',
         fix: 'Add "people" (mcp-proxy auth token NAME prints a token), "issuers" or "embedded".',
       })
     }
@@ -128,8 +127,8 @@ class AuthReader {
   #token({ name, hash, token, expires }: TokenValues, at: Path): PersonalToken {
     if ((hash === undefined) === (token === undefined)) {
       this.#error(at, {
-        message: 'a token has a hash or a variable',
-        fix: 'Write "hash" or "token", one of them.',
+        message: 'a token needs either "hash" or "token"',
+        fix: 'Write one of the two.',
       })
     }
     const sha256 =
@@ -137,7 +136,7 @@ class AuthReader {
     const expiresMs = expires === undefined ? Number.POSITIVE_INFINITY : endOf(expires)
     if (Number.isNaN(expiresMs)) {
       this.#error([...at, 'expires'], {
-        message: 'this is no day and no time',
+        message: 'this is neither a day nor a time',
         fix: 'Write a day, such as "2027-06-30", or a time, such as "2027-06-30T12:00:00Z".',
       })
     }
@@ -155,7 +154,7 @@ class AuthReader {
       owners.set(key, name)
       if (owner === undefined) return
       this.#error(at, {
-        message: `this ${what} stands here for ${owner} already`,
+        message: `this ${what} already belongs to ${owner}`,
         fix: 'Remove one of the two.',
       })
     }
@@ -177,7 +176,7 @@ class AuthReader {
       const issuer = this.#address([...at, 'issuer'], allowHttp)
       if (seen.has(issuer)) {
         this.#error([...at, 'issuer'], {
-          message: 'this issuer stands here already',
+          message: 'this issuer is already in the list',
           fix: 'Remove one of the two.',
         })
       }
@@ -199,7 +198,7 @@ class AuthReader {
     })
   }
 
-  /** An issuer that is asked about a token of another one could use it here. */
+  /** An issuer that is asked about another issuer's token could use it here. */
   #warnOfOpenIntrospection(values: Values<'issuers'>): void {
     const open = [...values.entries()].filter(
       ([, { introspection }]) => introspection !== undefined && introspection.tokens === undefined,
@@ -208,8 +207,8 @@ class AuthReader {
     for (const [index] of open) {
       const at = itemAt(this.#item, ['issuers', String(index), 'introspection'])
       this.#context.report.warning(at, {
-        message: 'several issuers are asked about the same tokens, so one sees the tokens of another',
-        fix: 'Write with "tokens" how the tokens of each issuer begin.',
+        message: 'several issuers are asked about the same tokens, so each sees tokens of the others',
+        fix: 'Set "tokens" to the prefix of the tokens of each issuer.',
       })
     }
   }
@@ -218,8 +217,11 @@ class AuthReader {
     if (value === false) return undefined
     const { clients = {}, login, ...rest }: EmbeddedValues = value === true ? {} : value
     return {
-      registration: rest.registration ?? DEFAULTS.embedded.registration,
-      privateRedirects: rest.privateRedirects ?? DEFAULTS.embedded.privateRedirects,
+      ...readPlain('embedded', {
+        items: members(this.#at(['embedded'])),
+        values: rest,
+        report: this.#context.report,
+      }),
       clients: Object.entries(clients).map(([id, client]) => this.#machine(id, client)),
       login: login && this.#login(login),
     }
@@ -240,8 +242,8 @@ class AuthReader {
     const at = ['embedded', 'clients', id]
     if ([hash, secret, jwks].filter(each => each !== undefined).length !== 1) {
       this.#error(at, {
-        message: 'a program has a secret or keys',
-        fix: 'Write "hash", "secret" or "jwks", one of them.',
+        message: 'a client needs either "hash", "secret" or "jwks"',
+        fix: 'Write one of them.',
       })
     }
     const file = jwks === undefined ? undefined : expandedPath(this.#at([...at, 'jwks']), this.#context)
@@ -262,19 +264,19 @@ class AuthReader {
     const secret = this.#secret(at)
     if (report.errors === errors && secret.length < LEAST_SECRET)
       report.warning(this.#at(at), {
-        message: `this secret has fewer than ${LEAST_SECRET} characters, so that it may be guessed`,
+        message: `this secret has fewer than ${LEAST_SECRET} characters and may be guessed`,
         fix: 'Use a random one, such as the output of: openssl rand -base64 32',
       })
     return secret
   }
 
-  /** The address of somebody else's server, as it is written: clients and tokens compare it as text. */
+  /** Reads the address of another server unchanged: clients and tokens compare it as text. */
   #address(at: Path, allowHttp: boolean): string {
     const text = this.#text(at)
     const url = URL.canParse(text) ? new URL(text) : undefined
     if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.hash !== '') {
       this.#error(at, {
-        message: 'this is no address',
+        message: 'this is not an address',
         fix: 'Write a whole address, such as "https://login.example.com".',
       })
     } else if (url.protocol === 'http:' && !allowHttp && !isLoopbackHost(url.hostname)) {
@@ -286,7 +288,7 @@ class AuthReader {
     return text
   }
 
-  /** Scheme, host and port, without anything behind them. */
+  /** Reads scheme, host and port. */
   #origin(at: Path): URL | undefined {
     const text = this.#text(at)
     const url = URL.canParse(text) ? new URL(text) : undefined
@@ -303,8 +305,8 @@ class AuthReader {
     const item = this.#at(at)
     if (!/\$\{/.test(String(item.node.value))) {
       this.#context.report.warning(item, {
-        message: 'a secret stands here as it is',
-        fix: 'Put it into a variable, such as "${NAME}"; or, for a token, write its "hash".',
+        message: 'this secret is in plain text',
+        fix: 'Use a variable, such as "${NAME}"; for a token, write its "hash".',
       })
     }
     return this.#text(at)
@@ -324,7 +326,7 @@ class AuthReader {
   }
 }
 
-/** Characters of a machine's secret; anybody on the network may try shorter ones. */
+/** Minimum characters of a client secret, against guessing over the network. */
 const LEAST_SECRET = 24
 const DAY = /^\d{4}-\d{2}-\d{2}$/
 const DAY_MS = 24 * 60 * 60_000

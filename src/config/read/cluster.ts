@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import { DEFAULTS } from '../defaults.js'
 import { valueOf } from '../file/syntax.js'
 import { type Item, itemAt, members } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
@@ -9,21 +8,18 @@ import type { ClusterConfig } from '../types.js'
 import { type Address, readAddress } from './address.js'
 import { type ReadContext, reportMisfits } from './entry.js'
 import { readKeys } from './keys.js'
-import { durationReader } from './quantity.js'
+import { readPlain } from './plain.js'
 import { expandedPath, expandedWhole } from './variables.js'
 
-/** Replicas serve many people, and without "auth" nothing tells these apart. */
+/** A warning for replicas without `auth`, which cannot distinguish their users. */
 export const ONE_PRINCIPAL = {
   message: 'without "auth", all clients are one principal: they share connections, logins and limits',
   fix: 'Add "auth" (docs/configuration.md), unless all clients belong to one user.',
 } as const
 
-/** The longest that a dead replica may keep its sessions from the others. */
-const LEAST_LEASE_MS = 500
-
 /**
- * Reads how several replicas are one proxy; undefined if the file says nothing about it. Whatever is wrong
- * makes all of it invalid: a replica that stands alone without knowing loses the sessions of the others.
+ * Reads `cluster`; undefined if it is absent. Any error makes all of it invalid, because a replica outside
+ * the cluster would lose the sessions of the others.
  */
 export const readCluster = (
   items: ReadonlyMap<string, Item>,
@@ -52,23 +48,19 @@ const checked = (item: Item, { report }: ReadContext): ClusterValues | undefined
 }
 
 const readChecked = (item: Item, values: ClusterValues, context: ReadContext): ClusterConfig | undefined => {
-  const { lease, linger } = values
-  const wait = durationReader(members(item), { lease, linger }, context.report)
   const keys = readKeys(item, values.keys, context)
   if (values.keys.length === 0) {
     context.report.error(itemAt(item, ['keys']), {
       message: 'the replicas need a key in common',
-      fix: 'Write ["${CLUSTER_KEY}"], and set that to what `openssl rand -base64 32` prints.',
+      fix: 'Write ["${CLUSTER_KEY}"], and set that variable to the output of `openssl rand -base64 32`.',
     })
   }
   const url = readUrl(itemAt(item, ['url']), context)
   const peer = readPeer(item, values.peer, context)
   if (url === undefined || peer === undefined) return undefined
   return {
+    ...readPlain('cluster', { items: members(item), values, report: context.report }),
     ...{ url, keys, peer },
-    leaseMs: wait('lease', DEFAULTS.cluster.leaseMs, LEAST_LEASE_MS),
-    lingerMs: wait('linger', DEFAULTS.cluster.lingerMs, 0),
-    prefix: values.prefix ?? DEFAULTS.cluster.prefix,
   }
 }
 
@@ -80,7 +72,7 @@ const readUrl = (item: Item, context: ReadContext): string | undefined => {
   if (/^redis\+\w+:/.test(text))
     context.report.error(item, {
       message: 'Redis Cluster and Sentinel are not supported',
-      fix: 'Write the "redis://HOST:PORT" of one primary, or an address that always leads to it.',
+      fix: 'Write the "redis://HOST:PORT" of one primary, or of a proxy that always forwards to it.',
     })
   else
     context.report.error(item, {
@@ -108,7 +100,7 @@ const readPeer = (
   const advertise = values.advertise === undefined ? undefined : address('advertise', '10.0.0.7:8809')
   if (listen !== undefined && WILDCARDS.has(listen.host) && values.advertise === undefined) {
     context.report.error(at('listen'), {
-      message: 'the other replicas cannot reach this address as it is written',
+      message: 'the other replicas cannot connect to a wildcard address',
       fix: 'Add "advertise" with the address of this replica, such as "${POD_IP}:8809".',
     })
   }

@@ -1,17 +1,17 @@
 import { isLoopbackHost } from '../../machine/loopback.js'
-import { DEFAULTS } from '../defaults.js'
 import { type Item, members } from '../file/tree.js'
 import type { SettingsValues } from '../schema/validate.js'
 import type { MetricsConfig } from '../types.js'
 import { readAddress } from './address.js'
 import type { ReadContext } from './entry.js'
+import { readPlain } from './plain.js'
 import { expandedWhole } from './variables.js'
 
-/** Whether a setting stands there as `false`, which switches all of it off. */
+/** Whether `metrics` is `false`. */
 export const isOff = (key: string, item: Item | undefined): boolean =>
   key === 'metrics' && item?.node.type === 'boolean' && item.node.value === false
 
-/** What is counted; a place to listen that is no address is reported, and then there is none. */
+/** Reads `metrics`. Reports an invalid `listen` and leaves it out. */
 export const readMetrics = (
   item: Item | undefined,
   values: SettingsValues['metrics'],
@@ -23,26 +23,21 @@ export const readMetrics = (
   const listenItem = members(item).get('listen')
   if (listen !== undefined && listenItem !== undefined && isOpen(listen, token)) {
     context.report.error(listenItem, {
-      message: 'others reach this address, and there is no "token"',
+      message: 'other machines can reach this address without a token',
       fix: 'Add "token", or listen on 127.0.0.1; until then the proxy does not start.',
     })
   }
-  return { ...DEFAULTS.metrics, ...chosen(values), listen, token }
+  return { ...readPlain('metrics', { items: members(item), values, report: context.report }), listen, token }
 }
 
-const chosen = ({ tools, series }: NonNullable<SettingsValues['metrics']> = {}) => ({
-  ...(tools !== undefined && { tools }),
-  ...(series !== undefined && { series }),
-})
-
-/** A member whose form is right. */
+/** A valid member. */
 const given = (
   key: 'token' | 'listen',
   item: Item | undefined,
   values: SettingsValues['metrics'],
 ): Item | undefined => (values?.[key] === undefined ? undefined : members(item).get(key))
 
-/** Whether anybody on the network could read them. */
+/** Whether other machines can read metrics without a token. */
 const isOpen = ({ host }: NonNullable<MetricsConfig['listen']>, token: string | undefined): boolean =>
   token === undefined && !isLoopbackHost(host)
 
@@ -53,7 +48,7 @@ const textAt = (item: Item | undefined, context: ReadContext): string | undefine
   return context.report.errors > errors || text === '' ? undefined : text
 }
 
-const LISTEN_FIX = 'Write both, such as "127.0.0.1:9464"; until then there is no such address.'
+const LISTEN_FIX = 'Write both, such as "127.0.0.1:9464"; until then metrics have no separate address.'
 
 const addressAt = (item: Item | undefined, context: ReadContext): MetricsConfig['listen'] => {
   const text = textAt(item, context)

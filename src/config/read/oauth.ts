@@ -1,6 +1,5 @@
 import { resolve } from 'node:path'
 import { isLoopbackHost } from '../../machine/loopback.js'
-import { DEFAULTS } from '../defaults.js'
 import type { Report, Words } from '../file/problem.js'
 import { type Item, itemAt, members } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
@@ -9,24 +8,20 @@ import type { AuthConfig, OAuthConfig, ServerConfig, ServerTransport } from '../
 import type { Entry, ReadContext } from './entry.js'
 import { expandedPath, expandedWhole } from './variables.js'
 
-/** How we sign in at a server, and whose login that is; reports what does not go together. */
+/** Reads how the proxy signs in at a server; undefined if it does not. Reports conflicts. */
 export const readLogin = (
   entry: Entry,
   transport: ServerTransport,
   context: ReadContext,
-): Pick<ServerConfig, 'oauth' | 'credentials' | 'signInTool'> => {
-  const { oauth, credentials, signInTool } = entry.values
+): OAuthConfig | undefined => {
+  const { oauth, credentials } = entry.values
   const obstacle = obstacleOf(transport)
   refuseUnfit(entry, obstacle, context)
   const item = typeof oauth === 'object' ? entry.members.get('oauth') : undefined
   const settings = item === undefined ? {} : readOAuth(item, context)
   if (credentials === 'per-principal' && isForMachines(settings))
     context.report.error(entry.members.get('credentials') ?? entry.item, NOT_FOR_MACHINES)
-  return {
-    oauth: obstacle !== undefined || oauth === false ? undefined : settings,
-    credentials: credentials ?? DEFAULTS.login.credentials,
-    signInTool: signInTool ?? DEFAULTS.login.signInTool,
-  }
+  return obstacle !== undefined || oauth === false ? undefined : settings
 }
 
 const refuseUnfit = (entry: Entry, obstacle: Words | undefined, { report }: ReadContext): void => {
@@ -41,7 +36,7 @@ const refuseUnfit = (entry: Entry, obstacle: Words | undefined, { report }: Read
   refuse('sharing', sharing === 'all' ? NOT_FOR_ALL : undefined)
 }
 
-/** Reports where a server wants to know its users apart, and nobody can tell who they are. */
+/** Warns about per-user logins if the proxy cannot identify users. */
 export const checkUsers = (
   servers: ReadonlyMap<string, Item>,
   { config, auth }: { readonly config: readonly ServerConfig[]; readonly auth: AuthConfig | undefined },
@@ -60,19 +55,19 @@ const canBeRecognized = ({ embedded, issuers, people }: AuthConfig): boolean =>
   issuers.length === 0 || embedded?.login !== undefined || people.some(({ tokens }) => tokens.length > 0)
 
 const NO_USERS: Words = {
-  message: 'without "auth" the programs of this machine are one user, and all others cannot sign in',
+  message: 'without "auth", programs on this machine are one user, and all other callers cannot sign in',
   fix: 'Add "auth", or write "shared".',
 }
 
 const NO_BROWSERS: Words = {
-  message: 'nobody could prove in a browser to be who a token of "auth.issuers" stands for',
+  message: 'users with tokens of "auth.issuers" cannot identify themselves in a browser',
   fix: 'Add "auth.embedded" with "login", or personal tokens in "auth.people".',
 }
 
-/** Whether a server is signed in at by OAuth, if it asks for it and nothing else is configured. */
+/** Whether a server can have an OAuth login. */
 export const mayHaveLogin = (transport: ServerTransport): boolean => obstacleOf(transport) === undefined
 
-/** Why there can be no login by OAuth; undefined if there can. */
+/** The reason against an OAuth login; undefined if one is possible. */
 const obstacleOf = (transport: ServerTransport): Words | undefined => {
   if (transport.kind === 'stdio' || transport.kind === 'socket') return NOT_REMOTE
   const hasToken = Object.keys(transport.headers).some(name => name.toLowerCase() === 'authorization')
@@ -80,7 +75,7 @@ const obstacleOf = (transport: ServerTransport): Words | undefined => {
 }
 
 const NOT_FOR_ALL: Words = {
-  message: 'a connection for all cannot have a credential for each ("credentials")',
+  message: 'a connection for all clients cannot have per-user credentials',
   fix: 'Write "principal" or "session", or leave it out.',
 }
 
@@ -88,12 +83,12 @@ const isForMachines = ({ grant = 'authorization_code' }: OAuthConfig): boolean =
   grant !== 'authorization_code' && grant !== 'device'
 
 const NOT_FOR_MACHINES: Words = {
-  message: 'with this "grant" the proxy signs in as itself, not as each of its users',
+  message: 'with this "grant" the proxy signs in as itself, not as its users',
   fix: 'Write "shared", or leave out "oauth.grant".',
 }
 
 const NO_LOGIN: Words = {
-  message: '"oauth" is false, so nobody can sign in there',
+  message: '"oauth" is false, so users cannot sign in',
   fix: 'Remove one of the two.',
 }
 
@@ -103,8 +98,8 @@ const HAS_TOKEN: Words = {
 }
 
 const NOT_REMOTE: Words = {
-  message: 'a program, or a socket of this machine, has no login',
-  fix: 'Remove it; a program gets its secrets in "env".',
+  message: 'programs and local sockets have no login',
+  fix: 'Remove it; pass secrets to a program in "env".',
 }
 
 const readOAuth = (item: Item, context: ReadContext): OAuthConfig => {
@@ -148,7 +143,7 @@ const readOAuth = (item: Item, context: ReadContext): OAuthConfig => {
 const scopesIn = (item: Item | undefined): readonly string[] | undefined =>
   item?.node.children?.map(({ value }) => String(value))
 
-/** An address that is not sent to a browser or another program, so that it must be one of HTTP. */
+/** Reads an address to which the proxy itself sends requests, so it must be HTTP. */
 const address = (item: Item, path: readonly string[], context: ReadContext): string | undefined => {
   const at = itemAt(item, path)
   if (at === item || at.node.type !== 'string') return undefined
@@ -166,7 +161,7 @@ const address = (item: Item, path: readonly string[], context: ReadContext): str
 const file = (item: Item | undefined, context: ReadContext): string | undefined =>
   item && resolve(context.folder, expandedPath(item, context))
 
-/** A key that stands in a variable has lines; a path has none. */
+/** Distinguishes a key, which has a PEM header, from a path. */
 const pathOrKey = (item: Item | undefined, context: ReadContext): string | undefined => {
   if (item === undefined) return undefined
   const text = expandedWhole(String(item.node.value), item, context)
@@ -179,35 +174,35 @@ const checkTogether = (config: OAuthConfig, item: Item, { report }: ReadContext)
   if (lack !== undefined) report.error(itemAt(item, ['grant']), lack)
   if (redirectUri !== undefined && !isListenable(redirectUri)) {
     report.error(itemAt(item, ['redirectUri']), {
-      message: 'this is no address of this machine that could be listened on',
-      fix: 'Write one with its port, such as "http://localhost:3118/callback".',
+      message: 'the proxy cannot listen on this address',
+      fix: 'Write an address of this machine with a port, such as "http://localhost:3118/callback".',
     })
   }
   if (allowPrivate === true) {
     report.warning(itemAt(item, ['allowPrivate']), {
-      message: 'the server may send the proxy to any address of the network that it is in',
+      message: 'the server may send the proxy to any address in its network',
       fix: 'Remove it, unless the authorization server has a private address.',
     })
   }
 }
 
-/** What the grant needs besides. */
+/** The keys that the grant lacks. */
 const lackOf = ({ grant, clientId, clientSecret, key, idp, assertion }: OAuthConfig): Words | undefined => {
   const isClient = clientId !== undefined && (clientSecret ?? key) !== undefined
   if (grant === 'client_credentials' && !isClient) {
     return {
-      message: 'this needs to know who we are',
+      message: 'this grant needs the credentials of the proxy',
       fix: 'Add "clientId", and "clientSecret" or "key".',
     }
   }
   if (grant === 'id-jag' && (idp === undefined || clientId === undefined)) {
     return {
-      message: 'this needs to know who vouches for the person',
+      message: 'this grant needs an identity provider',
       fix: 'Add "clientId" and "idp".',
     }
   }
   if (grant !== 'jwt-bearer' || assertion !== undefined) return undefined
-  return { message: 'this needs a token to show', fix: 'Add "assertion", the file that holds it.' }
+  return { message: 'this grant needs a token', fix: 'Add "assertion", the path of its file.' }
 }
 
 const isListenable = (text: string): boolean => {

@@ -2,8 +2,7 @@ import { LIMIT_NAMES, LIMIT_TABLE, type LimitName, type Limits, shownLimit } fro
 import { MAX_DURATION_MS } from '../defaults.js'
 import type { Report } from '../file/problem.js'
 import { type Item, members } from '../file/tree.js'
-
-const TIME_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+import { durationMs, inUnits, type Quantity } from '../schema/duration.js'
 
 const BYTE_UNITS: Readonly<Record<string, number>> = {
   B: 1,
@@ -16,20 +15,7 @@ const BYTE_UNITS: Readonly<Record<string, number>> = {
   GB: 1e9,
 }
 
-/** A number, or a string with a number and a unit, that passed the schema. */
-type Quantity = number | string
-
-const inUnits = (quantity: Quantity, units: Readonly<Record<string, number>>): number => {
-  if (typeof quantity === 'number') return Math.round(quantity)
-  const [, number = '', unit = ''] = /^([\d.]+)([A-Za-z]+)$/.exec(quantity) ?? []
-  return Math.round(Number(number) * (units[unit] ?? Number.NaN))
-}
-
-/** A duration that passed the schema, in milliseconds; `Infinity` for "off". */
-export const durationMs = (duration: Quantity): number =>
-  duration === 'off' ? Number.POSITIVE_INFINITY : inUnits(duration, TIME_UNITS)
-
-/** Reads durations of an object by key, falling back if they are absent, or reported as out of range. */
+/** Reads durations of an object by key. Falls back if one is absent, or out of range, which is reported. */
 export const durationReader =
   <K extends string>(
     items: ReadonlyMap<string, Item>,
@@ -63,7 +49,7 @@ const LIMIT_READERS = {
   time: durationMs,
 } as const
 
-/** Reads the limits that an object sets; those out of range are reported and left out. */
+/** Reads the limits in an object. Reports limits out of range and leaves them out. */
 export function readLimits(
   item: Item | undefined,
   given: Readonly<Partial<Record<LimitName, Quantity | undefined>>> | undefined,

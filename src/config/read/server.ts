@@ -15,7 +15,8 @@ import type {
 } from '../types.js'
 import { type Entry, foldEntry, isDisabled, type ReadContext, readEntry } from './entry.js'
 import { readLogin } from './oauth.js'
-import { durationReader, readLimits } from './quantity.js'
+import { readPlain } from './plain.js'
+import { readLimits } from './quantity.js'
 import { readTimeouts } from './timeouts.js'
 import { type Reach, readReach } from './transport.js'
 
@@ -25,7 +26,7 @@ export type ServerRead =
   | { readonly is: 'disabled' }
   | { readonly is: 'invalid' }
 
-/** Reads and checks one server, unless it is disabled; reports what is wrong. */
+/** Reads and validates one server, unless it is disabled. */
 export function readServer(name: string, item: Item, context: ReadContext): ServerRead {
   const { report } = context
   const errors = report.errors
@@ -50,7 +51,7 @@ export function readServer(name: string, item: Item, context: ReadContext): Serv
   return config === undefined ? { is: 'invalid' } : { is: 'ready', config, members: folded }
 }
 
-/** Undefined, or incomplete, after errors were reported. */
+/** Returns undefined or an incomplete configuration after it reported errors. */
 const readConfig = (entry: Entry, context: ReadContext): ServerConfig | undefined => {
   const { name, values, members: folded } = entry
   const { report } = context
@@ -58,35 +59,22 @@ const readConfig = (entry: Entry, context: ReadContext): ServerConfig | undefine
   const tools = readTools(entry, report)
   const timeouts = readTimeouts(folded.get('timeouts'), values.timeouts, { usual: context.timeouts, report })
   const limits = readLimits(folded.get('limits'), values.limits, { names: KEYS.serverLimits, report })
+  const plain = readPlain('server', { items: folded, values, report })
   const restart = readRestart(entry, report)
-  const idleStopMs = durationReader(
-    folded,
-    { idleStop: values.idleStop },
-    report,
-  )('idleStop', DEFAULTS.idleStopMs)
-  const era = readEra(entry, reach?.transport, report)
+  const era = readEra(entry, plain, reach?.transport, report)
   if (reach === undefined) return undefined
   return {
+    ...plain,
     name,
-    prefix: values.prefix,
     transport: reach.transport,
     tools,
-    tags: values.tags ?? [],
-    description: values.description,
     access: readAccess(values.access),
-    ...readLogin(entry, reach.transport, context),
-    uris: values.uris ?? DEFAULTS.uris,
+    oauth: readLogin(entry, reach.transport, context),
     sharing: readSharing(entry, reach, report),
-    start: values.start ?? DEFAULTS.start,
     era,
-    protocolVersion: values.protocolVersion,
     timeouts,
     limits,
     restart,
-    idleStopMs,
-    replay: values.replay ?? DEFAULTS.replay,
-    serialize: values.serialize ?? DEFAULTS.serialize,
-    propagate: values.propagate ?? DEFAULTS.propagate,
     written: reach.written,
   }
 }
@@ -97,8 +85,8 @@ const readSharing = ({ values, members: folded, item }: Entry, reach: Reach, rep
   if (reach.usesWorkspace === true) {
     if (sharing !== 'principal' && sharing !== 'all') return sharing ?? 'workspace'
     report.error(place, {
-      message: 'clients in different folders would share what runs in the folder of one',
-      fix: 'Write "workspace" or "session", or name no folder of a client in this entry.',
+      message: 'clients in different folders would share a program in the folder of one of them',
+      fix: 'Write "workspace" or "session", or remove the folder variables from this entry.',
     })
   } else if (sharing === 'workspace') {
     report.error(place, {
@@ -142,38 +130,25 @@ const knownOf = (override: Override): Override =>
 
 const readRestart = ({ values, members: folded }: Entry, report: Report): Restart => {
   const item = folded.get('restart')
-  const given = values.restart ?? {}
-  const { restart: usual } = DEFAULTS
-  const { failures = usual.failures, ...durations } = given
-  const read = durationReader(members(item), durations, report)
-  // A program that ends at once must not be restarted as fast as possible.
-  const firstMs = read('first', usual.firstMs, LEAST_RESTART_MS)
-  const maxMs = read('max', Math.max(firstMs, usual.maxMs), LEAST_RESTART_MS)
+  const restart = readPlain('restart', { items: members(item), values: values.restart, report })
+  const { firstMs } = restart
+  const maxMs = values.restart?.max === undefined ? Math.max(firstMs, restart.maxMs) : restart.maxMs
   if (item !== undefined && maxMs < firstMs) {
     report.error(itemAt(item, ['max']), {
       message: `shorter than restart.first (${firstMs / 1000} s)`,
       fix: 'Set it to at least as much as restart.first.',
     })
   }
-  return {
-    firstMs,
-    maxMs,
-    failures,
-    windowMs: read('window', usual.windowMs),
-    retryMs: read('retry', usual.retryMs, LEAST_RETRY_MS),
-  }
+  return { ...restart, maxMs }
 }
 
-const LEAST_RESTART_MS = 100
-const LEAST_RETRY_MS = 1000
-
-/** Reads the era of a server, which "era", "protocolVersion" and "type" must agree on. */
+/** Reads the era of a server, in which "era", "protocolVersion" and "type" must agree. */
 const readEra = (
-  { values, members: folded, item }: Entry,
+  { members: folded, item }: Entry,
+  { era, protocolVersion }: Pick<ServerConfig, 'era' | 'protocolVersion'>,
   transport: ServerTransport | undefined,
   report: Report,
 ): Era => {
-  const { era = DEFAULTS.era, protocolVersion } = values
   const placeOf = (key: 'era' | 'protocolVersion'): Item => folded.get(key) ?? item
   const pinned = protocolVersion && (protocolVersion < MODERN ? 'legacy' : 'modern')
   const meant = pinned ?? era

@@ -8,22 +8,23 @@ import { type Item, members } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import { type SettingsValues, validateSettings } from '../schema/validate.js'
-import type { AuditConfig, DaemonConfig, ListenConfig, ProxyConfig, Timeouts } from '../types.js'
+import type { AuditConfig, ListenConfig, ProxyConfig, Timeouts } from '../types.js'
 import { type ReadContext, reportMisfits } from './entry.js'
 import { readKeys } from './keys.js'
 import { isOff, readMetrics } from './metrics.js'
-import { durationReader, readLimits } from './quantity.js'
+import { readPlain } from './plain.js'
+import { readLimits } from './quantity.js'
 import { readTimeouts } from './timeouts.js'
 import { readTracing } from './tracing.js'
 import { expandedPath, expandedWhole } from './variables.js'
 import { readViews } from './views.js'
 
-/** Reads everything beside the servers; what is wrong is reported and replaced by its default. */
+/** Reads all settings except the servers. Reports errors and replaces invalid values by their defaults. */
 export const readSettings = (
   items: ReadonlyMap<string, Item>,
   context: ReadContext,
 ): Omit<ProxyConfig, 'servers' | 'waiting' | 'variables' | 'auth' | 'cluster'> & {
-  /** Of servers that set no others. */
+  /** Timeouts of servers without their own. */
   readonly timeouts: Timeouts
 } => {
   const { report } = context
@@ -46,53 +47,28 @@ export const readSettings = (
     ([key, item]) => !((key === 'listen' || key === 'tracing') && isShortForm(item)) && !isOff(key, item),
   )
   const values = checkedSettings(new Map(long), context)
-  const { startupWait, drain } = values
-  const wait = durationReader(items, { startupWait, drain }, report)
   return {
     listen: readListen(listenItem, values.listen, context),
-    pageSize: values.pageSize ?? DEFAULTS.pageSize,
-    startupWaitMs: wait('startupWait', DEFAULTS.startupWaitMs, 0),
-    drainMs: wait('drain', DEFAULTS.drainMs, 0),
+    ...readPlain('proxy', { items, values, report }),
+    ...readPlain('log', { items: members(items.get('log')), values: values.log, report }),
+    ...readPlain('results', { items: members(items.get('results')), values: values.results, report }),
     limits: {
       ...DEFAULTS.limits,
       ...readLimits(items.get('limits'), values.limits, { names: KEYS.limits, report }),
     },
     audit: readAudit(items.get('audit'), values, context),
-    daemon: readDaemon(items, values.daemon, report),
+    daemon: readPlain('daemon', { items: members(items.get('daemon')), values: values.daemon, report }),
     metrics: readMetrics(items.get('metrics'), values.metrics, context),
     tracing: readTracing(items.get('tracing'), values.tracing, context),
-    slowMs: readSlow(items.get('log'), values.log, report),
     ...readViews(items, values, report),
-    resultsMax: resultsMax(values.results),
     timeouts: readTimeouts(items.get('timeouts'), values.timeouts, { report }),
-    logLevel: values.log?.level ?? DEFAULTS.logLevel,
-    credentialStore: values.credentialStore ?? DEFAULTS.credentialStore,
-    knownServers: values.knownServers ?? DEFAULTS.knownServers,
     stateKeys: readStateKeys(items.get('requestState'), values.requestState, context),
   }
 }
 
-const resultsMax = ({ max = DEFAULTS.resultsMax }: SettingsValues['results'] = {}): number =>
-  max === 'off' ? Number.POSITIVE_INFINITY : max
-
-const readSlow = (
-  item: Item | undefined,
-  { slow }: NonNullable<SettingsValues['log']> = {},
-  report: ReadContext['report'],
-): number => durationReader(members(item), { slow }, report)('slow', DEFAULTS.slowMs)
-
-const readDaemon = (
-  items: ReadonlyMap<string, Item>,
-  { idle, shellEnv = DEFAULTS.daemon.shellEnv }: NonNullable<SettingsValues['daemon']> = {},
-  report: ReadContext['report'],
-): DaemonConfig => ({
-  idleMs: durationReader(members(items.get('daemon')), { idle }, report)('idle', DEFAULTS.daemon.idleMs, 100),
-  shellEnv,
-})
-
 const readAudit = (
   item: Item | undefined,
-  { audit = DEFAULTS.audit, auditArguments: withArguments = DEFAULTS.auditArguments }: SettingsValues,
+  { audit = 'off', auditArguments: withArguments = false }: SettingsValues,
   context: ReadContext,
 ): AuditConfig | undefined => {
   if (item === undefined || audit === 'off') return undefined
@@ -104,7 +80,7 @@ const readAudit = (
     : { to: { file: resolve(context.folder, path) }, withArguments }
 }
 
-/** Read by themselves: nothing of them may fall back to a default. */
+/** Read separately, because they must not fall back to defaults. */
 const APART = new Set(['auth', 'cluster', 'views', 'clients'])
 
 const checkedSettings = (items: ReadonlyMap<string, Item>, { report }: ReadContext): SettingsValues => {
@@ -130,10 +106,10 @@ const drop = (value: object, [step, ...rest]: readonly string[]): void => {
   else Reflect.deleteProperty(value, step)
 }
 
-/** Whether `listen` or `tracing` has its short form: an address of a socket, or a word. */
+/** Whether `listen` or `tracing` has its short form, a string. */
 const isShortForm = (item: Item | undefined): boolean => item?.node.type === 'string'
 
-/** HTTP that was switched off stays off even if the socket is invalid: a port is open to more people. */
+/** HTTP stays off, even if the socket is invalid: a port is accessible to more users. */
 function readListen(
   item: Item | undefined,
   values: SettingsValues['listen'],
@@ -145,7 +121,7 @@ function readListen(
   const found = members(item)
   checkProxies(found.get('trustedProxies'), values?.trustedProxies, context)
   const socketItem = values?.socket === undefined ? undefined : found.get('socket')
-  const port = { ...readPort(values), isGiven: item !== undefined }
+  const port = { ...readPort(found, values, context.report), isGiven: item !== undefined }
   if (socketItem !== undefined) return { ...port, socket: readSocket(socketItem, context) }
   const httpItem = found.get('http')
   if (!port.http && httpItem !== undefined) {
@@ -170,15 +146,13 @@ const checkProxies = (
   })
 }
 
-const readPort = (given: SettingsValues['listen'] = {}): Omit<ListenConfig, 'socket' | 'isGiven'> => ({
-  http: given.http ?? DEFAULTS.listen.http,
-  host: given.host ?? DEFAULTS.listen.host,
-  port: given.port ?? DEFAULTS.listen.port,
-  allowedHosts: given.allowedHosts ?? DEFAULTS.listen.allowedHosts,
-  ...(given.trustedProxies !== undefined && { trustedProxies: given.trustedProxies }),
-  allowedOrigins: given.allowedOrigins ?? DEFAULTS.listen.allowedOrigins,
-  sse: given.sse ?? DEFAULTS.listen.sse,
-  ws: given.ws ?? DEFAULTS.listen.ws,
+const readPort = (
+  found: ReadonlyMap<string, Item>,
+  values: SettingsValues['listen'],
+  report: ReadContext['report'],
+): Omit<ListenConfig, 'socket' | 'isGiven'> => ({
+  ...readPlain('listen', { items: found, values, report }),
+  ...(values?.trustedProxies !== undefined && { trustedProxies: values.trustedProxies }),
 })
 
 const readSocket = (item: Item, context: ReadContext): string | undefined => {
@@ -196,7 +170,6 @@ const readSocket = (item: Item, context: ReadContext): string | undefined => {
   return path
 }
 
-/** The valid keys of `requestState`. */
 const readStateKeys = (
   item: Item | undefined,
   values: SettingsValues['requestState'],

@@ -3,28 +3,27 @@ import type { Report } from '../file/problem.js'
 import { type Item, itemAt, members } from '../file/tree.js'
 import type { ServerValues } from '../schema/validate.js'
 import type { Timeouts } from '../types.js'
+import { readPlain } from './plain.js'
 import { durationReader } from './quantity.js'
 
 interface TimeoutContext {
-  /** Apply to keys that are absent; the defaults of the program unless given. */
+  /** Values for absent keys; the defaults if undefined. */
   readonly usual?: Timeouts | undefined
   readonly report: Report
 }
 
-/** Reads "timeouts", of a server or of all; values out of range are reported and replaced by defaults. */
+/** Reads "timeouts" of one or all servers. Reports values out of range and replaces them by defaults. */
 export const readTimeouts = (
   item: Item | undefined,
   given: NonNullable<ServerValues['timeouts']> = {},
   { usual = DEFAULTS.timeouts, report }: TimeoutContext,
 ): Timeouts => {
-  const { tools = {}, ...durations } = given
-  const read = durationReader(members(item), durations, report)
-  const connectMs = read('connect', usual.connectMs)
-  const callMs = read('call', usual.callMs)
-  const totalMs = read('total', usual.totalMs)
+  const { tools = {} } = given
+  const read = readPlain('timeouts', { items: members(item), values: given, fallbacks: usual, report })
+  const { connectMs, callMs, totalMs } = read
   const readTool = durationReader(members(members(item).get('tools')), tools, report)
   const own = Object.keys(tools).map(glob => [glob, readTool(glob, callMs)] as const)
-  // "off" next to a total is not a mistake: only the whole call is limited.
+  // "off" with a total is valid: only the whole call is limited.
   const isMeant = (ms: number): boolean => ms === Number.POSITIVE_INFINITY && given.total !== undefined
   const warnLonger = (path: readonly string[], ms: number): void => {
     if (item === undefined || ms <= totalMs || isMeant(ms)) return
@@ -35,15 +34,8 @@ export const readTimeouts = (
   }
   warnLonger(['call'], callMs)
   for (const [glob, ms] of own) warnLonger(['tools', glob], ms)
-  return {
-    connectMs,
-    // A longer time to connect is meant for `initialize` too.
-    initializeMs: read('initialize', given.connect === undefined ? usual.initializeMs : connectMs),
-    probeMs: read('probe', usual.probeMs),
-    listMs: read('list', usual.listMs),
-    callMs,
-    totalMs,
-    tools: [...own, ...usual.tools],
-    pingMs: read('ping', usual.pingMs),
-  }
+  // A changed `connect` also applies to `initialize`.
+  const initializeMs =
+    given.connect !== undefined && given.initialize === undefined ? connectMs : read.initializeMs
+  return { ...read, initializeMs, tools: [...own, ...usual.tools] }
 }

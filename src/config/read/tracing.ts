@@ -1,13 +1,13 @@
-import { DEFAULTS } from '../defaults.js'
 import { type Item, itemAt, members } from '../file/tree.js'
 import type { SettingsValues } from '../schema/validate.js'
 import type { TracingConfig } from '../types.js'
 import type { ReadContext } from './entry.js'
+import { readPlain } from './plain.js'
 import { expandedWhole } from './variables.js'
 
 const OFF = 'until then nothing is traced.'
 
-/** How requests are traced; what is wrong is reported, and then nothing is. */
+/** Reads `tracing`. Any error is reported and turns it off. */
 export const readTracing = (
   item: Item | undefined,
   values: SettingsValues['tracing'],
@@ -18,19 +18,19 @@ export const readTracing = (
   if (item.node.type === 'string') return readWord(item, context)
   const found = members(item)
   const place = found.get('endpoint')
-  // What is missing was reported with the rest of what does not fit.
+  // Validation has reported a missing endpoint.
   if (place === undefined || values?.endpoint === undefined) return undefined
   const { errors } = report
   const endpoint = readEndpoint(values.endpoint, place, context)
   const headers = readHeaders(found.get('headers'), values.headers, context)
   if (report.errors > errors) return undefined
-  return { ...DEFAULTS.tracing, ...values, endpoint, headers } as TracingConfig
+  return { ...readPlain('tracing', { items: found, values, report }), endpoint, headers }
 }
 
 const readWord = (item: Item, { report }: ReadContext): 'env' | undefined => {
   if (item.node.value === 'env') return 'env'
   report.error(item, {
-    message: 'this is not a way to trace',
+    message: 'invalid value of "tracing"',
     fix: `Write "env", or an object such as { "endpoint": "http://127.0.0.1:4318" }; ${OFF}`,
   })
   return undefined

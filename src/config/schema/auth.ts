@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { flag, glob, objectFix, text } from './values.js'
+import { flag, glob, objectFix, plain, text } from './values.js'
 
 // Unknown keys are errors here, not warnings: a misspelled key could grant access.
 
@@ -148,19 +148,21 @@ const login = z.strictObject(
 
 const embedded = z.strictObject(
   {
-    registration: z.enum(['open', 'off'], { error: 'Write "open" or "off".' }).optional().meta({
+    registration: plain(z.enum(['open', 'off'], { error: 'Write "open" or "off".' }), {
       description:
         'Dynamic client registration. With `off`, only `clients` and clients with a metadata document can connect.',
       default: 'open',
+      reload: 'restart',
     }),
-    privateRedirects: z
-      .array(text('Write a whole address.'), { error: 'Write a list of redirect URIs.' })
-      .optional()
-      .meta({
+    privateRedirects: plain(
+      z.array(text('Write a whole address.'), { error: 'Write a list of redirect URIs.' }),
+      {
         description:
           'Accepted redirect URIs with a private scheme, compared exactly; `[]` for none. The default is the address that Cursor registers.',
         default: ['cursor://anysphere.cursor-mcp/oauth/callback'],
-      }),
+        reload: 'restart',
+      },
+    ),
     clients: z
       .record(z.string().min(1), machine, objectFix('{ "nightly": { "jwks": "./nightly.jwks.json" } }'))
       .optional()
@@ -181,19 +183,22 @@ export const auth = z.strictObject(
       .describe(
         'Scheme, host and port under which clients reach the proxy, such as those of a reverse proxy; the address it listens on if absent. Its host is accepted as `Host`. Required for `issuers` and `embedded` when other machines can reach the proxy, because tokens name it.',
       ),
-    loopback: z.enum(['token', 'open'], { error: 'Write "token" or "open".' }).optional().meta({
+    loopback: plain(z.enum(['token', 'open'], { error: 'Write "token" or "open".' }), {
       description:
         'With `open`, programs on this machine need no token and act as the user of the proxy. Not allowed with a `publicUrl` of another host, since all requests of a reverse proxy come from this machine.',
       default: 'token',
+      reload: 'restart',
     }),
-    baseScope: scope('Write one scope, such as "mcp".').optional().meta({
+    baseScope: plain(scope('Write one scope, such as "mcp".'), {
       description: 'The scope that every token needs; requests without it get 403.',
       default: 'mcp',
+      reload: 'restart',
     }),
     people: z
       .record(z.string().min(1), person, objectFix('{ "alice": { "tokens": [{ "hash": "sha256:…" }] } }'))
       .optional()
-      .describe('Users with personal tokens of this proxy, by name.'),
+      .describe('Users with personal tokens of this proxy, by name.')
+      .meta({ reload: 'live' }),
     issuers: z
       .array(issuer, { error: 'Write a list, such as [{ "issuer": "https://login.example.com" }].' })
       .optional()
@@ -216,11 +221,13 @@ export const auth = z.strictObject(
         { error: 'Write a list, such as [{ "group": "developers", "scopes": ["mcp"] }].' },
       )
       .optional()
-      .describe('Scopes for the members of groups.'),
+      .describe('Scopes for the members of groups.')
+      .meta({ reload: 'live' }),
     scopeImplies: z
       .record(scope(SCOPES_FIX), scopes(), objectFix('{ "github:admin": ["github"] }'))
       .optional()
-      .describe('Maps a scope to the scopes that it includes.'),
+      .describe('Maps a scope to the scopes that it includes.')
+      .meta({ reload: 'live' }),
   },
   objectFix('{ "people": { "alice": { "tokens": [{ "hash": "sha256:…" }] } } }'),
 )

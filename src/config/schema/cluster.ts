@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { anyTexts, objectFix, text, wait } from './values.js'
+import { anyTexts, objectFix, plain, text, wait } from './values.js'
 
 const URL_FIX = 'Write the address of a Redis or Valkey, such as "redis://redis:6379".'
 const KEYS_FIX = 'Write a list of strings, such as ["${CLUSTER_KEY}"].'
@@ -40,20 +40,25 @@ export const cluster = z.object(
       'Keys of 32 bytes in base64, the same for all replicas. The first key encrypts, all keys decrypt. To replace a key, add the new one last, then move it to the front, then remove the old one.',
     ),
     peer: peer.describe('The link between the replicas.'),
-    lease: wait().optional().meta({
+    lease: plain(wait(), {
       description: 'How long a silent replica counts as alive.',
       default: '6s',
+      leastMs: 500,
+      reload: 'restart',
     }),
-    linger: wait().optional().meta({
+    linger: plain(wait(), {
       description:
         'How long a stopping replica keeps accepting clients, so that the load balancer notices in time.',
       default: '5s',
+      leastMs: 0,
+      reload: 'restart',
     }),
-    prefix: z
-      .string({ error: 'Write a short name, such as "mp".' })
-      .regex(/^[\w-]{1,32}$/, { error: 'Use up to 32 of A to Z, a to z, 0 to 9, "_" and "-".' })
-      .optional()
-      .meta({ description: 'The prefix of all keys in Redis or Valkey.', default: 'mp' }),
+    prefix: plain(
+      z
+        .string({ error: 'Write a short name, such as "mp".' })
+        .regex(/^[\w-]{1,32}$/, { error: 'Use up to 32 of A to Z, a to z, 0 to 9, "_" and "-".' }),
+      { description: 'The prefix of all keys in Redis or Valkey.', default: 'mp', reload: 'restart' },
+    ),
   },
   objectFix(`{ "url": "redis://redis:6379", "keys": ["\${CLUSTER_KEY}"], "peer": ${PEER_EXAMPLE} }`),
 )

@@ -9,13 +9,13 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown
 }
 
-/** Keywords that only the docs use. */
-const FOR_DOCS = ['reached', 'reload', 'as', 'leastMs', 'isPlain']
+/** Keywords for the docs and the generated code. */
+const FOR_BUILD = ['reached', 'reload', 'as', 'leastMs', 'isPlain']
 
 /** The JSON Schema of a configuration file, for editors; `config/mcp-proxy.schema.json` holds its text. */
-export const createJsonSchema = (): JsonSchema => without(['fix', ...FOR_DOCS], annotatedSchema())
+export const createJsonSchema = (): JsonSchema => without(['fix', ...FOR_BUILD], annotatedSchema())
 
-/** The same with what only the tables of docs/ show (bin/write-docs.mjs). */
+/** The same with the keywords for the docs (bin/write-docs.mjs) and the generated code (settings-code.ts). */
 export const documentedSchema = (): JsonSchema => without(['fix'], annotatedSchema())
 
 export const jsonSchemaText = (): string => `${JSON.stringify(createJsonSchema(), null, 2)}\n`
@@ -23,7 +23,7 @@ export const jsonSchemaText = (): string => `${JSON.stringify(createJsonSchema()
 /** The schemas from which the validator is generated: without texts for editors, but with `fix`. */
 export const createCheckedSchemas = () => {
   const { properties: { mcpServers, auth, cluster, ...beside } = {} } = without(
-    ['description', 'default', ...FOR_DOCS],
+    ['description', 'default', ...FOR_BUILD],
     annotatedSchema(),
   )
   const server = part(mcpServers?.additionalProperties)

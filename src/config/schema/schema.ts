@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { auth } from './auth.js'
 import { cluster } from './cluster.js'
 import { limits } from './limits.js'
-import { server, timeouts } from './server.js'
-import { anyTexts, flag, glob, limit, objectFix, text, texts, wait, whole } from './values.js'
+import { server } from './server.js'
+import { log, metrics, metricsInEditors, tracing, tracingInEditors } from './telemetry.js'
+import { timeouts } from './timeouts.js'
+import { anyTexts, flag, glob, limit, objectFix, plain, text, texts, wait, whole } from './values.js'
 import { client, expose, VIEWS_EXAMPLE, view } from './views.js'
 
 const originFix = 'Write a list of origins, such as ["https://app.example.com"].'
-const RATIO_FIX = 'Write a number from 0 to 1.'
-const KEEP_FIX = 'Write a list of "errors" and "slow".'
 const HOST_FIX = 'Write an address or host name, such as "127.0.0.1".'
 const PORT_FIX = 'Write a whole number from 0 to 65535; 0 takes any free port.'
 const socketFix = 'Write the address of a socket, such as "unix:///run/user/1000/mcp.sock" or "pipe:///mcp".'
@@ -16,43 +16,47 @@ const socketFix = 'Write the address of a socket, such as "unix:///run/user/1000
 /** The long form of `listen`. */
 const listen = z.object(
   {
-    http: flag().optional().meta({
+    http: plain(flag(), {
       description: 'Listen for HTTP; `false` leaves only the socket.',
       default: true,
+      reload: 'restart',
     }),
-    host: z
-      .string({ error: HOST_FIX })
-      .regex(/^[^\s/?#@]+$/, { error: HOST_FIX })
-      .optional()
-      .meta({
-        description: 'The address to listen on. See docs/security.md before changing it.',
-        default: '127.0.0.1',
-      }),
-    port: whole(0, 65_535, PORT_FIX)
-      .optional()
-      .meta({ description: 'The port to listen on; `0` takes any free port.', default: 8808 }),
-    allowedHosts: texts('Write a list of host names, such as ["proxy.example.com"].')
-      .optional()
-      .describe(
+    host: plain(z.string({ error: HOST_FIX }).regex(/^[^\s/?#@]+$/, { error: HOST_FIX }), {
+      description: 'The address to listen on. See docs/security.md before changing it.',
+      default: '127.0.0.1',
+      reload: 'restart',
+    }),
+    port: plain(whole(0, 65_535, PORT_FIX), {
+      description: 'The port to listen on; `0` takes any free port.',
+      default: 8808,
+      reload: 'restart',
+    }),
+    allowedHosts: plain(texts('Write a list of host names, such as ["proxy.example.com"].'), {
+      description:
         '`Host` headers to accept in addition to the loopback names and `listen.host`, with or without a port.',
-      ),
+      default: [],
+      reload: 'restart',
+    }),
     trustedProxies: texts('Write a list of addresses and networks, such as ["10.0.0.0/8"].')
       .optional()
       .describe(
         'Reverse proxies, by address or network such as `10.0.0.0/8`. `X-Forwarded-For` in their requests names the client for limits, logs, the audit and anonymous principals; other requests with that header are not trusted.',
       ),
-    allowedOrigins: texts(originFix)
-      .optional()
-      .describe(
+    allowedOrigins: plain(texts(originFix), {
+      description:
         'Origins of web pages that may call, in addition to those of this machine, such as `https://app.example.com`.',
-      ),
-    sse: flag().optional().meta({
+      default: [],
+      reload: 'restart',
+    }),
+    sse: plain(flag(), {
       description: 'Serve HTTP+SSE, the transport of 2024-11-05, at `/sse` and `/messages` on the same port.',
       default: true,
+      reload: 'restart',
     }),
-    ws: flag().optional().meta({
+    ws: plain(flag(), {
       description: 'Serve WebSocket at `/ws` on the same port.',
       default: true,
+      reload: 'restart',
     }),
     socket: text(socketFix)
       .optional()
@@ -71,125 +75,19 @@ const listenInEditors = z.union([
   z.string().regex(SOCKET).describe('Listen on this socket only, without HTTP.'),
 ])
 
-const log = z.object(
-  {
-    level: z
-      .enum(['debug', 'info', 'warn', 'error', 'silent'], {
-        error: 'Write "debug", "info", "warn", "error" or "silent".',
-      })
-      .optional()
-      .meta({ description: 'The lowest level that is logged to stderr.', default: 'info' }),
-    slow: limit().optional().meta({
-      description: 'Log calls that take longer as warnings, without their contents.',
-      default: 'off',
-    }),
-  },
-  objectFix('{ "level": "info" }'),
-)
-
-const TRACING_FIX = 'Write "env", or an object such as { "endpoint": "http://127.0.0.1:4318" }.'
-
-const tracing = z.object(
-  {
-    endpoint: text('Write the address of a collector, such as "http://127.0.0.1:4318".').describe(
-      'The address of an OTLP collector, to which `/v1/traces` is added.',
-    ),
-    protocol: z
-      .enum(['http/protobuf', 'http/json'], {
-        error: 'Write "http/protobuf" or "http/json"; both use port 4318.',
-      })
-      .optional()
-      .meta({ description: 'The encoding of spans.', default: 'http/protobuf' }),
-    headers: z
-      .record(
-        z.string(),
-        z.string({ error: 'Write the value as text.' }),
-        objectFix('{ "x-api-key": "${KEY}" }'),
-      )
-      .optional()
-      .describe('Headers for the collector, such as a key from a variable.'),
-    ratio: z
-      .number({ error: RATIO_FIX })
-      .min(0, { error: RATIO_FIX })
-      .max(1, { error: RATIO_FIX })
-      .optional()
-      .meta({
-        description: 'The share of requests without a parent trace that are traced, from 0 to 1.',
-        default: 1,
-      }),
-    trustParents: flag()
-      .optional()
-      .describe(
-        'Let callers decide whether their requests are traced. If absent, only programs on this machine and callers with a credential decide.',
-      ),
-    perSecond: whole(1, 10_000).optional().meta({
-      description: 'The maximum number of traces per second.',
-      default: 100,
-    }),
-    keep: z
-      .array(z.enum(['errors', 'slow'], { error: KEEP_FIX }), { error: KEEP_FIX })
-      .optional()
-      .describe(
-        'Calls to record although they are not sampled: `errors`, and `slow` for those above `log.slow`.',
-      ),
-    content: flag().optional().meta({
-      description:
-        'Record arguments and results of tools, if `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` allows it too.',
-      default: false,
-    }),
-    baggage: texts('Write a list of keys, such as ["tenant"].')
-      .optional()
-      .describe('Baggage keys to pass from headers of clients to headers of servers.'),
-  },
-  { error: TRACING_FIX },
-)
-
-/** With `"env"`, for editors only, as with "listen". */
-const tracingInEditors = z.union([
-  tracing,
-  z.literal('env').describe('Use the environment variables of OpenTelemetry.'),
-])
-
-const METRICS_FIX = 'Write false, or an object such as { "listen": "127.0.0.1:9464" }.'
-
-const metrics = z.object(
-  {
-    listen: text('Write an address and a port, such as "127.0.0.1:9464".')
-      .optional()
-      .describe('A separate address that serves only the metrics, such as `127.0.0.1:9464`.'),
-    token: text('Write a token, such as "${METRICS_TOKEN}".')
-      .optional()
-      .describe(
-        'Bearer token required to read metrics at `metrics.listen`; mandatory if other machines can reach that address.',
-      ),
-    tools: z
-      .enum(['counters', 'histograms'], { error: 'Write "counters" or "histograms".' })
-      .optional()
-      .meta({
-        description: '`histograms` records a histogram of durations for each tool, in addition to counters.',
-        default: 'counters',
-      }),
-    series: whole(100, 100_000).optional().meta({
-      description: 'The maximum number of series of counters and histograms.',
-      default: 2000,
-    }),
-  },
-  { error: METRICS_FIX },
-)
-
-/** With `false`, for editors only, as with "listen". */
-const metricsInEditors = z.union([metrics, z.literal(false).describe('Collect no metrics.')])
-
 const daemon = z.object(
   {
-    idle: limit().optional().meta({
+    idle: plain(limit(), {
       description: 'How long a daemon that a client started runs without clients; `off` for ever.',
       default: '10m',
+      leastMs: 100,
+      reload: 'restart',
     }),
-    shellEnv: flag().optional().meta({
+    shellEnv: plain(flag(), {
       description:
         'Read `PATH`, and variables that the daemon lacks, from the login shell of its user; see docs/daemon.md#variables.',
       default: true,
+      reload: 'restart',
     }),
   },
   objectFix('{ "idle": "10m" }'),
@@ -199,16 +97,18 @@ const viewName = 'Use a letter and up to 31 more of a to z, 0 to 9 and "-" for t
 
 const results = z.object(
   {
-    max: z
-      .union([whole(1000, 10_000_000), z.literal('off')], {
+    max: plain(
+      z.union([whole(1000, 10_000_000), z.literal('off')], {
         error: 'Write a whole number of characters from 1000, or "off".',
-      })
-      .optional()
-      .meta({
+      }),
+      {
         description:
           'The maximum characters of a result that a client in search mode gets at once; `off` for no limit.',
         default: 48_000,
-      }),
+        as: 'resultsMax',
+        reload: 'live',
+      },
+    ),
   },
   objectFix('{ "max": 48000 }'),
 )
@@ -221,7 +121,8 @@ const requestState = z.object(
       .optional()
       .describe(
         'Keys of 32 bytes in base64 (`openssl rand -base64 32`), needed only if several machines serve the same clients. The first key encrypts, all keys decrypt: to replace a key, put the new one in front, and remove the old one an hour later. If absent, the proxy generates a key and keeps it in the state folder.',
-      ),
+      )
+      .meta({ as: 'stateKeys', reload: 'restart' }),
   },
   objectFix('{ "keys": ["${STATE_KEY}"] }'),
 )
@@ -232,19 +133,24 @@ export const settings = z.object({
     .optional()
     .describe('The schema of this file, for editors.'),
   listen: listen.optional(),
-  pageSize: whole(1, 10_000).optional().meta({
+  pageSize: plain(whole(1, 10_000), {
     description: 'Items per page of a merged list. Many clients read only the first page.',
     default: 10_000,
+    reload: 'live',
   }),
-  startupWait: wait().optional().meta({
+  startupWait: plain(wait(), {
     description:
       'How long the `initialize` of a new client waits for servers that the proxy does not know yet.',
     default: '4.5s',
+    leastMs: 0,
+    reload: 'live',
   }),
-  drain: wait().optional().meta({
+  drain: plain(wait(), {
     description:
       'How long calls in flight may still take when the proxy stops, a client closes its half of stdio or a socket, or a server is removed.',
     default: '10s',
+    leastMs: 0,
+    reload: 'live',
   }),
   envFile: text('Write the path of a file.').optional().meta({
     description:
@@ -255,53 +161,71 @@ export const settings = z.object({
     .optional()
     .describe(
       'Who may access the proxy over HTTP, and with which scopes; see docs/configuration.md#auth. Without it, programs on this machine may.',
-    ),
+    )
+    .meta({ reload: 'restart' }),
   cluster: cluster
     .optional()
     .describe(
       'Runs several replicas of `serve` as one proxy; see docs/cluster.md. A mistake in it makes the file unusable.',
-    ),
-  audit: text('Write "off", "stderr", or the path of a file.').optional().meta({
-    description:
-      'Where to write a line about each call, session, question, refused request and reload: `off`, `stderr`, or the path of a file that only its user can read; see docs/security.md#what-is-logged.',
-    default: 'off',
-  }),
-  auditArguments: flag().optional().meta({
-    description: 'Include the arguments of tools and prompts in the audit; known secrets are masked.',
-    default: false,
-  }),
-  credentialStore: z.enum(['file', 'keychain'], { error: 'Write "file" or "keychain".' }).optional().meta({
+    )
+    .meta({ reload: 'restart' }),
+  audit: text('Write "off", "stderr", or the path of a file.')
+    .optional()
+    .meta({
+      description:
+        'Where to write a line about each call, session, question, refused request and reload: `off`, `stderr`, or the path of a file that only its user can read; see docs/security.md#what-is-logged.',
+      default: 'off',
+    })
+    .meta({ reload: 'restart' }),
+  auditArguments: flag()
+    .optional()
+    .meta({
+      description: 'Include the arguments of tools and prompts in the audit; known secrets are masked.',
+      default: false,
+    })
+    .meta({ as: 'audit', reload: 'restart' }),
+  credentialStore: plain(z.enum(['file', 'keychain'], { error: 'Write "file" or "keychain".' }), {
     description:
       'Where logins at servers are kept: in files of the state folder, or in the keychain of the user (`keychain`), for which the npm package `@napi-rs/keyring` must be installed next to the proxy.',
     default: 'file',
+    reload: 'restart',
   }),
-  knownServers: flag().optional().meta({
+  knownServers: plain(flag(), {
     description:
       'Keep the capabilities and lists of servers on disk, so that `serve`, `stdio` and `bridge` can list them without starting them; see docs/configuration.md#known-servers.',
     default: true,
+    reload: 'restart',
   }),
   log: log.optional().describe('Settings of the log.'),
   metrics: metrics.optional(),
   tracing: tracing.optional(),
-  daemon: daemon.optional().describe('Settings of the daemon that clients share; see docs/daemon.md.'),
+  daemon: daemon
+    .optional()
+    .describe('Settings of the daemon that clients share; see docs/daemon.md.')
+    .meta({ reload: 'restart' }),
   views: z
     .record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, { error: viewName }), view, objectFix(VIEWS_EXAMPLE))
     .optional()
-    .describe('Selections of servers, tools, resources and prompts, by name; see docs/views.md.'),
+    .describe('Selections of servers, tools, resources and prompts, by name; see docs/views.md.')
+    .meta({ reload: 'live' }),
   clients: z
     .record(glob('cursor*'), client, objectFix('{ "cursor*": { "maxTools": 40 } }'))
     .optional()
-    .describe('Settings for clients, by patterns of the name that they send; the first match applies.'),
+    .describe('Settings for clients, by patterns of the name that they send; the first match applies.')
+    .meta({ reload: 'live' }),
   expose: expose
     .optional()
-    .describe('How tools are shown: `direct`, `search` or `auto`, or an object; see docs/search.md.'),
+    .describe('How tools are shown: `direct`, `search` or `auto`, or an object; see docs/search.md.')
+    .meta({ reload: 'live' }),
   results: results.optional().describe('Long results in search mode; see docs/search.md.'),
   limits: limits
     .optional()
-    .describe('Limits on the memory and time that clients and servers may use; see docs/limits.md.'),
+    .describe('Limits on the memory and time that clients and servers may use; see docs/limits.md.')
+    .meta({ reload: 'live' }),
   timeouts: timeouts
     .optional()
-    .describe('Timeouts of all servers; the same key of a server takes precedence.'),
+    .describe('Timeouts of all servers; the same key of a server takes precedence.')
+    .meta({ reload: 'retuned' }),
   requestState: requestState
     .optional()
     .describe('Encryption of the state that clients of 2026-07-28 carry between two requests.'),
@@ -312,15 +236,18 @@ export const root = settings.extend({
     .optional()
     .describe(
       'Where the proxy listens: an HTTP port, a socket, or both. The address of a socket instead of an object means that socket and no HTTP.',
-    ),
+    )
+    .meta({ reload: 'restart' }),
   metrics: metricsInEditors
     .optional()
-    .describe('Metrics at `/metrics`; `false` turns them off. See docs/observability.md#metrics.'),
+    .describe('Metrics at `/metrics`; `false` turns them off. See docs/observability.md#metrics.')
+    .meta({ reload: 'restart' }),
   tracing: tracingInEditors
     .optional()
     .describe(
       'Traces: an object, or `env` for the environment variables of OpenTelemetry; off if absent. See docs/observability.md#traces.',
-    ),
+    )
+    .meta({ reload: 'restart' }),
   mcpServers: z
     .record(z.string().min(1), server)
     .describe('The servers behind the proxy, by name. Merged lists follow their order.'),

@@ -3,74 +3,8 @@ import { PROTOCOL_VERSIONS } from '../types.js'
 import { access } from './auth.js'
 import { serverLimits } from './limits.js'
 import { oauth } from './oauth.js'
-import { anyTexts, flag, glob, globs, limit, objectFix, text, texts, wait, whole } from './values.js'
-
-export const timeouts = z.object(
-  {
-    connect: wait().optional().meta({
-      description:
-        'Maximum time for a server to start and answer `initialize`, including the installation of a package.',
-      default: '60s',
-    }),
-    initialize: wait().optional().meta({
-      description:
-        'Maximum time for the answer to `initialize`, once the program runs or the address was reached; as `connect` if only that is set.',
-      default: '60s',
-    }),
-    probe: wait().optional().meta({
-      description:
-        'Maximum time for a server to report its era. A program that does not answer is assumed to be `legacy`, an HTTP server to be unavailable.',
-      default: '10s',
-    }),
-    list: wait().optional().meta({ description: 'Maximum time for one page of a list.', default: '15s' }),
-    call: limit().optional().meta({
-      description:
-        'Maximum silence during a call; each progress notification restarts the timer. `off` for no limit.',
-      default: '60s',
-    }),
-    total: limit().optional().meta({
-      description: 'Maximum time for a whole call, whatever its progress. `off` for no limit.',
-      default: '10m',
-    }),
-    tools: z
-      .record(glob('export_*'), limit(), objectFix('{ "export_*": "5m" }'))
-      .optional()
-      .describe(
-        'Maximum silence during calls of some tools, by patterns of the server’s own names, such as `{ "export_*": "5m" }`. The first match replaces `call`; `total` still applies.',
-      ),
-    ping: limit().optional().meta({
-      description:
-        'Silence of a server without requests in flight after which the proxy pings it. `off` never pings it.',
-      default: '30s',
-    }),
-  },
-  objectFix('{ "call": "5m" }'),
-)
-
-const restart = z.object(
-  {
-    first: wait().optional().meta({
-      description:
-        'Wait before a server that failed to start, or was lost before it answered any client, is started again; it doubles with each attempt. At least 100 ms.',
-      default: '500ms',
-    }),
-    max: wait().optional().meta({ description: 'Maximum wait between two attempts.', default: '30s' }),
-    failures: whole(1, 100).optional().meta({
-      description:
-        'Maximum consecutive failures within `window` before the server is given up: calls then fail at once, with the reason and the last lines of its stderr.',
-      default: 5,
-    }),
-    window: wait()
-      .optional()
-      .meta({ description: 'The time in which `failures` are counted.', default: '60s' }),
-    retry: wait().optional().meta({
-      description:
-        'Wait before a server that was given up is started once more, as long as a client uses it; a call also starts it, 5 s after the last attempt. At least 1 s.',
-      default: '60s',
-    }),
-  },
-  objectFix('{ "max": "10s" }'),
-)
+import { restart, timeouts } from './timeouts.js'
+import { anyTexts, flag, globs, limit, objectFix, plain, text, texts } from './values.js'
 
 const override = z.object(
   {
@@ -125,8 +59,8 @@ const PREFIX_FIX =
 const VERSION_FIX = `Write one of ${PROTOCOL_VERSIONS.map(version => `"${version}"`).join(', ')}, or leave it out.`
 
 const own = {
-  prefix: z
-    .union(
+  prefix: plain(
+    z.union(
       [
         z
           .string({ error: PREFIX_FIX })
@@ -134,48 +68,57 @@ const own = {
         z.literal(false, { error: PREFIX_FIX }),
       ],
       { error: PREFIX_FIX },
-    )
-    .optional()
-    .describe(
-      'The part before `__` in the names of tools and prompts, and before `+` in URIs: 1 to 24 letters, digits, `-` and `_`, beginning with a letter, without `__`, not ending in `_`; derived from the server’s name if absent. `false` shows the server’s own names, except those that an earlier server has.',
     ),
-  tools: tools.optional().describe('Filters and renames the tools of this server.'),
-  tags: texts('Write a list of tags, such as ["web"].')
+    {
+      description:
+        'The part before `__` in the names of tools and prompts, and before `+` in URIs: 1 to 24 letters, digits, `-` and `_`, beginning with a letter, without `__`, not ending in `_`; derived from the server’s name if absent. `false` shows the server’s own names, except those that an earlier server has.',
+      reload: 'reshown',
+    },
+  ),
+  tools: tools
     .optional()
-    .describe(
+    .describe('Filters and renames the tools of this server.')
+    .meta({ reload: 'reshown' }),
+  tags: plain(texts('Write a list of tags, such as ["web"].'), {
+    description:
       'Tags by which views select this server (docs/views.md) and a search finds its tools (docs/search.md).',
-    ),
-  description: z
-    .string({ error: 'Write a string, such as "{name} of the warehouse".' })
-    .optional()
-    .describe(
+    default: [],
+    reload: 'reshown',
+  }),
+  description: plain(z.string({ error: 'Write a string, such as "{name} of the warehouse".' }), {
+    description:
       'A description for tools that have none, with `{name}`, `{title}`, `{server}` and `{arguments}` replaced; see docs/search.md#tools-without-a-description.',
-    ),
+    reload: 'reshown',
+  }),
   access: access
     .optional()
     .describe(
       'The scopes that callers need to see this server and to call its tools; checked only with `auth`.',
-    ),
-  oauth: oauth.optional().meta({
-    description:
-      'How to sign in at a remote server that requires a login: `auto` discovers everything, an object sets details, `false` turns it off; see docs/configuration.md#logins. Not allowed together with an `Authorization` header.',
-    default: 'auto',
-  }),
-  credentials: z
-    .enum(['shared', 'per-principal'], { error: 'Write "shared" or "per-principal".' })
+    )
+    .meta({ reload: 'reshown' }),
+  oauth: oauth
     .optional()
     .meta({
       description:
-        'The login that is used at a remote server: one for all clients, or with `per-principal` one for each user, with separate connections and lists; see docs/configuration.md#per-user-logins.',
-      default: 'shared',
-    }),
-  signInTool: flag().optional().meta({
+        'How to sign in at a remote server that requires a login: `auto` discovers everything, an object sets details, `false` turns it off; see docs/configuration.md#logins. Not allowed together with an `Authorization` header.',
+      default: 'auto',
+    })
+    .meta({ reload: 'replaced' }),
+  credentials: plain(z.enum(['shared', 'per-principal'], { error: 'Write "shared" or "per-principal".' }), {
+    description:
+      'The login that is used at a remote server: one for all clients, or with `per-principal` one for each user, with separate connections and lists; see docs/configuration.md#per-user-logins.',
+    default: 'shared',
+    reload: 'replaced',
+  }),
+  signInTool: plain(flag(), {
     description: 'With `per-principal`, show users without a login a tool that leads to the sign-in page.',
     default: true,
+    reload: 'replaced',
   }),
-  uris: z.enum(['prefix', 'preserve'], { error: 'Write "prefix" or "preserve".' }).optional().meta({
+  uris: plain(z.enum(['prefix', 'preserve'], { error: 'Write "prefix" or "preserve".' }), {
     description: '`prefix` adds the prefix to resource URIs, `preserve` passes them through unchanged.',
     default: 'prefix',
+    reload: 'reshown',
   }),
   sharing: z
     .enum(['principal', 'workspace', 'session', 'all'], {
@@ -184,49 +127,56 @@ const own = {
     .optional()
     .describe(
       'The clients that share one connection: those of one user (`principal`, the default for `command`), those of one user in one folder (`workspace`), none (`session`, the default for `url`), or all (`all`); see docs/configuration.md#sharing.',
-    ),
-  start: z.enum(['lazy', 'eager'], { error: 'Write "lazy" or "eager".' }).optional().meta({
+    )
+    .meta({ reload: 'replaced' }),
+  start: plain(z.enum(['lazy', 'eager'], { error: 'Write "lazy" or "eager".' }), {
     description:
       '`lazy` starts the server when it is first needed, at the `initialize` of the first client, or at the first call to a known server; `eager` starts it with the proxy and keeps it running.',
     default: 'lazy',
+    reload: 'retuned',
   }),
-  era: z
-    .enum(['auto', 'modern', 'legacy'], { error: 'Write "auto", "modern" or "legacy".' })
-    .optional()
-    .meta({
-      description:
-        'The era of the protocol: `modern` for 2026-07-28, which has no sessions; `legacy` for the revisions with `initialize`; `auto` for the era of each client, if the server supports it. See docs/configuration.md#protocol-eras.',
-      default: 'auto',
-    }),
-  protocolVersion: z
-    .enum(PROTOCOL_VERSIONS, { error: VERSION_FIX })
-    .optional()
-    .describe(
+  era: plain(z.enum(['auto', 'modern', 'legacy'], { error: 'Write "auto", "modern" or "legacy".' }), {
+    description:
+      'The era of the protocol: `modern` for 2026-07-28, which has no sessions; `legacy` for the revisions with `initialize`; `auto` for the era of each client, if the server supports it. See docs/configuration.md#protocol-eras.',
+    default: 'auto',
+    reload: 'replaced',
+  }),
+  protocolVersion: plain(z.enum(PROTOCOL_VERSIONS, { error: VERSION_FIX }), {
+    description:
       'The revision of the protocol to use, such as `2025-06-18`; this also determines the era. A legacy revision is offered in `initialize`, and the server may answer with another. Negotiated if absent.',
-    ),
-  timeouts: timeouts.optional().describe('Timeouts of this server.'),
+    reload: 'replaced',
+  }),
+  timeouts: timeouts.optional().describe('Timeouts of this server.').meta({ reload: 'retuned' }),
   limits: serverLimits
     .optional()
-    .describe('Limits of this server that differ from the top-level ones; see docs/limits.md.'),
-  restart: restart.optional().describe('When a server that failed is started again.'),
-  idleStop: limit().optional().meta({
+    .describe('Limits of this server that differ from the top-level ones; see docs/limits.md.')
+    .meta({ reload: 'retuned' }),
+  restart: restart
+    .optional()
+    .describe('When a server that failed is started again.')
+    .meta({ reload: 'retuned' }),
+  idleStop: plain(limit(), {
     description:
       'How long a connection that no client uses stays open; `off` for ever. A program stops with its connection, and starts again when it is called.',
     default: '15m',
+    reload: 'retuned',
   }),
-  replay: flag().optional().meta({
+  replay: plain(flag(), {
     description:
       'Call a tool with `readOnlyHint` or `idempotentHint` again if its call was lost while a user was being asked, for example because the proxy was restarted. Prompts and resources are always requested again.',
     default: false,
+    reload: 'retuned',
   }),
-  serialize: flag().optional().meta({
+  serialize: plain(flag(), {
     description:
       'Send the calls of clients that share a connection one after the other, so that each question reaches the right user; see docs/configuration.md#serialized-calls.',
     default: false,
+    reload: 'retuned',
   }),
-  propagate: flag().optional().meta({
+  propagate: plain(flag(), {
     description: 'Add the trace context to requests that are traced; see docs/observability.md#traces.',
     default: true,
+    reload: 'retuned',
   }),
   disabled: flag()
     .optional()
@@ -249,8 +199,12 @@ export const server = z.object(
       .optional()
       .describe(
         'The program to start, without a shell; the proxy talks to it over stdin and stdout. A bare name is looked up in `PATH`, a path with a slash is relative to `cwd`, and a leading `~` is the home folder.',
-      ),
-    args: anyTexts(argsFix).optional().describe('The arguments of the program.'),
+      )
+      .meta({ as: 'transport', reload: 'replaced' }),
+    args: anyTexts(argsFix)
+      .optional()
+      .describe('The arguments of the program.')
+      .meta({ as: 'transport', reload: 'replaced' }),
     env: z
       .record(
         z.string().regex(/^[^=\0]+$/, { error: envName }),
@@ -260,17 +214,20 @@ export const server = z.object(
       .optional()
       .describe(
         'Environment variables, added to the few that a server inherits (docs/security.md#what-a-server-inherits). Numbers and booleans are used as they are written; `null` removes an inherited variable.',
-      ),
+      )
+      .meta({ as: 'transport', reload: 'replaced' }),
     cwd: text('Write the path of a folder.')
       .optional()
       .describe(
         'The working folder of the program, relative to this file. If absent, the folder of this file; for a file in `~/.config/mcp-proxy` or the state folder, the home folder.',
-      ),
+      )
+      .meta({ as: 'transport', reload: 'replaced' }),
     url: text(URL_FIX)
       .optional()
       .describe(
         'The address of a server that is already running: http, https, ws or wss; `unix:///path` for a unix domain socket, `pipe:///name` for a Windows named pipe.',
-      ),
+      )
+      .meta({ as: 'transport', reload: 'replaced' }),
     serverUrl: text(URL_FIX).optional().describe('The same as `url`.'),
     httpUrl: text(URL_FIX).optional().describe('The same as `url`.'),
     headers: z
@@ -282,13 +239,15 @@ export const server = z.object(
       .optional()
       .describe(
         'HTTP headers to send with every request, or with the WebSocket handshake. Sockets have none.',
-      ),
+      )
+      .meta({ as: 'transport', reload: 'replaced' }),
     type: z
       .enum(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse', 'ws', 'websocket'], {
         error: TYPE_FIX,
       })
       .optional()
-      .describe('The transport; derived from the address if absent, see docs/configuration.md#transports.'),
+      .describe('The transport; derived from the address if absent, see docs/configuration.md#transports.')
+      .meta({ as: 'transport', reload: 'replaced' }),
     ...own,
     'x-mcp-proxy': z
       .object(own, objectFix('{ "sharing": "session" }'))

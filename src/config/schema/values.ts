@@ -1,5 +1,34 @@
 import { z } from 'zod'
 
+/**
+ * When a running proxy applies a new value (docs/configuration.md#changes-while-the-proxy-runs).
+ * A `reshown` or `retuned` server keeps running; a `replaced` server starts again.
+ */
+type Reload = 'live' | 'restart' | 'reshown' | 'retuned' | 'replaced'
+
+declare module 'zod' {
+  interface GlobalMeta {
+    reload?: Reload
+    /** The name in the resolved configuration, if it is not the key; durations end in `Ms`. */
+    as?: string
+    /** The shortest duration that is valid. */
+    leastMs?: number
+    /** Whether its value goes into the resolved configuration as it is; see `plain`. */
+    isPlain?: true
+    /** The effect of reaching a limit. */
+    reached?: string
+  }
+}
+
+/**
+ * A key whose value goes into the resolved configuration as it is, a duration in milliseconds.
+ * The build derives its type, default, reading and reload class (settings-code.ts).
+ */
+export const plain = <T extends z.ZodType>(
+  schema: T,
+  meta: z.GlobalMeta & { readonly description: string; readonly reload: Reload; readonly default?: unknown },
+) => schema.optional().meta({ ...meta, isPlain: true })
+
 // The error text of a schema is the fix, in one sentence. `validate.ts` adds the problem.
 
 export const text = (fix: string) => z.string({ error: fix }).min(1, { error: fix })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { flag, globs, objectFix, text, texts, whole } from './values.js'
+import { flag, globs, objectFix, plain, text, texts, whole } from './values.js'
 
 const MODE_FIX = 'Write "direct", "search" or "auto".'
 const mode = () => z.enum(['direct', 'search', 'auto'], { error: MODE_FIX })
@@ -20,9 +20,10 @@ export const expose = z.union(
         pin: globs('github__get_*')
           .optional()
           .describe('Patterns of the tools that stay listed in every mode, by the names that clients see.'),
-        tokens: whole(0, 10_000_000).optional().meta({
+        tokens: plain(whole(0, 10_000_000), {
           description: 'The estimated tokens of a list above which `auto` means `search`.',
           default: 10_000,
+          reload: 'live',
         }),
       },
       objectFix('{ "mode": "search", "pin": ["github__search_code"] }'),

@@ -57,16 +57,16 @@ t.test('AU-1: a mistake in auth makes the file unusable, and never means that it
     [{ people, loopback: 'off' }, [['auth.loopback', 'this value is not allowed here']]],
     [
       { people: { alice: { tokens: [{}] } } },
-      [['auth.people.alice.tokens.0', 'a token has a hash or a variable']],
+      [['auth.people.alice.tokens.0', 'a token needs either "hash" or "token"']],
     ],
     [{ people: { alice: { tokens: [token], scope: [] } } }, [['auth.people.alice.scope', 'unknown key']]],
     [
       { people: { alice: { tokens: [{ ...token, expires: 'soon' }] } } },
-      [['auth.people.alice.tokens.0.expires', 'this is no day and no time']],
+      [['auth.people.alice.tokens.0.expires', 'this is neither a day nor a time']],
     ],
     [
       { people: { alice: { tokens: [token] }, bob: { tokens: [token] } } },
-      [['auth.people.bob.tokens.0', 'this token stands here for alice already']],
+      [['auth.people.bob.tokens.0', 'this token already belongs to alice']],
     ],
     [
       { people, publicUrl: 'https://p.test/x' },
@@ -85,15 +85,15 @@ t.test('AU-1: a mistake in auth makes the file unusable, and never means that it
     ],
     [
       { issuers: [{ issuer: 'https://i.test' }, { issuer: 'https://i.test' }] },
-      [['auth.issuers.1.issuer', 'this issuer stands here already']],
+      [['auth.issuers.1.issuer', 'this issuer is already in the list']],
     ],
     [
       { embedded: { clients: { nightly: { hash: token.hash, jwks: 'x' } } } },
-      [['auth.embedded.clients.nightly', 'a program has a secret or keys']],
+      [['auth.embedded.clients.nightly', 'a client needs either "hash", "secret" or "jwks"']],
     ],
     [
       { people, loopback: 'open', publicUrl: 'https://p.test' },
-      [['auth.loopback', 'behind a reverse proxy on this machine everybody comes from loopback']],
+      [['auth.loopback', 'behind a reverse proxy on this machine, all requests come from loopback']],
     ],
     [
       { embedded: true, publicUrl: 'http://192.0.2.7:8808' },
@@ -121,7 +121,7 @@ t.test(
   'secrets that stand in the file as they are, and an auth that lets nobody in, are warned of',
   async t => {
     t.same(problems({ people: { ci: { tokens: [{ token: 'mcpp_x' }] } } }), [
-      ['warning', 'auth.people.ci.tokens.0.token', 'a secret stands here as it is'],
+      ['warning', 'auth.people.ci.tokens.0.token', 'this secret is in plain text'],
     ])
     const introspection = { clientId: 'p', clientSecret: '${SECRET}' }
     const issuers = (...tokens: (string | undefined)[]) => ({
@@ -130,21 +130,21 @@ t.test(
         introspection: { ...introspection, ...(each !== undefined && { tokens: each }) },
       })),
     })
-    const words = 'several issuers are asked about the same tokens, so one sees the tokens of another'
+    const words = 'several issuers are asked about the same tokens, so each sees tokens of the others'
     t.same(
       problems(issuers(undefined, undefined)),
       [0, 1].map(at => ['warning', `auth.issuers.${at}.introspection`, words]),
     )
     for (const tokens of [[undefined], ['a_', 'b_'], ['a_', undefined]])
       t.same(problems(issuers(...tokens)), [])
-    t.same(problems({}), [['warning', 'auth', 'nobody has a token, so nobody can come in']])
-    const short = 'this secret has fewer than 24 characters, so that it may be guessed'
+    t.same(problems({}), [['warning', 'auth', 'no token is configured, so every request is refused']])
+    const short = 'this secret has fewer than 24 characters and may be guessed'
     const clients = (secret: string) => ({ embedded: { clients: { nightly: { secret } } } })
     const at = 'auth.embedded.clients.nightly.secret'
     t.same(problems(clients('${SECRET}')), [['warning', at, short]], 'the value of a variable counts')
     t.same(problems(clients('${URL}/')), [])
     t.same(problems(clients('x'.repeat(23))), [
-      ['warning', at, 'a secret stands here as it is'],
+      ['warning', at, 'this secret is in plain text'],
       ['warning', at, short],
     ])
     t.match(problems(clients('${GONE}')), [['error', at]], 'nothing is known of one that is not set')

@@ -74,7 +74,7 @@ t.test('a mistake in it makes the file unusable, and says where it is', async t 
     [{ ...FINE, peer: { listen: '8809' } }, 'cluster.peer.listen: this is not an address with a port'],
     [
       { ...FINE, peer: { listen: '0.0.0.0:8809' } },
-      'cluster.peer.listen: the other replicas cannot reach this address as it is written',
+      'cluster.peer.listen: the other replicas cannot connect to a wildcard address',
     ],
     [{ ...FINE, lease: '10ms' }, 'cluster.lease: this duration is too short'],
     [{ ...FINE, prefix: 'a b' }, 'cluster.prefix'],

@@ -22,7 +22,7 @@ t.test('what may be said about metrics is a table', async t => {
     [
       { listen: '0.0.0.0:9464' },
       { host: '0.0.0.0', port: 9464 },
-      ['metrics.listen: others reach this address, and there is no "token"'],
+      ['metrics.listen: other machines can reach this address without a token'],
     ],
     [{ listen: '0.0.0.0:9464', token: 'a-token' }, { host: '0.0.0.0', port: 9464 }, []],
     [{}, undefined, []],

@@ -30,7 +30,7 @@ t.test('AD-2 a login beside a command is an error of that entry alone', async t 
   for (const more of [{ oauth: true }, { oauth: { clientId: 'x' } }, { credentials: 'per-principal' }]) {
     const [key] = Object.keys(more)
     t.same(problems({ command: 'x', ...more }), [
-      ['error', `mcpServers.s.${key}`, 'a program, or a socket of this machine, has no login'],
+      ['error', `mcpServers.s.${key}`, 'programs and local sockets have no login'],
     ])
   }
   t.same(problems({ command: 'x', oauth: false, credentials: 'shared' }), [])
@@ -75,16 +75,16 @@ t.test('what does not go together is said, with its place and how to fix it', as
   for (const [oauth, key, message] of [
     ['yes', 'oauth', /not allowed/],
     [{ grant: 'password' }, 'oauth.grant', /not allowed/],
-    [{ grant: 'client_credentials' }, 'oauth.grant', /who we are/],
-    [{ grant: 'client_credentials', clientId: 'x' }, 'oauth.grant', /who we are/],
-    [{ grant: 'id-jag', clientId: 'x' }, 'oauth.grant', /vouches/],
-    [{ grant: 'jwt-bearer' }, 'oauth.grant', /token to show/],
+    [{ grant: 'client_credentials' }, 'oauth.grant', /credentials of the proxy/],
+    [{ grant: 'client_credentials', clientId: 'x' }, 'oauth.grant', /credentials of the proxy/],
+    [{ grant: 'id-jag', clientId: 'x' }, 'oauth.grant', /identity provider/],
+    [{ grant: 'jwt-bearer' }, 'oauth.grant', /needs a token/],
     [{ issuer: 'a.test' }, 'oauth.issuer', /not an address of HTTP/],
     [{ issuer: '${NOTHING}' }, 'oauth.issuer', /NOTHING is not set/],
     [{ endpoints: { token: 'file:///x' } }, 'oauth.endpoints.token', /not an address of HTTP/],
-    [{ redirectUri: 'https://e.test/callback' }, 'oauth.redirectUri', /no address of this machine/],
-    [{ redirectUri: 'http://localhost/callback' }, 'oauth.redirectUri', /no address of this machine/],
-    [{ allowPrivate: true }, 'oauth.allowPrivate', /any address of the network/],
+    [{ redirectUri: 'https://e.test/callback' }, 'oauth.redirectUri', /cannot listen on this address/],
+    [{ redirectUri: 'http://localhost/callback' }, 'oauth.redirectUri', /cannot listen on this address/],
+    [{ allowPrivate: true }, 'oauth.allowPrivate', /any address in its network/],
     [{ clientID: 'x' }, 'oauth.clientID', /unknown key/],
     [{ clientId: 3 }, 'oauth.clientId', /expected a string/],
   ] as const) {
@@ -94,14 +94,14 @@ t.test('what does not go together is said, with its place and how to fix it', as
     t.ok(problem?.fix)
   }
   t.match(problems({ url: URL, credentials: 'per-principal', sharing: 'all' }), [
-    ['error', 'mcpServers.s.sharing', /a credential for each/],
+    ['error', 'mcpServers.s.sharing', /cannot have per-user credentials/],
   ])
   t.match(problems({ url: URL, credentials: 'per-principal' }), [
-    ['warning', 'mcpServers.s.credentials', /without "auth" the programs of this machine are one user/],
+    ['warning', 'mcpServers.s.credentials', /without "auth", programs on this machine are one user/],
   ])
   for (const [more, message] of [
     [{ headers: { Authorization: 'Bearer x' } }, /an Authorization header already/],
-    [{ oauth: false }, /nobody can sign in there/],
+    [{ oauth: false }, /users cannot sign in/],
     [{ oauth: { grant: 'client_credentials', clientId: 'x', clientSecret: 'y' } }, /signs in as itself/],
   ] as const) {
     const [problem] = read({ url: URL, credentials: 'per-principal', ...more }).problems

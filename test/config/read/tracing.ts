@@ -15,7 +15,7 @@ t.test('what may be said about traces is a table', async t => {
   const rows: readonly (readonly [given: unknown, found: unknown, problems: readonly RegExp[]])[] = [
     [undefined, undefined, []],
     ['env', 'env', []],
-    ['otlp', undefined, [/^tracing: this is not a way to trace/]],
+    ['otlp', undefined, [/^tracing: invalid value of "tracing"/]],
     [
       { endpoint },
       { endpoint, protocol: 'http/protobuf', ratio: 1, perSecond: 100, keep: [], content: false },

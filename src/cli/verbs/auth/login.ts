@@ -1,4 +1,4 @@
-import { durationMs } from '../../../config/read/quantity.js'
+import { durationMs } from '../../../config/schema/duration.js'
 import { print, say } from '../../output/output.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, textOption } from '../../verb.js'
 import { findServer, signIn } from './signing-in.js'
