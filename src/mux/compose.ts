@@ -40,43 +40,43 @@ import { type SignInPages, SignIns } from './sign-in/sign-ins.js'
 export interface RouterOptions {
   readonly servers: readonly ServerOptions[]
   readonly exposureOf: (server: Server) => Exposure
-  /** Whether the only server is served as it is, with nothing renamed. */
+  /** True if the only server is served unchanged, without renaming. */
   readonly isAlone: boolean
   readonly dial: Dial
   readonly clock: Clock
   readonly log: Logger
-  /** The defaults if absent. */
+  /** Defaults to the standard limits. */
   readonly bounds?: LimitCounters | undefined
   readonly sealer: Sealer
-  /** By which states name this process, where others have to find it. */
+  /** The name of this process in sealed states that other replicas may receive. */
   readonly replica?: string | undefined
   readonly pageSize: number
-  /** How long `initialize` waits for servers. */
+  /** Maximum time that `initialize` waits for servers. */
   readonly startupWaitMs: number
-  /** How long a list waits for servers that are still starting. */
+  /** Maximum time that a list request waits for servers that are still starting. */
   readonly listWaitMs: number
   readonly cache?: ServerCache | undefined
   readonly failures?: FailureMemory | undefined
   readonly clientViews?: Views | undefined
-  /** Which clients search tools instead of being shown them; undefined if none does. */
+  /** Decides which clients use the tool search; undefined if no client does. */
   readonly exposing?: Exposing | undefined
-  /** The most characters of a result that clients in search mode get at once. */
+  /** Maximum length of a result that a client in search mode gets at once, in characters. */
   readonly resultsMax?: (() => number) | undefined
   readonly onAsked?: OnAsked | undefined
-  /** Where principals sign in as themselves; undefined if they cannot. */
+  /** The pages for principals' personal logins; undefined without such logins. */
   readonly signInPages?: SignInPages | undefined
-  /** Called when a principal's own server is given up. */
+  /** Called when a principal's own server is discarded. */
   readonly onForgotten?: ((server: ServerOptions) => void) | undefined
-  /** Undefined where nothing is counted. */
+  /** Undefined without metering. */
   readonly meter?: Meter | undefined
   readonly hasToolHistograms?: boolean | undefined
-  /** Undefined where nothing is traced. */
+  /** Undefined without tracing. */
   readonly tracer?: Tracer | undefined
-  /** As `WorkspacesContext.findWorkspace`. */
+  /** See `WorkspacesContext.findWorkspace`. */
   readonly findWorkspace?: WorkspacesContext['findWorkspace']
 }
 
-/** Builds the parts of a router and connects them; `listener` hears what connections to servers report. */
+/** Builds the parts of a router and connects them; `listener` receives the events of server connections. */
 export const compose = (options: RouterOptions, listener: ConnectionListener) => {
   const { clock, log, isAlone, sealer, bounds = new LimitCounters() } = options
   const base = { clock, log, bounds }
@@ -143,7 +143,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   }
 }
 
-/** Undefined where nobody searches tools. */
+/** Undefined without tool search. */
 const createSearch = (
   { exposing, resultsMax = () => Number.POSITIVE_INFINITY, clock }: RouterOptions,
   parts: Pick<SearchCallsContext, 'catalog' | 'owners' | 'starter'>,

@@ -6,9 +6,9 @@ import { startFor } from './clients/server-starter.js'
 import type { RouterParts } from './compose.js'
 
 export interface RouterChange {
-  /** In their order. A server that stays is given by the very options object it was made with. */
+  /** The new servers in order. A remaining server has the same options object as before. */
   readonly servers: readonly ServerOptions[]
-  /** Servers that stay but are shown to clients differently. */
+  /** Remaining servers with a changed exposure. */
   readonly reshown: ReadonlySet<ServerOptions>
   readonly drainMs: number
   readonly pageSize: number
@@ -16,8 +16,8 @@ export interface RouterChange {
 }
 
 /**
- * Replaces the set of servers. Servers that stay keep connections, lists and calls; removed ones are stopped
- * once their calls have ended; new ones are started if a client would have. Never rejects.
+ * Replaces the set of servers. Remaining servers keep connections, lists and calls. Removed ones stop after
+ * their last calls. New ones start if clients need them. Never rejects.
  */
 export const reconfigure = async (change: RouterChange, parts: RouterParts): Promise<void> => {
   const { servers, reshown, drainMs, ...pace } = change
@@ -50,13 +50,16 @@ export const reconfigure = async (change: RouterChange, parts: RouterParts): Pro
   await Promise.all(dismissals)
 }
 
-/** The clients to start a new server for: those of its predecessor, one per profile, or else any client. */
+/**
+ * Returns the clients to start a new server for: those of its predecessor, one per profile, or else any
+ * client.
+ */
 const usersOf = (
   server: Server,
   predecessor: Server | undefined,
   { catalog, clients }: RouterParts,
 ): readonly Client[] => {
-  // Everybody who asks has one of its own.
+  // Each principal opens its own instance on demand.
   if (server.options.isPerPrincipal) return []
   const sees = (client: Client): boolean =>
     catalog.sees(viewerOf(client), server.options) && !lacksWorkspace(server.options, client)

@@ -59,22 +59,22 @@ export class Router implements ClientHandler, ConnectionListener {
     return this.#parts.faults
   }
 
-  /** Undefined where nothing is counted. */
+  /** Undefined without metering. */
   get meter(): RouterParts['callMeter'] {
     return this.#parts.callMeter
   }
 
-  /** Forgets what is kept of servers that are not configured any more. */
+  /** Forgets the data of servers that are no longer configured. */
   retain(servers: ReadonlySet<string>): void {
     this.meter?.history.retain(servers)
   }
 
-  /** How many calls on a connection wait for a client to answer a question. */
+  /** Returns the number of calls on a connection that wait for a client's answer. */
   parkedOn(connection: Connection): number {
     return this.#parts.parkedCalls.on(connection)
   }
 
-  /** The process in which the call of a sealed state waits; undefined if it waits nowhere. */
+  /** Returns the process that holds the parked call of a sealed state; undefined if there is none. */
   waitsIn(requestState: string): string | undefined {
     return this.#parts.states.waitsIn(requestState)
   }
@@ -91,7 +91,7 @@ export class Router implements ClientHandler, ConnectionListener {
     await done
   }
 
-  /** Ends subscription streams, while their clients can still be told. */
+  /** Ends subscription streams while their clients are still connected. */
   closing(): void {
     this.#parts.streams.close()
   }
@@ -100,7 +100,7 @@ export class Router implements ClientHandler, ConnectionListener {
   async close(): Promise<void> {
     const { pool, catalog, calls, parkedCalls, deferredRoots, logLevels, listChanged, starter } = this.#parts
     this.closing()
-    // In this order servers hear that parked calls are over before their requests are answered.
+    // Servers must learn that parked calls are over before their requests are answered.
     parkedCalls.close()
     deferredRoots.close()
     await pool.close()
@@ -113,7 +113,7 @@ export class Router implements ClientHandler, ConnectionListener {
     starter.close()
   }
 
-  /** All zero when there are no clients. */
+  /** All zero without clients. */
   get load(): Load {
     const { clients, calls, serverRequests, subscriptions, streams } = this.#parts
     return {
@@ -160,7 +160,7 @@ export class Router implements ClientHandler, ConnectionListener {
     })
   }
 
-  /** Whether any client works in a folder that is known. */
+  /** True if any client works in a known folder. */
   get hasWorkspace(): boolean {
     return [...this.#parts.clients.all].some(({ workspace }) => workspace !== undefined)
   }
@@ -174,7 +174,7 @@ export class Router implements ClientHandler, ConnectionListener {
       return
     }
     if (!clients.mayUse(call, route)) {
-      // What a view leaves out is unknown in it, also where nothing of its kind is left.
+      // Items outside the view count as unknown, even if the view has no item of that kind.
       const asked = this.catalog.viewFor(call.client) && askedName(call)
       call.end(failed(asked === undefined ? noMethod(call) : unknown(asked)))
       return
@@ -207,8 +207,8 @@ export class Router implements ClientHandler, ConnectionListener {
   }
 
   /**
-   * The logins of a principal at its own server have changed: it may be asked again, and shows what it has.
-   * `link` is that of the page by which that came about, if it was one.
+   * Handles a changed login of a principal at its own server, which may be asked again. `link` is the sign-in
+   * link used, if any.
    */
   signedIn(server: ServerOptions, link?: string): void {
     for (const connection of this.pool.connections())
@@ -236,12 +236,12 @@ export class Router implements ClientHandler, ConnectionListener {
       const { server, own } = await this.#parts.owners.named(viewer, 'tools', tool)
       return this.catalog.lackingScopes(viewer.caller, server.options, own)
     })
-    // Calls of tools that are not there are answered as such.
+    // Unknown tools are left to the handler, which reports them.
     const settled = await Promise.allSettled(checks)
     return [...new Set(settled.flatMap(check => (check.status === 'fulfilled' ? check.value : [])))]
   }
 
-  /** Notifies the client's servers of its changed roots if they were told to expect that. */
+  /** Notifies the client's servers of changed roots, if they were declared to them. */
   notified(client: Client, method: string, params: JsonText | undefined): void {
     if (method !== 'notifications/roots/list_changed') return
     this.#parts.workspaces.rootsChanged(client)
@@ -256,7 +256,7 @@ export class Router implements ClientHandler, ConnectionListener {
     for (const list of LIST_NAMES) this.#parts.listChanged.changed(list, false)
   }
 
-  /** Stops the servers that run for this client alone, unless it subscribed; they start again on demand. */
+  /** Stops the servers that only this client uses, unless it subscribed; they restart on demand. */
   idle(client: Client): void {
     if (this.#parts.subscriptions.has(client)) return
     this.pool.rests(client)
@@ -291,7 +291,7 @@ export class Router implements ClientHandler, ConnectionListener {
     this.catalog.ended(connection)
   }
 
-  /** Whether a subscription, a parked call, or changes promised to a stream need the connection. */
+  /** Returns whether a subscription, a parked call, or a listening stream needs the connection. */
   isKept(connection: Connection): boolean {
     const { subscriptions, calls, streams } = this.#parts
     if (subscriptions.areOn(connection) || calls.hasReturned(connection)) return true
@@ -349,5 +349,5 @@ const noMethod = ({ method }: Call): Fault =>
 
 const unknown = (asked: string): Fault => new Fault('invalid-params', `Unknown: ${shortName(asked, 128)}`)
 
-/** Asked for each answer to a client of 2026-07-28, about what a server says of itself once. */
+/** Memoized: needed for each answer to a 2026-07-28 client, but constant per server. */
 const hasName = memoize((info: JsonText) => ({ is: textMember(info, 'name') !== undefined }))

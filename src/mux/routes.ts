@@ -2,7 +2,7 @@ import { at, type JsonText, stringOf } from '../kernel/json/text.js'
 import type { Call, ServerRequestMode, Welcome } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
 
-/** What a request names its owner by. */
+/** The parameter of a request that names its subject. */
 export type NamedBy = 'tool' | 'prompt' | 'uri' | 'ref'
 
 export interface NamedAt {
@@ -18,7 +18,7 @@ const PLACES = {
   'ref/resource': { by: 'template', path: ['ref', 'uri'] },
 } as const satisfies Record<string, NamedAt>
 
-/** Returns where a request names its subject, if it does; a completion does by its `ref`. */
+/** Returns the parameter that names a request's subject; completions use their `ref`. */
 export const namedAt = (by: NamedBy, params: JsonText | undefined): NamedAt | undefined => {
   if (by !== 'ref') return PLACES[by]
   const type = params && stringOf(at(params, 'ref', 'type'))
@@ -30,11 +30,11 @@ type Capability = keyof Welcome['capabilities']
 interface Conditions {
   /** The capability that must have been announced to the client; undefined: none. */
   readonly needs?: Capability
-  /** The one kind of clients that have the method; undefined: all. */
+  /** The only mode of clients with this method; undefined: all. */
   readonly serverRequests?: ServerRequestMode
 }
 
-/** Who serves a request: the merged lists, the server that owns what it names, or a part of the router. */
+/** The handler of a request: the merged lists, the owner of its subject, or a part of the router. */
 type Target =
   | { readonly way: 'catalog'; readonly list: ListName }
   | { readonly way: 'owner'; readonly by: NamedBy }
@@ -42,7 +42,7 @@ type Target =
 
 export type Route = Target & Conditions
 
-/** Every method that is routed; clients read lists whatever the capabilities. */
+/** All routed methods. Clients may read lists regardless of the capabilities. */
 export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['tools/list', { way: 'catalog', list: 'tools' }],
   ['prompts/list', { way: 'catalog', list: 'prompts' }],
@@ -58,7 +58,7 @@ export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['subscriptions/listen', { way: 'listen', serverRequests: 'returned' }],
 ])
 
-/** What a request names, in the words of its client; undefined if it names nothing. */
+/** Returns the subject of a request as the client wrote it; undefined if it has none. */
 export const askedName = ({ method, named, params }: Call): string | undefined => {
   if (named !== undefined) return named
   const route = ROUTES.get(method)

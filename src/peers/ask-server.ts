@@ -14,7 +14,7 @@ export interface AskOptions {
   readonly own?: OwnRequest | undefined
 }
 
-/** Sends a server a request of the proxy itself, and cancels it if the answer is late. Never rejects. */
+/** Sends a request of the proxy itself, and cancels it on timeout. Never rejects. */
 export const askServer = async (
   link: Pick<Downlink, 'call'>,
   method: string,

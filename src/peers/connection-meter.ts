@@ -12,15 +12,15 @@ interface Watchers {
   readonly tracer?: Tracer | undefined
 }
 
-/** Counts, and traces, how one connection to a server comes and goes. */
+/** Counts and traces the connection attempts, sessions and losses of one connection. */
 export class ConnectionMeter {
-  /** Undefined where nothing is traced. */
+  /** Undefined without tracing. */
   readonly traces: OwnTraces | undefined
   readonly #server: ServerOptions
   readonly #clock: Clock
   readonly #meter: Meter | undefined
   #startedMs = 0
-  /** Of the session that is open. */
+  /** The open session. */
   #open: { readonly revision: string; readonly sinceMs: number } | undefined
 
   constructor(server: ServerOptions, { clock, meter, tracer }: Watchers) {
@@ -44,7 +44,7 @@ export class ConnectionMeter {
     this.#meter?.histogram('mcp_proxy_server_start_seconds', name).observe((nowMs - this.#startedMs) / 1000)
   }
 
-  /** It was lost, or could not be opened. */
+  /** Records a lost connection or a failed attempt. */
   lost(why: Fault): void {
     const { code } = why
     this.traces?.started(undefined, why)

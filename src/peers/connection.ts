@@ -26,15 +26,15 @@ import { type Share, shareOf } from './sharing.js'
 import { type Loss, Supervisor } from './supervisor.js'
 
 export interface ConnectionListener {
-  /** Called when the server can be asked, for the first time or after a loss. */
+  /** Called when the server is ready, for the first time or after a loss. */
   ready(connection: Connection): void
-  /** Called when the server is gone, after its calls have ended with a fault, or could not be reached. */
+  /** Called when the server is lost, after its calls ended with a fault, or when it could not be reached. */
   lost(connection: Connection, why: Fault): void
   joined(connection: Connection, client: Client): void
   parted(connection: Connection, client: Client): void
   /** Called when the proxy has closed the connection for good. */
   ended(connection: Connection): void
-  /** Whether it must stay without clients: for an answer that is still to come, or a subscription. */
+  /** Returns whether the connection must stay without clients: for a pending answer or a subscription. */
   isKept(connection: Connection): boolean
   serverRequested(connection: Connection, request: ServerRequest): void
   serverNotified(
@@ -50,11 +50,11 @@ export interface ConnectionContext {
   readonly listener: ConnectionListener
   readonly clock: Clock
   readonly log: Logger
-  /** The defaults if absent. */
+  /** Defaults to the standard limits. */
   readonly bounds?: LimitCounters | undefined
-  /** Undefined where nothing is counted. */
+  /** Undefined without metering. */
   readonly meter?: Meter | undefined
-  /** Undefined where nothing is traced. */
+  /** Undefined without tracing. */
   readonly tracer?: Tracer | undefined
   /** Called before the listener when the mode of a server's requests may have become known. */
   readonly onMode?: (connection: Connection) => void
@@ -62,7 +62,7 @@ export interface ConnectionContext {
 
 interface Attempt {
   readonly abort: AbortController
-  /** Set if the server was gone before it could be used. */
+  /** Set if the server was lost before it was usable. */
   died: Fault | undefined
 }
 
@@ -80,13 +80,13 @@ export class Connection {
   #serverRequests: ServerRequestMode
   #facts: ServerFacts | undefined
   #opening: Promise<Downlink> | undefined
-  /** The current one; what comes from an earlier one is ignored. */
+  /** The current attempt; events of earlier ones are ignored. */
   #attempt: Attempt | undefined
   #isClosed = false
   #isRetired = false
   #underWay = 0
   #quiet: Deferred<void> | undefined
-  /** Resolved when the next attempt begins, or when there will be none. */
+  /** Resolves when the next attempt begins, or when there will be none. */
   #due: Deferred<void> | undefined
   readonly #past = new PastClients()
   #idleSinceMs: number
@@ -108,7 +108,7 @@ export class Connection {
     this.#supervisor = new Supervisor(server, {
       clock: context.clock,
       isNeeded: () => this.#isNeeded(),
-      // Whoever waits for it, and the log, hear how that ends.
+      // The failure reaches the callers that wait for the start, and the log.
       start: () => void this.#start().catch(() => undefined),
     })
   }
@@ -121,12 +121,12 @@ export class Connection {
     return this.#supervisor.sinceMs
   }
 
-  /** Why it was last lost or could not be opened; kept when it works again. */
+  /** The last loss or failed attempt; kept after a successful restart. */
   get lastLoss(): Loss | undefined {
     return this.#supervisor.lastLoss
   }
 
-  /** The mode in which the server last made its requests, or is wanted to; it decides what may be shared. */
+  /** The mode of the server's last requests, or the requested one; it decides about sharing. */
   get serverRequests(): ServerRequestMode {
     return this.#serverRequests
   }
@@ -140,8 +140,8 @@ export class Connection {
   }
 
   /**
-   * The only client that ever used this connection, if it is certain to be one person: everything that the
-   * server sends is for it.
+   * The only client that ever used this connection, if it is certainly one person: it receives every message
+   * of the server.
    */
   get onlyClient(): Client | undefined {
     return this.#past.only
@@ -175,8 +175,8 @@ export class Connection {
   }
 
   /**
-   * Opens the link if need be; all callers share one attempt. Rejects with a Fault `unavailable` that says
-   * when to try again: at once while the next attempt is not due, or while one is made in a crash loop.
+   * Opens the link if needed; all callers share one attempt. Rejects with a Fault `unavailable` with the time
+   * of the next attempt: immediately while no attempt is due, or while one is in progress in a crash loop.
    */
   open(): Promise<Downlink> {
     if (this.#isClosed || this.#isRetired) return Promise.reject(this.#supervisor.unavailable(stopped()))
@@ -186,7 +186,7 @@ export class Connection {
     return this.#opening ?? this.#start()
   }
 
-  /** The same for a call that was here when the link was lost: it waits until the next attempt is due. */
+  /** Like `open`, for a call that was waiting when the link was lost: waits until the next attempt is due. */
   async reopen(): Promise<Downlink> {
     if (this.state.at === 'backoff' && !this.#isRetired) {
       this.#due ??= new Deferred()
@@ -195,31 +195,31 @@ export class Connection {
     return this.open()
   }
 
-  /** Tries again at once where a login was missing, if anybody needs it. */
+  /** Retries immediately after a missing login, if the connection is needed. */
   retryLogin(): void {
     if (this.state.at !== 'needs-auth') return
     this.#supervisor.step({ is: 'stop' })
     if (this.#isNeeded()) void this.#start().catch(() => undefined)
   }
 
-  /** Whether this is the current link, though it may take no more calls. */
+  /** Returns whether this is the current link. It may no longer accept calls. */
   isOpen(link: Downlink): boolean {
     return this.#link === link
   }
 
-  /** Whether a call of a client was ever sent over the current link, or the last one. */
+  /** True if the current or last link ever carried a client's call. */
   get hasCarried(): boolean {
     return this.#hasCarried
   }
 
-  /** Notes that a call of a client is about to be sent over the link; true for the first one. */
+  /** Records that a client's call is about to be sent; returns true for the first one. */
   carry(): boolean {
     const isFirst = !this.#hasCarried
     this.#hasCarried = true
     return isFirst
   }
 
-  /** How many calls of clients are under way, those that wait for the link included. */
+  /** The number of client calls in flight, including calls that wait for the link. */
   get underWay(): number {
     return this.#underWay
   }
@@ -228,12 +228,12 @@ export class Connection {
     this.#underWay += 1
   }
 
-  /** Notes that the server has answered a call of a client: it works. */
+  /** Records that the server answered a client's call, and therefore works. */
   served(): void {
     this.#supervisor.served()
   }
 
-  /** In how many milliseconds the server could be asked again if it were lost now; undefined if never. */
+  /** Milliseconds until the server could be asked again after a loss now; undefined if never. */
   get retryAfterLossMs(): number | undefined {
     return this.#supervisor.retryAfterLossMs
   }
@@ -245,7 +245,7 @@ export class Connection {
     this.#quiet?.resolve()
   }
 
-  /** Takes no more calls, and closes when those under way are over or after `limitMs`. Never rejects. */
+  /** Accepts no more calls, and closes after the last one or `limitMs`. Never rejects. */
   async drain(limitMs: number): Promise<void> {
     this.#isRetired = true
     this.#attemptDue()
@@ -257,7 +257,7 @@ export class Connection {
     await this.close()
   }
 
-  /** Stops the server for good; calls under way end with a fault. Never rejects. */
+  /** Stops the server for good; calls in flight end with a fault. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#context.listener.ended(this)
@@ -316,8 +316,8 @@ export class Connection {
   }
 
   /**
-   * Releases clients that must not share this connection: the server was shared beyond the key as one without
-   * sessions, and has turned out to have them. Returns whether there were any.
+   * Releases clients that must not share this connection: it was shared as sessionless, but the server has
+   * sessions. Returns whether there were any.
    */
   #releaseStrangers(): boolean {
     if (this.#serverRequests === 'returned') return false
@@ -331,7 +331,7 @@ export class Connection {
     const { clients, server, share } = this
     const isOnes = server.sharing === 'session'
     return {
-      // Legacy first if any client is: the server is tried in the modern way all the same.
+      // Prefers legacy mode if any client uses it; the modern protocol is tried anyway.
       serverRequests: [...clients].some(({ serverRequests }) => serverRequests === 'pushed')
         ? 'pushed'
         : this.#serverRequests,

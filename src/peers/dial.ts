@@ -5,82 +5,82 @@ import type { Downlink, DownlinkListener, ServerRequestMode, ServerSession } fro
 import type { ClientCapabilities } from '../model/peer.js'
 import type { RestartRules } from './server-state.js'
 
-/** Who shares one connection to a server (docs/adr/0006). */
+/** The clients that share one connection to a server (docs/adr/0006). */
 export type Sharing = 'principal' | 'workspace' | 'session' | 'all'
 
 /**
- * What the proxy needs to know about a configured server. One object stands for one server as long as that is
- * served; a changed configuration changes the members of this very object.
+ * Configuration of one server. Each server keeps one object for as long as it is served; a reload changes the
+ * members of this very object.
  */
 export interface ServerOptions {
   readonly name: string
   readonly alias: string
   readonly sharing: Sharing
   /**
-   * Whether each principal signs in there as itself. Such a server is never connected to: it stands for those
-   * that the principals have of their own (`ownedBy`), so that nothing of one can reach another.
+   * True if each principal signs in at the server personally. No connection is opened to such a server: it is
+   * the template for the principals' own servers (`ownedBy`), so that they share nothing.
    */
   readonly isPerPrincipal: boolean
-  /** Whether a principal that has not signed in there is shown a tool that leads it there. */
+  /** True if a principal without a login sees a sign-in tool. */
   readonly signInTool: boolean
-  /** The principal whose own server it is, and the configured one that it comes from; else undefined. */
+  /** The owner and the configured template of a principal's own server; otherwise undefined. */
   readonly owned?: { readonly owner: Principal; readonly by: ServerOptions } | undefined
   readonly start: 'lazy' | 'eager'
-  /** Whether tools that say they do no harm may be called again if a call is lost while parked. */
+  /** True if harmless tools may be called again after a parked call is lost. */
   readonly replay: boolean
-  /** Whether clients of a connection take turns, so that a server request can only be for one of them. */
+  /** True if the clients of a connection take turns, so that each server request belongs to one of them. */
   readonly serialize: boolean
-  /** Whether it runs in the folder of its clients, and for none without. */
+  /** True if the server runs in its clients' folder, and only with a known folder. */
   readonly needsWorkspace?: boolean
-  /** Whether each of its connections is a process of its own. */
+  /** True if each connection is a process of its own. */
   readonly isProcess: boolean
-  /** What carries its messages (`network.protocol.name`); undefined for pipes and sockets. */
+  /** Network protocol (`network.protocol.name`); undefined for pipes and sockets. */
   readonly protocol?: 'http' | 'websocket' | undefined
-  /** Where it is reached: a host, or the path of a socket; undefined for programs. */
+  /** Network address: a host, or the path of a socket; undefined for programs. */
   readonly address?: { readonly host: string; readonly port: number | undefined } | undefined
-  /** Whether its requests say which trace they belong to. */
+  /** True if requests carry their trace context. */
   readonly propagate: boolean
   readonly limits: Partial<Limits>
   readonly restart: RestartRules
-  /** How long a connection that no client uses stays open; `Infinity` for ever. */
+  /** How long an unused connection stays open; `Infinity` for ever. */
   readonly idleStopMs: number
   readonly timeouts: {
-    /** To connect and initialize; generous, because package runners install on first start. */
+    /** Time limit to connect and initialize; generous, because package runners install on first start. */
     readonly connectMs: number
     readonly listMs: number
-    /** Silence during a request; progress restarts it. */
+    /** Maximum silence during a request; progress restarts it. */
     readonly callMs: number
-    /** The same for calls of a tool, by its own name; undefined where `callMs` applies. */
+    /** Maximum silence during a call of a tool, by its own name; undefined for `callMs`. */
     readonly toolMs?: ((own: string) => number | undefined) | undefined
-    /** A whole request, whatever progress it reports. */
+    /** Maximum duration of a request, regardless of progress. */
     readonly totalMs: number
   }
 }
 
-/** One principal's own server: configured as the other is at any time. */
+/** Returns a principal's own server, which follows the configuration of its template. */
 export const ownedBy = (server: ServerOptions, owner: Principal): ServerOptions =>
   Object.create(server, {
     isPerPrincipal: { value: false },
     owned: { value: { owner, by: server } satisfies ServerOptions['owned'] },
   }) as ServerOptions
 
-/** How the proxy introduces itself on a new connection. */
+/** The proxy's `initialize` data for a new connection. */
 export interface Greeting {
   readonly capabilities: ClientCapabilities
-  /** The client's `Implementation` object if the connection is that client's alone. */
+  /** The client's `Implementation` object if only that client uses the connection. */
   readonly clientInfo: JsonText | undefined
-  /** Where the session is noted if the connection is a client's alone; one that was noted goes on. */
+  /** Storage for the session if only one client uses the connection; a stored session is resumed. */
   readonly session?: ServerSession | undefined
-  /** The folder that its clients work in, if it is theirs alone. */
+  /** The clients' folder, if only they use the connection. */
   readonly workspace?: string | undefined
-  /** The mode of its clients: the server is spoken to in the same one, unless it has only the other. */
+  /** The mode of the clients, which is tried first. */
   readonly serverRequests: ServerRequestMode
 }
 
 /**
- * PORT. Opens a connection to a server: starts or reaches it, detects what it speaks, shakes hands. Rejects
- * with a Fault and leaves nothing behind. `signal` cancels the attempt, and is aborted before we close the
- * connection. Implemented by `app/dialer`.
+ * PORT. Opens a connection to a server: starts or reaches it, detects its protocol, shakes hands. Rejects
+ * with a Fault and releases everything. `signal` cancels the attempt, and is aborted before the proxy closes
+ * the connection. Implemented by `app/dialer`.
  */
 export type Dial = (
   server: ServerOptions,

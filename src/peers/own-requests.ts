@@ -1,10 +1,10 @@
 import { type Client, isOnePerson, type OnLate } from '../model/links.js'
 
-/** Maximum time that a server is taken to work on a request that was cancelled. */
+/** Maximum time that a cancelled request counts as in progress at the server. */
 export const LATE_MS = 180_000
-/** Maximum number of cancelled requests that are told apart on one connection. */
+/** Maximum number of cancelled requests tracked per connection. */
 export const LATE_MAX = 1024
-/** The party of requests that are made for no client or for several; no client has this id. */
+/** The party of requests for no client, or for several; no client has this id. */
 const NOBODY = 0
 
 /** Requests that the proxy sends one after another on behalf of the same clients. */
@@ -13,18 +13,18 @@ export interface OwnRequest {
   join(client: Client): void
   began(): void
   ended(): void
-  /** Keeps counting a request that was cancelled: until its late answer, or for `LATE_MS`. */
+  /** Keeps counting a cancelled request until its late answer, or for `LATE_MS`. */
   cancelled(nowMs: number): OnLate
 }
 
 /**
- * Keeps the parties of the proxy's own requests that a server may be working on: its questions may be about
- * them. A request that is made for one client belongs to the party of this client.
+ * Tracks the parties of the proxy's own requests that a server may be working on, since its questions may be
+ * about them. A request for one client belongs to that client's party.
  */
 export class OwnRequests {
   /** The number of requests of each party. */
   readonly #counts = new Map<number, number>()
-  /** When each cancelled request stops counting, in order. */
+  /** The time at which each cancelled request stops counting, in order. */
   readonly #cancelled = new Set<{ readonly party: number; readonly untilMs: number }>()
   #fullUntilMs = Number.NEGATIVE_INFINITY
 
@@ -53,8 +53,8 @@ export class OwnRequests {
   }
 
   /**
-   * The party of all requests that the server may be working on; undefined if there are none. Requests that
-   * are made for no client, or for several, are a party of their own.
+   * Returns the party of all requests that the server may be working on; undefined if there are none.
+   * Requests for no client, or for several, are a party of their own.
    */
   party(nowMs: number): number | 'several' | undefined {
     for (const late of this.#cancelled) {
@@ -66,7 +66,7 @@ export class OwnRequests {
     return party
   }
 
-  /** Forgets the cancelled requests: the connection is gone. */
+  /** Forgets the cancelled requests of a lost connection. */
   lost(): void {
     this.#fullUntilMs = Number.NEGATIVE_INFINITY
     for (const late of this.#cancelled) this.#over(late)
@@ -95,7 +95,7 @@ export class OwnRequests {
   }
 }
 
-/** Whether requests on behalf of these clients belong to the party of one. */
+/** Returns whether requests on behalf of these clients belong to one party. */
 export const isForOne = (clients: Iterable<Client>): boolean => partyOfAll(clients) !== NOBODY
 
 const partyOfAll = (clients: Iterable<Client>): number => {

@@ -9,8 +9,8 @@ import type { Tracer } from '../model/tracer.js'
 import type { ServerOptions } from './dial.js'
 
 /**
- * Traces what we ask of one connection ourselves: each request is a trace of its own. That of a start is one
- * that the calls which waited for it link to.
+ * Traces the proxy's own requests on one connection; each is a trace of its own. Calls that waited for a
+ * start link to the trace of that start.
  */
 export class OwnTraces {
   readonly #server: ServerOptions
@@ -26,7 +26,7 @@ export class OwnTraces {
     this.#tracer = tracer
   }
 
-  /** Of the last start, if it is traced. */
+  /** The span of the last start, if it is traced. */
   get context(): SpanContext | undefined {
     return this.#context
   }
@@ -37,7 +37,7 @@ export class OwnTraces {
     this.#isOver = false
   }
 
-  /** It is ready, with this link, or was lost; only the first end after a start counts. */
+  /** Ends the span of a start, on success (`link`) or failure. Only the first end after a start counts. */
   started(link: Downlink | undefined, why: Fault | undefined): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -50,7 +50,7 @@ export class OwnTraces {
     })
   }
 
-  /** A link over which each request is traced by itself. */
+  /** Returns a link that traces each request by itself. */
   over(link: Downlink): Pick<Downlink, 'call' | 'serverRequests'> {
     return {
       serverRequests: link.serverRequests,
@@ -74,7 +74,7 @@ export class OwnTraces {
   }
 }
 
-/** Where requests to a server go, for their spans; its revision is known once it is reached. */
+/** Returns the destination of requests for their spans; the revision is known only once connected. */
 export const destinationOf = (server: ServerOptions, link: Downlink | undefined): Destination => ({
   server: server.name,
   revision: link?.facts.revision ?? '',

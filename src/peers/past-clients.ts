@@ -1,6 +1,6 @@
 import { type Client, isOnePerson } from '../model/links.js'
 
-/** Counts the clients that ever used a connection, and remembers the first one while it does. */
+/** Counts the clients that ever used a connection, and remembers the first one while it uses it. */
 export class PastClients {
   #count = 0
   #first: Client | undefined
@@ -13,7 +13,7 @@ export class PastClients {
     return this.#first
   }
 
-  /** The only one, if it is certain to be one person and still uses the connection. */
+  /** The only client so far, if it is certainly one person and still uses the connection. */
   get only(): Client | undefined {
     return this.#count === 1 && this.#first !== undefined && isOnePerson(this.#first)
       ? this.#first

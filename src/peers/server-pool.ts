@@ -9,25 +9,25 @@ const SWEEP_MS = 10_000
 const ANONYMOUS = 'anonymous '
 
 export interface PoolContext extends ServerContext {
-  /** Called when a principal's own server is given up, with all that was known of it in this process. */
+  /** Called when a principal's own server is discarded with its state. */
   readonly onForgotten?: ((server: ServerOptions) => void) | undefined
 }
 
 export interface Turnover {
   readonly joined: readonly Server[]
-  /** They take no more calls; those under way may finish until the servers are dismissed. */
+  /** Removed servers. They accept no calls; calls in flight may finish until `dismiss`. */
   readonly left: readonly Server[]
 }
 
-/** All configured servers in their order, and those that are being dismissed. */
+/** Holds the configured servers in order, and the removed ones until they are closed. */
 export class ServerPool {
   #servers: readonly Server[] = []
-  /** Both kinds, by identity: a new server may have the name of one that leaves. */
+  /** By identity, since a new server may have the name of a removed one. */
   readonly #byOptions = new Map<ServerOptions, Server>()
   readonly #leaving = new Set<Server>()
-  /** Those of principals, by the configured ones; the one that was wanted last is the last. */
+  /** The principals' own servers by template, least recently used first. */
   readonly #owned = new Map<Server, Map<Principal, Server>>()
-  /** Servers that were given up and are not closed yet. */
+  /** Discarded servers that are still closing. */
   readonly #ending = new Set<Promise<void>>()
   readonly #context: PoolContext
   readonly #sweep: Timer
@@ -45,7 +45,7 @@ export class ServerPool {
     return this.#servers
   }
 
-  /** Whether any server runs in the folder of its clients. */
+  /** True if any server runs in its clients' folder. */
   get needsWorkspace(): boolean {
     return this.#needsWorkspace
   }
@@ -59,8 +59,8 @@ export class ServerPool {
   }
 
   /**
-   * The server that a principal has to itself in place of a configured one. Undefined for those who prove
-   * nothing, who cannot sign in anywhere, and for one principal too many (`limits.principalsPerServer`).
+   * Returns a principal's own instance of a server. Undefined for unauthenticated clients, which cannot sign
+   * in, and above `limits.principalsPerServer`.
    */
   ownedBy(server: Server, principal: Principal): Server | undefined {
     const owned = this.#owned.get(server) ?? new Map<Principal, Server>()
@@ -74,12 +74,12 @@ export class ServerPool {
     return found
   }
 
-  /** The servers that principals have in place of this one. */
+  /** Returns all principals' own instances of a server. */
   ownedOf(server: Server): readonly Server[] {
     return [...(this.#owned.get(server)?.values() ?? [])]
   }
 
-  /** The connections to a server, those of principals included. */
+  /** Returns the connections to a server and to its principals' own instances. */
   connectionsOf(server: Server): readonly Connection[] {
     return [server, ...this.ownedOf(server)].flatMap(({ connections }) => [...connections])
   }
@@ -90,7 +90,7 @@ export class ServerPool {
     return own
   }
 
-  /** Whether there is room for one more, perhaps in place of the one that was not in use for longest. */
+  /** Returns whether one more instance fits, after discarding the least recently used one if needed. */
   #hasRoom({ bounds, name }: Server, owned: Map<Principal, Server>): boolean {
     if (owned.size < bounds.max.principalsPerServer) return true
     for (const [principal, one] of owned) {
@@ -110,7 +110,7 @@ export class ServerPool {
     this.#context.onForgotten?.(server.options)
   }
 
-  /** Takes another configuration; a server given by the same options object stays as it is. */
+  /** Applies another configuration. A server with the same options object stays. */
   reload(options: readonly ServerOptions[]): Turnover {
     const joined: Server[] = []
     let place = 0
@@ -118,7 +118,7 @@ export class ServerPool {
       const known = this.#byOptions.get(one)
       const server = known ?? new Server(one, place, this.#context)
       if (known === undefined) joined.push(server)
-      // Cursors that clients hold name places: a server that stays keeps its own as long as the order allows.
+      // Clients' cursors refer to server positions, so a remaining server keeps its own where possible.
       else {
         server.stay(Math.max(place, server.index))
         for (const own of this.ownedOf(server)) own.stay(server.index)
@@ -137,14 +137,14 @@ export class ServerPool {
     return { joined, left }
   }
 
-  /** Closes a server that left when its calls are over, or after `limitMs`. Never rejects. */
+  /** Closes a removed server after its calls, or after `limitMs`. Never rejects. */
   async dismiss(server: Server, limitMs: number): Promise<void> {
     await server.drain(limitMs)
     this.#leaving.delete(server)
     this.#forget(server)
   }
 
-  /** Ends the process that has been quiet for longest; false if there is none. Never rejects. */
+  /** Ends the process that has been idle for longest; false if there is none. Never rejects. */
   async makeRoom(): Promise<boolean> {
     const idle = this.#servers.flatMap(server => {
       const connection = server.options.isProcess ? server.idlest() : undefined
@@ -161,18 +161,18 @@ export class ServerPool {
     for (const server of this.#everyone()) server.release(client)
   }
 
-  /** A client turned out to work in another folder than `from`. */
+  /** Updates a client whose folder turned out not to be `from`. */
   moved(client: Client, from: string | undefined): void {
     for (const server of this.#everyone())
       if (server.options.needsWorkspace === true) server.moved(client, from)
   }
 
-  /** Ends the connections that are a client's alone. */
+  /** Ends the connections that only this client uses. */
   rests(client: Client): void {
     for (const server of this.#served()) if (server.options.sharing === 'session') server.release(client)
   }
 
-  /** All connections, also of servers that are being dismissed. */
+  /** Returns all connections, including those of removed servers. */
   *connections(): Iterable<Connection> {
     for (const server of this.#everyone()) yield* server.connections
   }

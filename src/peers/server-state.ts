@@ -2,12 +2,12 @@ import { type Backoff, steadyBackoffMs } from '../kernel/async/backoff.js'
 import type { Fault } from '../kernel/faults.js'
 import { loginReasonOf } from '../model/login.js'
 
-/** When a lost server is started again, and when that is given up. */
+/** Rules for restarting a lost server, and for giving up. */
 export interface RestartRules extends Backoff {
-  /** That many failures within `windowMs`, with no call answered in between, are a crash loop. */
+  /** This many failures within `windowMs`, without an answered call in between, are a crash loop. */
   readonly failures: number
   readonly windowMs: number
-  /** How long to wait after a crash loop, and after each failed attempt in one. */
+  /** Delay after a crash loop, and after each failed attempt in one. */
   readonly retryMs: number
 }
 
@@ -15,12 +15,12 @@ export interface RestartRules extends Backoff {
 export interface Past {
   readonly failures: number
   readonly recentMs: readonly number[]
-  /** Why it was given up; kept until it answers a call. */
+  /** Why the server was given up; kept until it answers a call. */
   readonly gaveUp: Fault | undefined
 }
 
 /**
- * Where a connection to a server stands.
+ * State of a connection to a server.
  *
  *   idle ──start──▶ starting ──ready──▶ ready ──retire──▶ draining
  *                     │  ▲                │                  │
@@ -30,21 +30,21 @@ export interface Past {
  *                     or                  │
  *                   failed  ◀─────────────┘   the last of many failures in a short time
  *
- *   a login that is missing ▶ needs-auth from starting and ready, ──start──▶ starting, by a call or a login
- *   stop ▶ idle from anywhere;  served: a ready connection has nothing held against it any more
+ *   missing login ▶ needs-auth from starting and ready, ──start──▶ starting, by a call or a login
+ *   stop ▶ idle from anywhere;  served: clears the failures of a ready connection
  *
- * A connection that has answered a call, or was up for a minute, is restarted at once when it is lost. A
- * start that fails is a failure, and so is the loss of a connection that answered nobody; failures count
- * until it answers a call.
+ * A connection that has answered a call, or was up for a minute, restarts immediately after a loss. A failed
+ * start counts as a failure, and so does the loss of a connection that answered no call. Failures count until
+ * the server answers a call.
  */
 export type ServerState =
   | { readonly at: 'idle' }
   | { readonly at: 'starting'; readonly sinceMs: number; readonly past: Past }
   | { readonly at: 'ready'; readonly sinceMs: number; readonly past: Past; readonly hasServed: boolean }
-  /** Takes no more calls; those under way may still finish. */
+  /** Accepts no more calls; calls in flight may still finish. */
   | { readonly at: 'draining'; readonly sinceMs: number }
   | { readonly at: 'backoff'; readonly past: Past; readonly untilMs: number; readonly why: Fault }
-  /** In a crash loop: started again at `untilMs`, or earlier if it is called. */
+  /** In a crash loop: restarts at `untilMs`, or earlier on a call. */
   | {
       readonly at: 'failed'
       readonly sinceMs: number
@@ -57,16 +57,16 @@ export type ServerState =
 export type ServerEvent =
   | { readonly is: 'start' }
   | { readonly is: 'ready' }
-  /** It has answered a request of a client. */
+  /** The server has answered a client's request. */
   | { readonly is: 'served' }
   | { readonly is: 'retire' }
-  /** `jitter` is a factor for the wait. */
+  /** `jitter` is a factor for the delay. */
   | { readonly is: 'lost'; readonly why: Fault; readonly jitter: number }
   | { readonly is: 'stop' }
 
-/** A connection that was up this long has shown that it works, even unused. */
+/** A connection that was up this long works, even unused. */
 const STEADY_MS = 60_000
-/** How long after a login was found missing the next call looks again; whoever signs in need not wait. */
+/** Minimum time after a missing login before a call tries again, so that a new login takes effect soon. */
 const LOGIN_MS = 5000
 
 export const IDLE: ServerState = { at: 'idle' }
@@ -74,7 +74,7 @@ export const IDLE: ServerState = { at: 'idle' }
 /** @internal */
 export const NO_PAST: Past = { failures: 0, recentMs: [], gaveUp: undefined }
 
-/** Returns the next state; an event that means nothing in a state leaves it as it is. Pure. */
+/** Returns the next state; an event without meaning in a state changes nothing. Pure. */
 export const nextState = (
   state: ServerState,
   event: ServerEvent,
@@ -101,7 +101,7 @@ export const nextState = (
 
 const afterStart = (state: ServerState, nowMs: number): ServerState => {
   if (state.at === 'idle') return { at: 'starting', sinceMs: nowMs, past: NO_PAST }
-  // Waiting for another attempt, for whatever reason.
+  // Covers every state that waits for another attempt.
   return 'why' in state ? { at: 'starting', sinceMs: nowMs, past: state.past } : state
 }
 
@@ -113,7 +113,7 @@ const afterLoss = (
 ): ServerState => {
   if (state.at === 'draining') return IDLE
   if (state.at !== 'starting' && state.at !== 'ready') return state
-  // It says nothing about whether the server works.
+  // A missing login does not show whether the server works.
   if (loginReasonOf(why) !== undefined) {
     return { at: 'needs-auth', past: state.past, untilMs: nowMs + LOGIN_MS, why }
   }
@@ -128,7 +128,7 @@ const afterLoss = (
       why,
     }
   }
-  // The first loss of a connection that could be used may be an accident.
+  // The first loss of a usable connection may be an accident.
   const isAccident = state.at === 'ready' && past.failures === 1
   const waitMs = isAccident ? 0 : steadyBackoffMs(past.failures - 1, rules) * jitter
   return { at: 'backoff', past, untilMs: nowMs + waitMs, why }

@@ -8,26 +8,26 @@ import { lacksWorkspace, nobodysShare, profileOf, type Share, shareOf } from './
 import type { Loss } from './supervisor.js'
 
 export interface ServerContext extends ConnectionContext {
-  /** Undefined where failures are not kept. */
+  /** Undefined without a memory of failures. */
   readonly failures?: FailureMemory | undefined
 }
 
-/** One configured server with all connections to it. */
+/** One configured server with all its connections. */
 export class Server {
   readonly options: ServerOptions
   #index: number
   readonly bounds: LimitCounters
   readonly #context: ServerContext
   readonly #connections = new Map<string, Connection>()
-  /** The connections that clients have joined: a call finds its own without computing a key. */
+  /** Connections by client, so that calls need not compute a key. */
   readonly #byClient = new Map<Client, Connection>()
-  /** The connection on which the server keeps no sessions, so that all clients of its mode share it. */
+  /** The connection without sessions, shared by all clients of its mode. */
   #common: Connection | undefined
-  /** The connection that was made for nobody. */
+  /** The connection that was opened before any client. */
   #nobodys: Connection | undefined
-  /** The only mode of server requests that the server has, if it is known to have no other. */
+  /** The only mode of server requests that the server supports, once known. */
   #only: ServerRequestMode | undefined
-  /** Connections that are being closed: a remote server is told, which takes a moment. */
+  /** Connections that are still closing; closing a remote session takes a request. */
   readonly #ending = new Set<Promise<void>>()
   #unreached: Unreached | undefined
   #isClosed = false
@@ -44,17 +44,17 @@ export class Server {
     return this.options.name
   }
 
-  /** Its place among the configured servers, for the order of merged lists; there may be gaps. */
+  /** Position among the configured servers, for the order of merged lists; may have gaps. */
   get index(): number {
     return this.#index
   }
 
-  /** Whether a client uses it, or may come back for something. */
+  /** True if a client uses the server, or may return for an answer. */
   get isInUse(): boolean {
     return this.#connections.size > 0
   }
 
-  /** Why its last connection ended without being reached; undefined once one was reached. */
+  /** Why the last connection attempt failed; undefined once one succeeded. */
   get unreached(): Unreached | undefined {
     return this.#unreached
   }
@@ -64,14 +64,14 @@ export class Server {
     this.bounds.setOwn(this.options.limits)
   }
 
-  /** Whether it is a process that does not run for this client: it has nothing to say to it. */
+  /** Returns whether the server is a process that is not running for this client. */
   isResting(client: Client, connection = this.connectionOf(client)): boolean {
     return this.options.isProcess && (connection?.state.at ?? 'idle') === 'idle'
   }
 
   /**
-   * For how long the server has been starting for a client. While nobody reaches it the oldest attempt
-   * counts, so that later clients need not wait as long again.
+   * Returns for how long the server has been starting for a client. While no attempt succeeds the oldest one
+   * counts, so that later clients do not wait the full time again.
    */
   unansweredMs(client: Client): number {
     const all = [...this.#connections.values()]
@@ -89,7 +89,7 @@ export class Server {
 
   connectionOf(client: Client): Connection | undefined {
     const known = this.#byClient.get(client)
-    // A client keeps a connection that works, unless it only stood in for one of the client's own mode.
+    // A client keeps a working connection, unless that was a substitute for one of its own mode.
     if (known?.link !== undefined && known.clients.has(client) && this.#suits(known, client)) return known
     const mode = this.#only ?? client.serverRequests
     const shared = mode === 'returned' ? this.#shared : undefined
@@ -99,8 +99,8 @@ export class Server {
   }
 
   /**
-   * A connection of the other mode that will do: one for all in a folder, or one that starts for nobody, and
-   * whose mode is not known yet. Another program would only be started to learn the same.
+   * Returns a connection of the other mode that can serve instead: one per folder, or one that started
+   * without clients and whose mode is still unknown. This avoids starting another process.
    */
   #standIn(key: string): Connection | undefined {
     const other = this.#connections.get(key)
@@ -108,7 +108,7 @@ export class Server {
     return this.#isOnePerFolder || (startsForNobody && other.facts === undefined) ? other : undefined
   }
 
-  /** The connection that `client` uses from now on, open or not. Throws once the server is closed. */
+  /** Assigns a connection to `client`, open or not. Throws once the server is closed. */
   connectionFor(client: Client): Connection {
     this.#checkServed()
     const known = this.#byClient.get(client)
@@ -120,7 +120,7 @@ export class Server {
     return connection
   }
 
-  /** Opens the connection that `client` would use, to receive notifications. Rejects with a Fault. */
+  /** Opens the connection of `client`, to receive notifications. Rejects with a Fault. */
   async open(client: Client): Promise<Downlink> {
     this.#checkServed()
     return this.#placeFor(client).open()
@@ -136,7 +136,7 @@ export class Server {
     )
   }
 
-  /** The profile of `client` (`profileOf`), and the one it has where the server lacks the client's mode. */
+  /** Returns the profile of `client` (`profileOf`), and its profile in the other mode. */
   profilesOf(client: Client): readonly [own: string, other: string] {
     const declared = shareOf(this.options.sharing, client).capabilities
     const mode = this.#only ?? client.serverRequests
@@ -153,7 +153,7 @@ export class Server {
     this.#place(connection)
   }
 
-  /** Files a connection under the mode in which its server turned out to make requests. */
+  /** Files a connection under the mode that its server turned out to use. */
   #place(connection: Connection): void {
     const key = connection.share.keys[connection.serverRequests]
     if (this.#connections.has(key)) return
@@ -165,7 +165,7 @@ export class Server {
     }
   }
 
-  /** Whether a connection has the client's mode, or the server is known not to have that. */
+  /** Returns whether a connection has the client's mode, or the only mode of the server. */
   #suits({ serverRequests }: Connection, client: Client): boolean {
     return (
       serverRequests === client.serverRequests ||
@@ -174,18 +174,18 @@ export class Server {
     )
   }
 
-  /** Whether all clients in a folder meet in one process, whatever they speak and can be asked. */
+  /** True if all clients in a folder share one process, regardless of mode and capabilities. */
   get #isOnePerFolder(): boolean {
     return this.options.sharing === 'workspace'
   }
 
   get #shared(): Connection | undefined {
-    // Without sessions, but in a folder all the same.
+    // Without sessions, but still one connection per folder.
     if (this.options.needsWorkspace === true) return undefined
     return this.#common?.serverRequests === 'returned' ? this.#common : undefined
   }
 
-  /** Opens a connection that belongs to no client, unless there is one. Rejects with a Fault. */
+  /** Opens a connection without clients, unless there is one. Rejects with a Fault. */
   start(): Promise<Downlink> {
     this.#checkServed()
     if (this.options.needsWorkspace === true)
@@ -204,7 +204,7 @@ export class Server {
     }
   }
 
-  /** Takes a client from where it was thought to work; what was started there for nothing but lists ends. */
+  /** Moves a client out of folder `from`, and ends connections opened there only for lists. */
   moved(client: Client, from: string | undefined): void {
     this.#byClient.delete(client)
     for (const [key, connection] of this.#connections) {
@@ -215,8 +215,7 @@ export class Server {
   }
 
   /**
-   * The connection, not kept, that has been quiet for longest: a client that left without a word cannot be
-   * told from a silent one.
+   * Returns the idlest connection that is not kept. A client that vanished silently looks like an idle one.
    */
   idlest(): Connection | undefined {
     let idlest: Connection | undefined
@@ -228,7 +227,7 @@ export class Server {
     return idlest
   }
 
-  /** Its clients get another with their next call. Never rejects. */
+  /** Ends a connection; its clients get another one with their next call. Never rejects. */
   async end(connection: Connection): Promise<void> {
     for (const [key, one] of this.#connections) if (one === connection) await this.#end(key)
   }
@@ -241,7 +240,7 @@ export class Server {
     }
   }
 
-  /** Takes no more clients, and closes when calls are over or after `limitMs`. Never rejects. */
+  /** Accepts no more clients, and closes after the last call or `limitMs`. Never rejects. */
   async drain(limitMs: number): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#connections.values()].map(connection => connection.drain(limitMs)))
@@ -261,21 +260,21 @@ export class Server {
     await Promise.all([...this.#ending, ...connections.map(connection => connection.close())])
   }
 
-  /** An eager server keeps one connection whoever comes and goes. */
+  /** Returns whether a connection stays open without clients, as one of an eager server does. */
   #isKept(connection: Connection): boolean {
     if (this.#context.listener.isKept(connection)) return true
     if (this.#isAbandoned(connection)) return false
     return this.options.start === 'eager' && this.#connections.size === 1 && connection.state.at !== 'idle'
   }
 
-  /** Whether it was one client's alone, which is gone and will not come back for an answer. */
+  /** Returns whether the only client of a connection is gone for good. */
   #isAbandoned(connection: Connection): boolean {
     if (this.options.sharing !== 'session' || connection === this.#shared) return false
     const isAlone = connection.wasUsed && connection.clients.size === 0
     return isAlone && !this.#context.listener.isKept(connection)
   }
 
-  /** Whether nobody ever used it and there is another. */
+  /** Returns whether a connection was never used and is redundant. */
   #isSpare(connection: Connection): boolean {
     if (connection.wasUsed) return false
     return [...this.#connections.values()].some(other => other !== connection && other.link !== undefined)
@@ -292,7 +291,7 @@ export class Server {
     return connection
   }
 
-  /** Ends the idlest connection if there are as many as there may be. Throws a Fault if none is idle. */
+  /** Ends the idlest connection at the limit. Throws a Fault if none is idle. */
   #makeRoom(): void {
     const { bounds, name } = this
     const limit = this.options.isProcess ? 'childrenPerServer' : 'connectionsPerServer'
@@ -328,7 +327,7 @@ export class Server {
   }
 }
 
-/** Why a server could not be reached, and how many times in a row. */
+/** The last failure to reach a server, and the number of consecutive failures. */
 export interface Unreached extends Loss {
   readonly failures: number
 }

@@ -2,14 +2,17 @@ import type { Client, ServerRequestMode } from '../model/links.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../model/peer.js'
 import type { ServerOptions, Sharing } from './dial.js'
 
-/** Which connection of a server a client uses in each mode of server requests, and what is declared on it. */
+/**
+ * Identifies a client's connection to a server in each mode of server requests, and the capabilities declared
+ * on it.
+ */
 export interface Share {
   readonly key: string
   readonly keys: Readonly<Record<ServerRequestMode, string>>
   readonly capabilities: ClientCapabilities
-  /** The folder of the clients, if they have it in common. */
+  /** The folder that all clients of the connection share. */
   readonly workspace: string | undefined
-  /** The folder that we name when we are asked for the roots of clients that have none. */
+  /** The folder reported as root for clients without roots. */
   readonly root?: string | undefined
 }
 
@@ -20,11 +23,11 @@ const share = (key: string, capabilities: ClientCapabilities, workspace?: string
   capabilities,
 })
 
-/** The connections that belong to no client, opened before the first one came. */
+/** Returns the share of connections that open before any client uses them. */
 export const nobodysShare = (sharing: Sharing): Share =>
   share(sharing === 'principal' ? keyOf('local', NO_CAPABILITIES) : '', NO_CAPABILITIES)
 
-/** The connections of a client. Capabilities are declared only where we know whose they are. */
+/** Returns the share of a client. Capabilities are declared only on connections with known owners. */
 export const shareOf = (sharing: Sharing, client: Client): Share => {
   if (sharing === 'all') return ALL
   const { [sharing]: known } = shares
@@ -42,7 +45,7 @@ const newShare = (
 ): Share => {
   if (sharing === 'principal') return share(keyOf(principal, capabilities), capabilities)
   if (sharing === 'session') return share(`session ${id}`, capabilities, workspace)
-  // What the first of them can be asked goes for the process: a question reaches only those who can answer.
+  // The first client's capabilities hold for the process. Later requests reach only clients that can answer.
   const declared = workspace === undefined ? capabilities : { ...capabilities, roots: { listChanged: true } }
   // A folder holds no NUL.
   const own = share(`${workspace ?? ''}\0${principal}`, declared, workspace)
@@ -56,15 +59,15 @@ const shares = {
   workspace: new WeakMap<Client, Share>(),
 }
 
-/** Whether a server cannot run for a client, because nobody knows where. */
+/** Returns whether a server cannot run for a client, because its folder is unknown. */
 export const lacksWorkspace = (
   { needsWorkspace }: Pick<ServerOptions, 'needsWorkspace'>,
   { workspace }: Pick<Client, 'workspace'>,
 ): boolean => needsWorkspace === true && workspace === undefined
 
 /**
- * What a server's lists depend on: the mode of its requests, and the capabilities that it is told of. One
- * without sessions lists the same to all (2026-07-28, server/tools, "Listing Tools").
+ * Returns the key that a server's lists depend on: the mode of its requests and the declared capabilities. A
+ * sessionless server lists the same to all (2026-07-28, server/tools, "Listing Tools").
  */
 export const profileOf = (capabilities: ClientCapabilities, mode: ServerRequestMode): string => {
   if (mode === 'returned') return mode
@@ -78,7 +81,7 @@ export const profileOf = (capabilities: ClientCapabilities, mode: ServerRequestM
 /** Cached for the same reason. */
 const profiles = new WeakMap<ClientCapabilities, string>()
 
-/** The fingerprint stands first and holds no NUL, so that no principal can forge another one's key. */
+/** The fingerprint comes first and holds no NUL, so that no principal can forge another one's key. */
 const keyOf = (principal: string, capabilities: ClientCapabilities): string =>
   `${fingerprint(capabilities)}\0${principal}`
 

@@ -6,11 +6,11 @@ import { loginReasonOf } from '../model/login.js'
 import type { ServerOptions } from './dial.js'
 import { failuresOf, IDLE, nextState, type ServerEvent, type ServerState } from './server-state.js'
 
-/** How soon after a failed attempt a call may make the next one in a crash loop. */
+/** Minimum time after a failed attempt before a call may start the next one in a crash loop. */
 const DEMAND_MS = 5000
-/** What clients are told to wait while such an attempt is under way. */
+/** Retry time reported to clients while such an attempt is in progress. */
 const TRYING_MS = 1000
-/** How many of a program's most telling lines an error quotes in its message; all are in its data. */
+/** Maximum number of stderr lines quoted in an error message; its data has all of them. */
 const SHOWN_LINES = 5
 
 export interface Loss {
@@ -21,11 +21,11 @@ export interface Loss {
 export interface Supervised {
   readonly clock: Clock
   isNeeded(): boolean
-  /** Tries to open it; reports back by `step` or `lost`. */
+  /** Starts an attempt to open the connection, which reports back by `step` or `lost`. */
   start(): void
 }
 
-/** Drives the machine in `server-state.ts` for one connection: records losses and times restarts. */
+/** Drives the state machine of one connection: records losses and schedules restarts. */
 export class Supervisor {
   readonly #server: ServerOptions
   readonly #supervised: Supervised
@@ -75,8 +75,8 @@ export class Supervisor {
   }
 
   /**
-   * Why the server must not be started now. In a crash loop a call may start it early, if the last attempt is
-   * not too recent; calls that come while that goes on do not wait for it.
+   * Returns why the server must not be started now; undefined if it may. In a crash loop a call may start it
+   * early, unless the last attempt is too recent; calls during such an attempt fail instead of waiting.
    */
   notDue(): Fault | undefined {
     const state = this.#state
@@ -101,7 +101,7 @@ export class Supervisor {
     return retryAfter(nextState(this.#state, lost, nowMs, this.#server.restart), nowMs)
   }
 
-  /** Timers may fire a moment early, so this does not check the time. */
+  /** Timers may fire slightly early, so this does not check the time. */
   #restartIn(waitMs: number): void {
     const { clock } = this.#supervised
     this.#restart = clock.after(waitMs, () => {
@@ -117,13 +117,16 @@ interface Place {
   readonly nowMs: number
 }
 
-/** Says why a server cannot be asked, and when it may be (`data.retryAfterMs`), if that is known. */
+/**
+ * Returns the fault for an unreachable server, with the time of the next attempt (`data.retryAfterMs`) if
+ * known.
+ */
 const unavailableFault = (
   { name, restart }: ServerOptions,
   { state, wasThere, nowMs }: Place,
   why: Fault,
 ): Fault => {
-  // What it wrote while it served may be about other clients.
+  // Output from while it served may concern other clients.
   const stderrTail = failuresOf(state) > 0 ? (why.stderrTail ?? []) : []
   const retryAfterMs = wasThere || state.at !== 'backoff' ? retryAfter(state, nowMs) : undefined
   return new Fault(
@@ -161,7 +164,7 @@ const circumstances = (state: ServerState, { failures, windowMs }: ServerOptions
 
 const spoken = (lines: readonly string[]): string => (lines.length === 0 ? '' : '; it last wrote to stderr:')
 
-/** In how many milliseconds the server may be asked again; undefined if it will not be. */
+/** Returns the milliseconds until the server may be asked again; undefined if never. */
 const retryAfter = (state: ServerState, nowMs: number): number | undefined => {
   switch (state.at) {
     case 'backoff':
