@@ -42,7 +42,7 @@ export interface ServerOptions {
   readonly propagate: boolean
   readonly limits: Partial<Limits>
   readonly restart: RestartRules
-  /** How long an unused connection stays open; `Infinity` for ever. */
+  /** Time for which an unused connection stays open; `Infinity` for ever. */
   readonly idleStopMs: number
   readonly timeouts: {
     /** Time limit to connect and initialize; generous, because package runners install on first start. */

@@ -15,7 +15,7 @@ export interface RestartRules extends Backoff {
 export interface Past {
   readonly failures: number
   readonly recentMs: readonly number[]
-  /** Why the server was given up; kept until it answers a call. */
+  /** The reason for giving up; kept until it answers a call. */
   readonly gaveUp: Fault | undefined
 }
 

@@ -54,7 +54,7 @@ export class Server {
     return this.#connections.size > 0
   }
 
-  /** Why the last connection attempt failed; undefined once one succeeded. */
+  /** The reason why the last connection attempt failed; undefined once one succeeded. */
   get unreached(): Unreached | undefined {
     return this.#unreached
   }

@@ -13,10 +13,10 @@ import type { CallMeter } from './counting/call-meter.js'
 import type { FaultLog } from './fault-log.js'
 import { inFrontOf } from './in-front.js'
 
-/** Stays open by design: shutting down does not wait for it (2026-07-28, basic/patterns/subscriptions). */
+/** Stays open by design, so shutdown does not wait for it (2026-07-28, basic/patterns/subscriptions). */
 const ENDLESS = 'subscriptions/listen'
 
-/** Who hears of sessions, and of each call that is over. */
+/** Receives sessions and finished calls. */
 export interface Watch {
   readonly meter?: CallMeter | undefined
   readonly faults?: FaultLog | undefined
@@ -24,11 +24,11 @@ export interface Watch {
   readonly callLog?: CallLog | undefined
 }
 
-/** Admits calls up to a limit and counts those in flight; once shut it refuses new calls. */
+/** Admits calls up to a limit and counts those in flight; rejects new calls after `shut`. */
 export class Admission {
-  /** The handler to use in place of the one given. */
+  /** The given handler, wrapped. */
   readonly handler: ClientHandler
-  /** What the errors of refused calls carry: who knows it can tell that a call was not begun. */
+  /** Marks the errors of rejected calls, so that a holder of this id knows that a call did not start. */
   readonly refusal = randomId()
   readonly #clock: Clock
   readonly #bounds: LimitCounters
@@ -72,7 +72,9 @@ export class Admission {
     return this.#inside
   }
 
-  /** Refuses calls from now on; resolves with the number of those that have not ended within `limitMs`. */
+  /**
+   * Rejects new calls from now on. Resolves with the number of calls that have not ended within `limitMs`.
+   */
   async shut(limitMs: number): Promise<number> {
     this.#isShut = true
     if (this.#inside === 0) return 0
@@ -82,7 +84,7 @@ export class Admission {
     return this.#inside
   }
 
-  /** The log, while it is to tell of calls that are over. */
+  /** The call log, while finished calls are logged. */
   get #wanted(): CallLog | undefined {
     const log = this.#callLog
     return log !== undefined && (log.slowMs() !== Number.POSITIVE_INFINITY || log.isEach()) ? log : undefined

@@ -13,13 +13,13 @@ import { sessionHash } from './call-facts.js'
 import { inFrontOf } from './in-front.js'
 
 export interface AuditOptions {
-  /** Takes one line, without its line break. */
+  /** Writes one line, given without its line break. */
   readonly write: (line: string) => void
   readonly clock: Clock
   readonly now: () => Date
-  /** Whether the arguments of tools and prompts are written too: they may hold anything. */
+  /** True to include the arguments of tools and prompts, which may hold anything. */
   readonly withArguments: boolean
-  /** The name of this process among the replicas; undefined if it is alone. */
+  /** The name of this process among the replicas; undefined without a cluster. */
   readonly replica?: string | undefined
 }
 
@@ -27,7 +27,7 @@ type Facts = Readonly<Record<string, unknown>>
 
 const NAME_BYTES = 512
 const ARGUMENTS_BYTES = 64 * 1024
-/** How many answers of one request are listed. */
+/** Maximum number of listed answers per request. */
 const ANSWERS_MAX = 32
 
 /** Writes a line about each session, call and server request. */
@@ -42,7 +42,7 @@ export class Audit {
     this.#options.write(this.#line(about, this.#options.now(), facts))
   }
 
-  /** Wraps a handler, to report sessions as they come and go, and calls once they are over. */
+  /** Wraps a handler to record the begin and end of sessions, and finished calls. */
   wrap(behind: ClientHandler): ClientHandler {
     const sessions = new Map<Client, number>()
     return inFrontOf(behind, {
@@ -74,7 +74,7 @@ export class Audit {
     })
   }
 
-  /** Reports each server request once it is over: who was asked and how it ended, not what was said. */
+  /** Records each server request with its recipient and outcome, without its contents. */
   readonly asked: OnAsked = ({ server, method, client }) => {
     const startedMs = this.#options.clock.nowMs()
     return answer =>
@@ -113,7 +113,7 @@ export class Audit {
     })
   }
 
-  /** The replica that a request came by, and the one that has its session. */
+  /** Returns the replica that received a request, and the one with its session. */
   #wayOf(caller: Caller): Facts | undefined {
     const { replica } = this.#options
     return replica === undefined ? undefined : { edge: caller.edge ?? replica, owner: replica }
@@ -128,7 +128,7 @@ export class Audit {
   }
 }
 
-/** Lines of one session can be found by its id, but its id cannot be read from them. */
+/** Links the lines of a session without revealing its id. */
 const whoIs = (client: Client): Facts => ({
   principal: client.principal,
   session: sessionHash(client) ?? `client-${client.id}`,
@@ -138,13 +138,13 @@ const introduced = ({ info }: Client): Facts => ({
   client: sanitizeLine(`${textMember(info, 'name') ?? ''} ${textMember(info, 'version') ?? ''}`, NAME_BYTES),
 })
 
-/** How the questions of an earlier result were answered (2026-07-28, basic/patterns/mrtr). */
+/** Returns the actions of a client's answers to an earlier result (2026-07-28, basic/patterns/mrtr). */
 const answersIn = (params: JsonText | undefined): readonly string[] | undefined => {
   const responses = params && memberOf(params, 'inputResponses')
   return responses && first(ANSWERS_MAX, membersOf(responses)).map(({ value }) => actionOf(value))
 }
 
-/** The action of an elicitation; any other answer is `ok`. */
+/** Returns the action of an elicitation; `ok` for any other answer. */
 const actionOf = (answer: JsonText): string => {
   const action = textMember(answer, 'action')
   return action === undefined ? 'ok' : sanitizeLine(action, NAME_BYTES)
@@ -172,7 +172,7 @@ const endOf = (
   }
 }
 
-/** Line breaks can only stand between the tokens of JSON, where a space means the same. */
+/** Line breaks in JSON occur only between tokens, where a space means the same. */
 const argumentsIn = (args: JsonText): string =>
   args.length > ARGUMENTS_BYTES
     ? `"argumentsBytes":${args.length}`

@@ -1,6 +1,6 @@
 import type { Call, CancelReason, OnOver } from '../../model/links.js'
 
-/** Calls `listener` if the client cancels a call, after the listeners that were added before. */
+/** Calls `listener` if the client cancels a call, after all earlier listeners. */
 export const whenCancelled = (call: Call, listener: (reason: CancelReason) => void): void => {
   const { onCancel } = call
   call.onCancel =
@@ -12,7 +12,7 @@ export const whenCancelled = (call: Call, listener: (reason: CancelReason) => vo
         }
 }
 
-/** Calls `listener` when a call is over, after the listeners that were added before. */
+/** Calls `listener` when a call is over, after all earlier listeners. */
 export const whenOver = (call: Call, listener: OnOver): void => {
   const { onOver } = call
   call.onOver =
@@ -24,7 +24,7 @@ export const whenOver = (call: Call, listener: OnOver): void => {
         }
 }
 
-/** Returns a function that tells whether the client still waits for a call. */
+/** Returns a function that returns whether the client still waits for a call. */
 export const stillWanted = (call: Call): (() => boolean) => {
   let isWanted = true
   whenCancelled(call, () => {

@@ -7,13 +7,13 @@ import { sanitizeLine } from '../../secrets/mask.js'
 import { askedName } from '../routes.js'
 import { wordOf } from './counting/call-history.js'
 
-/** How much of a name that a client writes is logged. */
+/** Maximum logged length of a client's name for an item. */
 const NAME_BYTES = 256
 const HASH_CHARS = 16
 
 const hashes = new WeakMap<Client, string>()
 
-/** By which lines of one session can be found, and its id, which is a key, cannot be read from them. */
+/** Returns a hash that links the log lines of a session without revealing its id, which is a credential. */
 export const sessionHash = (client: Client): string | undefined => {
   const { sessionId } = client
   const known = hashes.get(client)
@@ -23,7 +23,7 @@ export const sessionHash = (client: Client): string | undefined => {
   return made
 }
 
-/** What lines of the log say of a call, under the same names everywhere; nothing of its contents. */
+/** Returns the log fields of a call, with the same names everywhere and without its contents. */
 export const factsOf = (call: Call, nowMs: number) => {
   const { client, servedBy: server, beganMs, number, method } = call
   const name = call.ownName ?? askedName(call)
@@ -37,11 +37,11 @@ export const factsOf = (call: Call, nowMs: number) => {
   }
 }
 
-/** Which calls the log tells of once they are over, though nothing went wrong. */
+/** Selects the successful calls that are logged. */
 export interface CallLog {
-  /** Those that took longer are warned of; infinite for none. */
+  /** Slower calls are logged as warnings; infinite for none. */
   readonly slowMs: () => number
-  /** Whether each of them is told, for whoever looks for a mistake. */
+  /** True if every call is logged, for debugging. */
   readonly isEach: () => boolean
   readonly log: Logger
 }

@@ -10,19 +10,21 @@ import { PartyList } from './party-list.js'
 const TICK_MS = 250
 const NONE: Iterable<InFlightCall> & { readonly size: number } = new PartyList<InFlightCall>()
 
-/** Ticks this far apart mean that the process was stalled: answers may wait, so nothing times out yet. */
+/**
+ * Ticks this far apart show that the process was stalled. Answers may be waiting, so nothing times out yet.
+ */
 const STALL_MS = 4 * TICK_MS
 
 /** The calls of one connection that a message of its server could belong to. */
 class ConnectionCalls {
-  /** Sent and not ended, parked ones included. */
+  /** Calls that were sent and have not ended, including parked ones. */
   readonly calls = new PartyList<InFlightCall>()
   readonly departed = new DepartedCalls()
-  /** Those whose server made a task of them. */
+  /** Calls that became tasks, by task id. */
   readonly byTask = new Map<string, InFlightCall>()
-  /** Calls of clients that get server requests in results. */
+  /** Number of calls by clients that get server requests in results. */
   returned = 0
-  /** How many calls were ever sent. */
+  /** Number of calls ever sent. */
   sent = 0
 
   get isEmpty(): boolean {
@@ -30,8 +32,8 @@ class ConnectionCalls {
   }
 
   /**
-   * The party of all of them, departed ones included; undefined if there are none. Clients of 2026-07-28 that
-   * describe themselves identically count as one person where one calls after the other has departed: nearly
+   * Returns the party of all calls, including departed ones; undefined if there are none. 2026-07-28 clients
+   * with identical descriptions count as one person if one calls after the other's call was cancelled: nearly
    * always, a user has cancelled a call and made another.
    */
   party(nowMs: number): number | 'several' | undefined {
@@ -45,12 +47,12 @@ class ConnectionCalls {
 }
 
 /**
- * Knows all calls that a message of a server may belong to: those in flight, parked ones included, and those
- * that were cancelled or timed out. Enforces their time limits.
+ * Tracks all calls that a server message may belong to: those in flight, parked ones, and those that were
+ * cancelled or timed out. Enforces their time limits.
  */
 export class CallTable {
   readonly #clock: Clock
-  /** Empty entries stay for a while: the next call usually comes soon. */
+  /** Empty entries stay for a while, since the next call usually comes soon. */
   readonly #byConnection = new Map<Connection, ConnectionCalls>()
   #size = 0
   #tick: Timer | undefined
@@ -60,7 +62,7 @@ export class CallTable {
     this.#clock = clock
   }
 
-  /** How many calls are in flight or pending. */
+  /** The number of calls in flight or pending. */
   get size(): number {
     return this.#size
   }
@@ -101,38 +103,35 @@ export class CallTable {
     this.end(connection)
   }
 
-  /** Keeps the party of a call that is cancelled or timed out; returns undefined if there are too many. */
+  /** Keeps the party of a cancelled or timed-out call; returns undefined above the maximum. */
   depart(call: InFlightCall): DepartedCall | undefined {
     const entry = this.#byConnection.get(call.connection)
     return entry?.departed.add({ party: call.call.client.id, sent: entry.sent }, this.#clock.nowMs())
   }
 
-  /** Forgets the cancelled requests of a connection that is gone. */
+  /** Forgets the cancelled requests of a lost connection. */
   lost(connection: Connection): void {
     connection.ownRequests.lost()
     this.#byConnection.get(connection)?.departed.clear()
   }
 
-  /** Oldest first. */
+  /** Returns the calls of a connection, oldest first. */
   on(connection: Connection): Iterable<InFlightCall> & { readonly size: number } {
     return this.#byConnection.get(connection)?.calls ?? NONE
   }
 
-  /** Whether a client that gets server requests in results has a call on a connection. */
+  /** Returns whether a client that gets server requests in results has a call on a connection. */
   hasReturned(connection: Connection): boolean {
     return (this.#byConnection.get(connection)?.returned ?? 0) > 0
   }
 
-  /** Whether any call in flight on a connection may have caused a question that is open. */
+  /** Returns whether any call in flight on a connection may have caused an open question. */
   isAsked(connection: Connection, request: ServerRequest): boolean {
     for (const call of this.on(connection)) if (call.isAsked(request)) return true
     return false
   }
 
-  /**
-   * Collects the evidence of where a server message belongs; `about` is the request that it is known to be
-   * about.
-   */
+  /** Collects the evidence of a server message's origin; `about` is its known request, if any. */
   evidence(connection: Connection, about: DownstreamCall | undefined): Evidence<Client, InFlightCall> {
     const entry = this.#byConnection.get(connection)
     const { onlyClient, ownRequests, link } = connection
@@ -147,7 +146,7 @@ export class CallTable {
     }
   }
 
-  /** The call in flight that a request to a server is part of. */
+  /** Returns the call in flight that a request to a server is part of. */
   #about(connection: Connection, down: DownstreamCall): InFlightCall | undefined {
     const { owner } = down
     if (owner instanceof InFlightCall) return owner.isRunning && owner.isAbout(down) ? owner : undefined
@@ -155,7 +154,7 @@ export class CallTable {
     return undefined
   }
 
-  /** Notes that the server made a task of a call. */
+  /** Records that the server created a task for a call. */
   becameTask(call: InFlightCall, taskId: string | undefined): void {
     if (taskId !== undefined) this.#byConnection.get(call.connection)?.byTask.set(taskId, call)
   }

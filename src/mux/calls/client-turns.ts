@@ -4,7 +4,7 @@ import { ParkedCall } from '../input-required/parked/parked-call.js'
 import type { DepartedCall } from './departed-calls.js'
 import type { RoutedCall } from './in-flight-call.js'
 
-/** How long a call whose client was asked in its answer keeps its turn while others wait. */
+/** Time for which a parked call keeps its turn while others wait. */
 const PARKED_MS = 20_000
 const CHECK_MS = 5000
 
@@ -15,18 +15,18 @@ interface Waiting {
 
 interface Line {
   holder: number | undefined
-  /** Cancelled calls included, as long as the server may be working on them. */
+  /** Includes cancelled calls while the server may be working on them. */
   readonly running: Set<RoutedCall | DepartedCall>
   readonly waiting: Waiting[]
-  /** Runs while there are both. */
+  /** Runs while there are both parked and waiting calls. */
   check: Timer | undefined
 }
 
 /**
- * Serializes calls over a shared connection, one party at a time, so that a server request can only be for
- * the party whose turn it is. No call of that party overtakes a waiting call of another. A parked call gives
- * up its turn after a while if others wait, since its client may never come back; ambiguous questions are
- * refused anyway.
+ * Serializes calls over a shared connection, one party at a time, so that each server request belongs to the
+ * party whose turn it is. No call of that party overtakes a waiting call of another. A parked call gives up
+ * its turn after a while if others wait, since its client may never return; ambiguous questions are rejected
+ * anyway.
  */
 export class ClientTurns {
   readonly #clock: Clock
@@ -36,7 +36,7 @@ export class ClientTurns {
     this.#clock = clock
   }
 
-  /** Resolves when a call may be sent; undefined: now. It keeps its party's turn until it leaves. */
+  /** Resolves when a call may be sent; undefined: now. The call keeps its party's turn until it leaves. */
   turn(routed: RoutedCall): Promise<void> | undefined {
     const { connection } = routed
     const line = this.#lines.get(connection) ?? newLine()

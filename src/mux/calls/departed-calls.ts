@@ -3,23 +3,23 @@ import type { OnLate } from '../../model/links.js'
 import { LATE_MAX, LATE_MS } from '../../peers/own-requests.js'
 import { PartyList } from './party-list.js'
 
-/** What is kept of a call that was cancelled or timed out, while its server may still be working on it. */
+/** A call that was cancelled or timed out, while its server may still be working on it. */
 export interface DepartedCall {
   readonly party: number
-  /** How many calls had been sent on the connection by then. */
+  /** The number of calls sent on the connection by then. */
   readonly sent: number
   readonly untilMs: number
-  /** Called when the server is done with the call, or that long has passed. */
+  /** Called when the server is done with the call, or after that time. */
   readonly over: OnLate
   /** Set by the holder of the call's turn. */
   onOver: (() => void) | undefined
 }
 
 /**
- * The calls of one connection that were cancelled or timed out. Servers may ignore or miss a cancellation
- * (basic/utilities/cancellation, "Timing Considerations") and ask something all the same. Each call is kept
- * until its late answer, the end of the connection, or for `LATE_MS`. Beyond `LATE_MAX` calls, the connection
- * counts as used by several parties for that long.
+ * Tracks the calls of one connection that were cancelled or timed out. Servers may ignore or miss a
+ * cancellation (basic/utilities/cancellation, "Timing Considerations") and still send requests. Each call is
+ * kept until its late answer, the end of the connection, or for `LATE_MS`. Beyond `LATE_MAX` calls, the
+ * connection counts as used by several parties for that time.
  */
 export class DepartedCalls {
   readonly #calls = new PartyList<DepartedCall>()
@@ -29,17 +29,17 @@ export class DepartedCalls {
     return this.#calls.size
   }
 
-  /** The party of all of them; undefined if there are none. */
+  /** Returns the party of all calls; undefined if there are none. */
   party(nowMs: number): number | 'several' | undefined {
     return nowMs < this.#fullUntilMs ? 'several' : this.#calls.party
   }
 
-  /** How many calls had been sent on the connection when the last of them departed. */
+  /** The number of calls sent on the connection when the last of them was cancelled. */
   get sent(): number {
     return this.#calls.latest?.sent ?? 0
   }
 
-  /** Returns undefined if there are too many. */
+  /** Adds a call; returns undefined above the maximum. */
   add({ party, sent }: Pick<DepartedCall, 'party' | 'sent'>, nowMs: number): DepartedCall | undefined {
     const untilMs = nowMs + LATE_MS
     if (this.#calls.size >= LATE_MAX) {
@@ -51,12 +51,12 @@ export class DepartedCalls {
     return call
   }
 
-  /** Forgets the calls that are too old; called periodically. */
+  /** Forgets calls after `LATE_MS`; called periodically. */
   expire(nowMs: number): void {
     while (this.#calls.first !== undefined && this.#calls.first.untilMs <= nowMs) this.#calls.first.over()
   }
 
-  /** Forgets all calls: the connection is gone. */
+  /** Forgets all calls of a lost connection. */
   clear(): void {
     this.#fullUntilMs = Number.NEGATIVE_INFINITY
     for (const call of this.#calls) call.over()

@@ -6,26 +6,26 @@ import type { Outcome } from '../../model/outcome.js'
 type Way = Pick<Downlink, 'serverRequests' | 'facts'>
 
 /**
- * A try of a request that its server did not run, or not if it has been replaced: it may be sent once more.
- * Nothing is done twice for one request, and answers are for the server that asked for them.
+ * An attempt that its server did not run, or that a replaced server lost. The request may be sent once more,
+ * but never run twice, and answers go only to the server that asked.
  */
 export interface EarlierTry {
   readonly fault: Fault
   readonly link: Way
-  /** Whether the request brought answers. */
+  /** True if the request carried answers. */
   readonly hasAnswers: boolean
 }
 
-/** Whether an outcome allows another try. */
+/** Returns whether an outcome allows another attempt. */
 export const mayTryAgain = (outcome: Outcome): outcome is Outcome & { readonly kind: 'fault' } =>
   outcome.kind === 'fault' &&
   (outcome.fault.code === 'session-lost' || outcome.fault.code === 'maybe-replaced')
 
-/** Why the request must not be sent over a link; undefined if it may. */
+/** Returns why the request must not be sent over a link; undefined if it may. */
 export const errorOver = ({ serverRequests, facts }: Way, earlier: EarlierTry): Fault | undefined => {
   const { fault, link, hasAnswers } = earlier
   const isOtherKind = serverRequests !== link.serverRequests
-  // Some servers speak both: the same program may have had a bad moment.
+  // Some servers support both modes: the same program may have failed temporarily.
   const isReplaced = isOtherKind && isAnother(facts.info, link.facts.info)
   if (fault.code === 'maybe-replaced' && !isReplaced) return fault
   if (!isOtherKind || !hasAnswers) return undefined
@@ -34,11 +34,11 @@ export const errorOver = ({ serverRequests, facts }: Way, earlier: EarlierTry): 
   })
 }
 
-/** The error if there is no link: that the server is gone does not say what it has done. */
+/** Returns the error without a link. The loss does not show whether the server ran the request. */
 export const errorWithoutLink = (why: Fault, earlier: EarlierTry | undefined): Fault =>
   earlier?.fault.code === 'maybe-replaced' ? earlier.fault : why
 
-/** Whether two programs cannot be the same one, by the members that do not depend on the revision. */
+/** Returns whether two programs certainly differ, by the members that do not depend on the revision. */
 const isAnother = (one: JsonText, other: JsonText): boolean => {
   const [name, otherName] = [one, other].map(info => textMember(info, 'name'))
   if (name === undefined || otherName === undefined) return false

@@ -6,34 +6,34 @@ import type { Outcome } from '../../model/outcome.js'
 import { sanitizeLine } from '../../secrets/mask.js'
 import { factsOf } from './call-facts.js'
 
-/** How many errors are kept, and in how many characters. */
+/** Maximum number of errors kept, and their maximum total length in characters. */
 const MOST = 1000
 const MOST_CHARS = 1024 * 1024
 const CAUSES = 5
 
-/** An error of ours that a client read; its words are masked. */
+/** An error of the proxy that a client received; its message is masked. */
 export interface KeptError {
   readonly id: string
   readonly at: string
-  /** Of JSON-RPC. */
+  /** The JSON-RPC error code. */
   readonly code: number
   readonly message: string
-  /** Undefined where no fault led to it. */
+  /** Undefined if no fault caused it. */
   readonly fault?: FaultCode | undefined
-  /** All below is undefined where it was no call. */
+  /** This and the members below are undefined without a call. */
   readonly method?: string | undefined
   readonly server?: string | undefined
-  /** The server's own name of what was called; that of the client where no server was found. */
+  /** The server's own name of the called item; the client's name if no server was found. */
   readonly name?: string | undefined
   readonly client?: number | undefined
   /** The number of the call. */
   readonly call?: number | undefined
-  /** The id of its trace, if it was sampled. */
+  /** Trace id, if the call was sampled. */
   readonly trace?: string | undefined
   readonly ms?: number | undefined
-  /** How much of that it waited, or was with its server. */
+  /** Time that it waited or spent at its server. */
   readonly awayMs?: number | undefined
-  /** The state of the server then. */
+  /** The server's state at that time. */
   readonly state?: string | undefined
   readonly stderr?: readonly string[] | undefined
   readonly causes?: readonly string[] | undefined
@@ -45,7 +45,7 @@ export interface FaultLogOptions {
   readonly stateOf: (server: string) => string | undefined
 }
 
-/** The last errors that clients read, for whoever asks why by their ids. */
+/** Keeps the last errors that clients received, for lookup by id. */
 export class FaultLog {
   readonly #options: FaultLogOptions
   readonly #kept = new Map<string, KeptError>()
@@ -68,12 +68,12 @@ export class FaultLog {
     return this.#kept.get(id)
   }
 
-  /** The last one about a server. */
+  /** Returns the last error about a server. */
   lastOf(server: string): KeptError | undefined {
     return this.all.findLast(kept => kept.server === server)
   }
 
-  /** Adds to the error of a call what is known of that. */
+  /** Adds the data of a finished call to its error. */
   over(outcome: Outcome | undefined, call: Call): void {
     if (outcome?.kind !== 'fault' || outcome.errorId === undefined) return
     const known = this.#kept.get(outcome.errorId)
@@ -116,13 +116,13 @@ export class FaultLog {
   }
 }
 
-/** The server that a fault is about, though no call reached it. */
+/** Returns the server that a fault names, when no call reached it. */
 const serverIn = ({ data }: Fault): string | undefined => {
   const named = data?.['server']
   return typeof named === 'string' ? named : undefined
 }
 
-/** About as many characters as it has. */
+/** Approximate size in characters. */
 const sizeOf = ({ message, stderr = [], causes = [], name = '', method = '' }: KeptError): number =>
   256 + [message, name, method, ...stderr, ...causes].reduce((sum, { length }) => sum + length, 0)
 

@@ -53,7 +53,7 @@ export interface ForwarderContext {
   readonly meter?: CallMeter | undefined
 }
 
-/** Forwards requests that exactly one server can answer: finds it by the name in the request. */
+/** Forwards requests to the one server that owns their subject. */
 export class Forwarder implements PendingCallContext, InFlightCallContext {
   readonly clock: Clock
   readonly calls: CallTable
@@ -82,7 +82,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     this.preparation = new Preparation(context.catalog, context.logLevels, context.clock)
   }
 
-  /** Forwards a call; whatever goes wrong ends it. */
+  /** Forwards a call; any failure ends it. */
   forward(call: Call, by: NamedBy): void {
     try {
       const { retries, signIns } = this.#context
@@ -99,7 +99,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     try {
       const place = namedAt(by, call.params)
       if (place === undefined) throw new Fault('invalid-params', NO_REF)
-      // No spread: on the path of every call it costs as much as everything else here.
+      // No spread: on the path of every call it costs as much as the rest of this function.
       const named = { by: place.by, path: place.path, exposed: textAt(call, place.path) }
       if (call.named === undefined) checkShape(call, named)
       const owner = this.#ownerOf(call, named, retry)
@@ -113,7 +113,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   #ownerOf(viewer: Viewer, named: Named, retry: Retry | undefined): Owned | Promise<Owned> {
     const { owners, catalog } = this.#context
     const { by, exposed } = named
-    // The tool list says whether a tool may be called again.
+    // The tool list shows whether a tool may be called again.
     if (retry?.state?.kind === 'park')
       return catalog.readOnce(viewer, 'tools').then(() => this.#ownerOf(viewer, named, undefined))
     switch (by) {
@@ -128,7 +128,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     }
   }
 
-  /** Waits for the owner to be found; if the client cancels meanwhile, no server hears of the call. */
+  /** Waits for the owner. If the client cancels meanwhile, no server receives the call. */
   #routeLater(call: Call, owner: Promise<Owned>, named: Named, retry: Retry | undefined): void {
     const isWanted = stillWanted(call)
     owner
@@ -185,12 +185,12 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     else void new PendingCall(routed, this).open(resumed.after.then(() => connection.open()))
   }
 
-  /** Read once where it came: all that is measured of it begins then. */
+  /** Returns the arrival time of a call, from which all its durations are measured. */
   #cameMs({ beganMs = this.nowMs() }: Call): number {
     return beganMs
   }
 
-  /** How a call ends of which its server need not, or must not, hear. */
+  /** Returns the outcome of a call that needs no server, or must not reach it. */
   #knownEnd(call: Call, server: Server, own: string): Outcome | undefined {
     if (call.method === 'completion/complete' && this.#completesNothing(server, call.client))
       return succeeded(NO_COMPLETIONS)
@@ -199,7 +199,9 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     return lacking.length === 0 ? undefined : failed(insufficientScope(lacking))
   }
 
-  /** Whether a server has no completions; one whose revision has no capability for them is asked. */
+  /**
+   * Returns whether a server has no completions; a server whose revision has no capability for them is asked.
+   */
   #completesNothing(server: Server, client: Client): boolean {
     return this.#context.catalog.facts(server, client)?.capabilities.completions === false
   }
@@ -222,7 +224,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     else void new PendingCall(routed, this).prepared(link, prepared)
   }
 
-  /** Sends a call over the next link: it was never sent, or its server did not run it. */
+  /** Sends a call over the next link, after an attempt that was not sent or not run. */
   #startAgain(routed: RoutedCall): void {
     const { connection, request } = routed
     if (!connection.clients.has(request.client))
@@ -269,7 +271,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
 
   again(inFlight: InFlightCall): void {
     this.meter?.resent(inFlight.connection.server.name)
-    // In this order the connection is in use all the time.
+    // In this order the connection never counts as unused.
     this.#startAgain(inFlight.routed)
     this.calls.remove(inFlight)
   }
@@ -300,7 +302,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   }
 }
 
-/** Throws a Fault `invalid-params`. */
+/** Returns the text at a path in the params. Throws a Fault `invalid-params`. */
 const textAt = (call: Call, path: readonly string[]): string => {
   if (call.named !== undefined && path[0] === 'name') return call.named
   const text = call.params && textOfName(call.params, path)

@@ -25,24 +25,26 @@ export interface CallHandle extends DownstreamCall {
   readonly acceptedUrls?: readonly string[]
 }
 
-/** A task that a server made of a call; nothing is asked about it until it is started. */
+/** A task that a server created for a call; polling begins with `start`. */
 export interface TaskHandle extends CallHandle {
   start(): void
 }
 
-/** A client request with the server it is for. */
+/** A client request with its server. */
 export interface RoutedCall {
   readonly request: Call
-  /** The same, wrapped so that it can be parked if its client may get server requests in results. */
+  /** The call wrapped for parking, if its client may get server requests in results. */
   readonly call: Call
   readonly connection: Connection
-  /** Whose call it is: the same for all calls of a session; sessionless clients may be several users each. */
+  /**
+   * The owner of the call: equal for all calls of a session. Sessionless clients may be several users each.
+   */
   readonly party: number
-  /** The name in the request as the client writes it. */
+  /** The name as the client wrote it. */
   readonly exposed: string
   readonly own: string
   readonly path: readonly string[]
-  /** For the server, still under the client's name. */
+  /** Params for the server, still under the client's name. */
   readonly params: JsonText | undefined
   readonly isRetry: boolean
   totalAtMs: number
@@ -52,32 +54,29 @@ export interface RoutedCall {
 
 export interface InFlightCallContext {
   nowMs(): number
-  /** The same where somebody counts how long servers take. */
+  /** The time if server durations are measured. */
   servedMs(): number
-  /** Sends the request to the server; may throw what the link throws. */
+  /** Sends the request to the server; throws the errors of the link. */
   run(call: InFlightCall): CallHandle
   firstCalled(call: InFlightCall): void
   taskOf(call: InFlightCall, down: CallHandle | undefined, result: JsonText): TaskHandle
-  /** Sends a call once more, because its server did not run it; this one is over. */
+  /** Sends a call again that its server did not run; this one is over. */
   again(call: InFlightCall): void
   forget(call: InFlightCall): void
-  /** Whether a question is open that any call in flight on a connection may have caused. */
+  /** Returns whether a question is open that any call in flight on a connection may have caused. */
   isAsked?(connection: Connection, request: ServerRequest): boolean
-  /** Keeps what must be known of a call that is cancelled at its server, until that is done with it. */
+  /** Keeps the data of a call cancelled at its server, until the server is done with it. */
   depart?(call: InFlightCall): OnLate | undefined
   present(call: InFlightCall, outcome: Outcome): Outcome
-  /** Hears how the request ended; without an outcome if it was called off. */
+  /** Called with the outcome of a request; undefined if it was cancelled. */
   served(call: InFlightCall, outcome: Outcome | undefined): void
-  /**
-   * Called when the client has answered all questions that were put to it on this call, the first at
-   * `sinceMs`.
-   */
+  /** Called when the client has answered all questions of this call; the first was asked at `sinceMs`. */
   asked(call: InFlightCall, sinceMs: number): void
 }
 
 /**
- * How a question belongs to a call: `certain` ones end with it. One whose call is not known is put to the
- * client on its `likely` call, and any other call of that party on the connection is `possible`; it outlives
+ * How a question belongs to a call: `certain` ones end with it. A question of unknown origin is asked on its
+ * `likely` call; any other call of that party on the connection is `possible`, and the question outlives
  * their results.
  */
 export type Belonging = 'certain' | 'likely' | 'possible'
@@ -88,11 +87,10 @@ export class InFlightCall implements CallSink {
   readonly routed: RoutedCall
   readonly link: Downlink
   place: Link<InFlightCall> | undefined
-  /** Its place among all calls that were sent on its connection, from 1. */
+  /** Number of the call among all calls sent on its connection, from 1. */
   ordinal = 0
-  /** When it was sent. */
   sentMs = 0
-  /** When its server was done with it, where somebody counts that: presenting a result is our time. */
+  /** The time at which the server finished, if measured; presenting the result is the proxy's own time. */
   servedMs = 0
   readonly #context: InFlightCallContext
   #questions: Map<ServerRequest, Belonging> | undefined
@@ -138,12 +136,12 @@ export class InFlightCall implements CallSink {
     return this.#down?.taskId
   }
 
-  /** The call as one that can be parked, if its client may get server requests in results. */
+  /** The call as a parkable one, if its client may get server requests in results. */
   get parked(): ParkedCall | undefined {
     return this.call instanceof ParkedCall ? this.call : undefined
   }
 
-  /** Whether a question is open that may belong to this call. */
+  /** True if a question is open that may belong to this call. */
   get hasQuestions(): boolean {
     return this.#questions !== undefined && this.#questions.size > 0
   }
@@ -163,7 +161,7 @@ export class InFlightCall implements CallSink {
     }
   }
 
-  /** Notes a server request that may belong to this call: silence does not count while a user answers. */
+  /** Records a server request that may belong to this call: the idle timeout pauses while a user answers. */
   serverRequested(request: ServerRequest, belonging: Belonging = 'certain'): void {
     this.#questions ??= new Map()
     if (this.#questions.size === 0) {
@@ -187,12 +185,12 @@ export class InFlightCall implements CallSink {
     this.stillAlive()
   }
 
-  /** Restarts the idle timeout: the server has sent something about the call. */
+  /** Restarts the idle timeout after a message of the server about the call. */
   stillAlive(): void {
     this.#idleAtMs = this.#context.nowMs() + this.#silenceMs
   }
 
-  /** Ends the call if it has taken too long; called periodically. */
+  /** Ends the call if it exceeded a time limit; called periodically. */
   checkTime(nowMs: number): void {
     const isIdle = nowMs >= this.#idleAtMs && !this.hasQuestions
     const isTooLong = nowMs >= this.routed.totalAtMs && !(this.hasQuestions && this.#isPatient)
@@ -205,7 +203,7 @@ export class InFlightCall implements CallSink {
   progress(progress: Progress): void {
     if (this.#isOver) return
     this.stillAlive()
-    // It must increase (utilities/progress), whatever the server does.
+    // Progress must increase (utilities/progress), even if the server violates that.
     const { value } = progress
     if (value === undefined || value <= this.routed.progress) return
     this.routed.progress = value
@@ -222,7 +220,7 @@ export class InFlightCall implements CallSink {
       return
     }
     const { routed } = this
-    // One more attempt is enough.
+    // At most one more attempt.
     if (routed.earlier !== undefined || !mayTryAgain(outcome)) {
       this.#finish(outcome)
       return
@@ -233,7 +231,7 @@ export class InFlightCall implements CallSink {
     this.#context.again(this)
   }
 
-  /** Follows the task that the server made of the call; cancels one that nobody waits for any more. */
+  /** Follows the task that the server created for the call; cancels it if the client no longer waits. */
   #follow(result: JsonText): void {
     const task = this.#context.taskOf(this, this.#down, result)
     this.#down = task
@@ -241,7 +239,7 @@ export class InFlightCall implements CallSink {
     else task.start()
   }
 
-  /** Whether waiting for answers has a limit of its own: the server does not keep its requests open. */
+  /** True if waiting for answers has a limit of its own, because the server keeps no request open. */
   get #isPatient(): boolean {
     return this.link.serverRequests === 'returned' || this.parked !== undefined
   }
@@ -252,7 +250,7 @@ export class InFlightCall implements CallSink {
     this.#context.served(this, undefined)
     if (this.#down !== undefined) this.#onLate = this.#context.depart?.(this)
     this.#context.forget(this)
-    // Before its requests are answered: the server must not take those answers for real ones and go on.
+    // Cancels before its requests are answered: the server must not mistake those answers for real ones.
     this.#down?.cancel(reason, this.#onLate)
     this.#endQuestions()
   }
@@ -264,7 +262,7 @@ export class InFlightCall implements CallSink {
     this.#context.forget(this)
     this.#endQuestions(isTimedOut)
     const presented = this.#presented(outcome)
-    // Only what is presented tells whether a tool says that it failed.
+    // Only the presented result shows whether a tool reported an error.
     this.#context.served(this, outcome.kind === 'result' ? presented : outcome)
     this.call.end(presented)
   }
@@ -275,9 +273,8 @@ export class InFlightCall implements CallSink {
   }
 
   /**
-   * Ends the server requests that certainly belong to a call that is over. One that timed out takes those
-   * along that can belong to no other call: its tool must not act on an answer after its client was told of a
-   * failure.
+   * Ends the server requests that certainly belong to a finished call. A timed-out call also ends those that
+   * can belong to no other call: its tool must not act on an answer after its client received an error.
    */
   #endQuestions(isTimedOut = false): void {
     if (this.#questions === undefined) return
@@ -290,7 +287,7 @@ export class InFlightCall implements CallSink {
     this.#questions.clear()
   }
 
-  /** Converts an outcome; the client gets the failure if that fails. */
+  /** Converts an outcome; a failed conversion becomes the outcome. */
   #presented(outcome: Outcome): Outcome {
     if (outcome.kind === 'fault') return failed(aboutServer(outcome.fault, this.connection))
     try {
@@ -301,13 +298,13 @@ export class InFlightCall implements CallSink {
   }
 }
 
-/** The longest silence of a server during a call. */
+/** Returns the maximum silence of a server during a call. */
 const silenceMs = ({ call, connection, own }: RoutedCall): number => {
   const { callMs, toolMs } = connection.server.timeouts
   return (call.method === 'tools/call' ? toolMs?.(own) : undefined) ?? callMs
 }
 
-/** Adds to a fault which server it is about and, if the server was lost, when to try again. */
+/** Adds the server's name to a fault and, if the server was lost, the time of the next attempt. */
 export const aboutServer = (fault: Fault, { server, retryAfterLossMs }: Connection): Fault => {
   const retryAfterMs = fault.code === 'disconnected' ? retryAfterLossMs : undefined
   return fault.about(server.name, retryAfterMs === undefined ? {} : { retryAfterMs })

@@ -1,6 +1,6 @@
 import type { ClientHandler } from '../../model/links.js'
 
-/** A handler that does some things itself, and leaves all others to the one behind it. */
+/** Returns a handler that overrides some methods and delegates the others to `behind`. */
 export const inFrontOf = (behind: ClientHandler, own: Partial<ClientHandler>): ClientHandler => ({
   welcome: client => behind.welcome(client),
   call: call => behind.call(call),

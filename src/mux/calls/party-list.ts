@@ -2,17 +2,19 @@ import { type Link, LinkedList } from '../../kernel/linked-list.js'
 import { type Client, isOnePerson } from '../../model/links.js'
 import { newClientId } from '../../model/peer.js'
 
-/** Whose a call is. Each request of a client that may be several people is a party of its own. */
+/**
+ * Returns the owner of a call. Each request of a client with several possible users is a party of its own.
+ */
 export const partyOf = (client: Client): number => (isOnePerson(client) ? client.id : newClientId())
 
 interface Owned {
   readonly party: number
 }
 
-/** Keeps what belongs to parties in order, and knows at any time whether one party has it all. */
+/** Keeps items of parties in order, and knows whether one party owns them all. */
 export class PartyList<T extends Owned> implements Iterable<T> {
   readonly #items = new LinkedList<T>()
-  /** Items that stand behind one of another party: none if all belong to one. */
+  /** Number of items that follow one of another party; zero if all belong to one. */
   #changes = 0
 
   get size(): number {
@@ -38,7 +40,7 @@ export class PartyList<T extends Owned> implements Iterable<T> {
     return link
   }
 
-  /** Returns false if it was removed before. */
+  /** Removes an item; returns false if it was removed before. */
   remove(link: Link<T>): boolean {
     if (!link.isIn) return false
     const { before, after } = link
@@ -46,7 +48,7 @@ export class PartyList<T extends Owned> implements Iterable<T> {
     return this.#items.remove(link)
   }
 
-  /** Walks a copy, so that items may be removed meanwhile. */
+  /** Iterates over a copy, so that items may be removed meanwhile. */
   [Symbol.iterator](): Iterator<T> {
     return this.#items[Symbol.iterator]()
   }

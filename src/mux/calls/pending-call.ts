@@ -13,7 +13,7 @@ import type { DepartedCall } from './departed-calls.js'
 import { errorWithoutLink } from './earlier-try.js'
 import { aboutServer, type RoutedCall, timedOut } from './in-flight-call.js'
 
-/** Prepares servers for calls that are about to be sent. */
+/** Prepares servers for calls before they are sent. */
 export class Preparation {
   readonly #catalog: Catalog
   readonly #logLevels: LogLevels
@@ -31,17 +31,19 @@ export class Preparation {
     return turn === undefined ? this.#ready(routed, link) : turn.then(() => this.#ready(routed, link))
   }
 
-  /** Gives up the turn of a call that is over. */
+  /** Gives up the turn of a finished call. */
   leave(routed: RoutedCall): void {
     this.#turns.leave(routed.connection, routed)
   }
 
-  /** Hands the turn of a call that was cancelled at its server to what is kept of it. */
+  /** Transfers the turn of a cancelled call to its departed entry. */
   depart(routed: RoutedCall, departed: DepartedCall): void {
     this.#turns.depart(routed, departed)
   }
 
-  /** Waits for the server's log level, and for the list that says whether a tool must be called as a task. */
+  /**
+   * Waits for the server's log level, and for the list that shows whether a tool must be called as a task.
+   */
   #ready({ connection, call, exposed }: RoutedCall, link: Downlink): Promise<unknown> | undefined {
     const ready = this.#logLevels.servers.prepare(connection, call)
     const mayNeedTask = call.method === 'tools/call' && link.facts.capabilities.tasks
@@ -50,7 +52,9 @@ export class Preparation {
   }
 }
 
-/** Whether a server request during this call could belong to another client's call on the same connection. */
+/**
+ * Returns whether a server request during this call could belong to another client's call on the connection.
+ */
 const takesTurns = ({ connection, call: { client } }: RoutedCall, link: Downlink): boolean =>
   connection.server.serialize && link.serverRequests === 'pushed' && isInteractive(client.capabilities)
 
@@ -63,7 +67,7 @@ export interface PendingCallContext {
   send(routed: RoutedCall, link: Downlink): void
 }
 
-/** A call that cannot be sent yet. If its client cancels it, no server hears of it. */
+/** A call that cannot be sent yet. If its client cancels it, no server receives it. */
 export class PendingCall {
   readonly #routed: RoutedCall
   readonly #context: PendingCallContext
@@ -82,7 +86,7 @@ export class PendingCall {
     whenCancelled(routed.call, () => this.#cancelled())
   }
 
-  /** Never rejects. */
+  /** Sends the call once the link is open. Never rejects. */
   async open(opening: Promise<Downlink>): Promise<void> {
     this.#isStart = true
     try {

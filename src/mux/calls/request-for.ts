@@ -5,7 +5,7 @@ import { bare } from '../input-required/retry/input-retries.js'
 import type { LogLevels } from '../notifications/log-levels.js'
 import type { InFlightCall, RoutedCall } from './in-flight-call.js'
 
-/** The `ttl` asked for tasks: as long as a person may take to answer a request. */
+/** The `ttl` requested for tasks: the maximum time for a user to answer. */
 const TASK_TTL_MS = 600_000
 
 interface RequestContext {
@@ -13,7 +13,7 @@ interface RequestContext {
   readonly logLevels: Pick<LogLevels, 'wantedBy'>
 }
 
-/** The request that is sent to a server for a call. */
+/** Returns the request to send to a server for a call. */
 export const requestFor = ({ routed, link }: InFlightCall, context: RequestContext): Request => {
   const { method, named, wantsProgress } = routed.request
   const isPushed = link.serverRequests === 'pushed'
@@ -28,13 +28,13 @@ export const requestFor = ({ routed, link }: InFlightCall, context: RequestConte
   }
 }
 
-/** On whose behalf a call is made, with the log level of the request or of its session. */
+/** Returns the requester of a call, with the log level of the request or of its session. */
 export const requesterOf = (
   { request: { client, logLevel } }: RoutedCall,
   { logLevels }: RequestContext,
 ): Requester => ({ capabilities: client.capabilities, logLevel: logLevel ?? logLevels.wantedBy(client) })
 
-/** Whether a tool can be called only as a task (2025-11-25, basic/utilities/tasks). */
+/** Returns whether a tool can be called only as a task (2025-11-25, basic/utilities/tasks). */
 const needsTask = (
   { request, exposed }: RoutedCall,
   link: Downlink,
@@ -45,7 +45,7 @@ const needsTask = (
   return tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
 }
 
-/** Params under the server's own name; a server that pushes its requests knows nothing of retries. */
+/** Returns params under the server's own name; servers that push requests do not support retries. */
 const renamed = (routed: RoutedCall, isPushed: boolean): JsonText | undefined => {
   const { own, exposed, path } = routed
   const params = routed.isRetry && isPushed ? bare(routed.params) : routed.params

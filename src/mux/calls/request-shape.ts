@@ -3,12 +3,12 @@ import { kindOf, memberOf } from '../../kernel/json/text.js'
 import type { Call } from '../../model/links.js'
 import type { NamedAt } from '../routes.js'
 
-/** Longer URIs are not read. */
+/** Maximum length of a URI. */
 const URI_CHARS = 8192
 /** RFC 3986 §3.1. */
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i
 
-/** Refuses what no revision allows. Throws a Fault `invalid-params`. */
+/** Rejects requests that no revision allows. Throws a Fault `invalid-params`. */
 export const checkShape = (
   { method, params }: Call,
   { by, exposed }: Pick<NamedAt, 'by'> & { readonly exposed: string },

@@ -30,9 +30,9 @@ import type { ServerRequests } from '../server-requests/server-requests.js'
 import type { InFlightCall } from './in-flight-call.js'
 
 export const NO_COMPLETIONS = rawText('{"completion":{"values":[],"hasMore":false}}')
-/** How long a client may take to come back from a URL elicitation. */
+/** Maximum time for a client to return from a URL elicitation. */
 const URL_STATE_MS = 3_600_000
-/** The conversion of a result of this size may take long, and is timed. */
+/** Results above this size are timed, since their conversion may take long. */
 const LARGE_BYTES = 65_536
 const SLOW_MS = 100
 
@@ -45,7 +45,7 @@ export interface PresenterContext {
   readonly meter?: Meter | undefined
 }
 
-/** Converts server outcomes for clients: repairs what they would reject, and puts URIs under the alias. */
+/** Converts server outcomes for clients: repairs invalid parts, and exposes URIs under the alias. */
 export class ResultPresenter {
   readonly #context: PresenterContext
 
@@ -53,7 +53,7 @@ export class ResultPresenter {
     this.#context = context
   }
 
-  /** Throws a Fault for what must not reach the client. */
+  /** Converts an outcome. Throws a Fault for outcomes that must not reach the client. */
   present(inFlight: InFlightCall, outcome: Outcome): Outcome {
     switch (outcome.kind) {
       case 'input':
@@ -117,7 +117,7 @@ export class ResultPresenter {
     return { kind: 'result', result: shown, isError: seen.isError }
   }
 
-  /** Notes a tool without the structured output it promises: the next list will not promise it. */
+  /** Records a tool without its promised structured output; the next list will not promise it. */
   #checkOutput(call: Call, name: string, result: JsonText): void {
     if (this.#context.catalog.find(call, 'tools', name)?.hasOutputSchema !== true) return
     const hasOutput = memberOf(result, 'structuredContent') !== undefined
@@ -136,7 +136,7 @@ export class ResultPresenter {
       : outcome
   }
 
-  /** URLElicitationRequiredError (2025-11-25, client/elicitation). */
+  /** Converts a URLElicitationRequiredError (2025-11-25, client/elicitation). */
   #urlRequired(
     { call, connection }: InFlightCall,
     outcome: Outcome & { readonly kind: 'error' },
@@ -161,14 +161,14 @@ export class ResultPresenter {
     if (!canVisit) {
       const words = urlWords(server.name, outcome.error, elicitations)
       if (method === 'tools/call') return noInput(method, words, server.name)
-      // The server's words, not ours: nothing in an address may be masked or cut.
+      // The server's own message: addresses in it must not be masked or cut.
       return { ...outcome, error: ownErrorText(RPC_CODES.internal, words, { server: server.name }) }
     }
     for (const id of ids) this.#context.urlElicitations.shown(connection, client, id)
     return outcome
   }
 
-  /** Replaces the URI in an error by the one the client wrote, as it does not know the server's own. */
+  /** Replaces the server's URI in an error with the client's spelling. */
   #inClientsWords({ call, connection, routed }: InFlightCall, error: JsonText): JsonText {
     const named = stringOf(at(error, 'data', 'uri'))
     const written = call.params && stringOf(memberOf(call.params, 'uri'))
@@ -178,7 +178,7 @@ export class ResultPresenter {
   }
 }
 
-/** Whether a server without a way to declare it turns out to complete nothing. */
+/** Returns whether an error shows that a server without a declared capability has no completions. */
 const isUncompleted = (call: Call, connection: Connection, error: JsonText): boolean =>
   call.method === 'completion/complete' &&
   connection.facts?.capabilities.completions === 'undeclared' &&

@@ -9,13 +9,15 @@ import type { Route } from '../routes.js'
 class ClientRecord implements Audience {
   readonly client: Client
   readonly #catalog: ListVersions
-  /** What a session was told of, which never changes: no revision with sessions can take it back. */
+  /**
+   * The capabilities announced to a session. They never change: no revision with sessions can take them back.
+   */
   announced: Welcome['capabilities'] | undefined
-  /** Whether some servers had not answered then: what they bring is news to any client. */
+  /** True if some servers had not answered then; their lists are news to any client. */
   wasEarly = false
-  /** The versions of the merged lists whose first page it was given last. */
+  /** The version of each merged list whose first page the client received last. */
   readonly given: Versions = {}
-  /** The versions that were current when a session came, was given a list or was told of a change. */
+  /** The version of each list when the session began, received the list or was notified of a change. */
   readonly #known: Versions = {}
 
   constructor(client: Client, catalog: ListVersions) {
@@ -24,8 +26,8 @@ class ClientRecord implements Audience {
   }
 
   /**
-   * Whether it was told of this list and does not know its version. The first list of a server is no news to
-   * a client that never read the merged list: it has nothing to read again.
+   * Returns whether a change is news to this session. The first list of a server is not news to a client that
+   * never read the merged list, since it has nothing to reread.
    */
   isNews({ list, isFirst }: Change): boolean {
     if (!this.announced?.[LISTS[list].capability]) return false
@@ -33,7 +35,9 @@ class ClientRecord implements Audience {
     return this.#known[list] !== this.#catalog.version(viewerOf(this.client), list)
   }
 
-  /** Also of a session that is still to be welcomed: while other servers start, there is time to look. */
+  /**
+   * Also called for sessions that are not initialized yet: the versions can be computed while servers start.
+   */
   knows(list: ListName): void {
     if (this.client.serverRequests === 'pushed')
       this.#known[list] = this.#catalog.version(viewerOf(this.client), list)
@@ -54,8 +58,8 @@ type Versions = Partial<Record<ListName, string>>
 type ListVersions = Pick<Catalog, 'offer' | 'version'>
 
 /**
- * The connected clients, and what each was told. Any client may use what is available now (2026-07-28, basic,
- * "Statelessness"); a session also every capability it was told of.
+ * Tracks the connected clients and their announced capabilities. Any client may use current capabilities
+ * (2026-07-28, basic, "Statelessness"); a session may also use every announced one.
  */
 export class ClientRegistry {
   readonly #catalog: ListVersions
@@ -81,19 +85,19 @@ export class ClientRegistry {
     for (const list of LIST_NAMES) record.knows(list)
   }
 
-  /** Whether there is such a method for a client; registers a sessionless client with its first request. */
+  /** Returns whether a client has a method; registers a sessionless client with its first request. */
   hasMethod(client: Client, { serverRequests }: Route): boolean {
     if (serverRequests !== undefined && serverRequests !== client.serverRequests) return false
     if (client.serverRequests === 'returned') this.add(client)
     return client.serverRequests === 'returned' || this.#byClient.get(client)?.announced !== undefined
   }
 
-  /** Whether what a method of a client needs was announced to it, or is there now. */
+  /** Returns whether the capability for a method was announced to a client, or exists now. */
   mayUse(viewer: Viewer, { needs }: Route): boolean {
     const { client } = viewer
     if (needs === undefined || this.#byClient.get(client)?.announced?.[needs]) return true
     const { capabilities, isComplete } = this.#catalog.offer(viewer)
-    // A server that has not been reached yet may have it, so it is asked; sessions were told when they came.
+    // An unconnected server may have it, so a sessionless client may ask; sessions got a final list.
     return (!isComplete && client.serverRequests === 'returned') || Boolean(capabilities[needs])
   }
 
@@ -105,7 +109,7 @@ export class ClientRegistry {
     return this.#byClient.get(client)?.given[list]
   }
 
-  /** The versions of a list that clients of this principal were given last. */
+  /** Returns the list versions that clients of this principal received last. */
   seenBy(principal: Principal, list: ListName): readonly string[] {
     return [...this.#byClient.values()]
       .filter(({ client }) => client.principal === principal)
@@ -120,7 +124,7 @@ export class ClientRegistry {
     this.#byClient.delete(client)
   }
 
-  /** The clients that may hear of list changes without having asked. */
+  /** The clients that receive list changes without a request. */
   get sessions(): Iterable<Audience> {
     return this.#byClient.values()
   }

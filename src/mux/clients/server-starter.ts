@@ -14,7 +14,10 @@ export interface ServerStarterContext {
   readonly startupWaitMs: number
 }
 
-/** Servers that are starting. `started` never rejects; `restMs` is how long a client should still wait. */
+/**
+ * Servers that are starting. `started` never rejects; `restMs` is the remaining time that a client should
+ * wait.
+ */
 export interface Start {
   readonly started: Promise<unknown>
   readonly restMs: number
@@ -37,21 +40,23 @@ export class ServerStarter {
     this.#context = { ...this.#context, ...pace }
   }
 
-  /** Starts the servers that a client does not know yet, and waits for them for a while. Never rejects. */
+  /**
+   * Starts the servers that a client has not reached yet, and waits for them within the limit. Never rejects.
+   */
   async startAll(viewer: Viewer): Promise<void> {
     const { started, restMs } = this.start(viewer)
     if (restMs > 0) await within(started, { clock: this.#context.clock, ms: restMs })
   }
 
-  /** Starts them without waiting; `restMs` is 0 if all were reached or had their time. */
+  /** Starts them without waiting; `restMs` is 0 if all were reached or exceeded their time. */
   start(viewer: Viewer): Start {
     const { client } = viewer
     const { catalog, startupWaitMs } = this.#context
     const servers = [...catalog.visibleTo(viewer).keys()]
-    // Notifications of such a server would be lost until the client has a connection of its own.
+    // Such a server's notifications would be lost until the client has a connection of its own.
     for (const server of servers) if (catalog.isOnlyFromDisk(server, client)) void startFor(server, client)
     if (catalog.offer(viewer).isComplete) return NOTHING_TO_START
-    // A server whose lists are remembered need not run for a client that may never use it.
+    // A server with cached lists need not run for a client that may never use it.
     const starts = servers
       .filter(server => catalog.facts(server, client) === undefined)
       .map(server => ({
@@ -64,9 +69,9 @@ export class ServerStarter {
     return { started: Promise.all(starts.map(start => start.started)), restMs }
   }
 
-  /** How long a request waits for servers that are starting; a session has waited when it began. */
+  /** Returns how long a request waits for starting servers; a session has already waited at its start. */
   waitMsFor(viewer: Viewer): number {
-    // What a client sees must not depend on `server/discover`.
+    // The visible lists must not depend on `server/discover`.
     return viewer.client.serverRequests === 'returned' ? this.start(viewer).restMs : 0
   }
 
@@ -101,11 +106,11 @@ export class ServerStarter {
   }
 }
 
-/** Starts a server for a client, so that the client's own connection is the one that answers first. */
+/** Starts a server for a client, so that the client's own connection answers first. */
 export const startFor = async (server: Server, client: Client): Promise<void> => {
   try {
     await server.connectionFor(client).open()
   } catch {
-    // Its connection has logged why; other servers still serve the client.
+    // The connection has logged the reason; other servers still serve the client.
   }
 }

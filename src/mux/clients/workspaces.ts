@@ -19,40 +19,41 @@ export interface WorkspacesContext {
   readonly retries: Pick<InputRetries, 'read'>
   readonly states: Pick<RequestStates, 'seal'>
   readonly clock: Clock
-  /** The first of these roots, as URIs, that is a folder to work in. */
+  /** Returns the first of these root URIs that is a usable folder. */
   readonly findWorkspace?: ((uris: readonly string[]) => string | undefined) | undefined
 }
 
-/** How long the calls of a client wait for its roots. */
+/** Maximum time that a client's calls wait for its roots. */
 const ROOTS_MS = 5000
 const ROOTS_MAX = 100
-/** How long a client that is asked in an answer may take to come back. */
+/** Maximum time for a client that is asked in a result to return. */
 const STATE_MS = 600_000
 const ROOTS = 'roots/list'
 const KEY = 'roots'
 
 /**
- * Finds out in which folder a client works whose way in does not say: it is asked for its roots once, while
- * its first call waits or, where requests are returned, in the answer to its first call that may have such a
- * one. Until then that client works where it was started. Nothing is asked while no server depends on it.
+ * Determines the folder of a client whose transport does not reveal it. The client is asked for its roots
+ * once: while its first call waits or, with returned requests, in the answer to its first suitable call.
+ * Until then it counts as working in the folder where it was started. Nothing is asked while no server needs
+ * it.
  */
 export class Workspaces {
   readonly #context: WorkspacesContext
   readonly #asked = new WeakMap<Client, Promise<void>>()
   readonly #settled = new WeakSet<Client>()
-  /** Those that were asked in an answer, and have come back. */
+  /** Clients that were asked in a result and have returned. */
   readonly #told = new WeakSet<Client>()
 
   constructor(context: WorkspacesContext) {
     this.#context = context
   }
 
-  /** A client has come: one without roots works where it was started. */
+  /** Handles a new client; one without roots uses the folder where it was started. */
   met(client: Client): void {
     if (client.workspace === undefined && !mayBeAsked(client)) this.#settle(client, undefined)
   }
 
-  /** What a call has to wait for before it is routed, if anything; never rejects. */
+  /** Returns the pending roots request that a call must wait for, if any; never rejects. */
   settling(call: Call): Promise<void> | undefined {
     const { client } = call
     if (!this.#context.pool.needsWorkspace || client.workspace !== undefined || this.#settled.has(client))
@@ -70,8 +71,8 @@ export class Workspaces {
   }
 
   /**
-   * How a call ends whose client is asked first; undefined for all others. A call that is made again with the
-   * answer goes on as if nothing had been asked.
+   * Returns the result that asks a client for its roots; undefined for other calls. The retry with the answer
+   * continues as if nothing had been asked.
    */
   question(call: Call): Outcome | undefined {
     const { client, method } = call
@@ -83,7 +84,7 @@ export class Workspaces {
         call.params = bare(call.params)
         this.#tell(client, retry.responses)
       }
-      // What is under way is not for us to interrupt.
+      // A retry in progress must not be interrupted.
       if (retry !== undefined || this.#told.has(client)) return undefined
       const state = this.#context.states.seal(call, '', { kind: 'roots' }, STATE_MS)
       return { kind: 'input', result: inputRequired([{ key: KEY, method: ROOTS, params: undefined }], state) }
@@ -92,7 +93,7 @@ export class Workspaces {
     }
   }
 
-  /** A client has come back, with its roots or without. */
+  /** Records that a client has returned, with or without roots. */
   #tell(client: Client, responses: JsonText | undefined): void {
     if (this.#told.has(client)) return
     this.#told.add(client)
@@ -102,7 +103,7 @@ export class Workspaces {
     if (client.workspace !== before) this.#context.pool.moved(client, before)
   }
 
-  /** Its roots have changed: one that works nowhere yet is asked again. */
+  /** Handles changed roots: a client without a folder is asked again. */
   rootsChanged(client: Client): void {
     if (client.workspace !== undefined) return
     this.#settled.delete(client)
@@ -139,7 +140,7 @@ export class Workspaces {
 const mayBeAsked = ({ serverRequests, capabilities }: Client): boolean =>
   serverRequests === 'pushed' && capabilities.roots !== undefined
 
-/** Over HTTP it may be several people, who work in several folders. */
+/** Over HTTP, the client may be several users with different folders. */
 const isAskedInAnswers = ({ serverRequests, capabilities, caller, via }: Client): boolean =>
   serverRequests === 'returned' &&
   capabilities.roots !== undefined &&

@@ -26,11 +26,11 @@ export interface KeyedQuestion {
   readonly params: JsonText | undefined
 }
 
-/** Makes an `InputRequiredResult` (2026-07-28, basic/patterns/mrtr). */
+/** Creates an `InputRequiredResult` (2026-07-28, basic/patterns/mrtr). */
 export const inputRequired = (questions: readonly KeyedQuestion[], requestState: string): JsonText =>
   objectText([
     ['resultType', rawText('"input_required"')],
-    // If all were withdrawn, the client comes back for the rest without an answer.
+    // If all were withdrawn, the client returns for the rest without an answer.
     ...(questions.length === 0 ? [] : [['inputRequests', embeddedAll(questions)] as const]),
     ['requestState', textOf(requestState)],
   ])
@@ -43,7 +43,7 @@ const embedded = (method: string, params: JsonText | undefined): JsonText => {
   return objectText([['method', textOf(method)], ...(bare === undefined ? [] : [['params', bare] as const])])
 }
 
-/** Params of a legacy question for a modern client, which needs `mode`; undefined if none are left. */
+/** Returns a legacy question's params for a modern client, which needs `mode`; undefined if none are left. */
 export const bareParams = (method: string, params: JsonText | undefined): JsonText | undefined => {
   const isElicitation = method === 'elicitation/create'
   const bare = params && withoutMember(params, '_meta', 'task', ...(isElicitation ? ['elicitationId'] : []))
@@ -93,11 +93,11 @@ const ANSWERS: Readonly<Record<string, AnswerKind>> = {
   },
 }
 
-/** Whether this can be the answer to such a question (schema: the result type of each). */
+/** Returns whether an answer fits the method of its question (schema: the result type of each). */
 export const isAnswer = (method: string, answer: JsonText): boolean =>
   kindOf(answer) === 'object' && ANSWERS[method]?.isWellFormed(answer) === true
 
-/** An answer as the other era knows it: only known members, content if accepted, file roots. */
+/** Returns an answer in the form of the other era: only known members, content if accepted, file roots. */
 export const bareAnswer = (method: string, answer: JsonText): JsonText => {
   const members = ANSWERS[method]?.members ?? []
   const known = withoutMembers(answer, at => !members.some(key => at.keyIs(key)))
@@ -112,8 +112,8 @@ export const bareAnswer = (method: string, answer: JsonText): JsonText => {
 }
 
 /**
- * Keeps the roots that are files, without `.` and `..` in their paths; SDK servers reject a whole answer for
- * another one. A path that leads above its own beginning is removed.
+ * Keeps file roots, without `.` and `..` in their paths, since SDK servers reject a whole answer for any
+ * other root. Removes a path that leads above its own beginning.
  */
 export const fileRoots = (roots: JsonText): JsonText =>
   kindOf(roots) === 'array' ? mapElements(roots, fileRoot) : roots
@@ -125,7 +125,7 @@ const fileRoot = (root: JsonText): JsonText | undefined => {
   return known === uri ? root : withMember(root, 'uri', textOf(known))
 }
 
-/** Servers decode a path before they use it, so that encoded dots and slashes count (RFC 3986 §6.2.2). */
+/** Servers decode a path before they use it, so encoded dots and slashes count (RFC 3986 §6.2.2). */
 const withoutTraversal = (uri: string): string | undefined => {
   const pathAt = uri.indexOf('/', 'file://'.length)
   if (pathAt === -1) return uri
@@ -145,7 +145,7 @@ const withoutTraversal = (uri: string): string | undefined => {
 
 const ROLES: ReadonlySet<string | undefined> = new Set(['user', 'assistant'])
 
-/** Whether params can be those of a server's question (schema: the params of each). */
+/** Returns whether params fit a server request's method (schema: the params of each). */
 export const isQuestion = (method: string, params: JsonText | undefined): boolean => {
   if (method !== 'sampling/createMessage') return true
   const messages = params && memberOf(params, 'messages')
@@ -163,11 +163,11 @@ export const isQuestion = (method: string, params: JsonText | undefined): boolea
 
 const CANCELLED = rawText('{"action":"cancel"}')
 
-/** The answer to a question that nobody answered: a form can be cancelled, the others get an error. */
+/** Returns the answer to an unanswered question: a form is cancelled, others get an error. */
 export const noAnswer = (method: string, words: string): Answer =>
   method === 'elicitation/create' ? succeeded(CANCELLED) : failed(new Fault('internal', words))
 
-/** How a request ends that cannot go on without input: a model that called a tool should read why. */
+/** Returns the outcome of a request that lacks input; for a tool call, as text for the model. */
 export const noInput = (method: string, words: string, server: string): Answer =>
   method === 'tools/call'
     ? {

@@ -16,9 +16,9 @@ import type { Client } from '../../model/links.js'
 import { errorCode } from '../../model/rpc-error.js'
 import type { Connection } from '../../peers/connection.js'
 
-/** How many are remembered; the oldest is forgotten. */
+/** Maximum number of remembered elicitations; the oldest is dropped. */
 const ELICITATIONS_MAX = 1000
-/** One with a longer id is not waited for. */
+/** Elicitations with longer ids are not awaited. */
 const ID_CHARS = 1024
 
 interface Elicitation {
@@ -26,7 +26,7 @@ interface Elicitation {
   readonly completion: Deferred<void>
 }
 
-/** URL elicitations of servers of 2025-11-25, which say when one is complete (client/elicitation). */
+/** Tracks URL elicitations of 2025-11-25 servers, which report their completion (client/elicitation). */
 export class UrlElicitations {
   readonly #clock: Clock
   readonly #elicitations = new Map<string, Elicitation>()
@@ -35,7 +35,7 @@ export class UrlElicitations {
     this.#clock = clock
   }
 
-  /** Remembers which client was sent to a page. */
+  /** Remembers the client that received a page. */
   shown(connection: Connection, client: Client, id: string): void {
     if (id.length > ID_CHARS) return
     if (this.#elicitations.size >= ELICITATIONS_MAX) {
@@ -45,7 +45,7 @@ export class UrlElicitations {
     this.#elicitations.set(keyOf(connection, id), { client, completion: new Deferred() })
   }
 
-  /** Tells the client that was sent to the page, and no other, that its visit is complete. */
+  /** Notifies exactly the client that received the page that its visit is complete. */
   complete(connection: Connection, params: JsonText | undefined): void {
     const id = params && textMember(params, 'elicitationId')
     if (id === undefined) return
@@ -60,7 +60,7 @@ export class UrlElicitations {
       elicitation.client.notify('notifications/elicitation/complete', params)
   }
 
-  /** Resolves when all of these are complete, or after `limitMs`; unknown ones are not waited for. */
+  /** Resolves when all of these are complete, or after `limitMs`; unknown ones are not awaited. */
   async completed(connection: Connection, ids: readonly string[], limitMs: number): Promise<void> {
     const keys = ids.map(id => keyOf(connection, id))
     const completions = keys.flatMap(key => this.#elicitations.get(key)?.completion.promise ?? [])
@@ -85,11 +85,14 @@ export interface UrlElicitation {
   readonly id: string | undefined
   readonly message: string
   readonly url: string
-  /** Params of the `elicitation/create` that later revisions use for it. */
+  /** Params of the equivalent `elicitation/create` in later revisions. */
   readonly params: JsonText
 }
 
-/** Reads the pages of a URLElicitationRequiredError (2025-11-25, client/elicitation); none of others. */
+/**
+ * Returns the pages of a URLElicitationRequiredError (2025-11-25, client/elicitation); empty for other
+ * errors.
+ */
 export const urlElicitationsOf = (error: JsonText): UrlElicitation[] => {
   if (errorCode(error) !== URL_ELICITATION_REQUIRED) return []
   const pages: UrlElicitation[] = []
@@ -116,7 +119,7 @@ const pageOf = (one: JsonText): UrlElicitation | undefined => {
   return { id: textMember(one, 'elicitationId'), message: message ?? '', url: address, params }
 }
 
-/** Says for people, and for models that called a tool, what is wanted and where. */
+/** Returns the message about required pages, for users and for models. */
 export const urlWords = (
   server: string,
   error: JsonText,

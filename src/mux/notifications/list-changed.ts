@@ -3,12 +3,12 @@ import { LISTS, type ListName } from '../../model/listing.js'
 
 /** Changes within this time are reported in one notification. */
 const MERGE_MS = 50
-/** A client gets the same notification no more often than this. */
+/** Minimum time between two equal notifications to a client. */
 const APART_MS = 1000
 
 export interface Change {
   readonly list: ListName
-  /** Whether the change only added the first known list of a server. */
+  /** True if the change only added the first known list of a server. */
   readonly isFirst: boolean
 }
 
@@ -20,7 +20,7 @@ export interface Audience {
 }
 
 interface Due {
-  /** The lists that changed, and whether each change was a first one. */
+  /** The changed lists; true if each change was a first one. */
   readonly lists: Map<ListName, boolean>
   timer: Timer
   atMs: number
@@ -31,7 +31,7 @@ export class ListChanged {
   readonly #clock: Clock
   readonly #audiences: () => Iterable<Audience>
   readonly #due = new Map<string, Due>()
-  /** When each audience last got a notification, by method. */
+  /** Time of each audience's last notification, by method. */
   readonly #notifiedMs = new Map<string, WeakMap<Audience, number>>()
 
   constructor(clock: Clock, audiences: () => Iterable<Audience>) {

@@ -27,7 +27,7 @@ export interface LogLevelsOptions {
   readonly catalog: Pick<Catalog, 'sees'>
   readonly clock: Clock
   readonly log: Logger
-  /** Whether loggers keep their own names because there is only one server. */
+  /** True if loggers keep their own names because there is only one server. */
   readonly isAlone: boolean
 }
 
@@ -46,7 +46,7 @@ export class LogLevels {
     this.servers = new ServerLevels(calls, this.#wanted, options)
   }
 
-  /** Serves `logging/setLevel`: keeps the level, and passes it on to the servers that the client uses. */
+  /** Serves `logging/setLevel`: keeps the level, and sends it to the client's servers. */
   set(call: Call, connections: Iterable<Connection>): void {
     const level = call.params && stringOf(memberOf(call.params, 'level'))
     if (level === undefined || !isLogLevel(level)) {
@@ -62,7 +62,7 @@ export class LogLevels {
     call.end(succeeded(EMPTY))
   }
 
-  /** Relays a log message to the one client it is for; drops it if that is not known. */
+  /** Relays a log message to its one recipient; drops it if that is unknown. */
   relay(connection: Connection, params: JsonText | undefined, about: DownstreamCall | undefined): void {
     if (params === undefined) return
     if (!hasLevel(params)) {
@@ -75,23 +75,26 @@ export class LogLevels {
       recipient.who.notify('notifications/message', this.#named(connection, params))
   }
 
-  /** The level that a client set for its session, if it did. */
+  /** Returns the level that a client set for its session, if any. */
   wantedBy(client: Client): LogLevel | undefined {
     const rank = this.#wanted.of(client)
     return rank === undefined ? undefined : LOG_LEVELS[rank]
   }
 
-  /** Whether a request that names a level wants this message. */
+  /** Returns whether a request with a log level wants this message. */
   isWanted({ logLevel }: Call, params: JsonText | undefined): boolean {
     return logLevel !== undefined && params !== undefined && severityOf(params) >= rankOf(logLevel)
   }
 
-  /** Forgets a client that has left all connections. */
+  /** Forgets a client without connections. */
   forget(client: Client): void {
     this.#wanted.forget(client)
   }
 
-  /** Sessions hear calls and servers that may log outside them; other clients' calls name a level. */
+  /**
+   * Sessions receive messages of calls and of servers that may log outside calls; other clients set a level
+   * per call.
+   */
   #recipientOf({ link }: Connection, origin: Origin<Client, InFlightCall>): Recipient | undefined {
     if (origin.is === 'client') {
       return link?.serverRequests === 'returned'
@@ -117,7 +120,10 @@ export class LogLevels {
   }
 }
 
-/** Whether a message has a level of the specification (server/utilities/logging); SDK clients drop others. */
+/**
+ * Returns whether a message has a level of the specification (server/utilities/logging); SDK clients drop
+ * others.
+ */
 const hasLevel = (params: JsonText): boolean => isLogLevel(stringOf(memberOf(params, 'level')) ?? '')
 
 const severityOf = (params: JsonText): number => {
@@ -125,12 +131,12 @@ const severityOf = (params: JsonText): number => {
   return isLogLevel(level) ? rankOf(level) : DEFAULT_RANK
 }
 
-/** How long to wait for a server to accept a level. */
+/** Maximum time to wait for a server to accept a level. */
 const ANSWER_MS = 10_000
-/** When a level that a server refused is tried again, first and last. */
+/** First and last delay before a refused level is sent again. */
 const RETRY_MS = 1000
 const RETRY_MOST_MS = 60_000
-/** How long a server stays as verbose as a request wanted it, for the next one that does. */
+/** Time for which a server stays at a request's level, for the next such request. */
 const LINGER_MS = 60_000
 
 interface SentLevel {
@@ -145,8 +151,8 @@ interface Raised {
 }
 
 /**
- * Tells servers the most verbose level that a session or a call of the connection wants. Servers that are
- * told with each request need no such thing (2026-07-28, server/utilities/logging).
+ * Sends servers the most verbose level that a session or a call of the connection wants. Servers that receive
+ * a level per request do not need this (2026-07-28, server/utilities/logging).
  */
 class ServerLevels {
   readonly #calls: CallTable
@@ -182,14 +188,14 @@ class ServerLevels {
     this.sync(connection)
   }
 
-  /** Sends a server the level that is wanted of it, on behalf of these clients, if it has changed. */
+  /** Sends a server its wanted level, on behalf of these clients, if it has changed. */
   sync(connection: Connection, clients: Iterable<Client> = connection.clients): void {
     if (!takesLevel(connection)) return
     const rank = this.#wantedOn(connection)
     if (rank !== undefined) this.#request(connection, rank, clients)
   }
 
-  /** Makes a server as verbose as a call wants. Resolves with its answer; undefined: nothing to wait for. */
+  /** Raises a server to the level of a call. Resolves with its answer; undefined: nothing to wait for. */
   prepare(connection: Connection, { logLevel, client }: Call): Promise<unknown> | undefined {
     if (logLevel === undefined || !takesLevel(connection)) return undefined
     const rank = rankOf(logLevel)
@@ -210,7 +216,7 @@ class ServerLevels {
     this.#raised.set(connection, { rank, timer })
   }
 
-  /** Requests under way keep their level; after the last one it is that of the sessions again. */
+  /** Requests in flight keep their level; after the last one the level returns to that of the sessions. */
   #lower(connection: Connection): void {
     this.#raised.delete(connection)
     const ranks = [...this.#calls.on(connection)].flatMap(({ call: { logLevel } }) =>
@@ -229,7 +235,7 @@ class ServerLevels {
     return Math.min(raised, wanted ?? raised, unset)
   }
 
-  /** Sends a level; a refused one again after `waitMs`, then after twice that, and so on. */
+  /** Sends a level. After a refusal, retries after `waitMs`, then with doubled delays. */
   #request(connection: Connection, rank: number, clients: Iterable<Client>, waitMs = RETRY_MS): void {
     const { link } = connection
     const before = this.#sent.get(connection)
@@ -250,7 +256,10 @@ class ServerLevels {
     })
   }
 
-  /** Resolves with false if the server refuses. A silent one is not asked again: calls would wait for it. */
+  /**
+   * Resolves with false if the server refuses. A silent server is not asked again, since calls would wait for
+   * it.
+   */
   async #send({ link, server }: Connection, rank: number, own: OwnRequest): Promise<boolean> {
     if (link === undefined) return true
     const options = { clock: this.#clock, timeoutMs: Math.min(server.timeouts.callMs, ANSWER_MS), own }

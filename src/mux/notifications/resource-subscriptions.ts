@@ -15,9 +15,9 @@ import { stillWanted, whenCancelled } from '../calls/call-events.js'
 import { normalUri, UriIndex } from './uri-index.js'
 
 const EMPTY = rawText('{}')
-/** A URI is kept for as long as it is subscribed; a longer one is refused. */
+/** Maximum length of a subscribed URI; longer ones are rejected. */
 const URI_CHARS = 8192
-/** When a subscription that a server refused to renew is tried again, first and last. */
+/** First and last delay before a refused renewal is tried again. */
 const RENEW_MS = 1000
 const RENEW_MOST_MS = 60_000
 
@@ -28,18 +28,18 @@ interface ServerSubscription {
   readonly normal: string
   readonly subscribers: Set<Subscription>
   request: OwnRequest
-  /** The server's answer to it; later subscribers wait for the same one. */
+  /** The server's answer, which later subscribers share. */
   accepted: Promise<Outcome>
   isRefused: boolean
 }
 
 export interface Subscriber {
-  /** With what credential it listens at the moment. */
+  /** The credential that it currently uses. */
   readonly caller: Caller
   notify(method: string, params: JsonText): void
 }
 
-/** A subscription of one subscriber, under the URI as it wrote it. */
+/** One subscriber's subscription, under the URI as it wrote it. */
 interface Subscription {
   readonly subscriber: Subscriber
   readonly client: Client
@@ -54,24 +54,24 @@ export interface SubscriptionRequest {
   /** The client whose connection it uses. */
   readonly client: Client
   readonly exposed: string
-  /** Asked once the server has been reached: whether the subscription is still wanted. */
+  /** Returns whether the subscription is still wanted; called once the server is connected. */
   readonly isWanted: () => boolean
 }
 
 export interface Joined {
   readonly connection: Connection
   readonly isNew: boolean
-  /** After anything but a result the subscription is gone. */
+  /** Any outcome but a result ends the subscription. */
   readonly accepted: Promise<Outcome>
 }
 
-/** An update under the URI that its subscriber knows. */
+/** An update under the subscriber's URI. */
 interface Update {
   readonly params: JsonText
   readonly uri: string
 }
 
-/** Unanswered requests: how many, and the last one about each URI. */
+/** Unanswered requests: their number, and the last one per URI. */
 interface Unanswered {
   count: number
   readonly last: Map<string, Promise<Outcome>>
@@ -95,7 +95,7 @@ export class ResourceSubscriptions {
   readonly #context: ResourceSubscriptionsContext
   readonly #upstreams = new Map<Connection, Upstreams>()
   readonly #bySubscriber = new Map<Subscriber, Map<string, Subscription>>()
-  /** Subscriptions whose connection was replaced, until the new one has them. */
+  /** Subscriptions that still have to move to a new connection. */
   readonly #moving = new Set<Subscription>()
   readonly #unanswered = new WeakMap<Connection, Unanswered>()
 
@@ -150,7 +150,7 @@ export class ResourceSubscriptions {
     }
     const known = this.#bySubscriber.get(subscriber)?.get(exposed)
     const subscription = known ?? this.#add({ subscriber, client, exposed }, connection, own)
-    // A renewal was refused: the server may accept it now.
+    // A renewal was refused earlier; the server may accept it now.
     if (subscription.upstream.isRefused) this.#subscribe(subscription.upstream, [client])
     const accepted = subscription.upstream.accepted.then(outcome => {
       if (outcome.kind !== 'result') this.#remove(subscription)
@@ -172,8 +172,8 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * Relays an update to the subscribers of its URI, else of one above it (server/resources: it may be a
-   * sub-resource), else to the session that alone uses this connection.
+   * Relays an update to the subscribers of its URI; else to those of a parent (server/resources: it may be a
+   * sub-resource), else to the only session on this connection.
    */
   updated(connection: Connection, params: JsonText | undefined): void {
     const uri = params && stringOf(memberOf(params, 'uri'))
@@ -191,18 +191,20 @@ export class ResourceSubscriptions {
     }
   }
 
-  /** Tells a subscriber of an update, unless it may not see the server's resources any more. */
+  /** Notifies a subscriber of an update, if it may still see the server's resources. */
   #tell({ server }: Connection, { subscriber, client }: Listening, { params, uri }: Update): void {
     if (this.#context.catalog.sees({ client, caller: subscriber.caller }, server, 'resources'))
       subscriber.notify('notifications/resources/updated', withMember(params, 'uri', textOf(uri)))
   }
 
-  /** Renews the subscriptions of a server that is back, and reports updates, as some may have been missed. */
+  /**
+   * Renews the subscriptions of a reconnected server, and reports updates, since some may have been missed.
+   */
   renew(connection: Connection): void {
     for (const upstream of this.#upstreams.get(connection)?.values() ?? []) this.#renew(upstream, RENEW_MS)
   }
 
-  /** Renews one subscription; a refused one again after `waitMs`, then after twice that, and so on. */
+  /** Renews one subscription. After a refusal, retries after `waitMs`, then with doubled delays. */
   #renew(upstream: ServerSubscription, waitMs: number): void {
     const { connection } = upstream
     const { link } = connection
@@ -222,7 +224,7 @@ export class ResourceSubscriptions {
     })
   }
 
-  /** Moves the subscriptions of a client that uses another connection from now on. */
+  /** Moves the subscriptions of a client to its new connection. */
   parted(connection: Connection, client: Client): void {
     const upstreams = [...(this.#upstreams.get(connection)?.values() ?? [])]
     const moving = upstreams.flatMap(({ subscribers }) =>
@@ -245,7 +247,7 @@ export class ResourceSubscriptions {
     if (isReplaced) for (const one of moving) void this.#move(one)
   }
 
-  /** Moves a subscription to its new connection; a refused one again, as `#renew` does. */
+  /** Moves a subscription to its new connection; retries refusals like `#renew`. */
   async #move(one: Subscription, waitMs = RENEW_MS): Promise<void> {
     this.#moving.add(one)
     const why = await this.#rejoin(one)
@@ -258,8 +260,8 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * Subscribes on the new connection, and reports an update, as some may have been missed. Resolves with the
-   * Fault if the server does not accept it.
+   * Subscribes on the new connection, and reports an update, since some may have been missed. Resolves with
+   * the Fault if the server refuses.
    */
   async #rejoin(one: Subscription): Promise<Fault | undefined> {
     try {
@@ -308,7 +310,7 @@ export class ResourceSubscriptions {
     return upstream
   }
 
-  /** Throws a Fault while too many requests are unanswered, those of ended subscriptions included. */
+  /** Throws a Fault above the maximum of unanswered requests, including those of ended subscriptions. */
   #newUpstream(connection: Connection, own: string): ServerSubscription {
     const { bounds, server } = connection
     const { count = 0 } = this.#unanswered.get(connection) ?? {}
@@ -346,7 +348,7 @@ export class ResourceSubscriptions {
     void this.#request(upstream, 'resources/unsubscribe')
   }
 
-  /** Sends requests about one URI in turn: over HTTP, concurrent ones may arrive in either order. */
+  /** Sends requests about one URI in sequence: over HTTP, concurrent ones may arrive in either order. */
   #request(upstream: ServerSubscription, method: string): Promise<Outcome> {
     const { connection, own } = upstream
     const unanswered: Unanswered = this.#unanswered.get(connection) ?? { count: 0, last: new Map() }
@@ -370,7 +372,7 @@ const uriOf = (call: Call): string => {
   return uri
 }
 
-/** Never rejects. */
+/** Sends a request and resolves with its outcome. Never rejects. */
 const request = async (
   { link, server }: Connection,
   { method, uri, own }: { readonly method: string; readonly uri: string; readonly own: OwnRequest },

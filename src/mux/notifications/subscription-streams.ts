@@ -25,7 +25,9 @@ import type { ServerStarter } from '../clients/server-starter.js'
 import type { Audience, Change } from './list-changed.js'
 import type { ResourceSubscriptions, Subscriber } from './resource-subscriptions.js'
 
-/** How long servers have to accept resource subscriptions; later ones are left out of the acknowledgement. */
+/**
+ * Maximum time for servers to accept resource subscriptions; later ones are missing from the acknowledgement.
+ */
 const ACK_WAIT_MS = 5000
 const EMPTY = rawText('{}')
 
@@ -40,8 +42,8 @@ export interface SubscriptionStreamsContext {
 }
 
 /**
- * Serves `subscriptions/listen` (2026-07-28, basic/patterns/subscriptions): acknowledges the notifications
- * that will be sent, and sends them until the client cancels or the proxy closes.
+ * Serves `subscriptions/listen` (2026-07-28, basic/patterns/subscriptions): acknowledges the supported
+ * notifications, and sends them until the client cancels or the proxy closes.
  */
 export class SubscriptionStreams {
   readonly #context: SubscriptionStreamsContext
@@ -60,7 +62,7 @@ export class SubscriptionStreams {
     return [...this.#byPrincipal.values()].flatMap(streams => [...streams])
   }
 
-  /** Whether a stream was promised changes that arrive on this connection. */
+  /** Returns whether a stream expects list changes from this connection. */
   isHeard(connection: Connection, connectionOf: (client: Client) => Connection | undefined): boolean {
     const { facts } = connection
     if (facts === undefined) return false
@@ -70,7 +72,7 @@ export class SubscriptionStreams {
     )
   }
 
-  /** Serves `subscriptions/listen`; whatever goes wrong ends the call. */
+  /** Serves `subscriptions/listen`; any failure ends the call. */
   listen(call: Call): void {
     try {
       const filter = readFilter(call.params)
@@ -82,7 +84,7 @@ export class SubscriptionStreams {
     }
   }
 
-  /** Ends all streams as specified ("Ending a Subscription") and refuses new ones. */
+  /** Ends all streams as specified ("Ending a Subscription") and rejects new ones. */
   close(): void {
     this.#isClosed = true
     for (const stream of this.all) {
@@ -123,7 +125,7 @@ export class SubscriptionStreams {
     stream.open(honoured, isComplete)
   }
 
-  /** Never rejects. */
+  /** Subscribes to a resource; resolves with false on failure. Never rejects. */
   async #subscribe(stream: Stream, exposed: string): Promise<boolean> {
     const { subscriptions, log } = this.#context
     const { client } = stream.call
@@ -152,9 +154,9 @@ class Stream implements Subscriber, Audience {
   readonly call: Call
   at: 'opening' | 'open' | 'over' = 'opening'
   readonly #context: SubscriptionStreamsContext
-  /** The lists it reports, in the versions of the acknowledgement or the last notification. */
+  /** The reported lists, with their versions at the acknowledgement or the last notification. */
   readonly #since = new Map<ListName, string>()
-  /** Whether some servers had not answered at the acknowledgement. */
+  /** True if some servers had not answered at the acknowledgement. */
   #wasEarly = false
 
   constructor(call: Call, context: SubscriptionStreamsContext) {
@@ -162,7 +164,7 @@ class Stream implements Subscriber, Audience {
     this.#context = context
   }
 
-  /** Acknowledges the stream before anything else. `isComplete`: whether all servers have answered. */
+  /** Acknowledges the stream before anything else. `isComplete`: all servers have answered. */
   open(honoured: SubscriptionFilter, isComplete: boolean): void {
     this.#wasEarly = !isComplete
     for (const list of listsOf(honoured)) this.#since.set(list, this.#version(list))
@@ -179,8 +181,9 @@ class Stream implements Subscriber, Audience {
   }
 
   /**
-   * Every change since the acknowledgement is news. The first list of a server is if a client of the same
-   * principal read the merged list without it or, if none did, if the server had not answered then.
+   * Returns whether a change is news. Every change after the acknowledgement is. A server's first list is
+   * news if a client of the same principal read the merged list without it or, without such a client, if the
+   * server had not answered at the acknowledgement.
    */
   isNews({ list, isFirst }: Change): boolean {
     const since = this.#since.get(list)
@@ -213,7 +216,7 @@ const FLAG_NAMES = [...new Set(LIST_NAMES.map(list => LISTS[list].flag))]
 
 const URIS_MAX = 1000
 
-/** What a client wants to hear of, or what it is told that it will (2026-07-28, `SubscriptionFilter`). */
+/** The notifications that a client requests, or that are acknowledged (2026-07-28, `SubscriptionFilter`). */
 interface SubscriptionFilter {
   readonly flags: readonly Flag[]
   readonly uris: readonly string[]

@@ -1,4 +1,4 @@
-/** A URI in normal form (RFC 3986 §6.2.2). */
+/** Returns a URI in normal form (RFC 3986 §6.2.2). */
 export const normalUri = (uri: string): string => (URL.canParse(uri) ? new URL(uri).href : uri)
 
 interface Item {
@@ -7,10 +7,10 @@ interface Item {
   readonly normal: string
 }
 
-/** Finds subscriptions by URI: the same one, one in another spelling, or the closest one above it. */
+/** Finds subscriptions by URI: the same one, another spelling of it, or the closest parent. */
 export class UriIndex<T extends Item> {
   readonly #byUri = new Map<string, T>()
-  /** How many there are of each length: only prefixes of these are looked up. */
+  /** Number of entries per length: only prefixes of these lengths are looked up. */
   readonly #lengths = new Map<number, number>()
   /** The oldest of each normal form comes first. */
   readonly #byNormal = new Map<string, Set<T>>()
@@ -53,7 +53,7 @@ export class UriIndex<T extends Item> {
     return same ?? this.#above(uri)
   }
 
-  /** The longest URI above, which ends before or after a `/`, `#` or `?`. */
+  /** Finds the longest parent URI, which ends before or after a `/`, `#` or `?`. */
   #above(uri: string): T | undefined {
     for (let at = uri.length - 1; at >= 0; at -= 1) {
       if (!'/#?'.includes(uri.charAt(at))) continue

@@ -14,14 +14,14 @@ export class WantedLevels {
     return this.#ranks.get(client)
   }
 
-  /** `connections`: all that the client uses. */
+  /** `connections` are all connections of the client. */
   set(client: Client, rank: number, connections: readonly Connection[]): void {
     for (const connection of connections) this.#count(connection, client, -1)
     this.#ranks.set(client, rank)
     for (const connection of connections) this.#count(connection, client, 1)
   }
 
-  /** Forgets a client that has left all connections. */
+  /** Forgets a client without connections. */
   forget(client: Client): void {
     this.#ranks.delete(client)
   }
@@ -34,13 +34,13 @@ export class WantedLevels {
     this.#count(connection, client, -1)
   }
 
-  /** The most verbose level that a client of a connection has set; undefined if none has. */
+  /** Returns the most verbose level that a client of a connection has set; undefined if none has. */
   lowestOn(connection: Connection): number | undefined {
     const rank = this.#counts.get(connection)?.findIndex(count => count > 0) ?? -1
     return rank < 0 || rank === UNSET ? undefined : rank
   }
 
-  /** Whether a session on a connection has not set a level. */
+  /** Returns whether a session on a connection has not set a level. */
   hasUnset(connection: Connection): boolean {
     return (this.#counts.get(connection)?.[UNSET] ?? 0) > 0
   }

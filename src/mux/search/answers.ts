@@ -17,23 +17,23 @@ import { textBlock } from '../../model/content.js'
 import { type Answer, succeeded } from '../../model/outcome.js'
 import { cutText, plainLine, plainText } from '../../secrets/plain-text.js'
 
-/** So many of the tools found come with their schema, if it is short. */
+/** Number of found tools that are shown with their schema, if it is short. */
 const SCHEMAS = 3
 const SCHEMA_BYTES = 1536
-/** The longest schema that is described. */
+/** Maximum size of a described schema. */
 const LONG_SCHEMA_BYTES = 64 * 1024
 const SENTENCE_BYTES = 300
 const DESCRIPTION_BYTES = 16 * 1024
 const ARGUMENTS = 20
 const ARGUMENT_BYTES = 64
-/** Servers that are named beside what was found. */
+/** Maximum number of servers named in a search result. */
 const SERVERS = 20
 
-/** An answer of ours to a call of a tool. */
+/** Returns a tool result with this text. */
 export const told = (words: string): Answer =>
   succeeded(objectText([['content', arrayText([textBlock(words)])]]))
 
-/** The same for a call that failed, in words for a model. */
+/** Returns a failed tool result with a message for a model. */
 export const refused = (words: string): Answer => ({
   kind: 'result',
   result: objectText([
@@ -43,13 +43,13 @@ export const refused = (words: string): Answer => ({
   isError: true,
 })
 
-/** Whether a tool is annotated as one that only reads. */
+/** Returns whether a tool is annotated as read-only. */
 export const onlyReads = ({ text }: Item): boolean =>
   annotationOf(text, 'readOnlyHint')?.toString('latin1') === 'true'
 
 const markOf = (item: Item): string => (onlyReads(item) ? '[read]' : '[write]')
 
-/** What was found among so many tools, in lines for a model; the first with their schemas. */
+/** Returns the search result as text for a model; the first tools with their schemas. */
 export const foundText = (found: readonly Item[], count: number): string => {
   const servers = [...new Set(found.map(({ server }) => server.name))]
   const head = `${found.length} of ${count} tools (${servers.join(', ')})`
@@ -76,7 +76,7 @@ const sentenceOf = (text: string): string => {
   return cutText(end === null ? line : line.slice(0, end.index + 1), SENTENCE_BYTES)
 }
 
-/** The names of arguments; those that are required have a star. */
+/** Returns the argument names; required ones end with a star. */
 const argumentsOf = (schema: JsonText): readonly string[] => {
   const properties = memberOf(schema, 'properties')
   if (properties === undefined) return []
@@ -90,7 +90,7 @@ const argumentsOf = (schema: JsonText): readonly string[] => {
   return names
 }
 
-/** What to say where nothing was found: where there is something. */
+/** Returns the text for an empty result, which lists the servers. */
 export const nothingText = ({ parts }: Merged): string => {
   const counts = parts.flatMap(({ items }) =>
     items[0] === undefined ? [] : [`${items[0].server.name} ${items.length}`],
@@ -100,7 +100,7 @@ export const nothingText = ({ parts }: Merged): string => {
   return `No tool found; try other words, or name the product. Tools by server: ${counts.slice(0, SERVERS).join(', ')}${more}`
 }
 
-/** A tool in full. */
+/** Returns the full description of a tool. */
 export const describedText = (item: Item): string => {
   const { exposed, text } = item
   const schema = memberOf(text, 'inputSchema') ?? rawText('{}')
@@ -112,7 +112,7 @@ export const describedText = (item: Item): string => {
   )
 }
 
-/** What to say of a name that no tool has; `near` are some that one may have meant. */
+/** Returns the text for an unknown tool name; `near` are similar names. */
 export const unknownText = (name: string, near: readonly string[]): string => {
   const meant = near.length === 0 ? '' : ` Did you mean ${near.join(', ')}?`
   return `Unknown tool: ${plainLine(name.slice(0, 128))}.${meant} Use the exact name of a result of find_tools.`

@@ -1,13 +1,13 @@
 import { type JsonText, valueOf } from '../../kernel/json/text.js'
 import { isObject } from '../../kernel/object.js'
 
-/** What is wrong with the arguments of a call, in words for a model. */
+/** An error in the arguments of a call, with a message for a model. */
 export class BadArguments extends Error {}
 
-/** Longer ones are none of ours. */
+/** Maximum size of the arguments of a search tool. */
 const ARGUMENTS_BYTES = 64 * 1024
 
-/** The arguments of one of our tools; the readers throw BadArguments. */
+/** The arguments of a search tool; its readers throw BadArguments. */
 export class Arguments {
   readonly #values: Readonly<Record<string, unknown>>
 
@@ -30,7 +30,7 @@ export class Arguments {
 
   texts(name: string, max: number, maxChars?: number): readonly string[] {
     const list = this.#values[name] ?? []
-    // Models write one text where a list of them is wanted.
+    // Models send a single text instead of a list.
     const all: readonly unknown[] = Array.isArray(list) ? list : [list]
     if (all.length > max) throw new BadArguments(`${name}: at most ${max}`)
     return all.flatMap(each => this.#textOf(each, name, maxChars) ?? [])

@@ -17,12 +17,12 @@ import type { Outcome } from '../../model/outcome.js'
 
 const KEPT_MS = 10 * 60_000
 const MIB = 1024 * 1024
-/** What is kept of all, and for one client: the oldest goes first. */
+/** Maximum size of all kept results, and of one client's; the oldest are dropped first. */
 const KEPT_BYTES = 64 * MIB
 const CLIENT_BYTES = 16 * MIB
-/** A string may take two bytes for each of its characters. */
+/** A string may take two bytes per character. */
 const BYTES_PER_CHAR = 2
-/** What is shown of a line in which something was found, before and after that. */
+/** Number of characters shown before and after a match in a line. */
 const AROUND = 500
 
 interface Kept {
@@ -33,7 +33,7 @@ interface Kept {
   readonly endsMs: number
 }
 
-/** Which part of a kept result is wanted. */
+/** The requested part of a kept result. */
 export interface Wanted {
   readonly id: string
   readonly offset: number
@@ -43,13 +43,13 @@ export interface Wanted {
 
 export interface LongResultsOptions {
   readonly clock: Clock
-  /** The most characters of a result that are given at once. */
+  /** Maximum number of characters of a result that are returned at once. */
   readonly maxChars: () => number
-  /** The name of the view of a viewer. */
+  /** Returns the name of a viewer's view. */
   readonly viewOf: (viewer: Viewer) => string
 }
 
-/** Cuts long results for models, and keeps them for a while so that they can be read on. */
+/** Cuts long results for models, and keeps them for a while so that they can be read in parts. */
 export class LongResults {
   readonly #options: LongResultsOptions
   /** Oldest first. */
@@ -71,15 +71,15 @@ export class LongResults {
     this.#bytes = 0
   }
 
-  /** Forgets what a client has not read, and will not. */
+  /** Forgets the kept results of a disconnected client. */
   forget({ id }: Client): void {
     for (const [key, { client }] of this.#kept) if (client === id) this.#drop(key)
   }
 
-  /** The outcome as its client gets it: one that is too long is cut at the end of a line. */
+  /** Returns the outcome for the client: a long result is cut at the end of a line. */
   cut(viewer: Viewer, outcome: Outcome): Outcome {
     const max = this.#options.maxChars()
-    // A character takes a byte at least, so that most results need not be looked at.
+    // A character takes at least one byte, so most results need no further check.
     if (outcome.kind !== 'result' || outcome.result.length <= max) return outcome
     const blocks = [...elementsOf(memberOf(outcome.result, 'content') ?? arrayText([]))].map(readBlock)
     const whole = blocks.flatMap(({ text }) => text ?? []).join('\n')
@@ -91,7 +91,7 @@ export class LongResults {
     return { kind: 'result', result, isError: outcome.isError }
   }
 
-  /** A part of a kept result, in words for a model; undefined if it is not kept for this viewer. */
+  /** Returns a part of a kept result as text for a model; undefined if it is not kept for this viewer. */
   read(viewer: Viewer, { id, offset, length, find }: Wanted): string | undefined {
     const kept = this.#of(viewer, id)
     if (kept === undefined) return undefined
@@ -110,13 +110,13 @@ export class LongResults {
     if (kept === undefined) return undefined
     const { caller, view } = kept
     const { principal, scopes } = viewer.caller
-    // Another credential, or another view, may not show where it came from.
+    // Another credential or view may not allow access to the source.
     const mayAll = scopes === undefined || [...(caller.scopes ?? [])].every(scope => scopes.has(scope))
     const isSame = caller.principal === principal && view === this.#options.viewOf(viewer)
     return isSame && mayAll ? kept : undefined
   }
 
-  /** Undefined if it is too long to be kept. */
+  /** Keeps a text and returns its id; undefined if it is too long. */
   #keep(viewer: Viewer, text: string): string | undefined {
     const { clock, viewOf } = this.#options
     const { caller, client } = viewer
@@ -159,7 +159,7 @@ export class LongResults {
 
 interface Block {
   readonly json: JsonText
-  /** What a model reads of it; undefined for a picture and the like. */
+  /** The text of a block; undefined for images and the like. */
   readonly text: string | undefined
   readonly isPlain: boolean
 }
@@ -170,7 +170,7 @@ const readBlock = (json: JsonText): Block => {
   return { json, text: holder && textMember(holder, 'text'), isPlain }
 }
 
-/** The blocks that begin before so many characters of their texts, the last one cut; all without text. */
+/** Returns the blocks before position `end` of the text, the last one cut, and all blocks without text. */
 const firstOf = (blocks: readonly Block[], end: number): readonly JsonText[] => {
   let begin = 0
   return blocks.flatMap(({ json, text, isPlain }) => {
@@ -192,7 +192,7 @@ const remark = (id: string | undefined, shown: number, all: number): string => {
   return `[${grouped(shown)} of ${grouped(all)} characters. ${more}]`
 }
 
-/** Where a part of a text ends: behind its last whole line, unless that would leave less than half of it. */
+/** Returns the end of a part: after its last whole line, unless that leaves less than half of it. */
 const lineEnd = (text: string, start: number, length: number): number => {
   const end = start + length
   if (end >= text.length) return text.length
@@ -201,7 +201,7 @@ const lineEnd = (text: string, start: number, length: number): number => {
   return isInPair(text, end) && end - 1 > start ? end - 1 : end
 }
 
-/** Whether a place is between the two halves of one character. */
+/** Returns whether a position is inside a surrogate pair. */
 const isInPair = (text: string, place: number): boolean => {
   const code = text.charCodeAt(place)
   return place > 0 && code >= 0xdc00 && code <= 0xdfff
@@ -209,7 +209,7 @@ const isInPair = (text: string, place: number): boolean => {
 
 const linesWith = (text: string, { id, offset, length, find }: Wanted & { find: string }): string => {
   const lower = text.toLowerCase()
-  // Some letters are longer in lower case; then places would not be the same.
+  // Some letters are longer in lower case, which would shift positions.
   const isFolded = lower.length === text.length
   const [searched, wanted] = isFolded ? [lower, find.toLowerCase()] : [text, find]
   const groups: string[] = []
@@ -233,13 +233,13 @@ const linesWith = (text: string, { id, offset, length, find }: Wanted & { find: 
   return [...groups, '[No other line has it.]'].join('\n')
 }
 
-/** Where the line before that of a place begins. */
+/** Returns the start of the line before a position's line. */
 const lineBefore = (text: string, place: number): number => {
   const own = place === 0 ? 0 : text.lastIndexOf('\n', place - 1) + 1
   return own < 2 ? 0 : text.lastIndexOf('\n', own - 2) + 1
 }
 
-/** Where the line after that of a place ends. */
+/** Returns the end of the line after a position's line. */
 const lineAfter = (text: string, place: number): number => {
   const own = text.indexOf('\n', place)
   const next = own < 0 ? -1 : text.indexOf('\n', own + 1)

@@ -34,14 +34,14 @@ import { describedText, foundText, nothingText, onlyReads, refused, told, unknow
 import { Arguments, BadArguments } from './arguments.js'
 import type { LongResults } from './long-results.js'
 
-/** Names that are near to an unknown one. */
+/** Maximum number of suggested names. */
 const NEAR = 3
-/** What an unknown name has in common with the one that was meant, if it is that but for a slip. */
+/** Minimum similarity of an unknown name to one that it misspells. */
 const SLIP = 0.8
-/** The longest schema that an error about arguments says. */
+/** Maximum size of a schema shown in an error about arguments. */
 const SCHEMA_BYTES = 2048
 const DESCRIBED_MAX = 10
-/** What is looked at of a name that no tool has. */
+/** Maximum length of an unknown name that is searched for. */
 const NAME_CHARS = 200
 
 export interface SearchCallsContext {
@@ -52,8 +52,8 @@ export interface SearchCallsContext {
 }
 
 /**
- * Serves the tools of search mode. A call by one of them is renamed to what it calls, and goes on like any
- * other; the rest is answered here.
+ * Serves the search tools. A call through one of them is renamed to its target and handled like any other;
+ * the rest is answered here.
  */
 export class SearchCalls {
   readonly #context: SearchCallsContext
@@ -69,18 +69,18 @@ export class SearchCalls {
     this.#context.longResults.close()
   }
 
-  /** A client is gone. */
+  /** Forgets a disconnected client. */
   forget(client: Client): void {
     this.#context.longResults.forget(client)
   }
 
-  /** Whether a client searches tools; one that was shown no list yet has that chosen now. */
+  /** Returns whether a client uses the tool search; decides it now for a client without a tool list. */
   isFor(viewer: Viewer): boolean {
     const { catalog } = this.#context
     return (catalog.choiceOf(viewer.client) ?? catalog.choice(viewer))?.mode === 'search'
   }
 
-  /** The tool that a call with these params would reach, also through one of ours. */
+  /** Returns the tool that a call with these params would reach, directly or through a search tool. */
   toolIn(viewer: Viewer, params: JsonText): string | undefined {
     const name = textMember(params, 'name')
     if (name === undefined || !isSearchTool(name) || !this.isFor(viewer)) return name
@@ -90,7 +90,7 @@ export class SearchCalls {
       : undefined
   }
 
-  /** Takes the call of a tool if it is one of ours; `goOn` is called once it is that of a server's tool. */
+  /** Handles the call of a search tool. Calls `resume` after renaming it to a server's tool. */
   take(call: Call, goOn: () => void): boolean {
     const name = call.named ?? (call.params && textMember(call.params, 'name'))
     if (name === undefined || !isSearchTool(name) || !this.isFor(call)) return false
@@ -105,14 +105,14 @@ export class SearchCalls {
     return true
   }
 
-  /** Resolves with the answer; undefined if a server gives it. */
+  /** Resolves with the answer; undefined if a server answers. */
   async #serve(call: Call, name: SearchToolName, goOn: () => void): Promise<Answer | undefined> {
     const text = call.params && memberOf(call.params, 'arguments')
     switch (name) {
       case 'call_read_tool':
       case 'call_write_tool': {
         const { exposed, args } = calledIn(text)
-        // Most names are known, and their calls lose no turn here.
+        // Most names are known, and their calls stay synchronous here.
         const known = this.#context.catalog.find(call, 'tools', exposed)
         const item = known ?? (await this.#lookUp(call, exposed))
         if (item === undefined) return refused(unknownText(exposed, await this.#near(call, exposed)))
@@ -173,14 +173,14 @@ export class SearchCalls {
       : told(text)
   }
 
-  /** All tools that exist for a viewer, as fresh as in a list. */
+  /** Returns all tools visible to a viewer, as fresh as in a list. */
   async #all(viewer: Viewer): Promise<Merged> {
     const { catalog, starter } = this.#context
     await catalog.refresh(viewer, 'tools', starter.waitMsFor(viewer))
     return catalog.merged(viewer, 'tools')
   }
 
-  /** The names that somebody may have meant: one that is spelt nearly so, then those that mean the same. */
+  /** Returns likely intended names: a close spelling, then names of similar meaning. */
   async #near(viewer: Viewer, name: string): Promise<readonly string[]> {
     const merged = await this.#all(viewer)
     const query = name.slice(0, NAME_CHARS)
@@ -194,7 +194,7 @@ export class SearchCalls {
     return [...new Set(names.map(({ name }) => name))].slice(0, NEAR)
   }
 
-  /** A tool whose name is in no list that was read; `ours` is one by which people sign in. */
+  /** Finds a tool that is in no known list; `ours` for a sign-in tool. */
   async #lookUp(viewer: Viewer, exposed: string): Promise<Item | 'ours' | undefined> {
     const { catalog, owners } = this.#context
     try {
@@ -211,7 +211,7 @@ export class SearchCalls {
     const bare = withoutMember(call.params ?? rawText('{}'), 'name', 'arguments')
     const named = withMember(bare, 'name', textOf(exposed))
     call.params = args === undefined ? named : withMember(named, 'arguments', args)
-    // Whether anything else stands there does not change.
+    // Sets `named` only on calls that already have it.
     if (call.named !== undefined) call.named = exposed
     const end = call.end.bind(call)
     call.end = outcome => end(this.#shown(call, outcome, item))
@@ -230,7 +230,7 @@ export class SearchCalls {
   }
 }
 
-/** What a call names; models also write arguments as the text of JSON. Throws BadArguments. */
+/** Reads the target of a call; models also send arguments as JSON text. Throws BadArguments. */
 const calledIn = (text: JsonText | undefined): { readonly exposed: string; readonly args?: JsonText } => {
   const exposed = text && textMember(text, 'name')
   if (text === undefined || exposed === undefined) throw new BadArguments('name: must be text')

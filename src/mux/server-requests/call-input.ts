@@ -13,7 +13,7 @@ interface ClientAsker {
   ask(inFlight: InFlightCall, request: ServerRequest): void
 }
 
-/** A client that gets server requests in results is asked once for as long as its call may take. */
+/** A client that gets server requests in results has the whole call time to answer. */
 const RETURNED_LIMITS: RoundLimits = { ...ROUND_LIMITS, roundMs: ROUND_LIMITS.totalMs }
 
 /** Obtains input for one call by asking its client. */

@@ -7,7 +7,7 @@ interface Question {
   readonly params: JsonText | undefined
 }
 
-/** A capability that a server request needs, and the error where the client did not declare it. */
+/** The capability that a server request needs, and the error for a client without it. */
 interface Needed {
   readonly isIn: (capabilities: ClientCapabilities) => boolean
   readonly code: FaultCode
@@ -49,11 +49,13 @@ const neededFor = ({ method, params }: Question): Needed => {
   }
 }
 
-/** Whether this is a server request whose capability the client declared. */
+/** Returns whether the client declared the capability for a server request. */
 export const canBeAsked = (question: Question, capabilities: ClientCapabilities): boolean =>
   neededFor(question).isIn(capabilities)
 
-/** The error for a request whose capability is not declared (client/elicitation, "Error Handling"). */
+/**
+ * Returns the error for a request whose capability is not declared (client/elicitation, "Error Handling").
+ */
 export const incapable = (question: Question): Fault => {
   const { code, words } = neededFor(question)
   return new Fault(code, words)

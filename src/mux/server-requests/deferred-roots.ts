@@ -9,10 +9,10 @@ import type { InFlightCall } from '../calls/in-flight-call.js'
 import { bareAnswer, inputRequired, isAnswer } from '../input-required/questions.js'
 import type { RequestStates } from '../input-required/retry/request-states.js'
 
-/** How long a request waits for a call whose client can answer it; then as long again for the answer. */
+/** Maximum time that a request waits for a call of a suitable client, and then for the answer. */
 const HOLD_MS = 30_000
 const HELD_MAX = 8
-/** How long a client may take to come back; its call is then sent on even if the server waits no longer. */
+/** Maximum time for a client to return. Its call is then sent on even if the server no longer waits. */
 const STATE_MS = 600_000
 const KEY = '1-1'
 const ROOTS = 'roots/list'
@@ -25,10 +25,10 @@ interface Held {
 }
 
 /**
- * Defers `roots/list`. Legacy servers like to send it as soon as they are initialized, when a client that is
- * asked only in results cannot be asked: the first of its calls to the server is answered with the request,
- * and sent on when it comes back. Nothing is deferred once a call was sent, because the request may belong to
- * it, nor when several clients use the connection.
+ * Defers `roots/list` for clients that only accept requests in results. Legacy servers often send it right
+ * after initialization, when such a client cannot be asked. The client's first call to the server is answered
+ * with the request, and sent on with the retry. Nothing is deferred once a call was sent, because the request
+ * may belong to it, nor when several clients use the connection.
  */
 export class DeferredRoots {
   readonly #clock: Clock
@@ -44,7 +44,10 @@ export class DeferredRoots {
     return [...this.#held.values()].reduce((sum, { requests }) => sum + requests.size, 0)
   }
 
-  /** Defers a request that belongs to no call; false unless the connection's only client can answer it. */
+  /**
+   * Defers a request that belongs to no call. Returns false unless the connection's only client can answer
+   * it.
+   */
   hold(connection: Connection, request: ServerRequest): boolean {
     const { onlyClient, hasCarried } = connection
     if (request.method !== ROOTS || onlyClient?.serverRequests !== 'returned' || hasCarried) return false
@@ -82,7 +85,7 @@ export class DeferredRoots {
     return [...held.requests]
   }
 
-  /** Takes the answers of a client. Throws a Fault if the roots are malformed; then nothing has changed. */
+  /** Accepts a client's answers. Throws a Fault for malformed roots, without any effect. */
   answered(connection: Connection, id: string, responses: JsonText | undefined): void {
     const held = this.#held.get(connection)
     if (held?.id !== id || responses === undefined) return

@@ -1,30 +1,29 @@
 import type { ServerRequestMode } from '../../model/links.js'
 
 export interface Evidence<C, L> {
-  /** The call that it is known to be about; `another` if that is over, or a request of the proxy itself. */
+  /** The known call; `another` if that call is over, or a request of the proxy itself. */
   readonly about: L | 'another' | undefined
   /** The latest call in flight on the connection. */
   readonly latest: L | undefined
   /**
-   * Whether all that it could be about belongs to one party: calls in flight, parked, cancelled and timed-out
-   * ones, and the proxy's own requests.
+   * True if all possible origins belong to one party: calls in flight, parked, cancelled and timed-out ones,
+   * and the proxy's own requests.
    */
   readonly isOnes: boolean
   readonly onlyClient: C | undefined
 }
 
 export type Origin<C, L> =
-  /** Where it is not `certain`, it may be about any other call on the connection: all belong to one party. */
+  /** Without `isCertain`, any other call on the connection is possible too; all belong to one party. */
   | { readonly is: 'call'; readonly call: L; readonly isCertain: boolean }
   | { readonly is: 'client'; readonly client: C }
   | { readonly is: 'ambiguous' }
   | { readonly is: 'none' }
 
 /**
- * Decides where a server request or log message belongs: to the call that it is known to be about; else to
- * the latest call in flight, if everything that it could be about belongs to one party; else to the only
- * client that ever used the connection, if it can receive messages outside its requests. The rest is never
- * guessed and never broadcast. Pure.
+ * Decides the origin of a server request or log message: the known call; else the latest call in flight, if
+ * all possible origins belong to one party; else the only client that ever used the connection, if it can
+ * receive messages outside its requests. The rest is never guessed and never broadcast. Pure.
  */
 export const originOf = <C extends { readonly serverRequests: ServerRequestMode }, L>({
   about,

@@ -8,14 +8,14 @@ import { fileRoots, isAnswer } from '../input-required/questions.js'
 const CANCELLED = rawText('{"action":"cancel"}')
 
 export interface Passing {
-  /** For the client, in place of the server's. */
+  /** Params for the client, instead of the server's. */
   readonly params: JsonText | undefined
-  /** Whether the answer goes straight to a server, which must understand it. */
+  /** True if the answer goes straight to a server and must be valid for it. */
   readonly isRepaired: boolean
   over(outcome: Answer | undefined): void
 }
 
-/** A server request on its way to a client: reports when it is over, and repairs the client's answer. */
+/** A server request relayed to a client: reports its end, and repairs the client's answer. */
 export class PassedRequest implements ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined
@@ -55,12 +55,12 @@ export class PassedRequest implements ServerRequest {
   }
 }
 
-/** Faults that mean that the user was never asked, and so did not cancel. */
+/** Faults after which the user was never asked, and thus did not cancel. */
 const NOT_ASKED: ReadonlySet<FaultCode> = new Set(['overloaded', 'unknown-method', 'invalid-params'])
 
 /**
- * A user who can no longer be asked counts as having cancelled; roots that are not files are left out; an
- * answer that the server could not read becomes an error.
+ * Converts an answer: an unreachable user counts as having cancelled, roots that are not files are left out,
+ * and an invalid answer becomes an error.
  */
 const answerFor = (method: string, outcome: Answer): Answer => {
   if (outcome.kind === 'fault' && method === 'elicitation/create' && !NOT_ASKED.has(outcome.fault.code)) {
@@ -74,7 +74,10 @@ const answerFor = (method: string, outcome: Answer): Answer => {
   return isRoots ? succeeded(result) : outcome
 }
 
-/** Drops `includeContext`: the client sees one server, us, and would hand it the context of others. */
+/**
+ * Drops `includeContext`: the client sees the proxy as one server, and would share the context of all
+ * servers.
+ */
 export const withoutContext = (params: JsonText): JsonText => {
   const context = stringOf(memberOf(params, 'includeContext'))
   return context === 'thisServer' || context === 'allServers'

@@ -28,19 +28,22 @@ import type { DeferredRoots } from './deferred-roots.js'
 import { type Evidence, type Origin, originOf } from './origin.js'
 import { PassedRequest, withoutContext } from './passed-request.js'
 
-/** Whether a request for roots is for a client that has some. */
+/** Returns whether a roots request is for a client that supports roots. */
 const hasRoots = (origin: Origin<Client, InFlightCall>): boolean => {
   if (origin.is === 'client') return origin.client.capabilities.roots !== undefined
   return origin.is === 'call' && origin.call.call.client.capabilities.roots !== undefined
 }
 
-/** A folder as the only root, for clients that have none. */
+/** Returns a folder as the only root, for clients without roots. */
 const rootsOf = (folder: string): JsonText =>
   textOf({ roots: [{ uri: pathToFileURL(folder).href, name: basename(folder) }] })
 
 const NOBODY = 'No client request is associated with this request'
 
-/** Called for each server request; the function it returns, with the answer, or without one if withdrawn. */
+/**
+ * Called for each server request. The returned function receives the answer, or undefined if the request was
+ * withdrawn.
+ */
 export type OnAsked = (question: {
   readonly server: string
   readonly method: string
@@ -52,7 +55,7 @@ type CallOrigin = Origin<Client, InFlightCall> & { readonly is: 'call' }
 interface Passage {
   readonly client: Client
   readonly inFlight: InFlightCall | undefined
-  /** Whether the request certainly belongs to that call, and ends with it. */
+  /** True if the request certainly belongs to that call, and ends with it. */
   readonly isCertain: boolean
   readonly isRepaired: boolean
 }
@@ -66,18 +69,18 @@ export interface ServerRequestsContext {
   readonly clock: Clock
   readonly log: Logger
   readonly onAsked?: OnAsked | undefined
-  /** Whether there are several servers, whose context clients must not hand to one another. */
+  /** True with several servers, whose context clients must not share. */
   readonly isShared: () => boolean
 }
 
 /**
- * Requests of servers to clients: sampling, elicitation, roots. Each reaches the one client it is for; if
- * there is no such client, the server gets an error at once.
+ * Routes server requests (sampling, elicitation, roots) to their client. Without one, the server receives an
+ * error immediately.
  *
- * |                   | the server pushes requests         | the server returns them            |
- * | client is pushed  | relayed, on the stream of its call | put to the client by `RoundDriver` |
- * | client is         | its call is parked (`ParkedCall`)  | relayed, with the server's state   |
- * | returned them     |                                    | in ours                            |
+ * |                         | server pushes requests             | server returns requests             |
+ * | client accepts pushed   | relayed, on the stream of its call | sent to the client by `RoundDriver` |
+ * | client accepts returned | its call is parked (`ParkedCall`)  | relayed, with the server's state    |
+ * |                         |                                    | wrapped in the proxy's              |
  */
 export class ServerRequests {
   readonly #context: ServerRequestsContext
@@ -122,7 +125,7 @@ export class ServerRequests {
     }
   }
 
-  /** Asks the only client that ever used a connection, as long as it may see the server. */
+  /** Asks the only client that ever used a connection, while it may see the server. */
   #askOutside(connection: Connection, request: ServerRequest, client: Client): void {
     if (!this.#context.catalog.sees(viewerOf(client), connection.server))
       this.#refuse(connection, request, NOBODY)
@@ -143,7 +146,7 @@ export class ServerRequests {
     else this.#push(connection, request, passage)
   }
 
-  /** Collects what is known about the origin of a request; its task counts where its stream says nothing. */
+  /** Collects the evidence of a request's origin; its task counts if its stream is unknown. */
   #evidence(connection: Connection, request: ServerRequest): Evidence<Client, InFlightCall> {
     const { calls } = this.#context
     const evidence = calls.evidence(connection, request.about)
@@ -154,7 +157,10 @@ export class ServerRequests {
       : { ...evidence, about: calls.ofTask(connection, relatedTask(request.params)) ?? about }
   }
 
-  /** Sends the request of a call to its server, so that the client can be asked for input in its own way. */
+  /**
+   * Sends the request of a call to its server, and lets the client answer the server's questions in its own
+   * mode.
+   */
   send(inFlight: InFlightCall, request: Request): CallHandle {
     const { call, routed } = inFlight
     const link =
@@ -186,7 +192,7 @@ export class ServerRequests {
     return this.#context.isShared()
   }
 
-  /** Relays an `InputRequiredResult`. Throws a Fault for what the client must not be asked. */
+  /** Relays an `InputRequiredResult`. Throws a Fault for requests that the client must not receive. */
   relay(inFlight: InFlightCall, result: JsonText): Outcome {
     const relaying = { states: this.#context.states, isShared: this.isShared }
     return {
@@ -218,13 +224,13 @@ export class ServerRequests {
       passed.answer(failed(new Fault('overloaded', 'Too many calls wait for answers of their clients')))
   }
 
-  /** Notes a request at all other calls that it may belong to: their silence does not count meanwhile. */
+  /** Records a request at all other calls that it may belong to, which pauses their idle timeouts. */
   #suspend(likely: InFlightCall, passed: PassedRequest): void {
     for (const other of this.#context.calls.on(likely.connection))
       if (other !== likely) other.serverRequested(passed, 'possible')
   }
 
-  /** Limits the time of a request that does not end with a call, once it can belong to none in flight. */
+  /** Limits the time of a request without a call of its own, once no call in flight can own it. */
   #limitTime(passed: PassedRequest, connection: Connection, set: (limit: Timer) => void): void {
     const { bounds } = connection
     const ms = bounds.max.questionTime
@@ -280,7 +286,7 @@ export class ServerRequests {
     request.answer(failed(new Fault('invalid-params', words)))
   }
 
-  /** Whether one more request of a server may wait; if not, it has been answered with an error. */
+  /** Returns whether another server request may wait; otherwise answers it with an error. */
   #hasRoom(connection: Connection, request: ServerRequest): boolean {
     const { bounds } = connection
     const max = bounds.max.questionsPerServer
@@ -293,7 +299,7 @@ export class ServerRequests {
     return false
   }
 
-  /** Ends the oldest call whose client was asked long ago and has not come back. */
+  /** Ends the oldest call whose client was asked long ago and has not returned. */
   #endAbandoned(connection: Connection): void {
     const sinceMs = this.clock.nowMs() - ABANDONED_MS
     for (const { parked } of this.#context.calls.on(connection)) {
@@ -316,7 +322,7 @@ export class ServerRequests {
   }
 }
 
-/** The reason why no client of a connection may be asked. */
+/** Returns the reason why no client of a connection may be asked. */
 const faultOf = (request: ServerRequest, { share }: Connection): Fault | undefined => {
   const { method, params } = request
   if (!canBeAsked(request, share.capabilities)) return incapable(request)
@@ -325,7 +331,7 @@ const faultOf = (request: ServerRequest, { share }: Connection): Fault | undefin
     : new Fault('invalid-params', `The params of ${method} are malformed`)
 }
 
-/** Removes answers and state from the request of a session, which has no say in returned requests. */
+/** Removes answers and state from a session's request: sessions have no returned requests. */
 const firstOf = (request: Request): Request =>
   request.isBare === true ||
   request.params === undefined ||

@@ -18,21 +18,23 @@ import { declinedVisit, type Retry } from '../input-required/retry/input-retries
 import { mayNeedInput, type RequestStates } from '../input-required/retry/request-states.js'
 import { URL_ELICITATION_REQUIRED } from '../input-required/url-elicitations.js'
 
-/** A page on which one principal can sign in at one server, once. */
+/** A page for one login of one principal at one server. */
 export interface SignInLink {
   readonly id: string
   readonly url: string
-  /** For how many minutes it is there. */
+  /** Lifetime of the page in minutes. */
   readonly minutes: number
 }
 
-/** PORT. The pages on which people sign in at servers, and what came of it (`auth/pages`). */
+/** PORT. The pages for logins at servers, and their results (`auth/pages`). */
 export interface SignInPages {
-  /** Whether there may be a page for a call: else nobody looks at how calls end. */
+  /** True if a page may exist; otherwise faults of calls are not checked. */
   readonly isOpen: boolean
-  /** Whether the principal that a server is for has signed in there. */
+  /** Returns whether the owner of a server has signed in there. */
   isSignedIn(server: ServerOptions): boolean
-  /** Undefined where nobody could open a page, or where the principal must not sign in. */
+  /**
+   * Returns a link for the login; undefined if no page can be opened, or if the principal must not sign in.
+   */
   linkFor(server: ServerOptions, principal: Principal): SignInLink | undefined
 }
 
@@ -43,11 +45,11 @@ export interface SignInsContext {
   readonly pages: SignInPages | undefined
 }
 
-/** How long a call that was made again waits for the login. */
+/** Maximum time that a retried call waits for the login. */
 const LOGIN_WAIT_MS = 30_000
-/** How long a client may take to come back. */
+/** Maximum time for a client to return. */
 const STATE_MS = 3_600_000
-/** How many links are remembered with the clients that were shown them; the oldest is forgotten. */
+/** Maximum number of links remembered with the clients that received them; the oldest is dropped. */
 const SHOWN_MAX = 1000
 
 const PERSON_CAN_HELP: ReadonlySet<LoginReason | undefined> = new Set<LoginReason>([
@@ -60,23 +62,23 @@ interface Shown {
   readonly clients: Set<Client>
 }
 
-/** Sends people to sign in at servers as themselves, and their calls on once they have. */
+/** Sends users to their logins at servers, and resumes their calls afterwards. */
 export class SignIns {
   readonly #context: SignInsContext
-  /** By the ids of links. */
+  /** By link id. */
   readonly #shown = new Map<string, Shown>()
 
   constructor(context: SignInsContext) {
     this.#context = context
   }
 
-  /** Has a call that ends for want of a login end with the way to it. */
+  /** Adds a login link to a call that fails for lack of a login. */
   watch(call: Call): void {
     // A literal assigned to a call would be allocated in V8's old space, and keep the call for long.
     if (this.#context.pages?.isOpen === true) call.onFault = this.#answer
   }
 
-  /** Answers a call of the tool with which people sign in. */
+  /** Answers a call of a sign-in tool. */
   callTool(call: Call, server: Server): void {
     if (this.#context.pages?.isSignedIn(server.options) === true) {
       const words = `Signed in to ${server.name}: its tools are here now. List the tools again, and go on.`
@@ -84,7 +86,7 @@ export class SignIns {
     } else call.end(this.#wayTo(call, server) ?? noInput(call.method, noPage(server), server.name))
   }
 
-  /** Goes on with a call that is made again once its user has signed in, or after a while. */
+  /** Resumes a retried call once its user has signed in, or after a while. */
   resume(call: Call, { state, responses }: Retry, goOn: () => void): void {
     if (state?.kind !== 'sign-in') return
     const declined = declinedVisit(call, responses, state.server)
@@ -99,7 +101,7 @@ export class SignIns {
     })
   }
 
-  /** Somebody signed in by a link: the clients that were shown it, and no others, are told. */
+  /** Handles a login by a link: notifies exactly the clients that received the link. */
   done(id: string): void {
     const shown = this.#shown.get(id)
     this.#shown.delete(id)
@@ -120,7 +122,7 @@ export class SignIns {
     const link = this.#context.pages?.linkFor(server.options, call.caller.principal)
     return link === undefined
       ? failed(fault)
-      : // The address would be masked in a fault.
+      : // A fault would mask the address.
         { kind: 'fault', fault, message: `${fault.message}, or open ${link.url}` }
   }
 
@@ -128,7 +130,7 @@ export class SignIns {
     return [...this.#context.catalog.visibleTo(call).keys()].find(({ name }) => name === data?.['server'])
   }
 
-  /** How somebody hears of the page where the login is (2025-11-25 and 2026-07-28, client/elicitation). */
+  /** Returns how a client receives the login link (2025-11-25 and 2026-07-28, client/elicitation). */
   #wayTo(call: Call, server: Server, reason: LoginReason = 'needs-auth'): Outcome | undefined {
     const { pages, states } = this.#context
     const { client, method, caller } = call

@@ -16,11 +16,11 @@ import type { RoundEnd } from '../input-required/rounds/input-rounds.js'
 import { type InputSource, QuestionRound } from '../input-required/rounds/question-round.js'
 import { readTask, type TaskState, withoutRelated } from './task-state.js'
 
-/** How long requests about a task that is over may stay open. */
+/** Maximum time that requests about a finished task may stay open. */
 const LINGER_MS = 10_000
 
 export interface TaskCall {
-  /** What was sent to the server; the task's progress comes under it. */
+  /** The call at the server, which carries the task's progress. */
   readonly down: CallHandle | undefined
   readonly link: Pick<Downlink, 'call' | 'facts' | 'serverRequests'>
   readonly requester: Requester
@@ -32,9 +32,9 @@ export interface TaskSink extends CallSink {
 }
 
 /**
- * Polls a task that a server made of a call, for a client that knows nothing of tasks, and ends the call with
- * its result. A task of 2025-11-25 gives its result and asks its questions when it is asked for the result;
- * one of SEP-2663 (2026-07-28) returns both with its status.
+ * Polls the task that a server created for a call, for a client without task support, and ends the call with
+ * its result. A 2025-11-25 task returns its result and its questions on a request for the result; an SEP-2663
+ * task (2026-07-28) returns both with its status.
  */
 export class TaskDriver implements TaskHandle {
   readonly #call: TaskCall
@@ -46,7 +46,7 @@ export class TaskDriver implements TaskHandle {
   #poll: Timer | undefined
   #round: QuestionRound | undefined
   #rounds = 0
-  /** Keys of questions that were answered: unique for the life of a task, while its status may be behind. */
+  /** Keys of answered questions: unique for the life of a task, while its status may lag behind. */
   readonly #answered = new Set<string>()
   readonly #acceptedUrls: string[]
   #isOver = false
@@ -87,7 +87,7 @@ export class TaskDriver implements TaskHandle {
     else this.#turnWithoutResult(task)
   }
 
-  /** 2025-11-25: the request for the result waits for it, and is what questions come with. */
+  /** 2025-11-25: the request for the result blocks, and carries the questions. */
   #turnWithoutResult({ status, pollMs }: TaskState): void {
     if (status !== 'working' && !this.#isResultAsked) {
       this.#isResultAsked = true
@@ -98,7 +98,7 @@ export class TaskDriver implements TaskHandle {
     if (status === 'working' || status === 'input_required') this.#pollAfter(pollMs)
   }
 
-  /** SEP-2663: questions and result stand beside the status. */
+  /** SEP-2663: questions and result come with the status. */
   #turnWithResult({ status, text, pollMs }: TaskState): void {
     switch (status) {
       case 'working':
@@ -224,12 +224,12 @@ export class TaskDriver implements TaskHandle {
     try {
       this.#send('tasks/cancel', [], () => onLate?.())
     } catch {
-      // The connection is gone, and the task with it.
+      // The connection is lost, and the task with it.
     }
     this.#endSoon()
   }
 
-  /** A server that has not answered by then never will. */
+  /** A server that has not answered within this time never will. */
   #endSoon(): void {
     this.#input.clock.after(LINGER_MS, () => {
       for (const down of this.#open) down.cancel('nobody waits for it')
@@ -259,7 +259,7 @@ export class TaskDriver implements TaskHandle {
   }
 }
 
-/** Wraps a call that asks for a task: if cancelled, it goes on until the server has named the task. */
+/** Wraps a call that asks for a task: a cancellation waits until the server has named the task. */
 export const cancelledByName = (down: DownstreamCall, clock: Clock): CallHandle => ({
   isAbout: other => other === down,
   cancel: (_reason, onLate) => void clock.after(LINGER_MS, () => down.cancel('nobody waits for it', onLate)),

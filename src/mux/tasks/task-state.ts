@@ -11,12 +11,12 @@ import {
 
 type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
 
-/** What a server says about a task (2025-11-25, basic/utilities/tasks; SEP-2663). */
+/** A task as a server reports it (2025-11-25, basic/utilities/tasks; SEP-2663). */
 export interface TaskState {
   readonly id: string
   readonly status: TaskStatus
   readonly pollMs: number
-  /** All that the server said: the questions and the result may stand beside the status. */
+  /** The whole result: questions and result may accompany the status. */
   readonly text: JsonText
 }
 
@@ -51,14 +51,14 @@ const pollMsOf = (task: JsonText): number => {
   return Math.min(Math.max(ms, LEAST_POLL_MS), MOST_POLL_MS)
 }
 
-/** The task that a server message belongs to (2025-11-25, basic/utilities/tasks, "Related Task"). */
+/** Returns the task that a server message belongs to (2025-11-25, basic/utilities/tasks, "Related Task"). */
 export const relatedTask = (params: JsonText | undefined): string | undefined => {
   const meta = params && memberOf(params, '_meta')
   const related = meta && memberOf(meta, RELATED_TASK)
   return related && textMember(related, 'taskId')
 }
 
-/** Returns a result or params without the task and the request that they name, which only this hop knows. */
+/** Returns a result or params without the task and request ids, which only this hop knows. */
 export const withoutRelated = (holder: JsonText): JsonText =>
   editMember(holder, '_meta', meta => {
     const known = RELATED.filter(key => memberOf(meta, key) !== undefined)

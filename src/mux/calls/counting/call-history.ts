@@ -4,35 +4,35 @@ import type { Outcome } from '../../../model/outcome.js'
 import { shortName } from '../../../secrets/mask.js'
 import { Durations, Slots } from './durations.js'
 
-/** How many calls are remembered once they are over. */
+/** Number of finished calls that are kept. */
 const RECENT = 512
-/** After so many calls they are added up, if nobody has asked before. */
+/** Number of calls that are aggregated at once. */
 const BATCH = 256
-/** Of how many tools it is remembered how long their calls took. */
+/** Maximum number of tools with kept call durations. */
 const TOOLS = 512
-/** Of how many clients that have left the names are kept. */
+/** Maximum number of kept names of disconnected clients. */
 const LEFT = 512
-/** How much is kept of a name that a client writes. */
+/** Maximum kept length of a name from a client. */
 const NAME = 256
 
-/** A call that is over, by what the proxy knows of it; nothing of its contents. */
+/** A finished call, without its contents. */
 export interface PastCall {
-  /** Counts calls that are over, from 1. */
+  /** Number of the finished call, from 1. */
   readonly n: number
   readonly client: number
   readonly method: string
-  /** The server that it was for, and the server's own name of what it named. */
+  /** The server, and its own name of the requested item. */
   readonly server: string | undefined
   readonly name: string | undefined
   readonly errorId: string | undefined
-  /** When it was over, on the clock of the proxy, and how long it took. */
+  /** End of the call on the proxy's clock, and its duration. */
   readonly endedMs: number
   readonly ms: number
-  /** `ok`, `tool_error`, `input_required`, `cancelled`, the code of an error, or the word of a fault. */
+  /** `ok`, `tool_error`, `input_required`, `cancelled`, an error code, or a fault code. */
   readonly outcome: string
 }
 
-/** What is kept of a call beside its number and times. */
+/** The kept data of a call except its number and times. */
 type Row = { -readonly [K in Exclude<keyof PastCall, 'n' | 'endedMs' | 'ms'>]: PastCall[K] }
 
 interface ServerHistory {
@@ -43,24 +43,24 @@ interface ServerHistory {
 }
 
 /**
- * The calls that are under way and the last ones that are over, and how long those of each tool took. A call
- * that is over leaves one record; many of them are added up at once, at the latest when somebody asks.
+ * Keeps the calls in flight, the last finished ones, and the durations of each tool. A finished call leaves
+ * one record; records are aggregated in batches, at the latest on a read.
  */
 export class CallHistory {
-  /** Each in a slot of its own, which the next call takes over: nothing is made or looked up for a call. */
+  /** Each call in a slot, which a later call reuses: no allocation or lookup per call. */
   readonly #underWay: (Call | undefined)[] = []
   readonly #free: number[] = []
-  /** Written over and over: what is made for each call, and kept, costs more than all that is counted. */
+  /** Reused rows: allocating and keeping one per call would cost more than all counting. */
   readonly #recent: Row[] = []
-  /** When each of them was over, and how long it took: in one place, as numbers in objects have their own. */
+  /** End and duration of each row, in one array, because numbers in objects are boxed. */
   readonly #times = new Float64Array(2 * RECENT)
   readonly #servers = new Map<string, ServerHistory>()
   readonly #refused = new Slots()
-  /** Names of clients that have left, by their ids. */
+  /** Names of disconnected clients, by id. */
   readonly #left = new Map<number, string>()
   #tools = 0
   #n = 0
-  /** How many of those are added up. */
+  /** Number of aggregated calls. */
   #added = 0
   #begun = 0
 
@@ -71,7 +71,7 @@ export class CallHistory {
     this.#underWay[call.slot] = call
   }
 
-  /** Keeps the name of a client, which its calls outlive here. */
+  /** Keeps the name of a disconnected client for its past calls. */
   clientLeft({ id, info }: Client): void {
     const name = shortName(textMember(info, 'name') ?? '', NAME)
     if (name === '') return
@@ -80,7 +80,7 @@ export class CallHistory {
     if (this.#left.size > LEFT && oldest !== undefined) this.#left.delete(oldest)
   }
 
-  /** The name of a client that has left, if it is kept. */
+  /** Returns the kept name of a disconnected client. */
   nameOfLeft(id: number): string | undefined {
     return this.#left.get(id)
   }
@@ -94,7 +94,7 @@ export class CallHistory {
     this.#times[2 * at] = nowMs
     this.#times[2 * at + 1] = ms
     past.client = client.id
-    // The call itself would keep what it was called with.
+    // A reference to the call would keep its params in memory.
     past.method = shortName(method, NAME)
     past.server = servedBy
     past.name = ownName && shortName(ownName, NAME)
@@ -104,18 +104,18 @@ export class CallHistory {
     if (this.#n - this.#added >= BATCH) this.#addUp()
   }
 
-  /** In the order in which they came. */
+  /** In order of arrival. */
   get underWay(): readonly Call[] {
     const calls = this.#underWay.filter(call => call !== undefined)
     return calls.sort((a, b) => (a.number ?? 0) - (b.number ?? 0))
   }
 
-  /** The number of the last call that is over. */
+  /** The number of the last finished call. */
   get last(): number {
     return this.#n
   }
 
-  /** Those that are over and kept, after the one with this number; oldest first. */
+  /** Returns the kept finished calls after number `after`, oldest first. */
   recent(after = 0): readonly PastCall[] {
     const from = Math.max(after, this.#n - RECENT)
     return Array.from({ length: Math.max(0, this.#n - from) }, (_, n) => {
@@ -132,18 +132,18 @@ export class CallHistory {
     return this.#upToNow(server)?.slots
   }
 
-  /** Requests that failed before a server was found for them. */
+  /** Requests that failed before a server was found. */
   get refused(): Slots {
     this.#addUp()
     return this.#refused
   }
 
-  /** How long the last calls took that a server was asked. */
+  /** Returns the durations of the last calls to a server. */
   servedBy(server: string): Durations | undefined {
     return this.#upToNow(server)?.durations
   }
 
-  /** Forgets servers that are not configured any more. */
+  /** Forgets servers that are no longer configured. */
   retain(servers: ReadonlySet<string>): void {
     this.#addUp()
     for (const [name, { tools }] of this.#servers) {
@@ -237,7 +237,7 @@ const blank = (): Row => ({
   outcome: '',
 })
 
-/** How a call ended, in a word. */
+/** Returns the outcome of a call as one word. */
 export const wordOf = (outcome: Outcome | undefined): string => {
   switch (outcome?.kind) {
     case undefined:

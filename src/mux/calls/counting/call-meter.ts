@@ -15,31 +15,31 @@ const METHODS: ReadonlySet<string> = new Set([...ROUTES.keys(), 'initialize', 's
 
 const QUESTIONS: ReadonlySet<string> = new Set(['sampling/createMessage', 'elicitation/create', 'roots/list'])
 
-/** Of so many tools of a server the series are kept at hand: it may list others all the time. */
+/** Maximum number of cached tools per server, since a server may list new ones all the time. */
 const TOOLS = 10_000
 
-/** Why a call waited inside the proxy. */
+/** The reason for which a call waited inside the proxy. */
 export type WaitReason = 'start' | 'turn' | 'parked' | 'asked'
 
 export interface CallMeterOptions {
   readonly meter: Meter
   readonly clock: Clock
-  /** Whether each tool has a histogram of its own. */
+  /** True if each tool has a histogram of its own. */
   readonly hasToolHistograms: boolean
-  /** Whether a server lists a tool under these names, its own one last. */
+  /** Returns whether a server lists a tool under these names, its own one last. */
   readonly isListed: (viewer: Viewer, exposed: string, server: string, own: string) => boolean
 }
 
 interface OfServer {
   readonly requests: Map<string, Operations>
-  /** By methods, and by the server's own names of tools. */
+  /** By method, and by the server's own tool name. */
   readonly tallies: Map<string, Tally>
   readonly tools: Map<string, Tally>
 }
 
 const createOfServer = (): OfServer => ({ requests: new Map(), tallies: new Map(), tools: new Map() })
 
-/** Counts calls, sessions and questions. Nothing is looked up for a call that is like the last one. */
+/** Counts calls, sessions and questions. A call like the last one needs no lookup. */
 export class CallMeter {
   readonly #options: CallMeterOptions
   readonly #meter: Meter
@@ -48,10 +48,10 @@ export class CallMeter {
   readonly #servers = new Map<string, OfServer>()
   #last: Tally | undefined
   readonly #overhead: Histogram
-  /** The calls themselves, for people who look. */
+  /** The recent calls, for status displays. */
   readonly history = new CallHistory()
   readonly #waits: Readonly<Record<WaitReason, Histogram>>
-  /** When the sessions that are open began. */
+  /** The start of each open session. */
   readonly #sessions = new Map<Client, number>()
   #epoch: number
 
@@ -66,13 +66,13 @@ export class CallMeter {
     this.#waits = { start: wait('start'), turn: wait('turn'), parked: wait('parked'), asked: wait('asked') }
   }
 
-  /** What we ourselves added to this share of the requests, at most; undefined before the first one. */
+  /** Returns the proxy's own overhead at this quantile; undefined before the first request. */
   overheadMs(share: number): number | undefined {
     const seconds = this.#overhead.quantile(share)
     return seconds && seconds * 1000
   }
 
-  /** Counts a call of a client that is over; a function of its own, so that no call needs a closure. */
+  /** Counts a finished client call; a property, so that no call allocates a closure. */
   readonly over = (outcome: Outcome | undefined, call: Call): void => {
     const nowMs = this.#clock.nowMs()
     const ms = nowMs - (call.beganMs ?? nowMs)
@@ -85,7 +85,7 @@ export class CallMeter {
     if (tally?.tool !== undefined) tally.toolCalled(outcome, ms / 1000)
   }
 
-  /** Counts a request to a server that is over, cancelled if it has no outcome; `call` is the client's. */
+  /** Counts a finished request to a server; without an outcome, as cancelled. `call` is the client's. */
   served(call: Call, server: string, outcome: Outcome | undefined, ms: number): void {
     call.awayMs = (call.awayMs ?? 0) + ms
     const { requests, sent, received } = this.#tallyOf(call, server)
@@ -94,7 +94,7 @@ export class CallMeter {
     if (outcome !== undefined) received.add(bytesOf(outcome))
   }
 
-  /** Counts a wait of a call that is not a server's time. */
+  /** Counts a wait of a call inside the proxy. */
   held(call: Call, reason: 'start' | 'turn', ms: number): void {
     call.awayMs = (call.awayMs ?? 0) + ms
     this.waited(reason, ms)
@@ -104,7 +104,7 @@ export class CallMeter {
     this.#meter.counter('mcp_proxy_refused', reason).add()
   }
 
-  /** Counts a call that is sent a second time, because its server did not run it. */
+  /** Counts a call that is sent again because its server did not run it. */
   resent(server: string): void {
     this.#meter.counter('mcp_proxy_repairs', server, 'resend').add()
   }
@@ -113,13 +113,13 @@ export class CallMeter {
     this.#waits[reason].observe(ms / 1000)
   }
 
-  /** Hears of a client that introduces itself, perhaps again. */
+  /** Records a client that initializes, perhaps again. */
   came(client: Client): void {
     if (client.serverRequests === 'pushed' && !this.#sessions.has(client))
       this.#sessions.set(client, this.#clock.nowMs())
   }
 
-  /** Counts the session of a client that is gone. */
+  /** Counts the session of a disconnected client. */
   left(client: Client): void {
     const openedMs = this.#sessions.get(client)
     if (openedMs === undefined) return
@@ -130,7 +130,7 @@ export class CallMeter {
     this.#meter.histogram('mcp_server_session_duration_seconds', client.revision, name).observe(seconds)
   }
 
-  /** Counts each question of a server once it is over. */
+  /** Counts each server request when it is over. */
   readonly asked: OnAsked = ({ method }) => {
     const about = QUESTIONS.has(method) ? method : OTHER
     return answer => this.#meter.counter('mcp_proxy_questions', about, answerWord(answer)).add()
@@ -160,7 +160,7 @@ export class CallMeter {
     const { tallies, tools } = of
     if (tool === undefined)
       return known(tallies, nameOf(method), () => this.#create(of, { server, method, tool }))
-    // Only what its server lists has a tally of its own: clients may write any name.
+    // Only listed tools get counters of their own, since clients may send any name.
     const isKept = tools.has(tool) || (tools.size < TOOLS && this.#isListed(call, server, tool))
     const name = isKept ? tool : OTHER
     return known(tools, name, () => this.#create(of, { server, method, tool: name }))
@@ -196,7 +196,7 @@ export class CallMeter {
 
 const nameOf = (method: string): string => (METHODS.has(method) ? method : OTHER)
 
-/** What stands under a key, made if nothing does yet. */
+/** Returns the value of a key, created on first use. */
 const known = <T>(all: Map<string, T>, key: string, make: () => T): T => {
   const found = all.get(key)
   if (found !== undefined) return found
@@ -209,6 +209,6 @@ const nameIn = (params: JsonText | undefined): string | undefined => params && t
 
 const answerWord = (answer: Answer | undefined): string => answer?.kind ?? 'withdrawn'
 
-/** `network.protocol.name` of a way in or out; none for pipes. */
+/** Returns the `network.protocol.name` of a transport; empty for pipes. */
 const protocolOf = (via: Client['via']): string =>
   via === 'http' || via === 'sse' ? 'http' : via === 'websocket' ? via : ''

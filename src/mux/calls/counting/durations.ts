@@ -1,9 +1,9 @@
-/** How many durations are remembered of a tool, or of a server. */
+/** Number of kept durations per tool or server. */
 const DURATIONS = 256
 const SLOT_MS = 10_000
 const SLOTS = 60
 
-/** The last durations of one tool, or of one server. */
+/** The last durations of one tool or server. */
 export class Durations {
   readonly #ms = new Float32Array(DURATIONS)
   #count = 0
@@ -32,7 +32,7 @@ export class Durations {
   }
 }
 
-/** One stretch of ten seconds at a server. */
+/** Ten seconds of calls to a server. */
 export interface Slot {
   readonly calls: number
   readonly errors: number
@@ -40,7 +40,7 @@ export interface Slot {
   readonly longestMs: number
 }
 
-/** What a server was asked in the last ten minutes. */
+/** The calls to a server in the last ten minutes. */
 export class Slots {
   readonly #values = new Float64Array(SLOTS * 4)
   #newest = 0
@@ -54,7 +54,7 @@ export class Slots {
     values[at + 3] = Math.max(values[at + 3] ?? 0, ms)
   }
 
-  /** Oldest first; the last one is under way. */
+  /** Returns the slots, oldest first; the last one is still open. */
   read(nowMs: number): readonly Slot[] {
     this.#move(nowMs)
     return Array.from({ length: SLOTS }, (_, n) => {
@@ -64,7 +64,7 @@ export class Slots {
     })
   }
 
-  /** Where the current slot begins; those that were skipped are emptied. */
+  /** Advances to the current slot and empties the skipped ones; returns its start. */
   #move(nowMs: number): number {
     const slot = Math.floor(nowMs / SLOT_MS)
     const skipped = Math.min(SLOTS, slot - this.#newest)

@@ -3,10 +3,10 @@ import type { Counter, Histogram } from '../../../metering/series.js'
 import { failureOf, isFine } from '../../../model/failure.js'
 import type { Outcome } from '../../../model/outcome.js'
 
-/** How a call of a tool ended. */
+/** The outcome of a tool call. */
 type ToolOutcome = 'ok' | 'tool_error' | 'error' | 'fault' | 'cancelled'
 
-/** The series of one method, by how its requests ended; made as they are needed. */
+/** The metrics of one method, by outcome; created on demand. */
 export class Operations {
   readonly #make: (errorType: string, code: string) => Histogram
   readonly #side: 'client' | 'server'
@@ -39,19 +39,19 @@ interface ToolSeries {
   readonly seconds: Counter
 }
 
-/** What is counted of requests of one kind at one server. */
+/** Identifies requests of one kind at one server. */
 export interface TallyOptions {
   readonly meter: Meter
   readonly server: string
   readonly method: string
-  /** The server's own name of what is called, if that is a tool. */
+  /** The server's own name of the called tool, if any. */
   readonly tool: string | undefined
-  /** Its requests, as their clients see them and at the server. */
+  /** Requests as clients see them, and as sent to the server. */
   readonly calls: Operations
   readonly requests: Operations
 }
 
-/** All series of requests of one kind at one server, so that they are looked up once for a call. */
+/** All metrics of one kind of request at one server, looked up once per call. */
 export class Tally {
   readonly server: string
   readonly method: string
@@ -75,7 +75,7 @@ export class Tally {
     this.#meter = meter
   }
 
-  /** Counts a call of a tool that is over; a round of questions is no end of it. */
+  /** Counts a finished tool call; a round of questions does not finish it. */
   toolCalled(outcome: Outcome | undefined, seconds: number): void {
     const series = this.#seriesOf(outcome)
     series?.calls.add()
@@ -102,7 +102,7 @@ export class Tally {
   }
 }
 
-/** Undefined: it goes on. */
+/** Undefined while the call continues. */
 const toolOutcome = (outcome: Outcome | undefined): ToolOutcome | undefined => {
   switch (outcome?.kind) {
     case undefined:

@@ -13,7 +13,7 @@ interface Notification {
 }
 
 /**
- * Keeps the last progress, and 100 log messages or 1 MiB of them, while no request of the client is open, for
+ * Buffers the last progress, and 100 log messages or 1 MiB of them, while the client has no open request, for
  * its next request (2026-07-28, utilities/progress: nothing after the result).
  */
 export class BufferedNotifications {
@@ -39,7 +39,7 @@ export class BufferedNotifications {
     }
   }
 
-  /** Sends a request what it asked for, and keeps nothing. */
+  /** Sends a request the notifications that it wants, and empties the buffer. */
   replay(
     call: Call,
     filter: { wantsNotification(call: Call, method: string, params: JsonText | undefined): boolean },
@@ -56,7 +56,7 @@ export class BufferedNotifications {
   }
 }
 
-/** The outcome, or an error in its place if it is too large to be kept. */
+/** Returns the outcome, or an error if it is too large to keep. */
 export const kept = (outcome: Outcome, mostBytes: number): Outcome => {
   if (bytesOf(outcome) <= mostBytes) return outcome
   return failed(new Fault('too-large', 'The result came while nobody waited, and is too large to be kept'))

@@ -33,8 +33,8 @@ type State =
 const RUNNING: State = { at: 'running' }
 
 /**
- * A request of a modern client at a legacy server, which may ask something in its course. The in-flight call
- * takes it for the client's request; behind it, one request of the client follows another.
+ * A request of a modern client at a legacy server, which may ask questions meanwhile. The in-flight call sees
+ * one request, although the client retries it with answers.
  *
  *  running ── question ──▶ collecting ── window over ──▶ parked ── retry, all answered ──▶ running
  *  parked ── retry, questions left ──▶ parked;  parked ── outcome ──▶ finished ── retry, or deadline ──▶ over
@@ -94,13 +94,13 @@ export class ParkedCall implements Call, Parkable {
     return this.#state.at
   }
 
-  /** Whether the client was asked at or before a time, and has not come back. */
+  /** Returns whether the client was asked at or before a time and has not returned. */
   isParkedSince(ms: number): boolean {
     const { at } = this.#state
     return (at === 'parked' || at === 'finished') && this.#parkedMs <= ms
   }
 
-  /** Takes a question for the client; false if there is no room, and then the question is left alone. */
+  /** Accepts a question for the client. Returns false, without answering it, if there is no room. */
   ask(request: ServerRequest, waiter: Waiter): boolean {
     const { at } = this.#state
     if (at === 'finished' || at === 'over') return false
@@ -160,10 +160,10 @@ export class ParkedCall implements Call, Parkable {
     const state = this.#state
     const isForeign = round > this.#round || round < 1
     if (isForeign || (state.at !== 'parked' && state.at !== 'finished')) {
-      // One retry per round: while its request is open, a second one is a mistake or a theft.
+      // One retry per round: while its request is open, a second one is an error or an attack.
       return invalidState()
     }
-    // Whoever counts and tells of the retry knows where it went.
+    // The retry is counted and logged for the same server.
     call.servedBy = this.#upstream.servedBy
     call.ownName = this.#upstream.ownName
     if (state.at === 'finished') {
@@ -172,7 +172,7 @@ export class ParkedCall implements Call, Parkable {
       call.end(state.outcome)
       return undefined
     }
-    // The result of an earlier round's retry was lost: its questions are asked again, and it answers none.
+    // The result of an earlier round was lost: its questions are asked again, and its answers ignored.
     if (round < this.#round) {
       this.#upstream = call
       call.end(this.#inputRequired())
@@ -184,7 +184,7 @@ export class ParkedCall implements Call, Parkable {
     return undefined
   }
 
-  /** Ends what is parked, as at its deadline; what runs is left to its in-flight call. */
+  /** Ends a parked call as at its deadline; a running one is left to its in-flight call. */
   expire(): void {
     const { at } = this.#state
     if (at !== 'parked' && at !== 'finished') return
@@ -239,7 +239,7 @@ export class ParkedCall implements Call, Parkable {
     const outcome = this.#inputRequired()
     this.#parkedMs = clock.nowMs()
     this.#state = { at: 'parked', deadline: clock.after(waitMs, () => this.expire()) }
-    // SDK servers give up on a question after 60 s unless they get progress.
+    // SDK servers give up on a question after 60 s without progress.
     this.#beat = clock.every(limits.beatMs, () => this.#questions.beat())
     this.#upstream.end(outcome)
     this.#weigh()
@@ -270,7 +270,7 @@ export class ParkedCall implements Call, Parkable {
     this.#upstream.end(noInput(this.method, words, this.connection.server.name))
   }
 
-  /** Cancels the call before any answer: a server that is answered first would go on for nobody. */
+  /** Cancels the call before any answer, so that the server does not continue in vain. */
   #abandon(reason: CancelReason): void {
     const questions = this.#close()
     this.onCancel?.(reason)

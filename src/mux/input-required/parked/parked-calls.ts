@@ -36,7 +36,7 @@ export const PARK_LIMITS: ParkLimits = {
   resultBytes: 1024 * 1024,
 }
 
-/** Bounds the calls whose party is remembered; one that is made again later counts as another user's. */
+/** Maximum number of remembered parties of parked calls; a retry beyond it counts as another user's. */
 const PARTIES_MAX = 1024
 
 type ParkCatalog = Pick<Catalog, 'find' | 'sees' | 'viewFor' | 'lackingScopes'>
@@ -48,7 +48,7 @@ export interface ParkedCallsOptions {
   readonly bounds: LimitCounters
   readonly states: Pick<RequestStates, 'seal' | 'replica'>
   readonly logLevels: Pick<LogLevels, 'isWanted'>
-  /** Hears how long a call was parked. */
+  /** Called with the time that a call was parked, in ms. */
   readonly onParked?: ((ms: number) => void) | undefined
 }
 
@@ -57,7 +57,7 @@ interface Slot {
   readonly connection: Connection
 }
 
-/** Calls of modern clients that may wait at legacy servers for answers; most are never parked. */
+/** Holds calls of modern clients that may wait at legacy servers for answers; most are never parked. */
 export class ParkedCalls implements ParkedCallContext {
   readonly clock: Clock
   readonly limits: ParkLimits
@@ -67,10 +67,10 @@ export class ParkedCalls implements ParkedCallContext {
   readonly #bounds: LimitCounters
   readonly #states: Pick<RequestStates, 'seal' | 'replica'>
   readonly #logLevels: Pick<LogLevels, 'isWanted'>
-  /** All calls that were ever parked and are not over: a retry of one that runs is an error. */
+  /** All calls that were parked and are not over; a retry of a running one is an error. */
   readonly #byId = new Map<string, Parkable>()
   readonly #ids = new WeakMap<Parkable, string>()
-  /** The parties of calls that were parked and are over, the latest ones. */
+  /** The parties of parked calls that ended, latest last. */
   readonly #parties = new Map<string, number>()
   readonly #places = new Map<Parkable, Slot>()
   readonly #ofPrincipal = new Map<Principal, number>()
@@ -87,7 +87,7 @@ export class ParkedCalls implements ParkedCallContext {
     this.#logLevels = options.logLevels
   }
 
-  /** How many calls are parked, or finished and not fetched. */
+  /** The number of calls that are parked, or finished but not fetched. */
   get size(): number {
     return this.#places.size
   }
@@ -104,7 +104,8 @@ export class ParkedCalls implements ParkedCallContext {
   }
 
   /**
-   * Hands a request to the call that its state names; `gone`: there is none. After a Fault it stays parked.
+   * Hands a retry to the call named by its state; `gone` if there is none. After a Fault the call stays
+   * parked.
    */
   retry(
     call: Call,
@@ -116,7 +117,7 @@ export class ParkedCalls implements ParkedCallContext {
     return this.#refusal(call, parked.connection) ?? parked.retry(call, state.round, responses) ?? 'taken'
   }
 
-  /** Why a retry may not take over its call: its own credential allows less. */
+  /** Returns why a retry may not take over its call: its own credential allows less. */
   #refusal(call: Call, { server }: Connection): Fault | undefined {
     const { caller, method, params } = call
     if (caller.scopes === undefined && this.#catalog.viewFor(call.client) === undefined) return undefined
@@ -133,7 +134,7 @@ export class ParkedCalls implements ParkedCallContext {
     return name === undefined ? undefined : this.#catalog.find(viewer, 'tools', name)
   }
 
-  /** Ends all that is parked, as at its deadline. */
+  /** Ends all parked calls, as at their deadlines. */
   close(): void {
     for (const parked of [...this.#byId.values()]) parked.expire()
   }
@@ -148,7 +149,7 @@ export class ParkedCalls implements ParkedCallContext {
     return method !== 'notifications/message' || this.#logLevels.isWanted(call, params)
   }
 
-  /** Only what a tool says about itself lets it be called again: what it does may be done only once. */
+  /** Returns whether a call may run again after a loss, by its tool's annotations. */
   mayReplay(parked: Omit<Parkable, 'retry' | 'expire' | 'party' | 'isParkedSince'>): boolean {
     if (parked.method !== 'tools/call') return true
     if (!parked.connection.server.replay) return false
@@ -182,7 +183,7 @@ export class ParkedCalls implements ParkedCallContext {
     return this.on(connection) >= max.parks ? 'parks' : undefined
   }
 
-  /** Ends the call that has waited for its client for longest, if that is long enough. */
+  /** Ends the call that has waited longest for its client, if it has waited long enough. */
   #endAbandoned(limit: 'parksPerPrincipal' | 'parks', { principal, connection }: Slot): void {
     const sinceMs = this.clock.nowMs() - ABANDONED_MS
     for (const [parked, slot] of this.#places) {
@@ -208,7 +209,7 @@ export class ParkedCalls implements ParkedCallContext {
     if (oldest !== undefined) this.#parties.delete(oldest)
   }
 
-  /** Whose a call is. One that is made again after it was lost while parked is of the same party. */
+  /** Returns the party of a call. A retry after a lost parked call keeps the party of that call. */
   partyOf(client: Client, retry: { readonly state: SealedState | undefined } | undefined): number {
     const before = retry?.state?.kind === 'park' ? this.#parties.get(retry.state.parkId) : undefined
     return before ?? partyOf(client)
@@ -223,7 +224,7 @@ export class ParkedCalls implements ParkedCallContext {
   }
 }
 
-/** Whether its client may get server requests in results, and gets such results for it. */
+/** Returns whether the call's client supports server requests in results, for this method. */
 export const mayBeParked = ({ client, method }: Call): boolean =>
   client.serverRequests === 'returned' && isInteractive(client.capabilities) && mayNeedInput(method)
 

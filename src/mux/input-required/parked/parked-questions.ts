@@ -8,7 +8,7 @@ import { bareAnswer, bareParams, isAnswer, type KeyedQuestion, noAnswer } from '
 import { questionHash } from '../retry/request-states.js'
 import type { AskedQuestion, History } from '../retry/sealed-state.js'
 
-/** Times a call, and must know that it waits for a person: its in-flight call. */
+/** Times a call while it waits for a user: its in-flight call. */
 export interface Waiter {
   serverRequested(request: ServerRequest): void
   answered(request: ServerRequest): void
@@ -17,9 +17,9 @@ export interface Waiter {
 export interface OpenQuestion {
   readonly request: ServerRequest
   readonly waiter: Waiter
-  /** What the in-flight call holds in place of the question: it would answer the question itself too. */
+  /** Replaces the question in the in-flight call, which would also answer it. */
   readonly standIn: ServerRequest
-  /** Undefined until a round has put it to the client. */
+  /** Undefined until a round has sent it to the client. */
   key: string | undefined
   beats: number
 }
@@ -66,7 +66,7 @@ export class ParkedQuestions {
     waiter.serverRequested(standIn)
   }
 
-  /** Gives every open question a key of this round; keys of earlier rounds are never used again. */
+  /** Assigns every open question a key of this round; keys of earlier rounds are never reused. */
   number(round: number): void {
     let n = 0
     for (const question of this.#open) {
@@ -138,12 +138,12 @@ const release = ({ waiter, standIn }: OpenQuestion): void => {
   waiter.answered(standIn)
 }
 
-/** Answers questions that nobody will be asked any more. */
+/** Answers questions that will not be asked any more. */
 export const answerAll = (questions: readonly ServerRequest[]): void => {
   for (const request of questions) request.answer(noAnswer(request.method, 'Client did not provide input'))
 }
 
-/** Longer answers are not kept: the history travels twice per round. */
+/** Longer answers are not kept, since the history travels twice per round. */
 const HISTORY_MAX_BYTES = 8 * 1024
 
 interface Question {
@@ -151,10 +151,12 @@ interface Question {
   readonly params: JsonText | undefined
 }
 
-/** The answers of a call: its next run, if it is lost, asks the same, and nobody should answer twice. */
+/**
+ * The answers of a call. If it is lost, its next run asks the same again, and the user should answer once.
+ */
 export class AnswerHistory {
   #entries: History
-  /** Of an earlier run, and not asked again so far. */
+  /** Answers of an earlier run that were not needed yet. */
   readonly #past: (readonly [question: string, answer: JsonText])[]
   #bytes: number
 
@@ -168,7 +170,7 @@ export class AnswerHistory {
     return this.#entries
   }
 
-  /** Takes the answer that an earlier run got to this question; asked as often, it is answered as often. */
+  /** Takes the answer of an earlier run to this question, one per time it was asked. */
   take(question: Question): JsonText | undefined {
     if (this.#past.length === 0) return undefined
     const hash = hashOf(question)
@@ -187,7 +189,7 @@ export class AnswerHistory {
 export const askedUnder = (questions: readonly (Question & { readonly key: string })[]): AskedQuestion[] =>
   questions.map(({ key, method, params }) => ({ key, method, question: hashOf({ method, params }) }))
 
-/** Without what belongs to one asking of it, such as its progress token. */
+/** Hashes a question without per-request data such as its progress token. */
 const hashOf = ({ method, params }: Question): string => questionHash(method, bareParams(method, params))
 
 const sizeOf = ([question, answer]: readonly [string, JsonText]): number => question.length + answer.length

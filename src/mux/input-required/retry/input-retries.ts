@@ -22,22 +22,22 @@ import type { UrlElicitations } from '../url-elicitations.js'
 import { invalidState, mayNeedInput, type RequestStates } from './request-states.js'
 import type { History, SealedState, StateOf } from './sealed-state.js'
 
-/** How long a call waits for its user's visit to a page; after that its server decides. */
+/** Maximum time that a call waits for its user's visit to a page; then its server decides. */
 const VISIT_WAIT_MS = 30_000
 const KEYS = ['inputResponses', 'requestState'] as const
 const QUOTED = KEYS.map(key => `"${key}"`)
 const KEY_SET: ReadonlySet<string> = new Set(KEYS)
 
-/** A request that a client makes again with the answers to questions (2026-07-28, basic/patterns/mrtr). */
+/** A retried request with the answers to questions (2026-07-28, basic/patterns/mrtr). */
 export interface Retry {
   /** Undefined if the client sent answers without a state. */
   readonly state: SealedState | undefined
   readonly responses: JsonText | undefined
 }
 
-/** How a retry goes on to its server. */
+/** The params and handling of a retry at its server. */
 export interface Resumed {
-  /** For the server, still under the client's names. */
+  /** Params for the server, still under the client's names. */
   readonly params: JsonText | undefined
   readonly earlier?: EarlierRun
   readonly after?: Promise<void>
@@ -50,7 +50,7 @@ export interface InputRetriesContext {
   readonly urlElicitations: UrlElicitations
 }
 
-/** Takes retries: to the call that waits for them, or on to the server whose state they carry. */
+/** Routes retries to the parked call that waits for them, or to the server whose state they carry. */
 export class InputRetries {
   readonly #context: InputRetriesContext
 
@@ -58,7 +58,7 @@ export class InputRetries {
     this.#context = context
   }
 
-  /** Reads what a request brings back, which for most is nothing. Throws a Fault for a foreign state. */
+  /** Reads the answers and the state of a request, if any. Throws a Fault for a foreign state. */
   read(call: Call): Retry | undefined {
     const { params, named, client, method } = call
     if (client.serverRequests !== 'returned' || params === undefined || !mayNeedInput(method))
@@ -73,7 +73,7 @@ export class InputRetries {
     }
   }
 
-  /** Hands a request to the call parked for it, if there is one. Throws a Fault that leaves it parked. */
+  /** Hands a retry to its parked call, if there is one. After a Fault the call stays parked. */
   isTaken(call: Call, { state, responses }: Retry): boolean {
     if (state?.kind !== 'park') return false
     const was = this.#context.parkedCalls.retry(call, state, responses)
@@ -81,10 +81,10 @@ export class InputRetries {
     return was === 'taken'
   }
 
-  /** Says how a request that no call waits for goes on to its server, or how it ends. Throws a Fault. */
+  /** Returns how a retry without a parked call continues at its server, or its outcome. Throws a Fault. */
   resume(call: Call, { state, responses }: Retry, connection: Connection): Resumed | Answer {
     const { params } = call
-    // Without a state it is the server's own business what the answers are worth.
+    // Without a state, the server alone judges the answers.
     if (state === undefined) return { params }
     if (state.server !== connection.server.alias) throw invalidState()
     switch (state.kind) {
@@ -130,7 +130,7 @@ export class InputRetries {
   }
 }
 
-/** How a call ends whose user did not want to visit a page; undefined if there is no such answer. */
+/** Returns the outcome after a user declined to visit a page; undefined without such an answer. */
 export const declinedVisit = (
   { method }: Call,
   responses: JsonText | undefined,
@@ -157,7 +157,7 @@ const withInner = (params: JsonText | undefined, inner: JsonText | undefined): J
   params &&
   (inner === undefined ? withoutMember(params, 'requestState') : withMember(params, 'requestState', inner))
 
-/** The answers of a retry to what its state asked. Throws a Fault for one that is malformed. */
+/** Returns a retry's answers to the questions of its state. Throws a Fault for a malformed answer. */
 const answersTo = ({ asked }: StateOf<'park'>, responses: JsonText | undefined): History => {
   if (responses === undefined) return []
   if (kindOf(responses) !== 'object') throw new Fault('invalid-params', 'inputResponses must be an object')

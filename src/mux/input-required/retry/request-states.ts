@@ -14,7 +14,7 @@ const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
   'resources/read': ['uri'],
 }
 
-/** Longer texts are the same only byte for byte: canonical JSON of them would hold up everybody. */
+/** Longer texts are compared byte by byte: canonicalizing them would block the event loop. */
 const SPELT_BYTES = 256 * 1024
 const NOTHING = rawText('{}')
 
@@ -37,7 +37,7 @@ export const questionHash = (method: string, params: JsonText | undefined): stri
 
 const spelt = (text: JsonText): string | Buffer => (text.length <= SPELT_BYTES ? canonicalJson(text) : text)
 
-/** Identifies a principal: whoever got hold of a key should not read who our users are. @internal */
+/** Identifies a principal without revealing it to a holder of the key. @internal */
 export const principalHash = (principal: Principal): string => sha256(principal)
 
 const sha256 = (...parts: readonly (string | Buffer)[]): string => {
@@ -46,19 +46,19 @@ const sha256 = (...parts: readonly (string | Buffer)[]): string => {
   return hash.digest('base64url')
 }
 
-/** The same words for every cause: nobody may find out which states exist (basic/patterns/mrtr). */
+/** The same message for every cause, so that existing states cannot be guessed (basic/patterns/mrtr). */
 export const invalidState = (): Fault => new Fault('invalid-params', 'Invalid or expired requestState')
 
 type Bound = Pick<Call, 'method' | 'params' | 'trace'> & {
   readonly client: Pick<Call['client'], 'principal'>
 }
 
-/** Binds states that clients carry for us to request and principal (basic/patterns/mrtr, "Security"). */
+/** Binds the states that clients carry to request and principal (basic/patterns/mrtr, "Security"). */
 export class RequestStates {
-  /** By which a state says that it was made in this process. */
+  /** Identifies this process in its states. */
   readonly replica: string
   readonly #sealer: Sealer
-  /** A digest takes time in proportion to the arguments, and is wanted once per round. */
+  /** Cached: a digest takes time in proportion to the arguments, and is needed once per round. */
   readonly #digests = new WeakMap<JsonText, string>()
 
   constructor(sealer: Sealer, replica = randomId()) {
@@ -66,7 +66,7 @@ export class RequestStates {
     this.replica = replica
   }
 
-  /** Throws a Fault `too-large`. */
+  /** Seals a state for a call. Throws a Fault `too-large`. */
   seal(call: Bound, server: string, facts: StateFacts, ttlMs: number): string {
     const { method, trace } = call
     const binding = {
@@ -79,7 +79,7 @@ export class RequestStates {
     return this.#sealer.seal({ ...binding, ...facts }, ttlMs)
   }
 
-  /** Opens the state of a retry, whatever its server. Throws a Fault for that of another request. */
+  /** Opens the state of a retry for any server. Throws a Fault for another request's state. */
   open(call: Bound, text: string | undefined): SealedState {
     const state = text === undefined ? undefined : this.#sealer.open(text)
     const isSame =
@@ -93,8 +93,8 @@ export class RequestStates {
   }
 
   /**
-   * The process in which a call waits, or runs the program that a state is for; undefined if that does not
-   * matter, or the state is not ours.
+   * Returns the process that holds the call of a state, or its server program; undefined if any process will
+   * do, or if the state is foreign.
    */
   waitsIn(text: string): string | undefined {
     const state = this.#sealer.open(text)

@@ -15,17 +15,17 @@ import {
 } from '../../../kernel/json/text.js'
 import type { SpanContext } from '../../../model/call-trace.js'
 
-/** What every state is bound to: it counts only for the same request of the same principal. */
+/** Binds a state to one request of one principal. */
 interface Binding {
   readonly server: string
   readonly method: string
   readonly digest: string
   readonly principal: string
-  /** Where the request was traced that is to be made again. */
+  /** Trace context of the request that will be retried. */
   readonly span?: SpanContext | undefined
 }
 
-/** Answers of a client, each by the hash of its question. */
+/** A client's answers, each by the hash of its question. */
 export type History = readonly (readonly [question: string, answer: JsonText])[]
 
 export interface AskedQuestion {
@@ -34,45 +34,45 @@ export interface AskedQuestion {
   readonly question: string
 }
 
-/** A call that waits in this process, or another, for answers to its server's questions. */
+/** A call that waits in this or another process for answers to its server's questions. */
 interface ParkFacts {
   readonly kind: 'park'
   readonly parkId: string
   readonly replica: string
   readonly round: number
-  /** What this round asks; like the history, only where the call may be run again if it is lost. */
+  /** The questions of this round; like the history, only if the call may run again after a loss. */
   readonly asked: readonly AskedQuestion[]
   readonly history: History
 }
 
-/** A request that a server made outside any call, put to the client before its own request is sent on. */
+/** A server request outside any call, sent to the client before its own request is sent on. */
 interface PreFacts {
   readonly kind: 'pre'
   readonly parkId: string
   readonly replica: string
 }
 
-/** A modern server's own state on its way through the client. */
+/** A modern server's own state, relayed through the client. */
 interface RelayFacts {
   readonly kind: 'relay'
   readonly inner: JsonText | undefined
-  /** Of a program, which may have made its state for itself alone. */
+  /** Set for a program, whose state may be valid only in that process. */
   readonly replica?: string
 }
 
-/** URL elicitations that the user was sent to before the call is made again. */
+/** URL elicitations that the user must visit before the call is retried. */
 interface UrlFacts {
   readonly kind: 'url'
   readonly elicitations: readonly string[]
 }
 
-/** A page of ours on which the user was to sign in before the call is made again. */
+/** A login page of the proxy that the user must visit before the call is retried. */
 interface SignInFacts {
   readonly kind: 'sign-in'
   readonly link: string
 }
 
-/** A question of our own, for the folder that the client works in; of no server. */
+/** The proxy's own request for the client's roots, without a server. */
 interface RootsFacts {
   readonly kind: 'roots'
 }
@@ -82,20 +82,23 @@ export type StateFacts = ParkFacts | PreFacts | RelayFacts | UrlFacts | SignInFa
 export type SealedState = Binding & StateFacts
 export type StateOf<K extends StateFacts['kind']> = SealedState & { readonly kind: K }
 
-/** A key of 32 bytes, under the name that states carry. */
+/** A 32-byte key with the id that states carry. */
 export interface SealKey {
   readonly kid: string
   readonly key: Uint8Array
 }
 
 export interface Sealer {
-  /** Seals a state for `ttlMs`, to the second. Throws a Fault `too-large` for what `open` would not take. */
+  /**
+   * Seals a state for `ttlMs`, rounded to seconds. Throws a Fault `too-large` for states that `open` would
+   * reject.
+   */
   seal(state: SealedState, ttlMs: number): string
-  /** Undefined for whatever is not ours, was changed or has expired: nobody learns which. */
+  /** Opens a state; undefined if it is foreign, modified or expired. The cause is not revealed. */
   open(text: string): SealedState | undefined
 }
 
-/** A server's own state is the only part that can be large. */
+/** Only a server's own state can be large. */
 const PLAIN_MAX_BYTES = 256 * 1024
 const TEXT_MAX_CHARS = 360 * 1024
 
@@ -107,8 +110,8 @@ const KEY_BYTES = 32
 const GCM = 'aes-256-gcm'
 
 /**
- * Makes a sealer over AES-256-GCM: `v1.<kid>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first key seals, all
- * of them open. `nowMs` is the wall clock: states outlive the process.
+ * Creates a sealer over AES-256-GCM: `v1.<kid>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first key seals,
+ * all of them open. `nowMs` is the wall clock, since states outlive the process.
  */
 export const createSealer = (options: {
   readonly keys: readonly SealKey[]
@@ -210,7 +213,7 @@ const membersOfPark = (state: ParkFacts | PreFacts): readonly (readonly [string,
 const listMember = (key: string, elements: readonly JsonText[]): readonly (readonly [string, JsonText])[] =>
   elements.length === 0 ? [] : [[key, arrayText(elements)]]
 
-/** It was sealed by us, but perhaps by another version. */
+/** The proxy sealed it, but perhaps in another version. */
 const decodeState = (text: JsonText): SealedState | undefined => {
   const binding = bindingOf(text)
   const facts = factsOf(text)
@@ -256,7 +259,7 @@ const bindingOf = (text: JsonText): Binding | undefined => {
   return { server, method, digest, principal, span: spanOf(textMember(text, 't')) }
 }
 
-/** The 24 bytes of its ids. */
+/** The trace and span ids as 24 bytes. */
 const spanText = ({ traceId, spanId }: SpanContext): string =>
   Buffer.from(traceId + spanId, 'hex').toString('base64url')
 
@@ -265,7 +268,7 @@ const spanOf = (text: string | undefined): SpanContext | undefined => {
   return ids?.length === 48 ? { traceId: ids.slice(0, 32), spanId: ids.slice(32), flags: 1 } : undefined
 }
 
-/** Wall clock; the past if absent. */
+/** Expiry on the wall clock; in the past if absent. */
 const expiryOf = (text: JsonText): number => (numberOf(memberOf(text, 'x')) ?? 0) * 1000
 
 const relayOf = (text: JsonText): RelayFacts => {

@@ -24,23 +24,23 @@ export interface RoundContext {
 }
 
 export interface RoundQuestion extends KeyedQuestion {
-  /** Ours; see `ProjectedRequest`. */
+  /** The proxy's id; see `ProjectedRequest`. */
   readonly elicitationId: string | undefined
 }
 
-/** What to do about a server that wants input before it goes on. */
+/** The reaction to a server that needs input before it continues. */
 export type RoundPlan =
   | {
       readonly is: 'ask'
       readonly questions: readonly RoundQuestion[]
-      /** To be given back byte for byte, if the server sent one. */
+      /** Returned byte for byte, if the server sent one. */
       readonly state: JsonText | undefined
     }
-  /** It only wants to be asked again, a little later. */
+  /** The server only wants to be asked again a little later. */
   | { readonly is: 'wait'; readonly state: JsonText }
   | Abort
 
-/** The request cannot go on; the words are for the model or the user. */
+/** The request cannot continue; the message is for the model or the user. */
 interface Abort {
   readonly is: 'abort'
   readonly words: string
@@ -57,7 +57,7 @@ const INCAPABLE = 'asked for input this client cannot provide'
 
 const abort = (server: string, what: string): Abort => ({ is: 'abort', words: `Server ${server} ${what}` })
 
-/** Plans what to ask a legacy client: all or nothing, as no user should fill in a form for nothing. */
+/** Plans the questions for a legacy client: all or nothing, since no user should fill in a form in vain. */
 export const planRound = (result: JsonText, context: RoundContext): RoundPlan => {
   const requests = memberOf(result, 'inputRequests')
   const state = memberOf(result, 'requestState')
@@ -78,7 +78,7 @@ export const planRound = (result: JsonText, context: RoundContext): RoundPlan =>
   return { is: 'ask', questions, state }
 }
 
-/** The same for a client that gets questions as they are. */
+/** Plans the questions for a client that receives them unchanged. */
 export const planAsIs = (result: JsonText, server: string, capabilities: ClientCapabilities): RoundPlan => {
   const questions: RoundQuestion[] = []
   for (const { key, value } of membersOf(memberOf(result, 'inputRequests') ?? result)) {
@@ -103,8 +103,8 @@ const questionOf = (key: string, entry: JsonText, context: RoundContext): RoundQ
 }
 
 /**
- * Collects the answers to a round. A form that could not be shown counts as cancelled; without a completion
- * or roots the request ends, for a modern server cannot be told of an error.
+ * Collects the answers of a round. A form that could not be shown counts as cancelled. Without a completion
+ * or roots the request ends, because a modern server cannot receive an error as an answer.
  */
 export const collectRound = (
   questions: readonly KeyedQuestion[],
@@ -126,7 +126,10 @@ export const collectRound = (
   return { is: 'retry', responses: objectText(responses) }
 }
 
-/** Params of the next try: the first ones, with the answers of this round and the server's latest state. */
+/**
+ * Returns the params of the next attempt: the first ones, with this round's answers and the server's latest
+ * state.
+ */
 export const retryParams = (
   params: JsonText | undefined,
   responses: JsonText | undefined,
@@ -140,7 +143,10 @@ export const retryParams = (
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 5000
 
-/** How long to wait before asking a server again that gave only a state, for the nth time in a row from 0. */
+/**
+ * Returns the delay before asking a server again that returned only a state, for the nth consecutive time
+ * from 0.
+ */
 export const pauseMs = (n: number): number => Math.min(FIRST_PAUSE_MS * 2 ** n, LONGEST_PAUSE_MS)
 
 const wordsOf = (outcome: Answer | undefined): string => {

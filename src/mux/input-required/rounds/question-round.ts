@@ -5,7 +5,7 @@ import type { CancelReason, ServerRequest } from '../../../model/links.js'
 import type { Answer } from '../../../model/outcome.js'
 import { collectRound, type RoundEnd, type RoundPlan, type RoundQuestion } from './input-rounds.js'
 
-/** How often and how long a client is asked in the course of one request. */
+/** Limits for asking a client during one request. */
 export interface RoundLimits {
   readonly rounds: number
   readonly roundMs: number
@@ -17,13 +17,13 @@ export interface InputSource {
   readonly server: string
   readonly clock: Clock
   readonly limits: RoundLimits
-  /** Counts what waits for the client. */
+  /** Counts the bytes that wait for the client. */
   readonly account: ByteAccount
-  /** Plans what to ask the client for a result that wants input. */
+  /** Plans the questions for the client from a result that needs input. */
   plan(result: JsonText): RoundPlan
   /** Sends a request to the client and sets its `onWithdrawn`. */
   ask(request: ServerRequest): void
-  /** Tells the client that its user has completed a URL elicitation. */
+  /** Notifies the client that its user has completed a URL elicitation. */
   elicitationComplete(elicitationId: string): void
 }
 
@@ -35,7 +35,7 @@ export interface RoundOptions {
   over(end: RoundEnd): void
 }
 
-/** Puts questions that a server returned to a client, until all are answered or one ends the round. */
+/** Sends a server's returned questions to a client, until all are answered or one ends the round. */
 export class QuestionRound {
   readonly #options: RoundOptions
   readonly #input: InputSource
@@ -56,7 +56,7 @@ export class QuestionRound {
     )
   }
 
-  /** Asks; may be over before it returns. */
+  /** Asks the questions; the round may be over before this returns. */
   start(): void {
     const { clock, server, account } = this.#input
     const { questions, waitMs, bytes } = this.#options
@@ -71,7 +71,7 @@ export class QuestionRound {
     for (const question of questions) this.#ask(question)
   }
 
-  /** Ends the round without an outcome: the client is told to stop asking. */
+  /** Ends the round without an outcome, and cancels its requests at the client. */
   withdraw(reason: CancelReason): void {
     this.#isOver = true
     this.#limit?.cancel()
@@ -91,13 +91,13 @@ export class QuestionRound {
   #answered({ key }: RoundQuestion, outcome: Answer): void {
     if (this.#isOver) return
     this.#requests.delete(key)
-    // Nobody is there any more: the server must not take that for an answer.
+    // The client is disconnected; the server must not mistake that for an answer.
     if (outcome.kind === 'fault' && outcome.fault.code === 'disconnected') {
       this.#end({ is: 'abort', words: outcome.fault.message })
       return
     }
     this.#answers.set(key, outcome)
-    // One answer that ends the request makes the other questions pointless.
+    // An answer that ends the request makes the other questions pointless.
     const { questions } = this.#options
     const answered = questions.filter(question => this.#answers.has(question.key))
     const end = collectRound(answered, this.#answers, this.#input.server)

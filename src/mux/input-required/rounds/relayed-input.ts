@@ -19,21 +19,21 @@ import { withoutContext } from '../../server-requests/passed-request.js'
 import { mayNeedInput, type RequestStates } from '../retry/request-states.js'
 import { QUESTIONS_MAX } from './input-rounds.js'
 
-/** How long a client may take to come back. */
+/** Maximum time for a client to return. */
 const STATE_MS = 3_600_000
 const NONE = rawText('{}')
 const MEMBERS = new Set(['inputRequests', 'requestState'])
 
 export interface Relaying {
   readonly states: RequestStates
-  /** Whether there are several servers, whose context clients must not hand to one another. */
+  /** True with several servers, whose context clients must not share. */
   readonly isShared: boolean
 }
 
 /**
- * Relays an `InputRequiredResult` with the server's state wrapped in ours: servers see one principal, the
- * proxy, and could not tell whose a state is (basic/patterns/mrtr, "Security"). Throws a Fault for what this
- * client must not be asked.
+ * Relays an `InputRequiredResult` with the server's state wrapped in the proxy's: servers see one principal,
+ * the proxy, and could not check the owner of a state (basic/patterns/mrtr, "Security"). Throws a Fault for
+ * questions that this client must not receive.
  */
 export const relayedInput = (
   result: JsonText,
@@ -56,7 +56,7 @@ export const relayedInput = (
   return withMember(asked, 'requestState', textOf(state))
 }
 
-/** Says what is wrong with an `InputRequiredResult`, if anything is. */
+/** Returns the error in an `InputRequiredResult`, if any. */
 const faultOf = (result: JsonText, { method, client }: Call): string | undefined => {
   if (!mayNeedInput(method)) return 'where none can be given'
   if (!isWellFormed(result)) return 'in a way that cannot be understood'

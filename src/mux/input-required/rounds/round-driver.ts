@@ -19,8 +19,8 @@ import { type InputSource, QuestionRound, type RoundLimits } from './question-ro
 export const ROUND_LIMITS: RoundLimits = { rounds: 10, roundMs: 600_000, totalMs: 3_600_000 }
 
 /**
- * Drives one request of a legacy client at a modern server: the client is asked what the server returns, and
- * the request made again with the answers, until it ends (2026-07-28, basic/patterns/mrtr).
+ * Drives one request of a legacy client at a modern server: asks the client the server's questions, and
+ * repeats the request with the answers, until it ends (2026-07-28, basic/patterns/mrtr).
  */
 export class RoundDriver implements CallHandle {
   readonly #link: Pick<Downlink, 'call'>
@@ -52,7 +52,7 @@ export class RoundDriver implements CallHandle {
     return this.#acceptedUrls
   }
 
-  /** Makes the request for the first time. Throws what the link throws. */
+  /** Sends the first attempt; throws the errors of the link. */
   start(): void {
     this.#send(this.#request)
   }
@@ -66,7 +66,7 @@ export class RoundDriver implements CallHandle {
   }
 
   #send(request: Request): void {
-    // A link may end a request before it returns it, and the next try may be under way by then.
+    // A link may end a request before it returns it, when the next attempt may already be in flight.
     const attempt = { isUnderWay: true }
     const sink: CallSink = {
       owner: this.#sink.owner,
