@@ -1,10 +1,10 @@
 import type { Clock } from '../kernel/async/clock.js'
 
 const MINUTE_MS = 60_000
-/** Of more keys than this within a minute, the oldest make room. */
+/** Maximum number of keys per minute; the oldest are dropped. */
 const MOST_KEYS = 10_000
 
-/** The part of an address that one party has for itself: of IPv6, the network (RFC 6177). */
+/** Returns the part of an address that identifies one party: for IPv6, the network (RFC 6177). */
 export const addressGroup = (address: string): string => {
   const plain = address.replace(/^::ffff:(?=[\d.]+$)/i, '').replace(/%.*$/, '')
   if (!plain.includes(':')) return plain
@@ -16,7 +16,7 @@ export const addressGroup = (address: string): string => {
     .join(':')
 }
 
-/** Counts what happens within a minute under each key, such as an address. */
+/** Counts events per minute by key, such as an address. */
 export class PerMinute {
   readonly #clock: Clock
   readonly #counts = new Map<string, number>()
@@ -26,7 +26,7 @@ export class PerMinute {
     this.#clock = clock
   }
 
-  /** How often it happened in this minute. */
+  /** Returns the count in this minute. */
   count(key: string): number {
     return this.#current().get(key) ?? 0
   }
@@ -38,7 +38,7 @@ export class PerMinute {
     counts.set(key, this.count(key) + 1)
   }
 
-  /** When the counts begin anew. */
+  /** Milliseconds until the counts are reset. */
   get leftMs(): number {
     return Math.max(0, this.#sinceMs + MINUTE_MS - this.#clock.nowMs())
   }

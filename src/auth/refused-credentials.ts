@@ -1,18 +1,18 @@
 import type { Logger } from '../kernel/logger.js'
 
-/** A credential that was refused, and where. Its parts may be shown to the operator; it holds no secret. */
+/** A refused credential. Contains no secrets; may be shown to the operator. */
 export interface RefusedCredential {
   readonly address: string
   readonly path: string
-  /** In general words. */
+  /** A generic reason. */
   readonly why: string
-  /** The client that it was used for. */
+  /** The client that used it. */
   readonly client?: string | undefined
-  /** The server that the user wanted to sign in at. */
+  /** The server of the intended sign-in. */
   readonly server?: string | undefined
 }
 
-/** Logs and counts refused credentials, wherever they are used: at the gate, on a page, or at `/token`. */
+/** Logs and counts refused credentials of all endpoints: the gate, pages, and `/token`. */
 export class RefusedCredentials {
   readonly #log: Logger
   readonly #onRefused: ((refused: RefusedCredential) => void) | undefined

@@ -7,15 +7,15 @@ const MOST_AT_ONCE = 5
 const MOST_PER_MINUTE = 20
 
 /**
- * A `fetch` for documents of clients (AX-22): five at a time, twenty in a minute. oidc-provider's own guard,
- * which it adds to a request, is left out: `visit` has a better one.
+ * Returns a `fetch` for documents of clients: at most five at a time and twenty per minute. Drops the guard
+ * that oidc-provider adds to a request, because `visit` has a better one.
  */
 export const boundedFetch = (visit: typeof fetch, clock: Clock): typeof fetch => {
   const perMinute = new PerMinute(clock)
   let running = 0
   return async (url, init = {}) => {
     if (running >= MOST_AT_ONCE || perMinute.count('') + running >= MOST_PER_MINUTE) {
-      throw new Fault('overloaded', 'too many documents of clients are being fetched')
+      throw new Fault('overloaded', 'too many client documents are being fetched')
     }
     running += 1
     try {
@@ -29,7 +29,7 @@ export const boundedFetch = (visit: typeof fetch, clock: Clock): typeof fetch =>
       perMinute.add('')
       return response
     } catch (thrown) {
-      // Addresses that are refused at once use up nothing: a stranger may name any number of them.
+      // Refused addresses do not count, since anyone can name any number of them.
       if (Fault.from(thrown).data?.['reason'] !== NOT_VISITED) perMinute.add('')
       throw thrown
     } finally {

@@ -2,18 +2,18 @@ import type { AllClientMetadata, ResponseType } from 'oidc-provider'
 import { isNative, redirectUrl } from './redirect-uris.js'
 
 export interface ClientRules {
-  /** Private-use redirect URIs that are allowed, each exactly. */
+  /** Allowed private-use redirect URIs, compared exactly. */
   readonly privateRedirects: readonly string[]
   readonly grantTypes: readonly string[]
-  /** The clients of the configuration, which are as they are. */
+  /** Configured clients, whose metadata stays unchanged. */
   readonly configured: ReadonlySet<string | undefined>
 }
 
-/** The most of a registration that is kept; a few use more, to say things that we do not ask. */
+/** Maximum stored size of a registration; larger ones contain data that is not needed. */
 const MOST_BYTES = 8 * 1024
 const MOST_REDIRECTS = 20
 
-/** What we neither show nor fetch. */
+/** Metadata that is neither shown nor fetched. */
 const UNUSED = [
   'client_uri',
   'contacts',
@@ -28,7 +28,7 @@ const UNUSED = [
   'tos_uri',
 ] as const
 
-/** Why a client cannot be registered, with the error code of RFC 7591 §3.2.2. */
+/** Reason to refuse a registration, with the error code of RFC 7591 §3.2.2. */
 export class ClientRefused extends Error {
   readonly code: 'invalid_redirect_uri' | 'invalid_client_metadata'
 
@@ -42,9 +42,9 @@ const strings = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.filter(each => typeof each === 'string') : []
 
 /**
- * Makes what a client says about itself what oidc-provider and we accept, in place (AU-47, AU-49, AU-50):
- * redirect URIs, grants and response types that are not allowed are left out, whatever it called itself it is
- * native as soon as one redirect URI is. Throws ClientRefused if no redirect URI remains.
+ * Adjusts a client's metadata in place to what is accepted: drops redirect URIs, grants and response types
+ * that are not allowed. A client with any native redirect URI becomes native. Throws ClientRefused if no
+ * redirect URI remains.
  */
 export const adjustMetadata = (metadata: AllClientMetadata, rules: ClientRules): void => {
   if (rules.configured.has(metadata.client_id)) return

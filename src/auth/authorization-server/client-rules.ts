@@ -21,7 +21,7 @@ export type OidcProvider = typeof Oidc
 
 const GRANT_TYPES = ['authorization_code', 'refresh_token']
 
-/** Which clients there are, and how they prove it. Rejects with a Fault for keys that it cannot read. */
+/** Creates the clients and their authentication rules. Rejects with a Fault for unreadable keys. */
 export const clientRules = async (oidc: OidcProvider, embedded: EmbeddedServer): Promise<Configuration> => {
   const { clients, privateRedirects } = embedded
   const configured = new Set(clients.map(({ id }) => id))
@@ -37,7 +37,7 @@ export const clientRules = async (oidc: OidcProvider, embedded: EmbeddedServer):
     clientAuthMethods: [...AUTH_METHODS],
     responseTypes: ['code'],
     extraClientMetadata: {
-      // The validator sees all metadata of every client, registered or fetched, if it is asked for any.
+      // With any property listed, the validator sees all metadata of registered and fetched clients.
       properties: ['software_id'],
       validator(_ctx: unknown, _key: string, _value: unknown, metadata: AllClientMetadata) {
         try {
@@ -48,12 +48,12 @@ export const clientRules = async (oidc: OidcProvider, embedded: EmbeddedServer):
         }
       },
     },
-    // The origin of a web page was judged before we are asked.
+    // The origin of a web page was checked earlier.
     clientBasedCORS: () => true,
   }
 }
 
-/** A client of the configuration, which gets tokens for itself alone (AU-59). */
+/** Metadata of a configured client, which gets tokens only for itself. */
 const machineMetadata = async ({ id, sha256, jwks }: MachineClient): Promise<ClientMetadata> => ({
   client_id: id,
   client_name: id,
@@ -65,7 +65,7 @@ const machineMetadata = async ({ id, sha256, jwks }: MachineClient): Promise<Cli
     : { token_endpoint_auth_method: 'private_key_jwt', jwks: await readKeys(id, jwks) }),
 })
 
-/** The public keys of a client of the configuration. Rejects with a Fault `unavailable` if there are none. */
+/** Reads the public keys of a configured client. Rejects with a Fault `unavailable` if there are none. */
 export const readKeys = async (id: string, file: string): Promise<NonNullable<ClientMetadata['jwks']>> => {
   try {
     const read: unknown = JSON.parse(await readFile(file, 'utf8'))
@@ -78,20 +78,20 @@ export const readKeys = async (id: string, file: string): Promise<NonNullable<Cl
   }
 }
 
-/** How clients register themselves (AU-47). */
+/** Rules for dynamic client registration. */
 export const registrationRules = (embedded: EmbeddedServer) => ({
   enabled: embedded.registration === 'open',
   issueRegistrationAccessToken: false,
   idFactory: (ctx: KoaContextWithOIDC) => {
-    // A secret is made for what was sent, whatever the default.
+    // The library creates a secret according to this value, whatever the default.
     if (ctx.oidc.body !== undefined) ctx.oidc.body['token_endpoint_auth_method'] ??= 'none'
     return randomId()
   },
 })
 
 /**
- * What oidc-provider has no setting for: secrets are hashes, tokens have a prefix, and a client is told which
- * scopes are ours.
+ * Overrides parts of oidc-provider without a setting: secrets are stored as hashes, tokens have a prefix, and
+ * clients learn the supported scopes.
  */
 export const refineClients = (provider: Provider, scopes: () => readonly string[]): void => {
   provider.Client.prototype.compareClientSecret = function (actual) {
@@ -108,7 +108,7 @@ export const refineClients = (provider: Provider, scopes: () => readonly string[
   })
 }
 
-/** What the types of oidc-provider leave out. */
+/** Missing in the types of oidc-provider. */
 interface TokenModel {
   generateTokenId: (this: TokenModel) => string
 }

@@ -1,27 +1,26 @@
 import type { Clock } from '../../kernel/async/clock.js'
 import { addressGroup, PerMinute } from '../per-minute.js'
 
-/** How often a client may fail within a minute, compared with one network of it. */
+/** Failures allowed per minute for a client, as a multiple of those for one network. */
 const ALL_NETWORKS = 10
 const PAUSE_MS = 1000
 const MOST_PAUSES = 1000
-/** Kept of a name. */
+/** Maximum stored length of a name. */
 const NAME_LENGTH = 256
 
 /**
- * Slows down those who guess the secret of a client (RFC 6749 §2.3.1): after too many failures one try a
- * second
- * is looked at. No client is ever locked out.
+ * Slows down guesses of a client's secret (RFC 6749 §2.3.1): after too many failures, one attempt per second
+ * is processed. Clients are never locked out.
  */
 export class ClientTries {
   readonly #clock: Clock
   readonly #most: number
   readonly #ofNetwork: PerMinute
   readonly #ofClient: PerMinute
-  /** When a try was last looked at, by client. */
+  /** Time of the last processed attempt, by client. */
   readonly #lastMs = new Map<string, number>()
 
-  /** `most` failures within a minute are allowed for each network of a client. */
+  /** Allows `most` failures per minute for each network of a client. */
   constructor(clock: Clock, most: number) {
     this.#clock = clock
     this.#most = most
@@ -35,7 +34,7 @@ export class ClientTries {
     this.#ofClient.add(client)
   }
 
-  /** Whether one more try is looked at now. */
+  /** Reports whether another attempt may be processed now. */
   admits(name: string, address: string): boolean {
     const client = name.slice(0, NAME_LENGTH)
     const isSlow =

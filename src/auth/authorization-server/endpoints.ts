@@ -18,17 +18,17 @@ export interface EndpointsOptions {
   readonly issuer: URL
   readonly baseScope: string
   readonly scopes: () => readonly string[]
-  /** The metadata, as JSON. */
+  /** Returns the metadata as JSON. */
   readonly metadata: () => string
-  /** The paths of the MCP endpoints, under which clients look for metadata too (AU-15). */
+  /** Paths of the MCP endpoints, under which clients also look for metadata. */
   readonly resourcePaths: () => readonly string[]
   readonly mayRegister: boolean
-  /** oidc-provider. */
+  /** The request handler of oidc-provider. */
   readonly provider: (request: IncomingMessage, response: ServerResponse) => Promise<void>
   readonly signIn: SignIn
   readonly store: Store
   readonly consents: Consents
-  /** Registrations of an address. */
+  /** Registrations by address. */
   readonly registrations: PerMinute
   readonly tries: ClientTries
   readonly refusals: RefusedCredentials
@@ -40,7 +40,7 @@ const WELL_KNOWN = ['/.well-known/oauth-authorization-server', '/.well-known/ope
 
 const READ = ['GET', 'HEAD', 'OPTIONS']
 
-/** Lets any web page read what is public, or what nobody gets by a cookie. */
+/** Opens public responses, and those that do not depend on cookies, to all web pages. */
 const CORS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Allow-Methods': 'GET, POST, OPTIONS',
@@ -51,7 +51,7 @@ const REGISTRATIONS_PER_MINUTE = 10
 
 const withoutSlash = (path: string): string => (path.length > 1 ? path.replace(/\/$/, '') : path)
 
-/** The HTTP side of the authorization server: which paths are ours, and who answers there. */
+/** The HTTP side of the authorization server: routes requests. */
 export class Endpoints {
   readonly #options: EndpointsOptions
   readonly #posts: ReadonlySet<string>
@@ -65,7 +65,7 @@ export class Endpoints {
     ])
   }
 
-  /** Whether a path is answered here. */
+  /** Reports whether a path belongs to the authorization server. */
   owns(path: string): boolean {
     return this.#methodsOf(withoutSlash(path)) !== undefined
   }
@@ -78,7 +78,7 @@ export class Endpoints {
     })
   }
 
-  /** Whether a path is of a document that says the same whoever asks. */
+  /** Reports whether a path is a public document, equal for all clients. */
   isDocument(path: string): boolean {
     const place = WELL_KNOWN.find(each => path.startsWith(each))
     if (place === undefined) return false
@@ -135,10 +135,10 @@ export class Endpoints {
     else await provider(request, response)
   }
 
-  /** Whether an authorization request is sent elsewhere, or refused, before anything of it is used. */
+  /** Redirects or refuses an authorization request, if necessary, before using any of it. */
   #answersItself(request: IncomingMessage, response: ServerResponse, query: string): boolean {
     const { issuer } = this.#options
-    // The cookies of `localhost` are not those of 127.0.0.1. Behind a proxy, `Host` may be anything.
+    // Cookies of `localhost` are not sent to 127.0.0.1. Behind a reverse proxy, `Host` may be anything.
     if (isLoopbackHost(issuer.hostname) && request.headers.host !== issuer.host) {
       response.writeHead(307, { Location: issuer.origin + (request.url ?? '') }).end()
       return true
@@ -148,7 +148,7 @@ export class Endpoints {
     return repeated.length > 0
   }
 
-  /** Answers a request for a token or its revocation, in which a credential could be guessed. */
+  /** Answers a token or revocation request, with protection against guessed credentials. */
   async #ofClient(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { provider, store } = this.#options
     const asked = await readClientRequest(request, store)
@@ -175,8 +175,8 @@ export class Endpoints {
   }
 
   /**
-   * What a client asks for, as oidc-provider takes it: scopes of ours, by default the base scope (AU-44), and
-   * the answer in the query of the redirect URI, the only way that needs no script.
+   * Adapts an authorization request for oidc-provider: known scopes only, by default the base scope, and a
+   * response in the query of the redirect URI, the only mode without scripts.
    */
   #authorizationQuery(query: string): string {
     const params = new URLSearchParams(query)
@@ -189,11 +189,11 @@ export class Endpoints {
     return params.toString()
   }
 
-  /** Whether one more client may be registered (AX-22); answers the request if not. */
+  /** Reports whether another client may register; answers the request if not. */
   #admits(request: IncomingMessage, response: ServerResponse): boolean {
     const { issuer, registrations } = this.#options
     const address = addressGroup(addressOf(request))
-    // Where only this machine reaches us, its programs all have the same address.
+    // On a loopback address all programs of the machine share one address.
     if (!isLoopbackHost(issuer.hostname) && registrations.count(address) >= REGISTRATIONS_PER_MINUTE) {
       response.setHeader('Retry-After', String(Math.ceil(registrations.leftMs / 1000)))
       sendError(response, 429, 'temporarily_unavailable', 'too many registrations: try again in a minute')
@@ -206,7 +206,7 @@ export class Endpoints {
     return false
   }
 
-  /** Forgets clients that no user trusts, or no longer does: those that were used least recently first. */
+  /** Deletes clients without a grant, least recently used first. */
   #makeRoom(): boolean {
     const { bounds, consents, store } = this.#options
     const clients = store.shelf('Client')
@@ -223,13 +223,13 @@ export class Endpoints {
   }
 }
 
-/** The parameters that come more than once, which only `resource` may (OAuth 2.1 §3.1, RFC 8707 §2). */
+/** Returns repeated parameters; only `resource` may be repeated (OAuth 2.1 §3.1, RFC 8707 §2). */
 const repeatedIn = (params: URLSearchParams): readonly string[] => {
   const names = [...params.keys()]
   return [...new Set(names.filter((name, at) => name !== 'resource' && names.indexOf(name) !== at))]
 }
 
-/** Nobody can say which of two redirect URIs would be meant, so this leads nowhere. */
+/** Shows an error page instead of redirecting, because the redirect URI is ambiguous. */
 const sendRepeated = (request: IncomingMessage, response: ServerResponse, names: readonly string[]): void => {
   const words = `a parameter must not be repeated: ${sanitizeLine(names.slice(0, NAMES_SHOWN).join(', '), NAMES_LENGTH)}`
   const answer = { error: 'invalid_request', words, status: 400 }
@@ -240,7 +240,7 @@ const sendRepeated = (request: IncomingMessage, response: ServerResponse, names:
 const NAMES_SHOWN = 5
 const NAMES_LENGTH = 200
 
-/** An error for a program: always JSON (AU-61). */
+/** Sends an error as JSON. */
 const sendError = (response: ServerResponse, status: number, error: string, words?: string): void => {
   const body = JSON.stringify({ error, ...(words !== undefined && { error_description: words }) })
   response.writeHead(status, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }).end(body)

@@ -7,11 +7,11 @@ export interface ErrorAnswer {
   readonly error: string
   readonly words?: string | undefined
   readonly status: number
-  /** Where a person may continue, which is not done without a click (RFC 9700 §4.11.2). */
+  /** Link that the user may follow; there is no automatic redirect (RFC 9700 §4.11.2). */
   readonly link?: string | undefined
 }
 
-/** A page for people; programs get JSON (AU-61). */
+/** Renders a page for people, or JSON for programs. */
 export const renderErrorAnswer = (
   accept: string | undefined,
   { error, words, status, link }: ErrorAnswer,
@@ -27,7 +27,7 @@ export const renderErrorAnswer = (
   }
 }
 
-/** Whether HTML comes before JSON in an `Accept` header. */
+/** Reports whether an `Accept` header prefers HTML to JSON. */
 const wantsPage = (accept = ''): boolean => {
   const [html, json] = [accept.indexOf('text/html'), accept.indexOf('application/json')]
   return html >= 0 && (json < 0 || html < json)

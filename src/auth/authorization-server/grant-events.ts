@@ -8,7 +8,7 @@ import type { ClientTries } from './client-tries.js'
 import { redirectHost } from './redirect-uris.js'
 import { claimedClient } from './token-request.js'
 
-/** A step of a sign-in, for the audit. Holds no secret. */
+/** A step of a sign-in, for the audit log. Contains no secrets. */
 export interface GrantEvent {
   readonly event:
     | 'registered'
@@ -24,15 +24,15 @@ export interface GrantEvent {
   readonly redirectHost?: string | undefined
   readonly scopes?: readonly string[] | undefined
   readonly address: string
-  /** The reason, in words of ours. */
+  /** The reason, without text of a peer. */
   readonly why?: string | undefined
-  /** The server that a login of a user is for, instead of a client's. */
+  /** The server of a user's login, if it is not a client's. */
   readonly server?: string | undefined
 }
 
 export type OnGrantEvent = (event: GrantEvent) => void
 
-/** The address that a request comes from. */
+/** Returns the address of a request's sender. */
 export const addressOf = (request: IncomingMessage): string => clientAddressOf(request)
 
 export interface GrantWatch {
@@ -41,7 +41,7 @@ export interface GrantWatch {
   readonly tries: ClientTries
 }
 
-/** Reports what clients do at the endpoints, and counts the credentials that are refused there. */
+/** Reports client actions at the endpoints, and counts refused credentials. */
 export const watchGrants = (provider: Provider, { onEvent, refusals, tries }: GrantWatch): void => {
   const report = (event: GrantEvent['event'], ctx: KoaContextWithOIDC): void =>
     onEvent({ event, ...factsOf(ctx) })
@@ -68,8 +68,8 @@ export const watchGrants = (provider: Provider, { onEvent, refusals, tries }: Gr
 }
 
 const REFUSED: Readonly<Record<string, string>> = {
-  invalid_client: 'the client is unknown, or has not proven who it is',
-  invalid_grant: 'the code or refresh token is not valid, or no longer',
+  invalid_client: 'the client is unknown, or did not authenticate',
+  invalid_grant: 'the code or refresh token is invalid or expired',
 }
 
 interface TokenFacts {
@@ -92,7 +92,7 @@ const factsOf = ({ oidc, req }: KoaContextWithOIDC): Omit<GrantEvent, 'event'> =
   }
 }
 
-/** The token that a request is about. */
+/** Returns the token of a request. */
 const tokenIn = ({ entities }: KoaContextWithOIDC['oidc']): TokenFacts => {
   const { AccessToken, AuthorizationCode, ClientCredentials, RefreshToken } = entities
   return RefreshToken ?? AuthorizationCode ?? AccessToken ?? ClientCredentials ?? {}

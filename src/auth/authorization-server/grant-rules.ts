@@ -9,7 +9,7 @@ import type { IdentitySessions } from './sign-in/identity-sessions.js'
 import type { People } from './sign-in/people.js'
 import type { Store } from './store.js'
 
-/** In seconds (AU-53). */
+/** In seconds. */
 const TTL = {
   AccessToken: 30 * 60,
   AuthorizationCode: 60,
@@ -21,7 +21,7 @@ const TTL = {
   Session: 12 * 3600,
 } as const
 
-/** How long tokens live, and what becomes of those of a session at an identity provider (AU-53, AU-54). */
+/** Lifetimes of tokens, and the binding of tokens to sessions at an identity provider. */
 export const tokenRules = (identities: IdentitySessions | undefined): Configuration => ({
   scopes: ['offline_access'],
   ttl: TTL,
@@ -38,24 +38,24 @@ export const tokenRules = (identities: IdentitySessions | undefined): Configurat
   },
 })
 
-/** oidc-provider passes "authentication methods" on from a sign-in to its tokens: ours is a session there. */
+/** oidc-provider copies `amr` from a sign-in to its tokens; here it holds the session id. */
 const identitySessionOf = (source: object | undefined): string | undefined => {
   const amr = source !== undefined && 'amr' in source ? source.amr : undefined
   return Array.isArray(amr) ? String(amr[0]) : undefined
 }
 
 export interface ResourceContext {
-  /** The identifier of an endpoint, for what a client calls it; undefined for what is not ours. */
+  /** Returns the identifier of an endpoint from a client's spelling; undefined for other resources. */
   readonly audienceOf: (resource: string) => string | undefined
-  /** What tokens are for if nobody says it. */
+  /** Resource of tokens without a `resource` parameter. */
   readonly defaultResource: string
-  /** All scopes that mean something here. */
+  /** Returns all known scopes. */
   readonly scopes: () => readonly string[]
-  /** The scopes of a client of the configuration, which acts for itself. */
+  /** Returns the scopes of a configured client that acts for itself. */
   readonly machineScopes: (clientId: string) => readonly string[]
 }
 
-/** What tokens are for (AU-44; RFC 8707). */
+/** Rules for the resources of tokens (RFC 8707). */
 export const resourceRules = (
   oidc: OidcProvider,
   { audienceOf, defaultResource, scopes, machineScopes }: ResourceContext,
@@ -71,7 +71,7 @@ export const resourceRules = (
     const isMachine = params?.['grant_type'] === 'client_credentials'
     const known = isMachine ? machineScopes(clientId) : scopes()
     if (isMachine) {
-      // By default all of its scopes (RFC 6749 §3.3): without any, a token would be of no use.
+      // Defaults to all scopes (RFC 6749 §3.3): a token without scopes would be useless.
       params['scope'] ??= known.join(' ')
       const asked = String(params['scope']).split(' ')
       if (!asked.some(scope => known.includes(scope)))
@@ -89,14 +89,14 @@ export interface SignInContext {
   readonly store: Store
 }
 
-/** When a person is asked, and who people are. */
+/** Rules for prompting users and finding accounts. */
 export const signInRules = (oidc: OidcProvider, context: SignInContext): Configuration => {
   const { Check, Prompt } = oidc.interactionPolicy
   const isNobody = ({ oidc: { session, account, result } }: KoaContextWithOIDC): boolean =>
     session?.accountId === undefined ||
     account === undefined ||
     (result?.login === undefined && !remembersUsers(context.issuer))
-  // A page decides about both at once; clients may ask for either (`prompt`).
+  // The page asks for both at once; clients may request either (`prompt`).
   const policy = [
     new Prompt(
       { name: 'login', requestable: true },
@@ -119,7 +119,9 @@ export const signInRules = (oidc: OidcProvider, context: SignInContext): Configu
   }
 }
 
-/** Whether the identity provider still stands behind a refresh token (AU-57); if not, its grant has ended. */
+/**
+ * Reports whether the identity provider still confirms the session of a refresh token; else ends the grant.
+ */
 const isBacked = async (
   oidc: OidcProvider,
   { identities, store }: SignInContext,
@@ -154,7 +156,7 @@ const isAllowed = (ctx: KoaContextWithOIDC, { consents }: SignInContext): boolea
   return isRemembered(client?.applicationType, redirect) && consents.covers(questionOf(ctx))
 }
 
-/** The grant that a page made, or the user's one for what was allowed before. */
+/** Returns the grant created by the page, or the user's earlier one. */
 const grantOf = async (ctx: KoaContextWithOIDC, context: SignInContext): Promise<Grant | undefined> => {
   const made = ctx.oidc.result?.consent?.grantId
   if (made !== undefined) return await ctx.oidc.provider.Grant.find(made)
@@ -164,7 +166,7 @@ const grantOf = async (ctx: KoaContextWithOIDC, context: SignInContext): Promise
     : await grantAgain(ctx, identitySessionOf(session), context)
 }
 
-/** Users who are redirected again and again keep one grant for each client. */
+/** Reuses one grant per user and client, so that repeated redirects do not add more. */
 const grantAgain = async (
   ctx: KoaContextWithOIDC,
   identitySession: string | undefined,

@@ -1,6 +1,6 @@
 import type { EmbeddedServer } from '../../config/types.js'
 
-/** The paths of our endpoints (AU-16): clients that read no metadata expect them here. */
+/** Endpoint paths: the defaults of clients that do not read metadata. */
 export const ENDPOINTS = {
   authorization: '/authorize',
   token: '/token',
@@ -9,13 +9,15 @@ export const ENDPOINTS = {
   jwks: '/oauth/jwks',
 } as const
 
-/** Where the pages are on which people sign in. */
+/** Path of the sign-in pages. */
 export const SIGN_IN_PATH = '/oauth/sign-in'
 
-/** Where people come back to from wherever we sent them to sign in. */
+/** Path to which identity providers and authorization servers send browsers back. */
 export const CALLBACK_PATH = '/oauth/callback'
 
-/** Our authorization server metadata (RFC 8414), which is also a discovery document of OpenID Connect. */
+/**
+ * Creates the authorization server metadata (RFC 8414), which is also an OpenID Connect discovery document.
+ */
 export const metadataOf = (
   { origin }: URL,
   embedded: EmbeddedServer,
@@ -46,6 +48,6 @@ export const metadataOf = (
   id_token_signing_alg_values_supported: ['ES256'],
 })
 
-/** How clients may prove who they are, and with which keys; `none` is for public ones, which have PKCE. */
+/** Authentication methods and key algorithms of clients; `none` is for public clients, which use PKCE. */
 export const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 export const AUTH_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'Ed25519', 'EdDSA'] as const

@@ -17,19 +17,19 @@ import { Cookies } from './sign-in/cookies.js'
 export interface ProviderParts extends SignInContext, GrantWatch {
   readonly issuer: URL
   readonly embedded: EmbeddedServer
-  /** The paths of the MCP endpoints; tokens are for the first unless a client names another. */
+  /** Paths of the MCP endpoints; the first one is the default resource of tokens. */
   readonly resourcePaths: () => readonly [string, ...string[]]
-  /** All scopes that mean something here. */
+  /** Returns all known scopes. */
   readonly scopes: () => readonly string[]
-  /** Visits addresses that clients name. */
+  /** Fetches URLs named by clients. */
   readonly fetch: typeof fetch
   readonly clock: Clock
   readonly log: Logger
 }
 
 /**
- * oidc-provider as it is here. Nothing is left at a default that writes to stdout. Rejects with a Fault for
- * keys of clients that cannot be read.
+ * Configures oidc-provider; no setting keeps a default that writes to stdout. Rejects with a Fault for
+ * unreadable client keys.
  */
 export const createProvider = async (oidc: OidcProvider, parts: ProviderParts): Promise<Provider> => {
   const { clock, embedded, identities, issuer, log, people, resourcePaths, scopes, store } = parts
@@ -42,7 +42,7 @@ export const createProvider = async (oidc: OidcProvider, parts: ProviderParts): 
     routes: ENDPOINTS,
     cookies: { names: { session: 'session', interaction: 'flow', resume: 'resume' } },
     enabledJWA: { clientAuthSigningAlgValues: [...AUTH_ALGORITHMS] },
-    // For ID tokens, which nobody is given.
+    // Required for ID tokens, which are never issued.
     jwks: { keys: [{ ...signingKey, kty: 'EC' }] },
     features: {
       ...OFF,
@@ -72,9 +72,9 @@ export const createProvider = async (oidc: OidcProvider, parts: ProviderParts): 
   keepErrorsHere(provider, parts)
   watchGrants(provider, parts)
   provider.on('server_error', (_ctx, thrown) => log.error({ err: thrown }, 'the authorization server failed'))
-  // Koa would write it to stderr.
+  // Koa would write the error to stderr.
   const koa: EventEmitter = provider
-  koa.on('error', (thrown: unknown) => log.debug({ err: thrown }, 'an authorization request broke off'))
+  koa.on('error', (thrown: unknown) => log.debug({ err: thrown }, 'an authorization request was aborted'))
   return provider
 }
 
@@ -86,7 +86,7 @@ const OFF = {
   userinfo: { enabled: false },
 } as const satisfies Configuration['features']
 
-/** Our identifier for what a client calls an endpoint, or all of us (AU-30); undefined for another's. */
+/** Normalizes a client's resource to an endpoint or the whole proxy; undefined for others. */
 const audienceOf = (resource: string, issuer: URL, paths: readonly string[]): string | undefined => {
   if (!URL.canParse(resource)) return undefined
   const url = new URL(resource)
@@ -97,7 +97,7 @@ const audienceOf = (resource: string, issuer: URL, paths: readonly string[]): st
   return path === '' || paths.includes(path) ? issuer.origin + path : undefined
 }
 
-/** Our addresses come from the configuration, never from a request: TLS may end before us. */
+/** Takes all addresses from the configuration, not from requests: a reverse proxy may terminate TLS. */
 const speakForIssuer = (provider: Provider, issuer: URL): void => {
   Object.defineProperties(provider.request, {
     protocol: { value: issuer.protocol.slice(0, -1) },
@@ -125,9 +125,8 @@ const answerError = (ctx: KoaContextWithOIDC, answer: ErrorAnswer): void => {
 }
 
 /**
- * Redirects errors only to this machine and to redirect URIs that a user has sent codes to: else the proxy
- * would
- * lead its users to any address that a stranger registers (RFC 9700 §4.11.2).
+ * Redirects errors only to loopback and to redirect URIs that a user accepted before. Otherwise anyone could
+ * register an address to which the proxy sends its users (RFC 9700 §4.11.2).
  */
 const keepErrorsHere = (provider: Provider, { consents, issuer }: ProviderParts): void => {
   provider.use(async (ctx: KoaContextWithOIDC, next: () => Promise<unknown>) => {

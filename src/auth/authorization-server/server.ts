@@ -34,58 +34,58 @@ import { SignIn } from './sign-in/sign-in.js'
 import { Store } from './store.js'
 
 export interface AuthServerOptions {
-  /** Scheme, host and port under which clients reach us. */
+  /** Scheme, host and port for clients. */
   readonly publicUrl: string
-  /** The paths of the MCP endpoints; tokens are for the first unless a client names another. */
+  /** Paths of the MCP endpoints; the first one is the default resource of tokens. */
   readonly resourcePaths: () => readonly [string, ...string[]]
-  /** As it is configured at the moment; `embedded` counts as it was at the start. */
+  /** Returns the current configuration; `embedded` is used as of the start. */
   readonly auth: () => AuthConfig
-  /** All scopes that mean something here. */
+  /** Returns all known scopes. */
   readonly scopes: () => readonly string[]
   readonly stateDir: string
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
-  /** Other replicas; undefined where there are none. */
+  /** Other replicas, if any. */
   readonly replicas?: AuthReplicas | undefined
-  /** Visits addresses that clients name; guarded if absent. */
+  /** Fetches URLs named by clients; guarded by default. */
   readonly fetch?: typeof fetch
-  /** Called with each step of a sign-in, for the audit. */
+  /** Called for each step of a sign-in, for the audit log. */
   readonly onEvent?: OnGrantEvent | undefined
   /** Counts refused credentials together with those of the gate. */
   readonly refusals?: RefusedCredentials | undefined
 }
 
-/** What all replicas have in common. */
+/** State shared by all replicas. */
 export interface AuthReplicas {
   readonly notes: SharedShelvesOptions['notes']
-  /** As in the configuration. */
+  /** Keys from the configuration. */
   readonly keys: readonly string[]
 }
 
 /**
- * An authorization server of our own (AU-44). As a table it has the tokens that it gave out: with the scopes
- * that they were granted and their people still have, until nobody knows these people any more.
+ * The embedded authorization server. As a token table, it contains the tokens that it issued, with the
+ * granted scopes that their users still have, until these users are removed.
  */
 export interface AuthServer extends TokenTable {
-  /** Whether a path, without the query, is answered by `handle`. */
+  /** Reports whether `handle` answers a path (without query). */
   owns(path: string): boolean
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
-  /** Whether a path, without the query, is of a document that is the same at all replicas. */
+  /** Reports whether a path (without query) is a document that all replicas serve. */
   isDocument(path: string): boolean
-  /** Whether somebody is away at the identity provider with this `state`. */
+  /** Reports whether a sign-in with this `state` waits for the identity provider. */
   awaits(state: string): boolean
-  /** The authorization server metadata (RFC 8414) as JSON. */
+  /** Returns the authorization server metadata (RFC 8414) as JSON. */
   metadata(): string
-  /** Who has signed in here with a browser and is still known, by its cookie. */
+  /** Returns the user of a browser session, if still known. */
   signedInAs(request: IncomingMessage, response: ServerResponse): Principal | undefined
-  /** Where people sign in, if that is at an identity provider. */
+  /** The identity provider, if configured. */
   readonly identityProvider: IdentityProvider | undefined
   readonly approvals: Approvals
   close(): void
 }
 
-/** It warns of every Node before 22, which nobody who runs us can do anything about. */
+/** Hides its warning about Node before 22, which users cannot act on. */
 const oidcProvider = lateModule(async () => {
   const { console: output } = globalThis
   const warn = output.warn.bind(output)
@@ -101,9 +101,8 @@ const MOST_CONSENTS = 10_000
 const MOST_SESSIONS = 10_000
 
 /**
- * Creates the authorization server; its state is kept in the state folder, by issuer. Rejects with a Fault
- * `unavailable` if people would have to sign in without TLS (AU-55), or if something of its configuration
- * cannot be read.
+ * Creates the authorization server; its state is in the state folder, by issuer. Rejects with a Fault
+ * `unavailable` if users would sign in without TLS, or if a configured file cannot be read.
  */
 export const createAuthServer = async (options: AuthServerOptions): Promise<AuthServer> => {
   const { clock, log, bounds } = options
@@ -186,7 +185,7 @@ const consentsIn = (folder: string, shared: SharedShelves | undefined, log: Logg
 const networkOf = (request: IncomingMessage | undefined): string =>
   request === undefined ? '' : addressGroup(addressOf(request))
 
-/** Whose browser it is, by the session in its cookie; undefined for people whom nobody knows any more. */
+/** Returns the user of a browser by its session cookie; undefined for removed users. */
 const ownerOf = (cookies: Cookies, store: Store, people: People): Principal | undefined => {
   const id = cookies.get('session')
   const principal = id === undefined ? undefined : store.shelf('Session').get(tokenHash(id))?.accountId
@@ -195,13 +194,14 @@ const ownerOf = (cookies: Cookies, store: Store, people: People): Principal | un
 
 const checkTls = ({ protocol, hostname, origin }: URL): void => {
   if (protocol === 'https:' || isLoopbackHost(hostname)) return
-  const words = `auth.publicUrl is ${origin}: people sign in at the embedded authorization server, which needs https`
-  throw new Fault('unavailable', `${words} for everything but this machine; put TLS in front of it`)
+  const words = `auth.publicUrl is ${origin}: sign-in at the embedded authorization server requires https`
+  throw new Fault(
+    'unavailable',
+    `${words}, except on this machine; put a reverse proxy with TLS in front of it`,
+  )
 }
 
-/**
- * Has the identity provider asked, in the background, for the sessions behind tokens that are used (AU-57).
- */
+/** Checks the identity provider's sessions in the background while their tokens are in use. */
 const checkingSessions = (
   find: TokenTable['find'],
   {
@@ -234,7 +234,7 @@ const checkingSessions = (
   }
 }
 
-/** A token is weighed once for each configuration, not at every request that comes with it. */
+/** Finds tokens; caches the resulting rights per configuration. */
 const tokenFinder = (store: Store, people: People, auth: () => AuthConfig): TokenTable['find'] => {
   let weighedWith = auth()
   let weighed = new WeakMap<AdapterPayload, { readonly token: VerifiedToken | undefined }>()
@@ -258,11 +258,11 @@ const verifiedToken = (kept: AdapterPayload, people: People): VerifiedToken | un
   const scopes = people.granted(account, kept.scope?.split(' ') ?? [])
   if (scopes === undefined) return undefined
   const audience = [kept.aud].flat().map(String)
-  // What their groups have is in their scopes already.
+  // The scopes already include those of the groups.
   return { principal, audience, scopes, groups: [], endsMs: (kept.exp ?? 0) * 1000 }
 }
 
-/** Who somebody with a shell of this user may sign in: without people in the configuration, themselves. */
+/** Returns the principal that a shell of this user may approve: `local` if no people are configured. */
 const approver = (people: People, as: string | undefined): { principal: Principal } | { why: string } => {
   if (as === undefined) {
     return people.areNamed
@@ -279,7 +279,7 @@ interface LoginOptions extends AuthServerOptions {
   readonly shared: SharedShelves | undefined
 }
 
-/** Whether the identity provider of `auth.embedded.login` answers, in a line for people. Never rejects. */
+/** Checks the identity provider of `auth.embedded.login` and returns a line for the user. Never rejects. */
 export const checkLogin = async (
   login: NonNullable<EmbeddedServer['login']>,
   publicUrl: string | undefined,
@@ -293,7 +293,7 @@ export const checkLogin = async (
   return `${mark}  auth.embedded.login: ${login.issuer} ${answers}; register there: ${redirectUri}`
 }
 
-/** Sign-in at the identity provider, where one is configured. */
+/** Creates the sign-in at the configured identity provider, if any. */
 const loginAt = ({ login }: EmbeddedServer, options: LoginOptions) => {
   if (login === undefined) return undefined
   const { bounds, clock, folder, issuer, log, replicas, shared, stateDir } = options

@@ -5,7 +5,7 @@ import type { Logger } from '../../kernel/logger.js'
 import type { Kept, SharedShelf, ShelfChange, ShelvesOfAll } from './shelf.js'
 
 const KIND = 'granted'
-/** How soon others are told again of what they could not be told. */
+/** Retry interval of failed notifications. */
 const AGAIN_MS = 5000
 const LEAST_LIFE_MS = 1000
 
@@ -18,7 +18,7 @@ export interface SharedShelvesOptions {
 interface Told {
   readonly shelf: string
   readonly key: string
-  /** Absent for what was dropped. */
+  /** Absent after a deletion. */
   readonly value?: Kept
 }
 
@@ -27,11 +27,11 @@ interface Due {
   readonly ttlMs: number
 }
 
-/** What clients were granted at one replica, for all of them: one of them changes it, the others follow. */
+/** Replicates the grants of clients: a change on one replica is applied on all. */
 export class SharedShelves implements ShelvesOfAll {
   readonly #options: SharedShelvesOptions
   readonly #shelves = new Map<string, SharedShelf>()
-  /** What the others do not know yet, by subject. */
+  /** Changes not yet published, by subject. */
   readonly #due = new Map<string, Due>()
 
   constructor(options: SharedShelvesOptions) {
@@ -66,20 +66,20 @@ export class SharedShelves implements ShelvesOfAll {
         await notes.write(KIND, subject, { value: Buffer.from(JSON.stringify(due.told)), ttlMs: due.ttlMs })
         if (this.#due.get(subject) === due) this.#due.delete(subject)
       } catch (thrown) {
-        log.debug({ why: Fault.from(thrown).message }, 'other replicas do not know of a grant yet')
+        log.debug({ why: Fault.from(thrown).message }, 'a grant is not yet known to other replicas')
         await pause(clock, AGAIN_MS)
       }
     }
   }
 
   #heard(value: Buffer): void {
-    // What has our seal was written by us.
+    // Only replicas have the key, so the content is trusted.
     const { shelf, key, value: kept } = JSON.parse(value.toString()) as Told
-    // What is to be told is newer.
+    // An unpublished local change is newer.
     if (!this.#due.has(subjectOf(shelf, key))) this.#shelves.get(shelf)?.take(key, kept)
   }
 
-  /** After a start, or when the engine has lost its data. */
+  /** Publishes everything after a start, or when the engine has lost its data. */
   async #offerAll(): Promise<void> {
     for (const [name, shelf] of this.#shelves)
       for (const [key, value] of [...shelf.entries()]) {

@@ -4,57 +4,57 @@ import type { Logger } from '../../kernel/logger.js'
 import { isObject } from '../../kernel/object.js'
 import { findFile, writePrivate } from '../../state/private-file.js'
 
-/** What a shelf keeps; `exp` as in JWTs, in seconds since 1970. */
+/** A stored value; `exp` in seconds since 1970, as in JWTs. */
 export interface Kept {
   readonly exp?: number | undefined
 }
 
-/** A shelf of which all replicas have the same. */
+/** A shelf that is replicated. */
 export interface SharedShelf {
-  /** Takes what another replica has put there, or dropped, and tells nobody. */
+  /** Applies a change of another replica without publishing it again. */
   take(key: string, value: Kept | undefined): void
   entries(): Iterable<[string, Kept]>
 }
 
-/** What is there now, or was before it was dropped. */
+/** The current value, or the one before its deletion. */
 export interface ShelfChange {
   readonly value?: Kept
   readonly before?: Kept
 }
 
-/** PORT. The shelves that all replicas have, by name. */
+/** PORT. Replicates shelves by name. */
 export interface ShelvesOfAll {
   add(name: string, shelf: SharedShelf): void
-  /** Tells the others. */
+  /** Publishes a change. */
   changed(name: string, key: string, change: ShelfChange): void
-  /** Takes what others know of something that is not here. Rejects with a Fault `unavailable`. */
+  /** Loads an unknown value from other replicas. Rejects with a Fault `unavailable`. */
   seek(name: string, key: string): Promise<void>
 }
 
 export interface ShelfOptions<T> {
-  /** The oldest of the owner with the most goes when there are more; then `onFull` is called. */
+  /** Maximum size; above it, the oldest entry of the owner with the most is dropped and `onFull` called. */
   readonly most: number
   readonly onFull?: () => void
-  /** Whose it is: no owner can push out what others have. */
+  /** Returns the owner, who cannot displace entries of others. */
   readonly ownerOf?: (value: T) => string | undefined
-  /** Whether it makes room before all others. */
+  /** Entries to drop before all others. */
   readonly isSpare?: (value: T) => boolean
-  /** Whether it makes room before others of its family. */
+  /** Entries to drop before others of their family. */
   readonly isUsedUp?: (value: T) => boolean
-  /** What belongs together and ends together; of each family only the newest `mostOfFamily` are kept. */
+  /** Groups entries that end together; only the newest `mostOfFamily` of each family are kept. */
   readonly familyOf?: (value: T) => string | undefined
   readonly mostOfFamily?: number
-  /** Where all is kept beyond a restart; only this user can read it. */
+  /** File for persistence; only this user can read it. */
   readonly file?: string
-  /** Where other replicas have the same under this name. */
+  /** Replication under this name. */
   readonly shared?: { readonly shelves: ShelvesOfAll; readonly name: string } | undefined
   readonly log: Logger
 }
 
-/** No shelf may grow to this. */
+/** Exceeds the size of any shelf. */
 const FILE_BYTES = 64 * 1024 * 1024
 
-/** Things under keys, each until it expires, and perhaps in a file. The newest is what was changed last. */
+/** Stores values with expiry, optionally in a file; ordered by last change. */
 export class Shelf<T extends Kept> {
   readonly #options: ShelfOptions<T>
   readonly #all = new Map<string, T>()
@@ -62,7 +62,7 @@ export class Shelf<T extends Kept> {
   readonly #shares = new FairShare()
   readonly #spare = new FairShare()
   #writing: Promise<void> | undefined
-  /** Changes that no write has begun to take along. */
+  /** Changes not yet included in a write. */
   #unwritten = 0
 
   constructor(options: ShelfOptions<T>) {
@@ -74,7 +74,7 @@ export class Shelf<T extends Kept> {
     })
   }
 
-  /** Undefined for what is not there, or no longer. */
+  /** Returns undefined for unknown and expired keys. */
   get(key: string): T | undefined {
     const value = this.#all.get(key)
     if (value === undefined || isLive(value)) return value
@@ -82,14 +82,14 @@ export class Shelf<T extends Kept> {
     return undefined
   }
 
-  /** The same; asks other replicas for what is not here. Rejects with a Fault `unavailable` if it cannot. */
+  /** Also asks other replicas for an unknown key. Rejects with a Fault `unavailable` if that fails. */
   async seek(key: string): Promise<T | undefined> {
     const { shared } = this.#options
     if (shared !== undefined && this.get(key) === undefined) await shared.shelves.seek(shared.name, key)
     return this.get(key)
   }
 
-  /** The oldest first, with those that have just expired. */
+  /** Returns entries, oldest first, including recently expired ones. */
   entries(): IterableIterator<[string, T]> {
     return this.#all.entries()
   }
@@ -98,12 +98,12 @@ export class Shelf<T extends Kept> {
     return this.#all.size
   }
 
-  /** The keys of a family, the oldest first. */
+  /** Returns the keys of a family, oldest first. */
   family(name: string): readonly string[] {
     return [...(this.#families.get(name) ?? [])]
   }
 
-  /** Resolves once the file holds it too. Never rejects: a disk that fails costs what a restart would. */
+  /** Resolves after the write to the file. Never rejects: a failed write loses data only at a restart. */
   set(key: string, value: T): Promise<void> {
     this.#drop(key)
     this.#put(key, value)
@@ -113,7 +113,7 @@ export class Shelf<T extends Kept> {
     return this.#changed()
   }
 
-  /** As `set`. */
+  /** Resolves and persists like `set`. */
   delete(...keys: readonly string[]): Promise<void> {
     const { shared } = this.#options
     for (const key of keys) {
@@ -165,7 +165,7 @@ export class Shelf<T extends Kept> {
     }
   }
 
-  /** Which one makes room, if possible for the newest. */
+  /** Returns the entry to drop for a new one. */
   #next(newest: string): string | undefined {
     const spare = this.#spare.next()
     return spare === undefined || spare === newest ? (this.#shares.next() ?? spare) : spare
@@ -193,7 +193,7 @@ export class Shelf<T extends Kept> {
     const { file } = this.#options
     if (file === undefined) return
     this.#unwritten += 1
-    // What changes during a write needs another one.
+    // Changes during a write need another one.
     while (this.#unwritten > 0) {
       this.#writing ??= this.#write(file)
       await this.#writing
@@ -206,12 +206,12 @@ export class Shelf<T extends Kept> {
     try {
       await writePrivate(file, JSON.stringify(Object.fromEntries(this.#all)))
     } catch (thrown) {
-      this.#options.log.warn({ file, code: systemCode(thrown) }, 'cannot keep what clients were granted')
+      this.#options.log.warn({ file, code: systemCode(thrown) }, 'cannot save clients and grants')
     }
     this.#writing = undefined
   }
 
-  /** What the file holds, if only this user can have written and read it. */
+  /** Reads the file, unless other users can read or write it. */
   #read(): Readonly<Record<string, T>> {
     const { file, log } = this.#options
     if (file === undefined) return {}
@@ -219,11 +219,11 @@ export class Shelf<T extends Kept> {
       const found = findFile(file, FILE_BYTES)
       if (found === undefined) return {}
       const kept: unknown = found.isTrusted && found.isSecret ? JSON.parse(String(found.bytes)) : undefined
-      // The file is ours alone, and so is its format.
+      // Only this program writes the file.
       if (isObject(kept)) return kept as Readonly<Record<string, T>>
-      log.warn({ file }, 'ignored a file that other users can read or write, or that is broken')
+      log.warn({ file }, 'ignored a file that is damaged, or that other users can read or write')
     } catch (thrown) {
-      log.warn({ file, code: systemCode(thrown) }, 'cannot read what clients were granted')
+      log.warn({ file, code: systemCode(thrown) }, 'cannot read clients and grants')
     }
     return {}
   }

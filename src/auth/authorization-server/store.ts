@@ -7,20 +7,20 @@ import { tokenHash } from '../../secrets/personal-token.js'
 import type { SharedShelves } from './shared-shelves.js'
 import { Shelf, type ShelfOptions } from './shelf.js'
 
-/** Compares two secrets, in a time that says nothing of either. */
+/** Compares two secrets in constant time. */
 export const isSame = (one: string, other: string): boolean =>
   timingSafeEqual(Buffer.from(tokenHash(one)), Buffer.from(tokenHash(other)))
 
 type Rules = Pick<ShelfOptions<AdapterPayload>, 'most' | 'mostOfFamily'> & {
   readonly file?: string
-  /** Whether the id is public: all others are credentials, of which only the hash is kept. */
+  /** True if the id is public; other ids are credentials, stored as hashes. */
   readonly isOpen?: boolean
 }
 
 /**
- * What oidc-provider stores, by the names of its models. When one is full, the user with the most loses the
- * oldest (for machines, the client). A used refresh token is kept to recognize its theft,
- * as long as it is among the last hundred of its grant.
+ * Storage rules by oidc-provider model. When a model is full, the user (for machines, the client) with the
+ * most entries loses the oldest. A used refresh token is kept to detect theft, as long as it is among the
+ * last hundred of its grant.
  */
 const RULES: Readonly<Record<string, Rules>> = {
   Client: { most: Number.POSITIVE_INFINITY, isOpen: true, file: 'clients.json' },
@@ -37,25 +37,23 @@ const nobody = async (): Promise<undefined> => await Promise.resolve(undefined)
 
 const DAY = 86_400
 
-/**
- * The registration of a client that no user has trusted yet may be forgotten for another one after so long.
- */
+/** A client without a user's grant may be deleted for another one after this time. */
 export const REGISTERED_MS = 10 * 60_000
 
-/** A client that has just registered: it goes after a day, unless a user trusts it before (AU-47). */
+/** Prepares a new registration: it expires after a day unless a user grants it access. */
 const asKept = ({ client_secret: secret, ...metadata }: AdapterPayload): AdapterPayload => ({
   ...metadata,
   ...(secret !== undefined && { client_secret: tokenHash(secret) }),
   exp: Math.floor(Date.now() / 1000) + DAY,
 })
 
-/** A sign-in of a browser: who began it, and whether its page was fetched. */
+/** Owner of a sign-in in a browser, and whether its page was requested. */
 interface Begun {
   readonly owner?: string | undefined
   readonly isFetched?: boolean | undefined
 }
 
-/** The grants of a user, and the tokens of a machine, belong together. */
+/** Groups the grants of a user, and the tokens of a machine. */
 const familyWithoutGrant = (model: string, { accountId, clientId }: AdapterPayload): string | undefined =>
   model === 'Grant' ? accountId : model === 'ClientCredentials' ? clientId : undefined
 
@@ -65,25 +63,25 @@ const ownerOf = (payload: AdapterPayload): string | undefined =>
   begunIn(payload).owner ?? payload.accountId ?? payload.clientId ?? payload.iss
 
 export interface StoreOptions {
-  /** The folder of this authorization server. */
+  /** Folder of this authorization server. */
   readonly folder: string
-  /** For `loginFlows`. Of sign-ins in progress, those whose page was never fetched make room first. */
+  /** Limit `loginFlows`: sign-ins whose page was never requested are dropped first. */
   readonly bounds: LimitCounters
-  /** The network that the current request comes from. */
+  /** Returns the network of the current request. */
   readonly network: () => string
-  /** Where other replicas have the same. */
+  /** Shares the data with other replicas. */
   readonly shared: SharedShelves | undefined
   readonly log: Logger
 }
 
-/** Everything that oidc-provider remembers (AU-53): a shelf for each of its models. */
+/** Storage of oidc-provider: one shelf per model. */
 export class Store {
   readonly #options: StoreOptions
   readonly #shelves = new Map<string, Shelf<AdapterPayload>>()
 
   constructor(options: StoreOptions) {
     this.#options = options
-    // What others have told has its place from the beginning.
+    // Created at once to receive changes of other replicas.
     if (options.shared !== undefined) for (const model of Object.keys(RULES)) this.shelf(model)
   }
 
@@ -110,14 +108,12 @@ export class Store {
     return shelf
   }
 
-  /** What the access token with this hash stands for. */
+  /** Returns the access token with this hash. */
   token(sha256: string): AdapterPayload | undefined {
     return this.shelf('AccessToken').get(sha256) ?? this.shelf('ClientCredentials').get(sha256)
   }
 
-  /**
-   * Whether somebody has this refresh token, which may have been used; true while replicas cannot be asked.
-   */
+  /** Reports whether a refresh token is known, even if used; true while replicas cannot be asked. */
   async knowsRefreshToken(token: string): Promise<boolean> {
     const known = this.shelf('RefreshToken').seek(tokenHash(token))
     return await known.then(
@@ -126,7 +122,7 @@ export class Store {
     )
   }
 
-  /** Ends all grants that came of a session at the identity provider. */
+  /** Ends all grants of a session at the identity provider. */
   async revokeSession(session: string): Promise<void> {
     const grants = new Set<string>()
     for (const [, { extra, grantId }] of this.shelf('AccessToken').entries())
@@ -136,12 +132,12 @@ export class Store {
     await this.revoke([...grants])
   }
 
-  /** Takes what other replicas know of a token. Rejects with a Fault `unavailable` if they do not say. */
+  /** Loads a token from other replicas. Rejects with a Fault `unavailable` if they do not answer. */
   async seekToken(sha256: string): Promise<void> {
     for (const model of ['AccessToken', 'ClientCredentials']) await this.shelf(model).seek(sha256)
   }
 
-  /** A grant of a user that already gives a client all of this, and nothing at other resources. */
+  /** Returns a user's grant that already gives a client exactly these resources and at least these scopes. */
   grantFor(
     principal: string,
     wanted: {
@@ -166,7 +162,7 @@ export class Store {
     })
   }
 
-  /** Ends grants with all that was issued for them. */
+  /** Ends grants and all tokens issued for them. */
   async revoke(grantIds: readonly string[]): Promise<void> {
     const models = ['AccessToken', 'AuthorizationCode', 'RefreshToken']
     const ended = models.map(model => {
@@ -176,7 +172,7 @@ export class Store {
     await Promise.all([...ended, this.shelf('Grant').delete(...grantIds)])
   }
 
-  /** For the configuration of oidc-provider. */
+  /** Creates an adapter for oidc-provider. */
   readonly adapter = (model: string): Adapter => {
     const shelf = this.shelf(model)
     const keyOf = (id: string): string => (RULES[model]?.isOpen === true ? id : tokenHash(id))
@@ -188,14 +184,14 @@ export class Store {
           await shelf.set(keyOf(id), { ...this.#begun(payload, shelf.get(keyOf(id))), jti: undefined })
           return
         }
-        // The id of a token is the token.
+        // The id of a token is the token itself, and must not be stored.
         await shelf.set(keyOf(id), model === 'Client' ? asKept(payload) : { ...payload, jti: undefined })
       },
       find: async id => {
         const kept = await shelf.seek(keyOf(id))
         return kept && (model === 'Client' ? kept : { ...kept, jti: id })
       },
-      // For features that are off.
+      // Unused: their features are disabled.
       findByUid: nobody,
       findByUserCode: nobody,
       consume: async id => {
@@ -209,9 +205,8 @@ export class Store {
   }
 
   /**
-   * Clients without a grant, those that were used least recently first. The registration of one that never
-   * had
-   * any is only a few minutes old where it is not among them.
+   * Returns clients without a grant, least recently used first. Excludes clients that never had a grant and
+   * registered only minutes ago.
    */
   unusedClients(): readonly string[] {
     const used = new Set<string | undefined>()
@@ -222,7 +217,7 @@ export class Store {
     })
   }
 
-  /** Notes that a browser shows the page of a sign-in. */
+  /** Records that a browser requested the page of a sign-in. */
   async fetched(uid: string): Promise<void> {
     const shelf = this.shelf('Interaction')
     const kept = shelf.get(tokenHash(uid))
@@ -230,20 +225,20 @@ export class Store {
     await shelf.set(tokenHash(uid), { ...kept, ...({ isFetched: true } satisfies Begun) })
   }
 
-  /** Sign-ins are shared out by client and network. */
+  /** Limits sign-ins by client and network. */
   #begun(payload: AdapterPayload, before: AdapterPayload | undefined): AdapterPayload {
     const { owner, isFetched } = begunIn(before)
     const client = String(payload.params?.['client_id'])
     return { ...payload, owner: owner ?? `${client} ${this.#options.network()}`, isFetched }
   }
 
-  /** A grant lives as long as the newest refresh token for it. */
+  /** Extends a grant to the lifetime of its newest refresh token. */
   async #prolong({ grantId = '', exp }: AdapterPayload): Promise<void> {
     const grant = this.shelf('Grant').get(grantId)
     if (grant !== undefined) await this.shelf('Grant').set(grantId, { ...grant, exp })
   }
 
-  /** A client that a user trusts is kept as long as it has a grant, and may go after that. */
+  /** Keeps a client as long as it has a grant. */
   async #used(clientId = ''): Promise<void> {
     const client = this.shelf('Client').get(clientId)
     if (client !== undefined) await this.shelf('Client').set(clientId, { ...client, exp: undefined })

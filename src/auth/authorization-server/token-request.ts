@@ -5,7 +5,7 @@ import type { Store } from './store.js'
 
 const MOST_BYTES = 56 * 1024
 
-/** The body of a form; undefined if it is larger than any that we take. */
+/** Reads a form; undefined if it exceeds the size limit. */
 export const readForm = async (request: IncomingMessage): Promise<URLSearchParams | undefined> => {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -17,20 +17,19 @@ export const readForm = async (request: IncomingMessage): Promise<URLSearchParam
   return new URLSearchParams(Buffer.concat(chunks).toString())
 }
 
-/** A request of a client, with what it says about itself. */
+/** A request of a client, with the claimed identity. */
 export interface ClientRequest {
-  /** To be passed on: its body can be read again. */
+  /** The request to pass on, with a readable body. */
   readonly request: IncomingMessage
-  /** The client that it claims to come from. */
+  /** The claimed client id. */
   readonly client: string | undefined
-  /** Whether it may hold a guess: a secret of a client, or a refresh token that is not known. */
+  /** Reports whether it may be a guess: it has a client secret, or an unknown refresh token. */
   readonly isGuess: boolean
 }
 
 /**
- * Reads a request for a token or its revocation, and adds the redirect URI of its code where it names none,
- * as
- * those of SDK 1.7. Undefined if its body is too large.
+ * Reads a token or revocation request, and adds a missing redirect URI of its code, which SDK 1.7 omits.
+ * Resolves with undefined if the body is too large.
  */
 export const readClientRequest = async (
   request: IncomingMessage,
@@ -51,7 +50,7 @@ export const readClientRequest = async (
   return { request: same, client, isGuess: hasSecret || isUnknown }
 }
 
-/** Who said that they sent a request, if it was read by `readClientRequest`. */
+/** Returns the claimed client of a request that `readClientRequest` has read. */
 export const claimedClient = (request: IncomingMessage): string | undefined => claims.get(request)
 
 const claims = new WeakMap<IncomingMessage, string | undefined>()
@@ -62,7 +61,7 @@ const withBody = (request: IncomingMessage, form: URLSearchParams): IncomingMess
   const same = Object.assign(new IncomingMessage(socket), {
     method,
     url,
-    // Else its end would be taken for a broken connection.
+    // Otherwise Node treats the end as a broken connection.
     complete: true,
     headers: { ...headers, 'content-length': String(body.length), 'transfer-encoding': undefined },
   })
@@ -71,7 +70,7 @@ const withBody = (request: IncomingMessage, form: URLSearchParams): IncomingMess
   return same
 }
 
-/** The name in HTTP Basic, in the form, or in the assertion (RFC 6749 §2.3, RFC 7523 §3). */
+/** Returns the client id in HTTP Basic, in the form, or in the assertion (RFC 6749 §2.3, RFC 7523 §3). */
 const clientIn = (
   { headers: { authorization = '' } }: IncomingMessage,
   form: URLSearchParams,

@@ -5,9 +5,9 @@ import type { Access } from '../../model/access.js'
 
 /** `access` of a server in the configuration. */
 interface AccessConfig {
-  /** Without all of these nothing of the server exists. */
+  /** Scopes required to see the server at all. */
   readonly see: readonly string[]
-  /** From globs of the server's own tool names to the further scopes that a call needs. */
+  /** Globs of the server's own tool names, with further scopes required for a call. */
   readonly call: readonly (readonly [glob: string, scopes: readonly string[]])[]
 }
 
@@ -15,8 +15,8 @@ const hasAll = ({ scopes }: Caller, needed: readonly string[]): boolean =>
   scopes === undefined || needed.every(scope => scopes.has(scope))
 
 /**
- * Judges by the scopes of callers; undefined for a server that is there for everybody who gets in. Calls that
- * need more are logged.
+ * Creates the access check of a server; undefined if all authenticated callers have access. Logs calls that
+ * need more scopes.
  */
 export const accessOf = ({ see, call }: AccessConfig, log: Logger): Access | undefined => {
   if (see.length === 0 && call.length === 0) return undefined

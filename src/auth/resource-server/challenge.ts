@@ -5,21 +5,21 @@ export interface Refusal {
   readonly body: string
 }
 
-/** What a refusal says, beside its status. */
+/** Content of a refusal. */
 export interface Challenge {
-  /** A code of RFC 6750 §3.1; undefined where no credential came. */
+  /** A code of RFC 6750 §3.1; undefined without a credential. */
   readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope'
-  /** General words without any value of the request. */
+  /** A generic text without values of the request. */
   readonly description: string
-  /** What the credential must allow. */
+  /** Required scopes. */
   readonly scopes: readonly string[]
-  /** The URL of the metadata; undefined where there is no authorization server to name. */
+  /** URL of the metadata; undefined without an authorization server. */
   readonly metadata: string | undefined
 }
 
 /**
- * Refuses a request with one challenge in one header, every value of it in quotes: clients read it with
- * patterns (RFC 6750 §3, RFC 9728 §5.1).
+ * Creates a refusal with one challenge in one header, with all values quoted, because clients parse it with
+ * regular expressions (RFC 6750 §3, RFC 9728 §5.1).
  */
 export const refuse = (status: 400 | 401 | 403, challenge: Challenge): Refusal => ({
   status,
@@ -27,7 +27,7 @@ export const refuse = (status: 400 | 401 | 403, challenge: Challenge): Refusal =
   body: errorBody(challenge.error ?? 'unauthorized', challenge.description),
 })
 
-/** Refuses a request that may be sent again after a while. */
+/** Creates a temporary refusal. */
 export const refuseForNow = (status: 429 | 503, retryMs: number, description: string): Refusal => ({
   status,
   headers: { ...PLAIN, 'Retry-After': String(Math.max(1, Math.ceil(retryMs / 1000))) },

@@ -4,21 +4,18 @@ import type { VerifiedToken } from './tokens.js'
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** Clocks of others may be this far from ours. */
+/** Tolerated clock difference to other machines. */
 export const SKEW_MS = 60_000
 
-/** The longest subject; OpenID Connect Core §2 allows 255. */
+/** Maximum length of a subject; OpenID Connect Core §2 allows 255. */
 const SUBJECT_CHARS = 512
 
-/**
- * What the claims of a token of an issuer prove, once the token itself is known to be good; a text says why
- * that is nothing, in general words.
- */
+/** Evaluates the claims of a verified token; returns a generic reason if they are not sufficient. */
 export const readClaims = (claims: Claims, rules: IssuerRules): VerifiedToken | string => {
   const { sub, exp, aud } = claims
   if (typeof sub !== 'string' || sub === '' || sub.length > SUBJECT_CHARS)
-    return 'The access token names nobody'
-  if (typeof exp !== 'number') return 'The access token has no end'
+    return 'The access token has no subject'
+  if (typeof exp !== 'number') return 'The access token has no expiry'
   const audience = textsIn(aud, undefined)
   const isNamed = rules.audience?.some(each => audience.includes(each)) === true
   const scopes =
@@ -32,14 +29,14 @@ export const readClaims = (claims: Claims, rules: IssuerRules): VerifiedToken | 
   }
 }
 
-/** The texts of a claim that is one, or a list of some; `separator` divides one that holds several. */
+/** Returns the strings of a claim: a list, or a text split at `separator`. */
 const textsIn = (value: unknown, separator: string | undefined): readonly string[] => {
   const texts = (Array.isArray(value) ? value : [value]).filter(each => typeof each === 'string')
   if (separator === undefined) return texts
   return texts.flatMap(text => text.split(separator)).filter(text => text !== '')
 }
 
-/** The value at a dotted path; names of claims may be URLs, which have dots of their own. */
+/** Returns the value at a dotted path; a claim name may itself be a URL with dots. */
 const at = (claims: Claims, path: string): unknown => {
   if (Object.hasOwn(claims, path)) return claims[path]
   return path

@@ -12,10 +12,10 @@ import type { ProtectedResource } from './protected-resource.js'
 import type { TokenChecks } from './token-checks.js'
 import type { TokenTable, Verdict, VerifiedToken } from './tokens.js'
 
-/** What the gate looks at. */
+/** The parts of a request that the gate needs. */
 export interface RequestHead {
   readonly authorization: string | undefined
-  /** Whether that header came more than once. */
+  /** True if that header occurs more than once. */
   readonly isRepeated: boolean
   readonly path: string
   readonly address: string
@@ -24,11 +24,11 @@ export interface RequestHead {
 export interface AccessGateOptions {
   readonly rules: AccessRules
   readonly resource: ProtectedResource
-  /** The tokens that the embedded authorization server gave out. */
+  /** Tokens issued by the embedded authorization server. */
   readonly issued?: TokenTable | undefined
   /** Undefined if no issuer is configured. */
   readonly checks?: TokenChecks | undefined
-  /** Who comes from an address without a credential; undefined for nobody. */
+  /** Returns the caller for an address without a credential, if allowed. */
   readonly withoutCredential: (address: string) => Caller | undefined
   /** Counts refused credentials together with those of other places. */
   readonly refusals?: RefusedCredentials | undefined
@@ -40,9 +40,9 @@ export interface AccessGateOptions {
 }
 
 const RETRY_MS = 5000
-const UNKNOWN = 'The access token is not known, or no longer'
+const UNKNOWN = 'The access token is unknown or expired'
 
-/** Decides from the head of a request who sends it, or why it is refused. */
+/** Authenticates a request by its head, or refuses it. */
 export class AccessGate {
   readonly #options: AccessGateOptions
   readonly #failures: PerMinute
@@ -56,12 +56,12 @@ export class AccessGate {
     this.#people = new People(options.rules)
   }
 
-  /** How many credentials were refused. */
+  /** Number of refused credentials. */
   get refused(): number {
     return this.#refusals.count
   }
 
-  /** Applies other rules from the next request on. */
+  /** Applies new rules from the next request on. */
   reload(rules: AccessRules): void {
     this.#people = new People(rules)
   }
@@ -80,8 +80,8 @@ export class AccessGate {
   }
 
   /**
-   * The caller of an earlier request with what its credential allows now; undefined if the credential ended,
-   * is not known (any more), or identifies another principal.
+   * Returns the caller of an earlier request with current rights; undefined if the credential expired, is not
+   * known any more, or identifies another principal.
    */
   renew(caller: Caller): Caller | undefined {
     const { proof, scopes, edge } = caller
@@ -90,7 +90,7 @@ export class AccessGate {
     const { sha256, isFromIssuer } = proof
     const token = isFromIssuer ? this.#options.checks?.renew(sha256) : this.#find(sha256)
     if (token !== undefined) return this.#renewed(caller, this.#people.callerOf(token, proof))
-    // The replica that checked the token of an issuer checks it again.
+    // The replica that checked the issuer's token checks it again.
     return isFromIssuer && edge !== undefined ? caller : undefined
   }
 
@@ -100,13 +100,13 @@ export class AccessGate {
     return isSame ? caller : { ...caller, ...now }
   }
 
-  /** Whether another replica may know the credential of a caller that it passed on. */
+  /** Reports whether another replica may know the credential of a forwarded caller. */
   mayBeElsewhere({ proof, edge }: Caller): boolean {
     const isSought = this.#options.issued?.seek !== undefined && edge !== undefined
     return isSought && proof?.isFromIssuer === false && this.#find(proof.sha256) === undefined
   }
 
-  /** Refuses what a caller wants for lack of scopes; names all that it needs. */
+  /** Refuses a request for missing scopes, and lists all required ones. */
   insufficientScope(path: string, scopes: readonly string[]): Refusal {
     const description = 'The access token does not allow this'
     return this.#challenge(403, { path }, { error: 'insufficient_scope', description, scopes })
@@ -126,7 +126,7 @@ export class AccessGate {
     return this.#seek(text, sha256, head)
   }
 
-  /** Asks other replicas for a token that nobody here knows, before those who may have given it out. */
+  /** Asks other replicas for an unknown token, before the issuers. */
   #seek(text: string, sha256: string, head: RequestHead): Caller | Refusal | Promise<Caller | Refusal> {
     const { issued } = this.#options
     if (issued?.seek === undefined || this.#isOverLimit(head)) return this.#check(text, sha256, head)
@@ -163,11 +163,11 @@ export class AccessGate {
     return this.#people.find(sha256) ?? this.#options.issued?.find(sha256)
   }
 
-  /** Why a token is not good here and now, if it is not. */
+  /** Returns the reason to refuse a token for this request, if any. */
   #against(token: VerifiedToken, { path }: RequestHead): string | undefined {
     if (this.#hasEnded(token)) return 'The access token has expired'
     if (this.#options.resource.isAudience(token.audience, path)) return undefined
-    return 'The access token is for somebody else'
+    return 'The access token is for another resource'
   }
 
   #hasEnded({ endsMs }: Pick<VerifiedToken, 'endsMs'>): boolean {
@@ -213,7 +213,7 @@ export class AccessGate {
   ): Refusal {
     const { resource } = this.#options
     const metadata = resource.metadataUrl(path)
-    // Without an authorization server there is nobody to ask for scopes.
+    // Without an authorization server, clients cannot request scopes.
     const scopes = metadata === undefined ? [] : resource.scopesAt(path)
     return refuse(status, { scopes, metadata, ...words })
   }

@@ -6,22 +6,22 @@ import { objectIn } from '../../kernel/object.js'
 import { serverMetadataUrls } from '../client/well-known.js'
 import { OnceInAWhile } from './once-in-a-while.js'
 
-/** What the configuration says about an authorization server whose tokens are accepted. */
+/** Configuration of an authorization server whose tokens are accepted. */
 export interface IssuerRules {
   readonly issuer: string
-  /** Whom its tokens may be for, besides us. */
+  /** Accepted audiences in addition to our own. */
   readonly audience: readonly string[] | undefined
-  /** Dotted paths in the claims of a token; `scope` and `scp` hold the scopes if undefined. */
+  /** Dotted paths in the claims of a token; if undefined, `scope` and `scp` hold the scopes. */
   readonly scopeClaim: string | undefined
   readonly groupsClaim: string | undefined
-  /** Undefined to find it in the metadata. */
+  /** Undefined to use the metadata. */
   readonly jwksUri: string | undefined
   readonly strictType: boolean
   readonly introspection:
     | {
         readonly clientId: string
         readonly clientSecret: string
-        /** A glob of its tokens: it is asked about no others. */
+        /** Glob of the tokens that it may be asked about. */
         readonly tokens?: string | undefined
       }
     | undefined
@@ -34,7 +34,7 @@ interface Question {
 }
 
 interface Document {
-  /** As it came. */
+  /** The unparsed document. */
   readonly text: string
   readonly value: Readonly<Record<string, unknown>>
 }
@@ -42,21 +42,21 @@ interface Document {
 const MINUTE_MS = 60_000
 const SECOND_MS = 1000
 const METADATA_MS = { doneMs: 10 * MINUTE_MS, failedMs: 10 * SECOND_MS }
-/** jose asks for keys that it lacks at most every 30 s, but again at once after a failure. */
+/** jose fetches missing keys at most every 30 s, but retries at once after a failure. */
 const KEYS_MS = { doneMs: 0, failedMs: 5 * SECOND_MS }
-/** The fetch has limits of its own; this is for two requests. */
+/** Covers two requests; `fetch` has limits of its own. */
 const KEYS_LIMIT_MS = 30 * SECOND_MS
 
-/** An authorization server that we ask about tokens. What it answers is kept for a while. */
+/** An authorization server that verifies tokens. Caches its documents. */
 export class Issuer {
   readonly rules: IssuerRules
-  /** Finds the key of a token, and asks for new ones if it is unknown. Rejects as jose, or with a Fault. */
+  /** Finds the key of a token, and fetches unknown ones. Rejects like jose, or with a Fault. */
   readonly keys: ReturnType<typeof createRemoteJWKSet>
   readonly #fetch: typeof fetch
   readonly #metadata: OnceInAWhile<Document>
   readonly #matches: (token: string) => boolean
 
-  /** `fetch` must bound what the server can do to us. */
+  /** `fetch` must bound time, size and destinations. */
   constructor(rules: IssuerRules, fetch: typeof globalThis.fetch, clock: Clock) {
     this.rules = rules
     this.#fetch = fetch
@@ -71,23 +71,23 @@ export class Issuer {
     })
   }
 
-  /** Finds the key of a token among those that are known; undefined while none are. */
+  /** Finds the key of a token among the cached ones; undefined without any. */
   get knownKeys(): JWTVerifyGetKey | undefined {
     const known = this.keys.jwks()
     return known && createLocalJWKSet(known)
   }
 
-  /** The text of its metadata. Rejects with a Fault `unavailable` if it cannot be had. */
+  /** Returns the text of its metadata. Rejects with a Fault `unavailable`. */
   async metadataText(): Promise<string> {
     return (await this.#metadata.get()).text
   }
 
-  /** Whether it may be sent a token that says nothing about itself. */
+  /** Reports whether it may receive an opaque token. */
   mayBeAskedAbout(token: string): boolean {
     return this.rules.introspection !== undefined && this.#matches(token)
   }
 
-  /** Asks for what a token is worth (RFC 7662 §2). Rejects with a Fault `unavailable`. */
+  /** Introspects a token (RFC 7662 §2). Rejects with a Fault `unavailable`. */
   async introspect(token: string): Promise<Readonly<Record<string, unknown>>> {
     const { clientId, clientSecret } = this.rules.introspection ?? { clientId: '', clientSecret: '' }
     const login = [clientId, clientSecret].map(formEncoded).join(':')
@@ -97,7 +97,7 @@ export class Issuer {
       headers: { authorization: `Basic ${Buffer.from(login).toString('base64')}` },
       body: new URLSearchParams({ token, token_type_hint: 'access_token' }),
     })
-    if (answer === undefined) throw unavailable(`${url} did not let us ask: check "introspection"`)
+    if (answer === undefined) throw unavailable(`${url} refused the introspection: check "introspection"`)
     return answer.value
   }
 
@@ -105,7 +105,7 @@ export class Issuer {
     const url = this.rules.jwksUri ?? (await this.#endpoint('jwks_uri'))
     const keys = await this.#ask(url)
     if (Array.isArray(keys?.value['keys'])) return keys
-    throw unavailable(`${new URL(url).origin} has no JSON Web Key Set where it should be`)
+    throw unavailable(`${new URL(url).origin} has no JSON Web Key Set at its configured address`)
   }
 
   async #endpoint(name: string): Promise<string> {
@@ -120,12 +120,12 @@ export class Issuer {
       const document = await this.#ask(url)
       if (document === undefined) continue
       if (document.value['issuer'] === issuer) return document
-      throw unavailable(`the metadata at ${url} is of another issuer than ${issuer}`)
+      throw unavailable(`the metadata at ${url} has a different issuer than ${issuer}`)
     }
     throw unavailable(`${issuer} has no metadata`)
   }
 
-  /** Resolves with undefined if there is nothing at an address. */
+  /** Resolves with undefined if there is no document at the URL. */
   async #ask(url: string, { headers, ...init }: Question = {}): Promise<Document | undefined> {
     const response = await this.#fetch(url, { ...init, headers: { accept: 'application/json', ...headers } })
     const { origin } = new URL(url)
@@ -142,5 +142,5 @@ export class Issuer {
 
 const unavailable = (words: string): Fault => new Fault('unavailable', words)
 
-/** As RFC 6749 §2.3.1 has it for each half of `Basic`. */
+/** Encodes each half of `Basic` (RFC 6749 §2.3.1). */
 const formEncoded = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)

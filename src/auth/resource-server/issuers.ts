@@ -22,26 +22,26 @@ export interface IssuersOptions {
   readonly log: Logger
 }
 
-/** Signatures that nobody but the issuer can make; never `none`, never one with a shared secret. */
+/** Asymmetric signatures only; never `none` or shared secrets. */
 const ALGORITHMS = ['RS', 'PS', 'ES'].flatMap(kind => [256, 384, 512].map(bits => `${kind}${bits}`))
 ALGORITHMS.push('EdDSA', 'Ed25519')
 
-/** Types of access tokens; several issuers write the general one. */
+/** Types of access tokens; several issuers use the general one. */
 const STRICT_TYPE = /^(?:application\/)?at\+jwt$/i
 const TYPE = /^(?:(?:application\/)?at\+jwt|jwt)$/i
 
-/** Claims that only ID tokens have (OpenID Connect Core §2, §3.3.2.11). */
+/** Claims that occur only in ID tokens (OpenID Connect Core §2, §3.3.2.11). */
 const ID_TOKEN_CLAIMS = ['nonce', 'at_hash', 'c_hash']
 
 const KEEP_SIGNED_MS = 5 * 60_000
 const KEEP_TOLD_MS = 30_000
 
 const MALFORMED = 'The access token is malformed'
-const UNKNOWN = 'The access token is not known, or no longer'
+const UNKNOWN = 'The access token is unknown or expired'
 
 const invalid = (why: string): Verdict => ({ is: 'invalid', why })
 
-/** Checks tokens of the configured issuers: their signature, or what the issuer says about them. */
+/** Verifies tokens of the configured issuers by signature or introspection. */
 export class Issuers implements TokenVerifier {
   readonly #options: IssuersOptions
 
@@ -53,7 +53,7 @@ export class Issuers implements TokenVerifier {
     const claimed = isSigned(token) ? claimedIssuer(token) : undefined
     if (claimed === undefined) return asks === 'anything' ? await this.#introspect(token) : this.#unasked
     const issuer = this.#options.issuers.find(({ rules }) => rules.issuer === claimed)
-    if (issuer === undefined) return invalid('The access token is of an issuer that is not accepted')
+    if (issuer === undefined) return invalid('The issuer of the access token is not accepted')
     const known = asks === 'anything' ? issuer.keys : issuer.knownKeys
     if (known === undefined && asks === 'nothing') return { is: 'unasked' }
     try {
@@ -68,7 +68,7 @@ export class Issuers implements TokenVerifier {
     return isTrouble(thrown) ? this.#unavailable(issuer, thrown) : invalid(reasonOf(thrown))
   }
 
-  /** Without an issuer that can be asked nothing would be learned. */
+  /** Without introspection, a request would not help. */
   get #unasked(): Verdict {
     const canAsk = this.#options.issuers.some(({ rules }) => rules.introspection !== undefined)
     return canAsk ? { is: 'unasked' } : invalid(UNKNOWN)
@@ -86,14 +86,13 @@ export class Issuers implements TokenVerifier {
     const { typ } = protectedHeader
     const isType = rules.strictType ? STRICT_TYPE.test(typ ?? '') : typ === undefined || TYPE.test(typ)
     if (!isType || ID_TOKEN_CLAIMS.some(name => name in payload)) {
-      return invalid('The token is no access token')
+      return invalid('The token is not an access token')
     }
     return verdictOn(payload, rules, KEEP_SIGNED_MS)
   }
 
   /**
-   * Asks the issuers about a token that says nothing about itself, in their order, until one knows it: the
-   * others could use it here.
+   * Asks the issuers about an opaque token, in order, until one knows it: each could misuse the token here.
    */
   async #introspect(token: string): Promise<Verdict> {
     if (isIssuedToken(token)) return invalid(UNKNOWN)
@@ -125,7 +124,7 @@ export class Issuers implements TokenVerifier {
   }
 
   #unavailable({ rules: { issuer } }: Issuer, thrown: unknown): Verdict {
-    this.#options.log.warn({ issuer, err: Fault.from(thrown).message }, 'an issuer of tokens cannot be asked')
+    this.#options.log.warn({ issuer, err: Fault.from(thrown).message }, 'cannot reach an issuer of tokens')
     return { is: 'unavailable' }
   }
 }
@@ -143,7 +142,7 @@ const verifyWithEach = async (
   }
 }
 
-/** For a token that does not say which of several keys it is signed with. */
+/** Tries one key for a token without a key id. */
 const verifyWithOne = async (
   token: string,
   keys: errors.JWKSMultipleMatchingKeys,
@@ -166,7 +165,7 @@ const verdictOn = (claims: JWTPayload, rules: Issuer['rules'], keepMs: number): 
   return typeof token === 'string' ? invalid(token) : { is: 'good', token, keepMs }
 }
 
-/** Whether a token is a JSON Web Token with a signature (RFC 7519 §3.1), whatever it holds. */
+/** Reports whether a token is a signed JSON Web Token (RFC 7519 §3.1). */
 const isSigned = (token: string): boolean => {
   try {
     return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(token) && decodeProtectedHeader(token).alg !== undefined
@@ -175,7 +174,7 @@ const isSigned = (token: string): boolean => {
   }
 }
 
-/** Who signed a token, as it says itself. */
+/** Returns the unverified issuer of a token. */
 const claimedIssuer = (token: string): string => {
   try {
     return decodeJwt(token).iss ?? ''
@@ -193,7 +192,7 @@ const REASONS: Readonly<Record<string, string>> = {
   [errors.JOSEAlgNotAllowed.code]: 'The access token is signed with an algorithm that is not accepted',
 }
 
-/** In general words. */
+/** Returns a generic reason. */
 const reasonOf = (thrown: unknown): string => {
   if (thrown instanceof errors.JWTClaimValidationFailed) {
     return thrown.claim === 'nbf' ? TOO_EARLY : 'A claim of the access token is missing or wrong'
@@ -201,6 +200,6 @@ const reasonOf = (thrown: unknown): string => {
   return (thrown instanceof errors.JOSEError && REASONS[thrown.code]) || MALFORMED
 }
 
-/** Whether it is not the token that is wrong: the keys could not be had. */
+/** Reports whether the keys could not be fetched, so that the token may be valid. */
 const isTrouble = (thrown: unknown): boolean =>
   thrown instanceof Fault || thrown instanceof errors.JWKSInvalid || thrown instanceof errors.JWKSTimeout

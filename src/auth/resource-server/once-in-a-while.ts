@@ -1,12 +1,12 @@
 import type { Clock } from '../../kernel/async/clock.js'
 
-/** How long the outcome of an attempt stands. */
+/** Lifetime of a result. */
 export interface Keep {
   readonly doneMs: number
   readonly failedMs: number
 }
 
-/** Asks somebody once, whoever wants the answer meanwhile, and not again until it is too old. */
+/** Caches an asynchronous result; all callers share one attempt. */
 export class OnceInAWhile<T> {
   readonly #load: () => Promise<T>
   readonly #keep: Keep
@@ -20,7 +20,7 @@ export class OnceInAWhile<T> {
     this.#clock = clock
   }
 
-  /** Rejects like the attempt, and for a while after it. */
+  /** Rejects like the last attempt, until it may be repeated. */
   get(): Promise<T> {
     if (this.#attempt !== undefined && this.#clock.nowMs() < this.#untilMs) return this.#attempt
     this.#untilMs = Number.POSITIVE_INFINITY

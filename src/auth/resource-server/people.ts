@@ -2,13 +2,13 @@ import type { Caller, Proof } from '../../kernel/caller.js'
 import { type ScopeImplies, withImplied } from './scopes.js'
 import type { TokenTable, VerifiedToken } from './tokens.js'
 
-/** What the configuration says about people and scopes, as far as it can change at any time. */
+/** Configured people and scopes; may change at any time. */
 export interface AccessRules {
   readonly people: readonly {
     readonly name: string
     readonly tokens: readonly { readonly sha256: string; readonly expiresMs: number }[]
     readonly subjects: readonly { readonly issuer: string; readonly sub: string }[]
-    /** Undefined for the base scope alone. */
+    /** Undefined for the base scope only. */
     readonly scopes: readonly string[] | undefined
   }[]
   readonly baseScope: string
@@ -21,7 +21,7 @@ interface Person {
   readonly scopes: readonly string[]
 }
 
-/** The people of the configuration with their tokens, and what tokens of all kinds allow. */
+/** The configured people with their tokens, and the rights of all kinds of tokens. */
 export class People implements TokenTable {
   readonly #rules: AccessRules
   readonly #tokens = new Map<string, VerifiedToken>()
@@ -47,7 +47,7 @@ export class People implements TokenTable {
     return this.#rules.baseScope
   }
 
-  /** Who comes with a token: the person whose subject it names, with what groups and people are granted. */
+  /** Returns the caller of a token: the person of its subject, with the scopes of groups and people. */
   callerOf(token: VerifiedToken, proof: Proof): Caller {
     const known = this.#callers.get(token)
     if (known !== undefined) return known

@@ -1,6 +1,5 @@
 /**
- * The paths of our endpoints, which are faces of one resource, the usual one first; HTTP+SSE has two, of
- * which clients know the first.
+ * Paths of the endpoints of one resource, the main one first; for HTTP+SSE, clients know the first of two.
  */
 const FACES: readonly [string, ...string[]] = ['/mcp', '/sse', '/messages', '/ws']
 const POSTED_TO = new Map([['/messages', '/sse']])
@@ -8,17 +7,17 @@ const POSTED_TO = new Map([['/messages', '/sse']])
 const METADATA = '/.well-known/oauth-protected-resource'
 
 export interface ProtectedResourceOptions {
-  /** Scheme, host and port under which clients reach us, as `URL.origin` writes them. */
+  /** Scheme, host and port for clients, formatted like `URL.origin`. */
   readonly origin: string
-  /** The issuers whose tokens are accepted. */
+  /** Issuers whose tokens are accepted. */
   readonly issuers: readonly string[]
-  /** The scopes with which most can be done, of a view or of all there is; they may change at any time. */
+  /** Returns the recommended scopes for a view or all views; may change at any time. */
   readonly scopes: (view: string | undefined) => readonly string[]
-  /** The names of the views, each of which is another endpoint. */
+  /** Returns the names of the views, each with its own endpoint. */
   readonly views: () => readonly string[]
 }
 
-/** What we are for clients that want a token: our identifiers and our metadata (RFC 9728). */
+/** The identifiers and metadata of the proxy as a protected resource (RFC 9728). */
 export class ProtectedResource {
   readonly #options: ProtectedResourceOptions
 
@@ -26,32 +25,32 @@ export class ProtectedResource {
     this.#options = options
   }
 
-  /** What the endpoint at a path is of most use with. */
+  /** Returns the recommended scopes of an endpoint. */
   scopesAt(path: string): readonly string[] {
     return this.#options.scopes(this.#place(path).view)
   }
 
   /**
-   * Whether a token for these audiences is for the endpoint at a path (RFC 8707 §2): for all of us, or for
-   * any face of that endpoint, of which a view has its own.
+   * Reports whether a token for these audiences is valid for an endpoint (RFC 8707 §2): for the whole proxy,
+   * or for any path of that endpoint; each view has its own paths.
    */
   isAudience(audience: readonly string[] | undefined, path: string): boolean {
     if (audience === undefined) return true
     const { origin } = this.#options
     const { view } = this.#place(path)
-    // Some clients send the origin as `URL.href` has it.
+    // Some clients send the origin in the format of `URL.href`.
     const ours = [origin, `${origin}/`, ...facesOf(view).map(face => origin + face)]
     return audience.some(each => ours.includes(each))
   }
 
-  /** Every path of an endpoint of ours, the usual one first. */
+  /** All endpoint paths, the main one first. */
   get paths(): readonly [string, ...string[]] {
     return [...FACES, ...this.#options.views().flatMap(view => facesOf(view))]
   }
 
   /**
-   * Where the metadata of the endpoint at a path is. Undefined if there is none: without an issuer to name it
-   * would only send clients into logins that cannot succeed.
+   * Returns the URL of an endpoint's metadata. Undefined without an issuer, since it would lead clients into
+   * logins that cannot succeed.
    */
   metadataUrl(path: string): string | undefined {
     const { origin, issuers } = this.#options
@@ -60,7 +59,7 @@ export class ProtectedResource {
     return issuers.length === 0 ? undefined : `${origin}${METADATA}${endpoint}`
   }
 
-  /** The text of the metadata at a path of ours (RFC 9728 §3.1); undefined if there is none. */
+  /** Returns the metadata at a path (RFC 9728 §3.1); undefined if there is none. */
   document(path: string): string | undefined {
     const { origin, issuers } = this.#options
     if (!path.startsWith(METADATA)) return undefined
@@ -75,7 +74,7 @@ export class ProtectedResource {
     })
   }
 
-  /** The face and the view of an endpoint; those of the usual one for any other path. */
+  /** Returns the transport path and view of an endpoint; the main one for any other path. */
   #place(path: string): { readonly face: string; readonly view: string | undefined } {
     const [, face = '', view] = /^(\/[^/]*)(?:\/(.*))?$/.exec(path) ?? []
     if (!FACES.includes(face)) return USUAL

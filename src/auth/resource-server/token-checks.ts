@@ -2,13 +2,13 @@ import type { Clock } from '../../kernel/async/clock.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Asks, TokenVerifier, Verdict, VerifiedToken } from './tokens.js'
 
-/** How many good tokens are remembered, and how many bad ones. */
+/** Maximum number of cached valid and invalid tokens. */
 const MOST_GOOD = 10_000
 const MOST_BAD = 1000
 const KEEP_BAD_MS = 10_000
 
 interface CheckedFor {
-  /** Where the token came from. */
+  /** Address of the client. */
   readonly address?: string
   readonly asks?: Asks
 }
@@ -16,11 +16,11 @@ interface CheckedFor {
 interface Kept<T> {
   readonly value: T
   readonly untilMs: number
-  /** The token itself, for the next check of one that was good. */
+  /** The token itself, to check a valid one again. */
   readonly text?: string
 }
 
-/** Tokens of others: each is checked once, however many requests bring it, and remembered for a while. */
+/** Checks tokens of issuers, and caches the results for a while; concurrent requests share one check. */
 export class TokenChecks {
   readonly #verifier: TokenVerifier
   readonly #clock: Clock
@@ -28,7 +28,7 @@ export class TokenChecks {
   readonly #good = new Map<string, Kept<VerifiedToken>>()
   readonly #bad = new Map<string, Kept<Verdict>>()
   readonly #running = new Map<string, Promise<Verdict>>()
-  /** Requests to issuers in flight, in total and by the address that caused them. */
+  /** Requests to issuers in flight, in total and by client address. */
   #asked = 0
   readonly #askedFor = new Map<string, number>()
 
@@ -38,14 +38,14 @@ export class TokenChecks {
     this.#bounds = bounds
   }
 
-  /** What a token proved when it was last checked, if that still holds. */
+  /** Returns the cached result for a token, if still valid. */
   recall(sha256: string): VerifiedToken | undefined {
     return this.#keptIn(this.#good, sha256)
   }
 
   /**
-   * Returns what an earlier token proved, undefined for one that is no longer known. Once its time is over it
-   * is checked again; until then, and while its issuer cannot be asked, it counts as before.
+   * Returns the content of an earlier token; undefined if it is not known any more. An outdated result is
+   * checked again in the background, and stays in use until then, or while its issuer cannot be reached.
    */
   renew(sha256: string): VerifiedToken | undefined {
     const kept = this.#good.get(sha256)
@@ -54,8 +54,8 @@ export class TokenChecks {
   }
 
   /**
-   * Checks a token with what is known here, and with a request to its issuer if that is not enough. Each
-   * address may have a quarter of these requests in flight. Never rejects.
+   * Checks a token with cached keys, or with a request to its issuer. Each address may use a quarter of the
+   * allowed concurrent requests. Never rejects.
    */
   async check(token: string, sha256: string, from: CheckedFor = {}): Promise<Verdict> {
     const bad = this.#keptIn(this.#bad, sha256)
@@ -102,7 +102,7 @@ export class TokenChecks {
   }
 }
 
-/** The oldest make room. */
+/** Adds an entry; drops the oldest ones above `most`. */
 const put = <T>(map: Map<string, T>, key: string, value: T, most: number): void => {
   map.delete(key)
   map.set(key, value)

@@ -5,40 +5,40 @@ export interface IdentityProviderOptions {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string | undefined
-  /** Where it sends people back to. */
+  /** Address to which it sends users back. */
   readonly redirectUri: string
   /** Dotted path of the groups in the claims of an ID token. */
   readonly groupsClaim: string | undefined
   readonly allowHttp: boolean
-  /** Bounds what a peer can do to us. */
+  /** Must bound time, size and destinations. */
   readonly fetch: typeof fetch
 }
 
-/** A sign-in under way: what its answer is checked against. Secret. */
+/** A sign-in in progress, to verify its answer. Secret. */
 export interface PendingSignIn {
   readonly state: string
   readonly verifier: string
   readonly nonce: string
 }
 
-/** Who signed in. */
+/** The signed-in user. */
 export interface Identity {
   readonly issuer: string
   readonly sub: string
   readonly groups: readonly string[]
-  /** Secret; undefined if the provider gives none. */
+  /** Secret; undefined if the provider sends none. */
   readonly refreshToken: string | undefined
   readonly access: AccessToken
 }
 
-/** An access token of the provider, with which it tells of the session. Secret. */
+/** An access token of the provider, to check the session. Secret. */
 export interface AccessToken {
   readonly token: string
-  /** By the wall clock; 0 if the provider did not say. */
+  /** By the wall clock; 0 if unknown. */
   readonly endsMs: number
 }
 
-/** The provider said no to a person: in its words, which a client may be told by their code. */
+/** The provider refused the sign-in, with an OAuth error code that clients may see. */
 export class SignInRefused extends Error {
   readonly code: string
 
@@ -49,8 +49,8 @@ export class SignInRefused extends Error {
 }
 
 /**
- * An OpenID provider at which people sign in (AU-56). All methods reject with a Fault `unavailable` if it
- * cannot be asked, or answers with something else.
+ * The OpenID provider of a company. All methods reject with a Fault `unavailable` if it cannot be asked, or
+ * its answer is invalid.
  */
 export class IdentityProvider {
   readonly #options: IdentityProviderOptions
@@ -69,12 +69,12 @@ export class IdentityProvider {
     return this.#options.issuer
   }
 
-  /** Resolves if it answers. */
+  /** Resolves if the provider answers. */
   async check(): Promise<void> {
     await this.#discover()
   }
 
-  /** Begins a sign-in: where to send the browser. */
+  /** Starts a sign-in and returns the URL for the browser. */
   async start(): Promise<{ readonly url: URL; readonly pending: PendingSignIn }> {
     const metadata = await this.#discover()
     const [state, nonce] = [oauth.generateRandomState(), oauth.generateRandomNonce()]
@@ -90,14 +90,16 @@ export class IdentityProvider {
       nonce,
       code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
-      // OpenID Connect Core §11: no refresh token without.
+      // Required for a refresh token (OpenID Connect Core §11).
       ...(offline && { prompt: 'consent' }),
     }
     for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value)
     return { url, pending: { state, verifier, nonce } }
   }
 
-  /** Ends a sign-in with what the browser brought. Rejects with SignInRefused if the person may not. */
+  /**
+   * Completes a sign-in from the browser's redirect. Rejects with SignInRefused if the user may not sign in.
+   */
   async finish(answer: URLSearchParams, { state, verifier, nonce }: PendingSignIn): Promise<Identity> {
     const metadata = await this.#discover()
     return await this.#ask(async () => {
@@ -124,8 +126,8 @@ export class IdentityProvider {
   }
 
   /**
-   * Asks whether a session still holds: resolves with what is new about it, groups only if it says so.
-   * Rejects with SignInRefused if it has ended.
+   * Renews a session and resolves with its new data; groups only if the provider sends them. Rejects with
+   * SignInRefused if the session has ended.
    */
   async renew(refreshToken: string): Promise<{
     readonly refreshToken: string
@@ -149,9 +151,8 @@ export class IdentityProvider {
   }
 
   /**
-   * Whether a session still holds, by introspection (RFC 7662) or else userinfo (OpenID Connect Core §5.3),
-   * without
-   * using up its refresh token; undefined if neither can tell.
+   * Checks a session by introspection (RFC 7662) or else userinfo (OpenID Connect Core §5.3), without using
+   * its refresh token. Resolves with undefined if neither can tell.
    */
   async isActive(
     refreshToken: string | undefined,
@@ -176,9 +177,9 @@ export class IdentityProvider {
   get #http() {
     const { allowHttp, fetch, issuer } = this.#options
     return {
-      // Its type has members that are there and undefined.
+      // The type requires members that may be undefined.
       [oauth.customFetch]: (url: string, init: object) => fetch(url, init),
-      // The fetch knows where it may go without TLS.
+      // `fetch` decides which addresses may use http.
       // eslint-disable-next-line @typescript-eslint/no-deprecated -- its way to warn
       [oauth.allowInsecureRequests]: allowHttp || issuer.startsWith('http:'),
     }
@@ -191,7 +192,7 @@ export class IdentityProvider {
     return groups.filter(group => typeof group === 'string')
   }
 
-  /** One that failed is tried again the next time. */
+  /** Fetches the metadata once; retries after a failure. */
   #discover(): Promise<oauth.AuthorizationServer> {
     this.#metadata ??= this.#ask(async () => {
       const issuer = new URL(this.#options.issuer)
@@ -200,7 +201,7 @@ export class IdentityProvider {
         await oauth.discoveryRequest(issuer, this.#http),
       )
       if (metadata.authorization_endpoint === undefined)
-        throw new Fault('unavailable', 'the identity provider names no authorization endpoint')
+        throw new Fault('unavailable', 'the identity provider has no authorization endpoint')
       return metadata
     }).catch((thrown: unknown) => {
       this.#metadata = undefined

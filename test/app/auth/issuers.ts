@@ -196,7 +196,7 @@ t.test('AX-5, AX-6: keys that are endless, elsewhere or no keys are none', async
     const { initialize, issuer, lines } = await start(t)
     issuer.answers.set(JWKS, handler)
     t.match(await initialize(await issuer.sign(MCP)), { status: 503 })
-    t.match(JSON.stringify(lines), /an issuer of tokens cannot be asked/)
+    t.match(JSON.stringify(lines), /cannot reach an issuer of tokens/)
   }
 })
 

@@ -10,14 +10,14 @@ import { readPrivate, removePrivate, writePrivate } from '../../../state/private
 
 const folderOf = (stateDir: string): string => join(stateDir, 'approvals')
 
-/** What `mcp-proxy auth approve` leaves for the proxy. */
+/** The request file of `mcp-proxy auth approve`. */
 interface Request {
   readonly code: string
-  /** The name of a person; undefined for `local`. */
+  /** Name of a person; undefined for `local`. */
   readonly as: string | undefined
 }
 
-/** What the proxy says to it. */
+/** The proxy's answer. */
 export interface ApprovalAnswer {
   readonly isApproved: boolean
   readonly words: string
@@ -35,12 +35,12 @@ const readObject = (file: string): Record<string, unknown> | undefined => {
   }
 }
 
-/** A code as somebody may have typed it. */
+/** Normalizes a typed code. */
 const normalCode = (code: string): string => code.toUpperCase().replace(/[^A-Z2-7]/g, '')
 
 /**
- * Approves the sign-in that shows this code, as a running proxy of the same user sees it: it leaves a file
- * that no other user can write. Undefined if no proxy has such a sign-in.
+ * Approves the sign-in with this code at a running proxy of the same user, through a file that no other user
+ * can write. Resolves with undefined if no proxy has such a sign-in.
  */
 export const approve = async (
   stateDir: string,
@@ -67,14 +67,14 @@ const POLL_MS = 200
 const MOST_WRONG = 5
 const MOST_REQUESTS = 100
 
-/** Who approved sign-ins are: the principal, or why there is none. */
+/** Returns the principal of an approved sign-in, or the reason to refuse. */
 type ApproverOf = (as: string | undefined) => { readonly principal: Principal } | { readonly why: string }
 
-/** A sign-in that is to be approved. */
+/** A sign-in that waits for approval. */
 interface Asked {
-  /** What the user is told that they approved. */
+  /** Description, shown after the approval. */
   readonly what: string
-  /** Whose it is: sign-ins of others make room for it last. */
+  /** Sign-ins of other owners do not displace this one's. */
   readonly owner: string
   readonly principalOf?: ApproverOf
 }
@@ -82,7 +82,7 @@ interface Asked {
 interface Waiting {
   readonly code: string
   readonly untilMs: number
-  /** What the person at the other end is told that they approved. */
+  /** Description, shown to the approving user. */
   readonly what: string
   readonly principalOf: ApproverOf
   wrong: number
@@ -92,17 +92,16 @@ interface Waiting {
 export interface ApprovalsOptions {
   readonly stateDir: string
   readonly clock: Clock
-  /** How many may wait; the oldest of the owner with the most makes room. */
+  /** Maximum number of waiting sign-ins; above it, the oldest of the owner with the most is dropped. */
   readonly most: number
   readonly principalOf: ApproverOf
-  /** Called with each code that no sign-in has, while any waits. */
+  /** Called for each unknown code while any sign-in waits. */
   readonly onWrong?: () => void
 }
 
 /**
- * Sign-ins that wait until somebody with a shell of this user approves them (AU-52a): each has a code of
- * 40 random bits, which holds for five minutes. A wrong code counts against all of them, and the fifth ends
- * them (AX-15).
+ * Sign-ins that wait for approval from a shell of the same user. Each has a code of 40 random bits, valid for
+ * five minutes. A wrong code counts against all of them; the fifth one ends them.
  */
 export class Approvals {
   readonly #options: ApprovalsOptions
@@ -118,7 +117,9 @@ export class Approvals {
     this.#waiting = new FairMap(options.most)
   }
 
-  /** The code that a sign-in shows: a new one if the last is too old, none if too many were wrong. */
+  /**
+   * Returns the code of a sign-in: a new one if the last has expired, undefined after too many wrong ones.
+   */
   codeOf(flow: string, { what, owner, principalOf = this.#options.principalOf }: Asked): string | undefined {
     const now = this.#options.clock.nowMs()
     for (const [id, { untilMs }] of this.#waiting) if (untilMs <= now) this.#waiting.delete(id)
@@ -131,7 +132,7 @@ export class Approvals {
     return code
   }
 
-  /** Who approved a sign-in; undefined as long as nobody did. */
+  /** Returns the approving principal, if any. */
   approved(flow: string): Principal | undefined {
     return this.#waiting.get(flow)?.principal
   }
@@ -145,7 +146,7 @@ export class Approvals {
     this.#waiting.clear()
   }
 
-  /** Looks for what was left, the oldest first. Never rejects. @internal */
+  /** Processes request files, oldest first. Never rejects. @internal */
   async read(): Promise<void> {
     if (this.#isReading) return
     this.#isReading = true
@@ -161,7 +162,7 @@ export class Approvals {
   }
 
   async #take(name: string, said: Record<string, unknown>): Promise<void> {
-    // One that is not for us may be for another proxy of this user, and is left to who wrote it.
+    // An unknown code may be for another proxy of this user, so the file stays.
     if (this.#seen.has(name)) return
     this.#seen.add(name)
     const isOld = !(Date.now() - Number(said['atMs']) < CODE_MS)
@@ -192,7 +193,7 @@ export class Approvals {
     return { isApproved: true, words: `${meant.what} may act as ${who.principal}` }
   }
 
-  /** Nobody has to look as long as nobody waits. */
+  /** Stops watching while no sign-in waits. */
   #rest(): void {
     const now = this.#options.clock.nowMs()
     const isAwaited = [...this.#waiting].some(
@@ -206,7 +207,7 @@ export class Approvals {
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
-/** RFC 4648 §6; for lengths that need no padding. */
+/** Encodes as base32 (RFC 4648 §6), for lengths without padding. */
 const base32 = (bytes: Buffer): string => {
   const bits = [...bytes].map(byte => byte.toString(2).padStart(8, '0')).join('')
   return bits.replace(/.{5}/g, five => ALPHABET.charAt(Number.parseInt(five, 2)))

@@ -2,15 +2,15 @@ import type { Principal } from '../../../kernel/caller.js'
 import { tokenHash } from '../../../secrets/personal-token.js'
 import type { Kept, Shelf } from '../shelf.js'
 
-/** What a user allowed a client, or that a user sent codes to a redirect URI. */
+/** A user's consent for a client, or a redirect URI that a user accepted. */
 export interface Consent extends Kept {
   readonly principal: Principal
   readonly clientId: string
-  /** The scopes of each consent; none for a redirect URI. */
+  /** Scopes of each consent; empty for a redirect URI. */
   readonly allowed: readonly (readonly string[])[]
 }
 
-/** Who allows what, at which resources, and to a client that receives its codes at this host. */
+/** Identifies a consent by user, resources, and the client's redirect host. */
 export interface ConsentQuestion {
   readonly principal: Principal
   readonly clientId: string
@@ -19,9 +19,9 @@ export interface ConsentQuestion {
   readonly scopes: readonly string[]
 }
 
-/** After so long without use, the user is asked again. */
+/** An unused consent expires after this time. */
 const KEPT_S = 180 * 86_400
-/** Of different sets of scopes, the latest count. */
+/** Maximum number of kept scope sets, newest first. */
 const MOST_SETS = 8
 
 const keyOf = ({ principal, clientId, host, resources }: ConsentQuestion): string =>
@@ -33,7 +33,7 @@ const redirectKey = (clientId: string, redirectUri: string): string =>
 const includesAll = (all: readonly string[], some: readonly string[]): boolean =>
   some.every(each => all.includes(each))
 
-/** Who allowed which client what (AU-51); kept here, never in a cookie (AX-11). */
+/** Stored consents of users for clients; kept on the server, never in a cookie. */
 export class Consents {
   readonly #shelf: Shelf<Consent>
 
@@ -41,7 +41,7 @@ export class Consents {
     this.#shelf = shelf
   }
 
-  /** Whether one earlier consent includes all of this. */
+  /** Reports whether one earlier consent covers the question. */
   covers(question: ConsentQuestion): boolean {
     const key = keyOf(question)
     const kept = this.#shelf.get(key)
@@ -58,7 +58,7 @@ export class Consents {
     await this.#shelf.set(keyOf(question), { principal, clientId, allowed, exp: nowS() + KEPT_S })
   }
 
-  /** Whether a user has sent codes to a redirect URI of a client (RFC 9700 §4.11.2). */
+  /** Reports whether a user accepted a redirect URI of a client before (RFC 9700 §4.11.2). */
   isKnownRedirect(clientId: string, redirectUri: string): boolean {
     return this.#shelf.get(redirectKey(clientId, redirectUri)) !== undefined
   }
@@ -70,12 +70,12 @@ export class Consents {
     else await this.#shelf.set(key, { principal, clientId, allowed: [], exp: nowS() + KEPT_S })
   }
 
-  /** Forgets everything that was allowed to a client. */
+  /** Deletes all consents for a client. */
   async forget(clientId: string): Promise<void> {
     await this.#shelf.delete(...this.#shelf.family(clientId))
   }
 
-  /** Counts from the last use; written only now and then. */
+  /** Extends the expiry after use; writes only occasionally. */
   #prolong(key: string, kept: Consent): void {
     if ((kept.exp ?? 0) - nowS() < KEPT_S / 2) void this.#shelf.set(key, { ...kept, exp: nowS() + KEPT_S })
   }

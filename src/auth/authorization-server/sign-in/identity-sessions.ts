@@ -9,15 +9,15 @@ import type { Principal } from '../../../kernel/caller.js'
 import { randomId } from '../../../kernel/ids.js'
 import type { Shelf } from '../shelf.js'
 
-/** A session of a person at the identity provider, to which grants of ours are bound (AU-57). */
+/** A user's session at the identity provider, to which grants are bound. */
 export interface IdentitySession {
   readonly principal: Principal
   readonly groups: readonly string[]
-  /** The provider's refresh token, encrypted; undefined if it gave none. */
+  /** Encrypted refresh token of the provider, if any. */
   readonly sealed: string | undefined
-  /** The provider's access token as JSON, encrypted. */
+  /** Encrypted access token of the provider, as JSON. */
   readonly sealedAccess?: string | undefined
-  /** When it began, in milliseconds since 1970, and when the provider last confirmed it. */
+  /** Start and last confirmation, in milliseconds since 1970. */
   readonly sinceMs: number
   readonly checkedMs: number
   readonly exp: number
@@ -26,29 +26,29 @@ export interface IdentitySession {
 const DAY_MS = 86_400_000
 const CHECK_MS = 10 * 60_000
 const KEPT_DAYS = 30
-/** How often the provider is asked for the status of a session that is in use. */
+/** Minimum interval between status requests for a session in use. */
 const STATUS_MS = 60_000
 const STATUSES_MAX = 10_000
 
 export interface IdentitySessionsOptions {
   readonly provider: IdentityProvider
   readonly shelf: Shelf<IdentitySession>
-  /** 32 bytes each: the first one seals, all of them open. */
+  /** 32 bytes each: the first key seals, all keys open. */
   readonly keys: readonly [Uint8Array, ...Uint8Array[]]
 }
 
-/** The sessions behind our grants: each is confirmed at most every ten minutes, by one request at a time. */
+/** Sessions behind grants. Each is confirmed at most every ten minutes, with one request at a time. */
 export class IdentitySessions {
   readonly #options: IdentitySessionsOptions
   readonly #checks = new Map<string, Promise<boolean>>()
-  /** When the status of a session was last asked for. */
+  /** Time of the last status request of each session. */
   readonly #statusMs = new Map<string, number>()
 
   constructor(options: IdentitySessionsOptions) {
     this.#options = options
   }
 
-  /** Keeps a new session. Resolves with its id. */
+  /** Stores a new session and resolves with its id. */
   async add(principal: Principal, { groups, refreshToken, access }: Identity): Promise<string> {
     const id = randomId()
     await this.#put(id, {
@@ -63,10 +63,8 @@ export class IdentitySessions {
   }
 
   /**
-   * Call when a token of a session is used: asks the provider in the background whether the session still
-   * holds,
-   * at most every minute. Resolves with false if it has ended. Rejects with a Fault if the provider cannot
-   * be asked.
+   * Call when a token of a session is used. Asks the provider at most every minute, in the background.
+   * Resolves with false if the session has ended. Rejects with a Fault if the provider cannot be asked.
    */
   async stillHolds(id: string): Promise<boolean> {
     const now = Date.now()
@@ -95,7 +93,7 @@ export class IdentitySessions {
   }
 
   /**
-   * Whether a session still holds. Without a refresh token of the provider nobody can say: then it counts for
+   * Resolves with whether a session is still valid. Without a refresh token of the provider, it is valid for
    * a day. Rejects with a Fault `unavailable` if the provider cannot be asked.
    */
   async holds(id: string): Promise<boolean> {
@@ -113,7 +111,7 @@ export class IdentitySessions {
     const { keys, provider, shelf } = this.#options
     const [refreshToken] = keys.flatMap(key => open(session.sealed ?? '', key) ?? [])
     try {
-      // A key that was lost is like a session that has ended.
+      // Without its key the session cannot be confirmed, and has ended.
       if (refreshToken === undefined) throw new SignInRefused('invalid_grant')
       const renewed = await provider.renew(refreshToken)
       await this.#put(id, {

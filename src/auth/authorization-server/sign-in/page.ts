@@ -51,7 +51,7 @@ const HEADERS = {
   'Cache-Control': 'no-store',
 } as const
 
-/** HTML, as opposed to text: made by `html` alone. */
+/** HTML, created only by `html`. */
 export class Html {
   readonly text: string
 
@@ -74,11 +74,11 @@ const textOf = (part: Part): string => {
   if (part === undefined) return ''
   if (part instanceof Html) return part.text
   if (typeof part !== 'string') return part.map(textOf).join('')
-  // Words of peers cannot hide or reorder what stands around them (AX-10).
+  // Prevents text of peers from hiding or reordering the text around it.
   return plainLine(part).replace(/[&<>"']/g, mark => MARKS[mark] ?? '')
 }
 
-/** Text between the parts is HTML; what is filled in is text, unless it was made by `html` too. */
+/** Creates HTML from a template. Inserted parts are escaped unless created by `html`. */
 export const html = (texts: TemplateStringsArray, ...parts: readonly Part[]): Html =>
   new Html(texts.map((text, at) => text + textOf(parts[at])).join(''))
 
@@ -86,11 +86,11 @@ export interface Page {
   readonly title: string
   readonly body: Html
   readonly status?: number
-  /** After how many seconds the browser looks again; never if absent. */
+  /** Seconds until the browser reloads the page; never if absent. */
   readonly againS?: number
 }
 
-/** The headers and the text of a page (AX-10): without scripts, never framed, never kept. */
+/** Renders a page without scripts, protected against framing and caching. */
 export const renderPage = ({
   title,
   body,

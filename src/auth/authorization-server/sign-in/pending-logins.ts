@@ -2,14 +2,14 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import { FairMap } from '../../../kernel/fair-share.js'
 import type { PendingSignIn } from '../../sign-in/identity-provider.js'
 
-/** A sign-in at the identity provider, and the sign-in of ours that it is for. */
+/** A sign-in at the identity provider, and the id of the local sign-in that waits for it. */
 export interface PendingLogin extends PendingSignIn {
   readonly flow: string
 }
 
 const LIFE_MS = 10 * 60_000
 
-/** People who are at the identity provider: each comes back once, within ten minutes (AU-58). */
+/** Sign-ins in progress at the identity provider; each can return once within ten minutes. */
 export class PendingLogins {
   readonly #clock: Clock
   readonly #all: FairMap<{ readonly login: PendingLogin; readonly untilMs: number }>
@@ -19,7 +19,7 @@ export class PendingLogins {
     this.#all = new FairMap(most)
   }
 
-  /** Of too many, the oldest of the owner with the most makes room. */
+  /** Above the limit, drops the oldest of the owner with the most. */
   add(login: PendingLogin, owner: string): void {
     this.#all.set(login.state, { login, untilMs: this.#clock.nowMs() + LIFE_MS }, owner)
   }

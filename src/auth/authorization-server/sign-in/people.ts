@@ -3,24 +3,24 @@ import type { Principal } from '../../../kernel/caller.js'
 import { tokenHash } from '../../../secrets/personal-token.js'
 import { withImplied } from '../../resource-server/scopes.js'
 
-/** Who signed in, and what an identity provider says about them. */
+/** A signed-in user, with the groups from an identity provider. */
 export interface Account {
   readonly principal: Principal
   readonly groups: readonly string[]
 }
 
 export interface PeopleOptions {
-  /** As it is configured at the moment. */
+  /** Returns the current configuration. */
   readonly auth: () => AuthConfig
-  /** All scopes that mean something here. */
+  /** Returns all known scopes. */
   readonly scopes: () => readonly string[]
-  /** Our own. */
+  /** The issuer of this server. */
   readonly issuer: string
 }
 
 const PERSON = 'person '
 
-/** Who may sign in, and what for. What is set anew holds at once, for tokens too. */
+/** The users who may sign in, and their scopes. Changes apply at once, also to issued tokens. */
 export class People {
   readonly #options: PeopleOptions
 
@@ -28,7 +28,7 @@ export class People {
     this.#options = options
   }
 
-  /** Whether the configuration has people; without any, who can run programs as this user is `local`. */
+  /** True if the configuration has people; otherwise the operating system user is `local`. */
   get areNamed(): boolean {
     return this.#options.auth().people.length > 0
   }
@@ -37,12 +37,12 @@ export class People {
     return this.#options.auth().people.some(({ tokens }) => tokens.length > 0)
   }
 
-  /** The principal of a person of the configuration; undefined for an unknown name. */
+  /** Returns the principal of a configured person; undefined for an unknown name. */
   named(name: string): Principal | undefined {
     return this.#person(name) && `${PERSON}${name}`
   }
 
-  /** Whose personal token it is, as a principal (AU-52b). */
+  /** Returns the principal of a personal token. */
   byToken(token: string): Principal | undefined {
     const hash = tokenHash(token)
     const now = Date.now()
@@ -52,7 +52,7 @@ export class People {
     return person && `${PERSON}${person.name}`
   }
 
-  /** The principal of a subject of an identity provider: a person where the configuration says so (AU-40). */
+  /** Returns the principal of an identity provider's subject: the configured person, if any. */
   bySubject(issuer: string, sub: string): Principal {
     const person = this.#options
       .auth()
@@ -60,28 +60,28 @@ export class People {
     return person === undefined ? `${issuer} ${sub}` : `${PERSON}${person.name}`
   }
 
-  /** The principal of a program that authenticates as itself. */
+  /** Returns the principal of a client that authenticates as itself. */
   machine(clientId: string): Principal {
     return `${this.#options.issuer} ${clientId}`
   }
 
-  /** The scopes of a principal without groups, without what they imply; none if it is not known. */
+  /** Returns the scopes of a principal, without groups and implied scopes; empty if it is unknown. */
   ownScopes(principal: Principal): readonly string[] {
     return this.#ownScopes(principal, []) ?? []
   }
 
-  /** Whether somebody may still sign in here. */
+  /** Reports whether a principal may still sign in. */
   isKnown(principal: Principal): boolean {
     return this.#ownScopes(principal, []) !== undefined
   }
 
-  /** What someone may be granted, with all that this implies; undefined for who is not known (any more). */
+  /** Returns all scopes that may be granted, including implied ones; undefined for an unknown account. */
   scopesOf({ principal, groups }: Account): ReadonlySet<string> | undefined {
     const own = this.#ownScopes(principal, groups)
     return own && withImplied(own, this.#options.auth().scopeImplies)
   }
 
-  /** The part of the scopes that this account may have; undefined for an unknown one. */
+  /** Filters scopes by those of the account; undefined for an unknown one. */
   granted(account: Account, scopes: Iterable<string>): readonly string[] | undefined {
     const own = this.scopesOf(account)
     return own && [...scopes].filter(scope => own.has(scope))
@@ -104,7 +104,7 @@ export class People {
       : undefined
   }
 
-  /** Of somebody whom only the identity provider knows. */
+  /** Returns the scopes of a user known only to the identity provider. */
   #scopesOf(groups: readonly string[]): readonly string[] {
     const { baseScope, grants } = this.#options.auth()
     const matching = grants.filter(({ group }) => groups.includes(group))

@@ -1,38 +1,38 @@
 import { type Html, html, type Page } from './page.js'
 
-/** What a person is asked, and how they may prove who they are. All words of peers are shown as text. */
+/** Content of the sign-in page. All peer text is escaped. */
 export interface SignInView {
   readonly clientName: string
-  /** Where its codes go. */
+  /** Host that receives the codes. */
   readonly redirectHost: string
-  /** Whether that is the person's own machine. */
+  /** True if that is the user's own machine. */
   readonly isLocal: boolean
-  /** The host of the client's metadata document, if its id is one. */
+  /** Host of the client's metadata document, if its id is one. */
   readonly documentHost: string | undefined
-  /** Where tokens count. */
+  /** Resources of the tokens. */
   readonly resources: readonly string[]
   readonly scopes: readonly string[]
   readonly baseScope: string
-  /** The path of this page. */
+  /** Path of this page. */
   readonly path: string
   readonly csrf: string
-  /** Who is signed in already. */
+  /** The current user, if signed in. */
   readonly signedInAs: string | undefined
-  /** The host of the identity provider, where there is one. */
+  /** Host of the identity provider, if configured. */
   readonly provider: string | undefined
   readonly canUseToken: boolean
-  /** The code for `mcp-proxy auth approve`, where that is a way. */
+  /** Code for `mcp-proxy auth approve`, if available. */
   readonly code: string | undefined
-  /** Whether that takes the name of a person. */
+  /** True if the approval needs the name of a person. */
   readonly isNamed: boolean
-  /** What went wrong just now. */
+  /** The last error. */
   readonly problem?: string | undefined
 }
 
-/** Seconds between looks for an approval. */
+/** Reload interval while waiting for an approval. */
 const AGAIN_S = 2
 
-/** The page on which a person allows a client in (AU-51, AU-52), or does not. */
+/** Renders the page on which a user allows a client or refuses it. */
 export const signInPage = (view: SignInView): Page => {
   const { clientName, problem, signedInAs } = view
   const isTyping = signedInAs === undefined && view.canUseToken
@@ -76,7 +76,7 @@ const asBefore = (name: string): Html => html`
 <div class="actions">
 <button class="main" name="action" value="allow">Allow</button>
 <button name="action" value="deny">Deny</button>
-<button name="action" value="switch">Sign in as somebody else</button>
+<button name="action" value="switch">Sign in as another user</button>
 </div>`
 
 const ways = (view: SignInView): Html => {
@@ -110,7 +110,7 @@ const approval = ({ isNamed, canUseToken }: SignInView, code: string): Html => h
 <h2>${canUseToken ? 'Or have it approved' : 'To allow it, run this where mcp-proxy runs'}</h2>
 <code class="command">mcp-proxy auth approve ${code}${isNamed ? ' --as NAME' : ''}</code>
 <p class="quiet">As the user that mcp-proxy runs as, within five minutes.
-${canUseToken ? 'Then press the button.' : 'This page goes on by itself.'}</p>`
+${canUseToken ? 'Then press the button.' : 'This page then continues by itself.'}</p>`
 
 const EXPLAINED: Readonly<Record<string, string>> = {
   invalid_client:
@@ -119,7 +119,7 @@ const EXPLAINED: Readonly<Record<string, string>> = {
     'The client wants its codes at an address that it has not registered. Nothing was sent there.',
 }
 
-/** A page for a sign-in that cannot continue, and that leads elsewhere only by a click (AX-12). */
+/** Renders an error page. It offers the client's redirect URI only as a link. */
 export const errorPage = ({
   error,
   description = '',
@@ -144,7 +144,7 @@ ${
 }`,
 })
 
-/** A page for a sign-in that is not there (any more). */
+/** Page for a sign-in that does not exist any more. */
 export const OVER: Page = {
   title: 'This sign-in is over',
   status: 400,

@@ -32,7 +32,7 @@ export interface SignInOptions {
   readonly people: People
   readonly consents: Consents
   readonly approvals: Approvals
-  /** Where people sign in at an identity provider. */
+  /** The identity provider, if any. */
   readonly login:
     | {
         readonly provider: IdentityProvider
@@ -40,17 +40,17 @@ export interface SignInOptions {
         readonly pending: PendingLogins
       }
     | undefined
-  /** Wrong personal tokens of a sign-in: strangers cannot use up those of a user. */
+  /** Wrong personal tokens by sign-in, so that others cannot use up a user's attempts. */
   readonly failures: PerMinute
   readonly refusals: RefusedCredentials
   readonly onEvent: OnGrantEvent
-  /** For the forms of our pages; the same for all replicas. */
+  /** Key for the forms of the pages, shared by all replicas. */
   readonly formKey: Uint8Array
   readonly bounds: LimitCounters
   readonly log: Logger
 }
 
-/** A sign-in under way, in the browser in which it began. */
+/** A sign-in in progress, in the browser that started it. */
 interface Flow {
   readonly interaction: Interaction
   readonly client: Client
@@ -65,7 +65,7 @@ type SignedIn = Account & { readonly session?: string | undefined }
 
 const NAME_LENGTH = 80
 
-/** The pages on which people sign in and allow a client what it asks for. */
+/** The pages on which users sign in and consent to clients' requests. */
 export class SignIn {
   readonly #options: SignInOptions
 
@@ -73,10 +73,10 @@ export class SignIn {
     this.#options = options
   }
 
-  /** Answers a request for the page of a sign-in. */
+  /** Answers a request for a sign-in page. */
   async handle(request: IncomingMessage, response: ServerResponse, uid: string): Promise<void> {
     const cookies = new Cookies(this.#options.issuer, request, response)
-    // Whoever was sent a link to somebody else's sign-in does not have its cookie.
+    // A browser that got a link to another user's sign-in lacks its cookie.
     const interaction =
       cookies.get('flow') === uid ? await this.#options.provider.Interaction.find(uid) : undefined
     const flow = interaction && (await this.#flow(interaction, cookies, { request, response }))
@@ -89,7 +89,7 @@ export class SignIn {
     else await this.#show(flow)
   }
 
-  /** Answers the browser's return from the identity provider (AU-56, AX-8). */
+  /** Answers the browser's return from the identity provider. */
   async callback(request: IncomingMessage, response: ServerResponse, answer: URLSearchParams): Promise<void> {
     const { issuer, login, people, provider } = this.#options
     const cookies = new Cookies(issuer, request, response)
@@ -113,10 +113,10 @@ export class SignIn {
     }
   }
 
-  /** What a client learns of a login that failed (AU-58). */
+  /** Returns the client's error for a failed login. */
   #refusal(thrown: unknown): InteractionResults {
     if (thrown instanceof SignInRefused) {
-      return { error: 'access_denied', error_description: 'the identity provider did not sign the person in' }
+      return { error: 'access_denied', error_description: 'the identity provider rejected the sign-in' }
     }
     this.#options.log.warn({ err: thrown }, 'a sign-in at the identity provider failed')
     return { error: 'temporarily_unavailable', error_description: Fault.from(thrown).message }
@@ -184,7 +184,7 @@ export class SignIn {
   async #post(flow: Flow): Promise<void> {
     const { request, response, interaction } = flow
     const form = (await readForm(request)) ?? new URLSearchParams()
-    // A page without a referrer may send `Origin: null`; then the token decides alone (AX-19).
+    // A page without a referrer may send `Origin: null`; then the form token decides.
     const { origin = 'null' } = request.headers
     const isOurs = origin === 'null' || origin === this.#options.issuer.origin
     if (!isOurs || !isSame(form.get('csrf') ?? '', this.#csrf(interaction.uid))) {
@@ -193,7 +193,7 @@ export class SignIn {
     }
     switch (form.get('action') ?? '') {
       case 'deny':
-        await this.#end(flow, { error: 'access_denied', error_description: 'the person did not allow it' })
+        await this.#end(flow, { error: 'access_denied', error_description: 'the user denied access' })
         break
       case 'login':
         await this.#login(flow)
@@ -207,12 +207,12 @@ export class SignIn {
     }
   }
 
-  /** The session that identifies the user of this browser. */
+  /** Returns the session that identifies the browser's user. */
   #sessionOf({ session }: Interaction): Interaction['session'] {
     return remembersUsers(this.#options.issuer) ? session : undefined
   }
 
-  /** The person allowed it: by a token, by an approval, or as who they are signed in. */
+  /** The user allowed access: identifies the user by token, approval, or session. */
   async #prove(flow: Flow, token: string): Promise<void> {
     const { login, people } = this.#options
     const { accountId, amr } = this.#sessionOf(flow.interaction) ?? {}
@@ -230,7 +230,7 @@ export class SignIn {
     } else await this.#show(flow, people.haveTokens ? 'Give your token, or have it approved.' : undefined)
   }
 
-  /** Whose token it is, unless too many were wrong in this sign-in. */
+  /** Returns the owner of a token, unless too many were wrong in this sign-in. */
   #byToken(token: string, { client, interaction, request }: Flow): Principal | undefined {
     const { bounds, failures, people, refusals } = this.#options
     const { uid } = interaction
@@ -240,17 +240,17 @@ export class SignIn {
     if (principal !== undefined) return principal
     if (isTooOften) bounds.hit('authFailures', { client: address })
     else failures.add(uid)
-    const why = 'the personal token is not known, or no longer'
+    const why = 'the personal token is unknown or expired'
     refusals.report({ address, path: SIGN_IN_PATH, why, client: sanitizeLine(client.clientId) })
     return undefined
   }
 
-  /** Sign-ins are shared out by client and network, so that a stranger ends none of others. */
+  /** Limits sign-ins by client and network, so that one network cannot end those of others. */
   #ownerOf({ client, request }: Flow): string {
     return `${client.clientId} ${addressGroup(addressOf(request))}`
   }
 
-  /** Sends the person to the identity provider: only after they have allowed it here (AX-9). */
+  /** Sends the user to the identity provider, after the consent on the local page. */
   async #login(flow: Flow): Promise<void> {
     const { login } = this.#options
     const { uid } = flow.interaction
@@ -269,7 +269,7 @@ export class SignIn {
     }
   }
 
-  /** Grants what the client asked for and the person has. */
+  /** Grants the requested scopes that the user has. */
   async #allow(flow: Flow, { session, ...account }: SignedIn): Promise<void> {
     const { consents, people, provider } = this.#options
     const { client, interaction, redirect: target, scopes } = flow
@@ -297,7 +297,7 @@ export class SignIn {
     await this.#end(flow, { login, consent: { grantId } })
   }
 
-  /** The browser is somebody else's from now on, or nobody's. */
+  /** Removes the user's session from this browser. */
   async #forgetSession({ cookies, interaction }: Flow): Promise<void> {
     const id = cookies.get('session')
     if (id !== undefined) await this.#options.store.shelf('Session').delete(tokenHash(id))
@@ -305,7 +305,7 @@ export class SignIn {
     await interaction.persist()
   }
 
-  /** Gives the outcome to oidc-provider, which tells the client. */
+  /** Passes the outcome to oidc-provider, which redirects to the client. */
   async #end(flow: Flow, result: InteractionResults): Promise<void> {
     const { cookies, interaction, response } = flow
     if (result.error !== undefined)
