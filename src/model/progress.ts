@@ -4,9 +4,9 @@ import { type JsonText, numberAt } from '../kernel/json/text.js'
 
 /** The text around the progress token, one character per byte (latin1). */
 interface Found {
-  readonly before: string
+  readonly prefix: string
   readonly token: string
-  readonly behind: string
+  readonly suffix: string
   readonly value: number | undefined
 }
 
@@ -19,7 +19,7 @@ export class Progress {
   readonly tokenStart: number
   readonly tokenEnd: number
   /** The text around the token, if already known. */
-  readonly found: Pick<Found, 'before' | 'behind'> | undefined
+  readonly found: Pick<Found, 'prefix' | 'suffix'> | undefined
 
   /** `found` saves the search. */
   constructor(params: JsonText, found?: Found) {
@@ -34,10 +34,10 @@ export class Progress {
 
 type Places = Pick<Progress, 'value' | 'tokenStart' | 'tokenEnd'>
 
-const placed = ({ before, token, value }: Found): Places => ({
+const placed = ({ prefix, token, value }: Found): Places => ({
   value,
-  tokenStart: before.length,
-  tokenEnd: before.length + token.length,
+  tokenStart: prefix.length,
+  tokenEnd: prefix.length + token.length,
 })
 
 function searched(params: JsonText): Places {

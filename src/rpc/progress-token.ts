@@ -24,7 +24,7 @@ const NOTICE = `{"jsonrpc":"2.0","method":"${PROGRESS}","params":`
  * hundreds.
  */
 export function encodeProgress({ params, found }: Progress, token: string): OutgoingMessage {
-  if (found !== undefined) return textFrame(`${NOTICE}${found.before}${token}${found.behind}}`)
+  if (found !== undefined) return textFrame(`${NOTICE}${found.prefix}${token}${found.suffix}}`)
   return encodeNotification(
     PROGRESS,
     withMember(params, 'progressToken', trust(Buffer.from(token, 'latin1'))),

@@ -34,7 +34,7 @@ const ID_LAST = new RegExp(String.raw`^\{(?:|())${BODY},${ID}\}$`, 's')
 
 const ID_AT = '{"jsonrpc":"2.0","id":'.length
 const METHOD_AT = '{"method":"'.length
-const PARAMS_BEHIND = '","params":'.length
+const PARAMS_AFTER = '","params":'.length
 const RESULT_AT = '{"result":'.length
 const META_AT = '{"_meta":'.length
 /** Longer messages are scanned. */
@@ -68,8 +68,8 @@ function fastPathCall(bytes: Buffer, text: string, isIdFirst: boolean): Message 
   const idFrom = isIdFirst ? ID_AT : end - lengthOf(last)
   const id = cut(trust(bytes), idFrom, idFrom + lengthOf(last ?? first))
   const bodyBytes = lengthOf(params ?? result)
-  const behind = method === undefined ? RESULT_AT : METHOD_AT + method.length + PARAMS_BEHIND
-  const from = isIdFirst ? end - bodyBytes : behind
+  const bodyAt = method === undefined ? RESULT_AT : METHOD_AT + method.length + PARAMS_AFTER
+  const from = isIdFirst ? end - bodyBytes : bodyAt
   const body = cut(trust(bytes), from, from + bodyBytes)
   if (method === undefined) return { kind: 'result', id, result: body }
   const meta = metaOf(body, front, back)
@@ -111,7 +111,7 @@ function fastPathProgress(bytes: Buffer, text: string, isVersionFirst: boolean):
   if (isVersionFirst === text.endsWith(',"jsonrpc":"2.0"}')) return undefined
   const found = NOTICE.exec(text)
   if (found === null) return undefined
-  const [, before = '', first, token = '', behind = '', second] = found
+  const [, prefix = '', first, token = '', suffix = '', second] = found
   const from = PROGRESS_AT + (isVersionFirst ? VERSION_BYTES : 0)
   const to = bytes.length - 1 - (isVersionFirst ? 0 : VERSION_BYTES)
   const value = first ?? second
@@ -119,7 +119,7 @@ function fastPathProgress(bytes: Buffer, text: string, isVersionFirst: boolean):
     kind: 'notification',
     method: PROGRESS,
     params: cut(trust(bytes), from, to),
-    progress: { before, token, behind, value: value === undefined ? undefined : Number(value) },
+    progress: { prefix, token, suffix, value: value === undefined ? undefined : Number(value) },
   }
 }
 

@@ -16,9 +16,9 @@ import { type MessageParts, type OutgoingMessage, whole } from './message-parts.
  * The params of progress, one character per byte (latin1), split around the token; and the progress value.
  */
 interface ProgressText {
-  readonly before: string
+  readonly prefix: string
   readonly token: string
-  readonly behind: string
+  readonly suffix: string
   readonly value: number | undefined
 }
 

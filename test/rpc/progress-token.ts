@@ -41,9 +41,9 @@ t.test('written at once it is what it would be if it was changed first', async t
     const { tokenStart, tokenEnd, value } = new Progress(own)
     const text = own.toString('latin1')
     const found = {
-      before: text.slice(0, tokenStart),
+      prefix: text.slice(0, tokenStart),
       token: text.slice(tokenStart, tokenEnd),
-      behind: text.slice(tokenEnd),
+      suffix: text.slice(tokenEnd),
       value,
     }
     // Where it is found while it is read, there is no line break in it.

@@ -25,8 +25,8 @@ const lookedFor = (message: Message) => {
   assert.ok(message.kind === 'notification' && message.params !== undefined)
   const { value, tokenStart, tokenEnd } = new Progress(message.params)
   const text = message.params.toString('latin1')
-  const before = text.slice(0, tokenStart)
-  return { before, token: text.slice(tokenStart, tokenEnd), behind: text.slice(tokenEnd), value }
+  const prefix = text.slice(0, tokenStart)
+  return { prefix, token: text.slice(tokenStart, tokenEnd), suffix: text.slice(tokenEnd), value }
 }
 const usual = (text: string) => shown(fastPathMessage(Buffer.from(text), DEPTH))
 

@@ -33,9 +33,9 @@ export interface PipeListenerOptions extends ListenerOptions {
 
 const NOTHING = Buffer.alloc(0)
 /** The interval of checks whether a client that has closed its input still waits for answers. */
-const LOOK_MS = 20
+const CHECK_MS = 20
 /** The interval of checks whether the credential of a connection has expired. */
-const EXPIRY_LOOK_MS = 5000
+const EXPIRY_CHECK_MS = 5000
 /** The time that calls may still take after that. */
 const EXPIRED_MS = 55_000
 
@@ -74,7 +74,7 @@ export class PipeListener implements ChannelListener {
     this.#legacy = new LegacyUplink(caller, this.#writer, options)
     this.#modern = new ModernUplink(options, 'channel')
     if (caller.endsMs < Number.POSITIVE_INFINITY)
-      this.#expiry = options.clock.every(EXPIRY_LOOK_MS, () => this.#expire())
+      this.#expiry = options.clock.every(EXPIRY_CHECK_MS, () => this.#expire())
     channel.listen(
       guarded(this, thrown => {
         this.#log.error(
@@ -176,13 +176,13 @@ export class PipeListener implements ChannelListener {
 
   skipped(bytes: number, ends = NOTHING): void {
     this.#log.warn({ bytes }, 'skipped a message of the client that is longer than the limit')
-    const words = `The message of ${bytes} bytes is too long`
+    const reason = `The message of ${bytes} bytes is too long`
     if (bytes > this.#bounds.max.body) this.#refused?.('malformed')
     // Missing room was already counted.
     const why =
       bytes > this.#bounds.max.body
-        ? this.#bounds.tooLarge('body', words)
-        : this.#bounds.overloadFault('inbound', words)
+        ? this.#bounds.tooLarge('body', reason)
+        : this.#bounds.overloadFault('inbound', reason)
     const { id, hasMethod, isResponse } = salvageId(ends)
     // Notifications are never answered.
     if (id === undefined ? hasMethod : isResponse) return
@@ -195,7 +195,7 @@ export class PipeListener implements ChannelListener {
 
   ended(): void {
     const untilMs = this.#clock.nowMs() + this.#drainMs()
-    const look = (): void => {
+    const check = (): void => {
       if (!this.#legacy.isBusy && !this.#modern.isBusy) this.#writer.flush()
       else if (this.#clock.nowMs() < untilMs) return
       if (this.#channel.queuedBytes > 0 && this.#clock.nowMs() < untilMs) return
@@ -203,8 +203,8 @@ export class PipeListener implements ChannelListener {
     }
     this.#legacy.inputEnded()
     this.#writer.canPing = false
-    this.#leaving = this.#clock.every(LOOK_MS, look)
-    look()
+    this.#leaving = this.#clock.every(CHECK_MS, check)
+    check()
   }
 
   closed(fault: Fault | undefined): void {

@@ -83,9 +83,9 @@ export class PipeWriter implements ReplyStream, Outlet {
   /** Sends an answer, if there is one, and the messages that must follow it at once. */
   end(
     frame: OutgoingMessage | undefined,
-    { behind }: { readonly behind?: Buffer | undefined; readonly why?: Fault | undefined } = {},
+    { followUp }: { readonly followUp?: Buffer | undefined; readonly why?: Fault | undefined } = {},
   ): void {
-    const frames = [frame, behind].filter(one => one !== undefined)
+    const frames = [frame, followUp].filter(one => one !== undefined)
     if (frames.length === 0) return
     if (this.#isCaughtUp || !this.canPing || !this.#answersPings) {
       this.#writeApart(frames)

@@ -135,14 +135,14 @@ const problemOfCoded = (
   headers: HttpHeaders,
   name: string,
   body: string,
-  isSame: (said: string) => boolean,
+  isSame: (decoded: string) => boolean,
 ): string | undefined => {
   const header = headerOf(headers, name)
   if (header === undefined) return missing(name)
-  const said = decodeHeaderValue(header)
-  if (said === undefined)
+  const decoded = decodeHeaderValue(header)
+  if (decoded === undefined)
     return `Header mismatch: ${name} is neither plain ASCII nor canonical base64 of UTF-8`
-  return isSame(said) ? undefined : differs(name, said, body)
+  return isSame(decoded) ? undefined : differs(name, decoded, body)
 }
 
 /** A missing name is left to the validation of params, whose error is more helpful. */
@@ -151,7 +151,7 @@ const problemOfName = (
   { method, params, named }: Message & { readonly kind: 'request' },
 ): string | undefined => {
   const name = NAMED_BY.get(method) === 'name' && named !== undefined ? named : nameOf(method, params)
-  return name === undefined ? undefined : problemOfCoded(headers, NAME, name, said => said === name)
+  return name === undefined ? undefined : problemOfCoded(headers, NAME, name, decoded => decoded === name)
 }
 
 const nameOf = (method: string, params: JsonText | undefined): string | undefined => {
@@ -168,8 +168,10 @@ const problemOfArguments = (
     const argument = argumentAt(params, path)
     const value = textOfArgument(argument)
     if (argument === undefined || value === undefined) continue
-    const isSame = (said: string): boolean =>
-      kindOf(argument) === 'number' ? isNumber(said) && Number(said) === Number(value) : said === value
+    const isSame = (decoded: string): boolean =>
+      kindOf(argument) === 'number'
+        ? isNumber(decoded) && Number(decoded) === Number(value)
+        : decoded === value
     const problem = problemOfCoded(headers, PARAM + header, value, isSame)
     if (problem !== undefined) return problem
   }

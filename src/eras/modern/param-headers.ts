@@ -79,7 +79,7 @@ interface Found {
 /** The position of a schema: its path, if it consists of `properties` only, and its description. */
 interface Place {
   readonly path: readonly string[] | undefined
-  readonly words: string
+  readonly label: string
 }
 
 /**
@@ -90,7 +90,7 @@ export const paramHeadersOf = (inputSchema: JsonText): ParamHeaders => {
   const found: Found = { headers: new Map(), invalid: [], taken: new Set() }
   // A quick check; any word of letters works.
   const isThere = mayContain(inputSchema, 'header')
-  const schema = isThere ? withoutInvalid(inputSchema, { path: [], words: 'the root' }, found) : inputSchema
+  const schema = isThere ? withoutInvalid(inputSchema, { path: [], label: 'the root' }, found) : inputSchema
   return { headers: found.headers, invalid: found.invalid, schema }
 }
 
@@ -109,7 +109,7 @@ const withoutInvalid = (schema: JsonText, place: Place, found: Found): JsonText 
     if (key === 'properties') {
       return mapMembers(value, (name, property) => withoutInvalid(property, below(place, name), found))
     }
-    const aside: Place = { path: undefined, words: `${place.words}, ${key}` }
+    const aside: Place = { path: undefined, label: `${place.label}, ${key}` }
     if (MAPS.has(key)) return mapMembers(value, (_, named) => withoutInvalid(named, aside, found))
     if (!SCHEMAS.has(key)) return value
     return kindOf(value) === 'array'
@@ -120,10 +120,10 @@ const withoutInvalid = (schema: JsonText, place: Place, found: Found): JsonText 
 
 const bare = (schema: JsonText): JsonText => withoutMember(schema, ANNOTATION)
 
-const below = ({ path, words }: Place, name: string): Place => {
+const below = ({ path, label }: Place, name: string): Place => {
   const shown = shortName(name, SHOWN_LENGTH)
-  if (path === undefined) return { path, words: `${words}, ${shown}` }
-  return { path: [...path, name], words: path.length === 0 ? shown : `${words}.${shown}` }
+  if (path === undefined) return { path, label: `${label}, ${shown}` }
+  return { path: [...path, name], label: path.length === 0 ? shown : `${label}.${shown}` }
 }
 
 /** Returns whether an annotation is valid; records the path of its argument, or the problem. */
@@ -136,7 +136,7 @@ const isValid = (annotation: JsonText, schema: JsonText, place: Place, found: Fo
     return true
   }
   if (found.invalid.length < REPORTED_MAX)
-    found.invalid.push(`${ANNOTATION} at ${place.words} ${fault ?? 'is not allowed'}`)
+    found.invalid.push(`${ANNOTATION} at ${place.label} ${fault ?? 'is not allowed'}`)
   return false
 }
 

@@ -85,7 +85,7 @@ export class JsonCursor {
 
   /** Returns whether the decoded key starts with this ASCII text. */
   keyStarts(text: string): boolean {
-    return behind(this.#text, this.start + 1, this.keyEnd - 1, text) !== undefined
+    return asciiEnd(this.#text, this.start + 1, this.keyEnd - 1, text) !== undefined
   }
 }
 
@@ -136,12 +136,12 @@ export function keyIs(bytes: Buffer, start: number, end: number, key: string): b
 
 /** Compares any spelling; allocates nothing for ASCII keys. */
 const isSpelt = (bytes: Buffer, start: number, end: number, key: string): boolean =>
-  ASCII.test(key) ? behind(bytes, start + 1, end - 1, key) === end - 1 : keyAt(bytes, start, end) === key
+  ASCII.test(key) ? asciiEnd(bytes, start + 1, end - 1, key) === end - 1 : keyAt(bytes, start, end) === key
 
 const ASCII = /^[\0-\x7f]*$/
 
 /** Returns the end of an ASCII text at `i`, in any spelling; undefined if it differs or exceeds `end`. */
-function behind(bytes: Buffer, i: number, end: number, ascii: string): number | undefined {
+function asciiEnd(bytes: Buffer, i: number, end: number, ascii: string): number | undefined {
   for (let at = 0; at < ascii.length; at++) {
     const byte = bytes[i] ?? 0
     const unit = byte === BACKSLASH ? escapedUnit(bytes, i) : byte

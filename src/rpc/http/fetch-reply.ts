@@ -50,13 +50,13 @@ export const readStream = (
   reply: RemoteReply,
   on: Omit<StreamHandlers, 'streamEnded'>,
   bounds: LimitCounters,
-): Promise<{ readonly reader: SseReader; readonly heard: boolean }> =>
+): Promise<{ readonly reader: SseReader; readonly gotEvent: boolean }> =>
   new Promise(resolve => {
     const handlers: StreamHandlers = {
       message: data => on.message(data),
       read: () => on.read(),
       skipped: bytes => on.skipped(bytes),
-      streamEnded: (reader, heard) => resolve({ reader, heard }),
+      streamEnded: (reader, gotEvent) => resolve({ reader, gotEvent }),
     }
     reply.read(new EventBody(reply, handlers, bounds))
   })

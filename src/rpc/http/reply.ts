@@ -89,8 +89,8 @@ export interface StreamHandlers {
   read(): void
   /** A message exceeds the limit and is discarded, even if it has not ended yet. */
   skipped(bytes: number): void
-  /** The stream ended or broke; the rest can be resumed. `heard`: at least one event came. */
-  streamEnded(reader: SseReader, heard: boolean): void
+  /** The stream ended or broke; the rest can be resumed. `gotEvent`: at least one event came. */
+  streamEnded(reader: SseReader, gotEvent: boolean): void
 }
 
 /** A message of this many times the limit is considered endless, and its stream is closed. */
@@ -101,7 +101,7 @@ export class EventBody implements BodyParts {
   readonly #on: StreamHandlers
   readonly #bounds: LimitCounters
   readonly #reader: SseReader
-  #heard = false
+  #gotEvent = false
   /** True if the current event was already reported as too long. */
   #isReported = false
 
@@ -128,7 +128,7 @@ export class EventBody implements BodyParts {
 
   ended(): void {
     this.#reader.drop()
-    this.#on.streamEnded(this.#reader, this.#heard)
+    this.#on.streamEnded(this.#reader, this.#gotEvent)
   }
 
   drop(): void {
@@ -136,7 +136,7 @@ export class EventBody implements BodyParts {
   }
 
   onEvent({ data }: { readonly data: Buffer }): void {
-    this.#heard = true
+    this.#gotEvent = true
     // An event without data only sets the id.
     if (data.length > 0) this.#on.message(data)
   }

@@ -22,7 +22,7 @@ t.test('an answer goes out at once, unless something was just said to a client t
   writer.end(say('one'))
   t.same(client.lines.splice(0), ['"one"'])
   writer.send(say('progress'))
-  writer.end(say('two'), { behind: say('behind') })
+  writer.end(say('two'), { followUp: say('behind') })
   writer.end(say('three'))
   const [progress, answer = '', ...others] = client.lines
   t.equal(progress, '"progress"')

@@ -48,8 +48,8 @@ export class PendingServerRequests {
   add(request: ServerRequest, during: InboundCall | undefined): void {
     const unanswered = (this.#open?.size ?? 0) + (this.#deferred?.length ?? 0)
     if (unanswered >= this.#bounds.max.questionsPerClient) {
-      const words = `The client has ${unanswered} unanswered requests`
-      request.answer(failed(this.#bounds.overloaded('questionsPerClient', words)))
+      const reason = `The client has ${unanswered} unanswered requests`
+      request.answer(failed(this.#bounds.overloaded('questionsPerClient', reason)))
       return
     }
     const holding = this.#bounds.unread.reserve(request.params?.length ?? 0)

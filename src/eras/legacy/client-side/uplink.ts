@@ -145,8 +145,8 @@ export class LegacyUplink implements Client {
     const isFull = this.#waiting.length >= QUEUE_MAX
     const holding = isFull ? undefined : this.#bounds.inbound.reserve(bytesOf(message))
     if (holding === undefined) {
-      const words = isFull ? 'Too many messages' : 'Too much'
-      refuse(message, replies, new Fault('overloaded', `${words} before the answer to initialize`))
+      const reason = isFull ? 'Too many messages' : 'Too much'
+      refuse(message, replies, new Fault('overloaded', `${reason} before the answer to initialize`))
       return false
     }
     this.#waiting.push({ message, replies, holding, caller: this.#caller })
@@ -243,8 +243,8 @@ export class LegacyUplink implements Client {
       return
     }
     if (this.#calls.size >= this.#bounds.max.callsPerClient) {
-      const words = `You have ${this.#calls.size} requests in flight`
-      this.#refuse(message, replies, this.#bounds.overloaded('callsPerClient', words, { client: this.id }))
+      const reason = `You have ${this.#calls.size} requests in flight`
+      this.#refuse(message, replies, this.#bounds.overloaded('callsPerClient', reason, { client: this.id }))
       return
     }
     // A client that makes requests is ready, even without reporting it.

@@ -137,20 +137,20 @@ export class HttpCaller extends HttpConversation implements Conversation {
   }
 
   streamEnded(exchange: HttpExchange, reader: SseReader): void {
-    const place = newPosition()
-    advance(place, reader)
-    void this.#follow(exchange, place)
+    const position = newPosition()
+    advance(position, reader)
+    void this.#follow(exchange, position)
   }
 
   /** Resumes a request's SSE stream until its answer arrives, over several connections if necessary. */
-  async #follow(exchange: HttpExchange, place: StreamPosition): Promise<void> {
+  async #follow(exchange: HttpExchange, position: StreamPosition): Promise<void> {
     const { signal } = exchange
-    for (let tries = 0; place.lastEventId !== undefined && tries < RESUME_TRIES; ) {
-      await sleep(this.clock, reopenMs(place, tries, RESUME), signal)
+    for (let tries = 0; position.lastEventId !== undefined && tries < RESUME_TRIES; ) {
+      await sleep(this.clock, reopenMs(position, tries, RESUME), signal)
       tries += 1
-      const opened = exchange.isOpen ? await this.#openStream(place, signal) : undefined
+      const opened = exchange.isOpen ? await this.#openStream(position, signal) : undefined
       if (opened instanceof Fault) exchange.fail(opened)
-      else if (typeof opened === 'object' && (await this.#read(opened, place, exchange))) tries = 0
+      else if (typeof opened === 'object' && (await this.#read(opened, position, exchange))) tries = 0
       if (!exchange.isOpen) {
         exchange.over()
         return
@@ -164,21 +164,21 @@ export class HttpCaller extends HttpConversation implements Conversation {
 
   /** Keeps the standalone stream open during the session, if the server has one. */
   async listen(): Promise<void> {
-    const place = newPosition()
+    const position = newPosition()
     for (let tries = 0; !this.isOver; ) {
-      const opened = await this.#openStream(place, this.#all.signal)
-      let heard = false
+      const opened = await this.#openStream(position, this.#all.signal)
+      let gotEvent = false
       if (typeof opened === 'object' && !(opened instanceof Fault)) {
         this.receivesUnsolicited = true
-        heard = await this.#read(opened, place, this.#standalone)
+        gotEvent = await this.#read(opened, position, this.#standalone)
         this.receivesUnsolicited = false
       } else if (typeof opened === 'number' && isFinal(opened)) {
         // 405 means that there is no such stream. Before giving up, tries without a position.
-        if (place.lastEventId === undefined) return
-        place.lastEventId = undefined
+        if (position.lastEventId === undefined) return
+        position.lastEventId = undefined
       }
-      tries = heard ? 0 : tries + 1
-      await sleep(this.clock, reopenMs(place, tries, LISTEN), this.#all.signal)
+      tries = gotEvent ? 0 : tries + 1
+      await sleep(this.clock, reopenMs(position, tries, LISTEN), this.#all.signal)
     }
   }
 
@@ -208,12 +208,12 @@ export class HttpCaller extends HttpConversation implements Conversation {
   /** Reads a stream to its end and updates its position; resolves to whether any event came. */
   async #read(
     reply: RemoteReply,
-    place: StreamPosition,
+    position: StreamPosition,
     on: Omit<StreamHandlers, 'streamEnded'>,
   ): Promise<boolean> {
-    const { reader, heard } = await readStream(reply, on, this.bounds)
-    advance(place, reader)
-    return heard
+    const { reader, gotEvent } = await readStream(reply, on, this.bounds)
+    advance(position, reader)
+    return gotEvent
   }
 
   readonly #standalone = {

@@ -129,9 +129,9 @@ export interface StreamPosition {
 export const newPosition = (): StreamPosition => ({ lastEventId: undefined, retryMs: undefined })
 
 /** Updates a position; values of earlier connections are kept until a later one replaces them. */
-export const advance = (place: StreamPosition, { lastEventId, retryMs }: SseReader): void => {
-  place.lastEventId = lastEventId ?? place.lastEventId
-  place.retryMs = retryMs ?? place.retryMs
+export const advance = (position: StreamPosition, { lastEventId, retryMs }: SseReader): void => {
+  position.lastEventId = lastEventId ?? position.lastEventId
+  position.retryMs = retryMs ?? position.retryMs
 }
 
 /** Returns the delay before attempt `tries` (0: the stream was fine); at least the server's own delay. */

@@ -99,8 +99,8 @@ export class OutboundCall implements CallSink, DownstreamCall {
     }
     if (kindOf(result) === 'object') return outcome
     if (EMPTY_RESULTS.has(this.#method)) return succeeded(EMPTY)
-    const words = `Server ${server} answered ${this.#method} with something other than an object`
-    return failed(new Fault('internal', words, { data: { server } }))
+    const reason = `Server ${server} answered ${this.#method} with something other than an object`
+    return failed(new Fault('internal', reason, { data: { server } }))
   }
 }
 

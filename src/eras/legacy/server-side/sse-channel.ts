@@ -45,8 +45,8 @@ export const openSseChannel = async (
   const { clock, signal, timeoutMs } = options
   const stop = new AbortController()
   const ms = Math.min(timeoutMs, ENDPOINT_MS)
-  const words = `The server named no endpoint for messages within ${Math.round(ms / 1000)} s`
-  const timedOut = (): Fault => new Fault('timeout', words)
+  const reason = `The server named no endpoint for messages within ${Math.round(ms / 1000)} s`
+  const timedOut = (): Fault => new Fault('timeout', reason)
   try {
     return await within(connect(http, to, options, stop), { clock, ms, signal, timedOut })
   } catch (thrown) {
@@ -185,9 +185,9 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
         fault ?? new Fault('unavailable', 'The server ended the event stream at once'),
       )
     } else {
-      const words =
+      const reason =
         fault === undefined ? 'The server ended the event stream' : 'The event stream of the server broke'
-      this.#end = new Fault('disconnected', words, fault && { cause: fault })
+      this.#end = new Fault('disconnected', reason, fault && { cause: fault })
       if (this.#isRunning) this.#settle(this.#end)
     }
   }
@@ -267,11 +267,11 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
 }
 
 /** Resolves the URL for POSTs. Throws a Fault for another origin, which would get our credentials. */
-const endpointUrl = (said: string, base: string): string => {
-  if (!URL.canParse(said, base)) {
+const endpointUrl = (endpoint: string, base: string): string => {
+  if (!URL.canParse(endpoint, base)) {
     throw new Fault('unavailable', 'The server named an endpoint for messages that is not a URL')
   }
-  const url = new URL(said, base)
+  const url = new URL(endpoint, base)
   const { origin } = new URL(base)
   if (url.origin === origin) return url.href
   throw new Fault('unavailable', `The server wants messages to go to another origin, ${url.origin}; refused`)
@@ -289,9 +289,9 @@ const isInitialized = (message: Buffer): boolean => {
 
 const postFault = (status: number): Fault => {
   if (status === 401 || status === 403) return statusFault(status)
-  const words =
+  const reason =
     status === 404
       ? 'The server no longer knows the session (HTTP status 404)'
       : `The server did not take a message (HTTP status ${status})`
-  return new Fault('disconnected', words, { data: { httpStatus: status } })
+  return new Fault('disconnected', reason, { data: { httpStatus: status } })
 }

@@ -173,6 +173,6 @@ export class ModernClients {
 }
 
 const keyOf = ({ principal, scopes, view = '', workspace = '' }: Caller, { sender }: Envelope): string => {
-  const who = scopes === undefined ? principal : `${principal}\0${JSON.stringify([...scopes].sort())}`
-  return `${who}\0${view}\0${workspace}\0${sender}`
+  const owner = scopes === undefined ? principal : `${principal}\0${JSON.stringify([...scopes].sort())}`
+  return `${owner}\0${view}\0${workspace}\0${sender}`
 }

@@ -69,8 +69,9 @@ const formOf = (message: RequestMessage, takes: AcceptedTypes): AnswerForm => {
   if (!takes.events) return 'json'
   if (!takes.json) return 'stream'
   const check = readEnvelope(metaOf(message))
-  const said = check.is === 'fine' ? check.envelope : undefined
-  const wantsMore = message.method === LISTEN || said?.token !== undefined || said?.logLevel !== undefined
+  const envelope = check.is === 'fine' ? check.envelope : undefined
+  const wantsMore =
+    message.method === LISTEN || envelope?.token !== undefined || envelope?.logLevel !== undefined
   return wantsMore ? 'stream' : 'json-first'
 }
 

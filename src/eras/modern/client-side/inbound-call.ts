@@ -129,8 +129,8 @@ export class InboundCall implements Call {
     const { frame, status } = this.#encoded(outcome)
     const why = outcome.kind === 'fault' ? outcome.fault : undefined
     const isListenEnd = this.method === LISTEN && outcome.kind === 'result'
-    const behind = isListenEnd ? this.#cancelled() : undefined
-    this.#request.replies.end(frame, { status, ...overloadResponse(why), behind, why })
+    const followUp = isListenEnd ? this.#cancelled() : undefined
+    this.#request.replies.end(frame, { status, ...overloadResponse(why), followUp, why })
   }
 
   /**
@@ -171,7 +171,7 @@ export interface Ending {
   /** Over HTTP: additional headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** On a pipe: the message after the answer. */
-  readonly behind?: Buffer | undefined
+  readonly followUp?: Buffer | undefined
   /** The fault in the answer, if any. */
   readonly why?: Fault | undefined
 }

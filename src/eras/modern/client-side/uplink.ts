@@ -208,8 +208,8 @@ export class ModernUplink {
     if (client === undefined)
       throw this.#bounds.overloaded('clients', 'Too many clients have requests in flight')
     if (client.openCalls < max.callsPerStatelessClient) return client
-    const words = `Clients like you have ${client.openCalls} requests in flight`
-    throw this.#bounds.overloaded('callsPerStatelessClient', words, { client: client.id })
+    const reason = `Clients like you have ${client.openCalls} requests in flight`
+    throw this.#bounds.overloaded('callsPerStatelessClient', reason, { client: client.id })
   }
 
   /** Returns the tool whose `x-mcp-header` annotations the client may have read. */

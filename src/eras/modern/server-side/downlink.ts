@@ -74,7 +74,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
   }
 
   get receivesUnsolicited(): boolean {
-    return this.#connection.subscriptions.isHeard
+    return this.#connection.subscriptions.isReceiving
   }
 
   call(request: Request, sink: CallSink): DownstreamCall {

@@ -141,16 +141,16 @@ export class OutboundCall implements CallSink, DownstreamCall {
   /** Makes the Fault of a request to a server that changed its era and may or may not have run it. */
   #ofAnother(outcome: Outcome): Fault {
     const { server } = this.#context
-    const words = `Server ${server} no longer speaks ${MODERN_REVISION}`
+    const reason = `Server ${server} no longer speaks ${MODERN_REVISION}`
     if (outcome.kind !== 'fault' || isRepeatable(this.#request.method))
-      return new Fault('session-lost', words, { data: { server } })
+      return new Fault('session-lost', reason, { data: { server } })
     const { data = {} } = outcome.fault
     const status = Number(data['httpStatus'])
     // Older servers lack the path, or require a session first; any other status may follow execution.
     const mayBeUnread = status === 404 || status === 405 || data['code'] !== undefined
     const code = mayBeUnread ? 'maybe-replaced' : 'disconnected'
     const doubt = `it refused the request with HTTP status ${status}, and whether it ran it is not known`
-    return new Fault(code, `${words}: ${doubt}`, { data: { ...data, server } })
+    return new Fault(code, `${reason}: ${doubt}`, { data: { ...data, server } })
   }
 
   /**
@@ -294,8 +294,8 @@ const hasTool = (page: JsonText, tool: string): boolean =>
 const codeOf = (outcome: Outcome): number | undefined =>
   outcome.kind === 'error' ? errorCode(outcome.error) : undefined
 
-const badAnswer = (server: string, words: string): Outcome =>
-  failed(new Fault('internal', words, { data: { server } }))
+const badAnswer = (server: string, reason: string): Outcome =>
+  failed(new Fault('internal', reason, { data: { server } }))
 
 /** Makes the outcome for an unknown type, which must not be mistaken for any other (basic, "ResultType"). */
 const strangeType = (server: string, result: JsonText): Outcome => {
@@ -307,9 +307,9 @@ const strangeType = (server: string, result: JsonText): Outcome => {
 /** Makes the Fault of rejected headers, which are our mistake rather than the caller's. */
 const headersRefused = (server: string, outcome: Outcome): Fault => {
   if (outcome.kind === 'fault') return outcome.fault
-  const said = outcome.kind === 'error' ? textMember(outcome.error, 'message') : undefined
-  const words = `Server ${server} does not accept the headers of the request`
-  return new Fault('internal', said === undefined ? words : `${words}: ${said}`, { data: { server } })
+  const detail = outcome.kind === 'error' ? textMember(outcome.error, 'message') : undefined
+  const reason = `Server ${server} does not accept the headers of the request`
+  return new Fault('internal', detail === undefined ? reason : `${reason}: ${detail}`, { data: { server } })
 }
 
 /** A request served locally. Like any other, it is answered asynchronously. */

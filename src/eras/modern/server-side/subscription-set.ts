@@ -93,8 +93,8 @@ export class SubscriptionSet {
   add(uri: string, settle: Settle): boolean {
     const subscription = this.#subscriptions.get(uri) ?? { waiting: new Set(), isAccepted: false }
     if (!this.#subscriptions.has(uri) && this.#subscriptions.size >= URIS_MAX) {
-      const words = `More than ${URIS_MAX} resources are subscribed at the server`
-      settle(failed(new Fault('overloaded', words)))
+      const reason = `More than ${URIS_MAX} resources are subscribed at the server`
+      settle(failed(new Fault('overloaded', reason)))
       return false
     }
     subscription.waiting.add(settle)

@@ -78,7 +78,7 @@ export class SubscriptionStream {
   /** True if a stream was lost and no other has been acknowledged since. */
   #mayHaveMissed = false
   /** Kinds of lists that were read without a stream to report their changes. */
-  readonly #readUnheard = new Set<ListKind>()
+  readonly #readUnobserved = new Set<ListKind>()
   /** True if the current stream covers all lists whose changes the server reports. */
   #isWhole = false
   #isOver = false
@@ -89,7 +89,7 @@ export class SubscriptionStream {
   }
 
   /** True if all changes that the server can report will be received. */
-  get isHeard(): boolean {
+  get isReceiving(): boolean {
     return this.#current !== undefined && this.#isWhole
   }
 
@@ -118,9 +118,9 @@ export class SubscriptionStream {
 
   /** Records that a list was read, because it may change unnoticed without a stream. */
   wasRead(method: string): void {
-    if (this.isHeard) return
+    if (this.isReceiving) return
     const kind = this.#kinds.find(({ methods }) => methods.includes(method))
-    if (kind !== undefined) this.#readUnheard.add(kind)
+    if (kind !== undefined) this.#readUnobserved.add(kind)
   }
 
   /**
@@ -218,11 +218,11 @@ export class SubscriptionStream {
   /** Reports everything as changed that may have changed unnoticed. */
   #report(kinds: readonly ListKind[]): void {
     const { listener } = this.#context
-    const [isBehind, unheard] = [this.#mayHaveMissed, new Set(this.#readUnheard)]
+    const [isBehind, unobserved] = [this.#mayHaveMissed, new Set(this.#readUnobserved)]
     this.#mayHaveMissed = false
-    this.#readUnheard.clear()
+    this.#readUnobserved.clear()
     for (const kind of kinds) {
-      if (isBehind || unheard.has(kind)) listener.notified(kind.notification, undefined, undefined)
+      if (isBehind || unobserved.has(kind)) listener.notified(kind.notification, undefined, undefined)
     }
     for (const uri of isBehind ? this.#subscriptions.accepted : []) {
       listener.notified(UPDATED, textOf({ uri }), undefined)

@@ -75,7 +75,7 @@ export class ToolSchemas {
     const tool = sanitizeLine(name, SHOWN_LENGTH)
     if (this.#named.has(tool) || this.#named.size >= NAMED_MAX) return
     this.#named.add(tool)
-    const facts = { tool, why: invalid.map(words => sanitizeLine(words, SHOWN_LENGTH)) }
+    const facts = { tool, why: invalid.map(problem => sanitizeLine(problem, SHOWN_LENGTH)) }
     this.#log.warn(facts, 'removed a tool with invalid header annotations')
   }
 }

@@ -148,7 +148,7 @@ t.test('a request has one end, and nothing is said after it', async t => {
   call.abandon('later', new Fault('internal', 'm'))
   t.match(said.map(parsed), [{ id: 'a', result: { content: [], resultType: 'complete' } }])
   t.equal(said.length, 1)
-  t.same(endings, [{ status: 200, behind: undefined }])
+  t.same(endings, [{ status: 200, followUp: undefined }])
   t.same(cancels, [])
   t.equal(overs(), 1)
   t.equal(client.openCalls, 0)
@@ -188,7 +188,7 @@ t.test(
           result: { resultType: 'complete', _meta: { 'io.modelcontextprotocol/subscriptionId': 'L' } },
         },
       ])
-      t.same(parsed(endings[0]?.behind?.toString()), {
+      t.same(parsed(endings[0]?.followUp?.toString()), {
         jsonrpc: '2.0',
         method: 'notifications/cancelled',
         params: { requestId: 'L' },
@@ -200,7 +200,7 @@ t.test(
 t.test('a request to listen that is refused never was one that could be cancelled', async t => {
   const { call, endings } = start('subscriptions/listen')
   call.end(failed(new Fault('overloaded', 'too many')))
-  t.match(endings, [{ status: 200, behind: undefined }])
+  t.match(endings, [{ status: 200, followUp: undefined }])
 })
 
 t.test('whoever looks on learns how a request ended, or that nobody waited for it any more', async t => {
