@@ -230,7 +230,8 @@ t.test('in a folder that was deleted, every verb says so', { skip: isWindows }, 
 
 t.test('each program in bin finds what the build makes', async t => {
   const folder = new URL('../../bin/', import.meta.url)
-  const named = readdirSync(folder).flatMap(name =>
+  const programs = readdirSync(folder, { withFileTypes: true }).filter(entry => entry.isFile())
+  const named = programs.flatMap(({ name }) =>
     [...readFileSync(new URL(name, folder), 'utf8').matchAll(/'(\.\.\/dist\/\w[^']*\.c?js)'/g)].map(
       ([, path = '']) => [name, path] as const,
     ),
