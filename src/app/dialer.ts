@@ -181,7 +181,10 @@ export class Dialer {
     let child: ChildChannel | undefined
     const start = async (): Promise<Channel> => {
       while (children.pids.length >= bounds.max.children) {
-        const full = bounds.overloaded('children', `${children.pids.length} processes of servers run already`)
+        const full = bounds.overloaded(
+          'children',
+          `${children.pids.length} server processes are already running`,
+        )
         if (!(await makeRoom())) throw full
       }
       const guard = children.guardOf(options.owner)

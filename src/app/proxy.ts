@@ -250,7 +250,7 @@ class RunningProxy implements Proxy {
     if (this.#isClosing || this.#admission.isShut)
       throw new Fault('unavailable', 'The proxy is shutting down')
     if (this.#isAlone && next.servers.length !== 1) {
-      throw new Fault('invalid-params', 'A server that stands for itself must be the only one')
+      throw new Fault('invalid-params', 'A server that is served alone must be the only one')
     }
     const diff = diffConfigs(this.#config, next)
     this.#servers.reload(next.servers, diff.replaced)
@@ -285,7 +285,7 @@ class RunningProxy implements Proxy {
     const limitMs = this.#endpoints.some(({ isLeaving }) => isLeaving === true) ? 0 : wantedMs
     const leftMs = limitMs > 0 ? ((await this.#cluster?.leave(limitMs)) ?? limitMs) : 0
     const calls = await this.#admission.shut(leftMs)
-    if (calls > 0) this.#log.warn({ calls, limitMs }, 'some calls did not end in time')
+    if (calls > 0) this.#log.warn({ calls, limitMs }, 'some calls did not finish in time')
   }
 
   async close(): Promise<void> {

@@ -77,8 +77,7 @@ export class Reloader {
     this.#watch = new FileWatch(file, {
       clock,
       onChange: () => this.#request('check'),
-      onTrouble: code =>
-        log.warn({ file, code }, 'cannot watch the configuration file; it is polled, and read on SIGHUP'),
+      onTrouble: code => log.warn({ file, code }, 'cannot watch the configuration file; polling it instead'),
     })
     // Wait for the watch first, or a change in between would be missed.
     void this.#watch.ready.then(() => this.#request('check'))
@@ -144,7 +143,7 @@ export class Reloader {
     } catch (thrown) {
       log.error(
         { file, err: thrown, doctor: 'D014' },
-        'the configuration was not reloaded; the old one stays',
+        'the configuration was not reloaded; the previous one stays active',
       )
       this.#refused([Fault.from(thrown).message])
     }
@@ -185,7 +184,7 @@ export class Reloader {
     }
     log.info(
       { file, generation: this.#generation, ...changesOf(diff) },
-      hasChanged ? 'the configuration was reloaded' : 'read the configuration again; nothing has changed',
+      hasChanged ? 'the configuration was reloaded' : 'the configuration was reloaded; nothing has changed',
     )
     this.#options.onReloaded?.(loaded.config)
   }
@@ -203,7 +202,7 @@ export class Reloader {
     for (const words of shown) log.error({}, words)
     log.error(
       { file, problems: problems.length, doctor: 'D014' },
-      'the configuration was not reloaded; the old one stays',
+      'the configuration was not reloaded; the previous one stays active',
     )
     this.#refused(shown)
   }

@@ -28,7 +28,7 @@ export class ServerSwitches {
   /** Throws a Fault `invalid-params` for a server that is not configured, and what `apply` throws. */
   set(name: string, isOn: boolean): void {
     if (!this.#read.servers.some(server => server.name === name))
-      throw new Fault('invalid-params', `There is no server ${name}`)
+      throw new Fault('invalid-params', `Unknown server: ${name}`)
     const off = new Set(this.#off)
     if (isOn) off.delete(name)
     else off.add(name)

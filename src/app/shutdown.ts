@@ -76,7 +76,7 @@ export const createShutdown = (options: ShutdownOptions): Shutdown => {
   const onError = (thrown: unknown): void => {
     const err = thrown instanceof Error ? thrown : Fault.from(thrown)
     if (options.isService === true) {
-      log.error({ err }, 'uncaught error; going on')
+      log.error({ err }, 'uncaught error; continuing')
       return
     }
     log.error({ err }, 'uncaught error; closing')
@@ -98,7 +98,7 @@ const closeInTime = async ({ drain, close, log }: ShutdownOptions, clock: Clock)
   if (drain !== undefined) await drain()
   const closed = close().then(() => true)
   if ((await within(closed, { clock, ms: CLOSE_LIMIT_MS })) === undefined)
-    log.warn({ limitMs: CLOSE_LIMIT_MS }, 'not everything closed in time')
+    log.warn({ limitMs: CLOSE_LIMIT_MS }, 'shutdown did not finish in time')
 }
 
 /** Errors of opening `/dev/tty` without a terminal, or after losing it (tty(4)). */

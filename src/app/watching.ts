@@ -101,7 +101,7 @@ const OFFERED: readonly Revision[] = [NEWEST_LEGACY, '2026-07-28']
 /** Closes the connections of a server and starts it again. Rejects with a Fault. */
 export const restartServer = async ({ pool }: Router, name: string): Promise<void> => {
   const server = pool.servers.find(one => one.name === name)
-  if (server === undefined) throw new Fault('invalid-params', `There is no server ${name}`)
+  if (server === undefined) throw new Fault('invalid-params', `Unknown server: ${name}`)
   await Promise.all([...server.connections].map(connection => server.end(connection)))
   // A server in its client's folder starts with its next call.
   if (server.options.sharing !== 'workspace') await server.start()

@@ -63,13 +63,13 @@ export class LocalClient implements Client {
   }
 
   ask(ask: ServerRequest): void {
-    ask.answer(failed(new Fault('unknown-method', 'This client can be asked nothing')))
+    ask.answer(failed(new Fault('unknown-method', 'This client answers no requests')))
   }
 
   /** Sends a request once the proxy is ready. Never rejects. */
   async request(method: string, params?: JsonText): Promise<Answer> {
     await this.welcome
-    if (this.#isClosed) return failed(new Fault('disconnected', 'The client has left'))
+    if (this.#isClosed) return failed(new Fault('disconnected', 'The client has disconnected'))
     return new Promise(resolve => {
       const call = new LocalCall(this, method, params, outcome => {
         this.#calls.delete(call)
@@ -90,7 +90,7 @@ export class LocalClient implements Client {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    for (const call of [...this.#calls]) call.cancel('the client leaves')
+    for (const call of [...this.#calls]) call.cancel('the client disconnects')
     this.#handler.left(this)
   }
 }
@@ -178,6 +178,6 @@ class LocalCall implements Call {
   cancel(reason: string): void {
     if (this.#settle === undefined) return
     this.onCancel?.(reason)
-    this.end(failed(new Fault('cancelled', 'The client has left')))
+    this.end(failed(new Fault('cancelled', 'The client has disconnected')))
   }
 }

@@ -27,7 +27,7 @@ export const inWorkspace = (transport: ServerTransport, folder: string | undefin
     text.replace(WORKSPACE_PLACE, (place, name: string) => {
       if (place.startsWith('$$')) return place.slice(1)
       if (folder === undefined)
-        throw new Fault('unavailable', 'it waits for a client with a workspace (D033)')
+        throw new Fault('unavailable', 'the server waits for a client with a workspace (D033)')
       return name === 'workspaceFolderBasename' ? basename(folder) : folder
     })
   const placed = Object.entries(env).map(([name, value]): [string, string] => [name, put(value)])

@@ -130,7 +130,7 @@ export class ServerCacheFiles implements ServerCache {
     if (bytes.length > CACHE_FILE_BYTES) {
       this.#context.log.info(
         { server: server.name, bytes: bytes.length },
-        'the lists of this server are too long to be cached',
+        'the lists of this server are too large to cache',
       )
       return
     }

@@ -37,7 +37,7 @@ export const keptKey = (dir: string, onExposed: (path: string) => void = () => u
   createPrivateSync(path, `${randomBytes(KEY_BYTES).toString('base64')}\n`)
   // If another proxy wrote a key first, all use that one.
   const kept = keyIn(findFile(path, FILE_BYTES)?.bytes)
-  if (kept === undefined) throw new Error('the key that was written cannot be read')
+  if (kept === undefined) throw new Error('cannot read the key after writing it')
   return kept
 }
 

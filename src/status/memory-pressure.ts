@@ -33,10 +33,10 @@ const LEVELS = [0.8, 0.85, 0.9, 0.95] as const
 const SLACK = 0.03
 
 const WORDS: Readonly<Record<Pressure, string>> = {
-  0: 'there is enough memory again',
-  1: 'memory is short: new sessions keep nothing for clients that lose their connection',
-  2: 'memory is short: refusing new sessions, and ending those that are idle for longest',
-  3: 'memory is short: cutting off large incomplete messages, and clients that do not read',
+  0: 'memory pressure is over',
+  1: 'memory is short: new sessions are not resumable',
+  2: 'memory is short: refusing new sessions and closing the longest idle ones',
+  3: 'memory is short: disconnecting slow clients and dropping large incomplete messages',
   4: 'memory is very short: refusing new requests',
 }
 

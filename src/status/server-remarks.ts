@@ -43,7 +43,7 @@ export const remarksOn = (
         {
           kind,
           agoMs,
-          message: `wrote ${counted(count, 'line')} to stdout that ${count === 1 ? 'is no message' : 'are no messages'} (D034)`,
+          message: `wrote ${counted(count, 'line')} of non-JSON-RPC output to stdout (D034)`,
         },
       ]
     if (kind !== 'lost')
@@ -67,7 +67,7 @@ const remarksOnCalls = (name: string, { router, nowMs, slowMs }: RemarksContext)
   if (slowMs === Number.POSITIVE_INFINITY) return []
   const soFarMs = longestUnderWayMs(name, router, nowMs)
   if (soFarMs > slowMs)
-    return [{ kind: 'slow', agoMs: 0, message: `has taken ${seconds(soFarMs)} for a call so far` }]
+    return [{ kind: 'slow', agoMs: 0, message: `has taken ${seconds(soFarMs)} for a call in progress` }]
   const longestMs = longestCallMs(name, router, nowMs)
   if (longestMs <= slowMs) return []
   return [{ kind: 'slow', agoMs: 0, message: `took ${seconds(longestMs)} for a call` }]

@@ -171,7 +171,7 @@ const waitingStatus = ({ name, transport, lacks }: WaitingServer): ServerStatus 
 const NOWHERE = {
   state: 'waiting',
   doctor: 'D033',
-  why: 'D033: no client works in a folder that is known; open a folder in one, or use connect --workspace',
+  why: 'D033: no client has a known working folder: open a folder in a client, or use connect --workspace',
 } as const
 
 const NEVER_MET = {

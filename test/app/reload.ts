@@ -93,7 +93,7 @@ t.test('a good file is applied, and counted if it changed something', async t =>
   t.match(bench.reloader.status, { generation: 2 })
   t.same(bench.logged, [
     'the configuration was reloaded',
-    'read the configuration again; nothing has changed',
+    'the configuration was reloaded; nothing has changed',
   ])
   t.equal(bench.onReloaded.length, 2)
 })
@@ -130,7 +130,7 @@ t.test('a bad file is refused in the words of check, and a fixed one is not', as
   const words = `${bench.file}:1:39: error: mcpServers.one.command: expected a string, found a number`
   const startsWith = new RegExp(`^${words.replaceAll('\\', '\\\\')}`)
   t.match(await bench.reload(), { result: 'refused', problems: [startsWith] })
-  t.match(bench.logged, [startsWith, 'the configuration was not reloaded; the old one stays'])
+  t.match(bench.logged, [startsWith, 'the configuration was not reloaded; the previous one stays active'])
   t.same(bench.applied, [])
   bench.write(ONE)
   t.match(await bench.reload(), { result: 'ok' })

@@ -68,6 +68,6 @@ t.test('mcp-proxy alone says how things are, with a daemon and without, and what
   t.match(page.out, new RegExp(`^${new URL('/ui/#', url).href}\\S{8,}\n$`), 'the page is one word away')
   t.match(await runHere(t, 'why', 'one', '--for', '2031-01-01', '--config', file), {
     code: 4,
-    err: /serve, pid \d+.* says: there is no revision 2031-01-01/,
+    err: /serve, pid \d+.* says: unknown revision: 2031-01-01/,
   })
 })

@@ -121,7 +121,7 @@ t.test('a client that leaves cancels what is under way', async t => {
   const client = new LocalClient(fake)
   t.match(await client.request('tools/call'), { kind: 'fault', fault: { code: 'cancelled' } })
   client.close()
-  t.same(reasons, ['the client leaves'])
+  t.same(reasons, ['the client disconnects'])
   t.equal(seen.left, 1)
   t.match(await client.request('tools/call'), { kind: 'fault', fault: { code: 'disconnected' } })
   t.equal(seen.calls.length, 1)

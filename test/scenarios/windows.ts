@@ -192,10 +192,7 @@ t.test(
     t.ok(isRunning(pid))
     const next = await serve(t, { other: tiny() })
     await until(() => !isRunning(pid), 'its end')
-    await until(
-      () => /ended servers that a killed proxy left behind/.test(next.proxy.err),
-      'the line in the log',
-    )
+    await until(() => /ended the servers of a killed proxy/.test(next.proxy.err), 'the line in the log')
   },
 )
 

@@ -109,14 +109,14 @@ const WAYS: Readonly<
   },
   noise: {
     metric: ['mcp_proxy_repairs_total', { kind: 'noise' }],
-    status: /"noise".*wrote \d+ lines? to stdout that/,
+    status: /"noise".*wrote \d+ lines? of non-JSON-RPC output/,
     why: /wrote \d+ lines? to stdout/,
     page: ['noise', 'mcp-proxy logs noise'],
     text: /^noise: it wrote \d+ lines? to stdout/m,
   },
   slow: {
     metric: ['mcp_proxy_server_requests_in_flight', {}],
-    status: /"slow".*has taken \d+ s for a call so far/,
+    status: /"slow".*has taken \d+ s for a call in progress/,
     why: /has taken \d+ s for a call/,
     page: ['slow', 'mcp-proxy why slow'],
     text: /^slow: it has taken \d+ s for a call/m,

@@ -283,7 +283,7 @@ t.test('a server that is switched off says where, and how it is switched on', as
   const off = (where: 'file' | 'here') =>
     shown('#/servers/a', { servers: servers([{ name: 'a', state: 'disabled', where }]) })
   t.match(off('here'), />Enable</)
-  t.match(off('here'), /it is switched off until its entry in the file changes/)
+  t.match(off('here'), /it is disabled until its entry in the file changes/)
   t.notMatch(off('file'), />Enable</, 'that would last until the file is read again')
   t.match(off('file'), /the file says so.*mcp-proxy enable a/s)
   t.match(

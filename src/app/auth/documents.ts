@@ -21,10 +21,7 @@ export const createDocuments =
     try {
       text = await find(request.path)
     } catch {
-      response
-        .status(503)
-        .set('Retry-After', '10')
-        .json({ error: 'The issuer cannot be asked at the moment' })
+      response.status(503).set('Retry-After', '10').json({ error: 'The issuer is not reachable' })
       return
     }
     if (text === undefined) next()
@@ -32,7 +29,7 @@ export const createDocuments =
       response.set({ 'Access-Control-Allow-Methods': METHODS, 'Access-Control-Allow-Headers': '*' })
       response.status(204).end()
     } else if (request.method !== 'GET' && request.method !== 'HEAD') {
-      response.status(405).set('Allow', METHODS).json({ error: 'A document can only be read' })
+      response.status(405).set('Allow', METHODS).json({ error: 'Method not allowed: use GET' })
     } else {
       response.set('Cache-Control', 'max-age=300').type('application/json').send(text)
     }

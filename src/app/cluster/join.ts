@@ -61,7 +61,7 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
     const { method = 'GET', url = '/', headers } = request
     const target = { method, target: url, headers: headers as Record<string, string | undefined> }
     const admitted = here.cluster?.admit(target) ?? STARTING
-    return typeof admitted === 'number' ? errorDenial(admitted, 'Only replicas come in here') : admitted
+    return typeof admitted === 'number' ? errorDenial(admitted, 'This port accepts only replicas') : admitted
   }
   const listener = await listenHttp({
     ...listen,

@@ -158,7 +158,7 @@ const words = (status: number, error: string, description: string): PageAnswer =
 const NOBODY_ANSWERS = words(
   503,
   'temporarily_unavailable',
-  'the replica that knows of this cannot be reached',
+  'the replica that holds this request is not reachable',
 )
 const TOO_LARGE = words(413, 'invalid_request', 'the request is too large')
 

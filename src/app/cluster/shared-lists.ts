@@ -46,7 +46,7 @@ export const shareLists = ({ notes, cache, servers, learned, log }: SharedListsO
     const value = Buffer.concat([Buffer.from(`${print}\n`), bytes])
     notes.write(KIND, print, { value, ttlMs: LIFE_MS }).catch((thrown: unknown) => {
       delete digests.read
-      log.warn({ err: thrown }, 'other replicas do not know of changed lists yet')
+      log.warn({ err: thrown }, 'cannot share changed lists with the other replicas')
     })
   })
   notes.on(KIND, {

@@ -171,9 +171,9 @@ const forbidden = (error: string) => ({
   body: JSON.stringify({ error }),
 })
 
-const NOT_FROM_HERE = forbidden('The status is told to programs of the same machine only')
+const NOT_FROM_HERE = forbidden('The status is only available to local programs')
 const NO_METRICS_FROM_HERE = forbidden(
-  'The metrics are told to programs of the same machine only: set "metrics.listen" and "metrics.token"',
+  'The metrics are only available to local programs: set "metrics.listen" and "metrics.token"',
 )
 
 interface Peer {

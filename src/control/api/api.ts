@@ -83,7 +83,7 @@ const NONE: ReadonlySet<string> = new Set()
 /** Decodes the server name in a path. Throws a Fault `invalid-params` for a hidden server. */
 const namedIn = (part: string, hidden: ReadonlySet<string>): string => {
   const name = decodeURIComponent(part)
-  if (hidden.has(name)) throw new Fault('invalid-params', `There is no server ${name}`)
+  if (hidden.has(name)) throw new Fault('invalid-params', `Unknown server: ${name}`)
   return name
 }
 
@@ -134,7 +134,8 @@ const createPaths = (inside: Inside): ReadonlyMap<string, Handler> => {
       'POST /reload',
       () => {
         const reload = inside.reload()
-        if (reload === undefined) throw new Fault('invalid-params', 'this proxy has no configuration file')
+        if (reload === undefined)
+          throw new Fault('invalid-params', 'this proxy runs without a configuration file')
         reload()
         return { version: 1 }
       },

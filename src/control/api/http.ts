@@ -17,7 +17,7 @@ export const bodyOf = async (request: IncomingMessage): Promise<string> => {
   let bytes = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > BODY_BYTES) throw new Fault('too-large', `a body may hold ${BODY_BYTES} bytes`)
+    if (bytes > BODY_BYTES) throw new Fault('too-large', `the body exceeds ${BODY_BYTES} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()

@@ -44,7 +44,7 @@ export const answerPage = async (
   const found = FILES.get(path)
   if (refusal !== undefined) sendJson(response, refusal.status, { error: refusal.error })
   else if (request.method !== 'GET' && request.method !== 'HEAD')
-    sendJson(response, 405, { error: 'this is only to be read' }, { allow: 'GET, HEAD' })
+    sendJson(response, 405, { error: 'method not allowed: use GET' }, { allow: 'GET, HEAD' })
   else if (path === PAGE_BASE) response.writeHead(308, { ...HEADERS, location: 'ui/' }).end()
   else if (found === undefined) sendJson(response, 404, { error: 'the page is /ui/' })
   else await sendFile(request, response, found)
@@ -61,6 +61,6 @@ const sendFile = async (
     response.writeHead(200, { ...HEADERS, 'content-type': type, 'content-length': body.length })
     response.end(method === 'HEAD' ? undefined : body)
   } catch {
-    sendJson(response, 503, { error: 'the files of the page are gone: install mcp-proxy again' })
+    sendJson(response, 503, { error: 'the files of the page are missing: reinstall mcp-proxy' })
   }
 }

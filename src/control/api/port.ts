@@ -63,8 +63,7 @@ export const answerPort = async (
       return
     }
     const answer = await (await context.api()).answer({ ...asked, caller })
-    if (answer === undefined)
-      sendJson(response, 404, { error: `there is no ${asked.method} ${asked.path} here` })
+    if (answer === undefined) sendJson(response, 404, { error: `not found: ${asked.method} ${asked.path}` })
     else sendTo(response, answer, caller, context)
   } catch (thrown) {
     const fault = Fault.from(thrown)
@@ -108,7 +107,7 @@ export const refusalFor = (request: IncomingMessage, { isFromHere, hasToken }: E
     ? undefined
     : {
         status: 403,
-        error: 'this is for programs on the loopback address, or with "auth" for those with a token',
+        error: 'only local programs, or clients with a token under "auth", may use this',
       }
 
 const refusalOf = (request: IncomingMessage, own: string, entry: Entry): Refusal | undefined => {
@@ -116,7 +115,7 @@ const refusalOf = (request: IncomingMessage, own: string, entry: Entry): Refusal
   const elsewhere = refusalFor(request, entry)
   if (elsewhere !== undefined) return elsewhere
   if (origin === undefined ? request.method !== 'GET' : origin !== own)
-    return { status: 403, error: 'this is for our own page' }
+    return { status: 403, error: 'cross-origin request: only the page of this proxy may use this' }
   return marked === '1' ? undefined : { status: 403, error: 'the header x-mcp-proxy: 1 is missing' }
 }
 
@@ -143,7 +142,7 @@ const login = (
   const retryAfter = logins?.failed(request)
   if (retryAfter === undefined)
     sendJson(response, 401, {
-      error: 'the code is wrong, used, or older than a minute: run mcp-proxy ui again',
+      error: 'the code is wrong, used or expired: run mcp-proxy ui again',
     })
   else sendJson(response, 429, { error: 'too many wrong codes' }, { 'retry-after': String(retryAfter) })
 }

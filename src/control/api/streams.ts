@@ -32,7 +32,7 @@ export class Streams {
   /** Throws a Fault `overloaded`. */
   admit(stream: Stream, principal: Principal): Stream {
     const open = this.#open.get(principal) ?? 0
-    if (open >= MOST) throw new Fault('overloaded', `${MOST} streams are open already`)
+    if (open >= MOST) throw new Fault('overloaded', `${MOST} streams are already open`)
     this.#open.set(principal, open + 1)
     let isOpen = true
     const left = (): void => {

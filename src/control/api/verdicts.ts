@@ -136,10 +136,10 @@ const stateCauses = (status: ServerStatus): readonly Cause[] => {
   const said = errorLines(stderr ?? [], SAID_LINES).map(line => `it last wrote: ${line}`)
   const verdict = STATES[state] ?? 'needs-login'
   const cause = (words: string, number?: ProblemId): Cause => ({ verdict, words, doctor: number })
-  const next = retryMs === undefined ? [] : [`it is tried again in ${Math.ceil(retryMs / 1000)} s`]
+  const next = retryMs === undefined ? [] : [`next attempt in ${Math.ceil(retryMs / 1000)} s`]
   const gaveUp =
     state === 'failed' && retryMs !== undefined
-      ? [cause(`it was given up after ${failures} failures`, 'D039')]
+      ? [cause(`it is marked as failed after ${failures} failures`, 'D039')]
       : []
   const more = [
     ...(why === undefined ? lastFailure(status).map(({ words, number }) => cause(words, number)) : []),
@@ -185,6 +185,6 @@ const STATES: Readonly<Record<string, Verdict | undefined>> = {
 }
 
 const RESTING: Readonly<Record<string, string | undefined>> = {
-  idle: 'it does not run, and is started by the first call',
-  starting: 'it is being started',
+  idle: 'it is not running; the first call starts it',
+  starting: 'it is starting',
 }

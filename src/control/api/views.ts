@@ -135,7 +135,7 @@ const said = (text: JsonText | undefined): unknown =>
 /** Returns a tool as clients see it. Throws a Fault `invalid-params` for an unknown name. */
 export const toolView = (inside: Inside, name: string) => {
   const item = mergedItems(inside, 'tools').find(({ exposed }) => exposed === name)
-  if (item === undefined) throw new Fault('invalid-params', `There is no tool ${name}`)
+  if (item === undefined) throw new Fault('invalid-params', `Unknown tool: ${name}`)
   return { version: 1, server: item.server.name, own: item.own, tool: said(item.text) }
 }
 

@@ -18,7 +18,7 @@ export const withoutServers = (answer: ApiAnswer, hidden: ReadonlySet<string>): 
   return isObject(value) ? { status: answer.status, value } : { status: 400, value: UNKNOWN }
 }
 
-const UNKNOWN = { error: 'there is nothing of that name' }
+const UNKNOWN = { error: 'unknown name' }
 
 const streamWithout =
   (stream: Stream, hidden: ReadonlySet<string>): Stream =>

@@ -39,12 +39,12 @@ const QUERY_BYTES = 8192
 const MODERN = '2026-07-28'
 
 /**
- * Says why a name, URI, server or error id is as it is, and with a revision what clients of that see in place
- * of it. Throws a Fault `invalid-params` for a revision that is none.
+ * Explains the state of a name, URI, server or error id. With a revision, also explains differences for its
+ * clients. Throws a Fault `invalid-params` for an unknown revision.
  */
 export const explain = (inside: Inside, query: string, revision?: string): Why => {
   if (revision !== undefined && revision !== MODERN && !isLegacyRevision(revision))
-    throw new Fault('invalid-params', `there is no revision ${sanitizeLine(revision, 64)}`)
+    throw new Fault('invalid-params', `unknown revision: ${sanitizeLine(revision, 64)}`)
   const asked = query.slice(0, QUERY_BYTES)
   return numbered(
     (isErrorId(asked) ? ofError(inside, asked) : undefined) ??
@@ -68,11 +68,11 @@ const ofError = ({ router }: Inside, query: string): Why | undefined => {
     const { server, name: own } = error
     return { ...base, verdict: 'error', answered: true, server, own, causes, fix: fixFor(error), error }
   }
-  // Where no proxy runs, and this process only says so, there are none of this run.
-  const own = router.faults.all.length === 0 ? '' : `; those of this run begin with ${RUN}-`
+  // Without errors in this process, such as when no proxy runs, there are no ids to suggest.
+  const own = router.faults.all.length === 0 ? '' : `; the ids of this run begin with ${RUN}-`
   const words = query.startsWith(`${RUN}-`)
     ? 'it is not among the last 1,000 errors of this run'
-    : `it is of another run, or of mcp-proxy connect, which answers while there is no proxy${own}`
+    : `it belongs to another run, or to mcp-proxy connect, which answers while no proxy runs${own}`
   return { ...base, verdict: 'unknown', answered: false, causes: [{ verdict: 'unknown', words }] }
 }
 
@@ -102,10 +102,10 @@ const ofServer = (inside: Inside, query: string): Why | undefined => {
 
 const DISABLED_HERE: Cause = {
   verdict: 'disabled',
-  words: 'it was switched off until its entry in the file changes',
+  words: 'it is disabled until its entry in the file changes',
 }
 
-/** A server that stands in the file and is switched off there. */
+/** Returns the cause for a server that the configuration file disables. */
 const switchedOffAt = (inside: Inside, server: string): Cause | undefined => {
   const place = placed(inside, ['mcpServers', server, 'disabled'])
   return place.line === undefined
@@ -122,7 +122,7 @@ interface Found {
   readonly raw: JsonText
 }
 
-/** Every listed item that clients, or its server, call so; whether clients see it or not. */
+/** Returns every listed item with this exposed or own name, including hidden ones. */
 const candidates = (inside: Inside, query: string): readonly Found[] =>
   [...inside.router.catalog.views.values()].flatMap(view =>
     LIST_NAMES.flatMap(list =>
@@ -136,7 +136,7 @@ const candidates = (inside: Inside, query: string): readonly Found[] =>
 const names = (view: ServerView, list: ListName, own: string): readonly string[] => {
   if (list === 'resources' || list === 'templates') return [view.exposeUri(own), own]
   const exposed = view.exposeName(list, own)
-  // With a prefix of its own where its name was taken.
+  // The name with a prefix, which replaces a name that was taken.
   return [exposed, exposedName(view.server.options.alias, exposed), own]
 }
 
@@ -149,11 +149,11 @@ const ofItem = (inside: Inside, query: string, revision: string | undefined): Wh
   if (exposed.length === 0 && servers.size > 1) return ambiguous(query, KINDS[found.list], [...servers])
   const why = explainItem(inside, query, found)
   const changed = why.answered && isChangedFor(inside, found, revision)
-  const words = `clients of ${revision ?? ''} see it without what that does not know`
+  const words = `clients of ${revision ?? ''} see it without unsupported members`
   return changed ? { ...why, causes: [...why.causes, { verdict: 'changed', words }] } : why
 }
 
-/** Whether clients of an older revision see something else. */
+/** Returns true if clients of an older revision see a different item. */
 const isChangedFor = (inside: Inside, { view, list, own }: Found, revision: string | undefined): boolean => {
   if (revision === undefined || !isLegacyRevision(revision)) return false
   const item = mergedItems(inside, list).find(one => one.server === view.server && one.own === own)
@@ -174,10 +174,15 @@ const explainItem = (inside: Inside, query: string, item: Found): Why => {
   }
   const { answered, causes: state } = reachOf(inside, name, list)
   const about = aboutServer(inside, view.server, list)
-  // A client may read what is listed by the server's own URI too, though it is shown under another.
+  // Clients can also read a listed resource by the server's own URI.
   const byList: readonly Cause[] =
     list === 'resources' && query === own && view.exposeUri(own) !== own
-      ? [{ verdict: 'uri-by-list', words: `${name} alone lists it, as ${view.exposeUri(own)}` }]
+      ? [
+          {
+            verdict: 'uri-by-list',
+            words: `${name} is the only server that lists it, as ${view.exposeUri(own)}`,
+          },
+        ]
       : []
   const found = list === 'tools' ? searches(inside) : []
   const causes = [...byList, ...changesOf(inside, item), ...found, ...state]
@@ -185,7 +190,7 @@ const explainItem = (inside: Inside, query: string, item: Found): Why => {
   return { ...base, about, verdict, answered, causes }
 }
 
-/** Who finds a tool only by searching it, unless it is pinned. */
+/** Lists the clients that find tools by search only. */
 const searches = ({ router }: Inside): readonly Cause[] =>
   exposed(router).flatMap(({ client, view, mode, why }): readonly Cause[] => {
     if (mode === 'direct') return []
@@ -193,7 +198,7 @@ const searches = ({ router }: Inside): readonly Cause[] =>
     return [{ verdict: 'remark', words }]
   })
 
-/** Why clients do not see an item; empty if they do. */
+/** Returns the reasons why clients do not see an item. Empty if they see it. */
 const leftOutFor = (inside: Inside, { view, list, own, raw }: Found): readonly Cause[] => {
   const config = configOf(inside, view)
   if (list === 'tools' && config !== undefined && !view.tools.isAllowed(own))
@@ -207,7 +212,7 @@ const hidden = (inside: Inside, { name, tools }: ServerConfig, own: string): rea
   const pattern = tools.deny[at]
   if (pattern === undefined) {
     const place = placed(inside, ...inServer(name, 'allow'))
-    return [{ verdict: 'hidden', words: 'tools.allow does not name it', ...place }]
+    return [{ verdict: 'hidden', words: 'tools.allow does not include it', ...place }]
   }
   const place = placed(inside, ...inServer(name, 'deny', String(at)))
   return [{ verdict: 'hidden', words: `tools.deny[${at}] "${pattern}"`, pattern, ...place }]
@@ -215,7 +220,7 @@ const hidden = (inside: Inside, { name, tools }: ServerConfig, own: string): rea
 
 const REPEATED: Cause = { verdict: 'repeated', words: 'its name is repeated; the first one is shown' }
 
-/** How what clients see differs from what the server said. */
+/** Returns the differences between the server's item and the exposed item. */
 const changesOf = (inside: Inside, found: Found): readonly Cause[] => {
   const { view, list, own, raw } = found
   const repaired = repairItem(list, raw)
@@ -238,7 +243,7 @@ const toolChanges = (inside: Inside, { view, own }: Found): readonly Cause[] => 
     return { verdict, words, ...placed(inside, ...inServer(name, key, own)) }
   }
   return [
-    ...(renamed === own ? [] : [rule('renamed', `tools.rename calls it ${renamed}`, 'rename')]),
+    ...(renamed === own ? [] : [rule('renamed', `tools.rename exposes it as ${renamed}`, 'rename')]),
     ...(override === undefined
       ? []
       : [rule('overridden', 'tools.override replaces parts of it', 'override')]),
@@ -247,7 +252,7 @@ const toolChanges = (inside: Inside, { view, own }: Found): readonly Cause[] => 
 }
 
 const withdrawn = (agoMs: number): Cause => {
-  const words = `it returned no structured content ${ageText(agoMs)} ago, so that its outputSchema is not shown`
+  const words = `it returned no structured content ${ageText(agoMs)} ago; its outputSchema is hidden`
   return { verdict: 'output-schema-withdrawn', words }
 }
 
@@ -268,7 +273,7 @@ const nameChanges = (
   const clash =
     shown === undefined
       ? 'its name is taken by another server: give the server a prefix'
-      : `its name was taken, so that it is ${shown}`
+      : `its name was taken; it is exposed as ${shown}`
   return [
     ...(exposed === whole ? [] : [{ verdict: 'shortened', words: shortenedWords(whole, exposed) } as const]),
     ...(shown === exposed ? [] : [{ verdict: 'prefixed', words: clash } as const]),
@@ -287,14 +292,14 @@ const shortenedWords = (whole: string, exposed: string): string => {
 const configOf = ({ configOf: find }: Inside, view: ServerView): ServerConfig | undefined =>
   find(view.server.options)
 
-// ── what is nowhere ──
+// ── unlisted names ──
 
-/** Of a list that is kept from before, it is not known whether it was cut. */
+/** A cached list does not record whether it was truncated. */
 const isFull = (known: { readonly length: number } | undefined, { bounds }: Server): boolean =>
   known !== undefined && known.length >= bounds.max.items
 
 const CUT: readonly Cause[] = [
-  { verdict: 'cut-off', words: 'the list of its tools was cut at a limit (limits.items)' },
+  { verdict: 'cut-off', words: 'the list of its tools was truncated at a limit (limits.items)' },
 ]
 
 const notListed = (near: string): Cause => ({
@@ -303,10 +308,10 @@ const notListed = (near: string): Cause => ({
 })
 
 const UNREAD: readonly Cause[] = [
-  { verdict: 'list-not-read', words: 'the list of its tools was not read yet' },
+  { verdict: 'list-not-read', words: 'the list of its tools has not been read yet' },
 ]
 
-/** A name under the prefix of a server that does not list it, or whose list nobody has read. */
+/** Explains a name with the prefix of a server that does not list it, or whose list was not read. */
 const ofPrefix = (inside: Inside, query: string): Why | undefined => {
   for (const view of inside.router.catalog.views.values()) {
     const { alias, name } = view.server.options
@@ -331,9 +336,9 @@ const ofPrefix = (inside: Inside, query: string): Why | undefined => {
   return undefined
 }
 
-const REMOVED = 'the server was removed from the configuration since the proxy began'
+const REMOVED = 'the server was removed from the configuration after the proxy started'
 
-/** A name or URI of a server that is not there: switched off, misconfigured, or removed. */
+/** Explains a name or URI of a disabled, misconfigured or removed server. */
 const ofAbsent = (inside: Inside, query: string): Why | undefined => {
   const removed = inside.router.owners.removed(query)
   const [named = ''] = query.split(/__|\+/, 1)
@@ -354,7 +359,7 @@ const suggestion = (inside: Inside, query: string): string => {
 }
 
 const unknown = (inside: Inside, query: string): Why => {
-  const words = `there is no server, tool, prompt, resource or error of this name${suggestion(inside, query)}`
+  const words = `no server, tool, prompt, resource or error has this name${suggestion(inside, query)}`
   const causes: readonly Cause[] = [{ verdict: 'unknown', words }]
   return { version: 1, query, kind: 'unknown', verdict: 'unknown', answered: false, causes }
 }

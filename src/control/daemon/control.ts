@@ -215,7 +215,8 @@ class ControlApi {
   /** Returns the hello of one of our programs. Throws a Fault for any other program. */
   #helloOf(request: IncomingMessage): Partial<Hello> {
     const hello = helloOf(request) ?? {}
-    if (!isProven(this.#token, 'client', hello)) throw new Fault('unauthorized', 'the token is not ours')
+    if (!isProven(this.#token, 'client', hello))
+      throw new Fault('unauthorized', 'the token is not from this proxy')
     return hello
   }
 
@@ -230,7 +231,7 @@ class ControlApi {
     const isOurs = pathname.startsWith('/v1/')
     const answer = isOurs ? await (await api()).answer(apiRequest(request, '/v1', body)) : undefined
     if (answer !== undefined) sendAnswer(response, answer)
-    else sendJson(response, 404, { error: `there is no ${request.method} ${pathname} here` })
+    else sendJson(response, 404, { error: `not found: ${request.method} ${pathname}` })
   }
 
   /** `pid` is the process of the caller. */
@@ -254,7 +255,8 @@ class ControlApi {
           code: this.#controlled.newPageCode(),
         }
       case 'POST /v1/reload':
-        if (reload === undefined) throw new Fault('invalid-params', 'this proxy has no configuration file')
+        if (reload === undefined)
+          throw new Fault('invalid-params', 'this proxy runs without a configuration file')
         void reload()
         return { version: 1 }
     }
@@ -266,7 +268,7 @@ class ControlApi {
     if (what !== 'POST /v1/env') return undefined
     const values = objectIn(body)
     if (values === undefined)
-      throw new Fault('invalid-params', 'the body must be one JSON object from name to text')
+      throw new Fault('invalid-params', 'the body must be a JSON object of names and text values')
     await this.#controlled.variables?.bring(values, client)
     return { version: 1 }
   }
@@ -338,21 +340,21 @@ class ControlApi {
     const isLines = request.headers.upgrade?.toLowerCase() === LINES_PROTOCOL
     if (!isLines || request.url !== CONNECT_PATH) return NO_HELLO
     if (!isProven(this.#token, 'client', hello))
-      return { status: 409, no: 'token', say: 'the token is not ours' }
+      return { status: 409, no: 'token', say: 'the token is not from this proxy' }
     if (hello.view !== undefined && !views.has(hello.view))
       return { status: 404, no: 'view', say: unknownView(hello.view, views.names) }
     if (isDraining()) {
-      return { status: 503, no: 'draining', say: 'the proxy is about to end', retryMs: 200 }
+      return { status: 503, no: 'draining', say: 'the proxy is stopping', retryMs: 200 }
     }
     if (sessions.size < bounds.max.sessions) return undefined
     bounds.hit('sessions')
-    return { status: 503, no: 'busy', say: 'there are as many sessions as there may be', retryMs: 1000 }
+    return { status: 503, no: 'busy', say: 'the maximum number of sessions is open', retryMs: 1000 }
   }
 }
 
 type StatedRefusal = Refusal & { readonly status: number }
 
-const NO_HELLO: StatedRefusal = { status: 400, no: 'token', say: 'this is no hello of mcp-proxy connect' }
+const NO_HELLO: StatedRefusal = { status: 400, no: 'token', say: 'the request is not from mcp-proxy connect' }
 
 const helloOf = (request: IncomingMessage): Hello | undefined =>
   decodeHello(request.headers[HELLO_HEADER]?.toString())

@@ -30,7 +30,7 @@ const DRAIN_MS = 10_000
 const POLL_MS = 100
 const LF = Buffer.from('\n')
 const PROGRESS = 'notifications/progress'
-const UNASKED = textOf({ code: -32601, message: 'This client can be asked nothing' })
+const UNASKED = textOf({ code: -32601, message: 'This client answers no requests' })
 
 interface DaemonClientOptions extends Pick<LocalClientOptions, 'onProgress'> {
   /** The name in the list of clients; see `isOwnProgram`. */
@@ -154,7 +154,7 @@ const openStream = async (place: Place, name: string): Promise<Duplex | undefine
       if (isNobody(thrown)) return undefined
       if (!isHangUp(thrown)) throw thrown
     }
-    if (performance.now() >= endMs) throw new Fault('unavailable', 'the proxy is about to end')
+    if (performance.now() >= endMs) throw new Fault('unavailable', 'the proxy is stopping')
     await delay(POLL_MS)
   }
 }
@@ -164,12 +164,12 @@ const tryStream = async (place: Place, client: string): Promise<Duplex | 'draini
   const hello: Hello = { ...options.hello, client, cwd: process.cwd() }
   const { status, headers, stream } = await askToConnect({ ...options, hello })
   if (status !== 101) {
-    const { no, say = 'the proxy refuses this client' } = decodeRefusal(await bodyOf(stream))
+    const { no, say = 'the proxy refused this client' } = decodeRefusal(await bodyOf(stream))
     if (no === 'draining') return 'draining'
     throw new Fault('unavailable', say)
   }
   const { proof } = decodeWelcome(headers.get(HELLO_HEADER)) ?? {}
   if (isProven(tokenIn(place.token), 'daemon', { nonce: hello.nonce, proof })) return stream
   stream.destroy()
-  throw new Fault('unavailable', `what answers at ${place.socket} is not mcp-proxy`)
+  throw new Fault('unavailable', `the program at ${place.socket} is not mcp-proxy`)
 }

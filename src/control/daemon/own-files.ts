@@ -79,7 +79,7 @@ export class OwnFiles {
     this.close()
     const { handOver, isStartedAgain, log } = this.#options
     const next = isStartedAgain ? 'the next proxy takes over' : 'start this proxy again'
-    log.warn({ next }, 'mcp-proxy was installed anew since this proxy was started')
+    log.warn({ next }, 'mcp-proxy was reinstalled while this proxy was running')
     if (isStartedAgain) handOver()
   }
 }

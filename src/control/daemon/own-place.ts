@@ -38,14 +38,17 @@ export const watchPlace = (place: Place, { mayStay, end, handOver, clock, log }:
     }
     isOver = found !== undefined || !mayStay
     if (found !== undefined) {
-      log.warn({ pid: found.pid, socket }, 'another proxy is in our place; this one ends')
+      log.warn({ pid: found.pid, socket }, 'another proxy has taken over the private socket; stopping')
       end(0)
     } else if (!mayStay) {
-      log.warn({ socket }, 'the private socket was removed; this proxy ends, and the next one makes it again')
+      log.warn({ socket }, 'the private socket was removed; stopping, and the next proxy creates it again')
       handOver()
     } else if (!isTold) {
       isTold = true
-      log.warn({ socket }, 'the private socket was removed: connect and status find this proxy no more')
+      log.warn(
+        { socket },
+        'the private socket was removed: connect and status can no longer reach this proxy',
+      )
     }
   }
   // An unreadable folder proves nothing.

@@ -76,7 +76,7 @@ const takeLock = async (
     await delay(POLL_MS)
     if (isModest && (await occupantOf(place).catch(() => undefined)) !== undefined) return undefined
   }
-  throw new Fault('unavailable', `another program has been starting this proxy for long: ${place.lock}`)
+  throw new Fault('unavailable', `another program holds the start lock for too long: ${place.lock}`)
 }
 
 /** Returns the running proxy, or undefined. Rejects if this cannot be determined. */
@@ -99,7 +99,7 @@ const occupantNow = async (place: Place): Promise<Occupant> => {
   const { pid, version, kept }: Record<string, unknown> = isObject(found) ? found : {}
   if (typeof pid === 'number' && typeof version === 'string')
     return { pid, version, kept: typeof kept === 'string' ? kept : undefined }
-  throw new Fault('unavailable', `what answers at ${place.socket} is not mcp-proxy`)
+  throw new Fault('unavailable', `the program at ${place.socket} is not mcp-proxy`)
 }
 
 const displace = async (place: Place, { pid }: Occupant, lock: StartLock): Promise<void> => {
@@ -109,7 +109,7 @@ const displace = async (place: Place, { pid }: Occupant, lock: StartLock): Promi
     lock.renew()
     await delay(POLL_MS)
   }
-  throw new Fault('unavailable', `the proxy with pid ${pid} was asked to make room, but does not end`)
+  throw new Fault('unavailable', `the proxy with pid ${pid} was asked to stop, but still runs`)
 }
 
 /** Returns the request options of our own programs. */

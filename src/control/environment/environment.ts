@@ -105,10 +105,10 @@ export class ProxyEnvironment {
       const isPending = before !== undefined && lacks.has(name)
       if (value === undefined || value === '' || value === before || isPending) continue
       if (typeof value !== 'string' || value.includes('\0'))
-        throw new Fault('invalid-params', `the value of ${name} is no text`)
+        throw new Fault('invalid-params', `the value of ${name} must be text`)
       const bytes = Buffer.byteLength(name) + Buffer.byteLength(value) - broughtBytes(name, before)
       if (this.#broughtBytes + bytes > BROUGHT_BYTES)
-        throw new Fault('too-large', `clients may bring ${BROUGHT_BYTES} bytes of variables`)
+        throw new Fault('too-large', `the variables of clients exceed ${BROUGHT_BYTES} bytes`)
       this.#broughtBytes += bytes
       this.#brought.set(name, { from: `${FROM_CLIENT}${nameOf(client)}`, value, values: { [name]: value } })
       isNew = true

@@ -105,7 +105,7 @@ const askShell = (env: Environment, limitMs: number): Promise<ShellAnswer> => {
       else if (output.length > MOST_BYTES) giveUp('printed too much')
     })
     child.once('error', () => settle(`${shell} cannot be started`))
-    child.once('close', code => settle(`${shell} ended with ${code ?? 'a signal'}, and said nothing`))
+    child.once('close', code => settle(`${shell} ended with ${code ?? 'a signal'}, without output`))
   })
 }
 
@@ -142,7 +142,7 @@ const between = (output: Buffer, mark: string): string | undefined => {
 /** Returns visible output of the start-up files, without terminal escape sequences. */
 const noiseBefore = (output: Buffer, mark: string): string | undefined => {
   const text = stripVTControlCharacters(output.subarray(0, output.indexOf(mark)).toString())
-  return /[^\s\p{Cc}]/u.test(text) ? 'printed to stdout what its start-up files say' : undefined
+  return /[^\s\p{Cc}]/u.test(text) ? 'prints other text to stdout in its start-up files' : undefined
 }
 
 /** Exported shell functions have names that no variable can have. */

@@ -53,10 +53,7 @@ export const endOrphans = async (options: OrphanOptions): Promise<void> => {
         if (record.place !== place) await removeIfStale(file)
         else if (isAlive(record, rows) || isOurAncestor(record)) return
         else if (isBlind(rows)) {
-          log.warn(
-            { of: record.pid },
-            'cannot list processes: servers that a killed proxy left behind are not ended',
-          )
+          log.warn({ of: record.pid }, 'cannot list processes to end the servers of a killed proxy')
           await removeIfStale(file)
         } else {
           await endLeftBy(record, options)
@@ -66,7 +63,7 @@ export const endOrphans = async (options: OrphanOptions): Promise<void> => {
       }),
     )
   } catch (thrown) {
-    log.debug({ err: thrown }, 'cannot look for servers that earlier proxies left behind')
+    log.debug({ err: thrown }, 'cannot look for leftover servers of earlier proxies')
   }
 }
 
@@ -91,7 +88,7 @@ const removeWithDrafts = async (folder: string, name: string): Promise<void> => 
 const endLeftBy = async (record: InstanceRecord, { table, clock, log }: OrphanOptions): Promise<void> => {
   const recorded = { ...record, untilMs: Date.parse(record.writtenAt) }
   const pids = await endRecorded(recorded, { table, clock, tree: processTree({ log }) })
-  if (pids.length > 0) log.warn({ pids, of: record.pid }, 'ended servers that a killed proxy left behind')
+  if (pids.length > 0) log.warn({ pids, of: record.pid }, 'ended the servers of a killed proxy')
 }
 
 /** Returns true if we descend from a server of that proxy. */

@@ -76,7 +76,9 @@ class QueueSink implements LineSink {
     if (this.#dropped > 0) {
       const facts = { level: 40, time: Date.now(), dropped: this.#dropped }
       this.#dropped = 0
-      this.#stderr.write(`${JSON.stringify({ ...facts, msg: 'dropped lines: nobody read stderr' })}\n`)
+      this.#stderr.write(
+        `${JSON.stringify({ ...facts, msg: 'dropped log lines: stderr is not being read' })}\n`,
+      )
     }
     this.#stderr.write(line)
   }

@@ -52,7 +52,7 @@ export const listenMetrics = async (
   if (token === undefined && !isLoopbackHost(host)) {
     throw new Fault(
       'invalid-params',
-      `metrics.listen: others reach ${host}, so that "metrics.token" is needed; or listen on 127.0.0.1`,
+      `metrics.listen: ${host} is reachable from other machines: set "metrics.token", or listen on 127.0.0.1`,
     )
   }
   const tries = new ClientTries(systemClock, FAILURES)
@@ -72,7 +72,7 @@ export const listenMetrics = async (
     }
     const answer = async (): Promise<void> => sendMetrics(await pages(), request, response)
     answer().catch((thrown: unknown) => {
-      log.error({ err: thrown }, 'the metrics could not be written')
+      log.error({ err: thrown }, 'cannot write the metrics')
       if (!response.headersSent) response.writeHead(500)
       response.end()
     })
@@ -80,12 +80,12 @@ export const listenMetrics = async (
   server.on('request', inTurn(onRequest))
   server.maxConnections = CONNECTIONS
   await listening(server, host, port)
-  server.on('error', thrown => log.error({ err: thrown }, 'the listener of the metrics reported an error'))
+  server.on('error', thrown => log.error({ err: thrown }, 'the metrics listener reported an error'))
   server.unref()
   const address = server.address()
   const bound = typeof address === 'object' && address !== null ? address.port : port
   hosts = resolveHosts({ host, port: bound, configured: [] })
-  log.info({ host, port: bound }, 'the metrics are served')
+  log.info({ host, port: bound }, 'serving the metrics')
   return {
     host,
     port: bound,

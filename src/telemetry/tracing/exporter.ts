@@ -131,7 +131,7 @@ export class Exporter {
 
   /** Warns once until a request succeeds. */
   #warn(why: string): void {
-    if (!this.#isWarned) this.#options.log.warn({ why: sanitizeLine(why) }, 'spans could not be sent')
+    if (!this.#isWarned) this.#options.log.warn({ why: sanitizeLine(why) }, 'cannot send spans')
     this.#isWarned = true
   }
 

@@ -13,7 +13,7 @@ export class LateTracer implements Tracer {
 
   constructor(config: ProxyConfig, options: Omit<TracerOptions, 'settings'>) {
     this.isReady = this.#load(config, options).catch((thrown: unknown) => {
-      options.log.error({ err: thrown }, 'nothing is traced')
+      options.log.error({ err: thrown }, 'cannot load tracing; no calls are traced')
     })
   }
 

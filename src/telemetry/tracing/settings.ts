@@ -117,7 +117,7 @@ const exporterIn = (variables: Variables): TracingSettings['exporter'] | undefin
   const named = variables.list('OTEL_TRACES_EXPORTER')
   if (named.length === 0 || named.includes('otlp')) return 'otlp'
   if (named.includes('console')) return 'console'
-  if (!named.includes('none')) variables.warn('OTEL_TRACES_EXPORTER names none of otlp, console, none')
+  if (!named.includes('none')) variables.warn('OTEL_TRACES_EXPORTER must be otlp, console or none')
   return undefined
 }
 
@@ -138,7 +138,7 @@ const samplerIn = (variables: Variables): Pick<TracingSettings, 'ratio' | 'isPar
     case 'traceidratio':
       return { isParentBased, ratio: variables.ratio('OTEL_TRACES_SAMPLER_ARG') }
     default:
-      variables.warn('OTEL_TRACES_SAMPLER is not known; parentbased_always_on is used')
+      variables.warn('OTEL_TRACES_SAMPLER is unknown; using parentbased_always_on')
       return { isParentBased: true, ratio: 1 }
   }
 }
@@ -148,13 +148,13 @@ const PROPAGATORS = new Set(['tracecontext', 'baggage', 'none'])
 const propagatorsIn = (variables: Variables): ReadonlySet<string> => {
   const named = variables.list('OTEL_PROPAGATORS')
   if (named.some(name => !PROPAGATORS.has(name)))
-    variables.warn('OTEL_PROPAGATORS: only tracecontext, baggage and none are known')
+    variables.warn('OTEL_PROPAGATORS: only tracecontext, baggage and none are supported')
   return new Set(named.length === 0 ? PROPAGATORS : named)
 }
 
 /** Throws a Fault `invalid-params`. */
 const underBase = (base: string): string => {
-  if (!URL.canParse(base)) throw new Fault('invalid-params', 'the endpoint for traces is no address')
+  if (!URL.canParse(base)) throw new Fault('invalid-params', 'the endpoint for traces is not a URL')
   const url = new URL(base)
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/v1/traces`
   return url.href
@@ -216,14 +216,14 @@ class Variables {
     if (text === undefined) return fallback
     const value = Number(text)
     if (Number.isInteger(value) && value > 0) return Math.min(value, most)
-    this.warn(`${name} is no whole number above 0`)
+    this.warn(`${name} must be a positive integer`)
     return fallback
   }
 
   ratio(name: string): number {
     const value = Number(this.text(name) ?? 1)
     if (value >= 0 && value <= 1) return value
-    this.warn(`${name} is no number from 0 to 1`)
+    this.warn(`${name} must be a number from 0 to 1`)
     return 1
   }
 }

@@ -40,7 +40,7 @@ const REMARKS: Readonly<Record<ServerRemark['kind'], string>> = {
 
 const commandFor = (verb: string, name: string): string => `mcp-proxy ${verb} ${quoted(name)}`
 
-const UNTIL = 'it is switched off until its entry in the file changes'
+const UNTIL = 'it is disabled until its entry in the file changes'
 
 /** Returns the problems of a server, worst first. */
 export const troublesOf = (server: AnyServer): readonly Trouble[] => {

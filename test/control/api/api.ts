@@ -76,7 +76,7 @@ t.test('why says what a server did to its own items, and what we did to fix them
   )
   t.same((await why('web__tasked', '&for=2026-07-28')).causes, [])
   t.same((await why('web__fine', '&for=2025-06-18')).causes, [])
-  t.match(await why('web__fine', '&for=2031-01-01'), { error: /there is no revision 2031-01-01/ })
+  t.match(await why('web__fine', '&for=2031-01-01'), { error: /unknown revision: 2031-01-01/ })
 })
 
 t.test('why says whose name it is if two servers have it, and where nothing can be said yet', async t => {
@@ -92,7 +92,7 @@ t.test('why says whose name it is if two servers have it, and where nothing can 
   t.match(await why('echo'), { verdict: 'shown', server: 'first', own: 'echo' })
   t.match(await why('second__echo'), {
     server: 'second',
-    causes: [{ verdict: 'prefixed', words: 'its name was taken, so that it is second__echo' }],
+    causes: [{ verdict: 'prefixed', words: 'its name was taken; it is exposed as second__echo' }],
   })
   t.match(await why('typo'), {
     kind: 'server',
@@ -120,7 +120,7 @@ t.test('why names the place in the file of what stands there', async t => {
 
 t.test('an error that was forgotten is told from one of another run', async t => {
   const { why, get, call } = await open(t, { web: await startListing(t, {}) })
-  t.match(await why('aaaa-1'), { causes: [{ words: /while there is no proxy$/ }] }, 'this run has none yet')
+  t.match(await why('aaaa-1'), { causes: [{ words: /while no proxy runs$/ }] }, 'this run has none yet')
   await call('web__nothing')
   const [{ id }] = (await get('/errors')).errors
   t.match(await why(id), { kind: 'error', answered: true })
@@ -128,7 +128,7 @@ t.test('an error that was forgotten is told from one of another run', async t =>
   t.match(await why(forgotten), { answered: false, causes: [{ words: /not among the last 1,000 errors/ }] })
   t.match(await why('aaaa-1'), {
     answered: false,
-    causes: [{ words: /of another run.* begin with \w{4}-$/ }],
+    causes: [{ words: /to another run.* begin with \w{4}-$/ }],
   })
 })
 
@@ -159,7 +159,7 @@ t.test('a call under way is shown with whom it waits for, and not with its conte
 t.test('a path that cannot be read and an item that is not there are errors of who asks', async t => {
   const { api, get } = await open(t, {})
   t.match(await get('/tools/%ff'), { error: /bad path/ })
-  t.match(await get('/tools/x'), { error: /There is no tool x/ })
+  t.match(await get('/tools/x'), { error: /Unknown tool: x/ })
   t.equal(await get('/nowhere'), undefined)
   const body = '{no'
   const bad = await api.answer({ method: 'POST', path: '/call', query: new URLSearchParams(), body })
@@ -199,6 +199,6 @@ t.test(
     t.match((await ask('/tools?limit=1')).tools, [{ name: 'plain__open' }], 'and leave room for others')
     const called = await ask('/call', JSON.stringify({ name: 'payroll__pay', arguments: {} }))
     t.ok(called.error, 'as at the endpoint')
-    t.match(await ask('/servers/payroll/restart', '{}'), { error: 'There is no server payroll' })
+    t.match(await ask('/servers/payroll/restart', '{}'), { error: 'Unknown server: payroll' })
   },
 )

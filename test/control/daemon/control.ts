@@ -74,8 +74,8 @@ t.test('the private socket tells of the proxy, and does what its user wants', as
   t.match(await get('/v1/hand-over', '{}'), { status: 200 })
   t.same(did, ['reload', 0, 0])
   for (const path of ['/v2/status', '/xx/servers', '/v10/status', '/v1', '/status'])
-    t.match(await get(path), { status: 404, value: { error: `there is no GET ${path} here` } })
-  t.match(await get('/v1/stop'), { status: 404, value: { error: 'there is no GET /v1/stop here' } })
+    t.match(await get(path), { status: 404, value: { error: `not found: GET ${path}` } })
+  t.match(await get('/v1/stop'), { status: 404, value: { error: 'not found: GET /v1/stop' } })
   t.match(JSON.parse(readFileSync(place.facts, 'utf8')), { pid: process.pid, config: '/etc/mcp.json' })
   await control.close()
   t.notOk(existsSync(place.facts))
@@ -144,7 +144,7 @@ t.test('a request that is bad or fails is answered, and nothing ends', async t =
       throw new Error('broken')
     },
   })
-  t.match(await get('/v1/reload', '{}'), { status: 400, value: { error: /no configuration file/ } })
+  t.match(await get('/v1/reload', '{}'), { status: 400, value: { error: /without a configuration file/ } })
   t.match(await get('/v1/stop', 'x'.repeat(65 * 1024)), { status: 413, value: { error: /65536 bytes/ } })
   const failed = await get('/v1/status')
   t.equal(failed.status, 500)
@@ -234,7 +234,7 @@ t.test('what is no hello is refused', async t => {
     `GET /v1/connect HTTP/1.1\r\nupgrade: websocket\r\n${hello}`,
     `GET /other HTTP/1.1\r\nupgrade: ${LINES_PROTOCOL}\r\n${hello}`,
   ]) {
-    t.match(await raw(head), /^HTTP\/1\.1 400 Refused[\s\S]*no hello of mcp-proxy connect/, head)
+    t.match(await raw(head), /^HTTP\/1\.1 400 Refused[\s\S]*not from mcp-proxy connect/, head)
   }
   t.equal(await raw('no HTTP'), '', 'nothing is said to what is none')
 })

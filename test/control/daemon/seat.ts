@@ -50,7 +50,7 @@ t.test('what is no proxy keeps the place, and is named', async t => {
   for (const answer of [httpAnswer(200, '{}'), httpAnswer(404, ''), httpAnswer(200, '[1]')]) {
     const place = newPlace(t)
     await standIn(t, place, (_request, stream) => stream.end(answer))
-    await t.rejects(takeSeat({ place, isModest: true }), { message: /what answers at .* is not mcp-proxy/ })
+    await t.rejects(takeSeat({ place, isModest: true }), { message: /the program at .* is not mcp-proxy/ })
     t.ok(StartLock.take(place.lock), 'the lock is free again')
   }
   const place = newPlace(t)

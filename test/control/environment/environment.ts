@@ -78,7 +78,7 @@ t.test('what clients bring, and are asked for, is bounded', async t => {
   t.ok(JSON.stringify(wanted).length <= 4096 + 2)
   t.throws(
     () => environment.bring(Object.fromEntries(wanted.map(name => [name, 'x'.repeat(60_000)])), 'c', config),
-    { code: 'too-large', message: 'clients may bring 262144 bytes of variables' },
+    { code: 'too-large', message: 'the variables of clients exceed 262144 bytes' },
   )
 })
 

@@ -35,7 +35,7 @@ t.test('a login shell tells its variables, whatever else it prints', { skip: ski
   })
   t.match(variables, { FROM_SHELL: /^two\n +lines=$/, EMPTY: '', PATH: /^\/shell\/bin:/, HOME: '/h' })
   t.equal(variables['OUTSIDE'], undefined, 'it starts with what every program needs, and no more')
-  t.match(told, [/^D022: the login shell printed to stdout .*daemon\.shellEnv/], 'and that is told')
+  t.match(told, [/^D022: the login shell prints other text to stdout .*daemon\.shellEnv/], 'and that is told')
   const titled = shell(t, `printf '\\033]0;title\\007\\033[?2004h'\neval "$2"`)
   t.same((await asked({ SHELL: titled, PATH: process.env['PATH'] ?? '' })).told, [], 'but no sequences')
 })
@@ -68,7 +68,7 @@ t.test(
 t.test('a shell that is none, or says nothing of use, is told of', { skip: skipWithout.modes }, async t => {
   const rows = [
     [undefined, /cannot be started/],
-    ['exit 7', /ended with 7, and said nothing/],
+    ['exit 7', /ended with 7, without output/],
     ['yes 0123456789012345678901234567890123456789', /printed too much/],
   ] as const
   for (const [script, words] of rows) {

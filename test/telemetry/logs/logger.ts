@@ -61,7 +61,7 @@ t.test('what nobody reads does not grow, and it is told later how much was lost'
   const lines = read.join('').trimEnd().split('\n')
   const { dropped, msg } = JSON.parse(lines.at(-2) ?? '')
   t.equal(lines.length - 2 + dropped, 3000, 'every line was written or counted')
-  t.equal(msg, 'dropped lines: nobody read stderr')
+  t.equal(msg, 'dropped log lines: stderr is not being read')
 })
 
 t.test('a pipe that breaks is no reason to crash', t => {

@@ -80,7 +80,7 @@ t.test('an answer that says so is followed by another try, any other one is not'
     exporter.add(SPAN)
     await until(() => counts.dropped === 2, `${status}: the next end`)
     t.equal(collector.posts.length, 2)
-    t.same(warnings, ['spans could not be sent'], 'it is said once')
+    t.same(warnings, ['cannot send spans'], 'it is said once')
   }
 })
 
