@@ -109,7 +109,7 @@ t.test('the page, in a browser', { skip: lacksBrowser, timeout: 300_000 }, async
     await other.goto(at(code))
     await see(other, 'used, or older than a minute')
     await other.goto(new URL('/ui/?nobody', url).href)
-    await see(other, 'This page has to be let in')
+    await see(other, 'Sign-in required')
     await page.reload()
     await page.locator('main h2').waitFor()
     const tab = await context.newPage()

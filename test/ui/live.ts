@@ -156,6 +156,6 @@ t.test('only what matters is said aloud', async t => {
   t.equal(newsBetween(one, failed), 'github has failed')
   t.equal(
     newsBetween(failed, state({ servers: servers([{ name: 'github', state: 'disabled', where: 'here' }]) })),
-    'github is switched off',
+    'github is disabled',
   )
 })

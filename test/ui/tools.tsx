@@ -84,8 +84,8 @@ t.test('each kind of value has its field, with a label and what the server says 
   t.match(html, /id="try\.0-hint">What to look for/)
   t.match(html, /<legend>tags<\/legend>/)
   t.match(html, /<option value="down">/)
-  t.match(html, /may change something/)
-  t.match(render(<TryForm name="a" schema={{}} isReadOnly />), /takes no arguments/)
+  t.match(html, /may modify data/)
+  t.match(render(<TryForm name="a" schema={{}} isReadOnly />), /No arguments/)
   const items = { type: 'array', items: { type: 'string' } }
   const list = (
     <Field id="l" label="tags" schema={items} draft={['a']} isNeeded depth={1} onDraft={() => undefined} />
@@ -103,7 +103,7 @@ t.test('results are text, whatever is in them', async t => {
     render(<Result answer={{ result: { isError: true, content: [] } }} tookMs={1} />),
     /says that it failed/,
   )
-  t.match(render(<Result answer={{ result: 7 }} tookMs={1} />), /returned nothing/)
+  t.match(render(<Result answer={{ result: 7 }} tookMs={1} />), /No content/)
   const error = { code: -32603, message: 'no', data: { errorId: 'abcd-1' } }
   t.match(render(<Result answer={{ error }} tookMs={1} />), /error -32603.*href="#\/errors\/abcd-1"/s)
   const long = render(
@@ -121,8 +121,8 @@ t.test('progress and hints are said in words', async t => {
   t.equal(progressWords({ progress: 2 }), '2')
   t.equal(progressWords(7), '')
   t.same(hintsOf({ readOnlyHint: true, destructiveHint: false, title: 'x' }), [
-    'only reads',
-    'destroys nothing',
+    'read-only',
+    'not destructive',
   ])
   t.same(hintsOf(undefined), [])
   t.match(render(<Tool name="a<b" />), /a&lt;b/)

@@ -88,20 +88,20 @@ t.test('every view says what there is, and nothing of it is markup', async t => 
   const rows: readonly (readonly [hash: string, says: RegExp])[] = [
     [
       '#/',
-      /Problems.*github.*unreachable.*mcp-proxy doctor --server github.*Under way.*waits for its server/s,
+      /Problems.*github.*unreachable.*mcp-proxy doctor --server github.*In flight.*waiting for its server/s,
     ],
     ['#/servers', /role="table" aria-label="Servers".*failed/s],
     ['#/servers/github', /Restart.*Facts.*2025-11-25.*abcd-1/s],
     ['#/servers/nobody', /No server is called nobody/],
     [`#/servers/${encodeURIComponent(MARKUP)}`, /Enable/],
-    ['#/tools', /Reading the list/],
+    ['#/tools', /Loading the list/],
     ['#/tools/x', /Why/],
     ['#/calls', /1 call of the last 512.*Outcome/s],
-    ['#/calls?nothing', /No call fits/],
+    ['#/calls?nothing', /No matching calls/],
     ['#/clients', /http.*2025-11-25.*search.*900 tools, and it takes 40/s],
     ['#/errors', /1 error of the last 1,000/],
-    ['#/errors?nothing', /No error fits/],
-    ['#/errors/abcd-1', /abcd-1<\/h2>.*-32603.*What the server had written/s],
+    ['#/errors?nothing', /No matching errors/],
+    ['#/errors/abcd-1', /abcd-1<\/h2>.*-32603.*Server output before the error/s],
     ['#/limits', /Memory pressure.*16,777,216/s],
     ['#/configuration', /\/etc\/mcp\.json:4:2.*without secrets/s],
   ]
@@ -126,7 +126,7 @@ t.test('where there is nothing, it says what one could do', async t => {
     ['#/calls', /No calls yet/],
     ['#/clients', /mcp-proxy install/],
     ['#/errors', /No errors/],
-    ['#/configuration', /It is of no file.*The file has none/s],
+    ['#/configuration', /No configuration file.*No problems/s],
   ]
   for (const [hash, says] of rows) t.match(shown(hash, none), says, hash)
   for (const hash of [
@@ -141,7 +141,7 @@ t.test('where there is nothing, it says what one could do', async t => {
   ])
     t.match(
       render(<Page state={NOTHING} route={parseRoute(hash)} news="" onRetry={() => undefined} />),
-      /Reading …|No /,
+      /Loading …|No /,
       hash,
     )
   t.match(shown('#/'), /Nothing is wrong/)
@@ -151,9 +151,9 @@ t.test('a page that is not let in, or has lost the proxy, says so', async t => {
   const out = shown('#/', { link: { is: 'signed-out', why: 'the code is wrong' } })
   t.match(out, /the code is wrong.*mcp-proxy ui/s)
   t.notMatch(out, /github/, 'and shows nothing')
-  t.match(shown('#/', { link: { is: 'signed-out', why: '' } }), /has to be let in/)
+  t.match(shown('#/', { link: { is: 'signed-out', why: '' } }), /Sign-in required/)
   const lost = shown('#/', { link: { is: 'lost', why: 'the proxy does not answer', retryAt: 1_004_000 } })
-  t.match(lost, /Connection lost.*the proxy does not answer.*Next try in 4 s.*Try now/s)
+  t.match(lost, /Connection lost.*the proxy does not answer.*Next attempt in 4 s.*Try now/s)
 })
 
 t.test('of a long table only what is in sight is in the document', async t => {
@@ -196,7 +196,7 @@ t.test('a sparkline has a sentence, and a server its words', async t => {
   t.equal(listWords(server({ items: undefined })), 'not read yet')
   t.equal(listWords(server({ items: { tools: 0, prompts: 0, resources: 0, templates: 0 } })), 'nothing')
   const left = server({ leftOut: { filter: 2, broken: 1, twice: 0 }, truncated: ['tools'] })
-  t.equal(leftOutWords(left), '2 hidden by a filter, 1 broken, the list of tools was cut at a limit')
+  t.equal(leftOutWords(left), '2 hidden by a filter, 1 broken, the list of tools was truncated at a limit')
 })
 
 t.test('calls and errors are found by their words, the newest first', async t => {
@@ -285,7 +285,7 @@ t.test('a server that is switched off says where, and how it is switched on', as
   t.match(off('here'), />Enable</)
   t.match(off('here'), /it is disabled until its entry in the file changes/)
   t.notMatch(off('file'), />Enable</, 'that would last until the file is read again')
-  t.match(off('file'), /the file says so.*mcp-proxy enable a/s)
+  t.match(off('file'), /it is disabled in the configuration file.*mcp-proxy enable a/s)
   t.match(
     shown('#/servers', { servers: servers([{ name: 'a', state: 'disabled', where: 'file' }]) }),
     'disabled',

@@ -63,7 +63,7 @@ export const follow = async (
   const reader = body?.getReader()
   if (reader === undefined) return
   for (;;) {
-    const timer = setTimeout(() => silence.abort(new Error('the proxy fell silent')), SILENCE_MS)
+    const timer = setTimeout(() => silence.abort(new Error('the proxy stopped sending data')), SILENCE_MS)
     const { done, value } = await reader.read().finally(() => clearTimeout(timer))
     if (done) return
     feed(decoder.decode(value, { stream: true }))

@@ -67,7 +67,7 @@ export class Live {
       this.#set({ ...afterEvent({ ...this.state, now: Date.now() }, told), link: { is: 'live' } })
     }
     await follow(`events?view=${this.#views}`, onEvent, { signal })
-    if (!signal.aborted) this.#lost('the proxy has ended')
+    if (!signal.aborted) this.#lost('the proxy has stopped')
   }
 
   #lost(why: string): void {

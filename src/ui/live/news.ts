@@ -7,8 +7,8 @@ const WORDS: Readonly<Record<string, string>> = {
   ready: 'is ready',
   failed: 'has failed',
   backoff: 'was lost',
-  disabled: 'is switched off',
-  'needs-auth': 'wants a login',
+  disabled: 'is disabled',
+  'needs-auth': 'requires a login',
 }
 
 /** Describes the changes between two states of the page in a sentence. Empty without important changes. */

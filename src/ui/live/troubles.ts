@@ -49,7 +49,7 @@ export const troublesOf = (server: AnyServer): readonly Trouble[] => {
   if (!isOn(server)) {
     // The administrator disabled it deliberately.
     const [level, words] =
-      server.where === 'file' ? (['meant', 'the file says so'] as const) : (['odd', UNTIL] as const)
+      server.where === 'file' ? (['meant', 'it is disabled in the configuration file'] as const) : (['odd', UNTIL] as const)
     return [{ ...about, level, kind: 'disabled', words, command: commandFor('enable', name) }]
   }
   const remarks = server.remarks.map(
@@ -103,7 +103,7 @@ const proxyTroubles = ({ state, pressure, config }: ProxyStatus): readonly Troub
   const all: readonly (Omit<Trouble, 'level'> & { readonly is: boolean })[] = [
     {
       is: state === 'draining',
-      ...{ about: 'proxy', kind: 'draining', words: 'it shuts down, and takes no more calls' },
+      ...{ about: 'proxy', kind: 'draining', words: 'it is shutting down and refuses new calls' },
       ...{ command: 'mcp-proxy status', href: hrefOf('calls') },
     },
     {
@@ -113,7 +113,7 @@ const proxyTroubles = ({ state, pressure, config }: ProxyStatus): readonly Troub
     },
     {
       is: config?.lastReload?.result === 'refused',
-      ...{ about: 'configuration', kind: 'reload refused', words: 'what the file held before is in force' },
+      ...{ about: 'configuration', kind: 'reload refused', words: 'the previous configuration stays active' },
       ...{ command: 'mcp-proxy check', href: hrefOf('configuration') },
     },
   ]

@@ -10,7 +10,7 @@ interface Offer {
 
 /** Shows a link to the login page, or the command to run. @internal */
 export const Offered = ({
-  offer: { url, why = 'Run this where the proxy runs:' },
+  offer: { url, why = 'Run this on the host of the proxy:' },
   command,
 }: {
   readonly offer: Offer

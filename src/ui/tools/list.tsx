@@ -90,7 +90,7 @@ export const ToolList = ({ state, filter }: { readonly state: PageState; readonl
   const { value, why } = useLoad<ToolsView>(`tools?limit=${MOST}`, stampOf(state, isLong))
   const { found, total } = useFound(value, filter)
   if (why !== undefined) return <p class="wrong">{why}</p>
-  if (value === undefined) return <p class="muted">Reading the list …</p>
+  if (value === undefined) return <p class="muted">Loading the list …</p>
   const size = found.reduce((sum, one) => sum + one.bytes, 0)
   return (
     <>
@@ -116,11 +116,11 @@ export const ToolList = ({ state, filter }: { readonly state: PageState; readonl
 const NoTools = ({ filter }: { readonly filter: string }) =>
   filter === '' ? (
     <Empty title="No tools yet">
-      <p>Servers list their tools when they were reached once. To add one:</p>
+      <p>The tools of a server appear after its first connection. To add a server:</p>
       <Command text="mcp-proxy add NAME -- COMMAND" />
     </Empty>
   ) : (
-    <Empty title={`No tool fits “${filter.slice(0, 80)}”`}>
+    <Empty title={`No tools match “${filter.slice(0, 80)}”`}>
       <WhyOf query={filter} />
     </Empty>
   )

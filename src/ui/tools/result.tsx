@@ -71,7 +71,7 @@ export const Result = ({ answer, tookMs }: { readonly answer: CallAnswer; readon
           </pre>
         </>
       )}
-      {blocks.length === 0 && structuredContent === undefined && <p class="muted">It returned nothing.</p>}
+      {blocks.length === 0 && structuredContent === undefined && <p class="muted">No content.</p>}
     </div>
   )
 }

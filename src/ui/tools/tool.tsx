@@ -7,10 +7,10 @@ import { asSchema, isRecord } from './drafts.js'
 import { TryForm } from './try-form.js'
 
 const HINTS = {
-  readOnlyHint: ['only reads', 'may change something'],
-  destructiveHint: ['may destroy something', 'destroys nothing'],
-  idempotentHint: ['may be repeated', 'does more when repeated'],
-  openWorldHint: ['reaches beyond this machine', 'no external access'],
+  readOnlyHint: ['read-only', 'may modify data'],
+  destructiveHint: ['may be destructive', 'not destructive'],
+  idempotentHint: ['safe to repeat', 'not safe to repeat'],
+  openWorldHint: ['uses external systems', 'no external access'],
 } as const
 
 /** Returns a tool's annotations in the server's terms, since they are only hints. @internal */

@@ -28,7 +28,7 @@ const useCall = (name: string) => {
     const abort = new AbortController()
     calling.current = abort
     const beganMs = performance.now()
-    setRun({ is: 'running', words: 'under way' })
+    setRun({ is: 'running', words: 'in progress' })
     let isAnswered = false
     const onEvent = ({ event, data }: Told): void => {
       const value = JSON.parse(data) as CallAnswer
@@ -44,7 +44,7 @@ const useCall = (name: string) => {
         setRun({ is: 'wrong', words: abort.signal.aborted ? 'cancelled' : wordsOf(thrown) })
       })
       .finally(() => {
-        if (!isAnswered) setRun({ is: 'wrong', words: 'the proxy ended before it answered' })
+        if (!isAnswered) setRun({ is: 'wrong', words: 'the proxy stopped before it answered' })
       })
   }
   return {
@@ -98,7 +98,7 @@ export const TryForm = ({ name, schema, isReadOnly }: TryProps) => {
         {(run.is === 'running' || run.is === 'wrong') && <span class={run.is}>{run.words}</span>}
       </div>
       <dialog ref={dialog} aria-label={`Call ${name}`}>
-        <p>{name} may change something: its server does not say that it only reads. Call it?</p>
+        <p>{name} may modify data: its server does not declare it read-only. Call it?</p>
         <div class="row">
           <button type="button" class="main" onClick={confirmed}>
             Call it
@@ -114,7 +114,7 @@ export const TryForm = ({ name, schema, isReadOnly }: TryProps) => {
 }
 
 const Arguments = (shared: Pick<FieldProps, 'id' | 'schema' | 'draft' | 'onDraft'>) => {
-  if (membersOf(shared.schema).length === 0) return <p class="muted">It takes no arguments.</p>
+  if (membersOf(shared.schema).length === 0) return <p class="muted">No arguments.</p>
   if (kindOf(shared.schema) === 'object') return <Members {...shared} depth={0} />
   return <Field {...shared} label="arguments" isNeeded={false} depth={0} />
 }

@@ -48,7 +48,7 @@ export const Calls = ({ state, filter }: { readonly state: PageState; readonly f
   const [held, setHeld] = useState<readonly PastCall[] | undefined>()
   const calls = held ?? state.calls
   const found = useMemo(() => callsWith(calls ?? [], filter), [calls, filter])
-  if (calls === undefined) return <p class="muted">Reading …</p>
+  if (calls === undefined) return <p class="muted">Loading …</p>
   return (
     <>
       <Filter view="calls" value={filter} label="Filter by server, tool, outcome or client">
@@ -66,8 +66,8 @@ export const Calls = ({ state, filter }: { readonly state: PageState; readonly f
       {found.length > 0 ? (
         <Table label="Calls that are over" columns={COLUMNS} rows={found} keyOf={({ n }) => n} />
       ) : (
-        <Empty title={filter === '' ? 'No calls yet' : 'No call fits'}>
-          <p>What clients ask for appears here as it happens; never what is in it.</p>
+        <Empty title={filter === '' ? 'No calls yet' : 'No matching calls'}>
+          <p>Calls appear here as they happen, without arguments and results.</p>
         </Empty>
       )}
     </>

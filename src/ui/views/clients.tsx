@@ -41,13 +41,13 @@ const COLUMNS: readonly Column<ClientRow>[] = [
     cell: ({ queuedBytes }) => (queuedBytes === 0 ? '–' : bytes(queuedBytes)),
     ...{ width: '4.5rem', isNumber: true },
   },
-  { head: 'Under way', cell: ({ calls }) => (calls === 0 ? '–' : calls), width: '5rem', isNumber: true },
+  { head: 'In flight', cell: ({ calls }) => (calls === 0 ? '–' : calls), width: '5rem', isNumber: true },
 ]
 
 /** Lists the clients as they describe themselves. */
 export const Clients = ({ state }: { readonly state: PageState }) => {
   const { clients } = state
-  if (clients === undefined) return <p class="muted">Reading …</p>
+  if (clients === undefined) return <p class="muted">Loading …</p>
   if (clients.clients.length > 0)
     return (
       <Table
@@ -60,7 +60,7 @@ export const Clients = ({ state }: { readonly state: PageState }) => {
     )
   return (
     <Empty title="No client is connected">
-      <p>To put the proxy into the clients of this machine:</p>
+      <p>To add the proxy to the clients on this machine:</p>
       <Command text="mcp-proxy install --all" />
     </Empty>
   )

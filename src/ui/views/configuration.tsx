@@ -11,19 +11,19 @@ const serversFirst = ({ servers, ...settings }: ConfigView['config']): object =>
 /** Shows the active configuration without secrets, and the problems of the file. */
 export const Configuration = ({ state }: { readonly state: PageState }) => {
   const { config } = state
-  if (config === undefined) return <p class="muted">Reading …</p>
+  if (config === undefined) return <p class="muted">Loading …</p>
   const { file, problems } = config
   return (
     <>
       <div class="head-row">
         {file === undefined ? (
-          <p class="muted">It is of no file.</p>
+          <p class="muted">No configuration file.</p>
         ) : (
           <p>
-            <code>{file.file}</code> <span class="muted">in force since {clockTime(file.loadedAt)}</span>
+            <code>{file.file}</code> <span class="muted">active since {clockTime(file.loadedAt)}</span>
           </p>
         )}
-        {file !== undefined && <Action label="Read it again" act={() => change('reload')} />}
+        {file !== undefined && <Action label="Reload" act={() => change('reload')} />}
       </div>
       {file?.lastReload !== undefined && (
         <p>
@@ -31,7 +31,7 @@ export const Configuration = ({ state }: { readonly state: PageState }) => {
           {file.lastReload.result === 'ok' ? (
             <Lamp word="ok" />
           ) : (
-            <Lamp word="failed" show="refused; what was read before stays" />
+            <Lamp word="failed" show="rejected; the previous configuration stays active" />
           )}
         </p>
       )}
@@ -39,7 +39,7 @@ export const Configuration = ({ state }: { readonly state: PageState }) => {
         <h3 id="file-problems">Problems</h3>
         {problems.length === 0 ? (
           <p class="fine">
-            <Lamp word="ok" show="The file has none." />
+            <Lamp word="ok" show="No problems." />
           </p>
         ) : (
           <ul class="troubles">
@@ -58,7 +58,7 @@ export const Configuration = ({ state }: { readonly state: PageState }) => {
         {problems.length > 0 && <Command text="mcp-proxy check" />}
       </section>
       <section aria-labelledby="in-force">
-        <h3 id="in-force">In force, without secrets</h3>
+        <h3 id="in-force">Active configuration, without secrets</h3>
         <pre tabIndex={0}>
           <LongText text={JSON.stringify(serversFirst(config.config), null, 2)} first={16_000} />
         </pre>

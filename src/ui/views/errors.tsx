@@ -24,7 +24,7 @@ const COLUMNS: readonly Column<Repeated<KeptError>>[] = [
     isWide: true,
   },
   {
-    head: 'What its client read',
+    head: 'Message',
     cell: ({ message, times }) => (
       <>
         {times > 1 && <span class="tag">{count(times)} ×</span>} {message.slice(0, 400)}
@@ -48,7 +48,7 @@ export const Errors = ({ state, filter }: { readonly state: PageState; readonly 
   const { errors } = state
   const found = useMemo(() => errorsWith(errors ?? [], filter), [errors, filter])
   const rows = useMemo(() => joined(found, sameness), [found])
-  if (errors === undefined) return <p class="muted">Reading …</p>
+  if (errors === undefined) return <p class="muted">Loading …</p>
   return (
     <>
       <Filter view="errors" value={filter} label="Filter by id, server, name or words">
@@ -63,8 +63,8 @@ export const Errors = ({ state, filter }: { readonly state: PageState; readonly 
           hrefOf={({ id }) => hrefOf('errors', id)}
         />
       ) : (
-        <Empty title={filter === '' ? 'No errors' : 'No error fits'}>
-          <p>The proxy keeps its own errors here, not those of servers.</p>
+        <Empty title={filter === '' ? 'No errors' : 'No matching errors'}>
+          <p>Only errors of the proxy appear here, not errors of servers.</p>
         </Empty>
       )}
     </>
@@ -86,7 +86,7 @@ export const ErrorOf = ({ state, id }: { readonly state: PageState; readonly id:
           <Facts all={factsOf(error)} />
           {(error.stderr?.length ?? 0) > 0 && (
             <>
-              <h3>What the server had written</h3>
+              <h3>Server output before the error</h3>
               <pre tabIndex={0}>
                 <LongText text={error.stderr?.join('\n') ?? ''} />
               </pre>
@@ -118,6 +118,6 @@ const factsOf = ({
   ['Called', name ?? method],
   ['Client', client],
   ['Took', took === undefined ? undefined : ms(took)],
-  ['Of that at the server, or waiting', awayMs === undefined ? undefined : ms(awayMs)],
-  ['The server was', state],
+  ['Server and waiting time', awayMs === undefined ? undefined : ms(awayMs)],
+  ['Server state', state],
 ]

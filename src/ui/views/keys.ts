@@ -3,9 +3,9 @@ import { hrefOf, type Route, VIEWS } from '../live/route.js'
 export const KEYS = [
   ['1 … 8', 'the views'],
   ['/', 'filter'],
-  ['↑ ↓', 'from row to row; Enter opens'],
-  ['r', 'restart the server in front (asks)'],
-  ['p', 'pause the calls, and go on'],
+  ['↑ ↓', 'move between rows; Enter opens'],
+  ['r', 'restart the current server (asks first)'],
+  ['p', 'pause or resume the calls'],
   ['Esc', 'back'],
   ['?', 'this'],
 ] as const

@@ -56,7 +56,7 @@ const PRESSURE = ['none', 'low', 'degraded', 'high', 'out of memory']
 /** Lists the limits of the proxy and how often each was reached. */
 export const Limits = ({ state }: { readonly state: PageState }) => {
   const { config, status } = state
-  if (config === undefined || status === undefined) return <p class="muted">Reading …</p>
+  if (config === undefined || status === undefined) return <p class="muted">Loading …</p>
   const { pressure } = status
   return (
     <>

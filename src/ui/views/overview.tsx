@@ -37,7 +37,7 @@ export const perMinute = (slots: readonly Slot[]): number =>
 /** The overview: problems first, then activity. */
 export const Overview = ({ state }: { readonly state: PageState }) => {
   const { status, servers } = state
-  if (status === undefined || servers === undefined) return <p class="muted">Reading …</p>
+  if (status === undefined || servers === undefined) return <p class="muted">Loading …</p>
   if (servers.servers.length === 0 && servers.problems.length === 0)
     return (
       <Empty title="No server is configured">
@@ -59,7 +59,7 @@ export const Overview = ({ state }: { readonly state: PageState }) => {
             ['Calls a minute', count(perMinute(slots))],
             ['Last 10 minutes', <Sparkline slots={slots} />],
             ['Failed in 10 min', count(errors)],
-            ['Under way', count(status.calls)],
+            ['In flight', count(status.calls)],
             ['Overhead p99', servers.overheadP99Ms === undefined ? '–' : `≤ ${ms(servers.overheadP99Ms)}`],
             ['Clients', count(status.sessions)],
             ['Memory', bytes(status.rssBytes)],

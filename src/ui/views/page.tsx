@@ -34,7 +34,7 @@ export const Page = ({ state, route, onRetry, news }: PageProps) => {
   return (
     <>
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
-        To the content
+        Skip to content
       </button>
       <Header state={state} route={route} />
       <div class="stage">
@@ -42,7 +42,7 @@ export const Page = ({ state, route, onRetry, news }: PageProps) => {
           <div class="banner">
             <Lamp word="failed" show="Connection lost" />
             <span>
-              {link.why}; what you see may be old. Next try in {age(Math.max(0, link.retryAt - state.now))}.
+              {link.why}; the data may be out of date. Next attempt in {age(Math.max(0, link.retryAt - state.now))}.
             </span>
             <button type="button" onClick={onRetry}>
               Try now
@@ -161,7 +161,7 @@ const View = ({
 const SignedOut = ({ why }: { readonly why: string }) => (
   <main class="door">
     <h1>mcp-proxy</h1>
-    <Empty title={why === '' ? 'This page has to be let in' : 'That did not let you in'}>
+    <Empty title={why === '' ? 'Sign-in required' : 'Sign-in failed'}>
       {why !== '' && <p class="wrong">{why}</p>}
       <p>Each tab needs its own code. Run this on the proxy's host:</p>
       <Command text="mcp-proxy ui" />

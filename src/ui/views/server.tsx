@@ -29,7 +29,7 @@ export const leftOutWords = ({ leftOut, truncated }: ServerView): string => {
   const reasons = (Object.entries(REASONS) as [keyof typeof REASONS, string][])
     .filter(([reason]) => (leftOut?.[reason] ?? 0) > 0)
     .map(([reason, words]) => `${count(leftOut?.[reason] ?? 0)} ${words}`)
-  return [...reasons, ...truncated.map(list => `the list of ${list} was cut at a limit`)].join(', ')
+  return [...reasons, ...truncated.map(list => `the list of ${list} was truncated at a limit`)].join(', ')
 }
 
 /** Formats the names of hidden tools. @internal */
@@ -58,7 +58,7 @@ const factsOf = (server: ServerView, state: PageState): readonly Fact[] => {
     ['Hidden tools', hiddenWords(server) || undefined],
     ['Last error', server.lastError && `${server.lastError.message} (${age(server.lastError.agoMs)} ago)`],
     ['Clients', count(server.clients)],
-    ['Under way', count(server.inFlight)],
+    ['In flight', count(server.inFlight)],
     ['p50, p99', server.p50Ms === undefined ? '–' : `${ms(server.p50Ms)}, ${ms(server.p99Ms)}`],
     ['Last 10 minutes', <Sparkline slots={server.slots} />],
   ]
@@ -76,12 +76,12 @@ const Actions = ({ server }: { readonly server: AnyServer }) => {
       <Action
         id="restart"
         label="Restart"
-        question={`Restart ${name}? Its connections end, and calls under way at it fail.`}
+        question={`Restart ${name}? This closes its connections, and its calls in flight fail.`}
         act={post(name, 'restart')}
       />
       <Action
         label="Disable"
-        question={`Switch ${name} off until its entry in the file changes or the proxy ends? Clients lose its tools.`}
+        question={`Disable ${name} until its configuration entry changes or the proxy ends? Clients lose its tools.`}
         act={post(name, 'disable')}
       />
     </>
@@ -91,7 +91,7 @@ const Actions = ({ server }: { readonly server: AnyServer }) => {
 /** A server: its state, its last messages, and the actions on it. */
 export const Server = ({ state, name }: { readonly state: PageState; readonly name: string }) => {
   const server = state.servers?.servers.find(one => one.name === name)
-  if (state.servers === undefined) return <p class="muted">Reading …</p>
+  if (state.servers === undefined) return <p class="muted">Loading …</p>
   if (server === undefined)
     return (
       <>

@@ -45,7 +45,7 @@ const columnsOf = (state: PageState): readonly Column<AnyServer>[] => [
     ...{ width: '3.5rem', isNumber: true },
   },
   {
-    head: 'Under way',
+    head: 'In flight',
     cell: whenOn(({ inFlight }) => inFlight > 0 && count(inFlight)),
     ...{ width: '5.5rem', isNumber: true, isWide: true },
   },
@@ -84,7 +84,7 @@ export const ServerTable = ({
 
 export const Servers = ({ state }: { readonly state: PageState }) => {
   const { servers } = state
-  if (servers === undefined) return <p class="muted">Reading …</p>
+  if (servers === undefined) return <p class="muted">Loading …</p>
   if (servers.servers.length > 0) return <ServerTable state={state} servers={servers.servers} />
   return (
     <Empty title="No server is configured">

@@ -9,7 +9,7 @@ const MOST = 20
 
 const PLACES: Readonly<Record<string, string>> = {
   proxy: 'in the proxy',
-  waiting: 'waits for its server',
+  waiting: 'waiting for its server',
   server: 'at its server',
 }
 
@@ -18,8 +18,8 @@ export const UnderWay = ({ calls }: { readonly calls: readonly UnderWayCall[] })
   const oldest = [...calls].sort((one, other) => other.ms - one.ms)
   return (
     <section aria-labelledby="under-way">
-      <h3 id="under-way">Under way</h3>
-      {calls.length === 0 && <p class="muted">Nothing waits for an answer.</p>}
+      <h3 id="under-way">In flight</h3>
+      {calls.length === 0 && <p class="muted">No calls in flight.</p>}
       <ul class="lines">
         {oldest.slice(0, MOST).map((call, n) => (
           <li key={n}>
