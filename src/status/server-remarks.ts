@@ -43,7 +43,7 @@ export const remarksOn = (
         {
           kind,
           agoMs,
-          message: `wrote ${counted(count, 'line')} of non-JSON-RPC output to stdout (D034)`,
+          message: `wrote ${counted(count, 'line')} to stdout that ${count === 1 ? 'is' : 'are'} not JSON-RPC (D034)`,
         },
       ]
     if (kind !== 'lost')

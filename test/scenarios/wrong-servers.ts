@@ -109,7 +109,7 @@ const WAYS: Readonly<
   },
   noise: {
     metric: ['mcp_proxy_repairs_total', { kind: 'noise' }],
-    status: /"noise".*wrote \d+ lines? of non-JSON-RPC output/,
+    status: /"noise".*wrote \d+ lines? to stdout that/,
     why: /wrote \d+ lines? to stdout/,
     page: ['noise', 'mcp-proxy logs noise'],
     text: /^noise: it wrote \d+ lines? to stdout/m,

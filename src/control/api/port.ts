@@ -142,7 +142,7 @@ const login = (
   const retryAfter = logins?.failed(request)
   if (retryAfter === undefined)
     sendJson(response, 401, {
-      error: 'the code is wrong, used or expired: run mcp-proxy ui again',
+      error: 'the code is wrong, used, or older than a minute: run mcp-proxy ui again',
     })
   else sendJson(response, 429, { error: 'too many wrong codes' }, { 'retry-after': String(retryAfter) })
 }

@@ -44,7 +44,7 @@ const byPrefix = (inside: Inside, query: string): Why | undefined => {
   const view = views.find(({ server }) => server.options.alias === split?.alias)
   if (split === undefined || view === undefined) return undefined
   const server = view.server.name
-  const asked = `it has the prefix of ${server}, which receives ${split.uri}`
+  const asked = `its prefix belongs to ${server}, which receives ${split.uri}`
   const [template] = matches(inside, view, split.uri)
   if (template === undefined)
     return answerOf(inside, { query, server, own: split.uri, verdict: 'uri-by-prefix', words: [asked] })
@@ -96,6 +96,6 @@ export const ofOnlyServer = (inside: Inside, query: string): Why | undefined => 
   const names = having.map(({ server }) => server.name)
   if (having.length > 1) return ambiguous(query, 'resource', names)
   const server = only.server.name
-  const words = [`no list contains it, and ${server} is the only server with resources`]
+  const words = [`no list contains it, and ${server} is the only server that has resources`]
   return answerOf(inside, { query, server, own: query, verdict: 'uri-by-elimination', words })
 }

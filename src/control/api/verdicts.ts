@@ -136,7 +136,7 @@ const stateCauses = (status: ServerStatus): readonly Cause[] => {
   const said = errorLines(stderr ?? [], SAID_LINES).map(line => `it last wrote: ${line}`)
   const verdict = STATES[state] ?? 'needs-login'
   const cause = (words: string, number?: ProblemId): Cause => ({ verdict, words, doctor: number })
-  const next = retryMs === undefined ? [] : [`next attempt in ${Math.ceil(retryMs / 1000)} s`]
+  const next = retryMs === undefined ? [] : [`it is tried again in ${Math.ceil(retryMs / 1000)} s`]
   const gaveUp =
     state === 'failed' && retryMs !== undefined
       ? [cause(`it is marked as failed after ${failures} failures`, 'D039')]
@@ -186,5 +186,5 @@ const STATES: Readonly<Record<string, Verdict | undefined>> = {
 
 const RESTING: Readonly<Record<string, string | undefined>> = {
   idle: 'it is not running; the first call starts it',
-  starting: 'it is starting',
+  starting: 'it is being started',
 }

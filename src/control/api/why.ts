@@ -180,7 +180,7 @@ const explainItem = (inside: Inside, query: string, item: Found): Why => {
       ? [
           {
             verdict: 'uri-by-list',
-            words: `${name} is the only server that lists it, as ${view.exposeUri(own)}`,
+            words: `${name} alone lists it, as ${view.exposeUri(own)}`,
           },
         ]
       : []
@@ -243,7 +243,7 @@ const toolChanges = (inside: Inside, { view, own }: Found): readonly Cause[] => 
     return { verdict, words, ...placed(inside, ...inServer(name, key, own)) }
   }
   return [
-    ...(renamed === own ? [] : [rule('renamed', `tools.rename exposes it as ${renamed}`, 'rename')]),
+    ...(renamed === own ? [] : [rule('renamed', `tools.rename calls it ${renamed}`, 'rename')]),
     ...(override === undefined
       ? []
       : [rule('overridden', 'tools.override replaces parts of it', 'override')]),
@@ -308,7 +308,7 @@ const notListed = (near: string): Cause => ({
 })
 
 const UNREAD: readonly Cause[] = [
-  { verdict: 'list-not-read', words: 'the list of its tools has not been read yet' },
+  { verdict: 'list-not-read', words: 'the list of its tools was not read yet' },
 ]
 
 /** Explains a name with the prefix of a server that does not list it, or whose list was not read. */

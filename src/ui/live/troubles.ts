@@ -49,7 +49,9 @@ export const troublesOf = (server: AnyServer): readonly Trouble[] => {
   if (!isOn(server)) {
     // The administrator disabled it deliberately.
     const [level, words] =
-      server.where === 'file' ? (['meant', 'it is disabled in the configuration file'] as const) : (['odd', UNTIL] as const)
+      server.where === 'file'
+        ? (['meant', 'it is disabled in the configuration file'] as const)
+        : (['odd', UNTIL] as const)
     return [{ ...about, level, kind: 'disabled', words, command: commandFor('enable', name) }]
   }
   const remarks = server.remarks.map(

@@ -42,7 +42,8 @@ export const Page = ({ state, route, onRetry, news }: PageProps) => {
           <div class="banner">
             <Lamp word="failed" show="Connection lost" />
             <span>
-              {link.why}; the data may be out of date. Next attempt in {age(Math.max(0, link.retryAt - state.now))}.
+              {link.why}; the data may be out of date. Next attempt in{' '}
+              {age(Math.max(0, link.retryAt - state.now))}.
             </span>
             <button type="button" onClick={onRetry}>
               Try now

@@ -38,7 +38,7 @@ t.test('why says of a tool, a server and an error how it is, with code 1 if it i
     answered: false,
   })
   t.match(await why('one'), { code: 0, out: /^one: ready\n/ })
-  // Now and then it is starting again.
+  // Now and then it is being started again.
   const dead = /^dies: (?!ready)\w+\n +\w+ +D031: exited with code 3\n[\s\S]*out of luck/
   await until(async () => dead.test((await why('dies')).out), 'its end')
   t.match(await why('nobody__knows'), { code: 1, out: /^nobody__knows: unknown/ })
