@@ -11,7 +11,6 @@ export interface ConfigDiff {
   readonly reshown: readonly string[]
   /** Timeouts, limits or behaviour of the running server change. */
   readonly retuned: readonly string[]
-  /** Whether the order of the remaining servers changes. */
   readonly isReordered: boolean
   /** Settings that apply at once. */
   readonly settings: readonly string[]

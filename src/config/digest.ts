@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ProxyConfig, ServerConfig } from './types.js'
 
-/** A server as it is wherever its file lies, where its program starts if no other folder is named. Pure. */
+/** Removes the default `cwd` of a server, which depends on the folder of its file. Pure. */
 export const anywhere = (server: ServerConfig): ServerConfig => {
   const { transport, written } = server
   return transport.kind === 'stdio' && written?.cwd === undefined
@@ -10,8 +10,8 @@ export const anywhere = (server: ServerConfig): ServerConfig => {
 }
 
 /**
- * Equal for configurations that make the same proxy, wherever that listens and whatever it logs. Of secrets,
- * too: it may be shown only where it was made unreadable. Pure.
+ * Hashes the parts of a configuration that clients can notice: replicas must agree on them. Covers secrets, so
+ * show it only encrypted or keyed. Pure.
  */
 export const configDigest = (config: ProxyConfig): string => {
   const { auth, views, clients, expose, resultsMax, pageSize, limits } = config

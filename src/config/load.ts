@@ -13,7 +13,7 @@ export async function loadConfig(file: string, env: Environment): Promise<Loaded
 
 export type ConfigText = { readonly text: string } | { readonly unusable: Loaded }
 
-/** Reads the text of a file. Never rejects. A pipe can be read only once: `isAgain` refuses it. */
+/** Reads the text of a file. Never rejects. `isAgain` refuses pipes, which can be read only once. */
 export async function readConfigText(file: string, isAgain = false): Promise<ConfigText> {
   try {
     const found = await stat(file)
@@ -32,7 +32,7 @@ const TOO_LARGE: Words = {
 }
 
 const ONLY_ONCE: Words = {
-  message: 'this is no file, and what it held can be read only once',
+  message: 'this is a pipe, which can be read only once',
   fix: 'Restart the proxy, or give it a file.',
 }
 

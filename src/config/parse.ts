@@ -24,11 +24,11 @@ import type {
 
 /**
  * Resolves the text of a configuration file. Never throws: an invalid server is left out, an invalid setting
- * falls back to its default, and both are reported in `problems`. A mistake in `auth` or `cluster` makes the
- * file unusable: it must let in nobody who was meant to stay out, and no replica may stand alone unawares.
+ * falls back to its default, and both are reported in `problems`. An error in `auth` or `cluster` makes the file
+ * unusable, because it could grant access or separate a replica from its cluster.
  *
- * Variables are looked up in `env`, then in `envFile`, then in `later`, in its order. Whoever gives that can
- * learn of more values later, so that a server that lacks some is not invalid, but waits.
+ * Variables come from `env`, then `envFile`, then `later`, in order. With `later`, values may still arrive, so a
+ * server that lacks some is waiting instead of invalid.
  */
 export function parseConfig(
   text: string,
@@ -83,12 +83,12 @@ export function parseConfig(
 const READ_FILES = new WeakMap<Loaded, readonly string[]>()
 
 /**
- * The files that a configuration was read from besides its own, absolute: `envFile`, there or not, and each
+ * Returns the absolute paths of the other files of a configuration: `envFile`, even if it is missing, and each
  * `${file:…}`.
  */
 export const filesOf = (loaded: Loaded): readonly string[] => READ_FILES.get(loaded) ?? []
 
-/** What is found first counts. */
+/** Merges sources; the first value of a variable wins. */
 const merged = (sources: readonly VariableSource[]): Environment =>
   bareRecord(
     sources
@@ -106,7 +106,7 @@ const originOf = ({ name, value }: Omit<Variable, 'from'>, sources: readonly Var
 const warnRepeated = (root: Item, report: Report): void => {
   for (const item of repeated(root)) {
     report.nameWarning(item, {
-      message: 'this key stands here a second time, and the last one wins',
+      message: 'this key is repeated, and the last one wins',
       fix: 'Keep one of them.',
     })
   }

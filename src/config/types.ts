@@ -5,10 +5,8 @@ import type { PlainSettings } from './schema/settings.generated.js'
 /** The clients that share a connection: of a principal, a principal and folder, a session, or all. */
 export type Sharing = 'principal' | 'workspace' | 'session' | 'all'
 
-/** Whether resource URIs get the prefix of their server. */
 export type UriMode = ServerSettings['uris']
 
-/** When a server starts: with the first client that needs it, or with the proxy. */
 export type Start = ServerSettings['start']
 
 /** The era of the protocol that a server supports; `auto` detects it. */
@@ -86,7 +84,7 @@ export interface Timeouts extends TimeoutSettings {
 
 type TimeoutSettings = PlainSettings['timeouts']
 
-/** When a server that failed is started again. */
+/** Limits and waits of restarts after failures. */
 export type Restart = PlainSettings['restart']
 
 /** Texts of a server's entry, with variables unexpanded. */
@@ -99,7 +97,7 @@ export interface ServerWritten {
 
 type ExposeMode = 'direct' | 'search' | 'auto'
 
-/** How tools are shown. Absent members come from the view, then from the top-level `expose`. */
+/** Settings of the tool list. Absent members come from the view, then from the top-level `expose`. */
 export interface Expose {
   readonly mode?: ExposeMode | undefined
   /** Globs of tools that stay listed in every mode, by the names that clients see. */
@@ -134,7 +132,7 @@ export interface ClientConfig {
   readonly expose: Expose | undefined
 }
 
-/** How the proxy signs in at a server. Absent members are discovered. */
+/** The OAuth settings of a server. Absent members are discovered. */
 export interface OAuthConfig {
   readonly clientId?: string | undefined
   /** Secret. */
@@ -186,20 +184,20 @@ export interface ServerConfig extends ServerSettings {
   readonly oauth: OAuthConfig | undefined
   readonly sharing: Sharing
   readonly timeouts: Timeouts
-  /** Limits that differ from those of the proxy. */
+  /** Overrides of the proxy's limits. */
   readonly limits: Partial<Limits>
   readonly restart: Restart
   /** For printing only. */
   readonly written?: ServerWritten
 }
 
-/** Where the proxy listens: an HTTP port, a local socket, or both. */
+/** The addresses of the proxy: an HTTP port, a local socket, or both. */
 export interface ListenConfig extends ListenSettings {
   /** Addresses and networks (CIDR) of reverse proxies whose `X-Forwarded-For` names the client. */
   readonly trustedProxies?: readonly string[] | undefined
   /** Path of a unix domain socket or named pipe. */
   readonly socket: string | undefined
-  /** Whether the file has `listen`. A daemon that clients start listens only then. */
+  /** Set if the file has `listen`. A daemon that clients start listens only then. */
   readonly isGiven: boolean
 }
 
@@ -234,13 +232,13 @@ export interface TokenIssuer {
   readonly groupsClaim: string | undefined
   /** Read from the metadata of the issuer if undefined. */
   readonly jwksUri: string | undefined
-  /** Whether only tokens of the type `at+jwt` are accepted (RFC 9068 §4). */
+  /** Accepts only tokens of the type `at+jwt` (RFC 9068 §4). */
   readonly strictType: boolean
   /** For tokens that are not JWTs (RFC 7662). */
   readonly introspection:
     | { readonly clientId: string; readonly clientSecret: string; readonly tokens?: string | undefined }
     | undefined
-  /** Whether plain HTTP is allowed. */
+  /** Allows plain HTTP. */
   readonly allowHttp: boolean
 }
 
@@ -271,7 +269,7 @@ export interface EmbeddedServer extends EmbeddedSettings {
 
 type EmbeddedSettings = PlainSettings['embedded']
 
-/** Who may access the proxy, and with which scopes. */
+/** Access to the proxy, by scopes. */
 export interface AuthConfig extends AuthSettings {
   /** Scheme, host and port under which clients reach the proxy; the listening address if undefined. */
   readonly publicUrl: string | undefined
@@ -298,7 +296,7 @@ export interface ServerAccess {
 export interface AuditConfig {
   /** The absolute path of a file, or stderr. */
   readonly to: 'stderr' | { readonly file: string }
-  /** Whether it includes the arguments of tools and prompts. */
+  /** Includes the arguments of tools and prompts. */
   readonly withArguments: boolean
 }
 
@@ -418,7 +416,7 @@ export interface Loaded {
   /** In the order of the file. */
   readonly problems: readonly Problem[]
   readonly disabled: readonly DisabledServer[]
-  /** Whether reading the file failed. */
+  /** Set if reading the file failed. */
   readonly isUnreadable?: boolean
 }
 

@@ -266,7 +266,7 @@ t.test('variables are put in place wherever a server is described', async t => {
     { kind: 'auto', url: 'http://h:9/', headers: { Authorization: 'Bearer s3cr3t-value' } },
   )
   t.match(parseConfig('{"mcpServers":{"a":{"command":"~/x"}}}', FILE, {}).problems, [
-    { key: 'mcpServers.a.command', message: 'the home folder for "~" is not known' },
+    { key: 'mcpServers.a.command', message: 'cannot expand "~": the home folder is unknown' },
   ])
 })
 
@@ -409,7 +409,7 @@ const BAD_SERVERS: Record<string, string[]> = {
     ),
   ],
   '{ "command": "x", "url": "http://h/" }': [
-    at(19, 'error: mcpServers.a: "command" and "url" together say two things. Keep one of the two.'),
+    at(19, 'error: mcpServers.a: "command" and "url" exclude each other. Keep one of the two.'),
   ],
   '{ "command": 5 }': [
     at(
@@ -426,7 +426,7 @@ const BAD_SERVERS: Record<string, string[]> = {
   '{ "command": "${EMPTY}" }': [
     at(
       37,
-      'error: mcpServers.a.command: nothing is left here once the variables are in place. Check the variables that stand here.',
+      'error: mcpServers.a.command: this is empty after its variables are expanded. Check the variables in it.',
     ),
   ],
   '{ "command": "x", "args": "-y" }': [
@@ -456,11 +456,11 @@ const BAD_SERVERS: Record<string, string[]> = {
   '{ "command": "x", "args": ["${input:token}"] }': [
     at(
       51,
-      'error: mcpServers.a.args.0: a "${" here begins no variable that is known. Write ${NAME} or ${NAME:-default} for a variable, or $${ for the signs themselves.',
+      'error: mcpServers.a.args.0: invalid variable after "${". Write ${NAME} or ${NAME:-default} for a variable, or $${ for the signs themselves.',
     ),
   ],
   '{ "command": "x", "args": ["\\u0000"] }': [
-    at(51, 'error: mcpServers.a.args.0: this holds a NUL character. Remove it here or from its variable.'),
+    at(51, 'error: mcpServers.a.args.0: this contains a NUL character. Remove it here or from its variable.'),
   ],
   '{ "command": "x", "env": { "A": [1] } }': [
     at(
@@ -483,13 +483,13 @@ const BAD_SERVERS: Record<string, string[]> = {
   '{ "serverUrl": "file:///x" }': [
     at(
       39,
-      'error: mcpServers.a.serverUrl: no server can be reached by an address that begins like this. Write an address that begins with "http://", "https://", "ws://", "wss://", "unix:/" or "pipe:///".',
+      'error: mcpServers.a.serverUrl: the scheme of this address is not supported. Write an address that begins with "http://", "https://", "ws://", "wss://", "unix:/" or "pipe:///".',
     ),
   ],
   '{ "url": "file:///x", "type": "http" }': [
     at(
       33,
-      'error: mcpServers.a.url: a server of type "http" has an address that begins with "http://" or "https://". Change the address or "type".',
+      'error: mcpServers.a.url: the address of a server of type "http" must begin with "http://" or "https://". Change the address or "type".',
     ),
   ],
   '{ "url": "unix:run/x.sock" }': [
@@ -501,13 +501,13 @@ const BAD_SERVERS: Record<string, string[]> = {
   '{ "url": "unix:///run/x.sock", "type": "sse" }': [
     at(
       33,
-      'error: mcpServers.a.url: a server of type "sse" has an address that begins with "http://" or "https://". Change the address or "type".',
+      'error: mcpServers.a.url: the address of a server of type "sse" must begin with "http://" or "https://". Change the address or "type".',
     ),
   ],
   '{ "url": "http://h/", "type": "ws" }': [
     at(
       33,
-      'error: mcpServers.a.url: a server of type "ws" has an address that begins with "ws://" or "wss://". Change the address or "type".',
+      'error: mcpServers.a.url: the address of a server of type "ws" must begin with "ws://" or "wss://". Change the address or "type".',
     ),
   ],
   '{ "url": "http://h/", "type": "stdio" }': [
@@ -531,7 +531,7 @@ const BAD_SERVERS: Record<string, string[]> = {
   '{ "url": "http://h/", "headers": { "A": "${BREAK}" } }': [
     at(
       64,
-      'error: mcpServers.a.headers.A: this holds a line break or a character that no header may hold. Remove it here or from the variable that stands here.',
+      'error: mcpServers.a.headers.A: this contains a line break or a character that is not allowed in headers. Remove it here or from the variable.',
     ),
   ],
   '{ "url": "http://h/", "headers": { "A:": "" } }': [
@@ -669,13 +669,13 @@ const ODD_SERVERS: Record<string, string[]> = {
   '{ "command": "npx -y thing --key s3cr3t" }': [
     at(
       37,
-      'warning: mcpServers.a.command: this is taken as the name of one program, spaces included. Write "command": "npx" and each further word into "args".',
+      'warning: mcpServers.a.command: this is read as the name of one program, with spaces. Write "command": "npx" and each further word into "args".',
     ),
   ],
   '{ "command": "KEY=s3cr3t npx thing" }': [
     at(
       37,
-      'warning: mcpServers.a.command: this is taken as the name of one program, spaces included. Write only the program into "command" and each further word into "args".',
+      'warning: mcpServers.a.command: this is read as the name of one program, with spaces. Write only the program into "command" and each further word into "args".',
     ),
   ],
   '{ "command": "/opt/My Programs/x" }': [],
@@ -693,10 +693,7 @@ const ODD_SERVERS: Record<string, string[]> = {
     at(46, 'warning: mcpServers.a.httpUrl: ignored, because another address is given. Keep one.'),
   ],
   '{ "command": "x", "command": "y" }': [
-    at(
-      42,
-      'warning: mcpServers.a.command: this key stands here a second time, and the last one wins. Keep one of them.',
-    ),
+    at(42, 'warning: mcpServers.a.command: this key is repeated, and the last one wins. Keep one of them.'),
   ],
 }
 
@@ -758,7 +755,7 @@ t.test('names that mean something to JavaScript mean nothing here', async t => {
   t.match(other?.transport, { args: ['none'] })
   t.equal(({} as Record<string, unknown>)['command'], undefined)
   t.match(read('{ "mcpServers": { "": { "command": "x" } } }'), {
-    problems: [{ message: 'a server has no name' }],
+    problems: [{ message: 'the name of this server is empty' }],
     disabled: [{ name: '', why: 'invalid' }],
   })
 })
@@ -767,10 +764,10 @@ t.test('the lists of other programs are read with a note', async t => {
   const note = `${FILE}:1:3: warning: `
   const lists: Record<string, string[]> = {
     '{ "servers": { "a": { "command": "x" } }, "inputs": [] }': [
-      `${note}servers: read as "mcpServers", which is the name of this key here. Rename it to "mcpServers".`,
+      `${note}servers: read as "mcpServers", the name of this key in mcp-proxy. Rename it to "mcpServers".`,
     ],
     '{ "context_servers": { "a": { "command": "x" } } }': [
-      `${note}context_servers: read as "mcpServers", which is the name of this key here. Rename it to "mcpServers".`,
+      `${note}context_servers: read as "mcpServers", the name of this key in mcp-proxy. Rename it to "mcpServers".`,
     ],
     '{ "a": { "command": "x" }, "pageSize": 5 }': [
       `${FILE}:1:1: warning: read as a list of servers, because "mcpServers" is missing. Put the servers into an object: "mcpServers": { … }.`,
@@ -898,11 +895,11 @@ t.test('where clients find the proxy is an object, or the address of a socket al
     t.strictSame(listen(value).config?.listen, expected, value)
   }
   const notSocket =
-    'this is not the address of a socket. Write "unix:///" and its absolute path, or "pipe:///" and the name of a pipe; until then there is no socket.'
+    'this is not the address of a socket. Write "unix:///" and its absolute path, or "pipe:///" and the name of a pipe; until then the proxy listens on no socket.'
   const bad: readonly (readonly [value: string, problem: string, expected: object])[] = [
     ['"127.0.0.1:8808"', `error: listen: ${notSocket}`, alone],
     ['"unix:${NOPE}/x"', 'error: listen: the variable NOPE is not set.', alone],
-    ['""', 'error: listen: nothing is left here', alone],
+    ['""', 'error: listen: this is empty after its variables are expanded', alone],
     ['{ "socket": "mcp.sock" }', `error: listen.socket: ${notSocket}`, LISTEN],
     ['{ "http": false, "socket": "mcp.sock" }', `error: listen.socket: ${notSocket}`, alone],
     ['{ "socket": 5 }', 'error: listen.socket: expected a string, found a number.', LISTEN],
@@ -934,7 +931,7 @@ t.test('a file that is not JSON, or holds no servers, is unusable and says where
       '3:3: error: expected "," or the end of the object or list. Write "," before this.',
     '{\r\n  "a" 1 }': '2:7: error: expected ":" after the name of a key. Write ":" between name and value.',
     '{ "a": }': '1:8: error: expected a value. Write a value here, or remove what announces it.',
-    "{ 'a': 1 }": `1:3: error: expected JSON, found a word or sign that is none. ${quotes}`,
+    "{ 'a': 1 }": `1:3: error: expected JSON, found an invalid word or character. ${quotes}`,
     '{ "a": {': '1:9: error: expected "}", found the end of the file. Close every "{" with "}".',
     '{ "a": [1': '1:10: error: expected "]", found the end of the file. Close every "[" with "]".',
     '{ "a": "x\n" }':

@@ -2,7 +2,7 @@ import { createReport } from './problem.js'
 import { readTree } from './syntax.js'
 import { createLocator, itemAt, type Spot } from './tree.js'
 
-/** Where the value at a path stands in the text of a configuration file; undefined where it does not. */
+/** Returns the position of the first of these paths that exists in the text of a configuration file. */
 export const placeIn = (text: string, ...paths: readonly (readonly string[])[]): Spot | undefined => {
   const locate = createLocator(text)
   const root = readTree(text, createReport('', locate))

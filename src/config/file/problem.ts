@@ -3,7 +3,7 @@ import type { Problem } from '../types.js'
 import type { Item, Spot } from './tree.js'
 
 export interface Words {
-  /** Its number, where it is not that of all mistakes in the file (D011). */
+  /** The problem number; D011 if absent. */
   readonly id?: ProblemId
   readonly message: string
   readonly fix: string
@@ -40,13 +40,13 @@ export function createReport(file: string, locate: (offset: number) => Spot): Re
   }
 }
 
-// Somebody else may have written the file: no escape sequences for the terminal.
+// The file may be from another user: no escape sequences for the terminal.
 const printable = (text: string): string =>
   text.replace(/[\p{Cc}\u2028\u2029]/gu, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /**
- * One line for a person: `file:line:column: error: mcpServers.github.url: message. fix`, with its number if
- * that is not D011.
+ * Formats a problem as one line: `file:line:column: error: mcpServers.github.url: message. fix`, with its number
+ * unless it is D011.
  */
 export function formatProblem(problem: Problem): string {
   const { id, file, line, column, severity, key, message, fix } = problem

@@ -9,7 +9,7 @@ const QUOTES = 'Put names and texts in double quotes; only numbers, true, false 
 const STRING = 'Close the string with " on the same line.'
 
 const WORDS: Readonly<Record<Code, Words>> = {
-  InvalidSymbol: { message: 'expected JSON, found a word or sign that is none', fix: QUOTES },
+  InvalidSymbol: { message: 'expected JSON, found an invalid word or character', fix: QUOTES },
   InvalidNumberFormat: {
     message: 'expected a number, found something like one',
     fix: 'Write it as 1, 1.5 or -1.',
@@ -82,15 +82,15 @@ const wordsFor = ({ error }: ParseError, isEmpty: boolean): Words => {
     : WORDS[code]
 }
 
-/** The plain value of an item; its objects have no prototype. */
+/** Returns the value of an item; objects in it lack a prototype. */
 export const valueOf = (item: Item): unknown => getNodeValue(item.node) as unknown
 
-/** How deeply a text is nested, found without recursion. */
+/** Returns the nesting of a text, without recursion. */
 function depthOf(text: string): { readonly depth: number; readonly offset: number } {
   const scanner = createScanner(text, true)
   let depth = 0
   let deepest = { depth: 0, offset: 0 }
-  // By offset: in a text that ends in an open comment, the last token never gets empty.
+  // Compare offsets: a text that ends in an open comment has no empty last token.
   for (scanner.scan(); scanner.getTokenOffset() < text.length; scanner.scan()) {
     const sign = text[scanner.getTokenOffset()]
     if (sign === '{' || sign === '[') depth++

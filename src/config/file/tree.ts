@@ -3,7 +3,7 @@ import type { Node } from 'jsonc-parser'
 export interface Item {
   readonly node: Node
   readonly key: string
-  /** Offset of the name; of the value where there is no name. */
+  /** Offset of the name, or of the value if it is unnamed. */
   readonly nameOffset: number
 }
 

@@ -12,22 +12,22 @@ export interface FileWatchOptions {
   readonly onTrouble: (code: string) => void
 }
 
-/** Editors write in several steps: within this they are one change. */
+/** Editors write in several steps; changes within this time are one change. */
 const QUIET_MS = 250
-/** A file that never comes to rest is reported after this. */
+/** A file that keeps changing is reported after this time. */
 const RESTLESS_MS = 2000
 /** Network drives, containers and renamed folders on the path do not report changes. */
 const POLL_MS = 5000
-/** The most links that Linux follows on one path (path_resolution(7)). */
+/** Maximum links that Linux follows on one path (path_resolution(7)). */
 const LINKS_MAX = 40
 
 /**
- * Watches a file that may be changed, replaced by rename, removed and made again, or reached over symbolic
- * links that change (as in ConfigMaps that Kubernetes mounts). Watches folders, because a watch on a file
- * stays with the file that was there first. Keeps no process alive; never throws.
+ * Watches a file that may be changed, replaced by rename, removed and created again, or reached over symbolic
+ * links that change (as in a ConfigMap of Kubernetes). Watches folders, because a watch on a file follows the
+ * replaced file. Keeps no process alive; never throws.
  */
 export class FileWatch {
-  /** Resolves once no change is missed. Never rejects. */
+  /** Resolves when all changes are watched. Never rejects. */
   readonly ready: Promise<void>
   readonly #file: string
   readonly #options: FileWatchOptions
@@ -35,7 +35,7 @@ export class FileWatch {
   readonly #poll: Timer
   #quiet: Timer | undefined
   #stirredMs: number | undefined
-  /** The identity of the file at the last look. */
+  /** The identity of the file at the last check. */
   #seen: Promise<string>
   #isLooking = false
   #isTroubled = false
@@ -119,7 +119,7 @@ export class FileWatch {
     })
   }
 
-  /** The listener reads the file after this look: what is written later is another change. */
+  /** The listener reads the file after this check, so later writes are another change. */
   async #report(): Promise<void> {
     this.#seen = identityOf(this.#file)
     await this.#seen
@@ -128,7 +128,7 @@ export class FileWatch {
     this.#options.onChange()
   }
 
-  /** One look at a time: it hangs on a network drive that is gone. */
+  /** One check at a time, because it hangs on a network drive that is gone. */
   async #lookAgain(): Promise<void> {
     if (this.#isLooking) return
     this.#isLooking = true
@@ -151,7 +151,7 @@ interface Folder {
 
 /** A folder in which a change may matter. */
 interface Place {
-  /** Tells it from another folder at the same path. */
+  /** Identifies the folder, because another one may replace it at the same path. */
   readonly inode: string
   readonly names: Set<string>
 }
@@ -205,6 +205,6 @@ const addPlace = async (places: Map<string, Place>, folder: string, name: string
   if (found !== undefined) places.set(folder, { inode: `${found.dev} ${found.ino}`, names: new Set([name]) })
 }
 
-/** Whether two paths are the same, on Windows in any case and with any slash. Follows no links. */
+/** Compares two paths, on Windows without case and with any slash. Follows no links. */
 export const isSamePath = (one: string, other: string, system: PlatformPath = nodePath): boolean =>
   system.relative(one, other) === ''

@@ -10,7 +10,7 @@ export interface Address {
 const ADDRESS = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/i
 const MOST_PORT = 65_535
 
-/** Reads `HOST:PORT` out of a text whose variables are in place; anything else is reported. */
+/** Reads `HOST:PORT` from an expanded text; reports anything else. */
 export const readAddress = (
   text: string,
   item: Item,

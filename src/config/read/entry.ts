@@ -6,7 +6,7 @@ import { FOREIGN_SERVER_KEYS, NO_FOREIGN_KEYS, warnUnknown } from '../schema/key
 import { type Misfit, type ServerValues, validateServer } from '../schema/validate.js'
 import type { Environment, Timeouts, Variable } from '../types.js'
 
-/** Whether an entry names a folder that only a client knows. */
+/** Records the use of a client's folder in an entry. */
 export interface WorkspaceUse {
   isUsed: boolean
 }
@@ -21,24 +21,21 @@ export interface ReadContext {
   readonly programFolder: string
   readonly env: Environment
   readonly report: Report
-  /** Of servers that set no others; undefined for the defaults. */
+  /** Timeouts of servers without their own; the defaults if undefined. */
   readonly timeouts?: Timeouts | undefined
   readonly variables: Found[]
   /** As `filesOf`; collected while reading. */
   readonly files: Set<string>
-  /**
-   * The names of variables that a server lacks, where their values may still come; undefined where a lack is
-   * an error.
-   */
+  /** Collects missing variables whose values may still come; undefined if a missing variable is an error. */
   readonly lacks?: string[] | undefined
-  /** Where the folder of a client may be named, and whether it is. */
+  /** Set where an entry may name the folder of a client. */
   readonly workspace?: WorkspaceUse
 }
 
-/** The members of a server's entry, including those of `x-mcp-proxy` and other spellings of `url`. */
+/** The members of a server's entry, merged with `x-mcp-proxy`, with all spellings of `url` as `url`. */
 export type Folded = ReadonlyMap<string, Item>
 
-/** A server's entry whose types are right. */
+/** A validated entry of a server. */
 export interface Entry {
   readonly name: string
   readonly item: Item
@@ -67,7 +64,7 @@ export function foldEntry(item: Item): Folded {
   const wrapper = outer.get('x-mcp-proxy')
   const inner = wrapper === undefined ? undefined : members(wrapper)
   if (inner?.has('disabled') === true || inner?.has('enabled') === true) {
-    // The two keys belong together: in a shared file the outer one may be for the client only.
+    // The two keys belong together: in a shared file the outer one may be for the client.
     outer.delete('disabled')
     outer.delete('enabled')
   }

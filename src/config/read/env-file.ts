@@ -5,7 +5,7 @@ import type { Environment } from '../types.js'
 import type { ReadContext } from './entry.js'
 import { expandedPath } from './variables.js'
 
-/** Beside the configuration. */
+/** Next to the configuration. */
 export const DEFAULT_ENV_FILE = 'secrets.env'
 
 const QUOTED = `(?:'[^']*'|"(?:[^"\\\\]|\\\\[\\s\\S])*"|\\\\')+`
@@ -16,8 +16,8 @@ const LINE = new RegExp(
 const QUOTED_PART = /'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\(')/g
 
 /**
- * The variables in lines of the form `NAME=value`, as a shell would quote them; a value in quotes may go over
- * several lines. Other lines are passed over. The object has no prototype.
+ * Returns the variables in lines of the form `NAME=value`, as a shell would quote them; a value in quotes may go over
+ * several lines. Ignores other lines. The object lacks a prototype.
  */
 export const parseEnvFile = (text: string): Readonly<Record<string, string>> =>
   bareRecord(

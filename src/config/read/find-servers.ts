@@ -3,13 +3,13 @@ import { KEYS } from '../schema/keys.generated.js'
 import { FOREIGN_ROOT_KEYS, warnUnknown } from '../schema/keys.js'
 import type { ReadContext } from './entry.js'
 
-/** The servers of a file, and the settings beside them. */
+/** The servers and the settings of a file. */
 export interface Contents {
   readonly servers: ReadonlyMap<string, Item>
   readonly settings: ReadonlyMap<string, Item>
 }
 
-// `servers` is the key of VS Code (.vscode/mcp.json), `context_servers` that of Zed (settings.json).
+// The keys of VS Code (.vscode/mcp.json) and Zed (settings.json).
 const OTHER_CONTAINERS = ['servers', 'context_servers'] as const
 
 const EXAMPLE = 'Write "mcpServers": { "some-name": { "command": "npx", "args": ["-y", "some-server"] } }.'
@@ -33,7 +33,7 @@ export function findServers(root: Item, context: ReadContext): Contents | undefi
     const other = found.get(key)
     if (other?.node.type !== 'object') continue
     report.nameWarning(other, {
-      message: 'read as "mcpServers", which is the name of this key here',
+      message: 'read as "mcpServers", the name of this key in mcp-proxy',
       fix: 'Rename it to "mcpServers".',
     })
     return contents(found, other, context)

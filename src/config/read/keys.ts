@@ -7,7 +7,7 @@ const KEY_BYTES = 32
 const KEY_FIX =
   'Write 32 random bytes in base64, such as `openssl rand -base64 32` prints; until then this key is not used.'
 
-/** The valid ones of the `keys` of an object, in base64; others are reported, without their values. */
+/** Returns the valid `keys` of an object, in base64; reports the others, without their values. */
 export const readKeys = (item: Item, keys: readonly string[], context: ReadContext): readonly string[] => {
   const seen = new Set<string>()
   return keys.flatMap((_, index) => {
@@ -20,7 +20,7 @@ export const readKeys = (item: Item, keys: readonly string[], context: ReadConte
     const isKey = bytes.length === KEY_BYTES && (text === key || text === key.replace(/=+$/, ''))
     if (!isKey) context.report.error(place, { message: 'this is not a key of 32 bytes', fix: KEY_FIX })
     else if (seen.has(key))
-      context.report.warning(place, { message: 'this key stands here twice', fix: 'Keep one of them.' })
+      context.report.warning(place, { message: 'this key is repeated', fix: 'Keep one of them.' })
     else {
       seen.add(key)
       return [key]

@@ -7,7 +7,6 @@ import type { ReadContext } from './entry.js'
 import { readPlain } from './plain.js'
 import { expandedWhole } from './variables.js'
 
-/** Whether `metrics` is `false`. */
 export const isOff = (key: string, item: Item | undefined): boolean =>
   key === 'metrics' && item?.node.type === 'boolean' && item.node.value === false
 
@@ -37,7 +36,6 @@ const given = (
   values: SettingsValues['metrics'],
 ): Item | undefined => (values?.[key] === undefined ? undefined : members(item).get(key))
 
-/** Whether other machines can read metrics without a token. */
 const isOpen = ({ host }: NonNullable<MetricsConfig['listen']>, token: string | undefined): boolean =>
   token === undefined && !isLoopbackHost(host)
 

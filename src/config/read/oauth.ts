@@ -64,7 +64,7 @@ const NO_BROWSERS: Words = {
   fix: 'Add "auth.embedded" with "login", or personal tokens in "auth.people".',
 }
 
-/** Whether a server can have an OAuth login. */
+/** Returns true for remote servers without an `Authorization` header. */
 export const mayHaveLogin = (transport: ServerTransport): boolean => obstacleOf(transport) === undefined
 
 /** The reason against an OAuth login; undefined if one is possible. */

@@ -3,7 +3,7 @@ import { isAbsolute, join, relative, resolve } from 'node:path'
 import { homeFolder } from '../../machine/who-am-i.js'
 import type { Environment } from '../types.js'
 
-/** The folders of our default configuration, its secrets, our state and backups. */
+/** The folders of the default configuration, its secrets, the state and backups. */
 const privateFolders = (home: string, env: Environment): readonly string[] =>
   [
     join(home, '.config'),
@@ -11,7 +11,6 @@ const privateFolders = (home: string, env: Environment): readonly string[] =>
     ...['XDG_CONFIG_HOME', 'XDG_STATE_HOME', 'APPDATA', 'LOCALAPPDATA'].map(name => env[name]),
   ].flatMap(parent => (parent !== undefined && isAbsolute(parent) ? [join(parent, 'mcp-proxy')] : []))
 
-/** Whether a path is a folder or inside it. */
 const isWithin = (folder: string, path: string): boolean => {
   const way = relative(folder, path)
   return way === '' || (!/^\.\.(?:[/\\]|$)/.test(way) && !isAbsolute(way))
@@ -26,8 +25,8 @@ const realPath = (path: string): string => {
 }
 
 /**
- * The folder in which a program without `cwd` runs: the folder of its configuration file, or the home folder
- * where that one holds our secrets, state or backups.
+ * Returns the folder for programs without `cwd`: that of the configuration file, or the home folder if that one
+ * holds secrets, state or backups of the proxy.
  */
 export const programFolder = (folder: string, env: Environment): string => {
   const home = homeFolder()

@@ -3,14 +3,14 @@ import { bareRecord } from '../file/tree.js'
 import type { AuthConfig, OAuthConfig, ProxyConfig, ServerConfig, ServerTransport } from '../types.js'
 import { withoutDefaults } from './variables.js'
 
-/** Variables that the system or every shell sets: no secrets, and part of most paths and log lines. */
+/** Variables of the system or shell: not secret, and part of most paths and log lines. */
 const SYSTEM_NAME =
   /^(?:PATH|HOME|userHome|(?:OLD)?PWD|USER(?:NAME|PROFILE)?|LOGNAME|HOST(?:NAME)?|SHELL|SHLVL|TERM|COLORTERM|LS_COLORS|LANG(?:UAGE)?|LC_\w+|TZ|TMP|TEMP|TMPDIR|DISPLAY|EDITOR|PAGER|XDG_\w+|SSH_(?:CLIENT|CONNECTION|TTY)|(?:LOCAL)?APPDATA|PROGRAM\w+|COMPUTERNAME|COMSPEC|SYSTEM\w+|HOMEDRIVE|HOMEPATH|PATHEXT|npm_(?:package|lifecycle|node|command|execpath)\w*)$/i
 
-/** Values that are no secrets: addresses of this machine, ports, switches. */
+/** Values that are not secret: addresses of this machine, ports, flags. */
 const COMMON = /^(?:localhost|\[?::1\]?|127(?:\.\d+){3}|0\.0\.0\.0|\d{1,5}|true|false)$/
 
-/** Values of variables, `env` and `headers`, secret arguments, parts of addresses, and our keys. */
+/** Returns values of variables, `env` and `headers`, secret arguments, parts of addresses, and keys. */
 export const secretsOf = ({
   servers,
   stateKeys,
@@ -72,7 +72,7 @@ const inLogin = (login: string): readonly string[] => {
 
 const isAddress = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text)
 
-/** Passwords, keys in the path, and query values of an address; nothing for other texts. */
+/** Returns passwords, keys in the path, and query values of an address; nothing for other texts. */
 const inAddress = (text: string): readonly string[] => {
   const [, login = '', path = '', query = ''] =
     /^[a-z][a-z0-9+.-]*:\/\/(?:([^/?#]*)@)?[^/?#]*([^?#]*)\??([^#]*)/is.exec(text) ?? []

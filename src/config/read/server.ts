@@ -30,7 +30,8 @@ export type ServerRead =
 export function readServer(name: string, item: Item, context: ReadContext): ServerRead {
   const { report } = context
   const errors = report.errors
-  if (name === '') report.nameError(item, { message: 'a server has no name', fix: 'Give it a name.' })
+  if (name === '')
+    report.nameError(item, { message: 'the name of this server is empty', fix: 'Give it a name.' })
   if (item.node.type !== 'object') {
     report.error(item, {
       message: `expected an object, found ${kindOf(item)}`,

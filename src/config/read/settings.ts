@@ -106,7 +106,7 @@ const drop = (value: object, [step, ...rest]: readonly string[]): void => {
   else Reflect.deleteProperty(value, step)
 }
 
-/** Whether `listen` or `tracing` has its short form, a string. */
+/** Detects the short form of `listen` and `tracing`, a string. */
 const isShortForm = (item: Item | undefined): boolean => item?.node.type === 'string'
 
 /** HTTP stays off, even if the socket is invalid: a port is accessible to more users. */
@@ -164,7 +164,7 @@ const readSocket = (item: Item, context: ReadContext): string | undefined => {
   if (path === undefined) {
     report.error(item, {
       message: 'this is not the address of a socket',
-      fix: 'Write "unix:///" and its absolute path, or "pipe:///" and the name of a pipe; until then there is no socket.',
+      fix: 'Write "unix:///" and its absolute path, or "pipe:///" and the name of a pipe; until then the proxy listens on no socket.',
     })
   }
   return path

@@ -8,11 +8,11 @@ import { expanded, expandedPath, expandedWhole } from './variables.js'
 
 type Kind = 'stdio' | Exclude<UrlTransport['kind'], 'auto'>
 
-/** How a server is reached, resolved and as written in the file. */
+/** The transport of a server, resolved and as written. */
 export interface Reach {
   readonly transport: ServerTransport
   readonly written: ServerWritten
-  /** Whether it is in the folder of a client that it runs. */
+  /** Set if it runs in the folder of a client. */
   readonly usesWorkspace?: boolean
 }
 
@@ -26,13 +26,13 @@ const KINDS = {
   websocket: 'ws',
 } as const satisfies Record<NonNullable<Entry['values']['type']>, Kind>
 
-/** Reads how a server is reached; undefined after errors were reported. */
+/** Reads the transport of a server; undefined after it reported errors. */
 export function readReach(entry: Entry, context: ReadContext): Reach | undefined {
   const command = entry.members.get('command')
   const url = entry.members.get('url')
   const { report } = context
   if (command !== undefined && url !== undefined) {
-    const words = { message: '"command" and "url" together say two things', fix: 'Keep one of the two.' }
+    const words = { message: '"command" and "url" exclude each other', fix: 'Keep one of the two.' }
     report.nameError(entry.item, words)
     return undefined
   }
@@ -89,13 +89,13 @@ const readStdio = (entry: Entry, command: Item, outer: ReadContext): Reach => {
   }
 }
 
-/** A path as it is seen from the file, unless it begins with the folder of a client. */
+/** Resolves a path relative to the file, unless it begins with the folder of a client. */
 const folderIn = (path: string, { folder }: ReadContext): string =>
   /^\$\{(?:workspaceFolder|cwd)\}/.test(path) ? path : resolve(folder, path)
 
 const readEnv = (item: Item | undefined, context: ReadContext) => {
   const entries = item === undefined ? [] : [...members(item)]
-  // Numbers are taken as written: 1.0 and 12345678901234567890 would not survive parsing.
+  // Numbers stay as written: parsing would change 1.0 and 12345678901234567890.
   const written = ({ node }: Item): string =>
     node.type === 'string' ? String(node.value) : context.text.slice(node.offset, node.offset + node.length)
   return {
@@ -115,7 +115,7 @@ const warnOfSpaces = (command: Item, { report }: ReadContext): void => {
   // Only a plain word is repeated: A=b may be a secret.
   const example = /^[\w.@+-]+$/.test(program) ? `"command": "${program}"` : 'only the program into "command"'
   report.warning(command, {
-    message: 'this is taken as the name of one program, spaces included',
+    message: 'this is read as the name of one program, with spaces',
     fix: `Write ${example} and each further word into "args".`,
   })
 }
@@ -157,8 +157,8 @@ const readHeader = (item: Item, context: ReadContext): string => {
   const value = expanded(String(item.node.value), item, context)
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
     context.report.error(item, {
-      message: 'this holds a line break or a character that no header may hold',
-      fix: 'Remove it here or from the variable that stands here.',
+      message: 'this contains a line break or a character that is not allowed in headers',
+      fix: 'Remove it here or from the variable.',
     })
   }
   return value
@@ -171,7 +171,7 @@ const warnIgnored = (entry: Entry, keys: readonly string[], why: string, { repor
   }
 }
 
-/** How the server at an address is reached, or what is wrong with the address, without repeating it. */
+/** The transport for an address, or the problem with it, which does not repeat the address. */
 export type Address =
   | { readonly is: 'url'; readonly kind: UrlTransport['kind'] }
   | { readonly is: 'socket'; readonly path: string }
@@ -195,7 +195,7 @@ const NO_SOCKET: Words = {
 }
 
 const UNKNOWN_SCHEME: Words = {
-  message: 'no server can be reached by an address that begins like this',
+  message: 'the scheme of this address is not supported',
   fix: 'Write an address that begins with "http://", "https://", "ws://", "wss://", "unix:/" or "pipe:///".',
 }
 
@@ -220,7 +220,7 @@ export const readAddress = (url: string, type: UrlTransport['kind'] | undefined)
   return {
     is: 'wrong',
     words: {
-      message: `a server of type "${type}" has an address that begins with ${schemes}`,
+      message: `the address of a server of type "${type}" must begin with ${schemes}`,
       fix: 'Change the address or "type".',
     },
   }

@@ -5,14 +5,14 @@ import type { Item } from '../file/tree.js'
 import type { Environment, Variable } from '../types.js'
 import type { ReadContext, WorkspaceUse } from './entry.js'
 
-/** Why a text could not be expanded; holds names of variables, never values. */
+/** A failed expansion; contains names of variables, never values. */
 type ExpansionFault =
   | { readonly is: 'unset'; readonly name: string }
   | { readonly is: 'unread'; readonly path: string; readonly why: string }
-  /** A `${` that begins none of the forms that we know. */
+  /** An unknown form after `${`. */
   | { readonly is: 'unknown-form' }
 
-/** An expanded text, in which what cannot be expanded stays as it was. */
+/** An expanded text; failed expansions stay unchanged. */
 interface Expansion {
   readonly text: string
   readonly faults: readonly ExpansionFault[]
@@ -23,13 +23,13 @@ const PLACE = /\$\$\{(?:\w*\})?|\$\{([^}]*)\}|\$\{/g
 const FORM = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/
 const FILE_FORM = /^file:(?!-)([\s\S]+)$/
 
-/** What differs between the clients of a server, and is put in when it is started for them. */
+/** Placeholders for the folder of a client, which are replaced when a server starts for it. */
 const WORKSPACE_NAMES = ['workspaceFolder', 'workspaceFolderBasename', 'cwd']
 
-/** Where one of those stands in an expanded text; with a second `$` before it, it stands for itself. */
+/** Matches these placeholders in an expanded text; a second `$` escapes them. */
 export const WORKSPACE_PLACE = new RegExp(`\\$?\\$\\{(${WORKSPACE_NAMES.join('|')})\\}`, 'g')
 
-/** Text that is put in beside them, in which nothing is expanded. */
+/** Escapes placeholders in an inserted text. */
 const literal = (text: string, workspace: WorkspaceUse | undefined): string =>
   workspace === undefined ? text : text.replace(WORKSPACE_PLACE, '$$$&')
 
@@ -38,7 +38,7 @@ const lookUp = (name: string, env: Environment): string | undefined => {
   return name === 'userHome' ? expandHome('~', env) : undefined
 }
 
-/** As in a shell, the default is for a variable that is unset or empty. */
+/** As in a shell, the default applies to unset and empty variables. */
 const valueFor = (name: string, fallback: string | undefined, env: Environment): string | undefined => {
   const found = lookUp(name, env)
   return found === '' ? (fallback ?? found) : (found ?? fallback)
@@ -102,7 +102,7 @@ export const withoutDefaults = (text: string): string =>
     return name === undefined ? all : `\${${name}}`
   })
 
-/** Expands a text; what cannot be expanded is reported at `item`. */
+/** Expands a text; reports failed expansions at `item`. */
 export const expanded = (raw: string, item: Item, context: ReadContext): string => {
   const { env, report, variables, files, lacks, folder, workspace } = context
   const { text, faults, variables: found } = expand(raw, env, folder, workspace)
@@ -120,31 +120,31 @@ export const expanded = (raw: string, item: Item, context: ReadContext): string 
   }
   if (text.includes('\0')) {
     report.error(item, {
-      message: 'this holds a NUL character',
+      message: 'this contains a NUL character',
       fix: 'Remove it here or from its variable.',
     })
   }
   return text
 }
 
-/** The same for a text that must not be empty in the end. */
+/** The same for a text whose expansion must not be empty. */
 export const expandedWhole = (raw: string, item: Item, context: ReadContext): string => {
   const text = expanded(raw, item, context)
   if (text.trim() === '') {
     context.report.error(item, {
-      message: 'nothing is left here once the variables are in place',
-      fix: 'Check the variables that stand here.',
+      message: 'this is empty after its variables are expanded',
+      fix: 'Check the variables in it.',
     })
   }
   return text
 }
 
-/** The same for a path that may begin with `~`. A `~` in the value of a variable is left alone. */
+/** The same for a path that may begin with `~`. A `~` in the value of a variable stays unchanged. */
 export const expandedPath = (item: Item, context: ReadContext): string => {
   const path = expandHome(String(item.node.value), context.env)
   if (path === undefined) {
     const words = {
-      message: 'the home folder for "~" is not known',
+      message: 'cannot expand "~": the home folder is unknown',
       fix: 'Set HOME, or write the whole path.',
     }
     context.report.error(item, words)
@@ -163,7 +163,7 @@ const waitWords = (name: string): Words => ({
 const wordsFor = (fault: ExpansionFault): Words => {
   if (fault.is === 'unknown-form') {
     return {
-      message: 'a "${" here begins no variable that is known',
+      message: 'invalid variable after "${"',
       fix: 'Write ${NAME} or ${NAME:-default} for a variable, or $${ for the signs themselves.',
     }
   }

@@ -12,7 +12,7 @@ type ViewValues = NonNullable<SettingsValues['views']>[string]
 type ClientValues = NonNullable<SettingsValues['clients']>[string]
 type ExposeValues = SettingsValues['expose']
 
-/** Has nothing: what is meant to leave something out, and cannot be read, must not show all. */
+/** Replaces an invalid view, which must not show everything. */
 const emptyView = (name: string): ViewConfig => ({
   name,
   servers: [],
@@ -25,10 +25,10 @@ const emptyView = (name: string): ViewConfig => ({
   expose: undefined,
 })
 
-/** No client can ask for it. */
+/** A name that no client can request. */
 const NO_VIEW = ''
 
-/** Reads which clients see what, and how. One that cannot be read is reported, and sees nothing. */
+/** Reads `views`, `clients` and `expose`. Reports an invalid member, which then shows nothing. */
 export const readViews = (
   items: ReadonlyMap<string, Item>,
   { expose }: SettingsValues,
@@ -114,12 +114,12 @@ const checkView = (item: Item, view: string, views: readonly ViewConfig[], repor
   if (names.includes(view)) return
   const meant = suggest(view, names)
   report.error(item, {
-    message: 'there is no view of this name',
+    message: 'unknown view',
     fix: meant === undefined ? 'Add it to "views", or name one of those.' : `Did you mean "${meant}"?`,
   })
 }
 
-/** Unlike elsewhere a key that is not known is no trifle here: it was to leave something out. */
+/** Unknown keys are errors here, because ignoring one could expose tools. */
 const refuseUnknown = (item: Item | undefined, known: readonly string[], report: Report): void => {
   for (const [key, member] of members(item)) {
     if (known.includes(key)) continue

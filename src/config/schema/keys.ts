@@ -3,10 +3,10 @@ import type { Report } from '../file/problem.js'
 import type { Item } from '../file/tree.js'
 import { suggest } from './suggest.js'
 
-/** Keys of other programs, with what to write instead; undefined if nothing is lost. */
+/** Keys of other programs, with their replacements; undefined for keys that are safe to ignore. */
 export type ForeignKeys = ReadonlyMap<string, string | undefined>
 
-/** Both take names that are separated by spaces. */
+/** Both functions take names separated by spaces. */
 const harmless = (names: string): [string, undefined][] => names.split(' ').map(name => [name, undefined])
 const instead = (fix: string, names: string): [string, string][] => names.split(' ').map(name => [name, fix])
 
@@ -28,21 +28,21 @@ export const FOREIGN_SERVER_KEYS: ForeignKeys = new Map<string, string | undefin
     'auth apiKey authProviderType headersHelper bearer_token_env_var requiresOAuth',
   ),
   ...instead('Write its variables into "env".', 'envFile env_file env_vars'),
-  ...instead('Write "env" in its place.', 'environment envs'),
-  ...instead('Write "command" in its place.', 'cmd'),
-  ...instead('Write "url" in its place.', 'baseUrl tcp'),
-  ...instead('Write "headers" in its place.', 'http_headers requestOptions'),
-  ...instead('Write "type" in its place.', 'transport transportType protocol'),
+  ...instead('Write "env" instead.', 'environment envs'),
+  ...instead('Write "command" instead.', 'cmd'),
+  ...instead('Write "url" instead.', 'baseUrl tcp'),
+  ...instead('Write "headers" instead.', 'http_headers requestOptions'),
+  ...instead('Write "type" instead.', 'transport transportType protocol'),
   ...instead('To show only some tools set tools.allow.', 'includeTools enabled_tools'),
   ...instead('To hide tools set tools.deny.', 'excludeTools disabledTools disabled_tools'),
 ])
 
-/** Keys that other programs have beside their servers. */
+/** Top-level keys of other programs. */
 export const FOREIGN_ROOT_KEYS: ForeignKeys = new Map(harmless('inputs'))
 
 export const NO_FOREIGN_KEYS: ForeignKeys = new Map()
 
-/** Whether a key is a comment by convention, or an extension. */
+/** Detects comments by convention, and extensions. */
 export const isRemark = (name: string): boolean => /^(\/\/|_|#|x-|\$)/.test(name)
 
 const wordsFor = (name: string, known: readonly string[], foreign: ForeignKeys) => {
@@ -55,7 +55,7 @@ const wordsFor = (name: string, known: readonly string[], foreign: ForeignKeys) 
   }
 }
 
-/** Warns of unknown members; comments and extensions are passed over unless they resemble a known key. */
+/** Warns about unknown members; ignores comments and extensions unless they resemble a known key. */
 export function warnUnknown(
   found: ReadonlyMap<string, Item>,
   known: readonly string[],

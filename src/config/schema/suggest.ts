@@ -3,8 +3,8 @@ const at = (row: readonly number[], i: number): number => row[i] ?? 0
 const plain = (word: string): string => word.toLowerCase().replace(/[-_ ]/g, '')
 
 /**
- * How many letters must be added, removed, replaced or swapped to turn one word into the other; infinite once
- * it is clear that those are more than `most`. @internal
+ * Returns the number of added, removed, replaced or swapped letters between two words; infinite if it is more
+ * than `most`. @internal
  */
 export function editDistance(from: string, to: string, most = Number.POSITIVE_INFINITY): number {
   let before: number[] = []
@@ -33,7 +33,7 @@ export function editDistance(from: string, to: string, most = Number.POSITIVE_IN
   return at(above, to.length)
 }
 
-/** The known word that was probably meant: up to a third of its letters may be wrong. */
+/** Returns the known word closest to `word`; up to a third of its letters may differ. */
 export function suggest(word: string, known: readonly string[]): string | undefined {
   if (word.length > MAX_LENGTH) return undefined
   const written = plain(word)
@@ -42,7 +42,7 @@ export function suggest(word: string, known: readonly string[]): string | undefi
   for (const candidate of known) {
     const most = Math.min(least - 1, Math.max(1, Math.floor(candidate.length / 3)))
     const meant = plain(candidate)
-    // There may be thousands: so many letters are missing at least.
+    // A cheap lower bound, because there may be thousands of words.
     if (Math.abs(meant.length - written.length) > most) continue
     const distance = editDistance(written, meant, most)
     if (distance > most) continue

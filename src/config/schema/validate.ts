@@ -6,17 +6,17 @@ import type { settings } from './schema.js'
 import type { server } from './server.js'
 import * as generated from './validate.generated.js'
 
-/** Something that does not fit: where and why, but nothing of the value. */
+/** A validation error, without the value. */
 export interface Misfit {
   readonly path: readonly string[]
-  /** Whether the last member of `path` has a bad name, rather than a bad value. */
+  /** Set if the name of the last member of `path` is invalid, not its value. */
   readonly inName: boolean
   readonly expected: string | undefined
   readonly message: string
   readonly fix: string
 }
 
-/** A value of the right type, or what does not fit. Unknown keys are ignored. */
+/** A valid value, or errors. Unknown keys are ignored. */
 export type Validated<T> =
   | { readonly is: 'fine'; readonly value: T }
   | { readonly is: 'misfit'; readonly misfits: readonly Misfit[] }
@@ -36,13 +36,13 @@ export const validateCluster = (value: unknown): Validated<ClusterValues> =>
 
 export const validateServer = (value: unknown): Validated<ServerValues> => validate(generated.server, value)
 
-/** Validates everything beside the servers, `auth` and `cluster`; "listen" in its long form only. */
+/** Validates all settings except the servers, `auth` and `cluster`; "listen" in its long form only. */
 export const validateSettings = (value: unknown): Validated<SettingsValues> =>
   validate(generated.settings, value)
 
 const validate = <T>(check: ValidateFunction, value: unknown): Validated<T> => {
   if (check(value)) return { is: 'fine', value: value as T }
-  // One misfit for each place: the error that says most.
+  // Keep the most detailed error of each place.
   const byPlace = new Map<string, ErrorObject>()
   for (const error of check.errors ?? []) {
     // Bad names are reported again, by "propertyNames".
@@ -51,9 +51,9 @@ const validate = <T>(check: ValidateFunction, value: unknown): Validated<T> => {
     const known = byPlace.get(place)
     if (known === undefined || weight(error) > weight(known)) byPlace.set(place, error)
   }
-  // What does not fit within one form of a union says more than that none of them fits.
+  // An error within one form of a union is more specific than the error of the union.
   const places = [...byPlace.keys()]
-  // What has a bad name is not looked into.
+  // Ignore errors inside members with invalid names.
   const badNames = places.filter(place => byPlace.get(place)?.keyword === 'propertyNames')
   const said = [...byPlace].filter(
     ([place, { keyword }]) =>
@@ -63,7 +63,7 @@ const validate = <T>(check: ValidateFunction, value: unknown): Validated<T> => {
   return { is: 'misfit', misfits: said.map(([place, error]) => misfit(place, error)) }
 }
 
-/** The name that does not fit, if it is not a value that does not. */
+/** The invalid name; undefined for an invalid value. */
 const badNameOf = ({ keyword, params }: ErrorObject): string | undefined => {
   if (keyword === 'propertyNames') return String(params['propertyName'])
   return keyword === 'additionalProperties' ? String(params['additionalProperty']) : undefined
@@ -76,7 +76,7 @@ const placeOf = (error: ErrorObject): string => {
   return `${error.instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
-/** How much an error says; in a union, the form of the right type says most. */
+/** Ranks errors by detail; in a union, the form of the right type ranks highest. */
 const weight = ({ keyword }: ErrorObject): number => {
   if (keyword === 'propertyNames' || keyword === 'additionalProperties') return 3
   if (keyword === 'type' || keyword === 'const') return 0
@@ -102,7 +102,7 @@ const misfit = (place: string, error: ErrorObject): Misfit => {
 
 const unescaped = (step: string): string => step.replaceAll('~1', '/').replaceAll('~0', '~')
 
-// Only a number is told that it has to be whole.
+// Ask for a whole number only if a number was found.
 const expectedKind = ({ type }: AnySchemaObject, found: unknown): string | undefined =>
   KINDS[type === 'integer' && typeof found !== 'number' ? 'number' : String(type)]
 

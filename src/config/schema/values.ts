@@ -13,7 +13,7 @@ declare module 'zod' {
     as?: string
     /** The shortest duration that is valid. */
     leastMs?: number
-    /** Whether its value goes into the resolved configuration as it is; see `plain`. */
+    /** Set by `plain`. */
     isPlain?: true
     /** The effect of reaching a limit. */
     reached?: string

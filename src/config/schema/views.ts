@@ -3,10 +3,10 @@ import { flag, globs, objectFix, plain, text, texts, whole } from './values.js'
 
 const MODE_FIX = 'Write "direct", "search" or "auto".'
 const mode = () => z.enum(['direct', 'search', 'auto'], { error: MODE_FIX })
-// Literals instead of an enum, whose error would outweigh those of the object form.
+// Literals, because the error of an enum would outweigh errors of the object form.
 const modes = () => (['direct', 'search', 'auto'] as const).map(one => z.literal(one, { error: MODE_FIX }))
 
-/** How tools are shown: a mode, or an object with more. */
+/** `expose`: a mode, or an object. */
 export const expose = z.union(
   [
     ...modes(),

@@ -24,8 +24,8 @@ t.test('what is no key is told without its value, and the others are used', asyn
     ['error', 'requestState.keys.0', 'this is not a key of 32 bytes'],
     ['error', 'requestState.keys.1', 'the variable GONE is not set'],
     ['error', 'requestState.keys.2', 'this is not a key of 32 bytes'],
-    ['warning', 'requestState.keys.4', 'this key stands here twice'],
-    ['error', 'requestState.keys.5', 'nothing is left here once the variables are in place'],
+    ['warning', 'requestState.keys.4', 'this key is repeated'],
+    ['error', 'requestState.keys.5', 'this is empty after its variables are expanded'],
   ])
   t.notMatch(JSON.stringify(read(written).problems), /hunter2/)
   t.same(problems({ key: 'x' }), [['warning', 'requestState.key', 'unknown key, ignored']])

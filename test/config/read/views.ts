@@ -50,8 +50,8 @@ t.test('a view that cannot be read shows nothing, and says why', t => {
 
 t.test('a client whose view is not there, or cannot be read, sees nothing', t => {
   for (const [client, problem] of [
-    [{ view: 'webb' }, 'clients.cursor*.view: there is no view of this name'],
-    [{ view: 'zzz' }, 'clients.cursor*.view: there is no view of this name'],
+    [{ view: 'webb' }, 'clients.cursor*.view: unknown view'],
+    [{ view: 'zzz' }, 'clients.cursor*.view: unknown view'],
     [{ view: 7 }, 'clients.cursor*.view: expected a string, found a number'],
     [{ veiw: 'web' }, 'clients.cursor*.veiw: unknown key'],
   ] as const) {
