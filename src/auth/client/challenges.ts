@@ -1,25 +1,25 @@
-/** What a server asks for in `WWW-Authenticate` (RFC 9110 §11.6.1, RFC 6750 §3, RFC 9728 §5.1). */
+/** A challenge in `WWW-Authenticate` (RFC 9110 §11.6.1, RFC 6750 §3, RFC 9728 §5.1). */
 interface Challenge {
-  /** In lower case. */
+  /** Lower-case. */
   readonly scheme: string
-  /** Names in lower case. */
+  /** Names are lower-case. */
   readonly parameters: ReadonlyMap<string, string>
 }
 
 const TOKEN = "[!#$%&'*+\\-.^_`|~\\dA-Za-z]+"
-/** Unquoted values may be more than tokens, as URLs are in the field. */
+/** Some servers send unquoted values that are not tokens, such as URLs. */
 const PARAMETER = `(${TOKEN})\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s,"]+))`
 const SCHEME = `(${TOKEN})(?:[ \\t]+[\\w\\-.~+/]+=*(?=\\s*(?:,|$)))?`
 const PART = new RegExp(`[\\s,]*(?:${PARAMETER}|${SCHEME})`, 'y')
 
-/** Parses the challenges of one header, or of several that were joined by commas. Never throws. @internal */
+/** Parses the challenges of one header, or of several joined by commas. Never throws. @internal */
 export const parseChallenges = (header: string): readonly Challenge[] => {
   const found: { readonly scheme: string; readonly parameters: Map<string, string> }[] = []
   for (let at = 0; at < header.length; ) {
     PART.lastIndex = at
     const match = PART.exec(header)
     if (match === null) {
-      // Neither: goes on behind the next comma.
+      // Not parsable: continues after the next comma.
       at = header.indexOf(',', at + 1) + 1 || header.length
       continue
     }
@@ -31,20 +31,20 @@ export const parseChallenges = (header: string): readonly Challenge[] => {
   return found
 }
 
-/** Of parameters with the same name the first one counts. */
+/** The first of several parameters with the same name counts. */
 const addTo = (parameters: Map<string, string> | undefined, name = '', value = ''): void => {
   const key = name.toLowerCase()
   if (parameters?.has(key) === false) parameters.set(key, value)
 }
 
-/** What is asked of a client of OAuth. */
+/** The requirements of a Bearer challenge. */
 export interface BearerChallenge {
   readonly resourceMetadata: string | undefined
   readonly scopes: readonly string[] | undefined
   readonly error: string | undefined
 }
 
-/** The challenge for OAuth in a header, if there is one: that with `resource_metadata` first. */
+/** Returns the Bearer challenge of a header, preferably one with `resource_metadata`. */
 export const bearerChallenge = (header: string | undefined): BearerChallenge | undefined => {
   const all = parseChallenges(header ?? '').filter(({ scheme }) => scheme === 'bearer' || scheme === 'dpop')
   const best = all.find(({ parameters }) => parameters.has('resource_metadata')) ?? all[0]
@@ -56,17 +56,17 @@ export const bearerChallenge = (header: string | undefined): BearerChallenge | u
   }
 }
 
-/** RFC 6749 §3.3, of a length that somebody may have meant. */
+/** RFC 6749 §3.3, with a length limit. */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/
 
-/** How many scopes a server may want. */
+/** Maximum number of scopes of a server. */
 export const SCOPES_MAX = 200
 
-/** What are scopes of what a peer says are, each once. */
+/** Filters valid scopes and removes duplicates. */
 export const scopesOf = (all: readonly string[]): readonly string[] =>
   [...new Set(all.filter(each => SCOPE.test(each)))].slice(0, SCOPES_MAX)
 
-/** The scopes of a `scope` parameter (RFC 6749 §3.3), each once; undefined if it names none. */
+/** Parses a `scope` parameter (RFC 6749 §3.3); undefined if it names none. */
 export const scopesIn = (text: string | undefined): readonly string[] | undefined => {
   const scopes = scopesOf(text?.split(/\s+/) ?? [])
   return scopes.length === 0 ? undefined : scopes

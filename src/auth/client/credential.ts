@@ -18,44 +18,44 @@ export interface CredentialContext extends CredentialPlace, SignIn {
   /** The wall clock. */
   readonly nowMs: () => number
   readonly log: Logger
-  /** Loads what talks to authorization servers, which few proxies need. */
+  /** Loads the client of authorization servers, which few proxies need. */
   readonly source: () => Promise<TokenSource>
-  /** Called when a record comes into use, so that its secrets are masked. */
+  /** Called before a record is used, so that its secrets are masked. */
   readonly onRecord: (record: CredentialRecord) => void
-  /** Called when only a login, or time, can help. */
+  /** Called when only a login or time can help. */
   readonly onBlocked: () => void
 }
 
 type Headers = Readonly<Record<string, string>>
 
-/** How long a server that wants a login is left alone, unless the store changes. */
+/** A server that needs a login is not asked again for this long, unless the store changes. */
 const BLOCKED_MS = 60_000
-/** How long a failed attempt to renew tokens keeps us from the next. */
+/** Minimum delay after a failed refresh. */
 const RETRY_MS = 5000
-/** Tokens are renewed when less than this is left of them, or a tenth of their life. */
+/** Tokens are refreshed when this time is left, or a tenth of their lifetime. */
 const LEFT_MS = 60_000
-/** How long a request waits for an authorization server that it can do without. */
+/** Maximum wait for an authorization server if the current token is still valid. */
 const PATIENCE_MS = 5000
 
 /**
- * The login of one owner at one server, as requests need it: sends the token that is there, has it renewed in
- * time, and says what is missing. Reads the store when it is first used, and when it is told of a change.
+ * The login of one owner at one server: adds the current token to requests, refreshes it in time, and reports
+ * a missing login. Reads the store on first use, and when notified of a change.
  */
 export class Credential implements HttpCredential {
   readonly #context: CredentialContext
   readonly #origin: string
   #isRead = false
   #record: CredentialRecord | undefined
-  /** Made once for each token. */
+  /** Cached for each token. */
   #headers: Headers | undefined
-  /** What the server wants to be repeated in proofs (RFC 9449 §9). */
+  /** Nonce for proofs, from the server (RFC 9449 §9). */
   #nonce: string | undefined
   /** By the wall clock. */
   #renewAtMs = Number.POSITIVE_INFINITY
   #renewing: Promise<Headers | undefined> | undefined
   #acquiring: Promise<CredentialRecord> | undefined
   #blocked: { readonly fault: Fault; readonly untilMs: number } | undefined
-  /** The last request's: there are few, and parsing one costs as much as sending it. */
+  /** Caches the last request's URL: there are few, and parsing one costs as much as sending it. */
   #lastUrl = ''
   #isLastHere = false
 
@@ -64,12 +64,12 @@ export class Credential implements HttpCredential {
     this.#origin = new URL(context.url).origin
   }
 
-  /** Why the server cannot be asked now; undefined if nothing is known against it. */
+  /** The reason why the server cannot be asked now, if known. */
   get trouble(): Fault | undefined {
     return this.#blocked?.fault
   }
 
-  /** What the authorization server last answered instead of tokens: its own text, for operators only. */
+  /** The last error text of the authorization server, for operators only. */
   get problem(): string | undefined {
     try {
       return this.#context.store.find(this.#context)?.problem
@@ -82,12 +82,12 @@ export class Credential implements HttpCredential {
     return this.#context
   }
 
-  /** Whether there are tokens; false until the store was read for the first request. */
+  /** Reports whether there are tokens; false until the store was read for the first request. */
   get isSignedIn(): boolean {
     return this.#record?.tokens !== undefined
   }
 
-  /** Renews what has to be renewed, before a connection is opened whose time is measured. */
+  /** Refreshes tokens before a connection whose duration is measured. */
   async prepare(): Promise<void> {
     await this.#headersNow()
   }
@@ -106,7 +106,7 @@ export class Credential implements HttpCredential {
     return challenge?.error === 'insufficient_scope' ? this.#insufficient(refusal, challenge) : undefined
   }
 
-  /** Reads the store again. Returns whether a server that could not be asked may be asked again. */
+  /** Reads the store again. Returns whether a blocked server may be asked again. */
   changed(): boolean {
     const before = this.#record?.tokens?.access
     this.#read()
@@ -116,7 +116,7 @@ export class Credential implements HttpCredential {
     return wasBlocked || before === undefined
   }
 
-  /** Adds the proof that a token is ours to its headers (RFC 9449 §7). */
+  /** Adds the proof of possession to the headers (RFC 9449 §7). */
   async #bound(
     { method, url }: OutboundRequest,
     got: Headers | undefined | Promise<Headers | undefined>,
@@ -145,12 +145,12 @@ export class Credential implements HttpCredential {
 
   #checkBlocked({ fault, untilMs }: { readonly fault: Fault; readonly untilMs: number }): void {
     if (this.#context.clock.nowMs() < untilMs) throw fault
-    // What the store holds may be good again.
+    // The store may have a valid token again.
     this.#read()
     this.#blocked = undefined
   }
 
-  /** Renews in time; a token that is still good outlives a failure. All callers share one attempt. */
+  /** Refreshes in time, and keeps a valid token after a failure. Concurrent callers share one attempt. */
   async #renewed(): Promise<Headers | undefined> {
     const { clock, nowMs, log, server } = this.#context
     const endsMs = this.#record?.tokens?.endsMs ?? 0
@@ -181,24 +181,24 @@ export class Credential implements HttpCredential {
     return this.#renewing
   }
 
-  /** A server that says 401 has not processed the request: it may be sent again. */
+  /** A 401 response means that the request was not processed and may be repeated. */
   async #unauthorized(refusal: Refusal, challenge: BearerChallenge | undefined): Promise<void> {
     const { sent, isRepeated } = refusal
     if (!isRepeated) {
       if (this.#isOld(refusal) || this.#readAnother()) return
-      // One of many that were under way: what the first has found out holds for all.
+      // One of many concurrent requests: the result of the first applies to all.
       if (this.#blocked !== undefined) this.#checkBlocked(this.#blocked)
       if (sent !== undefined && (await this.#replaced())) return
     }
     await this.#acquire(challenge, isRepeated)
   }
 
-  /** Whether what was refused is not what would be sent now. */
+  /** Reports whether the refused token is not the current one. */
   #isOld({ sent }: Refusal): boolean {
     return sent?.['authorization'] !== this.#headers?.['authorization']
   }
 
-  /** Whether a refused token could be replaced; if not, only a person can help. */
+  /** Reports whether a refused token was replaced; otherwise a login is needed. */
   async #replaced(): Promise<boolean> {
     try {
       await this.#renew()
@@ -210,7 +210,7 @@ export class Credential implements HttpCredential {
     }
   }
 
-  /** Gets tokens that need no person; else says what a login needs. */
+  /** Gets tokens that need no user; otherwise determines the requirements of a login. */
   async #acquire(challenge: BearerChallenge | undefined, isRepeated: boolean): Promise<void> {
     const { clock } = this.#context
     const fault = needsAuth(this.#context)
@@ -220,15 +220,15 @@ export class Credential implements HttpCredential {
       this.#take(record)
       if (isRepeated) throw fault
     } catch (thrown) {
-      // Whatever comes of it later is only for the next request.
+      // A later result is used by the next request.
       work.catch(() => undefined)
       const blocked = this.#block(aboutLogin(thrown, this.#context))
-      // Nobody may have watched the store for a login that has come since the request was sent.
+      // A login may have arrived since the request was sent.
       if (!this.changed() || isRepeated) throw blocked
     }
   }
 
-  /** All callers share one attempt. */
+  /** Concurrent callers share one attempt. */
   #acquired(challenge: BearerChallenge | undefined, stepUp?: StepUp): Promise<CredentialRecord> {
     this.#acquiring ??= this.#context
       .source()
@@ -242,7 +242,7 @@ export class Credential implements HttpCredential {
   async #insufficient(refusal: Refusal, challenge: BearerChallenge): Promise<void> {
     const { store, nowMs } = this.#context
     const { isRepeated } = refusal
-    // Somebody may have granted more meanwhile.
+    // The scopes may have been granted meanwhile.
     if (!isRepeated && (this.#isOld(refusal) || this.#readAnother())) return
     const record = this.#record
     if (record === undefined) throw needsAuth(this.#context)
@@ -270,7 +270,7 @@ export class Credential implements HttpCredential {
     return fault
   }
 
-  /** Whether the store holds another token than the one in use. */
+  /** Reports whether the store has a different token than the current one. */
   #readAnother(): boolean {
     const before = this.#record?.tokens?.access
     this.#read()
@@ -302,13 +302,13 @@ export class Credential implements HttpCredential {
 
 const silent = (): Fault => new Fault('timeout', 'its authorization server does not answer')
 
-/** When an authorization server in trouble is asked again: when it says so, as far as that is soon. */
+/** Returns the retry delay of an authorization server, limited to a short time. */
 const retryMs = ({ data }: Fault): number => {
   const wanted = data?.['retryAfterMs']
   return typeof wanted === 'number' ? Math.min(Math.max(wanted, RETRY_MS), BLOCKED_MS) : RETRY_MS
 }
 
-/** From when on tokens are to be renewed; never, if they cannot be: then a server says when they end. */
+/** Returns the refresh time; never for tokens without a refresh token: the server reports their end. */
 const renewalMs = (record: CredentialRecord | undefined): number => {
   const { refresh, endsMs, lifeMs = 0 } = record?.tokens ?? {}
   const isRenewable = refresh !== undefined || record?.redirect === 'none'

@@ -13,12 +13,12 @@ import {
   wordsOf,
 } from './tokens.js'
 
-/** A login that is made on another device. */
+/** A login on another device. */
 export interface DeviceLogin {
-  /** What the person types there. */
+  /** Code for the user to enter there. */
   readonly userCode: string
   readonly url: string
-  /** Resolves with the tokens once the person is done; asks no more often than it may. */
+  /** Resolves with the tokens after the login; respects the polling interval. */
   poll(): Promise<TokenAnswer>
 }
 
@@ -27,7 +27,7 @@ const INTERVAL_S = 5
 const INTERVAL_MAX_S = 60
 const LIFE_S = 600
 
-/** Begins a login on another device (RFC 8628). Rejects with a Fault. */
+/** Starts a login on another device (RFC 8628). Rejects with a Fault. */
 export const beginDeviceLogin = async (
   context: AuthorizationContext & { readonly clock: Clock },
   request: Omit<LoginRequest, 'redirectUri'>,
@@ -94,7 +94,7 @@ const poll = async (
     })
     if (answer.is === 'tokens') return answer
     if (answer.is === 'refused' && !WAITING.has(answer.error)) return answer
-    // Also after a failure, which may pass.
+    // Failures may be temporary, but also slow the polling down.
     if (answer.is === 'failed' || answer.error === 'slow_down')
       waitS = Math.min(waitS + INTERVAL_S, INTERVAL_MAX_S)
   }

@@ -4,12 +4,12 @@ import { sanitizeLine } from '../../secrets/mask.js'
 import { scopesOf } from './challenges.js'
 import { isResourceOf, resourceMetadataUrls, serverMetadataUrls } from './well-known.js'
 
-/** What came of asking for a document. */
+/** Result of a document request. */
 export type Visited =
   | { readonly is: 'document'; readonly value: Readonly<Record<string, unknown>> }
-  /** There is none: HTTP status 4xx, 502, or a redirect. */
+  /** Not found: HTTP status 4xx, 502, or a redirect. */
   | { readonly is: 'none' }
-  /** Nobody knows whether there is one. */
+  /** Unknown: the request failed. */
   | { readonly is: 'failed'; readonly why: string }
 
 /** The endpoints of an authorization server without metadata (`oauth.endpoints`). */
@@ -22,41 +22,40 @@ export interface Endpoints {
 }
 
 export interface DiscoveryRequest {
-  /** The server's, with `http` or `https`. */
+  /** URL of the server, with `http` or `https`. */
   readonly url: string
-  /** What its challenge named; relative to `url`. */
+  /** From the server's challenge; relative to `url`. */
   readonly resourceMetadata?: string | undefined
-  /** The configured issuer, or the one that was found first and is pinned. */
+  /** The configured issuer, or a previously discovered one that is pinned. */
   readonly issuer?: string | undefined
-  /** Issuers for which there is a credential already. */
+  /** Issuers with an existing credential. */
   readonly known?: readonly string[]
   readonly endpoints?: Endpoints | undefined
 }
 
-/** Who lets us in at a server, and for what. */
+/** The authorization server of a server. */
 export interface Discovery {
-  /** What tokens are to be good for; undefined at servers of 2025-03-26. */
+  /** Resource of the tokens; undefined at servers of 2025-03-26. */
   readonly resource: string | undefined
   /** `scopes_supported` of the resource. */
   readonly scopes: readonly string[] | undefined
-  /** Where a challenge said that the metadata of the resource are; undefined if they were looked for. */
+  /** URL of the resource metadata from a challenge; undefined if well-known URLs were tried. */
   readonly resourceMetadata?: string | undefined
-  /** Only the members that we use. */
+  /** Only the used members. */
   readonly server: AuthorizationServer
   /**
-   * How the authorization server was found: by metadata of the resource or the configuration, at the origin
-   * of the server (2025-03-26), or not at all, so that its endpoints are those of the configuration or the
-   * default ones of that revision.
+   * Source of the authorization server: `metadata` of the resource or configuration; `origin` of the server
+   * (2025-03-26); or `endpoints`, from the configuration or the defaults of that revision.
    */
   readonly by: 'metadata' | 'origin' | 'endpoints'
 }
 
-/** A step of discovery: yields the URL of a document, and is resumed with what came of it. */
+/** A step of discovery: yields the URL of a document, and is resumed with the result. */
 type Step<T> = Generator<string, T, Visited>
 
 /**
  * Finds the authorization server of a server (2025-11-25, basic/authorization; 2025-03-26, "Metadata
- * Discovery"). Pure: yields each URL to be asked, and returns what was found. Throws a Fault with the reason
+ * Discovery"). Pure: yields each URL to request, and returns the result. Throws a Fault with the reason
  * `auth-unreachable`.
  */
 export function* discover(request: DiscoveryRequest): Step<Discovery> {
@@ -89,7 +88,7 @@ interface Resource {
   readonly issuers: readonly string[]
 }
 
-/** Reads the metadata of the resource; undefined if there is none at any of its places. */
+/** Reads the metadata of the resource; undefined if there is none at any well-known URL. */
 function* readResource({ url, resourceMetadata }: DiscoveryRequest): Step<Resource | undefined> {
   if (resourceMetadata !== undefined) {
     if (!URL.canParse(resourceMetadata, url)) throw unreachable('its challenge names no valid URL')
@@ -120,7 +119,7 @@ const resourceIn = (document: Readonly<Record<string, unknown>>, url: string): R
   }
 }
 
-/** Throws a Fault if a configured issuer is not among those of the resource. */
+/** Throws a Fault if the resource does not list the configured issuer. */
 const chooseIssuer = (
   resource: Resource | undefined,
   { url, issuer, known = [] }: DiscoveryRequest,
@@ -138,10 +137,10 @@ const chooseIssuer = (
   )
 }
 
-/** Whether two ways to write an issuer, by different people, mean the same. */
+/** Reports whether two spellings of an issuer match, in either direction. */
 const isAlike = (one: string, other: string): boolean => isSameIssuer(one, other) || isSameIssuer(other, one)
 
-/** Looks for the metadata of an authorization server whose issuer `isRight`. */
+/** Reads the metadata of an authorization server; its issuer must pass `isRight`. */
 function* readServer(
   issuer: string,
   isRight: (issuer: string) => boolean,
@@ -158,11 +157,11 @@ function* readServer(
   return { isMissing: true, why: 'there is none' }
 }
 
-/** The authorization server of a server of 2025-03-26: the server itself. */
+/** Finds the authorization server of a 2025-03-26 server, at the server's origin. */
 function* atOrigin({ url, endpoints }: DiscoveryRequest): Step<Discovery> {
   const { origin } = new URL(url)
   const found = { resource: undefined, scopes: undefined }
-  // That revision does not say what it must call itself; it is nobody elsewhere.
+  // That revision does not prescribe the issuer; it must not be another host's.
   const { value, isMissing, why } = yield* readServer(
     origin,
     name => URL.canParse(name) && new URL(name).origin === origin,
@@ -186,7 +185,7 @@ function* atOrigin({ url, endpoints }: DiscoveryRequest): Step<Discovery> {
   }
 }
 
-/** As in RFC 8414 §3.3, but that the name that we had may end in a slash more. */
+/** Compares issuers (RFC 8414 §3.3), but allows the expected one an additional trailing slash. */
 const isSameIssuer = (wanted: string, found: string): boolean => wanted === found || wanted === `${found}/`
 
 const TEXTS = [
@@ -199,7 +198,7 @@ const LISTS = [
 ]
 const FLAGS = ['authorization_response_iss_parameter_supported', 'client_id_metadata_document_supported']
 
-/** The members that we use, if they are of the right type; without an issuer it is nobody's. */
+/** Returns the used members with valid types. */
 const serverIn = (document: Readonly<Record<string, unknown>>): AuthorizationServer => {
   const pick = (names: readonly string[], read: (value: unknown) => unknown): [string, unknown][] =>
     names.flatMap(name => {

@@ -6,7 +6,7 @@ export type PrivateJwk = Readonly<Record<string, unknown>>
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' } as const
 const SIGNATURE = { name: 'ECDSA', hash: 'SHA-256' } as const
 
-/** Makes a key that tokens are bound to (RFC 9449). */
+/** Creates a key for DPoP-bound tokens (RFC 9449). */
 export const newDpopKey = async (): Promise<PrivateJwk> => {
   const { privateKey } = await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])
   return { ...(await crypto.subtle.exportKey('jwk', privateKey)) }
@@ -14,22 +14,22 @@ export const newDpopKey = async (): Promise<PrivateJwk> => {
 
 const publicPart = ({ kty, crv, x, y }: PrivateJwk): PrivateJwk => ({ kty, crv, x, y })
 
-/** Both keys of a pair. */
+/** Imports both keys of a pair. */
 export const dpopKeys = async (key: PrivateJwk) => ({
   privateKey: await crypto.subtle.importKey('jwk', key, ALGORITHM, false, ['sign']),
   publicKey: await crypto.subtle.importKey('jwk', publicPart(key), ALGORITHM, true, ['verify']),
 })
 
-/** A request that a token is sent with. */
+/** A request with a bound token. */
 export interface ProvenRequest {
   readonly method: string
   readonly url: string
   readonly token: string
-  /** What the server asked to be repeated. */
+  /** Nonce requested by the server. */
   readonly nonce: string | undefined
 }
 
-/** Proves for one request that the token is ours (RFC 9449 §4.2, §7). */
+/** Creates the proof of possession for one request (RFC 9449 §4.2, §7). */
 export const dpopProof = async (
   key: PrivateJwk,
   { method, url, token, nonce }: ProvenRequest,

@@ -2,13 +2,13 @@ import { Fault } from '../../kernel/faults.js'
 import { loginReasonOf } from '../../model/login.js'
 import { sanitizeLine } from '../../secrets/mask.js'
 
-/** A server, and the command that signs in there; undefined for people who can run none. */
+/** A server and its login command; undefined for users without a command line. */
 export interface SignIn {
   readonly server: string
   readonly command: string | undefined
 }
 
-/** Scopes of a challenge are words of a peer: few and short ones are shown to clients. */
+/** Scopes are text of a peer: clients see only a few short ones. */
 const SCOPE = /^[\w.:/-]{1,40}$/
 const SCOPES_SHOWN = 8
 
@@ -41,16 +41,14 @@ const CODES: ReadonlySet<string> = new Set([
   ...['invalid_client_metadata', 'unsupported_token_type', 'insufficient_scope'],
 ])
 
-/**
- * An error code as clients may see it: any other text of an authorization server is for operators (AX-24).
- */
+/** Returns an error code that clients may see; other text of an authorization server is for operators. */
 export const knownCode = (error: string): string => (CODES.has(error) ? error : 'an unknown error')
 
-/** A message without paths of addresses and without quotations: these may be text of a peer. */
+/** Removes quotations and paths of URLs, which may be text of a peer. */
 const withoutPeerText = (message: string): string =>
   message.replace(/(https?:\/\/[^\s/?#,;"')]+)[^\s,;"')]*/g, '$1').replace(/,? *"[^"]*"/g, '')
 
-/** The whole story of a fault, for the log and for `auth status`. */
+/** Returns a fault with all causes, for the log and `auth status`. */
 export const storyOf = (thrown: unknown): string => {
   const parts: string[] = []
   for (let each = thrown; each instanceof Error && parts.length < STORY_PARTS; each = each.cause)
@@ -60,7 +58,7 @@ export const storyOf = (thrown: unknown): string => {
 
 const STORY_PARTS = 4
 
-/** What kept us from tokens, as a fault of this server that names the command. */
+/** Converts a failed login to a fault of this server that names the command. */
 export const aboutLogin = (thrown: unknown, signIn: SignIn): Fault => {
   const { server } = signIn
   const fault = Fault.from(thrown)

@@ -14,7 +14,7 @@ import {
   wordsOf,
 } from './tokens.js'
 
-/** What a person is asked to grant. */
+/** A login to start. */
 export interface LoginRequest {
   readonly discovery: Discovery
   readonly client: Client
@@ -24,7 +24,7 @@ export interface LoginRequest {
   readonly dpopKey?: PrivateJwk | undefined
 }
 
-/** A login that a person was sent to; all that belongs to its `state`. Secret. */
+/** A login in progress, with the data for its `state`. Secret. */
 export interface PendingLogin extends LoginRequest {
   readonly state: string
   readonly verifier: string
@@ -33,14 +33,14 @@ export interface PendingLogin extends LoginRequest {
 const BYTES = 32
 
 /**
- * The address where a person signs in, and what finishes the login (2025-11-25, basic/authorization,
- * "Authorization Flow Steps"; RFC 7636). Throws a Fault if the authorization server is not fit for it.
+ * Returns the URL for the login and the data to finish it (2025-11-25, basic/authorization, "Authorization
+ * Flow Steps"; RFC 7636). Throws a Fault for an unsuitable authorization server.
  */
 export const beginLogin = (request: LoginRequest): { readonly url: URL; readonly pending: PendingLogin } => {
   const { discovery, client, redirectUri, scopes } = request
   const { server, by } = discovery
   const methods = server.code_challenge_methods_supported ?? []
-  // 2025-03-26 asks for PKCE, but not for metadata that say so.
+  // 2025-03-26 requires PKCE, but no metadata about it.
   if (by === 'metadata' && !methods.includes('S256')) {
     throw refused(
       `${cut(server.issuer)} does not say that it supports PKCE with S256, so a login is not safe`,
@@ -66,7 +66,7 @@ export const beginLogin = (request: LoginRequest): { readonly url: URL; readonly
   return { url, pending: { ...request, state, verifier } }
 }
 
-/** Where a person may be sent: `https`, or `http` on this machine. Throws a Fault for anything else. */
+/** Checks a URL for a browser: `https`, or `http` on loopback. Throws a Fault otherwise. */
 const visitable = (address: string | undefined): URL => {
   const url = address !== undefined && URL.canParse(address) ? new URL(address) : undefined
   const isFit = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname))
@@ -75,8 +75,8 @@ const visitable = (address: string | undefined): URL => {
 }
 
 /**
- * Throws a Fault unless the token endpoint can be asked with `https`, or with `http` between programs of this
- * machine: the code of a login would be worth nothing, or would be sent in the clear.
+ * Throws a Fault unless the token endpoint uses `https`, or `http` on loopback. Otherwise the code of a login
+ * could not be redeemed, or would be sent unencrypted.
  */
 export const checkEndpoints = (
   { server }: Discovery,
@@ -92,7 +92,7 @@ export const checkEndpoints = (
   throw refused(`${cut(token.hostname)} is not visited: the token endpoint is not an https address`)
 }
 
-/** The `resource` of all requests (RFC 8707), as far as the configuration leaves it to us. */
+/** Returns the `resource` of all requests (RFC 8707), unless configured. */
 export const resourceOf = ({
   discovery,
   settings,
@@ -100,8 +100,8 @@ export const resourceOf = ({
   settings.resource === false ? undefined : (settings.resource ?? discovery.resource)
 
 /**
- * Which scopes to ask for (2025-11-25, basic/authorization, "Scope Selection Strategy"): those that a server
- * wanted in vain are added to the others.
+ * Chooses the scopes to request (2025-11-25, basic/authorization, "Scope Selection Strategy"), plus those
+ * that the server recently found missing.
  */
 export const chooseScopes = (
   { scopes: supported, server }: Discovery,
@@ -121,9 +121,8 @@ export const chooseScopes = (
 }
 
 /**
- * Finishes a login with the parameters of the redirect: checks who answers (RFC 9207) before anything of it
- * is used, then asks for tokens. The code is sent once. Rejects with a Fault that says why nobody is signed
- * in.
+ * Finishes a login with the parameters of the redirect: verifies the issuer (RFC 9207) first, then requests
+ * tokens. Sends the code only once. Rejects with a Fault that explains the failure.
  */
 export const finishLogin = async (
   context: AuthorizationContext,
@@ -149,7 +148,7 @@ export const finishLogin = async (
 const codeIn = (answer: URLSearchParams, { discovery, client, state }: PendingLogin): string => {
   const { server, by } = discovery
   const checked = new URLSearchParams(answer)
-  // Without metadata nobody knows the issuer.
+  // Without metadata the issuer is unknown.
   if (by === 'endpoints') checked.delete('iss')
   try {
     const code = validateAuthResponse(server, { client_id: client.id }, checked, state).get('code')

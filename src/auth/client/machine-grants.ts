@@ -8,7 +8,7 @@ import { runDiscovery } from './visit.js'
 
 const MACHINE: ReadonlySet<Grant | undefined> = new Set(['client_credentials', 'id-jag', 'jwt-bearer'])
 
-/** Whether tokens are got without sending a person anywhere. */
+/** Reports whether a grant needs no user interaction. */
 export const isMachineGrant = ({ grant }: OAuthSettings): boolean => MACHINE.has(grant)
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
@@ -16,7 +16,7 @@ const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ID_JAG = 'urn:ietf:params:oauth:token-type:id-jag'
 const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token'
 
-/** Asks for tokens as a machine, once. Rejects with a Fault if the configuration cannot be used. */
+/** Requests tokens as a machine, once. Rejects with a Fault for an unusable configuration. */
 export const requestAsMachine = async (
   context: TokenSourceContext,
   record: CredentialRecord,
@@ -50,7 +50,7 @@ export const requestAsMachine = async (
   return await requestByIdentity(context, { ...request, parameters: { scope, resource }, grant: JWT_BEARER })
 }
 
-/** Identity assertion (ext-auth, enterprise-managed authorization, §4 and §5). */
+/** Requests tokens with an identity assertion (ext-auth, enterprise-managed authorization, §4 and §5). */
 const requestByIdentity = async (
   context: TokenSourceContext,
   request: TokenRequest,
@@ -74,7 +74,7 @@ const requestByIdentity = async (
   })
   if (vouched.is !== 'tokens') return vouched
   if (vouched.body['issued_token_type'] !== ID_JAG) {
-    return { is: 'failed', why: 'the identity provider gave something that is no identity assertion' }
+    return { is: 'failed', why: 'the identity provider sent no valid identity assertion' }
   }
   return await requestTokens(context, {
     ...request,
@@ -82,7 +82,7 @@ const requestByIdentity = async (
   })
 }
 
-/** The algorithms of keys, as WebCrypto names them, the usual ones first. */
+/** Key algorithms for WebCrypto, most common first. */
 const ALGORITHMS = [
   { name: 'ECDSA', namedCurve: 'P-256' },
   { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
@@ -90,7 +90,7 @@ const ALGORITHMS = [
   { name: 'ECDSA', namedCurve: 'P-384' },
 ]
 
-/** Authentication by a key of the configuration; undefined without one (RFC 7523 §2.2). */
+/** Authenticates with a configured key; undefined without one (RFC 7523 §2.2). */
 const authenticationBy = async ({
   settings,
   readFile,
@@ -103,8 +103,8 @@ const authenticationBy = async ({
     try {
       return PrivateKeyJwt(await crypto.subtle.importKey('pkcs8', bytes, algorithm, false, ['sign']))
     } catch {
-      // It is of another algorithm.
+      // The key has another algorithm.
     }
   }
-  throw new Fault('unauthorized', 'the private key in "oauth.key" is none that can sign: it must be PKCS #8')
+  throw new Fault('unauthorized', 'cannot sign with the private key in "oauth.key": it must be PKCS #8')
 }

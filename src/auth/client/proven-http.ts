@@ -10,7 +10,9 @@ import type { HttpCredential } from '../../wire/http-credential.js'
 
 type Headers = Readonly<Record<string, string>>
 
-/** An HTTP client whose requests prove who we are, and are sent once more if a better proof was found. */
+/**
+ * Returns an HTTP client that authenticates requests, and repeats each at most once with a new credential.
+ */
 export const withCredential = (http: HttpClient, credential: HttpCredential): HttpClient => ({
   send(request, listener) {
     const exchange = new ProvenExchange(http, credential, request, listener)
@@ -30,7 +32,7 @@ class ProvenExchange implements OutboundExchange, ReplyListener {
   readonly #credential: HttpCredential
   readonly #request: OutboundRequest
   readonly #listener: ReplyListener
-  /** Undefined while no request is under way. */
+  /** Undefined while no request is in flight. */
   #outbound: OutboundExchange | undefined
   #sent: Headers | undefined
   #isRepeated = false
@@ -59,7 +61,7 @@ class ProvenExchange implements OutboundExchange, ReplyListener {
         )
       } else this.#send(headers)
     } catch (thrown) {
-      // Nothing may be told before `send` has returned.
+      // The listener must not be called before `send` has returned.
       queueMicrotask(() => this.#fail(thrown))
     }
   }
@@ -84,7 +86,7 @@ class ProvenExchange implements OutboundExchange, ReplyListener {
     this.#outbound?.abort()
   }
 
-  // ── what the client tells ──
+  // ── called by the HTTP client ──
 
   head(status: number, headers: HttpHeaders): void {
     const again = status === 401 || status === 403 ? this.#refused(status, headers) : undefined
@@ -123,7 +125,7 @@ class ProvenExchange implements OutboundExchange, ReplyListener {
     if (this.#isPaused) this.#outbound.pause()
   }
 
-  /** Spreading two objects takes eight times as long, at each request. */
+  /** `Object.assign` is eight times faster than spreading two objects. */
   #proven(headers: Headers): OutboundRequest {
     return { ...this.#request, headers: Object.assign({}, this.#request.headers, headers) }
   }

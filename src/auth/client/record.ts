@@ -2,23 +2,23 @@ import type { Discovery } from './discover.js'
 import type { PrivateJwk } from './dpop.js'
 import type { Client, Tokens } from './tokens.js'
 
-/** Where an authorization server sends people back to: a port of this machine, our own page, or nowhere. */
+/** Destination of redirects: a loopback port, a page of the proxy, or none. */
 type RedirectKind = 'loopback' | 'web' | 'none'
 
-/** The scopes that a server asked for in vain, and how often a person was sent for them. */
+/** Scopes that a server found missing, and the number of logins for them. */
 export interface StepUp {
   readonly scopes: readonly string[]
-  /** Logins that asked for these. */
+  /** Logins that requested these scopes. */
   readonly attempts: number
   /** Logins for any scopes, since `sinceMs` by the wall clock. */
   readonly total: number
   readonly sinceMs: number
 }
 
-/** All that is kept about an owner's login at a server. Secret. */
+/** The stored login of an owner at a server. Secret. */
 export interface CredentialRecord {
   readonly version: 1
-  /** The server's, without its query. */
+  /** URL of the server without its query. */
   readonly url: string
   /** `shared`, or a principal. */
   readonly owner: string
@@ -28,36 +28,36 @@ export interface CredentialRecord {
   readonly discoveredMs: number
   readonly client?: Client | undefined
   readonly tokens?: Tokens | undefined
-  /** The scopes that the login asked for. */
+  /** Scopes requested by the login. */
   readonly asked?: readonly string[] | undefined
   readonly stepUp?: StepUp | undefined
-  /** What the tokens are bound to, if they are. */
+  /** Key of bound tokens. */
   readonly dpopKey?: PrivateJwk | undefined
-  /** What the authorization server last answered instead of tokens, for operators. */
+  /** Last error text of the authorization server, for operators. */
   readonly problem?: string | undefined
-  /** When the store took it, by the wall clock. */
+  /** Time of storage, by the wall clock. */
   readonly savedMs?: number
 }
 
-/** Which records a server may use. */
+/** Identifies the records of a server. */
 export interface CredentialPlace {
   readonly url: string
   readonly owner: string
 }
 
 /**
- * PORT. Keeps credentials beyond this process. `save` returns once the record is on disk; all of them throw
- * a Fault `unavailable` if that cannot be done.
+ * PORT. Stores credentials. `save` returns once the record is on disk. All methods throw a Fault
+ * `unavailable` if the store fails.
  */
 export interface CredentialStore {
-  /** The newest record of a place; those that others could read or write are not believed. */
+  /** Returns the newest record; ignores files that other users can read or write. */
   find(place: CredentialPlace): CredentialRecord | undefined
-  /** The same record as it is now. */
+  /** Returns the current version of a record. */
   read(record: CredentialRecord): CredentialRecord | undefined
   save(record: CredentialRecord): void
   remove(record: CredentialRecord): void
-  /** Runs `work` while no other process does, for the same record. */
+  /** Runs `work` while no other process works on the same record. */
   locked<T>(record: CredentialRecord, work: () => T | Promise<T>): Promise<T>
-  /** The same for work that uses up what is kept: of several replicas, too, one does so at a time. */
+  /** Does the same for work that uses up a token, also across replicas. */
   renewing<T>(record: CredentialRecord, work: () => Promise<T>): Promise<T>
 }

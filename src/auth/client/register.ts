@@ -11,26 +11,26 @@ import type { Discovery } from './discover.js'
 import type { OAuthSettings } from './settings.js'
 import { type AuthorizationContext, type Client, cut, wordsOf } from './tokens.js'
 
-/** Who wants to be a client, and where people are sent back to. */
+/** A client to register. */
 export interface Registration {
   readonly discovery: Discovery
   readonly settings: OAuthSettings
-  /** The scopes that the login will ask for. */
+  /** Scopes of the intended login. */
   readonly scopes: readonly string[] | undefined
   readonly redirectUri: string
-  /** The same for an app that a person registers; `redirectUri` if absent. */
+  /** Redirect URI for manual registration; defaults to `redirectUri`. */
   readonly appRedirectUri?: string | undefined
   readonly applicationType: 'native' | 'web'
-  /** Shown to people at the authorization server. */
+  /** Shown to users at the authorization server. */
   readonly clientName: string
-  /** The registration that we have. */
+  /** The existing registration. */
   readonly known: Client | undefined
 }
 
 /**
- * Becomes a client of an authorization server: by the configuration, by a metadata document, by the known
- * registration, or by a new one, in this order (2025-11-25, basic/authorization, "Client Registration
- * Approaches"). Rejects with a Fault: `needs-client` where nothing is left.
+ * Determines the client at an authorization server: from the configuration, a metadata document, the existing
+ * registration, or a new one, in this order (2025-11-25, basic/authorization, "Client Registration
+ * Approaches"). Rejects with a Fault; `needs-client` if none is possible.
  */
 export const becomeClient = async (
   context: AuthorizationContext,
@@ -44,7 +44,7 @@ export const becomeClient = async (
   return await register(context, registration)
 }
 
-/** The client that needs no registration, if there is one. */
+/** Returns a client that needs no registration, if there is one. */
 export const givenClient = (
   { server }: Discovery,
   { clientId, clientSecret, clientMetadataUrl, ownDocument }: OAuthSettings,
@@ -61,7 +61,7 @@ const isUsable = (known: Client, { redirectUri }: Registration, nowMs: number): 
   known.redirectUri === redirectUri &&
   (known.secretEndsMs === undefined || nowMs < known.secretEndsMs)
 
-/** Registers dynamically (RFC 7591); once more, as another kind of client, if the first try is refused. */
+/** Registers dynamically (RFC 7591); retries once with different metadata after a refusal. */
 const register = async (context: AuthorizationContext, registration: Registration): Promise<Client> => {
   let refusal = ''
   for (let attempt: Registration | undefined = registration; attempt !== undefined; ) {
@@ -75,7 +75,7 @@ const register = async (context: AuthorizationContext, registration: Registratio
   throw needsClient(registration, refusal)
 }
 
-/** What some authorization servers take instead: the name of this machine, or the other type. */
+/** Returns metadata that some authorization servers accept instead: another host name or type. */
 const otherKind = (registration: Registration, error: unknown): Registration => {
   const { applicationType, redirectUri } = registration
   const named = redirectUri.replace('://127.0.0.1:', '://localhost:')
@@ -93,7 +93,7 @@ const send = async (
     const response = await dynamicClientRegistrationRequest(
       server,
       metadataOf(registration),
-      // The fetch decides what may be visited.
+      // `fetch` decides which addresses are allowed.
       { [customFetch]: fetch, [allowInsecureRequests]: true },
     )
     return { status: response.status, body: objectIn(await response.text()) }
@@ -127,7 +127,7 @@ const metadataOf = ({
   } as unknown as ClientMetadata
 }
 
-/** What the authorization server made of the registration. */
+/** Reads the registered client from a response. */
 const clientIn = (
   body: Readonly<Record<string, unknown>>,
   id: string,
@@ -145,7 +145,7 @@ const clientIn = (
   }
 }
 
-/** The registered redirect URI; another one must lead to the same path of this machine. */
+/** Returns the registered redirect URI; a changed one must have the same path on loopback. */
 const redirectUriIn = (given: unknown, asked: string): string => {
   if (!Array.isArray(given) || given.length === 0 || given.includes(asked)) return asked
   const usable = isOfThisMachine(asked)
@@ -164,7 +164,7 @@ const isOfThisMachine = (address: string): boolean => {
   return url?.protocol === 'http:' && isLoopbackHost(url.hostname)
 }
 
-/** What a person has to do at an authorization server that registers nobody by itself, or not us. */
+/** Explains manual registration, if dynamic registration is not possible. */
 const needsClient = (registration: Registration, refusal?: string): Fault => {
   const { discovery, redirectUri, appRedirectUri = redirectUri } = registration
   const issuer = cut(discovery.server.issuer)

@@ -3,8 +3,8 @@ import type { CredentialRecord } from './record.js'
 import { type AuthorizationContext, authenticationOf } from './tokens.js'
 
 /**
- * Tells the authorization server that nobody needs these tokens any more (RFC 7009). Resolves to whether it
- * took that, or has no such endpoint; never rejects.
+ * Revokes tokens (RFC 7009). Resolves with true if the authorization server accepted this, or has no such
+ * endpoint; never rejects.
  */
 export const revokeTokens = async (
   { fetch }: Pick<AuthorizationContext, 'fetch'>,

@@ -14,15 +14,14 @@ const union = (...lists: readonly (readonly string[] | undefined)[]): readonly s
 
 interface Challenged {
   readonly challenged: readonly string[] | undefined
-  /** What the last login asked for. */
+  /** Scopes requested by the last login. */
   readonly asked: readonly string[] | undefined
   readonly nowMs: number
 }
 
 /**
- * What is wanted after a refusal for want of scopes (2026-07-28, basic/authorization, "Step-Up Authorization
- * Flow"): what was asked for before and what the server named; of too many scopes the latest. A login that
- * has just asked for it counts.
+ * Adds the scopes of a refusal (2026-07-28, basic/authorization, "Step-Up Authorization Flow") to those
+ * requested before; keeps the latest of too many. A login that has just requested them counts.
  */
 export const wantMore = (before: StepUp | undefined, { challenged, asked, nowMs }: Challenged): StepUp => {
   const last = current(before, nowMs)
@@ -32,7 +31,7 @@ export const wantMore = (before: StepUp | undefined, { challenged, asked, nowMs 
   return { scopes, attempts, total: last?.total ?? attempts, sinceMs: last?.sinceMs ?? nowMs }
 }
 
-/** Counts a login for the wanted scopes; undefined if there were too many of them. */
+/** Counts a login for the missing scopes; 'too-many' if the limit is reached. */
 export const countLogin = (before: StepUp | undefined, nowMs: number): StepUp | 'too-many' | undefined => {
   const last = current(before, nowMs)
   if (last === undefined) return undefined
@@ -40,7 +39,7 @@ export const countLogin = (before: StepUp | undefined, nowMs: number): StepUp | 
   return { ...last, attempts: last.attempts + 1, total: last.total + 1 }
 }
 
-/** What is wanted, counted anew once the time is over; a time that lies ahead is no time of this clock. */
+/** Returns the current state, reset after its lifetime, or if its time is in the future. */
 const current = (before: StepUp | undefined, nowMs: number): StepUp | undefined => {
   if (before === undefined) return undefined
   const ageMs = nowMs - before.sinceMs

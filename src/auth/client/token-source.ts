@@ -11,7 +11,7 @@ import type { TokenSourceContext } from './settings.js'
 import { cut, requestTokens, type TokenAnswer } from './tokens.js'
 import { runDiscovery } from './visit.js'
 
-/** Gets tokens without a person: renews those of a login, or asks for those of a machine. */
+/** Gets tokens without user interaction: refreshes those of a login, or requests those of a machine. */
 export class TokenSource {
   readonly #context: TokenSourceContext
 
@@ -20,13 +20,13 @@ export class TokenSource {
   }
 
   /**
-   * Replaces tokens that end or were refused, unless another process has done so; one caller at a time, and
-   * on disk before they are used. Rejects with a Fault: `needs-auth` if only a person can help, else
-   * `auth-unreachable`, and nothing is lost.
+   * Replaces expired or refused tokens, unless another process has done so. One caller at a time; the result
+   * is on disk before use. Rejects with a Fault: `needs-auth` if only a login can help, else
+   * `auth-unreachable`, with the tokens unchanged.
    */
   async renew(record: CredentialRecord, stale: string): Promise<CredentialRecord> {
     const { settings, store } = this.#context
-    // Not under the lock, which is held for one request.
+    // Before taking the lock, whose timeout covers one request.
     const fresh = await this.#rediscovered(record)
     return await store.renewing(record, async () => {
       const now = store.read(record) ?? record
@@ -36,7 +36,7 @@ export class TokenSource {
     })
   }
 
-  /** What is found anew after a day; what is kept stays if nothing is, or another authorization server. */
+  /** Repeats discovery after a day; keeps the old result after a failure, or for another issuer. */
   async #rediscovered({ discovery: kept, discoveredMs }: CredentialRecord) {
     const nowMs = this.#context.nowMs()
     if (nowMs >= discoveredMs && nowMs - discoveredMs < DAY_MS) return undefined
@@ -50,8 +50,8 @@ export class TokenSource {
   }
 
   /**
-   * Gets the first tokens of a machine. For a person: rejects with the Fault that says what a login needs,
-   * after the server's metadata were read again.
+   * Gets the first tokens of a machine. For a user, reads the server's metadata again and rejects with the
+   * Fault that explains the login.
    */
   async acquire(challenge: BearerChallenge | undefined, stepUp?: StepUp): Promise<CredentialRecord> {
     const { settings, store, nowMs, url, owner } = this.#context
@@ -100,7 +100,7 @@ export class TokenSource {
     return this.#taken(record, answer)
   }
 
-  /** The client of the configuration, whose secret may have been changed since the login. */
+  /** Returns the configured client, whose secret may have changed since the login. */
   #current({ client, discovery }: CredentialRecord) {
     const given = givenClient(discovery, this.#context.settings, client?.redirectUri)
     return given?.id === client?.id ? given : undefined
@@ -121,7 +121,7 @@ export class TokenSource {
     throw lacking('auth-unreachable', `its authorization server answered ${knownCode(error)}`, { words })
   }
 
-  /** Forgets tokens that are dead, unless a login has brought others meanwhile. */
+  /** Deletes invalid tokens, unless a login has replaced them meanwhile. */
   #withoutTokens(
     record: CredentialRecord,
     { error, words }: Extract<TokenAnswer, { is: 'refused' }>,
@@ -139,7 +139,7 @@ export class TokenSource {
     })
   }
 
-  /** Keeps what an authorization server answered, for `auth status`. */
+  /** Stores an error of the authorization server, for `auth status`. */
   #note(record: CredentialRecord, problem: string): void {
     const { store } = this.#context
     const now = store.read(record)
@@ -149,17 +149,17 @@ export class TokenSource {
 
 const DAY_MS = 24 * 60 * 60_000
 
-/** The only answers that end what we have. */
+/** Errors that invalidate the stored tokens or client. */
 const DEAD: ReadonlySet<string> = new Set(['invalid_grant', 'invalid_client'])
 
-/** Finds who lets us in, again: the issuer of a configured client stays the one that was found first. */
+/** Repeats discovery; a configured client keeps its first issuer. */
 export const discoverFor = async (
   context: Pick<TokenSourceContext, 'url' | 'owner' | 'settings' | 'store' | 'fetch' | 'revision'>,
   challenge: Partial<Pick<BearerChallenge, 'resourceMetadata'>> | undefined,
 ) => {
   const { url, owner, settings, store } = context
   const kept = store.find({ url, owner })?.discovery
-  // Found at the origin of the server, it is the one there, whatever it calls itself.
+  // One found at the server's origin may have any issuer name.
   const known = kept?.by === 'origin' ? new URL(url).origin : kept?.server.issuer
   const pinned = settings.clientId === undefined ? undefined : known
   return await runDiscovery(

@@ -14,45 +14,45 @@ import { addSecrets, sanitizeLine } from '../../secrets/mask.js'
 import { scopesIn } from './challenges.js'
 import { dpopKeys, type PrivateJwk } from './dpop.js'
 
-/** Who we are at an authorization server. */
+/** The client registration at an authorization server. */
 export interface Client {
   readonly id: string
   readonly secret?: string | undefined
   /** `token_endpoint_auth_method` of the registration. */
   readonly method?: string | undefined
   readonly redirectUri?: string | undefined
-  /** By the wall clock; undefined if the secret does not end. */
+  /** By the wall clock; undefined if the secret does not expire. */
   readonly secretEndsMs?: number | undefined
-  /** How we got it: from the configuration, as the URL of a document, or by registering. */
+  /** Source: the configuration, a metadata document, or dynamic registration. */
   readonly by: 'configuration' | 'document' | 'registration'
 }
 
-/** What a token endpoint gave. Secret. */
+/** Tokens from a token endpoint. Secret. */
 export interface Tokens {
   readonly access: string
   readonly type: 'Bearer' | 'DPoP' | 'N_A'
   readonly refresh?: string | undefined
-  /** By the wall clock; undefined if nobody said. */
+  /** By the wall clock; undefined if unknown. */
   readonly endsMs?: number | undefined
-  /** How long the access token was good for when it came. */
+  /** Lifetime of the access token at its issue. */
   readonly lifeMs?: number | undefined
-  /** The granted scopes; undefined if neither we nor the answer named any. */
+  /** Granted scopes; undefined if neither the request nor the response names any. */
   readonly scopes?: readonly string[] | undefined
 }
 
-/** The answer of a token endpoint. */
+/** The result of a token request. */
 export type TokenAnswer =
   | { readonly is: 'tokens'; readonly tokens: Tokens; readonly body: Readonly<Record<string, unknown>> }
-  /** An OAuth error (RFC 6749 §5.2); `words` are those of the authorization server, fit to be shown. */
+  /** An OAuth error (RFC 6749 §5.2); `words` is the sanitized description of the authorization server. */
   | { readonly is: 'refused'; readonly error: string; readonly words: string }
-  /** No answer that says anything: later it may be another. */
+  /** No usable response; a retry may succeed. */
   | { readonly is: 'failed'; readonly why: string; readonly retryAfterMs?: number | undefined }
 
-/** What requests to an authorization server need. */
+/** Dependencies of requests to an authorization server. */
 export interface AuthorizationContext {
-  /** Guards where it goes, and how long and much it takes. */
+  /** Must bound destinations, time and size. */
   readonly fetch: typeof fetch
-  /** The wall clock, as expiry is kept beyond this process. */
+  /** The wall clock, because expiry times are stored. */
   readonly nowMs: () => number
 }
 
@@ -60,18 +60,18 @@ export interface AuthorizationContext {
 export interface TokenRequest {
   readonly server: AuthorizationServer
   readonly client: Client
-  /** Instead of that of the client (`private_key_jwt`). */
+  /** Overrides the client's authentication (`private_key_jwt`). */
   readonly authentication?: ClientAuth | undefined
   readonly grant: string
   readonly parameters: Readonly<Record<string, string | undefined>>
   readonly asked?: readonly string[] | undefined
-  /** What the tokens are to be bound to. */
+  /** Key to bind the tokens to. */
   readonly dpopKey?: PrivateJwk | undefined
-  /** Of the token that is wanted, if it is none to be sent to a server. */
+  /** Expected token type, if the token is not for requests. */
   readonly type?: 'N_A'
 }
 
-/** Asks for tokens once, or twice if the endpoint wants a nonce in a DPoP proof. Never rejects. */
+/** Requests tokens; repeats once with a nonce for the DPoP proof if required. Never rejects. */
 export const requestTokens = async (
   context: AuthorizationContext,
   request: TokenRequest,
@@ -89,7 +89,7 @@ const requestOnce = async (
   dpop: DPoPHandle | undefined,
 ): Promise<TokenAnswer> => {
   const given = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined)
-  // What it says of them is shown to people.
+  // Its error text is shown to users.
   const unmask = addSecrets([
     ...given.flatMap(([name, value]) => (SECRETS.has(name) ? [value] : [])),
     ...(client.secret === undefined ? [] : [client.secret]),
@@ -101,7 +101,7 @@ const requestOnce = async (
       authentication ?? authenticationOf(client, server),
       grant,
       new URLSearchParams(given),
-      // The fetch decides what may be visited.
+      // `fetch` decides which addresses are allowed.
       { [customFetch]: fetch, [allowInsecureRequests]: true, ...(dpop !== undefined && { DPoP: dpop }) },
     )
     const wanted = type ?? (dpop === undefined ? 'Bearer' : 'DPoP')
@@ -113,14 +113,14 @@ const requestOnce = async (
   }
 }
 
-/** The parameters of a request for tokens that are secret. */
+/** Secret parameters of token requests. */
 const SECRETS: ReadonlySet<string> = new Set([
   ...['code', 'code_verifier', 'refresh_token', 'device_code', 'assertion', 'subject_token'],
 ])
 
 const DEFAULT_METHODS = ['client_secret_basic']
 
-/** The authentication of a client that has a secret, or none (RFC 8414 §2 for the default). */
+/** Returns the authentication of a client with a secret, or without (default of RFC 8414 §2). */
 export const authenticationOf = ({ secret, method }: Client, server: AuthorizationServer): ClientAuth => {
   if (secret === undefined) return None()
   const methods = server.token_endpoint_auth_methods_supported ?? DEFAULT_METHODS
@@ -131,8 +131,8 @@ export const authenticationOf = ({ secret, method }: Client, server: Authorizati
 }
 
 /**
- * HTTP Basic with both halves form-encoded (RFC 6749 §2.3.1). That of `oauth4webapi` encodes signs that need
- * no encoding, such as `-`, which servers that do not decode them take for part of the name.
+ * HTTP Basic with both halves form-encoded (RFC 6749 §2.3.1). `oauth4webapi` also encodes characters such as
+ * `-`, which some servers do not decode.
  */
 const basic =
   (secret: string): ClientAuth =>
@@ -149,7 +149,7 @@ interface Expected {
   readonly type: Tokens['type']
 }
 
-/** Reads an answer; some come as a form, and errors with status 200. @internal */
+/** Parses a response, including forms and errors with status 200. @internal */
 export const readAnswer = async (response: Response, expected: Expected): Promise<TokenAnswer> => {
   const { status, headers } = response
   const body = bodyIn(await response.text(), headers.get('content-type') ?? '')
@@ -186,17 +186,17 @@ const readTokens = (
   return { is: 'tokens', tokens, body }
 }
 
-/** What lies further ahead is no time of a clock. */
+/** Exceeds any valid lifetime. */
 const LIFE_MAX_S = 1e12
 
-/** So many seconds; undefined for anything but a number, or its digits. */
+/** Converts seconds, as a number or digits; undefined for anything else. */
 const millisecondsIn = (seconds: unknown): number | undefined => {
   const isDigits = typeof seconds === 'string' && /^\d+$/.test(seconds)
   const value = isDigits ? Number(seconds) : seconds
   return typeof value === 'number' && value >= 0 && value < LIFE_MAX_S ? value * 1000 : undefined
 }
 
-/** How long a JSON Web Token says that it is good for; a hint, as it is for the server and nobody else. */
+/** Returns the lifetime in a JSON Web Token; only a hint, because the token is opaque to clients. */
 const hintedLifeMs = (token: string, nowMs: number): number | undefined => {
   const claims = objectIn(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
   const ends = claims?.['exp']
@@ -210,10 +210,10 @@ const bodyIn = (text: string, type: string): Readonly<Record<string, unknown>> |
 
 const SHOWN_BYTES = 300
 
-/** Words of a peer, as we show them to the operator. */
+/** Sanitizes text of a peer for the operator. */
 export const cut = (words: string): string => sanitizeLine(words, SHOWN_BYTES)
 
-/** An OAuth error for people: the code, and the description in quotes. */
+/** Formats an OAuth error: the code, and the description in quotes. */
 export const wordsOf = ({ error, error_description: more }: Readonly<Record<string, unknown>>): string => {
   const code = typeof error === 'string' ? cut(error) : 'an error'
   return typeof more === 'string' ? `${code}, "${cut(more)}"` : code

@@ -14,7 +14,7 @@ export const runDiscovery = async (
   }
 }
 
-/** Asks for a document; a redirect counts as none. Never rejects. */
+/** Requests a document; a redirect counts as none. Never rejects. */
 const visit = async (url: string, fetch: typeof globalThis.fetch, revision: string): Promise<Visited> => {
   try {
     const headers = { accept: 'application/json', 'mcp-protocol-version': revision }

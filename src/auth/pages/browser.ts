@@ -13,7 +13,7 @@ import type { PendingSignIn } from '../sign-in/identity-provider.js'
 import { CONNECT_PATH } from './sign-in-links.js'
 
 export interface BrowsersOptions {
-  /** Undefined if nobody has to prove who they are. */
+  /** Undefined if no authentication is required. */
   readonly auth: () => AuthConfig | undefined
   readonly authServer: AuthServer | undefined
   readonly stateDir: string
@@ -22,17 +22,17 @@ export interface BrowsersOptions {
   readonly clock: Clock
 }
 
-/** Ways in which somebody in front of a browser can prove who they are (AD-50). */
+/** Methods by which the user of a browser can authenticate. */
 export interface Ways {
-  /** Whether personal tokens are one. */
+  /** True if personal tokens are accepted. */
   readonly byToken: boolean
-  /** The host of the identity provider, where there is one. */
+  /** Host of the identity provider, if configured. */
   readonly provider: string | undefined
-  /** The code for `mcp-proxy auth approve`. */
+  /** Code for `mcp-proxy auth approve`. */
   readonly code: string | undefined
 }
 
-/** Finds out who sits in front of a browser. */
+/** Identifies the users of browsers. */
 export class Browsers {
   readonly #options: BrowsersOptions
   readonly #failures: PerMinute
@@ -42,18 +42,18 @@ export class Browsers {
     const { authServer, bounds } = options
     this.#options = options
     this.#failures = new PerMinute(options.clock)
-    // One for all: a wrong code counts against every sign-in that waits.
+    // Shared, because a wrong code counts against every waiting sign-in.
     this.#approvals =
       authServer?.approvals ??
       new Approvals({ ...options, most: bounds.max.loginFlows, principalOf: asLocal })
   }
 
-  /** Who has signed in at our own authorization server with it. */
+  /** Returns the user who signed in at the embedded authorization server with this browser. */
   signedInAs(request: IncomingMessage, response: ServerResponse): Principal | undefined {
     return this.#options.authServer?.signedInAs(request, response)
   }
 
-  /** How `principal` can prove that it is this browser, which `visit` stands for, that wants `what`. */
+  /** Returns the methods by which `principal` can authenticate in the browser `visit`, to do `what`. */
   waysFor(principal: Principal, visit: string, what: string): Ways {
     const { authServer } = this.#options
     const isLocal = principal === LOCAL.principal
@@ -77,7 +77,7 @@ export class Browsers {
     this.#approvals.forget(visit)
   }
 
-  /** Whose personal token it is; undefined for a wrong one, or if too many of this visit were wrong. */
+  /** Returns the owner of a personal token; undefined for a wrong one, or after too many wrong ones. */
   byToken(
     token: string,
     { visit, server, address }: { readonly visit: string; readonly server: string; readonly address: string },
@@ -88,19 +88,19 @@ export class Browsers {
     if (principal !== undefined) return principal
     if (isTooOften) bounds.hit('authFailures', { client: address })
     else this.#failures.add(visit)
-    const why = 'the personal token is not known, or no longer'
+    const why = 'the personal token is unknown or expired'
     refusals?.report({ address, path: CONNECT_PATH, why, server })
     return undefined
   }
 
-  /** Begins a sign-in at the identity provider. Rejects with a Fault if it cannot be asked. */
+  /** Starts a sign-in at the identity provider. Rejects with a Fault if it cannot be asked. */
   async startSignIn(): Promise<{ readonly url: URL; readonly pending: PendingSignIn }> {
     const provider = this.#options.authServer?.identityProvider
     if (provider === undefined) throw new Fault('unavailable', 'there is no identity provider')
     return await provider.start()
   }
 
-  /** Who has signed in there. Rejects if nobody has. */
+  /** Returns the user who signed in there. Rejects if the sign-in failed. */
   async finishSignIn(answer: URLSearchParams, pending: PendingSignIn): Promise<Principal | undefined> {
     const identity = await this.#options.authServer?.identityProvider?.finish(answer, pending)
     return identity && this.#people?.bySubject(identity.issuer, identity.sub)
@@ -116,7 +116,7 @@ export class Browsers {
   }
 }
 
-/** Who has a shell of our user is `local`, whoever else there is. */
+/** A shell of this operating system user acts as `local`, even if people are configured. */
 const asLocal = (as: string | undefined) =>
   as === undefined
     ? { principal: LOCAL.principal }

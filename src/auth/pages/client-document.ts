@@ -4,16 +4,16 @@ import { issuerId } from '../client/issuer-id.js'
 
 const DOCUMENT = /^\/oauth\/client\/([\da-f]{32})\.json$/
 
-/** Whether a path is that of a client ID metadata document of ours. */
+/** Reports whether a path is a client ID metadata document of the proxy. */
 export const isClientDocument = (path: string): boolean => DOCUMENT.test(path)
 
-/** Where an issuer sends browsers back to: no other issuer's answers are accepted there (RFC 9700 §4.4.2). */
+/** Returns the callback path of an issuer; responses of other issuers are refused there (RFC 9700 §4.4.2). */
 export const callbackPath = (issuer: string): string => `${CALLBACK_PATH}/${issuerId(issuer)}`
 
-/** Whether a path is the callback of any issuer. */
+/** Reports whether a path is the callback of any issuer. */
 export const isIssuerCallback = (path: string): boolean => /^\/oauth\/callback\/./.test(path)
 
-/** The client id of this proxy at one issuer; undefined if only this machine could read the document. */
+/** Returns the client id at an issuer; undefined if the document is reachable only on this machine. */
 export const clientDocumentUrl = (origin: string, issuer: string): string | undefined =>
   documentUrl(origin, issuerId(issuer))
 
@@ -22,10 +22,7 @@ const documentUrl = (origin: string, id: string): string | undefined => {
   return protocol === 'https:' && !isLoopbackHost(hostname) ? `${origin}/oauth/client/${id}.json` : undefined
 }
 
-/**
- * The client ID metadata document at a path (2025-11-25, basic/authorization, "Client ID Metadata
- * Documents").
- */
+/** Returns the client ID metadata document at a path (2025-11-25, "Client ID Metadata Documents"). */
 export const clientDocument = (origin: string, path: string): string | undefined => {
   const id = DOCUMENT.exec(path)?.[1]
   const url = id && documentUrl(origin, id)
@@ -43,5 +40,5 @@ export const clientDocument = (origin: string, path: string): string | undefined
   })
 }
 
-/** How authorization servers show us to people. */
+/** Returns the client name that authorization servers show to users. */
 export const clientNameAt = (origin: string): string => `mcp-proxy (${new URL(origin).host})`

@@ -22,14 +22,14 @@ import type { Draft, Underway, WebLogins } from './web-login.js'
 const COOKIE_MS = 10 * 60_000
 
 export interface ConnectPagesOptions {
-  /** Where browsers reach us. */
+  /** Origin for browsers. */
   readonly origin: string
   readonly links: Pick<SignInLinks, 'find' | 'used'>
   readonly browsers: Browsers
   readonly logins: Pick<WebLogins, 'draft' | 'begin' | 'finish'>
-  /** Called when somebody has signed in by a link. */
+  /** Called after a login through a link. */
   readonly onSignedIn: (link: Link) => void
-  /** Called with each step of a sign-in. */
+  /** Called for each step of a sign-in. */
   readonly onEvent?: OnGrantEvent | undefined
   readonly log: Logger
 }
@@ -40,21 +40,21 @@ interface Visit {
   readonly progress: Progress
   readonly path: string
   readonly cookies: Cookies
-  /** What stands for the browser in cookies; a new one if it came without. */
+  /** Identifies the browser by cookie; new if it sent none. */
   readonly browser: string
   readonly request: IncomingMessage
   readonly response: ServerResponse
 }
 
 /**
- * The pages behind the links: nobody gets further than the principal that asked (AD-50), in one browser, and
- * nobody is sent to an authorization server before a click on a page that says where to (AX-9).
+ * The pages behind the links. Only the principal of a link can proceed, in one browser. The browser is sent
+ * to an authorization server only after a click on a page that names it.
  */
 export class ConnectPages {
   readonly #options: ConnectPagesOptions
   readonly #issuer: URL
   readonly #csrfKey = randomBytes(32)
-  /** The links whose browsers are away, by `state`. */
+  /** Links with a browser at another site, by `state`. */
   readonly #away = new Map<string, Link>()
 
   constructor(options: ConnectPagesOptions) {
@@ -62,7 +62,7 @@ export class ConnectPages {
     this.#issuer = new URL(options.origin)
   }
 
-  /** Whether the answer of a sign-in is for us; others come back to the same path. */
+  /** Reports whether the response of a sign-in belongs here; others share the path. */
   awaits(state: string | null): boolean {
     return state !== null && this.#away.has(state)
   }
@@ -93,7 +93,7 @@ export class ConnectPages {
       sendPage(response, GONE)
       return
     }
-    // The cookies of `localhost` are not those of 127.0.0.1. Behind a proxy, `Host` may be anything.
+    // Cookies of `localhost` are not sent to 127.0.0.1. Behind a reverse proxy, `Host` may be anything.
     if (isLoopbackHost(this.#issuer.hostname) && request.headers.host !== this.#issuer.host) {
       response.writeHead(307, { Location: this.#issuer.origin + path, 'Cache-Control': 'no-store' }).end()
       return
@@ -112,7 +112,7 @@ export class ConnectPages {
     return { link, progress: progressOf(link), path, cookies, browser, request, response }
   }
 
-  /** Shows how far it has come, to whoever may know. */
+  /** Shows the state of a link to its principal. */
   async #show(visit: Visit): Promise<void> {
     const { link, progress, request, response } = visit
     const { browsers } = this.#options
@@ -127,7 +127,7 @@ export class ConnectPages {
     } else this.#ask(visit, heard?.problem)
   }
 
-  /** Asks who it is. */
+  /** Asks the user to authenticate. */
   #ask(visit: Visit, problem?: string): void {
     const { link, response } = visit
     const what = `a browser that signs in to ${link.server.name}`
@@ -165,7 +165,7 @@ export class ConnectPages {
     )
   }
 
-  /** What the login needs; undefined if that could not be found out, for which there is a problem then. */
+  /** Returns the prepared login; on failure, sets the problem and returns undefined. */
   async #draft({ link, progress }: Visit): Promise<Draft | undefined> {
     progress.draft ??= this.#options.logins.draft(link.server)
     try {
@@ -180,7 +180,7 @@ export class ConnectPages {
   async #post(visit: Visit): Promise<void> {
     const { request, response } = visit
     const form = (await readForm(request)) ?? new URLSearchParams()
-    // A page without a referrer may send `Origin: null`; then the token decides alone (AX-19).
+    // A page without a referrer may send `Origin: null`; then the form token decides.
     const { origin = 'null' } = request.headers
     const isOurs = origin === 'null' || origin === this.#issuer.origin
     if (!isOurs || !isSame(form.get('csrf') ?? '', this.#csrf(visit))) {
@@ -208,7 +208,7 @@ export class ConnectPages {
     this.#again(visit)
   }
 
-  /** Somebody says who they are. */
+  /** Handles an authentication by the user. */
   async #identify(visit: Visit, action: string, token: string): Promise<void> {
     const { link, request, response, progress } = visit
     const { browsers } = this.#options
@@ -221,7 +221,7 @@ export class ConnectPages {
       else if (principal === link.principal) this.#again(this.#adopt(visit))
       else sendPage(response, strangerPage(this.#form(visit)))
     } else {
-      // Somebody else than the cookie says.
+      // The user is not the one in the cookie.
       this.#hear(visit, { isStranger: false })
       this.#again(visit)
     }
@@ -241,7 +241,7 @@ export class ConnectPages {
     }
   }
 
-  /** Sends the person to the authorization server of the server: only now is anything sent there. */
+  /** Sends the browser to the authorization server; this is the first request to it. */
   async #begin(visit: Visit): Promise<void> {
     const draft = await this.#draft(visit)
     if (draft !== undefined) {
@@ -258,7 +258,7 @@ export class ConnectPages {
     this.#again(visit)
   }
 
-  /** Notes what a browser is away for, in place of what it was away for before. */
+  /** Records the destination of the browser; replaces an earlier one. */
   #leave({ link, progress, path, cookies }: Visit, away: Away | undefined): void {
     if (progress.away !== undefined) this.#away.delete(progress.away.state)
     progress.away = away
@@ -268,9 +268,7 @@ export class ConnectPages {
     cookies.set('login', away && tokenHash(away.state), { path, maxAge: COOKIE_MS })
   }
 
-  /**
-   * Takes the answer of a sign-in (AX-7, AX-8): in the browser that left, on the path of its issuer, once.
-   */
+  /** Processes the response of a sign-in: from the same browser, on the path of its issuer, once. */
   async #back(
     request: IncomingMessage,
     response: ServerResponse,
@@ -320,11 +318,11 @@ export class ConnectPages {
       progress.problem = wordsOf(thrown)
       progress.draft = undefined
     }
-    // The address of this answer, with its code, stays in no history.
+    // Redirects to keep the address with its code out of the history.
     this.#again(visit)
   }
 
-  /** The browser is that of the link's principal: it gets a new cookie, and no other may go on (AX-16). */
+  /** Binds the link to this browser with a new cookie; no other browser may continue. */
   #adopt(visit: Visit): Visit {
     const { cookies, path, progress } = visit
     this.#options.browsers.forget(this.#nameOf(visit))
@@ -344,7 +342,7 @@ export class ConnectPages {
     redirect(response, path)
   }
 
-  /** What stands for a link in one browser. */
+  /** Returns the key of a link in one browser. */
   #nameOf({ link, browser }: Visit): string {
     return `${link.id}.${tokenHash(browser)}`
   }

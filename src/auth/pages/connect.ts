@@ -10,16 +10,16 @@ export interface ConnectOptions
   extends Omit<ConnectContext, 'links' | 'logins' | 'onSignedIn'>,
     Omit<SignInLinksOptions, 'logins'> {
   readonly logins: Logins
-  /** Called with the id of the link by which somebody has signed in at a server. */
+  /** Called with the id of the link after a login at a server. */
   readonly signedIn: (server: ServerOptions, link: string) => void
 }
 
 const departed = lateModule(() => import('./departed.js'))
 
-/** The logins of users at servers, as one proxy has them. */
+/** The logins of users at servers. */
 export class Connect {
   readonly links: SignInLinks
-  /** What the pages need. */
+  /** Dependencies of the pages. */
   readonly context: ConnectContext
   readonly #options: ConnectOptions
 
@@ -37,14 +37,14 @@ export class Connect {
     }
   }
 
-  /** The page on which a principal can sign in at a server; undefined where there is none for it. */
+  /** Returns the sign-in page of a principal at a server; undefined if not available. */
   signInUrl(pool: Router['pool'], name: string, principal: Principal): string | undefined {
     const server = pool.servers.find(one => one.name === name)
     const own = server?.options.isPerPrincipal === true ? pool.ownedBy(server, principal) : server
     return own && this.links.linkFor(own.options, principal)?.url
   }
 
-  /** Ends the logins of people who have left by now, where such logins are made (AD-53). */
+  /** Ends the logins of removed users, if logins are per user. */
   usersChanged(): void {
     const { log, logins } = this.#options
     const { origin } = this.links
@@ -52,7 +52,7 @@ export class Connect {
     if (origin === undefined || !config.servers.some(({ credentials }) => credentials !== 'shared')) return
     void Promise.all([departed(), logins.store()]).then(
       ([{ endDepartedLogins }, store]) => endDepartedLogins({ config, origin, store, log }),
-      (thrown: unknown) => log.warn({ err: thrown }, 'cannot look for logins of people who have left'),
+      (thrown: unknown) => log.warn({ err: thrown }, 'cannot find logins of removed users'),
     )
   }
 }

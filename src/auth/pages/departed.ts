@@ -9,16 +9,13 @@ import { loginContext, loginUrl } from '../store/logins.js'
 
 export interface DepartedContext {
   readonly config: ProxyConfig
-  /** Where browsers reach us: what was granted through the pages of another proxy is not ours to end. */
+  /** Origin of these pages: logins from pages of another proxy are kept. */
   readonly origin: string
   readonly store: CredentialFiles
   readonly log: Logger
 }
 
-/**
- * Revokes and removes the logins of people who are not in the configuration any more, or can no longer come
- * in (AD-53). Never rejects.
- */
+/** Revokes and removes the logins of people who were removed or have no access any more. Never rejects. */
 export const endDepartedLogins = async (context: DepartedContext): Promise<void> => {
   const { auth } = context.config
   if (auth === undefined) return
@@ -31,7 +28,7 @@ const isOurs = ({ redirect, client }: CredentialRecord, { origin }: DepartedCont
 
 const PERSON = 'person '
 
-/** Whether its owner can still come in, as far as the configuration says so. */
+/** Reports whether the owner still has access according to the configuration. */
 const isHere = ({ owner }: CredentialRecord, { people }: AuthConfig): boolean => {
   if (!owner.startsWith(PERSON)) return true
   const person = people.find(({ name }) => name === owner.slice(PERSON.length))
@@ -53,8 +50,8 @@ const end = async (record: CredentialRecord, { config, store, log }: DepartedCon
     }
     const isRevoked = await revokeTokens(await loginContext(login, store), record)
     await store.locked(record, () => store.remove(record))
-    log.info({ server: login.server, owner, isRevoked }, 'ended the login of somebody who has left')
+    log.info({ server: login.server, owner, isRevoked }, 'ended the login of a removed user')
   } catch (thrown) {
-    log.warn({ owner, why: Fault.from(thrown).message }, 'cannot end the login of somebody who has left')
+    log.warn({ owner, why: Fault.from(thrown).message }, 'cannot end the login of a removed user')
   }
 }

@@ -28,20 +28,20 @@ export interface ConnectContext {
 
 export interface ConnectEndpointOptions extends ConnectContext {
   readonly refusals?: RefusedCredentials | undefined
-  /** Called with each step of a sign-in. */
+  /** Called for each step of a sign-in. */
   readonly onEvent?: OnGrantEvent | undefined
-  /** Where browsers reach us, once they do. */
+  /** Returns the origin for browsers. */
   readonly origin: () => string
-  /** Undefined if nobody has to prove who they are. */
+  /** Undefined if no authentication is required. */
   readonly auth: () => AuthConfig | undefined
   readonly authServer: () => AuthServer | undefined
 }
 
-/** The pages of one port on which people sign in at servers. */
+/** The sign-in pages of one port. */
 export interface ConnectEndpoint {
-  /** Whether a request, by its path and query, is answered here. */
+  /** Reports whether a request belongs to these pages, by path and query. */
   owns(path: string, query: string): boolean
-  /** Whether what a request is about began here. */
+  /** Reports whether the state of a request is on this replica. */
   isKnown(path: string, query: string): boolean
   readonly handle: NodeHandler
   close(): void

@@ -4,19 +4,19 @@ import { callbackPath } from './client-document.js'
 import type { Link } from './sign-in-links.js'
 import type { Draft, Underway } from './web-login.js'
 
-/** How far a link has come. */
+/** The state of a link. */
 export interface Progress {
-  /** The hash of what the browser of its principal has in its cookie, once that is known. */
+  /** Hash of the cookie of its principal's browser, once known. */
   owner: string | undefined
   draft: Promise<Draft> | undefined
-  /** The scopes that the page showed. */
+  /** Scopes shown on the page. */
   asked: readonly string[] | undefined
   at: 'open' | 'done' | 'denied'
-  /** What went wrong last, in words for people. */
+  /** The last error, for the user. */
   problem: string | undefined
-  /** What was found out in browsers that are not, or not yet, its principal's; by their names. */
+  /** Results for browsers of unknown or other users, by browser. */
   readonly heard: Map<string, Heard>
-  /** What the browser was sent away for, and the `state` that it must bring back. */
+  /** Destination of the browser, and the expected `state`. */
   away: Away | undefined
 }
 
@@ -25,13 +25,13 @@ export interface Heard {
   readonly problem?: string
 }
 
-/** What a browser was sent away for. Secret. */
+/** Reason why a browser is at another site. Secret. */
 export type Away = { readonly state: string } & (
   | { readonly is: 'identity'; readonly pending: PendingSignIn }
   | { readonly is: 'login'; readonly underway: Underway }
 )
 
-/** How many browsers of one link are remembered. */
+/** Maximum number of remembered browsers per link. */
 const HEARD_MAX = 16
 
 const all = new WeakMap<Link, Progress>()
@@ -50,16 +50,14 @@ export const progressOf = (link: Link): Progress => {
   return progress
 }
 
-/** Remembers something of a browser for the next page that it asks for. */
+/** Stores a result of a browser for its next page. */
 export const hear = ({ heard: all }: Progress, browser: string, heard: Heard): void => {
   all.set(browser, heard)
   const [oldest] = all.keys()
   if (oldest !== undefined && all.size > HEARD_MAX) all.delete(oldest)
 }
 
-/**
- * Whether the answer is on the path of the issuer that the browser was sent to: another one knows another.
- */
+/** Reports whether a response is on the path of the expected issuer, since other issuers use other paths. */
 export const isAnswerTo = (away: Away | undefined, state: string, path: string): away is Away => {
   if (away?.state !== state) return false
   const issuer = away.is === 'login' ? away.underway.pending.discovery.server.issuer : undefined

@@ -9,18 +9,18 @@ import type { ServerOptions } from '../../peers/dial.js'
 import type { Logins } from '../store/logins.js'
 import { clientDocumentUrl } from './client-document.js'
 
-/** Where the pages are to which links lead. */
+/** Path of the pages. */
 export const CONNECT_PATH = '/oauth/connect'
 
-/** How long a link is good for (AD-49), and how much of that is left when somebody is shown it. */
+/** Lifetime of a link, and the minimum remaining lifetime when it is shown again. */
 const LINK_MS = 10 * 60_000
 const LEFT_MS = 5 * 60_000
 
-/** A link that was shown to somebody: of one principal, for one server. */
+/** A link for one principal and one server. */
 export interface Link {
   readonly id: string
   readonly principal: Principal
-  /** The principal's own server, or one whose login all share. */
+  /** The principal's own server, or one with a shared login. */
   readonly server: ServerOptions
   readonly untilMs: number
 }
@@ -33,14 +33,14 @@ export interface SignInLinksOptions {
   readonly clock: Clock
 }
 
-/** Gives out links to our pages, each bound to a principal and a server, for ten minutes and one login. */
+/** Creates links to the pages, each bound to a principal and a server, for ten minutes and one login. */
 export class SignInLinks implements SignInPages {
   readonly #options: SignInLinksOptions
   readonly #links: FairMap<Link>
-  /** Those that are shown to whoever asks again. */
+  /** Links to show for repeated requests. */
   readonly #fresh = new Map<ServerOptions, Link>()
   #origin: string | undefined
-  /** What the answer below was found from: it is wanted for every call. */
+  /** Caches `isWanted` per configuration, because each call needs it. */
   #config: ProxyConfig | undefined
   #isWanted = false
 
@@ -50,7 +50,7 @@ export class SignInLinks implements SignInPages {
     this.#links = new FairMap(bounds.max.loginFlows, () => bounds.hit('loginFlows'))
   }
 
-  /** Call with where browsers reach us, once they do; the first such place counts. */
+  /** Sets the origin for browsers once it is known; the first one counts. */
   opened(origin: string): void {
     this.#origin ??= origin
   }
@@ -59,7 +59,7 @@ export class SignInLinks implements SignInPages {
     if (this.#origin === origin) this.#origin = undefined
   }
 
-  /** Where browsers reach us. */
+  /** Origin for browsers. */
   get origin(): string | undefined {
     return this.#origin
   }
@@ -75,7 +75,7 @@ export class SignInLinks implements SignInPages {
     return this.#isWanted && this.#origin !== undefined
   }
 
-  /** The address of our metadata document for an issuer, where authorization servers can read it. */
+  /** Returns the URL of the metadata document for an issuer, if authorization servers can read it. */
   clientDocument(issuer: string): string | undefined {
     const origin = this.#origin
     return origin === undefined ? undefined : clientDocumentUrl(origin, issuer)
@@ -97,18 +97,18 @@ export class SignInLinks implements SignInPages {
     return { id: link.id, url: `${this.#origin}${CONNECT_PATH}/${link.id}`, minutes }
   }
 
-  /** Undefined once it has ended. */
+  /** Returns undefined after its end. */
   find(id: string): Link | undefined {
     const link = this.#links.get(id)
     return link !== undefined && link.untilMs > this.#options.clock.nowMs() ? link : undefined
   }
 
-  /** Whoever asks again is shown another link. */
+  /** Marks a link as used: later requests get another one. */
   used({ server, id }: Link): void {
     if (this.#fresh.get(server)?.id === id) this.#fresh.delete(server)
   }
 
-  /** A login that all share is the operator's: `local`, where nobody has to prove who that is (AD-47). */
+  /** Shared logins are reserved for `local`, where no authentication is required. */
   #maySignIn(server: ServerOptions, principal: Principal): boolean {
     if (this.#options.configOf(server)?.oauth === undefined) return false
     const { owned } = server

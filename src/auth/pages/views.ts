@@ -1,12 +1,12 @@
 import { type Html, html, type Page } from '../authorization-server/sign-in/page.js'
 import type { Ways } from './browser.js'
 
-/** What a form of ours carries back. */
+/** Content of a form. */
 interface Form {
-  /** The path of the page. */
+  /** Path of the page. */
   readonly path: string
   readonly csrf: string
-  /** What went wrong just now. */
+  /** The last error. */
   readonly problem?: string | undefined
 }
 
@@ -19,10 +19,10 @@ ${content}
 const note = ({ problem }: Form): Html | undefined =>
   problem === undefined ? undefined : html`<p class="note" role="alert">${problem}</p>`
 
-/** Seconds between looks for an approval. */
+/** Reload interval while waiting for an approval. */
 const AGAIN_S = 2
 
-/** Asks somebody with a link who they are: nobody else may go on. */
+/** Renders the page on which the user of a link authenticates. */
 export const whoPage = (view: Form & Ways & { readonly server: string; readonly status?: number }): Page => {
   const { byToken, code, provider, server, status } = view
   const isStuck = !byToken && provider === undefined && code === undefined
@@ -60,12 +60,12 @@ ${
     ? undefined
     : html`<h2>Run this where mcp-proxy runs</h2>
 <code class="command">mcp-proxy auth approve ${code}</code>
-<p class="quiet">As the user that mcp-proxy runs as, within five minutes. This page goes on by itself.</p>`
+<p class="quiet">As the user that mcp-proxy runs as, within five minutes. This page then continues by itself.</p>`
 }`,
   }
 }
 
-/** For somebody who is known, and is not who asked. */
+/** Renders the page for a known user who is not the owner of the link. */
 export const strangerPage = (view: Form): Page => ({
   title: 'This link is for somebody else',
   status: 403,
@@ -78,21 +78,21 @@ ${form(
 )}`,
 })
 
-/** Without `iss` in the answer, only the person can notice that another authorization server gives it. */
+/** Without `iss` in the response, only the user can notice a different authorization server. */
 const hostNote = (view: { readonly issuerHost: string | undefined; readonly isNamedByAnswer: boolean }) =>
   view.issuerHost === undefined || view.isNamedByAnswer
     ? undefined
     : html`<p class="note">The next page must be at <strong>${view.issuerHost}</strong>. If it is at another host, close
 it.</p>`
 
-/** Shows what is about to happen, before anybody is sent away (AX-9). */
+/** Renders the page that announces the login, before the browser leaves. */
 export const goOnPage = (
   view: Form & {
     readonly server: string
     readonly serverHost: string
-    /** Undefined until it could be asked. */
+    /** Undefined until it is known. */
     readonly issuerHost: string | undefined
-    /** Whether the answer will name its issuer (RFC 9207). */
+    /** True if the response will contain its issuer (RFC 9207). */
     readonly isNamedByAnswer: boolean
     readonly scopes: readonly string[]
   },
@@ -133,14 +133,14 @@ export const deniedPage = (server: string): Page => ({
   body: html`<p>This proxy did not get to use your account at ${server}. You can close this page.</p>`,
 })
 
-/** The same for links that never were, for those that ended, and for those of another browser. */
+/** Page for links that are unknown, ended, or belong to another browser. */
 export const GONE: Page = {
   title: 'This link has ended',
   status: 404,
   body: html`<p>It is good for ten minutes and one login, in one browser. Ask your client for another.</p>`,
 }
 
-/** What came back from a login that is not, or not here, under way. */
+/** Page for the response of an unknown login. */
 export const NOT_HERE: Page = {
   title: 'This sign-in is over',
   status: 400,
@@ -148,5 +148,5 @@ export const NOT_HERE: Page = {
 another link.</p>`,
 }
 
-/** A form that did not come from our page. */
+/** Page for a form from another site. */
 export const FOREIGN: Page = { ...NOT_HERE, status: 403 }

@@ -10,14 +10,14 @@ import { draftLogin, keepLogin } from '../store/login-draft.js'
 import { type LoginContext, type Logins, loginContext, SHARED } from '../store/logins.js'
 import { callbackPath, clientDocumentUrl, clientNameAt } from './client-document.js'
 
-/** A login that a person may begin: nothing was sent yet. */
+/** A prepared login, before any request to register. */
 export interface Draft {
   readonly context: LoginContext
   readonly transport: UrlTransport
   readonly record: CredentialRecord
 }
 
-/** A login that a person was sent to. Secret. */
+/** A login in progress in a browser. Secret. */
 export interface Underway {
   readonly draft: Draft
   readonly client: Client
@@ -27,21 +27,21 @@ export interface Underway {
 export interface WebLoginsOptions {
   readonly configOf: (server: ServerOptions) => ServerConfig | undefined
   readonly logins: Pick<Logins, 'store'>
-  /** Where browsers reach us. */
+  /** Origin for browsers. */
   readonly origin: string
 }
 
-/** Logins at servers whose authorization server sends the browser back to a page of ours. */
+/** Logins whose authorization server redirects to a page of the proxy. */
 export class WebLogins {
   readonly #options: WebLoginsOptions
-  /** Registrations that their authorization servers no longer know (AD-21). */
+  /** Registrations that their authorization servers do not know any more. */
   readonly #dead = new Set<string>()
 
   constructor(options: WebLoginsOptions) {
     this.#options = options
   }
 
-  /** Finds out what a login at a server needs. Rejects with a Fault if there can be none. */
+  /** Determines the requirements of a login. Rejects with a Fault if it is impossible. */
   async draft(server: ServerOptions): Promise<Draft> {
     const { configOf, logins, origin } = this.#options
     const { name, oauth, transport } = configOf(server) ?? {}
@@ -58,7 +58,7 @@ export class WebLogins {
     }
   }
 
-  /** Becomes a client there, and says where to send the person. Rejects with a Fault if that cannot be. */
+  /** Registers the client and returns the URL for the browser. Rejects with a Fault. */
   async begin(draft: Draft): Promise<{ readonly url: URL; readonly underway: Underway }> {
     const { context, record } = draft
     const { settings } = context
@@ -74,7 +74,7 @@ export class WebLogins {
     return { url, underway: { draft, client, pending } }
   }
 
-  /** Takes what the person brought back. Rejects with a Fault that says why nobody is signed in. */
+  /** Completes a login from the redirect. Rejects with a Fault that explains the failure. */
   async finish({ draft, client, pending }: Underway, answer: URLSearchParams): Promise<void> {
     const { context, record } = draft
     const got = await finishLogin(context, pending, answer)
@@ -93,7 +93,7 @@ export class WebLogins {
     return this.#options.origin + callbackPath(discovery.server.issuer)
   }
 
-  /** Our registration is one for all people: it says who we are, and nothing of them (AD-23). */
+  /** All users share one registration, which identifies only the proxy. */
   #knownClient(draft: Draft): Client | undefined {
     const { context, record } = draft
     const { issuer } = record.discovery.server

@@ -18,16 +18,16 @@ interface Head {
   readonly headers: HttpHeaders
 }
 
-/** What a server asks of those who have no token. */
+/** Response of a server to requests without a token. */
 export interface Asked {
-  /** Whether it refused any request. */
+  /** True if it refused any request. */
   readonly isRefused: boolean
   readonly challenge: BearerChallenge | undefined
 }
 
 /**
- * Asks a server without a token, until it refuses: some let the first request through. Rejects with a Fault
- * if it cannot be reached.
+ * Sends requests without a token until the server refuses one, since some accept the first. Rejects with a
+ * Fault if it cannot be reached.
  */
 export const askChallenge = (transport: UrlTransport): Promise<Asked> =>
   transport.kind === 'ws' ? askUpgrade(transport) : askRequests(transport)
@@ -94,7 +94,7 @@ function* requestsTo(url: string, kind: UrlTransport['kind']): Generator<Outboun
   yield { method: 'GET', url, headers: { accept: 'text/event-stream' } }
 }
 
-/** Resolves with the head of a reply, whose body nobody wants. */
+/** Resolves with the head of a response and discards its body. */
 const askHead = (http: HttpClient, request: OutboundRequest): Promise<Head> =>
   new Promise((resolve, reject) => {
     const timer = systemClock.after(LIMIT_MS, () => {

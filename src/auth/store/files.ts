@@ -15,7 +15,7 @@ import type { OwnLogins, SharedLogins } from './shared-logins.js'
 
 const MAX_BYTES = 1024 * 1024
 const FILE = /^[\da-f]{16}-[\da-f]{32}\.json$/
-/** What a process wrote before it was to take the place of the file; whole, unless it was killed. */
+/** Suffix of a new version before it replaces the file; complete, unless the process was killed. */
 const DRAFT = '.new'
 
 export const credentialFolder = (stateDir: string): string => join(stateDir, 'credentials')
@@ -27,7 +27,7 @@ export const lastLoginMs = (stateDir: string): number =>
 interface CredentialFilesOptions {
   readonly folder: string
   readonly log: Logger
-  /** What seals the secrets in them; undefined to leave that to the file system. */
+  /** Encrypts the secrets; undefined to rely on file permissions. */
   readonly key: Buffer | undefined
 }
 
@@ -43,8 +43,8 @@ export const openCredentials = async (
 }
 
 /**
- * Keeps each credential in a file of its own that nobody else may read; its name says whose it is to those
- * who know. Nothing is lost by a kill: a record is there as it was, or as it was to be.
+ * Stores each credential in a private file, named by a hash of server and owner. Writes are atomic: after a
+ * crash, a record has either its old or its new version.
  */
 export class CredentialFiles implements CredentialStore, OwnLogins {
   readonly #folder: string
@@ -64,7 +64,7 @@ export class CredentialFiles implements CredentialStore, OwnLogins {
       .at(0)
   }
 
-  /** All records, for people. */
+  /** Returns all records, for people. */
   all(): readonly CredentialRecord[] {
     return this.#all(() => true)
   }
@@ -79,7 +79,7 @@ export class CredentialFiles implements CredentialStore, OwnLogins {
     this.#shared?.kept(saved)
   }
 
-  /** Has other replicas know what is kept from now on. */
+  /** Shares later changes with other replicas. */
   share(shared: Pick<SharedLogins, 'kept' | 'renewing'>): void {
     this.#shared = shared
   }
@@ -99,7 +99,7 @@ export class CredentialFiles implements CredentialStore, OwnLogins {
     }
   }
 
-  /** Keeps a login in place of all others of its place: those are there until it is. */
+  /** Stores a login, then removes all others of the same server and owner. */
   replace(record: CredentialRecord): void {
     this.save(record)
     const own = nameOf(record)
@@ -173,7 +173,7 @@ const takePlace = (draft: string, file: string): void => {
   try {
     renameSync(draft, file)
   } catch (thrown) {
-    // Another process that found it was faster.
+    // Another process has already removed it.
     if (systemCode(thrown) !== 'ENOENT') throw thrown
   }
 }
@@ -183,7 +183,7 @@ const hash = (...parts: readonly (string | undefined)[]): string =>
 
 const placeHash = ({ url, owner }: CredentialPlace): string => hash(url, owner).slice(0, 16)
 
-/** Whether a file, by its name, holds a login of this place. */
+/** Reports whether a file name belongs to a login of this server and owner. */
 export const isFileOf = (name: string, place: CredentialPlace): boolean =>
   FILE.test(name) && name.startsWith(placeHash(place))
 

@@ -6,8 +6,8 @@ import { isPrivate } from '../../state/private-file.js'
 const OTHERS = 0o077
 
 /**
- * Denies others the folder of the logins, behind a link too. Throws a Fault that names the folder and the
- * command if it belongs to another user, who could put logins there or take them away.
+ * Makes the folder of the logins private, also behind a link. Throws a Fault with the folder and the fix if
+ * it belongs to another user, who could add or remove logins.
  */
 export const secureFolder = (folder: string, log: Logger): void => {
   const link = find(() => lstatSync(folder))

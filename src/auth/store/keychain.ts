@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Fault } from '../../kernel/faults.js'
 
-/** The part of `@napi-rs/keyring` that is used; it is installed by those who want it. */
+/** The used part of the optional package `@napi-rs/keyring`. */
 interface Keyring {
   readonly Entry: new (
     service: string,
@@ -13,8 +13,8 @@ const PACKAGE = '@napi-rs/keyring'
 const KEY_BYTES = 32
 
 /**
- * The key that seals logins, from the keychain of the user's system; made there when it is first wanted.
- * Rejects with a Fault if there is no keychain to be used.
+ * Returns the key that seals logins from the system's keychain; creates it on first use. Rejects with a Fault
+ * without a usable keychain.
  */
 export const keychainKey = async (load: () => Promise<unknown> = () => import(PACKAGE)): Promise<Buffer> => {
   try {

@@ -6,26 +6,26 @@ import { randomId } from '../../kernel/ids.js'
 import { isObject } from '../../kernel/object.js'
 import { thisPlace } from '../../shim/place.js'
 
-/** Longer than anybody needs for one request to a token endpoint. */
+/** Exceeds the duration of a request to a token endpoint. */
 const STALE_MS = 30_000
 const WAIT_MS = 15_000
 const POLL_MS = 20
 
 interface LockOwner {
   readonly pid: number
-  /** Where the process id is valid. */
+  /** The machine and PID namespace of the process id. */
   readonly place: string
   /** By the wall clock. */
   readonly atMs: number
   readonly id: string
 }
 
-/** The locks of this process: another process may have had our id. */
+/** Locks held by this process: an earlier process may have had the same id. */
 const held = new Set<string>()
 
 /**
  * Runs `work` while no other process holds the lock file. A lock is stale after 30 s, when its process is
- * gone, or when its time lies ahead. Rejects with a Fault `timeout` if it is not free within 15 s.
+ * gone, or when its time is in the future. Rejects with a Fault `timeout` after waiting for 15 s.
  */
 export const withLock = async <T>(file: string, work: () => T | Promise<T>): Promise<T> => {
   const id = randomId()
@@ -52,7 +52,7 @@ export const withLock = async <T>(file: string, work: () => T | Promise<T>): Pro
 const tryLock = (file: string, owner: LockOwner): boolean => {
   if (create(file, owner)) return true
   if (!isStale(file, owner.place)) return false
-  // Only one removes it: whoever does must know that it is still the stale one.
+  // Serializes the removal, after checking that the lock is still the stale one.
   const breaking = `${file}.break`
   if (!create(breaking, owner)) {
     if (isStale(breaking, owner.place)) rmSync(breaking, { force: true })
@@ -66,13 +66,13 @@ const tryLock = (file: string, owner: LockOwner): boolean => {
   return create(file, owner)
 }
 
-/** False if the file is there. */
+/** Returns false if the file exists. */
 const create = (file: string, owner: LockOwner): boolean => {
   try {
     writeFileSync(file, JSON.stringify(owner), { flag: 'wx', mode: 0o600 })
     return true
   } catch (thrown) {
-    // Windows says EPERM of a file that is just being removed.
+    // Windows reports EPERM for a file that is being removed.
     const code = systemCode(thrown)
     if (code === 'EEXIST' || (process.platform === 'win32' && code === 'EPERM')) return false
     throw thrown
@@ -88,7 +88,7 @@ const isStale = (file: string, place: string): boolean => {
   return owner.pid === process.pid ? !held.has(owner.id) : !isRunning(owner.pid)
 }
 
-/** Undefined if it is gone, or not yet written. */
+/** Returns undefined if the file is gone or incomplete. */
 const ownerOf = (file: string): LockOwner | undefined => {
   try {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'))

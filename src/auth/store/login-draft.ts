@@ -9,8 +9,8 @@ import type { CredentialFiles } from './files.js'
 import type { LoginContext } from './logins.js'
 
 /**
- * What a login of a person begins with: who lets us in, what is known of it, and what to ask for. Rejects
- * with a Fault if the server wants no login, or has had too many.
+ * Prepares a login: the authorization server, existing data, and the scopes to request. Rejects with a Fault
+ * if the server needs no login, or after too many attempts.
  */
 export const draftLogin = async (
   context: LoginContext,
@@ -35,7 +35,7 @@ export const draftLogin = async (
   return { ...counted, asked, dpopKey }
 }
 
-/** What is kept of this authorization server; another one's is not used. */
+/** Returns the existing data for this authorization server; ignores those of another. */
 const recordFor = (
   context: LoginContext,
   discovery: CredentialRecord['discovery'],
@@ -44,7 +44,7 @@ const recordFor = (
   return record?.discovery.server.issuer === discovery.server.issuer ? record : undefined
 }
 
-/** Notes an attempt for scopes that a server asks for again and again, before it is made. */
+/** Counts an attempt to get missing scopes, before it is made. */
 const withCount = async (
   { store, server, nowMs }: LoginContext,
   draft: CredentialRecord,
@@ -68,8 +68,8 @@ const withCount = async (
 }
 
 /**
- * Keeps a login in place of earlier ones of the same owner there, be they of another authorization server or
- * of another kind. Rejects with a Fault if it cannot.
+ * Stores a login instead of earlier ones of the same owner and server, even of another authorization server
+ * or kind. Rejects with a Fault.
  */
 export const keepLogin = (store: CredentialFiles, record: CredentialRecord): Promise<void> =>
   store.locked(record, () => store.replace(record))

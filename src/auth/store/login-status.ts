@@ -5,33 +5,33 @@ import { askChallenge } from './challenge.js'
 import type { CredentialFiles } from './files.js'
 import { loginUrl } from './logins.js'
 
-/** A login at a server, for people. Holds no part of a token. */
+/** The status of a login, for people. Contains no part of a token. */
 export interface LoginStatus {
   readonly server: string
   readonly owner: string
-  /** `none`: it asks for no login, or cannot be asked. */
+  /** `none`: the server needs no login, or cannot be asked. */
   readonly state: 'ok' | 'expired' | 'needs-auth' | 'insufficient-scope' | 'none'
   readonly issuer?: string | undefined
   readonly scopes?: readonly string[] | undefined
-  /** Milliseconds until the access token ends; undefined if nobody said. */
+  /** Milliseconds until the access token expires; undefined if unknown. */
   readonly leftMs?: number | undefined
   readonly isRenewable?: boolean
-  /** What the authorization server last answered instead of tokens. */
+  /** Last error text of the authorization server. */
   readonly problem?: string | undefined
-  /** Whether the token says that it is for this server; undefined if it says nothing. */
+  /** True if the token is for this server; undefined if the token does not tell. */
   readonly isForServer?: boolean | undefined
 }
 
 interface Asked {
   readonly name: string
   readonly transport: UrlTransport
-  /** Whose login there can be made with a command. */
+  /** Owner of logins made by command. */
   readonly owner: string
 }
 
 /**
- * The logins at these servers, of all owners if wanted, else of those who sign in with a command; a server
- * without one is asked whether it wants one. Never rejects.
+ * Returns the logins at these servers, of all owners or only those made by command. Asks servers without a
+ * login whether they need one. Never rejects.
  */
 export const loginStatuses = async (
   store: CredentialFiles,
@@ -69,7 +69,7 @@ const statusOf = (
   }
 }
 
-/** Whether the audience of a JSON Web Token is the server. */
+/** Reports whether the audience of a JSON Web Token is the server. */
 const isFor = (token: string, resource: string | undefined): boolean | undefined => {
   const claims = objectIn(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
   const audience = claims?.['aud']

@@ -21,48 +21,45 @@ import type { CredentialFiles } from './files.js'
 import { draftLogin, keepLogin } from './login-draft.js'
 import { type LoginContext, loginContext } from './logins.js'
 
-/** How a person signs in, and where. */
+/** Options of an interactive login. */
 export interface LoginOptions {
-  /** As people know it: its name, or its address. */
+  /** Name or address of the server, as known to the user. */
   readonly server: string
   readonly transport: UrlTransport
   readonly settings: OAuthSettings
-  /** Whose login it is; `shared` if absent. */
+  /** Owner of the login; defaults to `shared`. */
   readonly owner?: string | undefined
   readonly store: CredentialFiles
-  /** Whether a page may be opened, if there is a program for that. */
+  /** Allows opening a browser, if there is one. */
   readonly usesBrowser: boolean
-  /** Whether a person sits before our terminal. */
+  /** True if the user is at a terminal. */
   readonly isTerminal: boolean
-  /** Reads lines in which the person pastes the address where a browser ended. */
+  /** Reads lines with a pasted redirect address. */
   readonly readLines: () => AsyncIterable<string>
   readonly wantsDevice: boolean
-  /** Whether to register anew. */
+  /** Registers a new client. */
   readonly forgetsClient: boolean
   readonly timeoutMs: number
   readonly say: (line: string) => void
 }
 
 /**
- * The redirect URI of a client that the configuration or a metadata document names. Each issuer has its own:
- * the same client may be known at several (RFC 9700 §4.4.2).
+ * The redirect URI of a configured client or metadata document. It differs by issuer, because several may
+ * know the same client (RFC 9700 §4.4.2).
  */
 const redirectFor = ({ server }: CredentialRecord['discovery']): string =>
   `http://127.0.0.1:41873/callback/${issuerId(server.issuer)}`
 
-/**
- * The redirect URI of a registration of ours, whose id no other issuer knows: at a port that is chosen with
- * it.
- */
+/** The redirect URI of a dynamic registration, whose client id is unique: with any port. */
 const ANY_PORT = 'http://127.0.0.1:0/callback'
-/** How long to wait for a port that must be that one: another login may be about to end. */
+/** Maximum wait for a fixed port, which another login may be using. */
 const PORT_WAIT_MS = 5000
 const POLL_MS = 50
 
-/** Signs in at a server. Resolves with what was granted; rejects with a Fault that says why nobody is. */
+/** Signs in at a server. Resolves with the stored login; rejects with a Fault that explains the failure. */
 export const logIn = async (options: LoginOptions): Promise<CredentialRecord> => {
   const { server, settings, owner, store, transport } = options
-  // The clock's timers alone would let the process end.
+  // Keeps the process alive, which the clock's timers do not.
   const alive = setInterval(() => undefined, 60_000)
   try {
     const asked = await askChallenge(transport)
@@ -79,7 +76,7 @@ class Login {
   readonly #context: LoginContext
   readonly #asked: Asked
   readonly #browser: ReturnType<typeof browserOf>
-  /** Whether the person opens the page, and pastes where it led. */
+  /** True if the user opens the page and pastes the resulting address. */
   readonly #isByHand: boolean
 
   constructor(options: LoginOptions, context: LoginContext, asked: Asked) {
@@ -110,7 +107,7 @@ class Login {
     return record
   }
 
-  /** Whether nobody could open or paste an address here, and there is a login for that. */
+  /** Reports whether only a device login is possible here. */
   #mustUseDevice({ server }: CredentialRecord['discovery']): boolean {
     return (
       server.device_authorization_endpoint !== undefined && this.#browser === undefined && !this.#isByHand
@@ -134,7 +131,7 @@ class Login {
     const first = await this.#inBrowser(draft)
     const { client, answer } = first
     const isForgotten = answer.is === 'refused' && answer.error === 'invalid_client'
-    // The authorization server no longer knows our registration: once more with a new one.
+    // The authorization server does not know the registration any more: retry with a new one.
     return isForgotten && client.by === 'registration'
       ? await this.#inBrowser({ ...draft, client: undefined })
       : first
@@ -148,7 +145,7 @@ class Login {
       const client = await this.#becomeClient(draft, listener.redirectUri)
       const { redirectUri = listener.redirectUri } = client
       if (redirectUri !== listener.redirectUri) {
-        // The authorization server made something else of it.
+        // The authorization server changed the redirect URI.
         listener.close()
         listener = await this.#listenAt(redirectUri)
       }
@@ -177,7 +174,7 @@ class Login {
     })
   }
 
-  /** Listens where the client is registered; a registration of our own may move to another port. */
+  /** Listens on the registered port; a dynamic registration may move to another one. */
   async #listen({ client, discovery }: CredentialRecord): Promise<LoopbackListener> {
     const { settings } = this.#options
     const isRegistered = givenClient(discovery, settings, undefined) === undefined
@@ -203,7 +200,7 @@ class Login {
     )
   }
 
-  /** Sends the person to the authorization server, and waits for what comes back. */
+  /** Sends the user to the authorization server, and waits for the response. */
   async #visit(listener: LoopbackListener, request: LoginRequest): Promise<TokenAnswer> {
     const { say, timeoutMs, server } = this.#options
     const { url, pending } = beginLogin(request)
@@ -231,7 +228,7 @@ class Login {
     return await finishLogin(this.#context, pending, parameters)
   }
 
-  /** The answer in an address that the person pastes; none if there is nobody to paste. */
+  /** Reads the response from a pasted address; never resolves without a terminal. */
   async #pastedAnswer({ state, redirectUri }: PendingLogin): Promise<URLSearchParams> {
     const { readLines, say } = this.#options
     if (this.#isByHand) {

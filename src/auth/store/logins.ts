@@ -22,28 +22,28 @@ const guardedFetch = lateModule(() => import('../../transport/http/guarded-fetch
 
 const PROBLEM_BYTES = 300
 
-/** Whose the login is that all clients use. */
+/** Owner of a login that all clients use. */
 export const SHARED = 'shared'
 
-/** The address for which a login is kept: without its query, which may be secret, and as HTTP has it. */
+/** Returns the normalized URL of a login, without its query, which may be secret. */
 export const loginUrl = (url: string): string => {
   const { protocol, host, pathname } = new URL(url)
   return `${protocol.replace(/^ws/, 'http')}//${host}${pathname}`
 }
 
-/** What making or renewing a login needs, with what keeps it. */
+/** Dependencies of a login, with its store. */
 export interface LoginContext extends TokenSourceContext {
   readonly store: CredentialFiles
 }
 
-/** What talking to the authorization server of a server needs. */
+/** Creates the dependencies for requests to a server's authorization server. */
 export const loginContext = async (
   login: {
     readonly server: string
     readonly command: string | undefined
     readonly url: string
     readonly settings: OAuthSettings
-    /** `shared` if absent. */
+    /** Defaults to `shared`. */
     readonly owner?: string | undefined
   },
   store: CredentialFiles,
@@ -82,19 +82,19 @@ export interface LoginsOptions {
   readonly store: ProxyConfig['credentialStore']
   readonly clock: Clock
   readonly log: Logger
-  /** Called when somebody has signed in at a server that could not be asked. */
+  /** Called after a login at a blocked server. */
   readonly onLogin: (server: ServerOptions) => void
-  /** The address of our client ID metadata document for an issuer; undefined if there is none. */
+  /** Returns the URL of the client ID metadata document for an issuer, if there is one. */
   readonly clientDocument: (issuer: string) => string | undefined
-  /** Whether the only server is known to people by its address, as in `mcp-proxy bridge`. */
+  /** True if users know the only server by its address, as in `mcp-proxy bridge`. */
   readonly isAlone: boolean
 }
 
-/** The credentials of all servers that may want a login; follows the store, where logins appear. */
+/** The credentials of all servers that may need a login; watches the store for new logins. */
 export class Logins {
   readonly #options: LoginsOptions
   readonly #credentials = new Map<ServerOptions, Credential>()
-  /** Ends the masking of what a credential holds. */
+  /** Functions that end the masking of a credential's secrets. */
   readonly #unmasks = new Map<Credential, () => void>()
   #store: Promise<CredentialFiles> | undefined
   #shared: SharedLogins | undefined
@@ -104,7 +104,7 @@ export class Logins {
     this.#options = options
   }
 
-  /** The credential of a server; undefined if it is not signed in at by OAuth. Rejects with a Fault. */
+  /** Returns the credential of a server; undefined without OAuth. Rejects with a Fault. */
   async of(server: ServerOptions, { name, oauth, transport }: ServerConfig): Promise<Credential | undefined> {
     if (oauth === undefined || !('url' in transport)) return undefined
     const store = await this.store()
@@ -120,21 +120,21 @@ export class Logins {
     return credential
   }
 
-  /** What they are kept in. Rejects with a Fault if its key cannot be used. */
+  /** Opens the store. Rejects with a Fault if its key cannot be used. */
   store(): Promise<CredentialFiles> {
     const { stateDir, store: kind, log } = this.#options
     this.#store ??= openCredentials(stateDir, { kind, log })
     return this.#store
   }
 
-  /** Has them be those of all replicas. */
+  /** Shares the logins with all replicas. */
   async share(notes: Notes): Promise<void> {
     const [{ SharedLogins }, own] = await Promise.all([sharedLogins(), this.store()])
     this.#shared = new SharedLogins({ notes, own, log: this.#options.log })
     own.share(this.#shared)
   }
 
-  /** Why a server cannot be asked; undefined if nothing is known against it. */
+  /** Returns the reason why a server cannot be asked, if known. */
   troubleOf(server: ServerOptions): Fault | undefined {
     return this.#credentials.get(server)?.trouble
   }
@@ -146,18 +146,18 @@ export class Logins {
     return problem && sanitizeLine(problem, PROBLEM_BYTES)
   }
 
-  /** Whether whoever a server is for has signed in there, as far as that was needed so far. */
+  /** Reports whether the owner of a server has signed in, as far as known. */
   isSignedIn(server: ServerOptions): boolean {
     return this.#credentials.get(server)?.isSignedIn === true
   }
 
-  /** How many principals have a login of their own at a server. */
+  /** Returns how many principals have their own login at a server. */
   signedInAt(server: ServerOptions): number {
     const own = [...this.#credentials].filter(([{ owned }]) => owned?.by === server)
     return own.filter(([, { isSignedIn }]) => isSignedIn).length
   }
 
-  /** Forgets servers that are served no more. */
+  /** Drops servers that are not served any more. */
   retain(servers: readonly ServerOptions[]): void {
     const kept = new Set(servers)
     for (const server of this.#credentials.keys()) {
@@ -173,7 +173,7 @@ export class Logins {
     this.#unmasks.delete(credential)
   }
 
-  /** Looks at once for what the store holds of a server now. */
+  /** Reads the stored login of a server at once. */
   readAgain(server: ServerOptions): void {
     if (this.#credentials.get(server)?.changed() === true) this.#options.onLogin(server)
   }
@@ -183,7 +183,7 @@ export class Logins {
     for (const server of [...this.#credentials.keys()]) this.forget(server)
   }
 
-  /** People who sign in through our pages need no registration where a document will do. */
+  /** Logins through the pages use the metadata document instead of a registration, if possible. */
   #settings(oauth: OAuthSettings, owner: string): OAuthSettings {
     return owner === SHARED ? oauth : { ...oauth, ownDocument: this.#options.clientDocument }
   }
@@ -216,8 +216,8 @@ export class Logins {
   }
 
   /**
-   * Watches the store from when there is something to be heard of it. Records take their places whole, and
-   * are read at once: whoever calls when `auth login` has ended finds the login in use.
+   * Watches the store once it is needed. Files are replaced atomically and read at once, so that a login is
+   * in use when `auth login` ends.
    */
   #watch(): void {
     const { stateDir, log } = this.#options
@@ -232,7 +232,7 @@ export class Logins {
     }
   }
 
-  /** Reads what is in a file that has changed, of all files where the system does not say which. */
+  /** Reads a changed file, or all files if the system does not name it. */
   #changed(file: string | null): void {
     for (const [server, credential] of [...this.#credentials]) {
       const isMeant = file === null || isFileOf(file, credential.place)

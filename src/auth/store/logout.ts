@@ -9,13 +9,13 @@ export interface LogoutOptions {
   readonly settings: OAuthSettings
   readonly owner: string
   readonly store: CredentialFiles
-  /** Whether the registration is forgotten too. */
+  /** Also deletes the client registration. */
   readonly forgetsClient: boolean
 }
 
 /**
- * Revokes and removes the login at a server. Resolves to whether there was one, and whether its authorization
- * server has taken the tokens back. Rejects with a Fault if the store cannot be written.
+ * Revokes and removes the login at a server. Resolves with whether there was one, and whether the
+ * authorization server accepted the revocation. Rejects with a Fault if the store cannot be written.
  */
 export const logOut = async ({ store, forgetsClient, ...login }: LogoutOptions) => {
   const url = loginUrl(login.url)
@@ -24,7 +24,7 @@ export const logOut = async ({ store, forgetsClient, ...login }: LogoutOptions) 
   let isRevoked = true
   for (const known of records) {
     await store.locked(known, async () => {
-      // A proxy may have renewed them while this waited.
+      // A proxy may have refreshed the tokens meanwhile.
       const record = store.read(known) ?? known
       isRevoked = (await revokeTokens(context, record)) && isRevoked
       if (forgetsClient || record.client === undefined) store.remove(record)

@@ -5,7 +5,7 @@ const KEY_BYTES = 32
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
-/** The key of `MCP_PROXY_STORE_KEY`, if it is set. Throws a Fault if it is not 32 bytes in base64. */
+/** Returns the key of `MCP_PROXY_STORE_KEY`, if set. Throws a Fault unless it is 32 bytes in base64. */
 export const storeKey = (env: NodeJS.ProcessEnv): Buffer | undefined => {
   const text = env['MCP_PROXY_STORE_KEY']
   if (text === undefined || text === '') return undefined
@@ -14,7 +14,7 @@ export const storeKey = (env: NodeJS.ProcessEnv): Buffer | undefined => {
   throw new Fault('invalid-params', 'MCP_PROXY_STORE_KEY is not 32 bytes in base64 (openssl rand -base64 32)')
 }
 
-/** Encrypts a text (AES-256-GCM) for a place, so that it opens nowhere else. */
+/** Encrypts a text (AES-256-GCM), bound to `place`. */
 export const sealText = (text: string, key: Buffer, place: string): string => {
   const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(place))
@@ -22,7 +22,7 @@ export const sealText = (text: string, key: Buffer, place: string): string => {
   return Buffer.concat([iv, cipher.getAuthTag(), ...body]).toString('base64')
 }
 
-/** Undefined if it was not sealed with this key for this place. */
+/** Decrypts a text; undefined if the key or place differs. */
 export const openText = (sealed: string, key: Buffer, place: string): string | undefined => {
   const bytes = Buffer.from(sealed, 'base64')
   try {

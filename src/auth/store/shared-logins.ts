@@ -5,17 +5,17 @@ import type { Logger } from '../../kernel/logger.js'
 import type { CredentialPlace, CredentialRecord } from '../client/record.js'
 
 const KIND = 'login'
-/** When those are to try again who could not renew a token. */
+/** Retry delay after a failed refresh. */
 const RETRY_MS = 5000
-/** Of so many tokens it is known that they were replaced. */
+/** Maximum number of remembered replaced tokens. */
 const REPLACED_MAX = 8
 
-/** What is kept here of logins, for those of other replicas. */
+/** The local login store, for other replicas. */
 export interface OwnLogins {
   all(): readonly CredentialRecord[]
   find(place: CredentialPlace): CredentialRecord | undefined
   read(record: CredentialRecord): CredentialRecord | undefined
-  /** Takes what another replica kept, without telling anybody. */
+  /** Stores a login of another replica without publishing it again. */
   take(record: CredentialRecord): void
   nameOf(record: CredentialRecord): string
 }
@@ -28,22 +28,22 @@ export interface SharedLoginsOptions {
 
 interface Shared {
   readonly record: CredentialRecord
-  /** Digests of access tokens that were replaced: whoever has one is behind, whatever its clock says. */
+  /** Digests of replaced access tokens, to detect outdated replicas regardless of clocks. */
   readonly replaced: readonly string[]
 }
 
 interface Known {
-  /** Of the access token that all should have. */
+  /** Digest of the current access token. */
   readonly digest: string
   readonly replaced: readonly string[]
 }
 
-/** The logins of all replicas: one that is made or renewed at one of them is that of all. */
+/** Shares logins and refreshed tokens between replicas. */
 export class SharedLogins {
   readonly #options: SharedLoginsOptions
-  /** What all know, by name. */
+  /** Published logins, by name. */
   readonly #known = new Map<string, Known>()
-  /** What others have not been told yet. */
+  /** Pending publications. */
   readonly #telling = new Map<string, Promise<void>>()
 
   constructor(options: SharedLoginsOptions) {
@@ -54,14 +54,14 @@ export class SharedLogins {
     })
   }
 
-  /** Runs `work` with what others know of a login, while none of them renews it. Rejects with a Fault. */
+  /** Runs `work` with the newest version of a login, while no replica refreshes it. Rejects with a Fault. */
   async renewing<T>(record: CredentialRecord, work: () => Promise<T>): Promise<T> {
     const { notes, own } = this.#options
     const name = own.nameOf(record)
     const guarded = async (): Promise<T> => {
       await this.#compare(record)
       const result = await work()
-      // Who comes next must not have what was replaced.
+      // The next replica must not start with a replaced token.
       await this.#telling.get(name)?.catch(() => undefined)
       return result
     }
@@ -77,13 +77,13 @@ export class SharedLogins {
     }
   }
 
-  /** Looks at a login that another process of this machine may have kept. */
+  /** Publishes a login that another process of this machine may have stored. */
   noticed(place: CredentialPlace): void {
     const { own } = this.#options
     const record = own.find(place)
     if (record === undefined) return
     const known = this.#known.get(own.nameOf(record))
-    // The first login here, of which the others may know more by now.
+    // Other replicas may have a newer version of the first login here.
     if (known === undefined) {
       void this.#compare(record).catch((thrown: unknown) => {
         this.#options.log.warn(
@@ -97,7 +97,7 @@ export class SharedLogins {
     if (digest !== known.digest && !known.replaced.includes(digest)) this.kept(record)
   }
 
-  /** Tells the others of a login that was kept here. */
+  /** Publishes a login that was stored here. */
   kept(record: CredentialRecord): void {
     const { notes, own, log } = this.#options
     const name = own.nameOf(record)
@@ -120,7 +120,7 @@ export class SharedLogins {
 
   #heard(value: Buffer): void {
     const { own } = this.#options
-    // What has our seal was written by us.
+    // Only replicas have the key, so the content is trusted.
     const shared = JSON.parse(value.toString()) as Shared
     const { record, replaced } = shared
     const name = own.nameOf(record)
@@ -133,12 +133,12 @@ export class SharedLogins {
     else this.kept(mine)
   }
 
-  /** After a start, or when the engine has lost its data. */
+  /** Publishes all logins after a start, or when the engine has lost its data. */
   async #offerAll(): Promise<void> {
     for (const record of this.#options.own.all()) await this.#compare(record).catch(() => undefined)
   }
 
-  /** Has all know the newest of what is kept here and what was noted. */
+  /** Publishes or applies the newer of the local and the noted login. */
   async #compare(record: CredentialRecord): Promise<void> {
     const { notes, own } = this.#options
     const noted = await notes.read(KIND, own.nameOf(record))

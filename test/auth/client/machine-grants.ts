@@ -128,7 +128,7 @@ t.test('AD-55 an identity provider vouches for the person at the authorization s
 
 t.test('AD-55 what an identity provider says besides is no assertion', async t => {
   for (const [answer, words] of [
-    [{ access_token: 'x', issued_token_type: 'urn:other', token_type: 'N_A' }, /no identity assertion/],
+    [{ access_token: 'x', issued_token_type: 'urn:other', token_type: 'N_A' }, /no valid identity assertion/],
     [{ access_token: 'x', issued_token_type: ID_JAG, token_type: 'Bearer' }, /not of type N_A/],
     [Response.json({ error: 'invalid_target' }, { status: 400 }), /invalid_target/],
     [new Response(null, { status: 503 }), /HTTP status 503/],
