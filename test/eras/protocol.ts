@@ -14,7 +14,7 @@ t.test('what we speak is offered from the newest to the oldest', async t => {
   )
 })
 
-t.test('versions are told apart by their date; what is no date is newer than anything old', async t => {
+t.test('versions are compared by date; anything other than a date counts as newer', async t => {
   t.same(['2026-07-28', '2026-07-29', '2025-11-25', 'DRAFT'].map(isModernRevision), [
     true,
     false,

@@ -42,7 +42,7 @@ t.test('a text that came before is not read again, until others have taken its p
   t.equal(reads, 21, 'short ones are read each time')
 })
 
-t.test('what is not to be kept is read each time', async t => {
+t.test('results that are not kept are read each time', async t => {
   let reads = 0
   const reader = remembered(
     text => {
@@ -56,7 +56,7 @@ t.test('what is not to be kept is read each time', async t => {
   t.equal(reads, 2)
 })
 
-t.test('what is kept does not change with the message that it came in', async t => {
+t.test('a kept result does not change with its message', async t => {
   const reader = remembered(
     text => memberOf(text, 'n'),
     () => true,

@@ -69,7 +69,7 @@ const STRUCTURED = [
   '{ "isError":false, "structuredContent" : {"_meta":{"a":null}} , "content":[{"text":"","type":"text"}]}',
 ]
 
-/** What every step on the way to a client makes of a result, but those for older clients. */
+/** Applies every step on the way to a client, except those for older clients. */
 const stepsOf = (result: JsonText): readonly JsonText[] => [
   repairResult('tools/call', result, false),
   rewriteUris('tools/call', result, () => 'x+y'),

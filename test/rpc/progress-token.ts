@@ -46,7 +46,7 @@ t.test('written at once it is what it would be if it was changed first', async t
       suffix: text.slice(tokenEnd),
       value,
     }
-    // Where it is found while it is read, there is no line break in it.
+    // The fast path only matches text without line breaks.
     const isFound = hasToken && !/[\r\n]/.test(text)
     const both = [new Progress(own), ...(isFound ? [new Progress(own, found)] : [])]
     return both.every(progress =>

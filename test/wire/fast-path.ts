@@ -20,7 +20,7 @@ const shown = (message: Message | undefined) => {
   )
 }
 
-/** What a search finds in the params of progress. */
+/** The parts found by a search in the params of progress. */
 const lookedFor = (message: Message) => {
   assert.ok(message.kind === 'notification' && message.params !== undefined)
   const { value, tokenStart, tokenEnd } = new Progress(message.params)
@@ -30,7 +30,7 @@ const lookedFor = (message: Message) => {
 }
 const usual = (text: string) => shown(fastPathMessage(Buffer.from(text), DEPTH))
 
-/** What a closer look finds out about the same message: nothing is usual that begins with a space. */
+/** The result of the slow path for the same message: the fast path rejects a leading space. */
 const looked = (text: string) => {
   const classified = classify(Buffer.from(` ${text}`))
   return classified.is === 'message' ? shown(classified.message) : undefined
@@ -285,7 +285,7 @@ interface Connectable {
   connect(transport: object): Promise<void>
 }
 
-/** The first message of a client that is connected to nobody. */
+/** The first message of a client without a connection to any server. */
 const firstOf = async (client: Connectable): Promise<Buffer> => {
   let first: object = {}
   const transport = {

@@ -22,7 +22,7 @@ const UNKNOWN = { code: -32601, message: 'Method not found' }
 const unsupported = (...supported: string[]) => ({ code: -32022, message: 'no', data: { supported } })
 const DAY_MS = 24 * 60 * 60_000
 
-/** How an attempt ended: the revision, or the fault. */
+/** The end of an attempt: the revision, or the fault. */
 const endOf = async (opening: Promise<{ facts: { revision: string } }>): Promise<string> => {
   try {
     return (await opening).facts.revision
@@ -34,12 +34,12 @@ const endOf = async (opening: Promise<{ facts: { revision: string } }>): Promise
 
 const methods = (heard: readonly Heard[]): (string | undefined)[] => heard.map(({ method }) => method)
 
-/** One server, started anew with each channel; a test plays it. */
+/** One server, started again for each channel and played by the test. */
 const start = (given: Omit<Partial<ServerLinkOptions>, 'clock'> = {}) => {
   const clock = new FakeClock()
   const eraCache = new EraCache(clock)
   const servers: FarEnd[] = []
-  /** What each new process does with what it hears. */
+  /** Handles the messages that each new process receives. */
   let play: (end: FarEnd, message: Heard, index: number) => void = () => undefined
   let dies: Fault | undefined
   const connect = (): Promise<Channel> => {
@@ -387,7 +387,7 @@ t.test('a server that names an older revision in its refusal is offered that', a
   t.same(methods(only(servers).take()).slice(1), ['initialize', 'initialize', 'notifications/initialized'])
 })
 
-t.test('one that ends at initialize, or ignores it, is started anew in its own era', async t => {
+t.test('a server that ends at initialize, or ignores it, is restarted in its own era', async t => {
   for (const how of ['ends', 'is silent'] as const) {
     const { servers, open, plays, pass, heard } = start()
     plays((end, message) => {
@@ -669,7 +669,7 @@ t.test('requests of several connections to one server have ids of their own', as
   )
 })
 
-t.test('the answer may be a stream that goes on', async t => {
+t.test('the answer may be on a stream that continues', async t => {
   const { http, open } = startHttp()
   const opening = open()
   await settled()
@@ -841,7 +841,7 @@ t.test('one era for sure holds over HTTP as well', async t => {
   t.equal(sure.http.waiting, 0)
 })
 
-t.test('a server that is replaced by an older one is found out about anew', async t => {
+t.test('a server replaced by an older one is probed again', async t => {
   const { http, open, heard } = startHttp()
   const opening = open()
   await settled()

@@ -21,7 +21,7 @@ const EMPTY = succeeded(rawText('{}'))
 const LATER_MS = Date.now() + 1e9
 const ABLE = { elicitation: {} }
 
-/** A caller whose credential ends when the test says so. */
+/** A caller with an expiry chosen by the test. */
 const ending = (principal = 'person alice', scopes: readonly string[] = ['mcp']) => ({
   ...callerWith(principal, scopes),
   endsMs: LATER_MS,
@@ -89,7 +89,7 @@ const start = (t: Test) => {
 
 // ── principals ──
 
-t.test('AU-41: the session of another principal is as unknown as none, and lives on', async t => {
+t.test('the session of another principal is as unknown as none, and lives on', async t => {
   const { handler, open } = start(t)
   const session = await open(ALICE)
   const stream = session.get()
@@ -107,7 +107,7 @@ t.test('AU-41: the session of another principal is as unknown as none, and lives
   t.match(session.post({ id: 2, method: 'ping' }), { status: 200 })
 })
 
-t.test('AU-41: an event of another session is none, whoever asks', async t => {
+t.test('an event id of another session cannot be resumed', async t => {
   const { handler, open } = start(t)
   const session = await open(ALICE)
   const stream = session.get()
@@ -117,7 +117,7 @@ t.test('AU-41: an event of another session is none, whoever asks', async t => {
   t.match(other.get(ALICE, { 'last-event-id': lastId }), { isStream: false, status: 400 })
 })
 
-t.test('AU-42: a session goes on with a refreshed token of its principal', async t => {
+t.test('a session continues with a refreshed token of its principal', async t => {
   const { handler, open } = start(t)
   const session = await open(ALICE)
   const refreshed = { ...callerWith('person alice', ['mcp']), endsMs: LATER_MS }
@@ -150,7 +150,7 @@ t.test('messages that wait for the answer to initialize keep their callers', asy
   )
 })
 
-t.test('AU-41: requests without a session are of one client only where they may do the same', async t => {
+t.test('requests without a session are of one client only where they may do the same', async t => {
   const { handler, ask } = start(t)
   const callers = [ALICE, { ...ALICE }, callerWith('person alice', ['github', 'mcp']), BOB]
   for (const [id, caller] of callers.entries()) ask(caller, modern(id, 'tools/list'))
@@ -194,7 +194,7 @@ t.test('AU-23, AU-25: a call that lacks scopes is refused with 403 and a challen
   }
 })
 
-t.test('a call that was let in has its stream as early as ever', async t => {
+t.test('an accepted call gets its stream without extra delay', async t => {
   const { handler, open, clock } = start(t)
   handler.onCall = call => {
     call.servedBy = 'somebody'
@@ -205,7 +205,7 @@ t.test('a call that was let in has its stream as early as ever', async t => {
   t.equal(answer.isStream, true)
 })
 
-t.test('AU-27: where a stream has begun, or HTTP has no say, a missing scope is an error', async t => {
+t.test('where a stream has begun, or HTTP has no say, a missing scope is an error', async t => {
   const { handler, open } = start(t)
   const session = await open(ALICE)
   const answer = session.post(callOf(1, 'x', 'token'))
@@ -226,7 +226,7 @@ t.test('AU-27: where a stream has begun, or HTTP has no say, a missing scope is 
   t.match(client.take().at(-1), { id: 1, error })
 })
 
-t.test('AU-24: a batch is refused as a whole if one of its calls lacks a scope', async t => {
+t.test('a batch is refused as a whole if one of its calls lacks a scope', async t => {
   const { handler, open } = start(t)
   handler.needed.set('delete', ['a']).set('drop', ['b', 'a'])
   handler.onCall = call => call.end(EMPTY)
@@ -249,7 +249,7 @@ t.test('AU-24: a batch is refused as a whole if one of its calls lacks a scope',
   t.equal(handler.calls.length, 1)
 })
 
-t.test('AU-43: what depends on who asks is private, whatever the server says', async t => {
+t.test('what depends on who asks is private, whatever the server says', async t => {
   const { handler, ask } = start(t)
   handler.onCall = call =>
     call.end({
@@ -263,7 +263,7 @@ t.test('AU-43: what depends on who asks is private, whatever the server says', a
 
 // ── the end of a credential ──
 
-t.test('AU-42: the standalone stream ends with its token; session and calls go on', async t => {
+t.test('the standalone stream ends with its token; session and calls continue', async t => {
   const { handler, clock, open } = start(t)
   const caller = ending()
   const session = await open(caller)
@@ -285,7 +285,7 @@ t.test('AU-42: the standalone stream ends with its token; session and calls go o
   t.equal(next.isEnded, false)
 })
 
-t.test('AU-42: a request that listens gets its result when its token ends', async t => {
+t.test('a request that listens gets its result when its token ends', async t => {
   const { clock, ask } = start(t)
   const caller = ending()
   const [stream, other] = [ask(caller, listen(1)), ask({ ...caller }, listen(2))]
@@ -296,7 +296,7 @@ t.test('AU-42: a request that listens gets its result when its token ends', asyn
   t.same([stream.isEnded, other.isEnded, call.isEnded], [true, false, false])
 })
 
-t.test('AU-42: a connection ends with its token once its calls have ended, and takes no more', async t => {
+t.test('a connection ends with its token once its calls have ended, and takes no more', async t => {
   const handler = new FakeHandler()
   const clock = new FakeClock()
   const { log } = recordedLog()
@@ -329,7 +329,7 @@ t.test('AU-42: a connection ends with its token once its calls have ended, and t
   t.equal(clock.pending, 0)
 })
 
-t.test('AU-42: a call that does not end keeps its connection for a minute at most', async t => {
+t.test('a call that does not end keeps its connection for a minute at most', async t => {
   const handler = new FakeHandler()
   const clock = new FakeClock()
   const { log } = recordedLog()
@@ -390,7 +390,7 @@ t.test(
   },
 )
 
-t.test('AU-10: what was opened with a credential that was taken back ends at once', async t => {
+t.test('what was opened with a credential that was taken back ends at once', async t => {
   const { handler, host, open, ask } = start(t)
   const [gone, kept] = [callerWith('person alice', ['mcp']), callerWith('person alice', ['mcp'])]
   const [first, second] = [await open(gone), await open(kept)]
@@ -429,7 +429,7 @@ t.test(
   },
 )
 
-t.test('AU-10: a connection ends with its credential, or with that of its last message', async t => {
+t.test('a connection ends with its credential, or with that of its last message', async t => {
   for (const isGone of [true, false]) {
     const handler = new FakeHandler()
     const { log } = recordedLog()

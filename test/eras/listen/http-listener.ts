@@ -83,16 +83,19 @@ t.test('GET and DELETE are about sessions; other methods are refused', async t =
   t.same([other.status, other.headers['allow']], [405, 'GET, POST, DELETE'])
 })
 
-t.test('what is no JSON, or wanted as something else, is refused before its era is known', async t => {
-  const { handler, send } = start()
-  t.equal(send('POST', hello, { 'content-type': 'text/plain' }).status, 415)
-  t.equal(send('POST', hello, { accept: 'text/html' }).status, 406)
-  const broken = send('POST', '{')
-  t.same([broken.status, broken.json.error?.code, broken.json.id], [400, -32700, undefined])
-  const answer = send('POST', '{"jsonrpc":"2.0","id":1,"result":{},"error":{}}')
-  t.same([answer.status, answer.json.id], [400, undefined], 'an error is no answer to an answer')
-  t.same(handler.clients, [])
-})
+t.test(
+  'a body other than JSON, or an unacceptable answer type, is refused before the era is known',
+  async t => {
+    const { handler, send } = start()
+    t.equal(send('POST', hello, { 'content-type': 'text/plain' }).status, 415)
+    t.equal(send('POST', hello, { accept: 'text/html' }).status, 406)
+    const broken = send('POST', '{')
+    t.same([broken.status, broken.json.error?.code, broken.json.id], [400, -32700, undefined])
+    const answer = send('POST', '{"jsonrpc":"2.0","id":1,"result":{},"error":{}}')
+    t.same([answer.status, answer.json.id], [400, undefined], 'an error is no answer to an answer')
+    t.same(handler.clients, [])
+  },
+)
 
 t.test('an array belongs to a session that takes arrays, and is nothing that stands for itself', async t => {
   const { send } = start()
@@ -176,7 +179,7 @@ t.test('whatever comes is answered once, with a status that says what it was', a
   const property = fc.property(anyMessage, anyHeaders, (message, headers) => {
     const before = handler.calls.length
     const answer = send('POST', JSON.stringify(message), headers as Record<string, string>)
-    // What was let in is a request of one of the methods that there are, and waits.
+    // An accepted request has a known method, and waits.
     const calls = handler.calls.slice(before)
     for (const call of calls) call.end(succeeded(rawText('{}')))
     const isAsked = message.method === 'server/discover' || message.method === 'initialize'

@@ -230,7 +230,7 @@ t.test('a client that hangs up ends its session', async t => {
   t.equal(handler.gone.length, 1)
 })
 
-t.test('closing answers what is under way before the channel goes', async t => {
+t.test('closing answers requests in flight before the channel closes', async t => {
   const { client, handler, host } = await start('2025-11-25')
   client.say({ id: 1, method: 'tools/call' })
   await host.close('shutting down')

@@ -92,7 +92,7 @@ t.test('requests that stand for themselves need no introduction, all others do',
   t.equal(handler.calls.length, 1)
 })
 
-t.test('a version that is not served without a session is refused with those that are', async t => {
+t.test('a version without session support is refused with the supported versions', async t => {
   const { client } = start()
   client.say(modern(1, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': '2025-11-25' }))
   client.say({
@@ -197,7 +197,7 @@ t.test('a malformed answer is not answered, a malformed request is', async t => 
   t.match(client.take(), [{ id: 2, error: { code: -32600 } }])
 })
 
-t.test('a face of the older revisions names those to whoever asks in the newer way', async t => {
+t.test('an endpoint of the older revisions names them to a modern client', async t => {
   const { client, handler } = start('legacy')
   client.say(modern(1, 'server/discover'))
   t.match(client.take(), [{ id: 1, error: { code: -32022, data: { requested: '2026-07-28' } } }])

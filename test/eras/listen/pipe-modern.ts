@@ -58,14 +58,14 @@ t.test('a cancelled request is not answered, whether the notification claims a v
   t.same(client.lines, [])
 })
 
-t.test('other notifications are nobody’s business', async t => {
+t.test('other notifications are ignored', async t => {
   const { client, handler } = start()
   client.say({ method: 'notifications/roots/list_changed', params: modern(0, '').params })
   t.same(client.lines, [])
   t.same(handler.notices, [])
 })
 
-t.test('an id under way is refused to another request', async t => {
+t.test('an id in flight is refused for another request', async t => {
   const { client, handler } = start()
   client.say(modern(1, 'tools/list'))
   client.say(modern('1', 'tools/list'))

@@ -110,7 +110,7 @@ t.test('without an answer nothing goes out', async t => {
   t.equal(clock.pending, 0)
 })
 
-t.test('what still waits goes out, in order, when there is no more time', async t => {
+t.test('deferred answers are sent in order when time runs out', async t => {
   const { client, clock, writer, say } = start()
   writer.defersNotifications = true
   writer.canPing = true

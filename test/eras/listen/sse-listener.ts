@@ -31,7 +31,7 @@ const INITIALIZE = {
   },
 }
 
-/** What was said after the endpoint. */
+/** The messages after the endpoint. */
 const said = (stream: FakeResponder): Heard[] =>
   stream.events.slice(1).map(({ text }) => JSON.parse(withoutErrorIds(text)) as Heard)
 
@@ -79,7 +79,7 @@ function start(limits: Partial<Limits> = {}) {
 const warnings = (lines: readonly (readonly [string, object, string])[]) =>
   lines.filter(([level]) => level === 'warn').map(([, , words]) => words)
 
-t.test('the stream begins by saying where to POST: a relative URI with an id that nobody can guess', t => {
+t.test('the stream begins with the endpoint: a relative URI with an unguessable id', t => {
   const { host, get } = start()
   const one = get()
   const other = get()
@@ -153,7 +153,7 @@ t.test('a POST is taken with 202 and answered on the stream, one line of data pe
   )
 })
 
-t.test('what is no request of a client of this transport is refused with the status that says why', t => {
+t.test('an invalid HTTP request is refused with the matching status', t => {
   const { host, get, post } = start()
   const stream = get()
   const asked = (handler: 'stream' | 'messages', method: string, headers: Record<string, string>) => {
@@ -178,7 +178,7 @@ t.test('what is no request of a client of this transport is refused with the sta
   t.end()
 })
 
-t.test('JSON that is no message is taken, and refused on the stream', async t => {
+t.test('JSON that is not a message is accepted, and refused on the stream', async t => {
   const { session, post } = start()
   const stream = await session()
   const before = said(stream).length
@@ -186,7 +186,7 @@ t.test('JSON that is no message is taken, and refused on the stream', async t =>
   t.match(said(stream).slice(before), [{ id: 5, error: { code: -32600 } }])
 })
 
-t.test('a session of somebody else is as unknown as none', t => {
+t.test('a session of another principal is unknown', t => {
   const { handler, get, post } = start()
   const stream = get('10.0.0.1')
   t.equal(post(stream, INITIALIZE, { from: '10.0.0.2' }).status, 404)
@@ -496,7 +496,7 @@ t.test('a client that reads survives a notice on the heels of a large answer', a
   await client.ping()
 })
 
-t.test('the session of an SDK client is over when it leaves, and others go on', async t => {
+t.test('the session of an SDK client ends when it leaves; others continue', async t => {
   const { handler, host, connect } = await overSockets(t)
   const one = await connect()
   const other = await connect()

@@ -60,7 +60,7 @@ t.test('what a client can be asked is read as it was meant', async t => {
   }
 })
 
-t.test('what is missing or malformed is named', async t => {
+t.test('missing and malformed members are named', async t => {
   const CASES: [string, JsonText | undefined, string][] = [
     ['no params', undefined, `Missing _meta ${P}protocolVersion, ${P}clientCapabilities`],
     ['no _meta', json('{}'), `Missing _meta ${P}protocolVersion, ${P}clientCapabilities`],

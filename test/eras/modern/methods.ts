@@ -19,7 +19,7 @@ import { sdkOnPipe } from '../../support/client/sdk-client.js'
 const DISCOVER =
   '{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"completions":{},"logging":{}},"ttlMs":0,"cacheScope":"private"}'
 
-/** Every request and notification that any revision has, as SDK v1 knows them, and those of 2026-07-28. */
+/** Every request and notification of any revision, as in SDK v1, and the ones added by 2026-07-28. */
 const EVER_REQUESTS = [
   ...ClientRequestSchema.options.map(option => option.shape.method.value as string),
   'server/discover',

@@ -13,7 +13,7 @@ import type { HttpHeaders } from '../../../src/wire/http.js'
 import { encodeRequest } from '../../../src/wire/jsonrpc.js'
 import { sdkOnHttp } from '../../support/client/sdk-client.js'
 
-/** What the headers of a request get wrong about its body. */
+/** Returns the contradiction between a request's headers and its body. */
 const check = (
   headers: HttpHeaders,
   method: string,
@@ -54,7 +54,7 @@ t.test('a value goes into a header as the specification prints it, and comes out
   }
 })
 
-t.test('what is marked as encoded and is not is refused', async t => {
+t.test('a value marked as encoded that is not is refused', async t => {
   for (const header of [
     '=?base64?SGVsbG8?=',
     '=?base64?SGVs!!!bG8=?=',
@@ -75,7 +75,7 @@ t.test('what is marked as encoded and is not is refused', async t => {
   }
 })
 
-t.test('what is not marked exactly so means itself', async t => {
+t.test('a value without the exact marks is taken literally', async t => {
   for (const header of ['=?BASE64?SGVsbG8=?=', '=?base64?SGVsbG8=', 'SGVsbG8=?=', '=?base64?=', '?=', '']) {
     t.equal(decodeHeaderValue(header), header)
   }
@@ -126,7 +126,7 @@ const params = (inner = ''): JsonText => json(`{${inner}${inner === '' ? '' : ',
 const lower = (headers: Record<string, string>): HttpHeaders =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
-/** What a problem is called in full. */
+/** The full text of a problem. */
 const worded = (problem: string): string =>
   problem.startsWith('Missing') ? problem : `Header mismatch: ${problem}`
 
@@ -232,7 +232,7 @@ t.test('the first header that differs from the body is named', async t => {
   }
 })
 
-t.test('a name that is not ASCII has to be encoded, even if its bytes happen to say the same', async t => {
+t.test('a name that is not ASCII has to be encoded, even if its bytes happen to match', async t => {
   t.equal(
     check({ ...CALL, 'mcp-name': 'é' }, 'tools/call', params('"name":"é"')),
     'Header mismatch: Mcp-Name is neither plain ASCII nor canonical base64 of UTF-8',

@@ -117,7 +117,7 @@ t.test('of headers that differ in case only, the first counts', async t => {
   }
 })
 
-t.test('every mistake of a tool is told, and what is right still counts', async t => {
+t.test('every mistake of a tool is reported, and valid annotations still count', async t => {
   const found = paramHeadersOf(
     json(
       properties(

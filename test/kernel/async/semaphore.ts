@@ -5,11 +5,11 @@ import { FakeClock, settled } from '../../support/fake-clock.js'
 
 const never = new AbortController().signal
 
-/** A turnstile, and those who came to it. */
+/** A semaphore and the order in which its users passed. */
 const create = (places: number) => {
   const clock = new FakeClock()
   const state = { places, waits: 0 }
-  const turnstile = new Semaphore({
+  const semaphore = new Semaphore({
     places: () => state.places,
     holdMs: 10_000,
     clock,
@@ -20,21 +20,21 @@ const create = (places: number) => {
   const inside: string[] = []
   const ends = new Map<string, Deferred<string>>()
   const come = (name: string, signal = never): Promise<string> =>
-    turnstile.pass(signal, () => {
+    semaphore.pass(signal, () => {
       inside.push(name)
       const end = new Deferred<string>()
       ends.set(name, end)
       return end.promise
     })
-  return { turnstile, inside, ends, come, clock, state }
+  return { semaphore, inside, ends, come, clock, state }
 }
 
 t.test('so many are let in at a time, the others in the order in which they came', async t => {
-  const { turnstile, inside, ends, come, state } = create(2)
+  const { semaphore, inside, ends, come, state } = create(2)
   const all = ['a', 'b', 'c', 'd', 'e'].map(name => come(name))
   await settled()
   t.same(inside, ['a', 'b'])
-  t.equal(turnstile.waiting, 3)
+  t.equal(semaphore.waiting, 3)
   t.equal(state.waits, 3)
   ends.get('b')?.resolve('done')
   await settled()
@@ -48,7 +48,7 @@ t.test('so many are let in at a time, the others in the order in which they came
 })
 
 t.test('work that fails makes room as well, and its failure is told', async t => {
-  const { turnstile, inside, ends, come } = create(1)
+  const { semaphore, inside, ends, come } = create(1)
   const fails = come('a')
   void come('b')
   await settled()
@@ -58,7 +58,7 @@ t.test('work that fails makes room as well, and its failure is told', async t =>
   t.same(inside, ['a', 'b'])
   ends.get('b')?.resolve('done')
   await t.rejects(
-    turnstile.pass(never, () => {
+    semaphore.pass(never, () => {
       throw new Error('at once')
     }),
     { message: 'at once' },
@@ -66,7 +66,7 @@ t.test('work that fails makes room as well, and its failure is told', async t =>
 })
 
 t.test('who is called off waits no longer, and takes nobody’s place', async t => {
-  const { turnstile, inside, ends, come } = create(1)
+  const { semaphore, inside, ends, come } = create(1)
   const gone = new AbortController()
   void come('a')
   const waiting = come('b', gone.signal)
@@ -74,7 +74,7 @@ t.test('who is called off waits no longer, and takes nobody’s place', async t 
   await settled()
   gone.abort()
   await t.rejects(waiting, { code: 'cancelled' })
-  t.equal(turnstile.waiting, 1)
+  t.equal(semaphore.waiting, 1)
   ends.get('a')?.resolve('done')
   await settled()
   t.same(inside, ['a', 'c'])

@@ -6,7 +6,7 @@ import { rawText, readJson } from '../../../src/kernel/json/text.js'
 import { mutated, values } from '../../support/arbitraries.js'
 import { runs } from '../../support/property.js'
 
-/** Whether a key can be decoded is not for the walk to find out: JSON.parse says no to bad escapes. */
+/** The walk does not decode keys: JSON.parse rejects bad escapes. */
 const isAnswered = (ask: () => unknown): boolean => {
   try {
     ask()

@@ -6,7 +6,7 @@ import { JsonTextError, readJson } from '../../../src/kernel/json/text.js'
 import { mutated, space, values } from '../../support/arbitraries.js'
 import { runs } from '../../support/property.js'
 
-/** What JSON.parse has to say about bytes that may be no UTF-8 and may begin with a byte order mark. */
+/** The verdict of JSON.parse on bytes that may be invalid UTF-8 or begin with a byte order mark. */
 const oracle = (bytes: Buffer): 'fine' | 'refused' => {
   if (!isUtf8(bytes)) return 'refused'
   try {
@@ -41,7 +41,7 @@ const verdict = (bytes: Buffer, depth = 512, members = Number.POSITIVE_INFINITY)
   }
 }
 
-/** Where a text is refused; undefined if it is not. */
+/** Returns the position at which a text is rejected; undefined if it is valid. */
 const refusedAt = (text: string | Buffer): number | undefined => {
   try {
     readJson(Buffer.from(text))
@@ -83,7 +83,7 @@ t.test('a document that is cut off anywhere is refused at its end', async t => {
   const whole = Buffer.from('{"a\\u00e9\\n":[-1.5e+10,true,null,{"道":"x y z 1 2 3 4"}], "b" : { } }')
   for (let length = 0; length < whole.length; length++) {
     const at = refusedAt(whole.subarray(0, length))
-    // Inside of 道 the text is no UTF-8, which is said of the place where that character begins.
+    // Inside of 道 the text is invalid UTF-8, which is reported at the start of that character.
     const isInsideCharacter = length > 0 && !isUtf8(whole.subarray(0, length))
     t.equal(at, isInsideCharacter ? whole.indexOf('道') : length, `cut to ${length} bytes`)
   }

@@ -24,7 +24,7 @@ import { runs } from '../../support/property.js'
 
 const read = (text: string): JsonText => readJson(Buffer.from(text))
 
-/** What a text means, put together from slices only. */
+/** Decodes a text, put together from slices only. */
 const meaning = (text: JsonText): unknown => {
   switch (kindOf(text)) {
     case 'array':

@@ -7,7 +7,7 @@ import { runs } from '../../support/property.js'
 
 const LIMITS = { depth: 512, members: Number.POSITIVE_INFINITY }
 
-/** What a walk comes by; objects at the top are walked over, too, if `isDeep`. */
+/** The members passed by a walk; with `isDeep`, also those of objects at the top level. */
 function walked(bytes: Buffer, isDeep: boolean, limits = LIMITS): { members: string[]; end: number } {
   const members: string[] = []
   const pass = (at: JsonWalk): void => {
@@ -56,7 +56,7 @@ t.test('what is no JSON is refused in the words of whoever only reads it, howeve
     fc.boolean(),
     fc.record({ depth: fc.integer({ min: 1, max: 5 }), members: fc.integer({ min: 0, max: 50 }) }),
     (bytes, isDeep, limits) => {
-      // What stands for itself here is checked by whoever begins a walk: UTF-8, and that nothing follows.
+      // The code that begins a walk also checks UTF-8 and the end of the text.
       const text = Buffer.from(bytes.toString('latin1').replaceAll(/[\x80-\xff]/g, 'x'))
       const read = outcome(() => readJson(text, limits).length)
       const end = outcome(() => walked(text, isDeep, limits).end)

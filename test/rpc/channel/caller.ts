@@ -261,7 +261,7 @@ t.test('a server that logs JSON to its stdout is answered all the same', async t
 t.test('a server that reads may have much in front of it for a moment', async t => {
   const MIB = 1024 * 1024
   const { server, heard, request, clock } = start()
-  /** What is sent waits, too. */
+  /** Sent messages wait, too. */
   const more = () => {
     server.channel.queuedBytes += 1000
     request()

@@ -13,7 +13,7 @@ const start = () => {
   return { http, stop, asked, exchange: http.next() }
 }
 
-/** What a reader is told of a body. */
+/** Records the events of a body. */
 const readAll = (reply: RemoteReply): string[] => {
   const told: string[] = []
   reply.read({

@@ -32,7 +32,7 @@ const call = (id: number, token?: unknown, name = 'x') => ({
 
 type Headers = Record<string, string>
 
-/** In which a client learns that its answer is a stream, if nothing is said before. */
+/** The time within which a client learns that its answer is a stream, if nothing precedes it. */
 const SOON_MS = 10
 
 const start = (limits: Partial<Limits> = {}) => {

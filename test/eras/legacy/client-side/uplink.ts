@@ -456,7 +456,7 @@ t.test('an answer counts only under the very id of an open question, and must be
     try {
       say(`{"jsonrpc":"2.0","id":${id},"result":{}}`)
     } catch {
-      // 1.5 is no id at all.
+      // 1.5 is not a valid id.
     }
   }
   say('{"jsonrpc":"2.0","error":{"code":1,"message":"m"}}')

@@ -35,7 +35,7 @@ const FULL: Readonly<Record<ListName, string>> = {
     '{"uriTemplate":"a:{b}","name":"n","title":"N","annotations":{"lastModified":"2025-01-01T00:00:00Z","priority":0},"icons":[],"_meta":{"k":1},"vendor":1.0}',
 }
 
-/** What goes from a full item, by the revision of the client. */
+/** The members removed from a full item, by the client's revision. */
 const GONE: Readonly<Record<ListName, Readonly<Record<LegacyRevision, string[]>>>> = {
   tools: {
     [R1]: ['title', 'outputSchema', 'annotations', 'icons', 'execution', '_meta'],

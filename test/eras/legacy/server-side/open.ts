@@ -14,7 +14,7 @@ const RESULT = {
   serverInfo: { name: 'old', version: '0' },
 }
 
-/** Opens a session over whatever the URL speaks. */
+/** Opens a session over either HTTP transport. */
 const openUrl: typeof openLegacySse = async (http, to, options) => {
   const remote = await tryLegacyUrl(http, to, options, { hasSse: true, elsewhere: () => false })
   if (remote === undefined) throw new Error('the handshake led elsewhere')

@@ -125,7 +125,7 @@ t.test('an endpoint at another origin is refused, and the stream is ended', asyn
   t.match(await failure(opening), /^unavailable: .*not a URL/)
 })
 
-t.test('what is no event stream is a fault that says what it was', async t => {
+t.test('a response other than an event stream is a fault that describes it', async t => {
   const table = [
     [(get: FakeExchange) => get.reply(401), 'unauthorized: The server needs authorization'],
     [(get: FakeExchange) => get.reply(403), 'unauthorized: The server needs authorization'],
@@ -328,7 +328,7 @@ t.test('any status below 300 takes a message, whatever the body says', async t =
   t.same([heard.messages, heard.ends], [[], []])
 })
 
-t.test('a message that is not taken ends the session with a fault that names the status', async t => {
+t.test('a rejected message ends the session with a fault that names the status', async t => {
   const table = [
     [400, 'disconnected: The server did not take a message (HTTP status 400)'],
     [404, 'disconnected: The server no longer knows the session (HTTP status 404)'],
@@ -356,7 +356,7 @@ t.test('a message that is not taken ends the session with a fault that names the
   }
 })
 
-t.test('a POST that reaches nobody ends the session', async t => {
+t.test('a POST that reaches no server ends the session', async t => {
   const { http, send, heard } = await initialized()
   send('{}')
   await settled()
@@ -379,7 +379,7 @@ t.test('the end or a break of the stream is the end of the session', async t => 
   t.ok(broken.http.next().isAborted)
 })
 
-t.test('closing aborts the stream and what is still being sent, and nothing is told after', async t => {
+t.test('closing aborts the stream and pending POSTs, and reports nothing after', async t => {
   const { get, http, channel, heard, send } = await initialized()
   send('{}')
   await settled()

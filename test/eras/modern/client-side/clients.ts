@@ -37,7 +37,7 @@ const start = (limits = { clients: 3, bytes: 1e6 }) => {
   }
 }
 
-t.test('whoever says the same about itself is the same client, of one principal', async t => {
+t.test('equal descriptions from one principal are the same client', async t => {
   const { clients } = start({ clients: 10, bytes: 1e6 })
   const one = clients.of(unauthenticatedCaller('a'), named('x'))
   t.equal(clients.of(unauthenticatedCaller('a'), named('x')), one)
@@ -60,7 +60,7 @@ t.test('a client that does not say who it is has a name for servers that must be
   )
 })
 
-t.test('a client says what it can be asked; that its roots change, nobody would hear', async t => {
+t.test('a client declares what it can be asked, without changes of its roots', async t => {
   const capabilities = { roots: { listChanged: true }, elicitation: {} }
   const client = start().clients.of(unauthenticatedCaller('a'), envelope(undefined, capabilities))
   t.same(client?.capabilities, {
@@ -86,7 +86,7 @@ t.test('what a client says about itself does not keep its message in memory', as
   t.not(client?.info.buffer, said.info?.buffer)
 })
 
-t.test('at the bound the client that is idle for longest goes; with none idle there is no room', async t => {
+t.test('at the bound the client idle for longest is forgotten; with none idle there is no room', async t => {
   const { clock, left, clients } = start()
   const [one, two, three] = ['1', '2', '3'].map(name => {
     clock.advance(1)

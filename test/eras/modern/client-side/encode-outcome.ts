@@ -111,7 +111,7 @@ t.test(
   },
 )
 
-t.test('a page that was written once is written anew only when its hints are others', async t => {
+t.test('a page is encoded again only when its hints change', async t => {
   const page = rawText('{"tools":[{"name":"x","inputSchema":{"type":"object"}}]}')
   const of = (ttlMs: number) =>
     encoded({ kind: 'result', result: page, hints: { ttlMs, cacheScope: 'private' } }, asked('tools/list'))
@@ -120,7 +120,7 @@ t.test('a page that was written once is written anew only when its hints are oth
   t.match(of(1), '"ttlMs":1')
 })
 
-t.test('a result of a kind that nobody asked for is an error, never an empty success', async t => {
+t.test('a result of an unrequested kind is an error, never an empty success', async t => {
   for (const type of ['"task"', '"input_required"', '"later"', '7'])
     t.match(
       encoded(result(`{"resultType":${type},"taskId":"t"}`), asked('tools/call')),
@@ -149,7 +149,7 @@ t.test('the end of a request that listened names it, in its own type', async t =
     )
 })
 
-t.test('what is told to a request that listens names it beside what else it says', async t => {
+t.test('a notification to a listening request names it, next to its own members', async t => {
   t.equal(
     withSubscriptionId(undefined, rawText('"L"')).toString(),
     '{"_meta":{"io.modelcontextprotocol/subscriptionId":"L"}}',
@@ -223,7 +223,7 @@ t.test('errors of servers and faults of ours have the codes and the status of th
   for (const [what, outcome, request, said] of CASES) t.equal(encoded(outcome, request), said, what)
 })
 
-t.test('what is refused before anybody was asked says so by its status', async t => {
+t.test('a request refused before dispatch gets a matching status', async t => {
   const refusal = (text: string) => encodeEntryError(rawText('1'), rawText(text))
   t.equal(refusal('{"code":-32602,"message":"m"}').status, 400)
   t.equal(refusal('{"code":-32601,"message":"m"}').status, 404)

@@ -81,7 +81,7 @@ t.test('a request whose headers say something else is refused, before anybody is
   t.same(handler.calls, [])
 })
 
-t.test('what is no request of this revision has a status of its own', async t => {
+t.test('an unknown method has a status of its own', async t => {
   const { handler, post, ask } = start()
   const modernHeader = { 'mcp-protocol-version': '2026-07-28' }
   const CASES: [string, FakeResponder, [number, unknown, number]][] = [
@@ -156,7 +156,7 @@ t.test('who wants progress, log messages or changes gets a stream, others JSON',
   }
 })
 
-t.test('what is said on the way comes before the answer, on the request’s own stream', async t => {
+t.test('notifications come before the answer, on the request’s own stream', async t => {
   const { handler, ask } = start()
   const [one, two] = [
     ask(call(1, { progressToken: 'a' })),
@@ -255,7 +255,7 @@ t.test('what a request that listens is told bears its id', async t => {
   t.equal(subscription(number), 7)
 })
 
-t.test('when the proxy ends, who listens gets a result, and nobody is let in any more', async t => {
+t.test('when the proxy ends, subscriptions get a result, and new requests are refused', async t => {
   const { handler, ask, host, clock } = start()
   const [listening, waiting] = [ask(modern('L', 'subscriptions/listen')), ask(call(1))]
   host.close()

@@ -99,7 +99,7 @@ t.test('log messages come to a request that named a level, and nothing else does
   t.same(quiet.said, [])
 })
 
-t.test('what is said on the way has no word of an older revision either', async t => {
+t.test('notifications contain no members of older revisions either', async t => {
   const { call, said } = start('tools/call', { meta: { progressToken: 1, [LEVEL]: 'debug' } })
   const _meta = { 'io.modelcontextprotocol/related-task': { taskId: 't' } }
   call.notify('notifications/message', textOf({ level: 'error', data: 1, _meta }))
@@ -203,7 +203,7 @@ t.test('a request to listen that is refused never was one that could be cancelle
   t.match(endings, [{ status: 200, followUp: undefined }])
 })
 
-t.test('whoever looks on learns how a request ended, or that nobody waited for it any more', async t => {
+t.test('an observer learns how a request ended, or that the client no longer waited', async t => {
   const [answered, cancelled, abandoned] = ['1', '2', '3'].map(id => start('tools/call', { id }))
   const ends: unknown[] = []
   for (const one of [answered, cancelled, abandoned])
@@ -215,7 +215,7 @@ t.test('whoever looks on learns how a request ended, or that nobody waited for i
   t.same(ends, ['result', undefined, undefined])
 })
 
-t.test('an answer that cannot be written is an error, so that nobody waits for it', async t => {
+t.test('an answer that cannot be encoded is an error, so that no client waits for it', async t => {
   const { call, said } = start('tools/call')
   call.end(succeeded(rawText('[]')))
   t.match(said.map(parsed), [{ id: 1, error: { code: -32603 } }])

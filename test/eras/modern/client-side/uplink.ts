@@ -26,7 +26,7 @@ const start = (limits: Partial<Limits> = {}, way: Entry = 'endpoint') => {
     way,
   )
   let exchanges = 0
-  /** Sends a request; returns what is said to it, live. */
+  /** Sends a request; returns the live list of messages about it. */
   const send = (
     message: object,
     {
@@ -74,7 +74,7 @@ t.test('a request that names its version and what it can be asked is handed on a
   t.same(heard.frames[0]?.result?.['_meta'], { 'io.modelcontextprotocol/serverInfo': IDENTITY })
 })
 
-t.test('what describes the client goes no further, unless there is more beside it', async t => {
+t.test('the client description goes no further, unless _meta holds more', async t => {
   const { handler, send } = start()
   const passed = (meta: object): [string | undefined, string | undefined] => {
     send({ id: 1, method: 'tools/call', params: { name: 'x', _meta: meta, arguments: { a: 1 } } })
@@ -93,7 +93,7 @@ t.test('the level of log messages goes with each request', async t => {
   t.equal(handler.last.logLevel, 'warning')
 })
 
-t.test('what is wrong is said in the order in which it has to be fixed', async t => {
+t.test('problems are reported in the order in which they have to be fixed', async t => {
   const { handler, send } = start()
   const noCapabilities = { 'io.modelcontextprotocol/clientCapabilities': undefined }
   const wrong = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' }
@@ -179,7 +179,7 @@ t.test('arguments that a tool wants repeated in headers are compared with them',
   t.equal(handler.calls.length, 2, 'on a pipe there are no headers to compare')
 })
 
-t.test('server/discover tells what there is, each time anew, for as long as that may hold', async t => {
+t.test('server/discover returns the current capabilities each time, with no lifetime', async t => {
   const { handler, send } = start()
   handler.gate = new Deferred()
   const heard = send(modern('d', 'server/discover'))
@@ -224,7 +224,7 @@ t.test('who says the same is one client, whatever it asks; it leaves when the wa
   t.same(handler.gone, [...clients])
 })
 
-t.test('a request under way is found by its key until it is over', async t => {
+t.test('a request in flight is found by its key until it is over', async t => {
   const { handler, send, uplink } = start()
   t.notOk(uplink.hasClients)
   const heard = send(modern(1, 'tools/list'), { key: 'k' })
@@ -245,7 +245,7 @@ t.test('clients that ask for nothing are forgotten', async t => {
   t.notOk(uplink.hasClients)
 })
 
-t.test('closing answers every request under way, and cancels it', async t => {
+t.test('closing answers every request in flight, and cancels it', async t => {
   const { handler, send, uplink } = start()
   const [list, listen] = [send(modern(1, 'tools/list')), send(modern('L', 'subscriptions/listen'))]
   handler.gate = new Deferred()
@@ -264,7 +264,7 @@ t.test('closing answers every request under way, and cancels it', async t => {
   for (const { frames } of [list, discover, listen]) t.equal(frames.length, 1)
 })
 
-t.test('an id under way is refused to another request, and free after the answer', async t => {
+t.test('an id in flight is refused for another request, and free after the answer', async t => {
   const { handler, send } = start()
   send(modern(1, 'tools/list'), { key: 'k' })
   t.same(outcome(send(modern(1, 'tools/list'), { key: 'k' })), [400, 1, -32600])

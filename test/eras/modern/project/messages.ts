@@ -201,7 +201,7 @@ t.test('a page of a list is projected once for all clients', t => {
   t.end()
 })
 
-t.test('what is no list is projected each time', t => {
+t.test('results other than lists are projected each time', t => {
   const result = textOf({ content: [{ type: 'strange' }] })
   const projected = projectOnce('tools/call', result)
   t.match(valueOf(projected), { content: [{ type: 'text' }] })

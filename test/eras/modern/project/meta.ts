@@ -8,7 +8,7 @@ const P = 'io.modelcontextprotocol/'
 const VERSION = `"${P}protocolVersion":"2026-07-28"`
 const CAPABILITIES = `"${P}clientCapabilities":{}`
 
-t.test('what is reserved never crosses a hop, and everything else does', async t => {
+t.test('reserved keys never cross a hop; all others do', async t => {
   const CASES: [string, string, string][] = [
     [
       'CT-27',

@@ -136,7 +136,7 @@ t.test('a result is told by its kind', async t => {
       'result {"resultType":"complete","content":[],"n":1e400}',
     ],
     ['tools/call', '{"content":[]}', 'result {"content":[]}'],
-    // What each hop says anew is not passed on with texts.
+    // Members set by each hop are not passed on with texts.
     [
       'tools/call',
       `{"resultType":"complete","_meta":{"${key('serverInfo')}":{}},"content":[{"type":"text","text":"a"}]}`,
@@ -210,7 +210,7 @@ t.test('a result is told by its kind', async t => {
   }
 })
 
-t.test('tasks are declared for who follows them, and told from results to nobody else', async t => {
+t.test('tasks are declared for callers that follow them, and are errors for all others', async t => {
   const { server, link } = modernOnPipe()
   const outcomes: Outcome[] = []
   const sink = { progress: () => undefined, ended: (outcome: Outcome) => outcomes.push(outcome) }
@@ -502,7 +502,7 @@ t.test(
   },
 )
 
-t.test('the second try may succeed, and progress of the first is no longer heard', async t => {
+t.test('the second attempt may succeed, and progress of the first is dropped', async t => {
   const { http, call } = modernOnHttp()
   const { ends, down } = call('prompts/get', { name: 'x' }, { wantsProgress: true })
   const first = http.next()

@@ -271,7 +271,7 @@ t.test('what carries no answer fails the request with the status, and tells noth
   t.match(ends, [/^internal: The server sent no answer/])
 })
 
-t.test('a response that goes on after the answer is closed after a while', async t => {
+t.test('a response that continues after the answer is closed after a while', async t => {
   const { http, call, pass } = modernOnHttp()
   call('tools/call', { name: 'x' })
   const exchange = http.next()
@@ -298,7 +298,7 @@ t.test('requests know nothing of each other', async t => {
   }
 })
 
-t.test('closing ends what is under way, and sends nothing', async t => {
+t.test('closing ends requests in flight, and sends nothing', async t => {
   const { http, call, link, heard } = modernOnHttp()
   const { ends } = call('tools/list')
   const exchange = http.next()

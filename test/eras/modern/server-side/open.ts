@@ -7,7 +7,7 @@ import { FakeClock, settled } from '../../../support/fake-clock.js'
 import { linkOptions } from '../../../support/proxy/links.js'
 import { FarEnd } from '../../../support/wire/channel-pair.js'
 
-/** What is known of a server that said this of itself. */
+/** The facts read from a server's own description. */
 const factsOf = (text: string) => {
   const options = { ...linkOptions({ clock: new FakeClock() }), discovered: rawText(text) }
   return openModernPipe(listener => new PipeCaller(new FarEnd().channel, listener, options), options).facts
@@ -37,7 +37,7 @@ t.test('what a server cannot do is not made up, and its words for the model are 
   })
 })
 
-t.test('what came before anybody listened is no harm', async t => {
+t.test('messages that arrive before anyone listens do no harm', async t => {
   const server = new FarEnd()
   server.say({ id: 1, method: 'ping' })
   server.say({ method: 'notifications/tools/list_changed' })

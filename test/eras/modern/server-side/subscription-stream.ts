@@ -71,7 +71,7 @@ t.test('a server that promises less than it announced is not relied on', async t
   t.notOk(pipe.link.receivesUnsolicited)
 })
 
-t.test('what is told on the stream is reported without its mark, and nothing else is', async t => {
+t.test('only notifications of the stream are reported, without the subscription id', async t => {
   const { server, heard } = await listening()
   server.say({ method: TOOLS_CHANGED, params: subscription(1) })
   server.say({ method: 'notifications/prompts/list_changed', params: subscription('1') })
@@ -173,7 +173,7 @@ t.test('wishes that follow each other soon share one more stream', async t => {
   )
 })
 
-t.test('what is wished while a stream is being opened waits for the next one', async t => {
+t.test('subscriptions made while a stream is being opened wait for the next one', async t => {
   const pipe = modernOnPipe(RESOURCES)
   pipe.call('resources/subscribe', { uri: 'db://1' })
   await settled()
