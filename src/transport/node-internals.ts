@@ -1,6 +1,7 @@
 import { type IncomingHttpHeaders, IncomingMessage, type ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex, Writable } from 'node:stream'
+import type { ByteAccount } from '../kernel/byte-account.js'
 
 // The only file that uses undocumented parts of Node. Each use is detected at run time and has a test that
 // fails when Node changes (test/transport/node-internals.ts).
@@ -56,6 +57,8 @@ export class IncomingRequest extends IncomingMessage {
   declare taker?: BodyTaker
   /** Address of the client, set if a trusted proxy forwarded the request. */
   declare clientAddress?: string
+  /** Counts short bodies while they arrive; set for requests to pages. */
+  declare inbound?: ByteAccount
   /** The response while the client may be waiting for `100 Continue`. */
   declare expecting?: ServerResponse
 

@@ -5,6 +5,7 @@ import { MISDIRECTED } from '../../cluster/link/forwarding.js'
 import { type Clock, pause } from '../../kernel/async/clock.js'
 import type { Fault } from '../../kernel/faults.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
+import { readShortBody } from '../../transport/http/short-body.js'
 import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
 import { inject, type PageAnswer, type PageRequest } from './injected.js'
 
@@ -169,12 +170,7 @@ const send = (response: ServerResponse, { status, headers, body }: PageAnswer): 
 
 /** Reads a body as base64. Rejects if it is too large or incomplete. */
 const bodyOf = async (request: IncomingMessage): Promise<string> => {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > MOST_BYTES) throw new RangeError('too large')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('base64')
+  const body = await readShortBody(request, MOST_BYTES)
+  if (body === undefined) throw new RangeError('too large')
+  return body.toString('base64')
 }

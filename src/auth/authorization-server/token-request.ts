@@ -1,20 +1,15 @@
 import { IncomingMessage } from 'node:http'
 import { objectIn } from '../../kernel/object.js'
 import { tokenHash } from '../../secrets/personal-token.js'
+import { readShortBody } from '../../transport/http/short-body.js'
 import type { Store } from './store.js'
 
 const MOST_BYTES = 56 * 1024
 
 /** Reads a form; undefined if it exceeds the size limit. */
 export const readForm = async (request: IncomingMessage): Promise<URLSearchParams | undefined> => {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > MOST_BYTES) return undefined
-    chunks.push(chunk)
-  }
-  return new URLSearchParams(Buffer.concat(chunks).toString())
+  const body = await readShortBody(request, MOST_BYTES)
+  return body && new URLSearchParams(body.toString())
 }
 
 /** A request of a client, with the claimed identity. */

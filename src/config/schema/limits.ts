@@ -29,7 +29,7 @@ const TEXTS: Readonly<Record<LimitName, readonly [bounds: string, reached: strin
   headerLines: ['Number of headers of an HTTP request.', '431'],
   connections: [
     'Connections over HTTP and WebSocket together, and separately those to a socket; over HTTP at most the limit of open files less 512.',
-    'closed on arrival',
+    'closed on arrival; over HTTP, from seven eighths on, the oldest idle connection of a source makes room for its next one',
   ],
   headersTime: ['Time for the headers of an HTTP request.', '408'],
   requestTime: ['Time for a whole HTTP request, headers and body.', '408'],

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Fault } from '../../kernel/faults.js'
+import { readShortBody } from '../../transport/http/short-body.js'
 import type { ApiRequest } from './api.js'
 import type { ApiAnswer } from './streams.js'
 
@@ -13,14 +14,9 @@ export const FAULT_STATUSES: Partial<Record<Fault['code'], number>> = { internal
 
 /** Reads a whole request body. Rejects with a Fault `too-large`. */
 export const bodyOf = async (request: IncomingMessage): Promise<string> => {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > BODY_BYTES) throw new Fault('too-large', `the body exceeds ${BODY_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
+  const body = await readShortBody(request, BODY_BYTES)
+  if (body === undefined) throw new Fault('too-large', `the body exceeds ${BODY_BYTES} bytes`)
+  return body.toString()
 }
 
 /** Returns the path and query of a request. Throws a Fault `invalid-params` if the target is not a path. */

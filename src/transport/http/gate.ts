@@ -304,7 +304,8 @@ export class HttpGate {
     else deny(response, denial)
   }
 
-  async #handleOther(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #handleOther(request: IncomingRequest, response: ServerResponse): Promise<void> {
+    request.inbound = this.#bounds.inbound
     response.on('error', nothing)
     try {
       this.#other ??= this.#options.other()

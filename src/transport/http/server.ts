@@ -10,6 +10,7 @@ import type { LimitName } from '../../kernel/limits.js'
 import { IncomingRequest } from '../node-internals.js'
 import { type GateOptions, HttpGate } from './gate.js'
 import { isBusy, refuseOn } from './responder.js'
+import { FEW, Sources } from './sources.js'
 
 export interface HttpServerOptions extends Omit<GateOptions, 'bounds'> {
   /** 0 selects any free port. */
@@ -125,7 +126,12 @@ export async function listenHttp(options: HttpServerOptions): Promise<HttpListen
   const gate = new HttpGate({ ...options, bounds })
   const server = createNodeServer(options, gate, bounds)
   const sockets = new Set<Socket>()
+  const sources = new Sources(server.maxConnections, clock)
+  if (server.maxConnections >= FEW) server.on('drop', () => sources.dropped())
+  if (options.upgrade !== undefined) server.on('upgrade', ({ socket }) => sources.upgraded(socket))
   server.on('connection', socket => {
+    // Other replicas, which have certificates, are trusted.
+    if (options.tls === undefined) sources.opened(socket)
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })

@@ -10,6 +10,7 @@ import { silentLogger } from '../../../src/kernel/logger.js'
 import type { RefusedRequest, UpgradeHandler } from '../../../src/transport/http/gate.js'
 import { NodeResponder } from '../../../src/transport/http/responder.js'
 import { connectionsThatFit, type HttpServerOptions, listenHttp } from '../../../src/transport/http/server.js'
+import { readShortBody } from '../../../src/transport/http/short-body.js'
 import { SlowReaders } from '../../../src/transport/http/slow-readers.js'
 import type { HttpHandler, HttpRequest, HttpResponder, HttpStream } from '../../../src/wire/http.js'
 import { FakeClock } from '../../support/fake-clock.js'
@@ -1065,4 +1066,85 @@ t.test('100 Continue never lands within the response to an earlier request', asy
   t.match(waits.seen.text, /\{\};HTTP\/1\.1 100 Continue\r\n\r\n$/, 'it follows the response before')
   waits.socket.write('{}')
   await until(() => waits.seen.text.endsWith(long), 'the answer')
+})
+
+t.test('idle connections of one source make room for each other, and for those of others', async t => {
+  const clock = new FakeClock()
+  const bounds = boundsOf({ connections: 16 })
+  const { listener, ask } = await listening(t, (_request, responder) => responder.send(200, {}, 'here'), {
+    ...{ bounds, host: '0.0.0.0', allowedHosts: ['127.0.0.1', '127.0.0.2'] },
+    clock: Object.assign(clock, { after: systemClock.after, every: systemClock.every }),
+  })
+  const idle: Socket[] = []
+  t.teardown(() => {
+    for (const socket of idle) socket.destroy()
+  })
+  for (let n = 0; n < 40; n += 1) {
+    const socket = connect({ host: '127.0.0.1', port: listener.port, localAddress: '127.0.0.2' })
+    socket.on('error', () => undefined)
+    await new Promise(resolve => socket.once('connect', resolve))
+    await until(() => listener.connections() > Math.min(n, 13), 'it to be accepted')
+    idle.push(socket)
+    clock.advance(2000)
+  }
+  await until(() => listener.connections() <= 15, 'older ones to be closed')
+  await until(() => idle[0]?.destroyed === true, 'the oldest to be closed')
+  t.notOk(idle.at(-1)?.destroyed, 'the last one stays')
+  t.equal((await ask('/mcp', {}, '{}')).status, 200, 'another source is served')
+})
+
+t.test('a port that is full of fresh idle connections is served again at once', async t => {
+  const bounds = boundsOf({ connections: 8 })
+  const { listener, ask } = await listening(t, (_request, responder) => responder.send(200, {}, 'here'), {
+    bounds,
+    host: '0.0.0.0',
+    allowedHosts: ['127.0.0.1'],
+  })
+  const idle = Array.from({ length: 20 }, () =>
+    connect({ host: '127.0.0.1', port: listener.port, localAddress: '127.0.0.2' }).on(
+      'error',
+      () => undefined,
+    ),
+  )
+  t.teardown(() => {
+    for (const socket of idle) socket.destroy()
+  })
+  const isServed = async (): Promise<boolean> =>
+    await ask('/mcp', {}, '{}').then(
+      ({ status }) => status === 200,
+      () => false,
+    )
+  let tries = 1
+  while (!(await isServed()) && tries < 40) tries += 1
+  t.ok(tries < 40, `${tries} tries`)
+})
+
+t.test('short bodies count while they arrive, and the largest is cut at the limit', async t => {
+  const bounds = boundsOf({ inbound: 1024 * 1024 })
+  const bodies: Promise<unknown>[] = []
+  const { listener } = await listening(t, () => undefined, {
+    bounds,
+    other: () =>
+      Promise.resolve((request, response) => {
+        const body = readShortBody(request, 64 * 1024)
+        bodies.push(body.catch(() => 'cut'))
+        void body.then(
+          bytes => response.writeHead(bytes === undefined ? 413 : 200).end(),
+          () => undefined,
+        )
+      }),
+  })
+  const senders = Array.from({ length: 30 }, () => {
+    const socket = connect({ host: '127.0.0.1', port: listener.port }).on('error', () => undefined)
+    socket.write(
+      `POST /form HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 60000\r\n\r\n${'x'.repeat(56_000)}`,
+    )
+    return socket
+  })
+  await until(() => senders.filter(({ destroyed }) => destroyed).length >= 10, 'some to be cut')
+  t.ok(bounds.inbound.bytes > 500_000, `${bounds.inbound.bytes} bytes are counted`)
+  t.ok(bounds.inbound.bytes <= 1024 * 1024)
+  for (const socket of senders) socket.destroy()
+  await until(() => bounds.inbound.bytes === 0, 'nothing to be counted')
+  await Promise.all(bodies)
 })
