@@ -252,7 +252,7 @@ export class Router implements ClientHandler, ConnectionListener {
   }
 
   callerChanged(client: Client): void {
-    this.#log.debug({ client: client.id }, 'a client comes with another credential')
+    this.#log.debug({ client: client.id }, 'a client sent another credential')
     for (const list of LIST_NAMES) this.#parts.listChanged.changed(list, false)
   }
 

@@ -292,8 +292,7 @@ export class Connection {
       if (attempt.died !== undefined) throw attempt.died
       this.#serverRequests = link.serverRequests
       this.#facts = link.facts
-      if (this.#releaseStrangers())
-        throw new Fault('unavailable', 'it has become one that cannot be shared; try again')
+      if (this.#releaseStrangers()) throw new Fault('unavailable', 'it can no longer be shared; try again')
     } catch (thrown) {
       const why = Fault.from(thrown)
       await link?.close()

@@ -284,7 +284,7 @@ export class Server {
     const key = share.keys[mode]
     const known = this.#connections.get(key)
     if (known !== undefined) return known
-    if (this.options.isPerPrincipal) throw new Fault('internal', `Server ${this.name} is nobody's own`)
+    if (this.options.isPerPrincipal) throw new Fault('internal', `Server ${this.name} has no owner`)
     this.#makeRoom()
     const connection = new Connection(this.options, share, mode, this.#context)
     this.#connections.set(key, connection)
@@ -310,7 +310,7 @@ export class Server {
   }
 
   #checkServed(): void {
-    if (this.#isClosed) throw new Fault('unavailable', `Server ${this.name} is not served any more`)
+    if (this.#isClosed) throw new Fault('unavailable', `Server ${this.name} is no longer served`)
   }
 
   async #end(key: string): Promise<void> {

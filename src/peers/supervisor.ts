@@ -159,7 +159,7 @@ const circumstances = (state: ServerState, { failures, windowMs }: ServerOptions
   if (state.at === 'starting') return ' (it is being tried again)'
   if (state.at !== 'failed') return ''
   const times = `${failures} failures within ${Math.round(windowMs / 1000)} s`
-  return ` (given up after ${times}; it is tried again now and then, and when it is called)`
+  return ` (given up after ${times}; retried periodically and on the next call)`
 }
 
 const spoken = (lines: readonly string[]): string => (lines.length === 0 ? '' : '; it last wrote to stderr:')

@@ -581,7 +581,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
       probed({ repairs: [{ item: 'a', words: 'removed description: it was null' }] }),
       { fix: /has repaired it/ },
     ],
-    [probed({ repairs: [{ item: 'a', words: 'left out: it has no text as its name' }] }), { fix: /author/ }],
+    [probed({ repairs: [{ item: 'a', words: 'left out: its name is not a string' }] }), { fix: /author/ }],
   ],
   D062: [
     [

@@ -8,7 +8,7 @@ import { FakeHandler } from '../support/proxy/listeners.js'
 import { World } from '../support/proxy/router.js'
 import { boundsOf, tool } from '../support/values.js'
 
-t.test('a server has so many requests under way and no more; other servers do not notice', async t => {
+t.test('a server has so many requests in flight and no more; other servers do not notice', async t => {
   const bounds = boundsOf({ callsPerServer: 3 })
   const options = { sharing: 'principal' } as const
   const world = new World(
@@ -21,7 +21,7 @@ t.test('a server has so many requests under way and no more; other servers do no
   t.equal(world.server('slow').got('tools/call').length, 3)
   t.same(calls[3]?.ended, {
     code: -32603,
-    message: 'Server slow has 3 requests under way (limits.callsPerServer is 3); try again later',
+    message: 'Server slow has 3 requests in flight (limits.callsPerServer is 3); try again later',
     data: { limit: 'callsPerServer', max: 3, retryAfterMs: 1000, server: 'slow' },
   })
   const other = client.call('tools/call', { name: 'quick__x' })
@@ -93,7 +93,7 @@ t.test('as many requests listen as may, for all clients of one principal togethe
   t.equal(bounds.hits.listens?.hits, 1)
 })
 
-t.test('no more requests are under way altogether than may; what is under way goes on', async t => {
+t.test('no more requests are in flight altogether than may; what is under way goes on', async t => {
   const bounds = boundsOf({ calls: 2 })
   const behind = new FakeHandler()
   const gate = new Admission(behind, new FakeClock(), bounds)

@@ -447,8 +447,8 @@ t.test('a crash loop ends, with the reason and the last words of the program', a
   t.equal(fault.code, 'unavailable')
   t.equal(
     fault.message,
-    'Server a is not reachable: exited with code 3 (given up after 5 failures within 60 s; it is tried again now and then, ' +
-      'and when it is called); it last wrote to stderr:\ntwo\nthree\nfour\nfive\nsix',
+    'Server a is not reachable: exited with code 3 (given up after 5 failures within 60 s; retried periodically ' +
+      'and on the next call); it last wrote to stderr:\ntwo\nthree\nfour\nfive\nsix',
   )
   t.match(fault.data, { server: 'a', reason: 'server_failed', stderr: CRASH.stderrTail })
   t.equal(server.greetings.length, 5, 'nobody waits for another try')
@@ -598,7 +598,7 @@ t.test('a server that is retired finishes the calls of its clients and takes no 
   await settled()
   const draining = world.router.pool.servers[0]?.drain(10_000)
   await settled()
-  t.match(await one.get('tools/call', { name: 'a__x' }), { code: -32603, message: /not served any more/ })
+  t.match(await one.get('tools/call', { name: 'a__x' }), { code: -32603, message: /no longer served/ })
   for (const request of world.server('a').got('tools/call')) request.answer({ content: [], n: 1 })
   await draining
   t.match(

@@ -155,7 +155,7 @@ t.test(
       // What was asked for meanwhile was asked for by anybody.
       const waiting = connection.open().catch((thrown: unknown) => Fault.from(thrown))
       await settled()
-      t.match(await waiting, { code: 'unavailable', message: /cannot be shared; try again$/ })
+      t.match(await waiting, { code: 'unavailable', message: /no longer be shared; try again$/ })
       t.ok(fake.link.isClosed)
       const bobs = server.connectionFor(bob)
       t.not(bobs, connection, sharing)

@@ -132,7 +132,7 @@ t.test('a server that answers nothing fills its own places, and none of its neig
   const refused = await client.call(3, 'hung__echo')
   t.match(refused.last.message.error, {
     code: -32603,
-    message: 'Server hung has 2 requests under way (limits.callsPerServer is 2); try again later',
+    message: 'Server hung has 2 requests in flight (limits.callsPerServer is 2); try again later',
     data: { reason: 'overloaded', limit: 'callsPerServer', max: 2, server: 'hung' },
   })
   for (let id = 10; id < 20; id += 1) t.equal(textOf(await client.call(id, 'well__echo')), '{}')

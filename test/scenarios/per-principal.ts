@@ -402,7 +402,7 @@ t.test('more scopes are asked for on the page as well (AD-43)', async t => {
   github.toolScopes.set('change', 'admin')
   await until(async () => textOf(await call(alice, 'github__look')) === 'did look as zelda', 'the login')
   const more = textOf(await call(alice, 'github__change'))
-  t.match(more, /^Allow this proxy more at github, then ask again/)
+  t.match(more, /^Grant this proxy more access at github, then ask again/)
   await signIn(linkIn(more), ALICE, 'zelda')
   t.equal(github.to('/authorize').at(-1)?.query.get('scope'), 'read admin')
   t.equal(textOf(await call(alice, 'github__change')), 'did change as zelda')

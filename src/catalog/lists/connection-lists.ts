@@ -52,7 +52,8 @@ const MERGE_MS = 50
 const CALLS_FIRST_MS = 1000
 /** Minimum time between readings of a list that keeps changing. */
 const APART_MS = 1000
-const RESTLESS = 'the server changes a list again and again; it is read, and clients are told, once a second'
+const RESTLESS =
+  'the server keeps changing a list; it is read, and clients are notified, at most once a second'
 /** Time for which the last lists of an unreachable server or a failing connection stay visible. */
 export const AWAY_MS = 5 * 60_000
 /** Age after which a requested list is read again, if its server does not announce changes. */
@@ -305,7 +306,7 @@ export class ConnectionLists {
     const isKept = (this.#holders.get(listed) ?? 0) > 0
     const max = bounds.max.listBytes * LISTS_KEPT
     if (isKept || (this.#bytes.get(server) ?? 0) + listed.bytes <= max) return
-    throw bounds.overloaded('listBytes', `its connections list ${max} bytes of different things already`)
+    throw bounds.overloaded('listBytes', `its connections list ${max} bytes of different lists already`)
   }
 }
 

@@ -69,7 +69,7 @@ export const readList = async (
     if (link.serverRequests === 'returned') hints.push({ ...readCacheHints(outcome.result), ageMs: 0 })
     cursor = stringOf(memberOf(outcome.result, 'nextCursor'))
     if (cursor === undefined) return whole(items, hints)
-    if (seen.has(cursor)) return cutShort(items, 'a cursor came twice')
+    if (seen.has(cursor)) return cutShort(items, 'a cursor was repeated')
     seen.add(cursor)
     bytes += cursor.length
     if (bytes > bounds.max.listBytes) return cutAt('listBytes', items, bounds)

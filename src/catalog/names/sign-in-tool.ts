@@ -20,8 +20,8 @@ export const signInTool = (server: Server): Listed => {
     name: exposed,
     title: `Sign in to ${name}`,
     description:
-      `${name} has tools for people who have signed in there with an account of their own. This one says where` +
-      ' the user can sign in; the others are here as soon as that is done.',
+      `${name} has tools for people who have signed in there with an account of their own. This tool shows where` +
+      ' the user can sign in; the others appear after the login.',
     inputSchema: { type: 'object', properties: {}, additionalProperties: false },
     annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: true },
   })

@@ -47,7 +47,7 @@ const TASK_SUPPORT: ReadonlySet<string | undefined> = new Set(['forbidden', 'opt
 
 /** Repairs an item of a list, or drops it, since clients reject a whole list for one bad item. */
 export const repairItem = (list: ListName, item: JsonText): Repaired => {
-  if (kindOf(item) !== 'object') return { dropped: `it is no object but ${kindOf(item)}` }
+  if (kindOf(item) !== 'object') return { dropped: `it is not an object but ${kindOf(item)}` }
   const notes: string[] = []
   const note: Note = words => {
     if (!notes.includes(words)) notes.push(words)
@@ -63,7 +63,7 @@ export const repairItem = (list: ListName, item: JsonText): Repaired => {
   })
   const { identity } = LISTS[list]
   const own = stringOf(unique.get(identity))
-  if (own === undefined) return { dropped: `it has no text as its ${identity}` }
+  if (own === undefined) return { dropped: `its ${identity} is not a string` }
   if (twice !== undefined) return { dropped: `it has two members ${twice}` }
   const repaired = COMPLETED[list](kept, note, unique)
   return repaired === undefined
@@ -84,7 +84,7 @@ const completeTool: Complete = (tool, note, unique) => {
 /** Repairs the schema of a tool's arguments; undefined if it does not describe an object. */
 const repairInput = (schema: JsonText | undefined, note: Note): JsonText | undefined => {
   if (schema === undefined || kindOf(schema) !== 'object') {
-    note('made an inputSchema: there was no object')
+    note('added an inputSchema: it was missing or not an object')
     return ANY_OBJECT
   }
   const type = memberOf(schema, 'type')
@@ -117,7 +117,7 @@ const COMPLETED: Readonly<Record<ListName, Complete>> = {
 const repairRequired: Repair = (names, note) =>
   mapElements(names, name => {
     if (kindOf(name) === 'string') return name
-    note(`removed what is no name from required: it was ${kindOf(name)}`)
+    note(`removed an entry of required that is not a string but ${kindOf(name)}`)
     return undefined
   })
 

@@ -86,7 +86,7 @@ const iconSizes = (sizes: JsonText, note: Note): JsonText => {
   if (kindOf(sizes) !== 'string') {
     return mapElements(sizes, size => (kindOf(size) === 'string' ? size : undefined))
   }
-  note('made a list of the sizes of an icon')
+  note('converted the sizes of an icon to a list')
   return arrayText([sizes])
 }
 

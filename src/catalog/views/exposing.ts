@@ -40,7 +40,7 @@ const OWN_TOOLS = 5
 
 const THIS_PROGRAM: Choice = {
   mode: 'direct',
-  why: 'it is a part of this proxy',
+  why: 'it is part of this proxy',
   pins: undefined,
   loadsByNeed: false,
 }

@@ -124,13 +124,13 @@ export class Admission {
       return this.#bounds.shortOfMemory()
     }
     if (this.#inside < max.calls) return undefined
-    return this.#bounds.overloaded('calls', `${this.#inside} requests are under way`)
+    return this.#bounds.overloaded('calls', `${this.#inside} requests are in flight`)
   }
 
   #reserve({ params }: Call): Holding | Fault {
     return (
       this.#bounds.inbound.reserve(params?.length ?? 0) ??
-      this.#bounds.overloaded('inbound', 'Too much is under way at the same time')
+      this.#bounds.overloaded('inbound', 'Too many bytes of requests are in flight')
     )
   }
 

@@ -29,7 +29,7 @@ export const errorOver = ({ serverRequests, facts }: Way, earlier: EarlierTry): 
   const isReplaced = isOtherKind && isAnother(facts.info, link.facts.info)
   if (fault.code === 'maybe-replaced' && !isReplaced) return fault
   if (!isOtherKind || !hasAnswers) return undefined
-  return new Fault('disconnected', 'it was replaced by one that did not ask for these answers', {
+  return new Fault('disconnected', 'it was replaced by a server that did not ask for these answers', {
     cause: fault,
   })
 }

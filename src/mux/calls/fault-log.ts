@@ -93,7 +93,7 @@ export class FaultLog {
     }
     this.#keep(found)
     const told = { errorId: found.id, ...facts, session, trace_id, span_id, why: fault.message }
-    this.#options.log.info(told, 'told a client of a fault')
+    this.#options.log.info(told, 'sent a fault to a client')
   }
 
   close(): void {

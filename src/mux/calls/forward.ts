@@ -208,7 +208,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
 
   #overload({ bounds, server, underWay }: Connection): Outcome | undefined {
     if (underWay < bounds.max.callsPerServer) return undefined
-    const words = `Server ${server.name} has ${underWay} requests under way`
+    const words = `Server ${server.name} has ${underWay} requests in flight`
     return failed(bounds.overloaded('callsPerServer', words, { server: server.name }))
   }
 
@@ -228,7 +228,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   #startAgain(routed: RoutedCall): void {
     const { connection, request } = routed
     if (!connection.clients.has(request.client))
-      this.#fail(routed, new Fault('unavailable', 'it cannot be shared any more; try again'))
+      this.#fail(routed, new Fault('unavailable', 'it can no longer be shared; try again'))
     else if (connection.link !== undefined) this.#start(routed)
     else void new PendingCall(routed, this).open(connection.reopen())
   }

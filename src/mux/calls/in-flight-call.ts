@@ -235,7 +235,7 @@ export class InFlightCall implements CallSink {
   #follow(result: JsonText): void {
     const task = this.#context.taskOf(this, this.#down, result)
     this.#down = task
-    if (this.#isOver) task.cancel('nobody waits for it', this.#onLate)
+    if (this.#isOver) task.cancel('the client no longer waits for it', this.#onLate)
     else task.start()
   }
 

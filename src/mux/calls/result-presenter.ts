@@ -96,7 +96,7 @@ export class ResultPresenter {
     }
     const { catalog, owners } = this.#context
     // Every result is an object (2025-11-25, schema, `Result`); clients would reject anything else.
-    if (kindOf(result) !== 'object') throw new Fault('internal', 'its result is no object')
+    if (kindOf(result) !== 'object') throw new Fault('internal', 'its result is not an object')
     const { bounds } = connection
     if (hasMoreParts(call.method, result, bounds.max.items)) {
       throw bounds.tooLarge('items', 'its result has too many parts')

@@ -265,7 +265,7 @@ class ServerLevels {
     const options = { clock: this.#clock, timeoutMs: Math.min(server.timeouts.callMs, ANSWER_MS), own }
     const outcome = await askServer(link, 'logging/setLevel', textOf({ level: LOG_LEVELS[rank] }), options)
     if (outcome.kind !== 'result')
-      this.#log.warn({ server: server.name }, 'the server did not take the log level')
+      this.#log.warn({ server: server.name }, 'the server rejected the log level')
     return outcome.kind !== 'error'
   }
 }

@@ -315,7 +315,7 @@ export class ResourceSubscriptions {
     const { bounds, server } = connection
     const { count = 0 } = this.#unanswered.get(connection) ?? {}
     if (count >= bounds.max.callsPerServer) {
-      const words = `Server ${server.name} has ${count} requests about subscriptions under way`
+      const words = `Server ${server.name} has ${count} subscription requests in flight`
       throw bounds.overloaded('callsPerServer', words, { server: server.name })
     }
     const accepted = Promise.resolve(succeeded(EMPTY))

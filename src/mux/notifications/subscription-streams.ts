@@ -100,7 +100,7 @@ export class SubscriptionStreams {
     const { bounds } = this.#context
     // Each holds a stream, and perhaps a socket, for as long as its client wants.
     if (streams.size >= bounds.max.listens)
-      throw bounds.overloaded('listens', `${streams.size} requests listen already`, { principal })
+      throw bounds.overloaded('listens', `${streams.size} listening requests are already open`, { principal })
     const stream = new Stream(call, this.#context)
     this.#byPrincipal.set(principal, streams.add(stream))
     return stream

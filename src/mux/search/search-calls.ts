@@ -91,11 +91,11 @@ export class SearchCalls {
   }
 
   /** Handles the call of a search tool. Calls `resume` after renaming it to a server's tool. */
-  take(call: Call, goOn: () => void): boolean {
+  take(call: Call, resume: () => void): boolean {
     const name = call.named ?? (call.params && textMember(call.params, 'name'))
     if (name === undefined || !isSearchTool(name) || !this.isFor(call)) return false
     const isWanted = stillWanted(call)
-    this.#serve(call, name, () => isWanted() && goOn())
+    this.#serve(call, name, () => isWanted() && resume())
       .then(answer => {
         if (answer !== undefined) call.end(answer)
       })
@@ -106,7 +106,7 @@ export class SearchCalls {
   }
 
   /** Resolves with the answer; undefined if a server answers. */
-  async #serve(call: Call, name: SearchToolName, goOn: () => void): Promise<Answer | undefined> {
+  async #serve(call: Call, name: SearchToolName, resume: () => void): Promise<Answer | undefined> {
     const text = call.params && memberOf(call.params, 'arguments')
     switch (name) {
       case 'call_read_tool':
@@ -119,7 +119,7 @@ export class SearchCalls {
         if (name === 'call_read_tool' && !(item !== 'ours' && onlyReads(item)))
           return refused(`${exposed} may change things: use call_write_tool`)
         this.#rename(call, exposed, args, item)
-        goOn()
+        resume()
         return undefined
       }
       case 'find_tools':
@@ -139,7 +139,7 @@ export class SearchCalls {
     const all = await this.#all(call)
     const servers = all.parts.flatMap(({ items }) => items[0]?.server.name ?? [])
     if (server !== undefined && !servers.includes(server))
-      return refused(`server: none with tools has this name. ${nothingText(all)}`)
+      return refused(`server: no server with tools has this name. ${nothingText(all)}`)
     const found = await this.#finder.find(all, { query, also, limit }, server)
     if (found.length === 0) return told(nothingText(all))
     const count = all.parts
@@ -169,7 +169,7 @@ export class SearchCalls {
       find: args.text('find', 200),
     })
     return text === undefined
-      ? refused('id: there is no such result any more. Call the tool again.')
+      ? refused('id: this result is no longer kept. Call the tool again.')
       : told(text)
   }
 
@@ -225,7 +225,7 @@ export class SearchCalls {
     const words =
       schema !== undefined && schema.length <= SCHEMA_BYTES
         ? `${message}\nIts input schema: ${oneLine(schema).toString()}`
-        : `${message}\ndescribe_tools says what it takes.`
+        : `${message}\nCall describe_tools for its arguments.`
     return { ...outcome, error: withMember(outcome.error, 'message', textOf(words)) }
   }
 }

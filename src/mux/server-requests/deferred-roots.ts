@@ -93,7 +93,7 @@ export class DeferredRoots {
     const answer = memberOf(responses, KEY)
     if (answer === undefined) return
     if (!isAnswer(ROOTS, answer))
-      throw new Fault('invalid-params', `inputResponses: ${KEY} is no answer to ${ROOTS}`)
+      throw new Fault('invalid-params', `inputResponses: ${KEY} is not an answer to ${ROOTS}`)
     this.#end(connection)
     for (const request of held.requests) request.answer(succeeded(bareAnswer(ROOTS, answer)))
   }

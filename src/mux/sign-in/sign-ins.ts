@@ -81,13 +81,13 @@ export class SignIns {
   /** Answers a call of a sign-in tool. */
   callTool(call: Call, server: Server): void {
     if (this.#context.pages?.isSignedIn(server.options) === true) {
-      const words = `Signed in to ${server.name}: its tools are here now. List the tools again, and go on.`
+      const words = `Signed in to ${server.name}: its tools are available now. List the tools again and continue.`
       call.end(succeeded(objectText([['content', arrayText([textBlock(words)])]])))
     } else call.end(this.#wayTo(call, server) ?? noInput(call.method, noPage(server), server.name))
   }
 
   /** Resumes a retried call once its user has signed in, or after a while. */
-  resume(call: Call, { state, responses }: Retry, goOn: () => void): void {
+  resume(call: Call, { state, responses }: Retry, send: () => void): void {
     if (state?.kind !== 'sign-in') return
     const declined = declinedVisit(call, responses, state.server)
     if (declined !== undefined) {
@@ -97,7 +97,7 @@ export class SignIns {
     const isWanted = stillWanted(call)
     const done = this.#shown.get(state.link)?.done.promise ?? Promise.resolve()
     void within(done, { clock: this.#context.clock, ms: LOGIN_WAIT_MS }).then(() => {
-      if (isWanted()) goOn()
+      if (isWanted()) send()
     })
   }
 
@@ -138,7 +138,7 @@ export class SignIns {
     if (link === undefined) return undefined
     const { id, url, minutes } = link
     const { name, options } = server
-    const what = reason === 'needs-auth' ? `Sign in to ${name}` : `Allow this proxy more at ${name}`
+    const what = reason === 'needs-auth' ? `Sign in to ${name}` : `Grant this proxy more access at ${name}`
     if (client.capabilities.elicitation?.url === true) {
       const message = `${what} with your account there.`
       if (client.serverRequests === 'pushed') {
@@ -173,4 +173,4 @@ export class SignIns {
 }
 
 const noPage = ({ name }: Server): string =>
-  `Server ${name} needs a login, and this proxy has no page for it here: run \`mcp-proxy auth login ${name}\``
+  `Server ${name} needs a login, and this proxy cannot show a login page here: run \`mcp-proxy auth login ${name}\``

@@ -79,7 +79,7 @@ export class TaskDriver implements TaskHandle {
 
   #turn(task: TaskState | undefined): void {
     if (task === undefined || task.id !== this.taskId) {
-      this.#fail('says what cannot be understood about a task')
+      this.#fail('returned invalid data about a task')
       return
     }
     this.#sink.stillAlive()
@@ -232,7 +232,7 @@ export class TaskDriver implements TaskHandle {
   /** A server that has not answered within this time never will. */
   #endSoon(): void {
     this.#input.clock.after(LINGER_MS, () => {
-      for (const down of this.#open) down.cancel('nobody waits for it')
+      for (const down of this.#open) down.cancel('the client no longer waits for it')
     })
   }
 
@@ -262,5 +262,6 @@ export class TaskDriver implements TaskHandle {
 /** Wraps a call that asks for a task: a cancellation waits until the server has named the task. */
 export const cancelledByName = (down: DownstreamCall, clock: Clock): CallHandle => ({
   isAbout: other => other === down,
-  cancel: (_reason, onLate) => void clock.after(LINGER_MS, () => down.cancel('nobody waits for it', onLate)),
+  cancel: (_reason, onLate) =>
+    void clock.after(LINGER_MS, () => down.cancel('the client no longer waits for it', onLate)),
 })

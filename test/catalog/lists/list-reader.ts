@@ -51,7 +51,7 @@ t.test('a server that sends the same cursor again is read no further', async t =
   t.same(walked, {
     items: [1, 2, 3],
     isWhole: false,
-    reason: 'a cursor came twice',
+    reason: 'a cursor was repeated',
     cursors: [undefined, 'a', 'b'],
   })
 })

@@ -197,7 +197,7 @@ t.test('a server elsewhere is listed at once as it is known, and looked at behin
   world.server('a').dialling = 'hang'
   const client = await world.client()
   t.equal(world.server('a').greetings.length, 1, 'the connection of that client')
-  t.same(await look(client), SEEN, 'nobody waits for it')
+  t.same(await look(client), SEEN, 'the client no longer waits for it')
   t.equal(world.server('a').greetings.length, 1)
   world.server('a').admit()
   await world.pass(500, 10)

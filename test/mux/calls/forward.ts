@@ -427,7 +427,7 @@ t.test(
         .end(succeeded(rawText(result)))
       t.same(call.ended, {
         code: -32603,
-        message: 'Server a: its result is no object',
+        message: 'Server a: its result is not an object',
         data: { server: 'a' },
       })
     }

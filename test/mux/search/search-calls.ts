@@ -151,7 +151,7 @@ t.test('what is wrong with the arguments of our own tools is said in words', asy
     [
       'find_tools',
       { query: 'x', server: 'nobody' },
-      'server: none with tools has this name. No tool found; try other words, or name the product. Tools by server: gh 3, mail 1',
+      'server: no server with tools has this name. No tool found; try other words, or name the product. Tools by server: gh 3, mail 1',
     ],
     ['describe_tools', {}, 'names: must be a list of names'],
     ['call_write_tool', {}, 'name: must be text'],
@@ -165,7 +165,7 @@ t.test('what is wrong with the arguments of our own tools is said in words', asy
       { name: 'gh__whoami', arguments: '{' },
       'arguments: must be an object, the arguments of the tool',
     ],
-    ['read_result', { id: 'r1' }, 'id: there is no such result any more. Call the tool again.'],
+    ['read_result', { id: 'r1' }, 'id: this result is no longer kept. Call the tool again.'],
   ] as const)
     t.same(await callOwn(client, name, args), { text: words, isError: true })
 })

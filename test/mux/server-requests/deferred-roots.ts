@@ -84,7 +84,7 @@ t.test('a client that comes back without roots is served, and the server waits o
   const none = again(call, {})
   t.equal(server.got('prompts/get').length, 1)
   const wrong = again(call, { '1-1': { roots: 1 } })
-  t.match(wrong.ended, { code: -32602, message: 'inputResponses: 1-1 is no answer to roots/list' })
+  t.match(wrong.ended, { code: -32602, message: 'inputResponses: 1-1 is not an answer to roots/list' })
   t.match(again(call, []).ended, { code: -32602 })
   t.same([ask.outcomes, none.ends], [[], []])
   t.equal(server.got('prompts/get').length, 1)

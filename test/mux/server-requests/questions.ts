@@ -184,7 +184,7 @@ t.test('a form that nobody fills in ends the call with words, and is taken back'
   const { world, client, call, server } = await driven({ k: { method: 'elicitation/create', params: FORM } })
   await world.pass(600_000)
   t.match(call.ended, {
-    result: { isError: true, content: [{ text: /^Server b asked for input that did not come/ }] },
+    result: { isError: true, content: [{ text: /^Server b asked for input, but no answer arrived/ }] },
   })
   t.ok(client.asked[0]?.withdrawn)
   t.equal(server.got('tools/call').length, 1)

@@ -202,7 +202,7 @@ t.test('a cancelled call of a task is cancelled in the way of tasks, and in no o
   await world.pass(10_000)
   t.same(
     server.last('tasks/get').cancels,
-    ['nobody waits for it'],
+    ['the client no longer waits for it'],
     'what stays open is not waited for for ever',
   )
   t.match(world.router.load, { calls: 0 })
@@ -243,12 +243,12 @@ t.test(
     await world.pass(9999)
     t.same(
       unanswered.map(request => request?.cancels),
-      [['nobody waits for it'], []],
+      [['the client no longer waits for it'], []],
     )
     await world.pass(1)
     t.same(
       unanswered.map(request => request?.cancels),
-      [['nobody waits for it'], ['nobody waits for it']],
+      [['the client no longer waits for it'], ['the client no longer waits for it']],
     )
   },
 )

@@ -59,5 +59,10 @@ export class BufferedNotifications {
 /** Returns the outcome, or an error if it is too large to keep. */
 export const kept = (outcome: Outcome, mostBytes: number): Outcome => {
   if (bytesOf(outcome) <= mostBytes) return outcome
-  return failed(new Fault('too-large', 'The result came while nobody waited, and is too large to be kept'))
+  return failed(
+    new Fault(
+      'too-large',
+      'Result discarded: it arrived after the client disconnected and exceeds the buffer',
+    ),
+  )
 }

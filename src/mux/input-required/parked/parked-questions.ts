@@ -91,7 +91,7 @@ export class ParkedQuestions {
       const answer = key === undefined ? undefined : memberOf(responses, key)
       if (answer === undefined) continue
       if (!isAnswer(request.method, answer)) {
-        return new Fault('invalid-params', `inputResponses: ${key} is no answer to ${request.method}`)
+        return new Fault('invalid-params', `inputResponses: ${key} is not an answer to ${request.method}`)
       }
       answers.set(question, succeeded(bareAnswer(request.method, answer)))
     }

@@ -165,7 +165,7 @@ const answersTo = ({ asked }: StateOf<'park'>, responses: JsonText | undefined):
     const answer = memberOf(responses, key)
     if (answer === undefined) return []
     if (!isAnswer(method, answer))
-      throw new Fault('invalid-params', `inputResponses: ${key} is no answer to ${method}`)
+      throw new Fault('invalid-params', `inputResponses: ${key} is not an answer to ${method}`)
     return [[question, bareAnswer(method, answer)] as const]
   })
 }

@@ -52,7 +52,7 @@ export const QUESTIONS_MAX = 100
 
 const CANCELLED = rawText('{"action":"cancel"}')
 const TOO_MANY = `asked more than ${QUESTIONS_MAX} questions at once`
-const MALFORMED = 'asked for input in a way that cannot be understood'
+const MALFORMED = 'asked for input with an invalid request'
 const INCAPABLE = 'asked for input this client cannot provide'
 
 const abort = (server: string, what: string): Abort => ({ is: 'abort', words: `Server ${server} ${what}` })
@@ -156,7 +156,7 @@ const wordsOf = (outcome: Answer | undefined): string => {
     case 'fault':
       return outcome.fault.message
     case 'result':
-      return 'something that is no answer'
+      return 'an invalid answer'
     case undefined:
       return 'nothing'
   }

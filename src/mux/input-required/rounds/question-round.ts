@@ -62,11 +62,14 @@ export class QuestionRound {
     const { questions, waitMs, bytes } = this.#options
     this.#holding = account.reserve(bytes)
     if (this.#holding === undefined) {
-      this.#end({ is: 'abort', words: `Server ${server} asked for input when too much waits for clients` })
+      this.#end({
+        is: 'abort',
+        words: `Server ${server} asked for input while too many bytes wait for clients`,
+      })
       return
     }
     this.#limit = clock.after(waitMs, () => {
-      this.#end({ is: 'abort', words: `Server ${server} asked for input that did not come in time` })
+      this.#end({ is: 'abort', words: `Server ${server} asked for input, but no answer arrived in time` })
     })
     for (const question of questions) this.#ask(question)
   }

@@ -58,8 +58,8 @@ export const relayedInput = (
 
 /** Returns the error in an `InputRequiredResult`, if any. */
 const faultOf = (result: JsonText, { method, client }: Call): string | undefined => {
-  if (!mayNeedInput(method)) return 'where none can be given'
-  if (!isWellFormed(result)) return 'in a way that cannot be understood'
+  if (!mayNeedInput(method)) return 'where the protocol does not allow it'
+  if (!isWellFormed(result)) return 'with an invalid request'
   let count = 0
   for (const { value } of membersOf(memberOf(result, 'inputRequests') ?? NONE)) {
     const question = { method: textMember(value, 'method') ?? '', params: memberOf(value, 'params') }

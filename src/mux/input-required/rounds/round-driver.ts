@@ -142,7 +142,7 @@ export class RoundDriver implements CallHandle {
   }
 
   #outOfTime(): void {
-    this.#abort(`Server ${this.#input.server} asked for input that did not come in time`)
+    this.#abort(`Server ${this.#input.server} asked for input, but no answer arrived in time`)
   }
 
   #abort(words: string): void {

@@ -34,7 +34,7 @@ const MULTI = {
 }
 const FORM = { message: 'm', requestedSchema: { type: 'object', properties: { a: { type: 'string' } } } }
 const CANNOT = 'Server b asked for input this client cannot provide:'
-const STRANGE = 'Server b asked for input in a way that cannot be understood'
+const STRANGE = 'Server b asked for input with an invalid request'
 
 const plan = (result: object): unknown => {
   const made = planRound(textOf({ resultType: 'input_required', ...result }), CONTEXT)
@@ -141,7 +141,7 @@ t.test(
         'a completion with nonsense',
         'sampling/createMessage',
         fine({}),
-        'Server b needed a model completion; the client answered: something that is no answer',
+        'Server b needed a model completion; the client answered: an invalid answer',
       ],
       [
         'an error without words',

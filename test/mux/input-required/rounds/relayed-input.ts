@@ -79,7 +79,7 @@ t.test('a wish that cannot be understood is an error', async t => {
   for (const result of results) {
     const one = call(client)
     server.last('tools/call').end({ kind: 'input', result: rawText(result) })
-    t.match(one.ended, { code: -32603, message: /cannot be understood/ }, result)
+    t.match(one.ended, { code: -32603, message: /with an invalid request/ }, result)
   }
 })
 

@@ -260,7 +260,7 @@ t.test('a person who does not answer in time is asked no more', async t => {
   scene.clock.advance(599_999)
   t.same(scene.ends, [])
   scene.clock.advance(1)
-  t.same(scene.ends, [error('Server b asked for input that did not come in time')])
+  t.same(scene.ends, [error('Server b asked for input, but no answer arrived in time')])
   t.equal(scene.withdrawn.length, 1)
 })
 
@@ -341,7 +341,7 @@ t.test(
       [1, 0],
     )
     t.ok(account.bytes >= 400_000)
-    t.same(scenes[1]?.ends, [error('Server b asked for input when too much waits for clients')])
+    t.same(scenes[1]?.ends, [error('Server b asked for input while too many bytes wait for clients')])
     scenes[0]?.answer(0, ACCEPT)
     t.equal(account.bytes, 0)
   },
