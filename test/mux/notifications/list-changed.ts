@@ -183,7 +183,9 @@ t.test('one restless server rings each client once a second, and is named in the
   t.ok(rung(client) >= 9 && rung(client) <= 11, `told ${rung(client)} times in 10 s`)
   t.equal(rung(bystander), rung(client))
   t.ok(world.server('a').got('tools/list').length - before <= 11, 'and read as often')
-  const warned = lines.filter(([level, , words]) => level === 'warn' && words.includes('keeps changing a list'))
+  const warned = lines.filter(
+    ([level, , words]) => level === 'warn' && words.includes('keeps changing a list'),
+  )
   t.match(warned[0]?.[1], { server: 'a', list: 'tools' })
   await world.pass(1500, 50)
   t.same(await client.list('tools/list'), ['a__x99'], 'the last change is not lost')
