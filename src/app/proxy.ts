@@ -1,7 +1,7 @@
 import { Connect } from '../auth/pages/connect.js'
 import { lastLoginMs } from '../auth/store/files.js'
 import { Logins } from '../auth/store/logins.js'
-import { Exposing } from '../catalog/views/exposing.js'
+import { ToolExposure } from '../catalog/views/tool-exposure.js'
 import { Views } from '../catalog/views/views.js'
 import { type ConfigDiff, changesOf, configInForce, diffConfigs, isNothing } from '../config/diff.js'
 import type { ProxyConfig } from '../config/types.js'
@@ -73,7 +73,7 @@ class RunningProxy implements Proxy {
   readonly #tracing: Tracing | undefined
   #lagMs = 0
   readonly views: Views
-  readonly #exposing: Exposing
+  readonly #toolExposure: ToolExposure
   readonly #clock: Clock
   readonly #log: Logger
   readonly #isAlone: boolean
@@ -108,7 +108,7 @@ class RunningProxy implements Proxy {
     this.#startedMs = clock.nowMs()
     this.#masks.add(config)
     this.views = new Views(config)
-    this.#exposing = new Exposing(config, client => this.views.nameFor(client))
+    this.#toolExposure = new ToolExposure(config, client => this.views.nameFor(client))
     this.#servers = serverRegistry(config, log)
     const bounds = new LimitCounters({ limits: config.limits, clock, log })
     this.bounds = bounds
@@ -268,7 +268,7 @@ class RunningProxy implements Proxy {
     this.#connect.usersChanged()
     this.bounds.set(next.limits)
     this.views.reload(next)
-    this.#exposing.reload(next)
+    this.#toolExposure.reload(next)
     if (!isNothing(diff)) {
       const { pageSize, startupWaitMs, drainMs } = next
       const reshown = this.#servers.named(diff.reshown)
@@ -320,7 +320,7 @@ class RunningProxy implements Proxy {
         findWorkspace: workspaceOfRoots,
         resultsMax: () => this.#config.resultsMax,
       },
-      ...{ clientViews: this.views, exposing: this.#isAlone ? undefined : this.#exposing },
+      ...{ clientViews: this.views, toolExposure: this.#isAlone ? undefined : this.#toolExposure },
       ...{ servers: this.#servers.servers, exposureOf: this.#servers.exposureOf, isAlone: this.#isAlone },
       ...{ dial: this.#dialer.dial, clock: this.#clock },
       ...{ log, bounds: this.bounds },

@@ -18,7 +18,7 @@ interface ClientExpose {
 }
 
 /** All exposure rules of a configuration. */
-export interface ExposingOptions {
+export interface ToolExposureOptions {
   readonly expose: ExposeRules
   readonly views: readonly { readonly name: string; readonly expose: ExposeRules | undefined }[]
   readonly clients: readonly ClientExpose[]
@@ -52,7 +52,7 @@ export const rulesOf = ({
   expose,
   views,
   clients,
-}: ExposingOptions): ((name: string, view: string) => ClientRules) => {
+}: ToolExposureOptions): ((name: string, view: string) => ClientRules) => {
   const all = clients.map(rule => ({ ...rule, matches: matcherOf([rule.name]) }))
   return (name, view) => {
     const fitting = all.filter(({ matches }) => matches(name))

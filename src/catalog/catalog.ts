@@ -9,13 +9,13 @@ import type { Server } from '../peers/server.js'
 import { joinInstructions, type Offer } from './capabilities.js'
 import { ClientViews, type ListOptions, type Page } from './lists/client-views.js'
 import { AWAY_MS, ConnectionLists, type Reading } from './lists/connection-lists.js'
-import { type Item, type Listed, looksSame } from './lists/listed.js'
+import { hasSameContent, type Item, type Listed } from './lists/listed.js'
 import type { Merged } from './lists/merge.js'
 import { type CachedServer, ProfileCache, type ServerCache } from './lists/profile-cache.js'
 import type { ServerView } from './lists/server-view.js'
 import { isSearchTool } from './search/search-tools.js'
 import { ServerViews, type ServerViewsOptions } from './server-views.js'
-import type { Choice, Exposing } from './views/exposing.js'
+import type { Choice, ToolExposure } from './views/tool-exposure.js'
 import type { View } from './views/view.js'
 import type { Views } from './views/views.js'
 
@@ -24,7 +24,7 @@ export interface CatalogOptions extends ServerViewsOptions, ListOptions {
   /** Limits the servers and lists that clients see; undefined if every client sees everything. */
   readonly clientViews?: Views | undefined
   /** Decides which clients use the tool search; undefined if no client does. */
-  readonly exposing?: Exposing | undefined
+  readonly toolExposure?: ToolExposure | undefined
   /** Called after a list changed for clients; `isFirst` if nothing was known about it before. */
   readonly onChanged: (list: ListName, isFirst: boolean) => void
   /** Stores server data between runs; undefined without such a store. */
@@ -72,7 +72,7 @@ export class Catalog {
       viewFor: client => options.clientViews?.of(client),
       lists: this.#lists,
       cache: this.#cache,
-      exposing: options.exposing,
+      toolExposure: options.toolExposure,
       options: () => this.#options,
       clock,
       log,
@@ -139,7 +139,8 @@ export class Catalog {
   }
 
   /** Returns whether a tool name belongs to the proxy's own search tools. */
-  readonly isReserved = (name: string): boolean => this.#options.exposing !== undefined && isSearchTool(name)
+  readonly isReserved = (name: string): boolean =>
+    this.#options.toolExposure !== undefined && isSearchTool(name)
 
   /** Chooses how tools are presented to a client from the lists known now; undefined without tool search. */
   choice(viewer: Viewer): Choice | undefined {
@@ -148,7 +149,7 @@ export class Catalog {
 
   /** Returns the choice made earlier for a client. */
   choiceOf(client: Client): Choice | undefined {
-    return this.#options.exposing?.known(client)
+    return this.#options.toolExposure?.known(client)
   }
 
   /** Waits until a list is as fresh as a page of it would be. Rejects like `page`. */
@@ -333,7 +334,7 @@ export class Catalog {
       const next = this.#cache.on(view, connection)?.lists
       const isOther = (list: ListName): boolean => {
         const known = this.#lists.of(connection, list)?.known
-        return known !== undefined && !looksSame(next?.[list], known.listed)
+        return known !== undefined && !hasSameContent(next?.[list], known.listed)
       }
       this.#announce(LIST_NAMES.filter(isOther), false)
     }
@@ -355,7 +356,7 @@ export class Catalog {
     if (view === undefined) return
     const shown = before ?? this.#cache.on(view, connection)?.lists[list]
     const now = this.#lists.of(connection, list)?.known?.listed
-    if (!looksSame(shown, now)) this.#announce([list], shown === undefined)
+    if (!hasSameContent(shown, now)) this.#announce([list], shown === undefined)
   }
 
   /** Notifies clients that these lists changed. */

@@ -2,7 +2,7 @@ import { Catalog } from '../catalog/catalog.js'
 import type { Exposure } from '../catalog/exposure.js'
 import type { ServerCache } from '../catalog/lists/profile-cache.js'
 import { Owners } from '../catalog/owners.js'
-import type { Exposing } from '../catalog/views/exposing.js'
+import type { ToolExposure } from '../catalog/views/tool-exposure.js'
 import type { Views } from '../catalog/views/views.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
@@ -59,7 +59,7 @@ export interface RouterOptions {
   readonly failures?: FailureMemory | undefined
   readonly clientViews?: Views | undefined
   /** Decides which clients use the tool search; undefined if no client does. */
-  readonly exposing?: Exposing | undefined
+  readonly toolExposure?: ToolExposure | undefined
   /** Maximum length of a result that a client in search mode gets at once, in characters. */
   readonly resultsMax?: (() => number) | undefined
   readonly onAsked?: OnAsked | undefined
@@ -145,10 +145,10 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
 
 /** Undefined without tool search. */
 const createSearch = (
-  { exposing, resultsMax = () => Number.POSITIVE_INFINITY, clock }: RouterOptions,
+  { toolExposure, resultsMax = () => Number.POSITIVE_INFINITY, clock }: RouterOptions,
   parts: Pick<SearchCallsContext, 'catalog' | 'owners' | 'starter'>,
 ): SearchCalls | undefined => {
-  if (exposing === undefined) return undefined
+  if (toolExposure === undefined) return undefined
   const viewOf = ({ client }: Viewer): string => parts.catalog.viewNameOf(client)
   return new SearchCalls({ ...parts, longResults: new LongResults({ clock, maxChars: resultsMax, viewOf }) })
 }

@@ -84,7 +84,7 @@ export class Connection {
   #attempt: Attempt | undefined
   #isClosed = false
   #isRetired = false
-  #underWay = 0
+  #inFlight = 0
   #quiet: Deferred<void> | undefined
   /** Resolves when the next attempt begins, or when there will be none. */
   #due: Deferred<void> | undefined
@@ -152,11 +152,11 @@ export class Connection {
   }
 
   get idleSinceMs(): number | undefined {
-    return this.clients.size === 0 && this.#underWay === 0 ? this.#idleSinceMs : undefined
+    return this.clients.size === 0 && this.#inFlight === 0 ? this.#idleSinceMs : undefined
   }
 
   get quietSinceMs(): number | undefined {
-    return this.#underWay === 0 && this.state.at !== 'starting' ? this.#idleSinceMs : undefined
+    return this.#inFlight === 0 && this.state.at !== 'starting' ? this.#idleSinceMs : undefined
   }
 
   join(client: Client): void {
@@ -220,12 +220,12 @@ export class Connection {
   }
 
   /** The number of client calls in flight, including calls that wait for the link. */
-  get underWay(): number {
-    return this.#underWay
+  get inFlight(): number {
+    return this.#inFlight
   }
 
   callBegan(): void {
-    this.#underWay += 1
+    this.#inFlight += 1
   }
 
   /** Records that the server answered a client's call, and therefore works. */
@@ -239,8 +239,8 @@ export class Connection {
   }
 
   callEnded(): void {
-    this.#underWay -= 1
-    if (this.#underWay > 0) return
+    this.#inFlight -= 1
+    if (this.#inFlight > 0) return
     this.#idleSinceMs = this.#context.clock.nowMs()
     this.#quiet?.resolve()
   }
@@ -250,7 +250,7 @@ export class Connection {
     this.#isRetired = true
     this.#attemptDue()
     this.#supervisor.step({ is: 'retire' })
-    if (this.#underWay > 0) {
+    if (this.#inFlight > 0) {
       this.#quiet = new Deferred()
       await within(this.#quiet.promise, { clock: this.#context.clock, ms: limitMs })
     }

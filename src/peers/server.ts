@@ -4,7 +4,7 @@ import type { Client, Downlink, ServerRequestMode } from '../model/links.js'
 import { Connection, type ConnectionContext } from './connection.js'
 import type { ServerOptions } from './dial.js'
 import { failuresOf } from './server-state.js'
-import { lacksWorkspace, nobodysShare, profileOf, type Share, shareOf } from './sharing.js'
+import { lacksWorkspace, profileOf, type Share, shareOf, unownedShare } from './sharing.js'
 import type { Loss } from './supervisor.js'
 
 export interface ServerContext extends ConnectionContext {
@@ -24,7 +24,7 @@ export class Server {
   /** The connection without sessions, shared by all clients of its mode. */
   #common: Connection | undefined
   /** The connection that was opened before any client. */
-  #nobodys: Connection | undefined
+  #unowned: Connection | undefined
   /** The only mode of server requests that the server supports, once known. */
   #only: ServerRequestMode | undefined
   /** Connections that are still closing; closing a remote session takes a request. */
@@ -104,8 +104,8 @@ export class Server {
    */
   #standIn(key: string): Connection | undefined {
     const other = this.#connections.get(key)
-    const startsForNobody = other !== undefined && other === this.#nobodys && other.state.at === 'starting'
-    return this.#isOnePerFolder || (startsForNobody && other.facts === undefined) ? other : undefined
+    const isStartingUnowned = other !== undefined && other === this.#unowned && other.state.at === 'starting'
+    return this.#isOnePerFolder || (isStartingUnowned && other.facts === undefined) ? other : undefined
   }
 
   /** Assigns a connection to `client`, open or not. Throws once the server is closed. */
@@ -192,8 +192,8 @@ export class Server {
       return Promise.reject(new Fault('unavailable', 'it starts in the folder of a client'))
     const [first] = this.#connections.values()
     if (first !== undefined) return first.open()
-    this.#nobodys = this.#connection(nobodysShare(this.options.sharing), 'returned')
-    return this.#nobodys.open()
+    this.#unowned = this.#connection(unownedShare(this.options.sharing), 'returned')
+    return this.#unowned.open()
   }
 
   release(client: Client): void {
@@ -256,7 +256,7 @@ export class Server {
     this.#connections.clear()
     this.#byClient.clear()
     this.#common = undefined
-    this.#nobodys = undefined
+    this.#unowned = undefined
     await Promise.all([...this.#ending, ...connections.map(connection => connection.close())])
   }
 
@@ -317,7 +317,7 @@ export class Server {
     const connection = this.#connections.get(key)
     this.#connections.delete(key)
     if (connection === this.#common) this.#common = undefined
-    if (connection === this.#nobodys) this.#nobodys = undefined
+    if (connection === this.#unowned) this.#unowned = undefined
     if (connection === undefined) return
     this.#note(unreachedOn(connection) ?? this.#unreached)
     const ending = connection.close()

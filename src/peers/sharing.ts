@@ -24,7 +24,7 @@ const share = (key: string, capabilities: ClientCapabilities, workspace?: string
 })
 
 /** Returns the share of connections that open before any client uses them. */
-export const nobodysShare = (sharing: Sharing): Share =>
+export const unownedShare = (sharing: Sharing): Share =>
   share(sharing === 'principal' ? keyOf('local', NO_CAPABILITIES) : '', NO_CAPABILITIES)
 
 /** Returns the share of a client. Capabilities are declared only on connections with known owners. */
@@ -94,4 +94,4 @@ const fingerprint = ({ roots, sampling, elicitation }: ClientCapabilities): stri
     .filter(part => part !== undefined)
     .join(' ')
 
-const ALL = nobodysShare('all')
+const ALL = unownedShare('all')

@@ -101,7 +101,7 @@ const longestCallMs = (name: string, { meter }: Router, nowMs: number): number =
 
 const longestUnderWayMs = (name: string, { meter }: Router, nowMs: number): number => {
   let longestMs = 0
-  for (const { servedBy, sentMs } of meter?.history.underWay ?? [])
+  for (const { servedBy, sentMs } of meter?.history.inFlight ?? [])
     if (servedBy === name && sentMs !== undefined) longestMs = Math.max(longestMs, nowMs - sentMs)
   return longestMs
 }

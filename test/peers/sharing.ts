@@ -1,6 +1,6 @@
 import t from 'tap'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../src/model/peer.js'
-import { nobodysShare, shareOf } from '../../src/peers/sharing.js'
+import { shareOf, unownedShare } from '../../src/peers/sharing.js'
 import { FakeClient } from '../support/client/fake-client.js'
 import { World } from '../support/proxy/router.js'
 import { ALL_ABILITIES } from '../support/values.js'
@@ -71,8 +71,8 @@ t.test('in one folder all clients of a principal share, whatever they can be ask
 })
 
 t.test('what nobody uses yet is later used by whom it fits', async t => {
-  t.same(nobodysShare('principal'), shareOf('principal', client('local')))
-  t.same(nobodysShare('all'), shareOf('all', client('local')))
-  t.not(nobodysShare('session').key, shareOf('session', client('local')).key)
-  t.same(nobodysShare('session').capabilities, NO_CAPABILITIES)
+  t.same(unownedShare('principal'), shareOf('principal', client('local')))
+  t.same(unownedShare('all'), shareOf('all', client('local')))
+  t.not(unownedShare('session').key, shareOf('session', client('local')).key)
+  t.same(unownedShare('session').capabilities, NO_CAPABILITIES)
 })

@@ -16,7 +16,7 @@ import { joinCapabilities, type Offer } from '../capabilities.js'
 import { hasSignInTool, signInTool } from '../names/sign-in-tool.js'
 import { isSearchTool } from '../search/search-tools.js'
 import type { ServerViews } from '../server-views.js'
-import type { Choice, Exposing } from '../views/exposing.js'
+import type { Choice, ToolExposure } from '../views/tool-exposure.js'
 import type { View } from '../views/view.js'
 import type { ConnectionLists, ListState } from './connection-lists.js'
 import { Interned } from './interned.js'
@@ -44,7 +44,7 @@ export interface ClientViewsContext {
   readonly lists: ConnectionLists
   readonly cache: ProfileCache
   /** Decides which clients use the tool search; undefined if no client does. */
-  readonly exposing?: Exposing | undefined
+  readonly toolExposure?: ToolExposure | undefined
   readonly options: () => ListOptions
   readonly clock: Clock
   readonly log: Logger
@@ -174,7 +174,7 @@ export class ClientViews {
   /** See `Catalog.page`. */
   async page(viewer: Viewer, list: ListName, cursor: string | undefined, waitMs: number): Promise<Page> {
     // The search tools depend on no server, unless server tools are pinned.
-    const known = list === 'tools' ? this.#context.exposing?.known(viewer.client) : undefined
+    const known = list === 'tools' ? this.#context.toolExposure?.known(viewer.client) : undefined
     if (known?.mode !== 'search' || known.pins !== undefined) await this.refresh(viewer, list, waitMs)
     if (list === 'tools') this.choose(viewer)
     const { paged, version } = this.shownList(viewer, list)
@@ -198,9 +198,9 @@ export class ClientViews {
 
   /** Chooses how tools are presented to a client from the lists known now; undefined without tool search. */
   choose(viewer: Viewer): Choice | undefined {
-    const { exposing } = this.#context
-    if (exposing === undefined) return undefined
-    return exposing.choose(viewer.client, () => {
+    const { toolExposure } = this.#context
+    if (toolExposure === undefined) return undefined
+    return toolExposure.choose(viewer.client, () => {
       const list = this.mergedList(viewer, 'tools')
       const tokens = (): number =>
         [...list.merged.byExposed.values()].reduce((sum, { text }) => sum + tokensOfTool(text), 0)
@@ -253,14 +253,15 @@ export class ClientViews {
 
   /** See `Catalog.version`. Does not read the lists for a client without a choice. */
   version(viewer: Viewer, list: ListName): string {
-    const { exposing } = this.#context
-    const isOpen = list === 'tools' && exposing !== undefined && exposing.known(viewer.client) === undefined
+    const { toolExposure } = this.#context
+    const isOpen =
+      list === 'tools' && toolExposure !== undefined && toolExposure.known(viewer.client) === undefined
     return isOpen ? this.mergedList(viewer, list).key : this.shownList(viewer, list).version
   }
 
   /** Returns the list that a client receives: the merged list, or the search tools. */
   shownList(viewer: Viewer, list: ListName): ShownList {
-    const choice = list === 'tools' ? this.#context.exposing?.known(viewer.client) : undefined
+    const choice = list === 'tools' ? this.#context.toolExposure?.known(viewer.client) : undefined
     if (choice === undefined || isPlain(choice)) return this.mergedList(viewer, list)
     const seen = this.#of(viewer)
     if (seen.shown?.by !== choice) {
@@ -285,7 +286,7 @@ export class ClientViews {
   }
 
   #isReserved(list: ListName): ((name: string) => boolean) | undefined {
-    return list === 'tools' && this.#context.exposing !== undefined ? isSearchTool : undefined
+    return list === 'tools' && this.#context.toolExposure !== undefined ? isSearchTool : undefined
   }
 
   /** Returns whether a user must sign in at a server first and gets a sign-in tool. */

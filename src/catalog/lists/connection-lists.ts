@@ -311,8 +311,8 @@ export class ConnectionLists {
 }
 
 /** Returns whether other clients have calls in flight on a shared connection. */
-const hasOthersCalls = ({ underWay, link, onlyClient, clients }: Connection): boolean =>
-  underWay > 0 && link?.serverRequests === 'pushed' && onlyClient === undefined && !isForOne(clients)
+const hasOthersCalls = ({ inFlight, link, onlyClient, clients }: Connection): boolean =>
+  inFlight > 0 && link?.serverRequests === 'pushed' && onlyClient === undefined && !isForOne(clients)
 
 const isStale = ({ hints, readMs }: Reading, nowMs: number): boolean =>
   nowMs - readMs >= Math.min(STALE_MS, hints?.ttlMs ?? STALE_MS)

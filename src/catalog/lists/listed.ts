@@ -18,7 +18,7 @@ export interface Item {
 export type Unplaced = Omit<Item, 'text' | 'isOurs'> & { readonly latin1: string }
 
 /** Copies the texts of items next to each other in memory, so that a page is one copy. */
-export const sideBySide = (items: readonly Unplaced[]): Item[] => {
+export const packItems = (items: readonly Unplaced[]): Item[] => {
   const all = trust(Buffer.from(items.map(({ latin1 }) => latin1).join(), 'latin1'))
   let end = -1
   return items.map(({ server, own, exposed, latin1, hasOutputSchema }) => {
@@ -93,7 +93,7 @@ export const listedOf = (
 const EMPTY_DIGEST = digestOf([arrayText([])])
 
 /** Returns whether two lists have equal content; undefined counts as empty. */
-export const looksSame = (one: Listed | undefined, other: Listed | undefined): boolean => {
+export const hasSameContent = (one: Listed | undefined, other: Listed | undefined): boolean => {
   if (one === other) return true
   // The first known list differs from none without converting it.
   if (one === undefined && other !== undefined && other.raw.length > 0) return false

@@ -5,7 +5,7 @@ import type { ServerFacts } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import { profileOf } from '../../peers/sharing.js'
-import { type Listed, looksSame } from './listed.js'
+import { hasSameContent, type Listed } from './listed.js'
 import type { ServerView } from './server-view.js'
 
 /** A server's capabilities and lists from its last run, as far as they could be read. */
@@ -102,7 +102,8 @@ export class ProfileCache {
       if (before === undefined && profiles.size >= PROFILES_MAX) continue
       const now = fromSnapshot(snapshot, view)
       profiles.set(key, { ...now, isFromDisk: before?.isFromDisk ?? true })
-      for (const list of LIST_NAMES) if (!looksSame(before?.lists[list], now.lists[list])) changed.add(list)
+      for (const list of LIST_NAMES)
+        if (!hasSameContent(before?.lists[list], now.lists[list])) changed.add(list)
     }
     return [...changed]
   }

@@ -14,7 +14,7 @@ import { exposedUri } from '../names/uris.js'
 import { repairItem } from '../repair/items.js'
 import type { View } from '../views/view.js'
 import { Interned } from './interned.js'
-import { digestOf, type Listed, listedOf, sideBySide, type Unplaced } from './listed.js'
+import { digestOf, type Listed, listedOf, packItems, type Unplaced } from './listed.js'
 
 /** Maximum number of a server's tools with a hidden `outputSchema`. */
 const SCHEMALESS_MAX = 1000
@@ -89,7 +89,7 @@ export class ServerView {
         this.#note(list, item.own, 'its name is repeated; the first one is shown')
       } else items.set(item.own, item)
     }
-    return { items: sideBySide([...items.values()]), leftOut }
+    return { items: packItems([...items.values()]), leftOut }
   }
 
   /**

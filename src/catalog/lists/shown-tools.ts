@@ -1,6 +1,6 @@
 import { kindOf, memberOf, rawText, withMember } from '../../kernel/json/text.js'
 import { searchTools } from '../search/search-tools.js'
-import type { Choice, Pins } from '../views/exposing.js'
+import type { Choice, Pins } from '../views/tool-exposure.js'
 import { digestOf, type Item } from './listed.js'
 import type { Merged } from './merge.js'
 import type { Paged } from './page.js'

@@ -29,7 +29,7 @@ export const serversView = (inside: Inside) => {
     return {
       ...status,
       rssBytes: status.pids.reduce((sum, pid) => sum + processBytes(pid), 0),
-      inFlight: connections.reduce((sum, { underWay }) => sum + underWay, 0),
+      inFlight: connections.reduce((sum, { inFlight }) => sum + inFlight, 0),
       leftOut: tools?.leftOut,
       hidden: hiddenTools(tools),
       p50Ms: durations?.quantile(0.5),
@@ -142,7 +142,7 @@ export const toolView = (inside: Inside, name: string) => {
 /** Returns the clients, as they describe themselves, with their calls in flight. */
 export const clientsView = ({ router }: Inside) => {
   const underWay = new Map<Client, number>()
-  for (const { client } of router.meter?.history.underWay ?? [])
+  for (const { client } of router.meter?.history.inFlight ?? [])
     underWay.set(client, (underWay.get(client) ?? 0) + 1)
   const clients = [...router.clients].map(client => ({
     id: client.id,
@@ -182,7 +182,7 @@ export const callsView = ({ router, clock }: Inside, after = 0) => {
     const name = client === undefined ? history?.nameOfLeft(id) : textMember(client.info, 'name')
     return name && clean(name)
   }
-  const underWay = [...(history?.underWay ?? [])].slice(0, 512).map(call => ({
+  const underWay = [...(history?.inFlight ?? [])].slice(0, 512).map(call => ({
     client: call.client.id,
     method: clean(call.method),
     server: call.servedBy,

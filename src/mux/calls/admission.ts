@@ -11,7 +11,7 @@ import { whenOver } from './call-events.js'
 import { type CallLog, logCall } from './call-facts.js'
 import type { CallMeter } from './counting/call-meter.js'
 import type { FaultLog } from './fault-log.js'
-import { inFrontOf } from './in-front.js'
+import { intercept } from './interceptor.js'
 
 /** Stays open by design, so shutdown does not wait for it (2026-07-28, basic/patterns/subscriptions). */
 const ENDLESS = 'subscriptions/listen'
@@ -46,7 +46,7 @@ export class Admission {
     this.#faults = watch.faults
     this.#tracer = watch.tracer
     this.#callLog = watch.callLog
-    this.handler = inFrontOf(behind, {
+    this.handler = intercept(behind, {
       welcome: client => {
         this.#meter?.came(client)
         return behind.welcome(client)

@@ -10,7 +10,7 @@ import { askedName } from '../routes.js'
 import type { OnAsked } from '../server-requests/server-requests.js'
 import { whenOver } from './call-events.js'
 import { sessionHash } from './call-facts.js'
-import { inFrontOf } from './in-front.js'
+import { intercept } from './interceptor.js'
 
 export interface AuditOptions {
   /** Writes one line, given without its line break. */
@@ -45,7 +45,7 @@ export class Audit {
   /** Wraps a handler to record the begin and end of sessions, and finished calls. */
   wrap(behind: ClientHandler): ClientHandler {
     const sessions = new Map<Client, number>()
-    return inFrontOf(behind, {
+    return intercept(behind, {
       welcome: client => {
         if (client.serverRequests === 'pushed' && !sessions.has(client)) {
           sessions.set(client, this.#options.clock.nowMs())

@@ -5,7 +5,7 @@ import type { Call, Client } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
 import { sanitizeLine } from '../../secrets/mask.js'
 import { askedName } from '../routes.js'
-import { wordOf } from './counting/call-history.js'
+import { outcomeName } from './counting/call-history.js'
 
 /** Maximum logged length of a client's name for an item. */
 const NAME_BYTES = 256
@@ -54,7 +54,7 @@ export const logCall = (
 ): void => {
   const facts = (): object => ({
     ...factsOf(call, nowMs),
-    outcome: wordOf(outcome),
+    outcome: outcomeName(outcome),
     errorId: outcome?.kind === 'fault' ? outcome.errorId : undefined,
   })
   if (nowMs - (call.beganMs ?? nowMs) > slowMs()) log.warn(facts(), 'a call was slow')

@@ -206,9 +206,9 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     return this.#context.catalog.facts(server, client)?.capabilities.completions === false
   }
 
-  #overload({ bounds, server, underWay }: Connection): Outcome | undefined {
-    if (underWay < bounds.max.callsPerServer) return undefined
-    const words = `Server ${server.name} has ${underWay} requests in flight`
+  #overload({ bounds, server, inFlight }: Connection): Outcome | undefined {
+    if (inFlight < bounds.max.callsPerServer) return undefined
+    const words = `Server ${server.name} has ${inFlight} requests in flight`
     return failed(bounds.overloaded('callsPerServer', words, { server: server.name }))
   }
 

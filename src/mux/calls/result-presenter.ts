@@ -24,7 +24,7 @@ import {
   type UrlElicitation,
   type UrlElicitations,
   urlElicitationsOf,
-  urlWords,
+  urlMessage,
 } from '../input-required/url-elicitations.js'
 import type { ServerRequests } from '../server-requests/server-requests.js'
 import type { InFlightCall } from './in-flight-call.js'
@@ -159,7 +159,7 @@ export class ResultPresenter {
       return { kind: 'input', result: inputRequired(questions, state) }
     }
     if (!canVisit) {
-      const words = urlWords(server.name, outcome.error, elicitations)
+      const words = urlMessage(server.name, outcome.error, elicitations)
       if (method === 'tools/call') return noInput(method, words, server.name)
       // The server's own message: addresses in it must not be masked or cut.
       return { ...outcome, error: ownErrorText(RPC_CODES.internal, words, { server: server.name }) }

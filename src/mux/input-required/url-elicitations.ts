@@ -120,7 +120,7 @@ const pageOf = (one: JsonText): UrlElicitation | undefined => {
 }
 
 /** Returns the message about required pages, for users and for models. */
-export const urlWords = (
+export const urlMessage = (
   server: string,
   error: JsonText,
   elicitations: readonly UrlElicitation[],

@@ -30,11 +30,11 @@ const ARGUMENT_BYTES = 64
 const SERVERS = 20
 
 /** Returns a tool result with this text. */
-export const told = (words: string): Answer =>
+export const textAnswer = (words: string): Answer =>
   succeeded(objectText([['content', arrayText([textBlock(words)])]]))
 
 /** Returns a failed tool result with a message for a model. */
-export const refused = (words: string): Answer => ({
+export const errorAnswer = (words: string): Answer => ({
   kind: 'result',
   result: objectText([
     ['content', arrayText([textBlock(words)])],

@@ -30,7 +30,15 @@ import { type Answer, failed, type Outcome } from '../../model/outcome.js'
 import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
 import { stillWanted } from '../calls/call-events.js'
 import type { ServerStarter } from '../clients/server-starter.js'
-import { describedText, foundText, nothingText, onlyReads, refused, told, unknownText } from './answers.js'
+import {
+  describedText,
+  errorAnswer,
+  foundText,
+  nothingText,
+  onlyReads,
+  textAnswer,
+  unknownText,
+} from './answers.js'
 import { Arguments, BadArguments } from './arguments.js'
 import type { LongResults } from './long-results.js'
 
@@ -100,7 +108,7 @@ export class SearchCalls {
         if (answer !== undefined) call.end(answer)
       })
       .catch((thrown: unknown) =>
-        call.end(thrown instanceof BadArguments ? refused(thrown.message) : failed(Fault.from(thrown))),
+        call.end(thrown instanceof BadArguments ? errorAnswer(thrown.message) : failed(Fault.from(thrown))),
       )
     return true
   }
@@ -115,9 +123,9 @@ export class SearchCalls {
         // Most names are known, and their calls stay synchronous here.
         const known = this.#context.catalog.find(call, 'tools', exposed)
         const item = known ?? (await this.#lookUp(call, exposed))
-        if (item === undefined) return refused(unknownText(exposed, await this.#near(call, exposed)))
+        if (item === undefined) return errorAnswer(unknownText(exposed, await this.#near(call, exposed)))
         if (name === 'call_read_tool' && !(item !== 'ours' && onlyReads(item)))
-          return refused(`${exposed} may change things: use call_write_tool`)
+          return errorAnswer(`${exposed} may change things: use call_write_tool`)
         this.#rename(call, exposed, args, item)
         resume()
         return undefined
@@ -139,13 +147,13 @@ export class SearchCalls {
     const all = await this.#all(call)
     const servers = all.parts.flatMap(({ items }) => items[0]?.server.name ?? [])
     if (server !== undefined && !servers.includes(server))
-      return refused(`server: no server with tools has this name. ${nothingText(all)}`)
+      return errorAnswer(`server: no server with tools has this name. ${nothingText(all)}`)
     const found = await this.#finder.find(all, { query, also, limit }, server)
-    if (found.length === 0) return told(nothingText(all))
+    if (found.length === 0) return textAnswer(nothingText(all))
     const count = all.parts
       .filter(({ items }) => server === undefined || items[0]?.server.name === server)
       .reduce((sum, { items }) => sum + items.length, 0)
-    return told(foundText(found, count))
+    return textAnswer(foundText(found, count))
   }
 
   async #describe(call: Call, args: Arguments): Promise<Answer> {
@@ -157,7 +165,9 @@ export class SearchCalls {
       const item = byExposed.get(name)
       texts.push(item === undefined ? unknownText(name, await this.#near(call, name)) : describedText(item))
     }
-    return names.some(name => byExposed.has(name)) ? told(texts.join('\n')) : refused(texts.join('\n'))
+    return names.some(name => byExposed.has(name))
+      ? textAnswer(texts.join('\n'))
+      : errorAnswer(texts.join('\n'))
   }
 
   #read(call: Call, args: Arguments): Answer {
@@ -169,8 +179,8 @@ export class SearchCalls {
       find: args.text('find', 200),
     })
     return text === undefined
-      ? refused('id: this result is no longer kept. Call the tool again.')
-      : told(text)
+      ? errorAnswer('id: this result is no longer kept. Call the tool again.')
+      : textAnswer(text)
   }
 
   /** Returns all tools visible to a viewer, as fresh as in a list. */

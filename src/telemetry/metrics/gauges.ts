@@ -86,7 +86,7 @@ function* servers(context: GaugeContext, statuses: readonly ServerStatus[]): Ite
     all.map(found => ({ labels: [found.label], value: read(found) }))
   yield {
     mcp_proxy_server_requests_in_flight: each(({ server }) =>
-      sum([...server.connections].map(({ underWay }) => underWay)),
+      sum([...server.connections].map(({ inFlight }) => inFlight)),
     ),
     mcp_proxy_server_requests_parked: each(({ server }) =>
       sum([...server.connections].map(connection => router.parkedOn(connection))),

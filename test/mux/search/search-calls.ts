@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { ExposingOptions } from '../../../src/budget/expose-rules.js'
+import type { ToolExposureOptions } from '../../../src/budget/expose-rules.js'
 import { tokensOfTool } from '../../../src/budget/tool-cost.js'
 import { Views } from '../../../src/catalog/views/views.js'
 import { textOf } from '../../../src/kernel/json/text.js'
@@ -37,10 +37,10 @@ const MAIL: Script = { tools: [tool('send_mail', { description: 'Send a mail' })
 
 const RESULT = { content: [{ type: 'text', text: 'done' }], structuredContent: { a: 1 } }
 
-const SEARCH = { expose: { mode: 'search' } } as const satisfies Partial<ExposingOptions>
+const SEARCH = { expose: { mode: 'search' } } as const satisfies Partial<ToolExposureOptions>
 
 const start = async (options: WorldOptions = {}, about: Parameters<World['client']>[0] = {}) => {
-  const world = new World({ gh: GH, mail: MAIL }, { exposing: SEARCH, ...options })
+  const world = new World({ gh: GH, mail: MAIL }, { toolExposure: SEARCH, ...options })
   const client = await world.client(about)
   return { world, client, gh: world.server('gh') }
 }
@@ -90,7 +90,7 @@ for (const mode of ['search', 'auto'] as const) {
     const log = { ...silentLogger, warn: (...words: unknown[]) => void noted.push(words) }
     const world = new World(
       { mail: { tools: [...(MAIL.tools ?? []), tool('send_mail'), ...VERY_MANY] } },
-      { exposing: { expose: { mode } }, log },
+      { toolExposure: { expose: { mode } }, log },
     )
     const client = await world.client()
     t.same(await client.list('tools/list'), OWN)
@@ -105,7 +105,9 @@ for (const mode of ['search', 'auto'] as const) {
 
 t.test('however many servers there are, the list stays within 700 tokens', async t => {
   const names = Array.from({ length: 300 }, (_, at) => `some-rather-long-name-of-a-server-${at}`)
-  const world = new World(Object.fromEntries(names.map(name => [name, { tools: [] }])), { exposing: SEARCH })
+  const world = new World(Object.fromEntries(names.map(name => [name, { tools: [] }])), {
+    toolExposure: SEARCH,
+  })
   const { result } = (await (await world.client()).get('tools/list')) as { result: { tools: object[] } }
   const tokens = result.tools.reduce((sum, each) => sum + tokensOfTool(textOf(each)), 0)
   t.ok(tokens > 500 && tokens <= 700, `${tokens} tokens`)
@@ -132,7 +134,7 @@ t.test('tools are found by plain words, with their arguments', async t => {
 
 t.test('a tool is found by every word of its name, though its name is shown short', async t => {
   const names = ['change_how_branches_are_called_by_tigers', 'change_how_branches_are_called_by_walruses']
-  const world = new World({ forge: { tools: names.map(name => tool(name)) } }, { exposing: SEARCH })
+  const world = new World({ forge: { tools: names.map(name => tool(name)) } }, { toolExposure: SEARCH })
   const client = await world.client()
   const { text } = await callOwn(client, 'find_tools', { query: 'walruses' })
   t.match(text, /^1 of 2 tools \(forge\)\nforge__change_how_\w+ /)
@@ -226,7 +228,7 @@ t.test('progress, cancellation and questions pass as in a direct call', async t 
 t.test('a question in place of a result is answered by calling once more', async t => {
   const world = new World(
     { gh: { ...GH, revision: '2026-07-28' } },
-    { exposing: { expose: { mode: 'search' } } },
+    { toolExposure: { expose: { mode: 'search' } } },
   )
   const client = await world.client({ revision: '2026-07-28' })
   t.same(await client.list('tools/list'), OWN)
@@ -272,7 +274,7 @@ t.test('only what its server says is reading goes through call_read_tool', async
         },
       },
     },
-    { exposing: SEARCH },
+    { toolExposure: SEARCH },
   )
   const client = await world.client()
   for (const name of ['says_nothing', 'writes', 'get_as_text', 'corrected']) {
@@ -322,7 +324,7 @@ t.test('tools that are not in the list are called by their own names as well', a
 })
 
 t.test('whoever is shown tools has none of ours', async t => {
-  const { client } = await start({ exposing: { expose: { mode: 'direct' } } })
+  const { client } = await start({ toolExposure: { expose: { mode: 'direct' } } })
   t.same(await client.list('tools/list'), [
     'gh__create_pull_request',
     'gh__list_issues',
@@ -339,14 +341,14 @@ t.test('a server’s tool of such a name is shown with its prefix', async t => {
   const showing = { prefix: false }
   const world = new World(
     { a: { tools: [tool('find_tools'), tool('x')], showing } },
-    { exposing: { expose: { mode: 'direct' } } },
+    { toolExposure: { expose: { mode: 'direct' } } },
   )
   t.same(await (await world.client()).list('tools/list'), ['a__find_tools', 'x'])
 })
 
 t.test('pins stay in the list, and only their changes are news', async t => {
-  const exposing = { expose: { mode: 'search', pin: ['gh__who*', 'mail__*'] } } as const
-  const { world, client, gh } = await start({ exposing })
+  const toolExposure = { expose: { mode: 'search', pin: ['gh__who*', 'mail__*'] } } as const
+  const { world, client, gh } = await start({ toolExposure })
   t.same(await client.list('tools/list'), [...OWN, 'gh__whoami', 'mail__send_mail'])
   gh.lists.tools = [...(GH.tools ?? []), tool('archive_wiki')]
   gh.link.notice(CHANGED)
@@ -360,8 +362,8 @@ t.test('pins stay in the list, and only their changes are news', async t => {
 })
 
 t.test('a long list of pages is one of few tools', async t => {
-  const exposing = { expose: { mode: 'search', pin: ['*'] } } as const
-  const { client } = await start({ exposing, pageSize: 2 })
+  const toolExposure = { expose: { mode: 'search', pin: ['*'] } } as const
+  const { client } = await start({ toolExposure, pageSize: 2 })
   t.same(await client.list('tools/list'), [
     ...OWN,
     'gh__create_pull_request',
@@ -372,7 +374,7 @@ t.test('a long list of pages is one of few tools', async t => {
 })
 
 t.test('clients that load tools by need are told which are always needed', async t => {
-  const world = new World({ gh: GH }, { exposing: { expose: { pin: ['gh__whoami'] } } })
+  const world = new World({ gh: GH }, { toolExposure: { expose: { pin: ['gh__whoami'] } } })
   const client = await world.client({ name: 'claude-code' })
   const { result } = (await client.get('tools/list')) as {
     result: { tools: { name: string; _meta?: object }[] }
@@ -388,8 +390,8 @@ t.test('clients that load tools by need are told which are always needed', async
 })
 
 t.test('a session keeps how it is shown tools, and a client without one follows what there is', async t => {
-  const exposing = { clients: [{ name: 'small*', maxTools: 4, expose: undefined }] }
-  const { world, gh } = await start({ exposing })
+  const toolExposure = { clients: [{ name: 'small*', maxTools: 4, expose: undefined }] }
+  const { world, gh } = await start({ toolExposure })
   const session = await world.client({ name: 'small one' })
   const other = await world.client({ name: 'small two', revision: '2026-07-28' })
   t.equal((await session.list('tools/list')).length, 4)
@@ -506,7 +508,7 @@ void holds(
         ...{ annotations: onlyReads ? { readOnlyHint: true } : {}, scopes: [] },
       }
       const views = new Views({ views: [rules], clients: [] })
-      const world = new World({ a: MIXED, b: MIXED, c: MIXED }, { exposing: SEARCH, views })
+      const world = new World({ a: MIXED, b: MIXED, c: MIXED }, { toolExposure: SEARCH, views })
       const client = await world.client({ view: 'v' })
       const inner = JSON.stringify(name)
       const params = {

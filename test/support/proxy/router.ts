@@ -1,7 +1,7 @@
-import type { ExposingOptions } from '../../../src/budget/expose-rules.js'
+import type { ToolExposureOptions } from '../../../src/budget/expose-rules.js'
 import type { Exposure } from '../../../src/catalog/exposure.js'
 import type { ServerCache } from '../../../src/catalog/lists/profile-cache.js'
-import { Exposing } from '../../../src/catalog/views/exposing.js'
+import { ToolExposure } from '../../../src/catalog/views/tool-exposure.js'
 import type { Views } from '../../../src/catalog/views/views.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { valueOf } from '../../../src/kernel/json/text.js'
@@ -37,7 +37,7 @@ export interface WorldOptions {
   readonly known?: ServerCache
   readonly bounds?: LimitCounters
   /** How tools are shown; all of them directly if absent. */
-  readonly exposing?: Partial<ExposingOptions>
+  readonly toolExposure?: Partial<ToolExposureOptions>
   readonly views?: Views
   readonly resultsMax?: number
   readonly meter?: RouterOptions['meter']
@@ -88,10 +88,10 @@ export class World {
       meter: options.meter,
       pageSize: options.pageSize ?? 100,
       clientViews: options.views,
-      exposing:
-        options.exposing &&
-        new Exposing(
-          { expose: {}, views: [], clients: [], ...options.exposing },
+      toolExposure:
+        options.toolExposure &&
+        new ToolExposure(
+          { expose: {}, views: [], clients: [], ...options.toolExposure },
           client => options.views?.nameFor(client) ?? 'default',
         ),
       resultsMax: () => options.resultsMax ?? 48_000,

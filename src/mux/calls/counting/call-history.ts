@@ -48,7 +48,7 @@ interface ServerHistory {
  */
 export class CallHistory {
   /** Each call in a slot, which a later call reuses: no allocation or lookup per call. */
-  readonly #underWay: (Call | undefined)[] = []
+  readonly #inFlight: (Call | undefined)[] = []
   readonly #free: number[] = []
   /** Reused rows: allocating and keeping one per call would cost more than all counting. */
   readonly #recent: Row[] = []
@@ -67,8 +67,8 @@ export class CallHistory {
   began(call: Call): void {
     this.#begun += 1
     call.number = this.#begun
-    call.slot = this.#free.pop() ?? this.#underWay.length
-    this.#underWay[call.slot] = call
+    call.slot = this.#free.pop() ?? this.#inFlight.length
+    this.#inFlight[call.slot] = call
   }
 
   /** Keeps the name of a disconnected client for its past calls. */
@@ -99,14 +99,14 @@ export class CallHistory {
     past.server = servedBy
     past.name = ownName && shortName(ownName, NAME)
     past.errorId = outcome?.kind === 'fault' ? outcome.errorId : undefined
-    past.outcome = wordOf(outcome)
+    past.outcome = outcomeName(outcome)
     this.#n += 1
     if (this.#n - this.#added >= BATCH) this.#addUp()
   }
 
   /** In order of arrival. */
-  get underWay(): readonly Call[] {
-    const calls = this.#underWay.filter(call => call !== undefined)
+  get inFlight(): readonly Call[] {
+    const calls = this.#inFlight.filter(call => call !== undefined)
     return calls.sort((a, b) => (a.number ?? 0) - (b.number ?? 0))
   }
 
@@ -187,7 +187,7 @@ export class CallHistory {
     const { slot } = call
     if (slot === undefined) return
     call.slot = undefined
-    this.#underWay[slot] = undefined
+    this.#inFlight[slot] = undefined
     this.#free.push(slot)
   }
 
@@ -238,7 +238,7 @@ const blank = (): Row => ({
 })
 
 /** Returns the outcome of a call as one word. */
-export const wordOf = (outcome: Outcome | undefined): string => {
+export const outcomeName = (outcome: Outcome | undefined): string => {
   switch (outcome?.kind) {
     case undefined:
       return 'cancelled'

@@ -8,8 +8,8 @@ import type { Call, Client, Viewer } from '../../../model/links.js'
 import { type Answer, bytesOf, type Outcome } from '../../../model/outcome.js'
 import { ROUTES } from '../../routes.js'
 import type { OnAsked } from '../../server-requests/server-requests.js'
+import { CallCounters, Operations } from './call-counters.js'
 import { CallHistory } from './call-history.js'
-import { Operations, Tally } from './tallies.js'
 
 const METHODS: ReadonlySet<string> = new Set([...ROUTES.keys(), 'initialize', 'server/discover', 'ping'])
 
@@ -33,11 +33,11 @@ export interface CallMeterOptions {
 interface OfServer {
   readonly requests: Map<string, Operations>
   /** By method, and by the server's own tool name. */
-  readonly tallies: Map<string, Tally>
-  readonly tools: Map<string, Tally>
+  readonly methods: Map<string, CallCounters>
+  readonly tools: Map<string, CallCounters>
 }
 
-const createOfServer = (): OfServer => ({ requests: new Map(), tallies: new Map(), tools: new Map() })
+const createOfServer = (): OfServer => ({ requests: new Map(), methods: new Map(), tools: new Map() })
 
 /** Counts calls, sessions and questions. A call like the last one needs no lookup. */
 export class CallMeter {
@@ -46,7 +46,7 @@ export class CallMeter {
   readonly #clock: Clock
   readonly #methods = new Map<string, Operations>()
   readonly #servers = new Map<string, OfServer>()
-  #last: Tally | undefined
+  #last: CallCounters | undefined
   readonly #overhead: Histogram
   /** The recent calls, for status displays. */
   readonly history = new CallHistory()
@@ -79,16 +79,16 @@ export class CallMeter {
     const { method, servedBy } = call
     if (call.number !== undefined) this.history.over(call, outcome, ms, nowMs)
     if (call.awayMs !== undefined) this.#overhead.observe(Math.max(0, ms - call.awayMs) / 1000)
-    const tally = servedBy === undefined ? undefined : this.#tallyOf(call, servedBy)
-    const calls = tally?.calls ?? this.#operationsOf(method)
+    const counters = servedBy === undefined ? undefined : this.#countersOf(call, servedBy)
+    const calls = counters?.calls ?? this.#operationsOf(method)
     calls.of(outcome).observe(ms / 1000, traceIdOf(call))
-    if (tally?.tool !== undefined) tally.toolCalled(outcome, ms / 1000)
+    if (counters?.tool !== undefined) counters.toolCalled(outcome, ms / 1000)
   }
 
   /** Counts a finished request to a server; without an outcome, as cancelled. `call` is the client's. */
   served(call: Call, server: string, outcome: Outcome | undefined, ms: number): void {
     call.awayMs = (call.awayMs ?? 0) + ms
-    const { requests, sent, received } = this.#tallyOf(call, server)
+    const { requests, sent, received } = this.#countersOf(call, server)
     requests.of(outcome).observe(ms / 1000, traceIdOf(call))
     sent.add(call.params?.length ?? 0)
     if (outcome !== undefined) received.add(bytesOf(outcome))
@@ -144,7 +144,7 @@ export class CallMeter {
     return known(this.#methods, name, () => new Operations('server', make))
   }
 
-  #tallyOf(call: Call, server: string): Tally {
+  #countersOf(call: Call, server: string): CallCounters {
     this.#refresh()
     const { method } = call
     const tool = method === 'tools/call' ? call.ownName : undefined
@@ -154,26 +154,26 @@ export class CallMeter {
     return this.#last
   }
 
-  #find(call: Call, server: string, tool: string | undefined): Tally {
+  #find(call: Call, server: string, tool: string | undefined): CallCounters {
     const of = known(this.#servers, server, createOfServer)
     const { method } = call
-    const { tallies, tools } = of
+    const { methods, tools } = of
     if (tool === undefined)
-      return known(tallies, nameOf(method), () => this.#create(of, { server, method, tool }))
+      return known(methods, nameOf(method), () => this.#create(of, { server, method, tool }))
     // Only listed tools get counters of their own, since clients may send any name.
     const isKept = tools.has(tool) || (tools.size < TOOLS && this.#isListed(call, server, tool))
     const name = isKept ? tool : OTHER
     return known(tools, name, () => this.#create(of, { server, method, tool: name }))
   }
 
-  #create({ requests }: OfServer, about: Pick<Tally, 'server' | 'method' | 'tool'>): Tally {
+  #create({ requests }: OfServer, about: Pick<CallCounters, 'server' | 'method' | 'tool'>): CallCounters {
     const { server, tool } = about
     const method = nameOf(about.method)
     const label = this.#options.hasToolHistograms ? (tool ?? '') : ''
     const family = 'mcp_client_operation_duration_seconds'
     const make = (type: string, code: string) =>
       this.#meter.histogram(family, server, method, type, code, label)
-    return new Tally({
+    return new CallCounters({
       ...{ meter: this.#meter, server, method: about.method, tool, calls: this.#operationsOf(method) },
       requests: known(requests, `${method} ${label}`, () => new Operations('client', make)),
     })

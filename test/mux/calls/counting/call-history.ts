@@ -44,7 +44,7 @@ t.test('the last 512 calls and tools are remembered, and what is under way', asy
   }
   const open = callOf('x')
   history.began(open)
-  t.same([...history.underWay], [open])
+  t.same([...history.inFlight], [open])
   t.equal(history.recent().length, 512)
   t.equal(history.recent()[0]?.n, 89)
   t.equal(history.recent().at(-1)?.n, 600)

@@ -1,7 +1,7 @@
 import type { ClientHandler } from '../../model/links.js'
 
 /** Returns a handler that overrides some methods and delegates the others to `behind`. */
-export const inFrontOf = (behind: ClientHandler, own: Partial<ClientHandler>): ClientHandler => ({
+export const intercept = (behind: ClientHandler, own: Partial<ClientHandler>): ClientHandler => ({
   welcome: client => behind.welcome(client),
   call: call => behind.call(call),
   answering: call => behind.answering?.(call),

@@ -1,11 +1,11 @@
 import {
   type Amount,
   type ClientRules,
-  type ExposingOptions,
   rulesOf,
   type Shown,
   shownFor,
   shownInAnyCase,
+  type ToolExposureOptions,
 } from '../../budget/expose-rules.js'
 import { matcherOf } from '../../kernel/globs.js'
 import { textMember } from '../../kernel/json/text.js'
@@ -46,19 +46,19 @@ const THIS_PROGRAM: Choice = {
 }
 
 /** Chooses for each client between the full tool list and the tool search. A session keeps its choice. */
-export class Exposing {
+export class ToolExposure {
   readonly #viewOf: (client: Client) => string
   #rules: ReturnType<typeof rulesOf>
   readonly #chosen = new WeakMap<Client, Chosen>()
 
   /** `viewOf` returns the name of a client's view. */
-  constructor(options: ExposingOptions, viewOf: (client: Client) => string) {
+  constructor(options: ToolExposureOptions, viewOf: (client: Client) => string) {
     this.#viewOf = viewOf
     this.#rules = rulesOf(options)
   }
 
   /** Applies new options to clients without a choice. */
-  reload(options: ExposingOptions): void {
+  reload(options: ToolExposureOptions): void {
     this.#rules = rulesOf(options)
   }
 

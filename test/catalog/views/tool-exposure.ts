@@ -1,14 +1,14 @@
 import t from 'tap'
-import type { Amount, ExposingOptions } from '../../../src/budget/expose-rules.js'
-import { Exposing } from '../../../src/catalog/views/exposing.js'
+import type { Amount, ToolExposureOptions } from '../../../src/budget/expose-rules.js'
+import { ToolExposure } from '../../../src/catalog/views/tool-exposure.js'
 import type { Router } from '../../../src/mux/router.js'
 import { FakeClient } from '../../support/client/fake-client.js'
 
 /** No client of these tests makes requests. */
 const ROUTER = {} as Router
 
-const exposing = (more: Partial<ExposingOptions> = {}): Exposing =>
-  new Exposing({ expose: {}, views: [], clients: [], ...more }, ({ view = 'default' }) => view)
+const toolExposure = (more: Partial<ToolExposureOptions> = {}): ToolExposure =>
+  new ToolExposure({ expose: {}, views: [], clients: [], ...more }, ({ view = 'default' }) => view)
 
 const amount =
   (tools: number, tokens = 1, version = 'v'): (() => Amount & { readonly version: string }) =>
@@ -30,26 +30,26 @@ const ROWS: readonly (readonly [string, number, number, 'direct' | 'search', str
 t.test('a client is shown as many tools as it takes, and else searches them', async t => {
   for (const [name, tools, tokens, mode, why] of ROWS) {
     const client = new FakeClient(ROUTER, { name })
-    t.match(exposing().choose(client, amount(tools, tokens)), { mode, why }, name)
+    t.match(toolExposure().choose(client, amount(tools, tokens)), { mode, why }, name)
   }
 })
 
 t.test(
   'where the mode is auto, or maxTools is given, clients that nobody knows count as most models do',
   async t => {
-    const auto = exposing({ expose: { mode: 'auto' } })
+    const auto = toolExposure({ expose: { mode: 'auto' } })
     for (const [tools, mode] of [
       [128, 'direct'],
       [129, 'search'],
     ] as const)
       t.equal(auto.choose(new FakeClient(ROUTER, { name: 'x' }), amount(tools)).mode, mode)
-    const limited = exposing({ clients: [{ name: 'x', maxTools: 7, expose: undefined }] })
+    const limited = toolExposure({ clients: [{ name: 'x', maxTools: 7, expose: undefined }] })
     t.equal(limited.choose(new FakeClient(ROUTER, { name: 'x' }), amount(8)).mode, 'search')
   },
 )
 
 t.test('what the configuration says of the client comes first, then of its view, then of all', async t => {
-  const rules = exposing({
+  const rules = toolExposure({
     expose: { mode: 'direct', pin: ['a'], tokens: 5 },
     views: [{ name: 'v', expose: { mode: 'search', pin: ['b'] } }],
     clients: [
@@ -70,7 +70,7 @@ t.test('what the configuration says of the client comes first, then of its view,
 })
 
 t.test('a session keeps what was chosen, whatever a reload says', async t => {
-  const rules = exposing({ expose: { mode: 'search' } })
+  const rules = toolExposure({ expose: { mode: 'search' } })
   const [client, other] = [new FakeClient(ROUTER), new FakeClient(ROUTER)]
   t.equal(rules.known(client)?.mode, 'search')
   rules.reload({ expose: { mode: 'auto' }, views: [], clients: [] })

@@ -40,7 +40,7 @@ interface ToolSeries {
 }
 
 /** Identifies requests of one kind at one server. */
-export interface TallyOptions {
+export interface CallCountersOptions {
   readonly meter: Meter
   readonly server: string
   readonly method: string
@@ -52,7 +52,7 @@ export interface TallyOptions {
 }
 
 /** All metrics of one kind of request at one server, looked up once per call. */
-export class Tally {
+export class CallCounters {
   readonly server: string
   readonly method: string
   readonly tool: string | undefined
@@ -64,7 +64,7 @@ export class Tally {
   #ok: ToolSeries | undefined
   readonly #others: Partial<Record<ToolOutcome, ToolSeries>> = {}
 
-  constructor({ meter, server, method, tool, calls, requests }: TallyOptions) {
+  constructor({ meter, server, method, tool, calls, requests }: CallCountersOptions) {
     this.server = server
     this.method = method
     this.tool = tool
