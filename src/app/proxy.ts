@@ -5,7 +5,7 @@ import { ToolExposure } from '../catalog/views/tool-exposure.js'
 import { Views } from '../catalog/views/views.js'
 import { type ConfigDiff, changesOf, configInForce, diffConfigs, isNothing } from '../config/diff.js'
 import type { ProxyConfig } from '../config/types.js'
-import type { Inside } from '../control/api/inside.js'
+import type { ControlApiContext } from '../control/api/context.js'
 import { type SocketEndpoint, type StdioEndpoint, serveSocket, serveStdio } from '../control/channels.js'
 import { LocalSessions } from '../control/daemon/sessions.js'
 import { workspaceOfRoots } from '../control/workspace.js'
@@ -226,7 +226,7 @@ class RunningProxy implements Proxy {
     return this.#switches.reload(next)
   }
 
-  #inside(): Inside {
+  #inside(): ControlApiContext {
     const { lines, configProblems, reread } = this.#options
     return {
       ...this.#statusContext(),

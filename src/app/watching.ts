@@ -1,6 +1,6 @@
 import type { ProxyConfig } from '../config/types.js'
 import type { Api } from '../control/api/api.js'
-import type { Inside } from '../control/api/inside.js'
+import type { ControlApiContext } from '../control/api/context.js'
 import { PageSessions } from '../control/api/page-sessions.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
@@ -79,7 +79,7 @@ export const latePageSessions = (state: string): (() => PageSessions) => {
   return () => sessions
 }
 
-export const lateApi = (inside: () => Inside): (() => Promise<Api>) =>
+export const lateApi = (inside: () => ControlApiContext): (() => Promise<Api>) =>
   late(
     () => import('../control/api/api.js'),
     ({ createApi }) => createApi(inside()),

@@ -99,7 +99,7 @@ const PATIENCE_MS = 1000
 const askDaemon = async (file: string): Promise<ProxyStatus | undefined> => {
   const [{ ask }, { asking }, { placeId, placeOf, thisMachine }, { parseStatus }] = await Promise.all([
     import('../shim/ask.js'),
-    import('../control/daemon/seat.js'),
+    import('../control/daemon/daemon-lock.js'),
     import('../shim/place.js'),
     import('./verbs/status.js'),
   ])

@@ -77,7 +77,7 @@ export const followRunning = async (one: InstanceRecord, target: string): Promis
 }
 
 const optionsOf = async (one: InstanceRecord) => {
-  const { asking } = await import('../control/daemon/seat.js')
+  const { asking } = await import('../control/daemon/daemon-lock.js')
   const { socket, token } = one
   if (socket === undefined)
     throw new CliError(EXIT.failure, `the running proxy cannot be asked: ${runningName(one)}`)

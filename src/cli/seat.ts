@@ -53,10 +53,10 @@ export const takeSeatOf = async (
   const isService = mode.service === true
   const key = process.env[LOCK_VARIABLE]
   Reflect.deleteProperty(process.env, LOCK_VARIABLE)
-  const { takeSeat } = await import('../control/daemon/seat.js')
+  const { takeDaemonLock } = await import('../control/daemon/daemon-lock.js')
   const place = placeOf(placeId(file, thisPlace()), process.env)
   try {
-    const lock = await takeSeat({ place, key, isModest: isDaemon, isReplica })
+    const lock = await takeDaemonLock({ place, key, isModest: isDaemon, isReplica })
     if (lock === undefined) return 'taken'
     const sink = isDaemon || isService ? await logFileAt(place.log) : undefined
     return { place, lock, isDaemon, isService, sink, kept: keeperOf(mode) }

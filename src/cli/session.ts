@@ -70,7 +70,7 @@ export const inSession = async (options: SessionOptions, work: Work): Promise<nu
 /** Where the proxy of a configuration answers; undefined if none does. Rejects with a CliError if it hangs */
 const occupiedPlace = async (file: string): Promise<Place | undefined> => {
   const [{ occupantOf }, { placeId, placeOf, thisMachine }] = await Promise.all([
-    import('../control/daemon/seat.js'),
+    import('../control/daemon/daemon-lock.js'),
     import('../shim/place.js'),
   ])
   const machine = thisMachine()
@@ -96,7 +96,7 @@ const atDaemon = async (
   const [{ DaemonClient: Client }, { ask }, { asking }] = await Promise.all([
     import('../control/daemon/daemon-client.js'),
     import('../shim/ask.js'),
-    import('../control/daemon/seat.js'),
+    import('../control/daemon/daemon-lock.js'),
   ])
   let client: DaemonClient | undefined
   const close = (): Promise<void> => {

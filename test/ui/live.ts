@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { ProblemId } from '../../src/problems/table.js'
-import { createReader, type Told } from '../../src/ui/live/events.js'
+import { createReader, type StreamEvent } from '../../src/ui/live/events.js'
 import { retryMs } from '../../src/ui/live/live.js'
 import { newsBetween } from '../../src/ui/live/news.js'
 import { codeIn, hrefOf, parseRoute, partsOf } from '../../src/ui/live/route.js'
@@ -10,13 +10,13 @@ import { call, server, servers, state, status } from './facts.js'
 
 t.test('events are read however they are cut', async t => {
   const text = ':\n\nid: 1\nevent: status\ndata: {"a":\ndata: 1}\n\nevent: answer\ndata: {}\n\nevent: half'
-  const whole: Told[] = []
+  const whole: StreamEvent[] = []
   createReader(told => whole.push(told))(text)
   t.same(whole, [
     { id: '1', event: 'status', data: '{"a":\n1}' },
     { id: undefined, event: 'answer', data: '{}' },
   ])
-  const pieces: Told[] = []
+  const pieces: StreamEvent[] = []
   const feed = createReader(told => pieces.push(told))
   for (const char of text) feed(char)
   t.same(pieces, whole)

@@ -5,7 +5,7 @@ import { isObject } from '../../kernel/object.js'
 import type { Answer } from '../../model/outcome.js'
 import { faultText } from '../../model/rpc-error.js'
 import { LocalClient } from '../local-client.js'
-import type { Inside } from './inside.js'
+import type { ControlApiContext } from './context.js'
 import { type ApiAnswer, eventStream, logStream, type Stream, Streams } from './streams.js'
 import { callsView, clientsView, configView, errorsView, serversView, toolsView, toolView } from './views.js'
 import { hiddenFrom, withoutServers } from './visible.js'
@@ -38,21 +38,21 @@ const CALL_MS = 10 * 60_000
 /** Default time limit of a probe. */
 const PROBE_MS = 30_000
 
-export const createApi = (inside: Inside): Api => {
+export const createApi = (context: ControlApiContext): Api => {
   const streams = new Streams()
-  const paths = createPaths(inside)
+  const paths = createPaths(context)
   const streamOf = (request: ApiRequest): Stream | undefined => {
     const { method, path, query, body, wantsEvents, caller } = request
     if (method === 'POST')
-      return path === '/call' && wantsEvents === true ? callStream(inside, callIn(body), caller) : undefined
-    if (path === '/events') return eventStream(inside, query)
-    return path === '/logs' && inside.lines !== undefined
-      ? logStream(inside.lines, query, request)
+      return path === '/call' && wantsEvents === true ? callStream(context, callIn(body), caller) : undefined
+    if (path === '/events') return eventStream(context, query)
+    return path === '/logs' && context.lines !== undefined
+      ? logStream(context.lines, query, request)
       : undefined
   }
   const answerOf = async (request: ApiRequest): Promise<ApiAnswer | undefined> => {
     const { method, path, caller = LOCAL } = request
-    const hidden = hiddenFrom(inside, caller)
+    const hidden = hiddenFrom(context, caller)
     const stream = streamOf(request)
     if (stream !== undefined)
       return withoutServers({ stream: streams.admit(stream, caller.principal) }, hidden)
@@ -60,7 +60,7 @@ export const createApi = (inside: Inside): Api => {
     const handler = paths.get(`${method} /${[area, name && '*', action].filter(Boolean).join('/')}`)
     if (handler === undefined) return undefined
     const value = await handler(request, namedIn(name, area === 'servers' ? hidden : NONE))
-    if (method === 'POST' && area !== 'call') inside.changed?.(path, caller)
+    if (method === 'POST' && area !== 'call') context.changed?.(path, caller)
     return withoutServers({ status: 200, value }, hidden)
   }
   return {
@@ -71,7 +71,7 @@ export const createApi = (inside: Inside): Api => {
         const fault = Fault.from(
           thrown instanceof URIError ? new Fault('invalid-params', 'bad path') : thrown,
         )
-        inside.failed(fault)
+        context.failed(fault)
         return { status: statusOf(fault), value: { error: fault.message } }
       }
     },
@@ -92,48 +92,48 @@ const statusOf = ({ code }: Fault): number => {
   return code === 'overloaded' ? 503 : 400
 }
 
-const createPaths = (inside: Inside): ReadonlyMap<string, Handler> => {
+const createPaths = (context: ControlApiContext): ReadonlyMap<string, Handler> => {
   const switched = (isEnabled: boolean): Handler => {
     return (_, name) => {
-      inside.setEnabled(name, isEnabled)
+      context.setEnabled(name, isEnabled)
       return { version: 1 }
     }
   }
   return new Map<string, Handler>([
-    ['GET /status', () => inside.status()],
-    ['GET /servers', () => serversView(inside)],
-    ['GET /tools', ({ query, caller = LOCAL }) => toolsView(inside, query, hiddenFrom(inside, caller))],
-    ['GET /tools/*', (_, name) => toolView(inside, name)],
-    ['GET /clients', () => clientsView(inside)],
-    ['GET /calls', ({ query }) => callsView(inside, Number(query.get('after') ?? 0) || 0)],
-    ['GET /config', () => configView(inside)],
-    ['GET /errors', () => errorsView(inside)],
-    ['GET /why', ({ query }) => explain(inside, query.get('q') ?? '', query.get('for') ?? undefined)],
+    ['GET /status', () => context.status()],
+    ['GET /servers', () => serversView(context)],
+    ['GET /tools', ({ query, caller = LOCAL }) => toolsView(context, query, hiddenFrom(context, caller))],
+    ['GET /tools/*', (_, name) => toolView(context, name)],
+    ['GET /clients', () => clientsView(context)],
+    ['GET /calls', ({ query }) => callsView(context, Number(query.get('after') ?? 0) || 0)],
+    ['GET /config', () => configView(context)],
+    ['GET /errors', () => errorsView(context)],
+    ['GET /why', ({ query }) => explain(context, query.get('q') ?? '', query.get('for') ?? undefined)],
     [
       'POST /servers/*/restart',
       async (_, name) => {
-        await inside.restart(name)
+        await context.restart(name)
         return { version: 1 }
       },
     ],
     [
       'POST /servers/*/sign-in',
-      ({ caller = LOCAL }, name) => ({ version: 1, url: inside.signInUrl?.(name, caller) }),
+      ({ caller = LOCAL }, name) => ({ version: 1, url: context.signInUrl?.(name, caller) }),
     ],
     [
       'POST /servers/*/probe',
       async ({ body }, name) => {
         const { probeServed } = await import('./probe.js')
-        return { version: 1, probe: await probeServed(inside, name, timeoutIn(body)) }
+        return { version: 1, probe: await probeServed(context, name, timeoutIn(body)) }
       },
     ],
     ['POST /servers/*/disable', switched(false)],
     ['POST /servers/*/enable', switched(true)],
-    ['POST /call', ({ body, caller }) => call(inside, callIn(body), caller)],
+    ['POST /call', ({ body, caller }) => call(context, callIn(body), caller)],
     [
       'POST /reload',
       () => {
-        const reload = inside.reload()
+        const reload = context.reload()
         if (reload === undefined)
           throw new Fault('invalid-params', 'this proxy runs without a configuration file')
         reload()
@@ -162,7 +162,11 @@ const callIn = (body: string): JsonText => {
 }
 
 /** Calls a tool as a client without capabilities. Returns the JSON-RPC result or error. */
-const call = async ({ handler, clock }: Inside, params: JsonText, caller?: Caller): Promise<object> => {
+const call = async (
+  { handler, clock }: ControlApiContext,
+  params: JsonText,
+  caller?: Caller,
+): Promise<object> => {
   const client = new LocalClient(handler, { caller })
   const limit = clock.after(CALL_MS, () => client.close())
   try {
@@ -178,7 +182,7 @@ const call = async ({ handler, clock }: Inside, params: JsonText, caller?: Calle
  * cancels the call.
  */
 const callStream =
-  ({ handler, clock }: Inside, params: JsonText, caller?: Caller): Stream =>
+  ({ handler, clock }: ControlApiContext, params: JsonText, caller?: Caller): Stream =>
   (send, end) => {
     const client = new LocalClient(handler, {
       caller,

@@ -12,34 +12,36 @@ const about =
 
 const ofName: Fix = ({ name, method = '' }) =>
   name === undefined
-    ? `what the client sent with ${method || 'it'} is not what MCP asks for there: update the client`
-    : `mcp-proxy why "${name}" says what became of it; if it is there, have the client read its lists again`
+    ? `the client sent invalid parameters for ${method || 'the request'}: update the client`
+    : `mcp-proxy why "${name}" explains its state; if it exists, have the client read its lists again`
 
-const ASK_CLIENT = 'its message says what is not as it should be: change that, or update the client'
+const ASK_CLIENT = 'correct the problem in the message, or update the client'
 const AGAIN = 'have the client send it again'
 
-/** What somebody can do who reads that a client was told of a fault. */
+/** The fix of each fault that a client received. */
 const FIXES = {
-  'parse-error': () => 'what the client sent is not JSON: update it, or tell its maintainers',
+  'parse-error': () => 'the client sent invalid JSON: update it, or report it to its maintainers',
   'invalid-request': () => ASK_CLIENT,
-  'unknown-method': () => 'the client asks for what no server here offers, or its revision of MCP has not',
+  'unknown-method': () =>
+    'no server supports the method, or the revision of the client lacks it: update the client',
   'invalid-params': ofName,
   'unknown-resource': ofName,
   internal: () => 'this should not happen: report it with the lines of mcp-proxy logs at that time',
-  unavailable: error => `${about('doctor --server')(error)} finds out what is wrong`,
+  unavailable: error => `${about('doctor --server')(error)} finds the problem`,
   timeout: ({ server = SERVER }) =>
-    `if it may be silent or take that long, raise "timeouts.call" or "timeouts.total" of ${server}`,
+    `if the call needs more time, raise "timeouts.call" or "timeouts.total" of ${server}`,
   disconnected: error => `${about('logs')(error)} shows what it wrote before; ${AGAIN}`,
   overloaded: () => 'the message names the limit that was reached: raise it, or ask for less at a time',
   unauthorized: about('auth login'),
   forbidden: error => `the credential lacks a scope that the message names: ${about('auth login')(error)}`,
-  cancelled: () => 'nothing: nobody waited for it any more',
+  cancelled: () => 'nothing: the client cancelled the request',
   'too-large': () => 'ask for less at a time, or raise the limit that the message names',
   'session-lost': () => `the server forgot its session before it ran the request: ${AGAIN}`,
-  'maybe-replaced': () => 'the server was replaced meanwhile: see whether it ran, then have it sent again',
+  'maybe-replaced': () =>
+    'the server was replaced during the call: check for its effects before sending it again',
 } as const satisfies Record<FaultCode, Fix>
 
-/** The faults of those errors that are refused before anybody makes a fault of them (JSON-RPC 2.0 §5.1). */
+/** The faults of errors without one, by code (JSON-RPC 2.0 §5.1). */
 const BY_CODE: Readonly<Record<number, FaultCode>> = {
   [-32700]: 'parse-error',
   [-32600]: 'invalid-request',
@@ -51,7 +53,7 @@ const BY_CODE: Readonly<Record<number, FaultCode>> = {
   [-32022]: 'invalid-request',
 }
 
-/** What to do about an error; undefined where its message says all there is. */
+/** Returns the fix of an error. Undefined if its message is sufficient. */
 export const fixFor = (error: KeptError): string | undefined => {
   const fault = error.fault ?? BY_CODE[error.code]
   return fault && FIXES[fault](error)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { placeIn } from '../../config/file/place.js'
-import type { Inside } from './inside.js'
+import type { ControlApiContext } from './context.js'
 import type { Cause } from './verdicts.js'
 
 /** Returns the configuration paths that can hold a rule about a server's tools. */
@@ -11,10 +11,10 @@ export const inServer = (server: string, ...path: readonly string[]): readonly (
 
 /** Returns the position of the first of these paths in the configuration file. */
 export const placed = (
-  inside: Inside,
+  context: ControlApiContext,
   ...paths: readonly (readonly string[])[]
 ): Pick<Cause, 'file' | 'line' | 'column'> => {
-  const file = inside.configStatus?.()?.file
+  const file = context.configStatus?.()?.file
   if (file === undefined) return {}
   try {
     const spot = placeIn(readFileSync(file, 'utf8'), ...paths)

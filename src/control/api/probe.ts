@@ -9,7 +9,7 @@ import type { Server } from '../../peers/server.js'
 import { mask } from '../../secrets/mask.js'
 import { NOISE, NoteTaker, probedState, probedTool, type ServerProbe } from '../../status/probed.js'
 import type { ServerStatus } from '../../status/status.js'
-import type { Inside } from './inside.js'
+import type { ControlApiContext } from './context.js'
 
 const POLL_MS = 50
 
@@ -17,29 +17,33 @@ const POLL_MS = 50
  * Probes a server as `probeServers` does, on its existing connections. Starts an idle server. Rejects with a
  * Fault `invalid-params` if the connections of the server depend on the client.
  */
-export const probeServed = async (inside: Inside, name: string, timeoutMs: number): Promise<ServerProbe> => {
-  const server = inside.router.pool.servers.find(one => one.name === name)
-  const config = server && inside.configOf(server.options)
+export const probeServed = async (
+  context: ControlApiContext,
+  name: string,
+  timeoutMs: number,
+): Promise<ServerProbe> => {
+  const server = context.router.pool.servers.find(one => one.name === name)
+  const config = server && context.configOf(server.options)
   if (server === undefined || config === undefined)
     throw new Fault('invalid-params', `Unknown server: ${name}`)
   if (server.options.isPerPrincipal)
     throw new Fault('invalid-params', `${name} depends on the principal and cannot be probed`)
-  const startedMs = inside.clock.nowMs()
-  const first = statusOf(inside, name)
+  const startedMs = context.clock.nowMs()
+  const first = statusOf(context, name)
   const isResting = [...server.connections].every(({ state }) => state.at === 'idle')
   // Its status has the result.
   if (isResting) void server.start().catch(() => undefined)
-  const last = await settled(inside, name, timeoutMs)
-  const spentMs = inside.clock.nowMs() - startedMs
-  const summary = inside.router.catalog.summary(server, [...server.connections])
+  const last = await settled(context, name, timeoutMs)
+  const spentMs = context.clock.nowMs() - startedMs
+  const summary = context.router.catalog.summary(server, [...server.connections])
   const raw = (list: ListName): readonly JsonText[] => summary.listed(list)?.raw ?? []
   return {
     server: name,
     transport: config.transport.kind,
     ms: isResting ? Math.round(spentMs) : 0,
     ...probedState(first, last, timeoutMs),
-    ...(last?.state === 'ready' ? examined(server, { inside, config, raw }) : NOTHING),
-    noise: noiseOf(inside, name),
+    ...(last?.state === 'ready' ? examined(server, { context, config, raw }) : NOTHING),
+    noise: noiseOf(context, name),
     instructionBytes: Buffer.byteLength(summary.facts?.instructions ?? ''),
   }
 }
@@ -47,7 +51,7 @@ export const probeServed = async (inside: Inside, name: string, timeoutMs: numbe
 const NOTHING = { tools: [], repairs: [] } as const
 
 interface Examined {
-  readonly inside: Inside
+  readonly context: ControlApiContext
   readonly config: ServerConfig
   readonly raw: (list: ListName) => readonly JsonText[]
 }
@@ -55,13 +59,13 @@ interface Examined {
 /** Filters the lists again under the server's own names, which also reports the problems of its items. */
 const examined = (
   server: Server,
-  { inside, config, raw }: Examined,
+  { context, config, raw }: Examined,
 ): Pick<ServerProbe, 'tools' | 'repairs'> => {
   const notes = new NoteTaker()
-  const { exposure } = inside.router.catalog.viewOf(server.options)
+  const { exposure } = context.router.catalog.viewOf(server.options)
   const own = { ...exposure, prefix: false, tools: { ...exposure.tools, rename: {} } }
   const view = new ServerView(server, own, { log: notes })
-  const views = inside
+  const views = context
     .config()
     .views.map(rules => new View(rules))
     .filter(each => each.hasServer(config))
@@ -78,19 +82,19 @@ const examined = (
 const masked = (schema: unknown): unknown =>
   JSON.parse(JSON.stringify(schema), (_, value: unknown) => (typeof value === 'string' ? mask(value) : value))
 
-const statusOf = (inside: Inside, name: string): ServerStatus | undefined =>
-  inside.status().servers.find(status => status.name === name)
+const statusOf = (context: ControlApiContext, name: string): ServerStatus | undefined =>
+  context.status().servers.find(status => status.name === name)
 
 /** Waits for the final status of a server, at most for this time. */
 const settled = async (
-  inside: Inside,
+  context: ControlApiContext,
   name: string,
   timeoutMs: number,
 ): Promise<ServerStatus | undefined> => {
-  for (const endMs = inside.clock.nowMs() + timeoutMs; ; ) {
-    const status = statusOf(inside, name)
-    if (status === undefined || isSettled(status) || inside.clock.nowMs() >= endMs) return status
-    await new Promise<void>(resolve => inside.clock.after(POLL_MS, resolve))
+  for (const endMs = context.clock.nowMs() + timeoutMs; ; ) {
+    const status = statusOf(context, name)
+    if (status === undefined || isSettled(status) || context.clock.nowMs() >= endMs) return status
+    await new Promise<void>(resolve => context.clock.after(POLL_MS, resolve))
   }
 }
 
@@ -100,7 +104,7 @@ const isSettled = ({ state, tokens, remarks }: ServerStatus): boolean =>
     : state !== 'starting' && state !== 'draining'
 
 /** Returns the first non-JSON-RPC line of a server's output that is still in the log. */
-const noiseOf = ({ lines }: Inside, server: string): string | undefined => {
+const noiseOf = ({ lines }: ControlApiContext, server: string): string | undefined => {
   for (const text of lines?.matching({ server, level: 'warn' }) ?? []) {
     const { msg, line } = objectIn(text) ?? {}
     if (typeof msg === 'string' && msg.startsWith(NOISE) && typeof line === 'string') return line

@@ -1,7 +1,7 @@
 import { type Caller, LOCAL, type Principal } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import type { KeptLines } from '../daemon/kept-lines.js'
-import type { Inside } from './inside.js'
+import type { ControlApiContext } from './context.js'
 import { callsView, clientsView, configView, errorsView, serversView } from './views.js'
 
 /** An event of a stream (HTML, "Server-sent events"). */
@@ -55,10 +55,10 @@ export class Streams {
   }
 }
 
-type View = (inside: Inside) => object
+type View = (context: ControlApiContext) => object
 
 const VIEWS: ReadonlyMap<string, View> = new Map<string, View>([
-  ['status', inside => inside.status()],
+  ['status', context => context.status()],
   ['servers', serversView],
   ['clients', clientsView],
   ['config', configView],
@@ -71,7 +71,7 @@ const TIMES = /"(?:\w+Ms|rssBytes)":[\d.]+/g
  * Streams the state of the views in `?view=status,servers,calls`, then their changes at most twice a second.
  * Sends finished calls and errors only once.
  */
-export const eventStream = (inside: Inside, query: URLSearchParams): Stream => {
+export const eventStream = (context: ControlApiContext, query: URLSearchParams): Stream => {
   const wanted = (query.get('view') ?? 'status,servers').split(',')
   const views = wanted.flatMap(name => {
     const view = VIEWS.get(name)
@@ -91,19 +91,19 @@ export const eventStream = (inside: Inside, query: URLSearchParams): Stream => {
       send({ id: String(n), event, data })
     }
     const look = (): void => {
-      const status = inside.status()
-      for (const [name, view] of views) tell(name, view({ ...inside, status: () => status }))
+      const status = context.status()
+      for (const [name, view] of views) tell(name, view({ ...context, status: () => status }))
       if (hasErrors) {
-        const { errors, ...rest } = errorsView(inside, lastError)
+        const { errors, ...rest } = errorsView(context, lastError)
         if (errors.length > 0 || lastError === undefined) tell('errors', { ...rest, errors })
         lastError = errors.at(-1)?.id ?? lastError
       }
       if (!hasCalls) return
-      tell('calls', callsView(inside, last))
-      last = inside.router.meter?.history.last ?? last
+      tell('calls', callsView(context, last))
+      last = context.router.meter?.history.last ?? last
     }
     look()
-    const timer = inside.clock.every(LOOK_MS, look)
+    const timer = context.clock.every(LOOK_MS, look)
     return () => timer.cancel()
   }
 }

@@ -2,13 +2,17 @@ import type { ServerView } from '../../catalog/lists/server-view.js'
 import { matchTemplate, schemeAliases, splitUri } from '../../catalog/names/uris.js'
 import { type JsonText, memberOf, stringOf } from '../../kernel/json/text.js'
 import type { ListName } from '../../model/listing.js'
-import type { Inside } from './inside.js'
+import type { ControlApiContext } from './context.js'
 import { type Cause, reachOf, type Verdict, type Why } from './verdicts.js'
 
 // Explains the route of a resource read, in the order in which `Owners` looks for its server.
 
 /** Returns a server's raw items of a list. Empty if the list was not read. */
-export const rawsOf = ({ router }: Inside, view: ServerView, list: ListName): readonly JsonText[] =>
+export const rawsOf = (
+  { router }: ControlApiContext,
+  view: ServerView,
+  list: ListName,
+): readonly JsonText[] =>
   router.catalog.summary(view.server, [...view.server.connections]).listed(list)?.raw ?? []
 
 /** Reports a name or URI that several servers have. */
@@ -19,8 +23,8 @@ export const ambiguous = (query: string, kind: Why['kind'], candidates: readonly
 }
 
 /** Finds the server of an unlisted URI by prefix, by template, or by the last result with that URI. */
-export const ofUri = (inside: Inside, query: string): Why | undefined =>
-  byPrefix(inside, query) ?? byTemplate(inside, query) ?? bySeen(inside, query)
+export const ofUri = (context: ControlApiContext, query: string): Why | undefined =>
+  byPrefix(context, query) ?? byTemplate(context, query) ?? bySeen(context, query)
 
 interface Way {
   readonly query: string
@@ -30,64 +34,64 @@ interface Way {
   readonly words: readonly string[]
 }
 
-const answerOf = (inside: Inside, { query, server, own, verdict, words }: Way): Why => {
-  const { answered, causes: state } = reachOf(inside, server, 'resources')
+const answerOf = (context: ControlApiContext, { query, server, own, verdict, words }: Way): Why => {
+  const { answered, causes: state } = reachOf(context, server, 'resources')
   const causes = [...words.map((text): Cause => ({ verdict, words: text })), ...(answered ? [] : state)]
   return { version: 1, query, kind: 'resource', server, own, verdict, answered, causes }
 }
 
-const viewsIn = ({ router }: Inside): readonly ServerView[] => [...router.catalog.views.values()]
+const viewsIn = ({ router }: ControlApiContext): readonly ServerView[] => [...router.catalog.views.values()]
 
-const byPrefix = (inside: Inside, query: string): Why | undefined => {
-  const views = viewsIn(inside).filter(({ exposure }) => exposure.uris === 'prefix')
+const byPrefix = (context: ControlApiContext, query: string): Why | undefined => {
+  const views = viewsIn(context).filter(({ exposure }) => exposure.uris === 'prefix')
   const split = splitUri(query, schemeAliases(views.map(({ server }) => server.options.alias)))
   const view = views.find(({ server }) => server.options.alias === split?.alias)
   if (split === undefined || view === undefined) return undefined
   const server = view.server.name
   const asked = `its prefix belongs to ${server}, which receives ${split.uri}`
-  const [template] = matches(inside, view, split.uri)
+  const [template] = matches(context, view, split.uri)
   if (template === undefined)
-    return answerOf(inside, { query, server, own: split.uri, verdict: 'uri-by-prefix', words: [asked] })
+    return answerOf(context, { query, server, own: split.uri, verdict: 'uri-by-prefix', words: [asked] })
   const words = [`the template ${template.own} matches it`, asked]
-  return answerOf(inside, { query, server, own: template.own, verdict: 'uri-by-template', words })
+  return answerOf(context, { query, server, own: template.own, verdict: 'uri-by-template', words })
 }
 
 /**
  * Returns the templates of a server that match one of its own URIs, with the number of literal characters.
  */
-const matches = (inside: Inside, view: ServerView, uri: string) =>
-  rawsOf(inside, view, 'templates').flatMap(raw => {
+const matches = (context: ControlApiContext, view: ServerView, uri: string) =>
+  rawsOf(context, view, 'templates').flatMap(raw => {
     const own = stringOf(memberOf(raw, 'uriTemplate')) ?? ''
     const literal = matchTemplate(own, uri)
     return literal === undefined ? [] : [{ own, literal, server: view.server.name }]
   })
 
-const byTemplate = (inside: Inside, query: string): Why | undefined => {
-  const found = viewsIn(inside).flatMap(view => matches(inside, view, query))
+const byTemplate = (context: ControlApiContext, query: string): Why | undefined => {
+  const found = viewsIn(context).flatMap(view => matches(context, view, query))
   const longest = Math.max(...found.map(({ literal }) => literal))
   const best = found.filter(({ literal }) => literal === longest)
   const servers = [...new Set(best.map(({ server }) => server))]
   const [first] = best
-  const seen = inside.router.owners.seen(query)?.name
+  const seen = context.router.owners.seen(query)?.name
   if (first === undefined || (servers.length > 1 && seen !== undefined && servers.includes(seen)))
     return undefined
   if (servers.length > 1) return ambiguous(query, 'resource', servers)
   const words = [`the template ${first.own} of ${first.server} matches it`]
-  return answerOf(inside, { ...first, query, verdict: 'uri-by-template', words })
+  return answerOf(context, { ...first, query, verdict: 'uri-by-template', words })
 }
 
-const bySeen = (inside: Inside, query: string): Why | undefined => {
-  const server = inside.router.owners.seen(query)?.name
+const bySeen = (context: ControlApiContext, query: string): Why | undefined => {
+  const server = context.router.owners.seen(query)?.name
   if (server === undefined) return undefined
   const words = [`a result of ${server} contained it last`]
-  return answerOf(inside, { query, server, own: query, verdict: 'uri-seen', words })
+  return answerOf(context, { query, server, own: query, verdict: 'uri-seen', words })
 }
 
 /** Routes an unknown URI to the only server with resources. */
-export const ofOnlyServer = (inside: Inside, query: string): Why | undefined => {
+export const ofOnlyServer = (context: ControlApiContext, query: string): Why | undefined => {
   if (!/^[a-z][a-z0-9+.-]*:/i.test(query)) return undefined
-  const { catalog } = inside.router
-  const having = viewsIn(inside).filter(({ server }) => {
+  const { catalog } = context.router
+  const having = viewsIn(context).filter(({ server }) => {
     const { facts } = catalog.summary(server, [...server.connections])
     return facts?.capabilities.resources !== undefined
   })
@@ -97,5 +101,5 @@ export const ofOnlyServer = (inside: Inside, query: string): Why | undefined => 
   if (having.length > 1) return ambiguous(query, 'resource', names)
   const server = only.server.name
   const words = [`no list contains it, and ${server} is the only server that has resources`]
-  return answerOf(inside, { query, server, own: query, verdict: 'uri-by-elimination', words })
+  return answerOf(context, { query, server, own: query, verdict: 'uri-by-elimination', words })
 }

@@ -4,7 +4,7 @@ import type { KeptError } from '../../mux/calls/fault-log.js'
 import type { Server } from '../../peers/server.js'
 import type { ProblemId } from '../../problems/table.js'
 import { type ServerStatus, statusOfServer } from '../../status/status.js'
-import type { Inside } from './inside.js'
+import type { ControlApiContext } from './context.js'
 
 /** The reasons that `why` gives; a closed list. */
 export type Verdict =
@@ -92,11 +92,15 @@ export const isAnswered = ({ state }: ServerStatus): boolean =>
   state === 'ready' || state === 'idle' || state === 'starting' || state === 'draining'
 
 /** Returns the reachability of a server and the reasons against it. `list` contains the requested item. */
-export const reachOf = (inside: Inside, server: string, list: ListName): Pick<Why, 'answered' | 'causes'> => {
-  const status = statusOfServer(inside, server)
+export const reachOf = (
+  context: ControlApiContext,
+  server: string,
+  list: ListName,
+): Pick<Why, 'answered' | 'causes'> => {
+  const status = statusOfServer(context, server)
   if (status === undefined) return { answered: false, causes: [] }
   const remarks = status.remarks.filter(remark => remark.list === list)
-  const causes = causesOf(inside, { ...status, remarks }).filter(({ verdict }) => verdict !== 'remark')
+  const causes = causesOf(context, { ...status, remarks }).filter(({ verdict }) => verdict !== 'remark')
   return { answered: isAnswered(status), causes }
 }
 
@@ -108,19 +112,23 @@ export const ageText = (ms: number): string => {
 }
 
 /** Describes a server's state and the age of one of its lists in a line. */
-export const aboutServer = (inside: Inside, server: Server, list: ListName = 'tools'): string | undefined => {
-  const status = statusOfServer(inside, server.name)
+export const aboutServer = (
+  context: ControlApiContext,
+  server: Server,
+  list: ListName = 'tools',
+): string | undefined => {
+  const status = statusOfServer(context, server.name)
   if (status === undefined) return undefined
   const { state, stateMs, connections, transport, revision } = status
-  const { readMs } = inside.router.catalog.summary(server, [...server.connections])
+  const { readMs } = context.router.catalog.summary(server, [...server.connections])
   const atMs = readMs(list)
   const since = connections === 0 ? '' : ` for ${ageText(stateMs)}`
-  const listed = atMs === undefined ? '' : `, listed ${ageText(inside.clock.nowMs() - atMs)} ago`
+  const listed = atMs === undefined ? '' : `, listed ${ageText(context.clock.nowMs() - atMs)} ago`
   return `${state}${since} (${[transport, revision].filter(Boolean).join(', ')})${listed}`
 }
 
 /** Returns the problems of a server. Empty for a ready server. */
-export const causesOf = ({ logins, router }: Inside, status: ServerStatus): readonly Cause[] => {
+export const causesOf = ({ logins, router }: ControlApiContext, status: ServerStatus): readonly Cause[] => {
   const server = router.pool.servers.find(({ name }) => name === status.name)
   const problem = server && logins.problemOf(server.options)
   const causes = stateCauses(status)

@@ -11,17 +11,17 @@ import type { Server } from '../../peers/server.js'
 import { MASK, mask, sanitizeLine } from '../../secrets/mask.js'
 import { processBytes } from '../../state/processes/process-bytes.js'
 import { exposedTo } from '../../status/exposed.js'
-import type { Inside } from './inside.js'
+import type { ControlApiContext } from './context.js'
 
 /**
  * Returns the servers with their status, recent requests, disabled servers and the problems of the
  * configuration file, which can leave servers out.
  */
-export const serversView = (inside: Inside) => {
-  const { router, clock } = inside
+export const serversView = (context: ControlApiContext) => {
+  const { router, clock } = context
   const nowMs = clock.nowMs()
   const history = router.meter?.history
-  const servers = inside.status().servers.map(status => {
+  const servers = context.status().servers.map(status => {
     const server = router.pool.servers.find(({ name }) => name === status.name)
     const connections = [...(server?.connections ?? [])]
     const tools = server && router.catalog.summary(server, connections).listed('tools')
@@ -40,8 +40,8 @@ export const serversView = (inside: Inside) => {
   const off = (names: Iterable<string>, where: 'file' | 'here') =>
     [...names].map(name => ({ name, state: 'disabled' as const, where }))
   const disabled = [
-    ...off(inside.disabled(), 'here'),
-    ...off(inside.configStatus?.()?.disabled ?? [], 'file'),
+    ...off(context.disabled(), 'here'),
+    ...off(context.configStatus?.()?.disabled ?? [], 'file'),
   ]
   return {
     version: 1,
@@ -50,7 +50,7 @@ export const serversView = (inside: Inside) => {
     /** Failed requests without a server. */
     refused: history?.refused.read(nowMs) ?? [],
     servers: [...servers, ...disabled],
-    problems: inside.problems(),
+    problems: context.problems(),
   }
 }
 
@@ -75,7 +75,7 @@ const hiddenTools = (listed: Listed | undefined): readonly string[] => {
 }
 
 /** Returns the merged list without access rules. */
-export const mergedItems = ({ router }: Inside, list: ListName): readonly Item[] => {
+export const mergedItems = ({ router }: ControlApiContext, list: ListName): readonly Item[] => {
   const parts = [...router.catalog.views.keys()].map(server => ({
     index: server.index,
     alias: server.options.alias,
@@ -85,19 +85,23 @@ export const mergedItems = ({ router }: Inside, list: ListName): readonly Item[]
   return mergeParts(list, parts, silentLogger, isReserved).parts.flatMap(({ items }) => items)
 }
 
-const listedOf = (router: Inside['router'], server: Server, list: ListName) =>
+const listedOf = (router: ControlApiContext['router'], server: Server, list: ListName) =>
   router.catalog.summary(server, [...server.connections]).listed(list)
 
 /** Returns the tools with a text in their name, title or description, except for `hidden` servers. */
-export const toolsView = (inside: Inside, query: URLSearchParams, hidden: ReadonlySet<string>) => {
+export const toolsView = (
+  context: ControlApiContext,
+  query: URLSearchParams,
+  hidden: ReadonlySet<string>,
+) => {
   const words = (query.get('q') ?? '').toLowerCase().split(/\s+/).filter(Boolean)
   const server = query.get('server')
   const most = Math.min(10_000, Number(query.get('limit') ?? 1000) || 1000)
-  const all = mergedItems(inside, 'tools').filter(
+  const all = mergedItems(context, 'tools').filter(
     ({ server: { name } }) => (server === null || name === server) && !hidden.has(name),
   )
   const fitting = words.length === 0 ? all : all.filter(item => fits(item, words))
-  const history = inside.router.meter?.history
+  const history = context.router.meter?.history
   const isWhole = query.get('schemas') === 'true'
   const tools = fitting.slice(0, most).map(({ exposed, own, server: { name }, text }) => {
     const durations = history?.durationsOf(name, own)
@@ -133,14 +137,14 @@ const said = (text: JsonText | undefined): unknown =>
   JSON.parse(text.toString(), (_, value: unknown) => (typeof value === 'string' ? mask(value) : value))
 
 /** Returns a tool as clients see it. Throws a Fault `invalid-params` for an unknown name. */
-export const toolView = (inside: Inside, name: string) => {
-  const item = mergedItems(inside, 'tools').find(({ exposed }) => exposed === name)
+export const toolView = (context: ControlApiContext, name: string) => {
+  const item = mergedItems(context, 'tools').find(({ exposed }) => exposed === name)
   if (item === undefined) throw new Fault('invalid-params', `Unknown tool: ${name}`)
   return { version: 1, server: item.server.name, own: item.own, tool: said(item.text) }
 }
 
 /** Returns the clients, as they describe themselves, with their calls in flight. */
-export const clientsView = ({ router }: Inside) => {
+export const clientsView = ({ router }: ControlApiContext) => {
   const underWay = new Map<Client, number>()
   for (const { client } of router.meter?.history.inFlight ?? [])
     underWay.set(client, (underWay.get(client) ?? 0) + 1)
@@ -165,7 +169,7 @@ const shownHow = (found: ReturnType<typeof exposedTo>) =>
  * Returns the calls in flight and the last finished calls, optionally only those after `after`. Excludes
  * arguments and results.
  */
-export const callsView = ({ router, clock }: Inside, after = 0) => {
+export const callsView = ({ router, clock }: ControlApiContext, after = 0) => {
   const nowMs = clock.nowMs()
   const atMs = Date.now() - nowMs
   const history = router.meter?.history
@@ -215,13 +219,13 @@ const whereIs = ({ servedBy, sentMs }: Call): string => {
 }
 
 /** Returns the active configuration without secrets, and the problems of the file. */
-export const configView = (inside: Inside) => {
-  const { listen, limits, metrics, auth, audit, servers, ...rest } = inside.config()
+export const configView = (context: ControlApiContext) => {
+  const { listen, limits, metrics, auth, audit, servers, ...rest } = context.config()
   const { pageSize, startupWaitMs, drainMs, logLevel, credentialStore, daemon, knownServers } = rest
   return {
     version: 1,
-    file: inside.configStatus?.(),
-    problems: inside.problems(),
+    file: context.configStatus?.(),
+    problems: context.problems(),
     // An explicit list of members: new configuration keys may be secrets.
     config: {
       ...{
@@ -255,7 +259,7 @@ const shownLimits = (limits: Limits): Readonly<Record<string, number | string>> 
 /**
  * Returns the last errors sent to clients, oldest first. With the id of a kept error, only those after it.
  */
-export const errorsView = ({ router }: Inside, after?: string) => {
+export const errorsView = ({ router }: ControlApiContext, after?: string) => {
   const { all } = router.faults
   const at = after === undefined ? -1 : all.findIndex(({ id }) => id === after)
   return { version: 1, errors: all.slice(at + 1) }

@@ -1,10 +1,10 @@
 import type { Caller } from '../../kernel/caller.js'
 import { isObject } from '../../kernel/object.js'
-import type { Inside } from './inside.js'
+import type { ControlApiContext } from './context.js'
 import type { ApiAnswer, Stream } from './streams.js'
 
 /** Returns the servers that are hidden from a caller (`access.see`). */
-export const hiddenFrom = ({ router }: Inside, caller: Caller): ReadonlySet<string> => {
+export const hiddenFrom = ({ router }: ControlApiContext, caller: Caller): ReadonlySet<string> => {
   if (caller.scopes === undefined) return new Set()
   const views = [...router.catalog.views.values()].filter(view => !view.isVisibleTo(caller))
   return new Set(views.map(({ server }) => server.name))

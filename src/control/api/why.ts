@@ -15,8 +15,8 @@ import { sanitizeLine } from '../../secrets/mask.js'
 import { visibleText } from '../../secrets/plain-text.js'
 import { exposed } from '../../status/exposed.js'
 import { statusOfServer } from '../../status/status.js'
+import type { ControlApiContext } from './context.js'
 import { fixFor } from './fixes.js'
-import type { Inside } from './inside.js'
 import { inServer, placed } from './places.js'
 import { ambiguous, ofOnlyServer, ofUri, rawsOf } from './uri-routes.js'
 import {
@@ -42,25 +42,25 @@ const MODERN = '2026-07-28'
  * Explains the state of a name, URI, server or error id. With a revision, also explains differences for its
  * clients. Throws a Fault `invalid-params` for an unknown revision.
  */
-export const explain = (inside: Inside, query: string, revision?: string): Why => {
+export const explain = (context: ControlApiContext, query: string, revision?: string): Why => {
   if (revision !== undefined && revision !== MODERN && !isLegacyRevision(revision))
     throw new Fault('invalid-params', `unknown revision: ${sanitizeLine(revision, 64)}`)
   const asked = query.slice(0, QUERY_BYTES)
   return numbered(
-    (isErrorId(asked) ? ofError(inside, asked) : undefined) ??
-      ofServer(inside, asked) ??
-      ofItem(inside, asked, revision) ??
-      ofUri(inside, asked) ??
-      ofPrefix(inside, asked) ??
-      ofAbsent(inside, asked) ??
-      ofOnlyServer(inside, asked) ??
-      unknown(inside, asked),
+    (isErrorId(asked) ? ofError(context, asked) : undefined) ??
+      ofServer(context, asked) ??
+      ofItem(context, asked, revision) ??
+      ofUri(context, asked) ??
+      ofPrefix(context, asked) ??
+      ofAbsent(context, asked) ??
+      ofOnlyServer(context, asked) ??
+      unknown(context, asked),
   )
 }
 
 // ── errors ──
 
-const ofError = ({ router }: Inside, query: string): Why | undefined => {
+const ofError = ({ router }: ControlApiContext, query: string): Why | undefined => {
   const error = router.faults.of(query)
   const base = { version: 1, query, kind: 'error' } as const
   if (error !== undefined) {
@@ -78,20 +78,20 @@ const ofError = ({ router }: Inside, query: string): Why | undefined => {
 
 // ── servers ──
 
-const ofServer = (inside: Inside, query: string): Why | undefined => {
+const ofServer = (context: ControlApiContext, query: string): Why | undefined => {
   const base = { version: 1, query, kind: 'server', server: query } as const
-  const status = statusOfServer(inside, query)
+  const status = statusOfServer(context, query)
   if (status !== undefined) {
-    const causes = causesOf(inside, status)
+    const causes = causesOf(context, status)
     const { verdict = 'shown' } = causes.find(cause => cause.verdict !== 'remark') ?? {}
-    const server = inside.router.pool.servers.find(({ name }) => name === query)
-    const about = server && aboutServer(inside, server)
+    const server = context.router.pool.servers.find(({ name }) => name === query)
+    const about = server && aboutServer(context, server)
     return { ...base, about, verdict, answered: isAnswered(status) && verdict !== 'list-not-read', causes }
   }
-  if (inside.disabled().has(query))
+  if (context.disabled().has(query))
     return { ...base, verdict: 'disabled', answered: false, causes: [DISABLED_HERE] }
-  const problems = inside.problems().filter(({ key }) => key.split('.')[1] === query)
-  const off = switchedOffAt(inside, query)
+  const problems = context.problems().filter(({ key }) => key.split('.')[1] === query)
+  const off = switchedOffAt(context, query)
   if (off !== undefined) return { ...base, verdict: 'disabled', answered: false, causes: [off] }
   if (problems.length === 0) return undefined
   const causes = problems.map(({ id: doctor = 'D011', message, fix, file, line, column }): Cause => {
@@ -106,8 +106,8 @@ const DISABLED_HERE: Cause = {
 }
 
 /** Returns the cause for a server that the configuration file disables. */
-const switchedOffAt = (inside: Inside, server: string): Cause | undefined => {
-  const place = placed(inside, ['mcpServers', server, 'disabled'])
+const switchedOffAt = (context: ControlApiContext, server: string): Cause | undefined => {
+  const place = placed(context, ['mcpServers', server, 'disabled'])
   return place.line === undefined
     ? undefined
     : { verdict: 'disabled', words: '"disabled" in the file', ...place }
@@ -123,10 +123,10 @@ interface Found {
 }
 
 /** Returns every listed item with this exposed or own name, including hidden ones. */
-const candidates = (inside: Inside, query: string): readonly Found[] =>
-  [...inside.router.catalog.views.values()].flatMap(view =>
+const candidates = (context: ControlApiContext, query: string): readonly Found[] =>
+  [...context.router.catalog.views.values()].flatMap(view =>
     LIST_NAMES.flatMap(list =>
-      rawsOf(inside, view, list).flatMap(raw => {
+      rawsOf(context, view, list).flatMap(raw => {
         const own = textMember(raw, LISTS[list].identity)
         return own !== undefined && names(view, list, own).includes(query) ? [{ view, list, own, raw }] : []
       }),
@@ -140,40 +140,44 @@ const names = (view: ServerView, list: ListName, own: string): readonly string[]
   return [exposed, exposedName(view.server.options.alias, exposed), own]
 }
 
-const ofItem = (inside: Inside, query: string, revision: string | undefined): Why | undefined => {
-  const all = candidates(inside, query)
+const ofItem = (context: ControlApiContext, query: string, revision: string | undefined): Why | undefined => {
+  const all = candidates(context, query)
   const servers = new Set(all.map(({ view }) => view.server.name))
   const exposed = all.filter(({ view, list, own }) => names(view, list, own)[0] === query)
   const [found] = exposed.length > 0 ? exposed : all
   if (found === undefined) return undefined
   if (exposed.length === 0 && servers.size > 1) return ambiguous(query, KINDS[found.list], [...servers])
-  const why = explainItem(inside, query, found)
-  const changed = why.answered && isChangedFor(inside, found, revision)
+  const why = explainItem(context, query, found)
+  const changed = why.answered && isChangedFor(context, found, revision)
   const words = `clients of ${revision ?? ''} see it without unsupported members`
   return changed ? { ...why, causes: [...why.causes, { verdict: 'changed', words }] } : why
 }
 
 /** Returns true if clients of an older revision see a different item. */
-const isChangedFor = (inside: Inside, { view, list, own }: Found, revision: string | undefined): boolean => {
+const isChangedFor = (
+  context: ControlApiContext,
+  { view, list, own }: Found,
+  revision: string | undefined,
+): boolean => {
   if (revision === undefined || !isLegacyRevision(revision)) return false
-  const item = mergedItems(inside, list).find(one => one.server === view.server && one.own === own)
+  const item = mergedItems(context, list).find(one => one.server === view.server && one.own === own)
   if (item === undefined) return false
   const { member, method } = LISTS[list]
   const page = objectText([[member, arrayText([item.text])]])
   return projectResult(revision, method, page) !== page
 }
 
-const explainItem = (inside: Inside, query: string, item: Found): Why => {
+const explainItem = (context: ControlApiContext, query: string, item: Found): Why => {
   const { view, list, own } = item
   const { name } = view.server
   const base = { version: 1, query, kind: KINDS[list], server: name, own } as const
-  const gone = leftOutFor(inside, item)
+  const gone = leftOutFor(context, item)
   if (gone.length > 0) {
     const [{ verdict } = { verdict: 'hidden' as const }] = gone
-    return { ...base, about: aboutServer(inside, view.server, list), verdict, answered: false, causes: gone }
+    return { ...base, about: aboutServer(context, view.server, list), verdict, answered: false, causes: gone }
   }
-  const { answered, causes: state } = reachOf(inside, name, list)
-  const about = aboutServer(inside, view.server, list)
+  const { answered, causes: state } = reachOf(context, name, list)
+  const about = aboutServer(context, view.server, list)
   // Clients can also read a listed resource by the server's own URI.
   const byList: readonly Cause[] =
     list === 'resources' && query === own && view.exposeUri(own) !== own
@@ -184,14 +188,14 @@ const explainItem = (inside: Inside, query: string, item: Found): Why => {
           },
         ]
       : []
-  const found = list === 'tools' ? searches(inside) : []
-  const causes = [...byList, ...changesOf(inside, item), ...found, ...state]
+  const found = list === 'tools' ? searches(context) : []
+  const causes = [...byList, ...changesOf(context, item), ...found, ...state]
   const verdict = (answered ? byList : state)[0]?.verdict ?? 'shown'
   return { ...base, about, verdict, answered, causes }
 }
 
 /** Lists the clients that find tools by search only. */
-const searches = ({ router }: Inside): readonly Cause[] =>
+const searches = ({ router }: ControlApiContext): readonly Cause[] =>
   exposed(router).flatMap(({ client, view, mode, why }): readonly Cause[] => {
     if (mode === 'direct') return []
     const words = `${client} (view ${view}) finds it by find_tools, unless it is pinned: ${why}`
@@ -199,48 +203,48 @@ const searches = ({ router }: Inside): readonly Cause[] =>
   })
 
 /** Returns the reasons why clients do not see an item. Empty if they see it. */
-const leftOutFor = (inside: Inside, { view, list, own, raw }: Found): readonly Cause[] => {
-  const config = configOf(inside, view)
+const leftOutFor = (context: ControlApiContext, { view, list, own, raw }: Found): readonly Cause[] => {
+  const config = configOf(context, view)
   if (list === 'tools' && config !== undefined && !view.tools.isAllowed(own))
-    return hidden(inside, config, own)
+    return hidden(context, config, own)
   const repaired = repairItem(list, raw)
   return 'dropped' in repaired ? [{ verdict: 'broken', words: repaired.dropped }] : []
 }
 
-const hidden = (inside: Inside, { name, tools }: ServerConfig, own: string): readonly Cause[] => {
+const hidden = (context: ControlApiContext, { name, tools }: ServerConfig, own: string): readonly Cause[] => {
   const at = tools.deny.findIndex(glob => matcherOf([glob])(own))
   const pattern = tools.deny[at]
   if (pattern === undefined) {
-    const place = placed(inside, ...inServer(name, 'allow'))
+    const place = placed(context, ...inServer(name, 'allow'))
     return [{ verdict: 'hidden', words: 'tools.allow does not include it', ...place }]
   }
-  const place = placed(inside, ...inServer(name, 'deny', String(at)))
+  const place = placed(context, ...inServer(name, 'deny', String(at)))
   return [{ verdict: 'hidden', words: `tools.deny[${at}] "${pattern}"`, pattern, ...place }]
 }
 
 const REPEATED: Cause = { verdict: 'repeated', words: 'its name is repeated; the first one is shown' }
 
 /** Returns the differences between the server's item and the exposed item. */
-const changesOf = (inside: Inside, found: Found): readonly Cause[] => {
+const changesOf = (context: ControlApiContext, found: Found): readonly Cause[] => {
   const { view, list, own, raw } = found
   const repaired = repairItem(list, raw)
   const notes = 'dropped' in repaired ? [] : repaired.notes
-  const twins = rawsOf(inside, view, list).filter(other => textMember(other, LISTS[list].identity) === own)
+  const twins = rawsOf(context, view, list).filter(other => textMember(other, LISTS[list].identity) === own)
   return [
     ...(twins.length > 1 ? [REPEATED] : []),
-    ...(list === 'tools' ? toolChanges(inside, found) : []),
-    ...(list === 'tools' || list === 'prompts' ? nameChanges(inside, { view, list, own }) : []),
+    ...(list === 'tools' ? toolChanges(context, found) : []),
+    ...(list === 'tools' || list === 'prompts' ? nameChanges(context, { view, list, own }) : []),
     ...notes.map((words): Cause => ({ verdict: 'repaired', words })),
   ]
 }
 
-const toolChanges = (inside: Inside, { view, own }: Found): readonly Cause[] => {
+const toolChanges = (context: ControlApiContext, { view, own }: Found): readonly Cause[] => {
   const { name } = view.server
   const renamed = view.tools.renamed(own)
-  const override = configOf(inside, view)?.tools.override[own]
+  const override = configOf(context, view)?.tools.override[own]
   const sinceMs = view.schemaWithdrawnMs(own)
   const rule = (verdict: Verdict, words: string, key: string): Cause => {
-    return { verdict, words, ...placed(inside, ...inServer(name, key, own)) }
+    return { verdict, words, ...placed(context, ...inServer(name, key, own)) }
   }
   return [
     ...(renamed === own ? [] : [rule('renamed', `tools.rename calls it ${renamed}`, 'rename')]),
@@ -257,7 +261,7 @@ const withdrawn = (agoMs: number): Cause => {
 }
 
 const nameChanges = (
-  inside: Inside,
+  context: ControlApiContext,
   {
     view,
     list,
@@ -267,7 +271,7 @@ const nameChanges = (
   const renamed = list === 'tools' ? view.tools.renamed(own) : own
   const whole = view.exposure.prefix ? `${view.server.options.alias}__${renamed}` : renamed
   const exposed = view.exposeName(list, own)
-  const shown = mergedItems(inside, list).find(
+  const shown = mergedItems(context, list).find(
     item => item.server === view.server && item.own === own,
   )?.exposed
   const clash =
@@ -289,7 +293,7 @@ const shortenedWords = (whole: string, exposed: string): string => {
   return `${sanitizeLine(why, 256)}; clients see ${exposed}`
 }
 
-const configOf = ({ configOf: find }: Inside, view: ServerView): ServerConfig | undefined =>
+const configOf = ({ configOf: find }: ControlApiContext, view: ServerView): ServerConfig | undefined =>
   find(view.server.options)
 
 // ── unlisted names ──
@@ -312,8 +316,8 @@ const UNREAD: readonly Cause[] = [
 ]
 
 /** Explains a name with the prefix of a server that does not list it, or whose list was not read. */
-const ofPrefix = (inside: Inside, query: string): Why | undefined => {
-  for (const view of inside.router.catalog.views.values()) {
+const ofPrefix = (context: ControlApiContext, query: string): Why | undefined => {
+  for (const view of context.router.catalog.views.values()) {
     const { alias, name } = view.server.options
     if (!view.exposure.prefix || !query.startsWith(`${alias}__`)) continue
     const base = {
@@ -323,13 +327,13 @@ const ofPrefix = (inside: Inside, query: string): Why | undefined => {
       server: name,
       own: query.slice(alias.length + 2),
     } as const
-    const summary = inside.router.catalog.summary(view.server, [...view.server.connections])
+    const summary = context.router.catalog.summary(view.server, [...view.server.connections])
     const known = summary.listed('tools')?.raw
     const cut = isFull(known, view.server) || summary.truncated.includes('tools') ? CUT : []
-    const { causes: state } = reachOf(inside, name, 'tools')
+    const { causes: state } = reachOf(context, name, 'tools')
     const isUnread = known === undefined && !state.some(({ verdict }) => verdict === 'list-not-read')
     const unread = isUnread ? UNREAD : []
-    const nowhere = known === undefined ? [] : [notListed(suggestion(inside, query))]
+    const nowhere = known === undefined ? [] : [notListed(suggestion(context, query))]
     const causes = [...cut, ...unread, ...nowhere, ...state]
     return { ...base, verdict: causes[0]?.verdict ?? 'unknown', answered: false, causes }
   }
@@ -339,27 +343,27 @@ const ofPrefix = (inside: Inside, query: string): Why | undefined => {
 const REMOVED = 'the server was removed from the configuration after the proxy started'
 
 /** Explains a name or URI of a disabled, misconfigured or removed server. */
-const ofAbsent = (inside: Inside, query: string): Why | undefined => {
-  const removed = inside.router.owners.removed(query)
+const ofAbsent = (context: ControlApiContext, query: string): Why | undefined => {
+  const removed = context.router.owners.removed(query)
   const [named = ''] = query.split(/__|\+/, 1)
   const server = removed ?? named
   const kind = removed === query ? 'server' : query.includes('__') ? 'tool' : 'resource'
-  const known = server === query ? undefined : ofServer(inside, server)
+  const known = server === query ? undefined : ofServer(context, server)
   if (known !== undefined) return { ...known, query, kind }
   if (removed === undefined) return undefined
   const causes: readonly Cause[] = [{ verdict: 'removed', words: REMOVED }]
   return { version: 1, query, kind, server, verdict: 'removed', answered: false, causes }
 }
 
-const suggestion = (inside: Inside, query: string): string => {
-  const known = mergedItems(inside, 'tools').map(({ exposed }) => exposed)
-  const servers = [...inside.router.pool.servers, ...inside.config().waiting].map(({ name }) => name)
+const suggestion = (context: ControlApiContext, query: string): string => {
+  const known = mergedItems(context, 'tools').map(({ exposed }) => exposed)
+  const servers = [...context.router.pool.servers, ...context.config().waiting].map(({ name }) => name)
   const near = suggest(query, [...known, ...servers])
   return near === undefined ? '' : `; did you mean ${near}?`
 }
 
-const unknown = (inside: Inside, query: string): Why => {
-  const words = `no server, tool, prompt, resource or error has this name${suggestion(inside, query)}`
+const unknown = (context: ControlApiContext, query: string): Why => {
+  const words = `no server, tool, prompt, resource or error has this name${suggestion(context, query)}`
   const causes: readonly Cause[] = [{ verdict: 'unknown', words }]
   return { version: 1, query, kind: 'unknown', verdict: 'unknown', answered: false, causes }
 }

@@ -37,11 +37,11 @@ import {
   wantsEvents,
 } from '../api/http.js'
 import type { VariableStatus } from '../environment/environment.js'
+import { tokenIn } from './daemon-lock.js'
 import { keepFacts } from './facts-file.js'
+import { type InstallWatch, watchInstall } from './install-watch.js'
 import type { KeptLines, LogFilter } from './kept-lines.js'
-import { type OwnFiles, watchOwnFiles } from './own-files.js'
-import { watchPlace } from './own-place.js'
-import { tokenIn } from './seat.js'
+import { startSelfCheck } from './self-check.js'
 import type { LocalSessions } from './sessions.js'
 
 /** The parts of the proxy that its private socket controls. */
@@ -108,8 +108,8 @@ const OURSELVES = { version: IDENTITY.version, pid: process.pid }
 export const openControl = async (place: Place, controlled: Controlled): Promise<Control> => {
   const server = createControlServer(controlled.bounds.max.connections)
   const token = tokenIn(place.token)
-  const ownFiles = watchOwn(controlled)
-  const api = new ControlApi(controlled, token, () => ownFiles.look())
+  const installWatch = watchOwn(controlled)
+  const api = new ControlApi(controlled, token, () => installWatch.look())
   const onRequest = inTurn((request: IncomingMessage, response: ServerResponse) => {
     void api.answer(request, response)
   })
@@ -128,7 +128,7 @@ export const openControl = async (place: Place, controlled: Controlled): Promise
     throw thrown
   })
   server.on('error', thrown => controlled.log.error({ err: thrown }, 'the private socket reported an error'))
-  const watch = watchPlace(place, {
+  const watch = startSelfCheck(place, {
     ...controlled,
     // A proxy with other clients, or started by a user, keeps running without its socket.
     mayStay: controlled.kept === 'serve',
@@ -138,7 +138,7 @@ export const openControl = async (place: Place, controlled: Controlled): Promise
     place,
     async close() {
       watch.cancel()
-      ownFiles.close()
+      installWatch.close()
       const stopped = stop()
       server.closeAllConnections()
       await stopped
@@ -160,9 +160,9 @@ const createControlServer = (maxConnections: number): Server => {
   return server
 }
 
-const watchOwn = (controlled: Controlled): OwnFiles => {
+const watchOwn = (controlled: Controlled): InstallWatch => {
   const { clock, file, kept, log, ownFile, refusal, status } = controlled
-  return watchOwnFiles({
+  return watchInstall({
     file: ownFile,
     // A user would have to restart the proxy.
     isStartedAgain: file !== undefined && kept !== 'serve',

@@ -23,7 +23,7 @@ import { isHangUp, isNobody, type Place } from '../../shim/place.js'
 import { LineSplitter } from '../../wire/framing/ndjson.js'
 import { encodeError, encodeNotification, encodeRequest, type Message } from '../../wire/jsonrpc.js'
 import { type LocalClientOptions, readList } from '../local-client.js'
-import { asking, tokenIn } from './seat.js'
+import { asking, tokenIn } from './daemon-lock.js'
 
 /** Time limit for a stopping proxy to be replaced. */
 const DRAIN_MS = 10_000

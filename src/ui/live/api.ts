@@ -1,4 +1,4 @@
-import { createReader, type Told } from './events.js'
+import { createReader, type StreamEvent } from './events.js'
 
 /** An error response of the proxy, with its message. */
 class Refusal extends Error {
@@ -52,7 +52,7 @@ export const logIn = async (code: string): Promise<void> => {
 /** Follows an event stream to its end. Rejects like `read`, and when the stream breaks or falls silent. */
 export const follow = async (
   path: string,
-  onEvent: (told: Told) => void,
+  onEvent: (told: StreamEvent) => void,
   options: Omit<RequestInit, 'headers' | 'signal'> & { readonly signal: AbortSignal },
 ): Promise<void> => {
   const silence = new AbortController()

@@ -1,5 +1,5 @@
 /** An event of a stream. */
-export interface Told {
+export interface StreamEvent {
   readonly event: string
   /** JSON text. */
   readonly data: string
@@ -10,7 +10,7 @@ export interface Told {
  * Parses an event stream (HTML, "Server-sent events") in the subset that the proxy writes: lines end in `\n`,
  * and an empty line ends each event. Returns a function that takes chunks of text.
  */
-export const createReader = (onEvent: (told: Told) => void): ((text: string) => void) => {
+export const createReader = (onEvent: (told: StreamEvent) => void): ((text: string) => void) => {
   let rest = ''
   return text => {
     // The searched text may end in the first half of a separator.
@@ -26,7 +26,7 @@ export const createReader = (onEvent: (told: Told) => void): ((text: string) => 
   }
 }
 
-const readEvent = (block: string): Told | undefined => {
+const readEvent = (block: string): StreamEvent | undefined => {
   const lines = block.split('\n')
   const valuesOf = (name: string): readonly string[] =>
     lines.filter(line => line.startsWith(`${name}: `)).map(line => line.slice(name.length + 2))

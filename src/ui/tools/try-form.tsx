@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { follow, wordsOf } from '../live/api.js'
-import type { Told } from '../live/events.js'
+import type { StreamEvent } from '../live/events.js'
 import { type Draft, emptyDraft, isRecord, kindOf, membersOf, readDraft, type Schema } from './drafts.js'
 import { Field, type FieldProps, Members } from './fields.js'
 import { type CallAnswer, Result } from './result.js'
@@ -30,7 +30,7 @@ const useCall = (name: string) => {
     const beganMs = performance.now()
     setRun({ is: 'running', words: 'in progress' })
     let isAnswered = false
-    const onEvent = ({ event, data }: Told): void => {
+    const onEvent = ({ event, data }: StreamEvent): void => {
       const value = JSON.parse(data) as CallAnswer
       if (event === 'progress') setRun({ is: 'running', words: progressWords(value) })
       if (event !== 'answer') return

@@ -6,7 +6,7 @@ import { Lamp } from '../parts/lamp.js'
 import { type Column, Table } from '../parts/table.js'
 import { Empty } from '../parts/text.js'
 import { Filter } from './filter.js'
-import { UnderWay } from './under-way.js'
+import { InFlight } from './in-flight.js'
 
 const clientOf = ({ client, clientName }: PastCall) => (
   <span class="name">{clientName ?? `client ${client}`}</span>
@@ -62,7 +62,7 @@ export const Calls = ({ state, filter }: { readonly state: PageState; readonly f
           {held === undefined ? 'Pause' : 'Go on'}
         </button>
       </Filter>
-      <UnderWay calls={state.underWay} />
+      <InFlight calls={state.underWay} />
       {found.length > 0 ? (
         <Table label="Calls that are over" columns={COLUMNS} rows={found} keyOf={({ n }) => n} />
       ) : (

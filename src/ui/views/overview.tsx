@@ -7,9 +7,9 @@ import { Facts } from '../parts/facts.js'
 import { bytes, count, many, ms } from '../parts/format.js'
 import { Sparkline } from '../parts/sparkline.js'
 import { Command, Empty } from '../parts/text.js'
+import { InFlight } from './in-flight.js'
 import { ServerTable } from './servers.js'
 import { TroubleList } from './trouble-list.js'
-import { UnderWay } from './under-way.js'
 
 /** Adds up the slots of all servers and of requests without a server. @internal */
 export const allSlots = (view: ServersView): readonly Slot[] => {
@@ -71,7 +71,7 @@ export const Overview = ({ state }: { readonly state: PageState }) => {
         <h3 id="all-servers">Servers</h3>
         <ServerTable state={state} servers={servers.servers} />
       </section>
-      <UnderWay calls={state.underWay} />
+      <InFlight calls={state.underWay} />
     </>
   )
 }

@@ -1,5 +1,5 @@
+import { asking } from '../../../control/daemon/daemon-lock.js'
 import { isWanted, type LogFilter } from '../../../control/daemon/kept-lines.js'
-import { asking } from '../../../control/daemon/seat.js'
 import type { SessionStatus } from '../../../control/daemon/sessions.js'
 import { ask, follow } from '../../../shim/ask.js'
 import { isNobody } from '../../../shim/place.js'

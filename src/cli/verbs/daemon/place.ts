@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { occupantOf } from '../../../control/daemon/seat.js'
+import { occupantOf } from '../../../control/daemon/daemon-lock.js'
 import { Fault } from '../../../kernel/faults.js'
 import { IDENTITY } from '../../../machine/identity.js'
 import { packageFile } from '../../../machine/package-file.js'

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { asking, occupantOf } from '../../../control/daemon/seat.js'
+import { asking, occupantOf } from '../../../control/daemon/daemon-lock.js'
 import { Fault } from '../../../kernel/faults.js'
 import { isObject, objectIn } from '../../../kernel/object.js'
 import { plainLine } from '../../../secrets/plain-text.js'

@@ -3,7 +3,7 @@ import { accessSync, constants, lstatSync, readFileSync, type Stats, statSync } 
 import { createServer } from 'node:net'
 import { dirname } from 'node:path'
 import { isSamePath } from '../../../config/file/watch.js'
-import { asking } from '../../../control/daemon/seat.js'
+import { asking } from '../../../control/daemon/daemon-lock.js'
 import { LoginShell, shellOf } from '../../../control/environment/login-shell.js'
 import type {
   ConfigFacts,

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { asking } from '../../../control/daemon/seat.js'
+import { asking } from '../../../control/daemon/daemon-lock.js'
 import { isObject } from '../../../kernel/object.js'
 import { whoAmI } from '../../../machine/who-am-i.js'
 import { type FileState, type Files, readState } from '../../../setup/files/revise.js'

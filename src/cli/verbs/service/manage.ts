@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { asking } from '../../../control/daemon/seat.js'
+import { asking } from '../../../control/daemon/daemon-lock.js'
 import { packageFile } from '../../../machine/package-file.js'
 import { whoAmI } from '../../../machine/who-am-i.js'
 import { readState, replaceFile } from '../../../setup/files/revise.js'

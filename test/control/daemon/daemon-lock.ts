@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import t from 'tap'
-import { occupantOf, takeSeat } from '../../../src/control/daemon/seat.js'
+import { occupantOf, takeDaemonLock } from '../../../src/control/daemon/daemon-lock.js'
 import { StartLock } from '../../../src/shim/lock.js'
 import { httpAnswer, newPlace, standIn } from '../../support/proxy/place.js'
 
@@ -9,17 +9,21 @@ const status = (version: string, pid = 7): string => httpAnswer(200, JSON.string
 t.test('a place is taken where nobody is, also with a lock that is held for us', async t => {
   const place = newPlace(t)
   t.equal(await occupantOf(place), undefined)
-  const lock = await takeSeat({ place, isModest: true })
+  const lock = await takeDaemonLock({ place, isModest: true })
   t.ok(lock)
-  t.equal((await takeSeat({ place, isModest: true, key: lock?.key ?? '' }))?.key, lock?.key)
+  t.equal((await takeDaemonLock({ place, isModest: true, key: lock?.key ?? '' }))?.key, lock?.key)
 })
 
 t.test('a daemon leaves a place to a proxy that is there and no older', async t => {
   const place = newPlace(t)
   await standIn(t, place, (_request, stream) => stream.end(status('99.0.0')))
-  t.equal(await takeSeat({ place, isModest: true }), undefined)
+  t.equal(await takeDaemonLock({ place, isModest: true }), undefined)
   t.ok(StartLock.take(place.lock), 'the lock is free again')
-  t.equal(await takeSeat({ place, isModest: true }), undefined, 'nor does it wait for who has started it')
+  t.equal(
+    await takeDaemonLock({ place, isModest: true }),
+    undefined,
+    'nor does it wait for who has started it',
+  )
 })
 
 t.test('an older proxy, or whoever is in the way of a person, is asked to make room', async t => {
@@ -34,7 +38,7 @@ t.test('an older proxy, or whoever is in the way of a person, is asked to make r
       stream.end(status(version))
       if (request.startsWith('POST')) server.close()
     })
-    t.ok(await takeSeat({ place, isModest }))
+    t.ok(await takeDaemonLock({ place, isModest }))
     t.same(asked.slice(0, 2), ['GET /v1/status', 'POST /v1/hand-over'])
   }
 })
@@ -42,7 +46,7 @@ t.test('an older proxy, or whoever is in the way of a person, is asked to make r
 t.test('a replica leaves the place to any proxy, however old', async t => {
   const place = newPlace(t)
   const server = await standIn(t, place, (_request, stream) => stream.end(status('0.0.1')))
-  t.equal(await takeSeat({ place, isModest: false, isReplica: true }), undefined)
+  t.equal(await takeDaemonLock({ place, isModest: false, isReplica: true }), undefined)
   t.equal(server.listening, true)
 })
 
@@ -50,7 +54,9 @@ t.test('what is no proxy keeps the place, and is named', async t => {
   for (const answer of [httpAnswer(200, '{}'), httpAnswer(404, ''), httpAnswer(200, '[1]')]) {
     const place = newPlace(t)
     await standIn(t, place, (_request, stream) => stream.end(answer))
-    await t.rejects(takeSeat({ place, isModest: true }), { message: /the program at .* is not mcp-proxy/ })
+    await t.rejects(takeDaemonLock({ place, isModest: true }), {
+      message: /the program at .* is not mcp-proxy/,
+    })
     t.ok(StartLock.take(place.lock), 'the lock is free again')
   }
   const place = newPlace(t)

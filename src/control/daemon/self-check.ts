@@ -3,12 +3,12 @@ import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Place } from '../../shim/place.js'
 import { fileAt, isSame } from '../../transport/socket/bind.js'
-import { occupantOf } from './seat.js'
+import { occupantOf } from './daemon-lock.js'
 
 const FIRST_LOOK_MS = 250
 const LOOK_MS = 5000
 
-export interface OwnPlaceOptions {
+export interface SelfCheckOptions {
   /** True if the proxy is useful without its private socket. */
   readonly mayStay: boolean
   /** Ends because another proxy owns the socket. */
@@ -20,7 +20,7 @@ export interface OwnPlaceOptions {
 }
 
 /** Checks that clients still reach this process at its socket. Call `cancel` before removing the socket. */
-export const watchPlace = (place: Place, { mayStay, end, handOver, clock, log }: OwnPlaceOptions) => {
+export const startSelfCheck = (place: Place, { mayStay, end, handOver, clock, log }: SelfCheckOptions) => {
   const { socket } = place
   let isOver = false
   let isTold = false

@@ -14,11 +14,11 @@ const PLACES: Readonly<Record<string, string>> = {
 }
 
 /** Lists the calls in flight, oldest first, with the stage of each. */
-export const UnderWay = ({ calls }: { readonly calls: readonly UnderWayCall[] }) => {
+export const InFlight = ({ calls }: { readonly calls: readonly UnderWayCall[] }) => {
   const oldest = [...calls].sort((one, other) => other.ms - one.ms)
   return (
-    <section aria-labelledby="under-way">
-      <h3 id="under-way">In flight</h3>
+    <section aria-labelledby="in-flight">
+      <h3 id="in-flight">In flight</h3>
       {calls.length === 0 && <p class="muted">No calls in flight.</p>}
       <ul class="lines">
         {oldest.slice(0, MOST).map((call, n) => (

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { watchPlace } from '../../../src/control/daemon/own-place.js'
+import { startSelfCheck } from '../../../src/control/daemon/self-check.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { Place } from '../../../src/shim/place.js'
 import { FakeClock } from '../../support/fake-clock.js'
@@ -26,7 +26,7 @@ t.test(
     const { asked } = await occupy(t, place, process.pid)
     const handOver = () => t.fail('nobody is to be started')
     const options = { mayStay: false, end: (code: number) => void ends.push(code), handOver }
-    const watch = watchPlace(place, { ...options, clock, log: silentLogger })
+    const watch = startSelfCheck(place, { ...options, clock, log: silentLogger })
     t.teardown(() => watch.cancel())
     clock.advance(250)
     let before = 0

@@ -7,7 +7,7 @@ import type { MetricsPages } from '../../telemetry/metrics/pages.js'
 import type { KeptLines } from '../daemon/kept-lines.js'
 
 /** The parts of a running proxy that the API reads and controls. */
-export interface Inside extends StatusContext {
+export interface ControlApiContext extends StatusContext {
   readonly status: () => ProxyStatus
   /** The active configuration, and the servers disabled at run time. */
   readonly config: () => ProxyConfig

@@ -10,7 +10,7 @@ const QUIET_MS = 5000
 
 const OWN_FILE = packageFile('dist/cli/main.cjs')
 
-export interface OwnFilesOptions {
+export interface InstallWatchOptions {
   /** A file that every installation replaces. Defaults to a file of this installation. */
   readonly file?: URL | undefined
   /** True if another proxy starts after this one has ended. */
@@ -25,25 +25,25 @@ export interface OwnFilesOptions {
 }
 
 /** Hands over when this installation was replaced after the start. */
-export const watchOwnFiles = (options: OwnFilesOptions): OwnFiles => {
+export const watchInstall = (options: InstallWatchOptions): InstallWatch => {
   const { isStartedAgain, refusal } = options
-  const ownFiles = new OwnFiles(options)
-  whenPartIsLost(() => (ownFiles.missed() && isStartedAgain ? { refusal } : undefined))
-  return ownFiles
+  const installWatch = new InstallWatch(options)
+  whenPartIsLost(() => (installWatch.missed() && isStartedAgain ? { refusal } : undefined))
+  return installWatch
 }
 
 /**
  * Detects replaced files, which can no longer be loaded, as after `npm i`. Ignores removed files: there is no
  * new version to hand over to.
  */
-export class OwnFiles {
-  readonly #options: OwnFilesOptions
+export class InstallWatch {
+  readonly #options: InstallWatchOptions
   readonly #file: URL
   readonly #mark: string | undefined
   #waiting: Timer | undefined
   #isDone = false
 
-  constructor(options: OwnFilesOptions) {
+  constructor(options: InstallWatchOptions) {
     this.#options = options
     this.#file = options.file ?? OWN_FILE
     this.#mark = markOf(this.#file)

@@ -15,7 +15,7 @@ const PATIENCE_MS = 25_000
 const POLL_MS = 100
 const ANSWER_MS = 3000
 
-export interface SeatOptions {
+export interface DaemonLockOptions {
   readonly place: Place
   /** Key of a lock that the caller holds for us. */
   readonly key?: string | undefined
@@ -37,12 +37,12 @@ interface Occupant {
  * Frees the runtime paths of a configuration and returns their lock. Returns undefined if another proxy
  * stays. Rejects with a Fault `unavailable` if a proxy does not end, and with file system errors.
  */
-export const takeSeat = async ({
+export const takeDaemonLock = async ({
   place,
   key,
   isModest,
   isReplica = false,
-}: SeatOptions): Promise<StartLock | undefined> => {
+}: DaemonLockOptions): Promise<StartLock | undefined> => {
   preparePlace(place)
   keepToken(place)
   const lock = await takeLock(place, key, isModest || isReplica)
