@@ -10,5 +10,5 @@ t.test('addresses that are never visited keep no other client from its document 
   const bounded = boundedFetch(visit, new FakeClock())
   for (let at = 0; at < 50; at += 1) await t.rejects(bounded(`https://10.0.0.1/${at}`), /is not visited/)
   for (let at = 0; at < 20; at += 1) t.equal((await bounded(`https://c.test/${at}`)).status, 200)
-  await t.rejects(bounded('https://c.test/late'), /too many documents/)
+  await t.rejects(bounded('https://c.test/late'), /too many client documents/)
 })
