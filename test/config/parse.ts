@@ -1118,3 +1118,13 @@ t.test('timeouts of all servers apply where a server sets none, and its patterns
   ])
   t.end()
 })
+
+t.test('an empty name of a person or a client is reported with a fix', t => {
+  for (const auth of [{ people: { '': { tokens: [] } } }, { embedded: { clients: { '': {} } } }]) {
+    const { problems } = parseConfig(JSON.stringify({ auth, mcpServers: {} }), 'mcp.json', {})
+    const text = problems.map(formatProblem).join('\n')
+    t.match(text, 'Write a name of at least one character.')
+    t.notMatch(text, 'undefined')
+  }
+  t.end()
+})

@@ -69,7 +69,7 @@ const machineMetadata = async ({ id, sha256, jwks }: MachineClient): Promise<Cli
 export const readKeys = async (id: string, file: string): Promise<NonNullable<ClientMetadata['jwks']>> => {
   try {
     const read: unknown = JSON.parse(await readFile(file, 'utf8'))
-    if (!isObject(read) || !Array.isArray(read['keys']) || !read['keys'].every(isObject))
+    if (!isObject(read) || !Array.isArray(read['keys']) || !read['keys'].every(isPublicKey))
       throw new TypeError('the file is no JSON Web Key Set')
     return read as unknown as NonNullable<ClientMetadata['jwks']>
   } catch (thrown) {
@@ -77,6 +77,11 @@ export const readKeys = async (id: string, file: string): Promise<NonNullable<Cl
     throw new Fault('unavailable', words, { cause: thrown })
   }
 }
+
+/** The key types of asymmetric keys (RFC 7518 §6.1, RFC 8037 §2). */
+const KEY_TYPES: ReadonlySet<unknown> = new Set(['RSA', 'EC', 'OKP'])
+
+const isPublicKey = (key: unknown): boolean => isObject(key) && KEY_TYPES.has(key['kty'])
 
 /** Rules for dynamic client registration. */
 export const registrationRules = (embedded: EmbeddedServer) => ({

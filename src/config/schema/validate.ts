@@ -85,7 +85,7 @@ const weight = ({ keyword }: ErrorObject): number => {
 
 const misfit = (place: string, error: ErrorObject): Misfit => {
   const { keyword, parentSchema = {}, data } = error
-  const { fix } = (
+  const { fix = 'Write a name of at least one character.' } = (
     keyword === 'propertyNames' ? parentSchema['propertyNames'] : parentSchema
   ) as AnySchemaObject
   return {

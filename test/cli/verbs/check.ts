@@ -155,6 +155,16 @@ t.test('check reports whatever serve refuses to start with, its place, and the f
   }
 })
 
+t.test('check reports keys of a client that no authorization server can use', async t => {
+  for (const keys of [[{ kty: 'XYZ', x: 'AA' }], [{}], [{ kty: 'oct', k: 'AA' }]]) {
+    const jwks = join(t.testdir({ 'keys.json': JSON.stringify({ keys }) }), 'keys.json')
+    const file = configFile(t, { one: tiny() }, { auth: { embedded: { clients: { nightly: { jwks } } } } })
+    const { code, out } = await runHere(t, 'check', '--config', file)
+    t.equal(code, 1)
+    t.match(out, /auth\.embedded\.clients\.nightly\.jwks/)
+  }
+})
+
 t.test('check reports empty patterns and names in every section', async t => {
   for (const [section, value] of Object.entries({
     clients: { '': { maxTools: 1 } },
