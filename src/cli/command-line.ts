@@ -139,7 +139,7 @@ const wrongChoice = (
 ): CliError => {
   const choices = list.replaceAll('"', '').split(', ')
   const place = words.some(word => word.startsWith(`--${name}`)) ? `--${name}` : name
-  const what = `"${given}" is no value of ${place}${hint(suggest(given, choices))}`
+  const what = `"${given}" is not a valid value of ${place}${hint(suggest(given, choices))}`
   return new CliError(EXIT.usage, what, { why: `it is one of ${choices.join(', ')}` })
 }
 

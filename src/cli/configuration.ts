@@ -60,7 +60,7 @@ export const readUsable = async (
   const isEmpty = config.servers.length + config.waiting.length === 0
   const isUnusable = isEmpty && disabled.some(({ why }) => why === 'invalid')
   if (!isUnusable) return { config, problems, disabled }
-  throw new CliError(EXIT.configuration, `${file} has no valid server`, {
+  throw new CliError(EXIT.configuration, `${file} does not define a valid server`, {
     why: disabled.map(({ name, why }) => `${name} (${why})`).join(', '),
     fix: `mcp-proxy check --config ${file}`,
   })

@@ -5,7 +5,7 @@ import { say } from './output/output.js'
 
 export const loginOption = {
   type: 'boolean',
-  describe: 'Sign in where a server wants it, and go on; on a terminal this is the default',
+  describe: 'Sign in if a server requires it, then continue; the default on a terminal',
 } as const
 
 /** The states in which a person can help. */

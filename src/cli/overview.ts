@@ -34,11 +34,11 @@ export const overview = async (): Promise<number> => {
 
 type Next = readonly [command: string, about: string]
 
-const CHECK: Next = ['check', 'what is wrong with the configuration']
-const INSTALL: Next = ['install --all', 'put it into the clients of this machine']
-const STATUS: Next = ['status', 'how each server is']
-const LIST: Next = ['list', 'what clients see']
-const DOCTOR: Next = ['doctor', 'what is not well, and what fixes it']
+const CHECK: Next = ['check', 'show the problems in the configuration']
+const INSTALL: Next = ['install --all', 'add it to the clients on this machine']
+const STATUS: Next = ['status', 'show the state of each server']
+const LIST: Next = ['list', 'list the tools clients see']
+const DOCTOR: Next = ['doctor', 'find problems and print the fix for each']
 
 const next = ([command, about]: Next): string => `  mcp-proxy ${command.padEnd(15)}${about}`
 

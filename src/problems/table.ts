@@ -21,7 +21,7 @@ export const PROBLEMS = {
   D004: {
     about: 'installations on PATH',
     says: '{one} and {other} are different installations',
-    fix: 'remove one of them: npm uninstall -g mcp-proxy-daemon, with the npm beside it',
+    fix: 'remove one of them: npm uninstall -g mcp-proxy-daemon, using the npm in its folder',
   },
   D005: {
     about: 'the mcp-proxy on PATH',
@@ -38,7 +38,7 @@ export const PROBLEMS = {
   D010: {
     about: 'the configuration file',
     level: 'error',
-    says: 'there is no configuration {file} that can be read',
+    says: 'cannot read the configuration {file}',
     fix: 'mcp-proxy init',
   },
   D011: {
@@ -48,7 +48,7 @@ export const PROBLEMS = {
     fix: '{advice}',
   },
   D012: {
-    about: 'rights of the files with secrets',
+    about: 'permissions of files with secrets',
     says: 'others can read the secrets in {file}',
     fix: 'chmod 600 {file}',
     autoFix: 'gives the file the rights 0600',
@@ -57,11 +57,11 @@ export const PROBLEMS = {
     about: 'literal secrets',
     says: '{server}.{key} holds a secret',
     fix: 'mcp-proxy doctor --fix --only D013',
-    autoFix: 'moves it into secrets.env, and writes ${NAME} in its place',
+    autoFix: 'moves it into secrets.env and replaces it with ${NAME}',
   },
   D014: {
     about: 'the last reload',
-    says: 'the running proxy has refused {file} as it is now, and goes on with what it had',
+    says: 'the running proxy rejected {file} and keeps its previous configuration',
     fix: 'correct the file: mcp-proxy check shows where',
   },
   D015: {
@@ -72,8 +72,8 @@ export const PROBLEMS = {
     autoFix: 'restarts the daemon',
   },
   D016: {
-    about: 'servers that are there twice',
-    says: '{one} and {other} are one server',
+    about: 'duplicate servers',
+    says: '{one} and {other} are the same server',
     fix: 'mcp-proxy remove {other}',
   },
   D017: {
@@ -87,14 +87,14 @@ export const PROBLEMS = {
     fix: "write {name}='…' into {envFile}, or start a client that brings it",
   },
   D021: {
-    about: 'where values of variables come from',
+    about: 'sources of variables',
     level: 'note',
     says: '{name} has one value in the login shell and another one in {envFile}, which wins',
     fix: 'keep the right one',
   },
   D022: {
     about: 'the login shell',
-    says: 'the login shell {shell} does not say its environment',
+    says: 'cannot read the environment of the login shell {shell}',
     fix: 'set "daemon": { "shellEnv": false } in the configuration, and PATH in {envFile}',
   },
   D023: {
@@ -116,7 +116,7 @@ export const PROBLEMS = {
     fix: 'run its command by hand; for what it wrote: mcp-proxy daemon logs --server {server}',
   },
   D032: {
-    about: 'how long servers take to start',
+    about: 'startup time of servers',
     says: '{server} takes {seconds} s to start, and Codex waits for 10 s',
     fix: 'install its package once, or set "start": "eager" for it',
   },
@@ -127,8 +127,8 @@ export const PROBLEMS = {
     fix: 'open a folder in the client, or give it to the shim: mcp-proxy connect --workspace DIR',
   },
   D034: {
-    about: 'what servers write to stdout',
-    says: '{server} writes to stdout what is no message',
+    about: 'server output on stdout',
+    says: '{server} writes non-JSON-RPC output to stdout',
     fix: 'have it write its log to stderr; such lines are dropped',
   },
   D035: {
@@ -139,7 +139,7 @@ export const PROBLEMS = {
   },
   D036: {
     about: 'logins at servers',
-    says: '{server} lets nobody in without a login',
+    says: '{server} requires a login',
     fix: 'mcp-proxy auth login {server}',
   },
   D037: {
@@ -155,7 +155,7 @@ export const PROBLEMS = {
   },
   D040: {
     about: 'socket and lock of the daemon',
-    says: '{path} is left of a proxy that is gone',
+    says: '{path} was left behind by a proxy that has ended',
     fix: 'rm {path}',
     autoFix: 'removes it',
   },
@@ -166,7 +166,7 @@ export const PROBLEMS = {
     fix: 'mcp-proxy daemon logs',
   },
   D042: {
-    about: 'whether the daemon answers',
+    about: 'responses of the daemon',
     level: 'error',
     says: 'the daemon, pid {pid}, does not answer',
     fix: 'kill {pid}',
@@ -180,7 +180,7 @@ export const PROBLEMS = {
   },
   D044: {
     about: 'one daemon for each configuration',
-    says: '{pid} serves {file} without its private socket, beside another daemon',
+    says: 'process {pid} also serves {file}, but without its private socket',
     fix: 'kill {pid}',
     autoFix: 'ends the one that does not have the socket',
   },
@@ -188,7 +188,7 @@ export const PROBLEMS = {
     about: 'the service',
     says: 'the service {what}: {file}',
     fix: 'mcp-proxy service install',
-    autoFix: 'writes the file anew',
+    autoFix: 'rewrites the file',
   },
   D046: {
     about: 'the place of the private socket',
@@ -203,7 +203,7 @@ export const PROBLEMS = {
     autoFix: 'installs the entry',
   },
   D051: {
-    about: 'servers beside the proxy in clients',
+    about: 'servers configured in clients next to the proxy',
     says: '{server} is in {client} and behind the proxy: its tools appear twice',
     fix: 'mcp-proxy install {id} --take-over',
   },
@@ -211,14 +211,14 @@ export const PROBLEMS = {
     about: 'paths in our entries',
     says: 'the entry in {file} names {path}, which does not last',
     fix: 'mcp-proxy install --refresh',
-    autoFix: 'writes all our entries with the paths of today',
+    autoFix: 'rewrites all entries of this proxy with the current paths',
   },
   D053: {
     about: 'entries that run another package',
     level: 'error',
-    says: '{client} runs the npm package mcp-proxy, which is not this one: {file}',
+    says: '{client} runs the unrelated npm package mcp-proxy: {file}',
     fix: 'mcp-proxy install {id}',
-    autoFix: 'installs our entry in its place',
+    autoFix: 'replaces it with the entry of this proxy',
   },
   D054: {
     about: 'files of projects',
@@ -229,16 +229,16 @@ export const PROBLEMS = {
   D055: {
     about: 'entries with an address',
     level: 'error',
-    says: '{client} calls {url}, where nobody listens',
+    says: '{client} calls {url}, but nothing listens there',
     fix: 'mcp-proxy service install --port {port}, or: mcp-proxy install {id} --via stdio',
   },
   D056: {
-    about: 'how many tools clients take',
+    about: 'tool limits of clients',
     says: '{count} tools, and {client} takes {cap}',
     fix: 'name it in "clients", with a "view" of fewer tools or with "expose": "search"',
   },
   D057: {
-    about: 'whether clients load tools by need',
+    about: 'clients that load all tools',
     level: 'note',
     says: '{client} loads all tools at once behind the API address {host}',
     fix: 'set "clients": { "claude-code": { "expose": "search" } }',
@@ -282,16 +282,16 @@ export const PROBLEMS = {
     fix: 'set "expose": "search", or give clients a view of fewer tools',
   },
   D065: {
-    about: 'what tools say about their effects',
+    about: 'annotations of tools',
     level: 'note',
-    says: '{count} of {all} tools of {server} do not say what they change: all of these count as writing',
+    says: '{count} of {all} tools of {server} lack annotations, so clients treat them as writing',
     fix: 'add "annotations" with "tools": { "override": { … } }',
   },
   D066: {
     about: 'tools that have changed',
     says: '{tool} has another {what} than when it was first seen',
     fix: 'look at it, then: mcp-proxy doctor --fix --only D066',
-    autoFix: 'takes the tools as they are now for what was first seen',
+    autoFix: 'accepts the current tools as the reference',
   },
   D070: {
     about: 'the port',
@@ -300,7 +300,7 @@ export const PROBLEMS = {
     fix: 'choose another one: "listen": { "port": … }, or serve --port',
   },
   D071: {
-    about: 'who reaches the proxy',
+    about: 'access to the proxy',
     says: '{reach}',
     fix: 'set "listen": { "host": "127.0.0.1" }, or add "auth"',
   },
@@ -311,7 +311,7 @@ export const PROBLEMS = {
   },
   D082: {
     about: 'processes of proxies that were killed',
-    says: '{pid} is left of a proxy that was killed: {command}',
+    says: 'process {pid} was left behind by a proxy that was killed: {command}',
     fix: 'kill {pid}',
     autoFix: 'ends the process',
   },

@@ -26,7 +26,7 @@ const USAGE: readonly (readonly [words: string, says: RegExp])[] = [
   ['bridge --era auto --era auto -- node', /--era may be given once/],
   [
     'serve --config a --log-level loud',
-    /"loud" is no value of --log-level\n {2}why: it is one of debug, info/,
+    /"loud" is not a valid value of --log-level\n {2}why: it is one of debug, info/,
   ],
   ['serve --config a extra', /unexpected argument: extra/],
   ['serve -- node server.js', /only add and bridge take a command after --/],
@@ -39,7 +39,7 @@ const USAGE: readonly (readonly [words: string, says: RegExp])[] = [
   ['auth nonsense -h', /unknown command: nonsense/],
   ['auth lgoin x', /did you mean auth login\?\n.*\n {2}fix: mcp-proxy auth login\n/],
   ['auth login', /login needs the name or the address of a server\n.*\n {2}fix: mcp-proxy auth login --help/],
-  ['completion bahs', /"bahs" is no value of shell; did you mean bash\?/],
+  ['completion bahs', /"bahs" is not a valid value of shell; did you mean bash\?/],
   ['bridge', /which server\? Write its command after --/],
   ['bridge --', /which server\?/],
   ['bridge http://localhost:1/mcp -- node', /a URL and a command are two servers/],
@@ -50,7 +50,7 @@ const USAGE: readonly (readonly [words: string, says: RegExp])[] = [
   ['bridge --from sse ws://localhost:1/mcp', /--from sse needs a complete http or https address/],
   [
     'bridge --from grpc http://localhost:1',
-    /"grpc" is no value of --from\n {2}why: it is one of auto, http, sse, ws/,
+    /"grpc" is not a valid value of --from\n {2}why: it is one of auto, http, sse, ws/,
   ],
   ['bridge --from sse -- node', /--from is for a URL/],
   ['bridge --header a:b unix:/run/x.sock', /a socket has no headers/],

@@ -257,7 +257,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
     ],
   ],
   D016: [
-    [{ config: config({ git: GIT, same: GIT }) }, { message: 'git and same are one server', level: 'warn' }],
+    [{ config: config({ git: GIT, same: GIT }) }, { message: 'git and same are the same server', level: 'warn' }],
     [
       { config: config({ git: GIT, same: { ...GIT, env: { TOKEN: '${TOKEN}' } } }) },
       { level: 'note', why: 'their variables differ' },
@@ -595,7 +595,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
     [probed({ instructionBytes: 2049 }), { message: /^the instructions of git/, fix: /author/ }],
   ],
   D064: [[tools(tool('a', { bytes: 48_000 })), { message: 'the list of 1 tools takes about 12000 tokens' }]],
-  D065: [[tools(tool('a', { hasHints: false }), tool('b')), { message: /^1 of 2 tools of git do not say/ }]],
+  D065: [[tools(tool('a', { hasHints: false }), tool('b')), { message: /^1 of 2 tools of git lack annotations/ }]],
   D066: [
     [
       tools(tool('a', { seen: { description: 'other', schema: 's' } })),
@@ -629,7 +629,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
   D082: [
     [
       { processes: { doubles: [], left: [{ pid: 9, born: 'x', command: 'node' }] } },
-      { message: /^9 is left of .*: node$/, autoFix: { is: 'end', pid: 9, born: 'x' } },
+      { message: /^process 9 was left behind by .*: node$/, autoFix: { is: 'end', pid: 9, born: 'x' } },
     ],
   ],
 }

@@ -280,7 +280,7 @@ t.test('AD-46 a logout revokes and removes the tokens, and the registration if w
   t.equal(registered().length, before.length + 1)
   await run('auth', 'logout', 'linear', '--forget-client')
   t.same(files(), [])
-  t.match(await run('auth', 'logout', 'linear'), { out: 'linear: nobody was signed in.\n' })
+  t.match(await run('auth', 'logout', 'linear'), { out: 'linear: not signed in.\n' })
 })
 
 t.test(

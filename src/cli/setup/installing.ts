@@ -86,7 +86,7 @@ export const clientsNamed = (names: readonly string[]): readonly Client[] => {
   const meant = suggest(unknown, ids)
   throw new CliError(
     EXIT.usage,
-    `"${unknown}" is no client${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+    `unknown client: ${unknown}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
     { why: `clients are ${ids.join(', ')}` },
   )
 }
@@ -121,8 +121,8 @@ export const placeOf = async (client: Client, scope: Scope, context: Context): P
   if (found !== undefined) return { client, scope, file: found }
   const why =
     scope === 'project' && client.project === undefined
-      ? 'has no file for projects'
-      : 'must make its file first'
+      ? 'does not support project files'
+      : 'has not created its file yet'
   throw new CliError(EXIT.failure, `${client.label} ${why}`, {
     why: 'nothing was written',
     fix: `start ${client.label} once, then run this again`,

@@ -61,7 +61,7 @@ export const bridge = defineVerb({
   usage: 'bridge [url]',
   isService: true,
   takesCommand: true,
-  describe: 'Put one server behind another transport, as it is: -- COMMAND [ARG…], or a URL',
+  describe: 'Serve one server unchanged over another transport: -- COMMAND [ARG…], or a URL',
   synopsis:
     '$0 bridge [options] -- COMMAND [ARG…]\n$0 bridge [options] URL\n\n' +
     'Put one server behind another transport, as it is.',
@@ -69,7 +69,7 @@ export const bridge = defineVerb({
   positionals,
   examples: [
     ['mcp-proxy bridge -- npx -y @modelcontextprotocol/server-memory', 'A local server over HTTP'],
-    ['mcp-proxy bridge --port 0 -- node server.js --verbose', 'What follows -- is the command, as it is'],
+    ['mcp-proxy bridge --port 0 -- node server.js --verbose', 'Everything after -- is the command'],
     ['mcp-proxy bridge --to ws -- npx -y some-server', 'A local server over WebSocket'],
     ['mcp-proxy bridge --from sse http://localhost:3001/sse', 'An old server for newer clients'],
     ['mcp-proxy bridge --to stdio https://example.com/mcp', 'A remote server for a stdio client'],
@@ -145,7 +145,7 @@ const wrongWithListening = (args: Args): string | undefined => {
   const onlyPort = args.host ?? args.port ?? args.allowRemote ?? args.allowedHost
   if (!hasPort(args.to) && onlyPort !== undefined) {
     const portless = args.to === 'stdio' ? 'stdio' : 'a socket'
-    return `--host, --port and the like need --to http, sse or ws: ${portless} has no port`
+    return `--host, --port and the like need --to http, sse or ws: ${portless} does not use a port`
   }
   if (args.to === 'unix' && args.socket === undefined) return '--to unix needs --socket PATH'
   if (args.to === 'stdio' && args.socket !== undefined) return '--socket is for --to unix, http, sse or ws'

@@ -40,7 +40,7 @@ export const urlTransport = (
     return { kind: address.kind, url, headers: Object.fromEntries((header ?? []).map(readHeader)) }
   }
   if (header !== undefined) {
-    throw new CliError(EXIT.usage, '--header is for http and ws: a socket has no headers')
+    throw new CliError(EXIT.usage, '--header requires http or ws: sockets do not send headers')
   }
   return { kind: 'socket', path: address.path }
 }

@@ -30,12 +30,12 @@ const [PREFIX, SHARING] = [2, 3] as const
 
 export const check = defineVerb({
   usage: 'check',
-  describe: 'Check a configuration: what is wrong, where, and how to fix it; starts nothing',
+  describe: 'Find problems in a configuration and print the fix for each; starts nothing',
   flags: { config: configOption, json: jsonOption },
   examples: [
-    ['mcp-proxy check --config mcp.json', 'What is wrong with the file, and which servers it configures'],
-    ['mcp-proxy check', 'The configuration that all verbs use where none is named'],
-    ['mcp-proxy check && mcp-proxy daemon restart', 'Only a configuration that is right'],
+    ['mcp-proxy check --config mcp.json', 'Problems in the file, and the servers it configures'],
+    ['mcp-proxy check', 'The default configuration'],
+    ['mcp-proxy check && mcp-proxy daemon restart', 'Restart only with a valid configuration'],
   ],
   async run(args) {
     const file = configFile(args.config)
@@ -160,7 +160,7 @@ const acceptedText = (auth: AuthConfig, { host }: ListenConfig): string => {
   return [
     `auth at ${publicUrl ?? 'the address that is listened on'}; every token needs the scope ${baseScope}`,
     ...(isPlain ? ['  tokens travel unencrypted: put TLS in front and set auth.publicUrl'] : []),
-    ...(loopback === 'open' ? ['  programs of this machine come in without a token'] : []),
+    ...(loopback === 'open' ? ['  programs on this machine need no token'] : []),
     ...people.flatMap(({ name, tokens, scopes = [baseScope] }) =>
       tokens.map(
         token => `  ${name}, ${token.name} (${endOf(token.expiresMs)}): ${scopes.join(' ') || 'no scopes'}`,

@@ -7,7 +7,7 @@ import { configOption, defineVerb, textOption } from '../verb.js'
 export const connect = defineVerb({
   usage: 'connect',
   isService: true,
-  describe: 'Serve a client on stdin and stdout from the daemon, which is started where there is none',
+  describe: 'Connect a client on stdin and stdout to the daemon, starting the daemon if needed',
   flags: {
     config: configOption,
     view: textOption('The view that the client gets'),
@@ -15,14 +15,14 @@ export const connect = defineVerb({
     client: textOption('What the client is called in the status'),
     'no-fallback': {
       type: 'boolean',
-      describe: 'Fail where there can be no daemon, in place of serving alone',
+      describe: 'Fail if there is no daemon instead of serving alone',
     },
-    verbose: { type: 'boolean', describe: 'Say on stderr what happens' },
+    verbose: { type: 'boolean', describe: 'Log each step to stderr' },
   },
   examples: [
-    ['mcp-proxy connect --config mcp.json', 'What a client starts: all of them share one daemon'],
-    ['mcp-proxy connect --client cursor --workspace .', 'With the name and the folder that the status shows'],
-    ['mcp-proxy connect --no-fallback --verbose', 'To see why there is no daemon'],
+    ['mcp-proxy connect --config mcp.json', 'For a client configuration; clients share one daemon'],
+    ['mcp-proxy connect --client cursor --workspace .', 'With a name and folder for the status'],
+    ['mcp-proxy connect --no-fallback --verbose', 'Shows why the daemon cannot be used'],
   ],
   run() {
     createRequire(import.meta.url)(fileURLToPath(packageFile('bin/connect.cjs')))

@@ -24,16 +24,16 @@ export const list = defineVerb({
     json: { type: 'boolean', describe: 'One JSON document, with all items as their servers wrote them' },
     tokens: {
       type: 'boolean',
-      describe: 'What the tools of each server cost a model that is shown them all',
+      describe: 'Show the tokens that the tools of each server use',
     },
     alone: aloneOption,
     login: loginOption,
     'log-level': logLevelOption,
   },
   examples: [
-    ['mcp-proxy list', 'What clients see, and which servers failed and why'],
-    ['mcp-proxy list --config mcp.json', 'What clients of this configuration see'],
-    ['mcp-proxy list --tokens', 'Which servers cost most of a model’s context'],
+    ['mcp-proxy list', 'The tools clients see, and the servers that failed'],
+    ['mcp-proxy list --config mcp.json', 'For another configuration'],
+    ['mcp-proxy list --tokens', 'The servers that use most of a model’s context'],
     ['mcp-proxy list --config mcp.json --json | jq -r ".tools[].name"', 'The names of all tools'],
   ],
   async run(args) {

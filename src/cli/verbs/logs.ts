@@ -13,16 +13,16 @@ export const logs = defineVerb({
   flags: {
     config: configOption,
     pid: pidOption,
-    follow: { type: 'boolean', alias: 'f', describe: 'Go on as lines come' },
+    follow: { type: 'boolean', alias: 'f', describe: 'Keep printing new lines' },
     level: { choices: LEVELS, requiresArg: true, describe: 'Only lines at least this important' },
     since: textOption('Only lines of this last time, such as 10m'),
-    json: { type: 'boolean', describe: 'The lines as they are, in JSON' },
+    json: { type: 'boolean', describe: 'Print the lines as JSON' },
   },
   positionals: { server: { type: 'string', describe: 'Only lines about this server' } },
   examples: [
-    ['mcp-proxy logs github', 'What a server said, also one that never started'],
-    ['mcp-proxy logs -f --level warn', 'What goes wrong, as it does'],
-    ['mcp-proxy logs --since 10m --json', 'What happened of late, for programs'],
+    ['mcp-proxy logs github', 'The output of a server, even if it failed to start'],
+    ['mcp-proxy logs -f --level warn', 'Follow warnings and errors'],
+    ['mcp-proxy logs --since 10m --json', 'Recent lines, as JSON'],
   ],
   async run({ server, config, pid, follow = false, level, since, json = false }) {
     const query = new URLSearchParams()

@@ -26,8 +26,8 @@ export const serve = defineVerb({
     ...listenOptions,
     'log-level': logLevelOption,
     daemon: { type: 'boolean', hidden: true, describe: 'Run as the daemon that clients share' },
-    keep: { type: 'boolean', hidden: true, describe: 'Stay without clients' },
-    service: { type: 'boolean', hidden: true, describe: 'Somebody starts it again when it hands over' },
+    keep: { type: 'boolean', hidden: true, describe: 'Keep running without clients' },
+    service: { type: 'boolean', hidden: true, describe: 'A supervisor restarts it after a handover' },
   },
   examples: [
     ['mcp-proxy serve --config mcp.json', 'All servers of the file at http://127.0.0.1:8808/mcp'],

@@ -16,12 +16,12 @@ export const status = defineVerb({
   usage: 'status',
   describe: 'Show the state of a running serve or bridge and of its servers',
   flags: {
-    url: textOption('The address of the proxy, any of those that it prints when it starts'),
+    url: textOption('The address of the proxy, as it prints it at startup'),
     config: configOption,
     pid: pidOption,
-    env: { type: 'boolean', describe: 'Where each variable of the configuration comes from' },
-    tools: { type: 'boolean', describe: 'The tools that were called: how often, and how long that took' },
-    cluster: { type: 'boolean', describe: 'The replicas that are one proxy with it, and their engine' },
+    env: { type: 'boolean', describe: 'Show the source of each variable of the configuration' },
+    tools: { type: 'boolean', describe: 'Show the number and duration of calls for each tool' },
+    cluster: { type: 'boolean', describe: 'Show the replicas of its cluster and their engine' },
     json: { type: 'boolean', describe: 'One JSON document' },
   },
   examples: [
@@ -128,7 +128,7 @@ const variablesIn = (text: string): readonly VariableStatus[] => {
 /** Throws a CliError for a proxy that has no other replicas. */
 const showCluster = ({ cluster }: ProxyStatus, isJson: boolean): number => {
   if (cluster === undefined) {
-    throw new CliError(EXIT.failure, 'that proxy is no replica of others', {
+    throw new CliError(EXIT.failure, 'that proxy is not part of a cluster', {
       why: 'its configuration has no "cluster" (docs/cluster.md), or it does not run as serve',
     })
   }

@@ -16,7 +16,7 @@ export const stdio = defineVerb({
   },
   examples: [
     ['mcp-proxy stdio --config mcp.json', 'All servers of the file, for the client that starts this'],
-    ['mcp-proxy stdio --log-level debug 2> log', 'With all that happens in a file'],
+    ['mcp-proxy stdio --log-level debug 2> log', 'With a debug log in a file'],
     ['mcp-proxy connect --config mcp.json', 'The same from a daemon that all clients share'],
   ],
   async run(args) {

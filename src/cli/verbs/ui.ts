@@ -20,7 +20,7 @@ export const ui = defineVerb({
     json: jsonOption,
   },
   examples: [
-    ['mcp-proxy ui', 'What the proxy does, in the browser'],
+    ['mcp-proxy ui', 'Opens the page in the browser'],
     ['mcp-proxy ui --print', 'Its address, for another browser'],
     ['mcp-proxy ui --config mcp.json', 'The page of one of several proxies'],
   ],

@@ -7,7 +7,7 @@ import { configOption, defineVerb, EXIT, textOption } from '../verb.js'
 
 export const why = defineVerb({
   usage: 'why <name>',
-  describe: 'Say why a tool, URI, server or error is as it is; code 1 if it would not be answered',
+  describe: 'Explain the state of a tool, URI, server or error; code 1 if a request for it would fail',
   needs: 'a name, URI, server or error id',
   flags: {
     config: configOption,
@@ -20,8 +20,8 @@ export const why = defineVerb({
   },
   examples: [
     ['mcp-proxy why github__delete_repo', 'Why clients do not see a tool'],
-    ['mcp-proxy why github', 'How a server is, and what it said last'],
-    ['mcp-proxy why k3fz-1a', 'What an error in a client was about'],
+    ['mcp-proxy why github', 'The state of a server and its last output'],
+    ['mcp-proxy why k3fz-1a', 'The cause of an error that a client shows'],
   ],
   async run({ name, config, pid, for: revision, json = false }) {
     const query = new URLSearchParams({ q: name, ...(revision !== undefined && { for: revision }) })

@@ -27,7 +27,12 @@ const entryFinding = ({ id, label }: ClientFacts, file: ClientFile): Finding | u
   if (isInstalled)
     return finding('D050', about, { subject: id, why: 'the entry that was installed is gone', autoFix })
   if (project !== undefined) return undefined
-  return finding('D050', about, { subject: id, level: 'note', why: 'it has no entry of this proxy', autoFix })
+  return finding('D050', about, {
+    subject: id,
+    level: 'note',
+    why: 'its file does not contain this proxy',
+    autoFix,
+  })
 }
 
 export const lookAtRepeated = (

@@ -17,7 +17,7 @@ export const lookAtStart = ({ why }: TrialFacts): readonly Finding[] =>
 
 export const lookAtAnswer = ({ state, pid, born, socket }: DaemonFacts): readonly Finding[] => {
   if (state !== 'silent') return []
-  const why = `it takes connections at ${socket}, and says nothing for 3 s`
+  const why = `it takes connections at ${socket}, but did not answer within 3 s`
   if (pid !== undefined) return [finding('D042', { pid }, { why, autoFix: { is: 'end', pid, born } })]
   return [finding('D042', { pid: 'unknown' }, { why, fix: `lsof ${socket}` })]
 }

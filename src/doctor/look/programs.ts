@@ -39,7 +39,7 @@ const SHOWN_FOLDERS = 12
 
 /** Where it was looked for, for people. */
 export const searchedWords = (command: string, { path, cwd }: Search): string => {
-  if (isAbsolute(command)) return 'there is no such file, or it is no program'
+  if (isAbsolute(command)) return 'no such file, or not executable'
   if (/[/\\]/.test(command)) return `there is no such program in ${cwd}`
   const folders = path.split(delimiter).filter(folder => folder !== '')
   const more = folders.length - SHOWN_FOLDERS

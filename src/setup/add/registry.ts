@@ -15,7 +15,8 @@ export const fetchServerJson = async (name: string, registry = REGISTRY): Promis
       throw new SetupError(registry, 'the registry cannot be reached', 0, byHand)
     },
   )
-  if (response.status === 404) throw new SetupError(registry, `it has no server "${name}"`, 0, byHand)
+  if (response.status === 404)
+    throw new SetupError(registry, `it does not list a server "${name}"`, 0, byHand)
   if (!response.ok) throw new SetupError(registry, `the registry answered with ${response.status}`)
   const value = parse(await bounded(response, registry), registry)
   const server = isObject(value) && isObject(value['server']) ? value['server'] : value

@@ -207,5 +207,5 @@ const serversInText = async (text: string, place: string): Promise<readonly Foun
   }
   throw first instanceof SetupError && /^\s*[{[]/.test(text)
     ? first
-    : new SetupError(place, 'there are no servers here')
+    : new SetupError(place, 'no servers found')
 }

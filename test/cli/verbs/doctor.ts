@@ -175,7 +175,7 @@ t.test(
     writeFileSync(place.lock, JSON.stringify({ pid: left.pid, time: Date.now(), key: 'k' }))
     const words = ['--config', file, '--only', 'D040']
     t.match((await diagnosed(t, ...words)).bad, [
-      { id: 'D040', message: new RegExp(`^${place.socket} is left`), fixable: true },
+      { id: 'D040', message: new RegExp(`^${place.socket} was left`), fixable: true },
       { id: 'D040', message: new RegExp(`^${place.lock} is left`) },
     ])
     t.match(await runHere(t, 'doctor', ...words, '--fix', '--yes'), {
@@ -304,7 +304,7 @@ t.test('what a killed proxy has left is told, and ended', { skip: skipWithout.pr
   t.teardown(() => rmSync(path, { force: true }))
   const words = ['--config', file, '--only', 'D082']
   t.match((await diagnosed(t, ...words)).bad, [
-    { id: 'D082', message: new RegExp(`^${left.pid} is left of .*: node$`), fixable: true },
+    { id: 'D082', message: new RegExp(`^process ${left.pid} was left behind by .*: node$`), fixable: true },
   ])
   t.equal((await runHere(t, 'doctor', ...words, '--fix', '--yes')).code, 0)
   t.notOk(isRunning(left.pid ?? 0))

@@ -53,7 +53,7 @@ t.test('list ends with 4 when no server could be reached, and 3 when errors cost
   const dead = await runHere(t, 'list', '--config', configFile(t, { two: tiny('--die') }))
   t.match(dead, { code: 4, out: /exited with code 3/ })
   const bad = await runHere(t, 'list', '--config', configFile(t, { a: { command: 5 } }))
-  t.match(bad, { code: 3, err: /has no valid server\n {2}why: a \(invalid\)/ })
+  t.match(bad, { code: 3, err: /does not define a valid server\n {2}why: a \(invalid\)/ })
 })
 
 t.test('list of a configuration without servers is empty, and suggests how to add one', async t => {

@@ -3,7 +3,7 @@ import { CliError, defineVerb, EXIT, jsonOption, textOption } from '../../verb.j
 
 export const approve = defineVerb({
   usage: 'approve <code>',
-  describe: 'Approve a sign-in that waits at the embedded authorization server',
+  describe: 'Approve a pending sign-in at the embedded authorization server',
   positionals: { code: { type: 'string', demandOption: true, describe: 'The code that its page shows' } },
   flags: {
     as: textOption('The name of a person of the configuration; needed if it has any'),

@@ -7,6 +7,6 @@ import { token } from './token.js'
 
 export const auth: VerbGroup = {
   usage: 'auth',
-  describe: 'Logins at servers, and who may come in',
+  describe: 'Manage logins at servers and access tokens',
   verbs: [login, logout, status, token, approve],
 }

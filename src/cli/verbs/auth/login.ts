@@ -5,15 +5,15 @@ import { findServer, signIn } from './signing-in.js'
 
 export const login = defineVerb({
   usage: 'login <server>',
-  describe: 'Sign in at a server; a proxy that runs uses the login at once',
+  describe: 'Sign in to a server; a running proxy uses the login at once',
   needs: 'the name or the address of a server',
   flags: {
     config: configOption,
     json: jsonOption,
-    'no-browser': { type: 'boolean', describe: 'Print the address to be opened, and read where it led' },
-    device: { type: 'boolean', describe: 'Sign in on another device with a code, where that is possible' },
+    'no-browser': { type: 'boolean', describe: 'Print the address to open, and read the redirect address' },
+    device: { type: 'boolean', describe: 'Sign in on another device with a code, if the server supports it' },
     timeout: { ...textOption('How long to wait for the person, such as 10m'), default: '5m' },
-    'forget-client': { type: 'boolean', describe: 'Register this proxy anew at the authorization server' },
+    'forget-client': { type: 'boolean', describe: 'Register this proxy again at the authorization server' },
   },
   positionals: {
     server: { type: 'string', demandOption: true, describe: 'Its name, or its address for bridge' },

@@ -4,7 +4,7 @@ import { findServer, openStore } from './signing-in.js'
 
 export const logout = defineVerb({
   usage: 'logout <server>',
-  describe: 'End the login at a server: revoke its tokens, where that is possible, and remove them',
+  describe: 'Log out of a server: revoke its tokens if possible, and remove them',
   needs: 'the name or the address of a server',
   flags: {
     config: configOption,
@@ -17,7 +17,7 @@ export const logout = defineVerb({
   examples: [
     ['mcp-proxy auth logout linear', 'Revokes and removes its tokens'],
     ['mcp-proxy auth logout linear --config mcp.json', 'A server of another configuration'],
-    ['mcp-proxy auth logout linear --forget-client', 'Registers anew at the next login'],
+    ['mcp-proxy auth logout linear --forget-client', 'Registers again at the next login'],
   ],
   async run(args) {
     const { logOut } = await import('../../../auth/store/logout.js')
@@ -28,7 +28,7 @@ export const logout = defineVerb({
       forgetsClient: args.forgetClient === true,
     })
     if (args.json === true) print(JSON.stringify({ version: 1, name, wasSignedIn, isRevoked }))
-    else print(wasSignedIn ? `${name}: signed out.` : `${name}: nobody was signed in.`)
+    else print(wasSignedIn ? `${name}: signed out.` : `${name}: not signed in.`)
     if (!isRevoked)
       say(`The authorization server of ${name} did not take the tokens back; they end by themselves.`)
     return EXIT.ok

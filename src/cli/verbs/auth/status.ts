@@ -14,12 +14,12 @@ export const status = defineVerb({
   describe: 'Show the logins at the servers of a configuration',
   flags: {
     config: configOption,
-    all: { type: 'boolean', describe: 'Also the logins of those who sign in through pages of the proxy' },
+    all: { type: 'boolean', describe: 'Include the logins of users who sign in through pages of the proxy' },
     json: { type: 'boolean', describe: 'One JSON document' },
   },
   examples: [
-    ['mcp-proxy auth status', 'Where you are signed in, for what and for how long'],
-    ['mcp-proxy auth status --all', 'With "credentials": "per-principal": all who are'],
+    ['mcp-proxy auth status', 'Your logins, with scopes and expiry'],
+    ['mcp-proxy auth status --all', 'With "credentials": "per-principal": all users'],
     ['mcp-proxy auth status --json | jq .logins', 'For programs'],
   ],
   async run(args) {

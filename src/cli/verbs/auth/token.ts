@@ -7,15 +7,17 @@ const NAME = /^[^\s"\\]+$/
 
 export const token = defineVerb({
   usage: 'token <name>',
-  describe: 'Make a token with which a person or program may come in, and the line for the configuration',
-  needs: 'the name of a person or program',
+  describe: 'Create an access token for a user or program, and print the configuration line',
+  needs: 'the name of a user or program',
   synopsis:
     '$0 auth token NAME\n\nPrints a new token once; the configuration gets only its hash. Adding the line ' +
     'takes effect with a reload, and so does removing it.',
   flags: { json: jsonOption },
-  positionals: { name: { type: 'string', demandOption: true, describe: 'Whom the token stands for' } },
+  positionals: {
+    name: { type: 'string', demandOption: true, describe: 'The user or program that the token identifies' },
+  },
   examples: [
-    ['mcp-proxy auth token alice', 'A token for alice, and the line that lets it in'],
+    ['mcp-proxy auth token alice', 'A token for alice, and its configuration line'],
     ['mcp-proxy auth token build-server', 'One for a program'],
     ['mcp-proxy auth token alice --json', 'Both as one JSON document'],
   ],

@@ -8,11 +8,11 @@ import { CliError, configOption, defineVerb, EXIT, jsonOption } from '../../verb
 
 export const check = defineVerb({
   usage: 'check',
-  describe: 'Check what replicas have in common: the engine, keys, and the ways between them; starts none',
+  describe: 'Check whether replicas can form a cluster: engine, keys and peer addresses; starts none',
   flags: { config: configOption, json: jsonOption },
   examples: [
-    ['mcp-proxy cluster check --config mcp.json', 'What keeps replicas of it from being one proxy'],
-    ['mcp-proxy cluster check && mcp-proxy serve', 'Only where there is nothing wrong'],
+    ['mcp-proxy cluster check --config mcp.json', 'Whether its replicas can form a cluster'],
+    ['mcp-proxy cluster check && mcp-proxy serve', 'Start only if the check passes'],
     ['mcp-proxy cluster check --json | jq .findings', 'For programs'],
   ],
   async run({ config, json = false }) {

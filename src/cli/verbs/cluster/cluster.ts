@@ -3,6 +3,6 @@ import { check } from './check.js'
 
 export const cluster: VerbGroup = {
   usage: 'cluster',
-  describe: 'Several replicas of serve that are one proxy',
+  describe: 'Run several replicas of serve as one proxy',
   verbs: [check],
 }

@@ -17,11 +17,11 @@ export const status = defineVerb({
   flags: {
     config: configOption,
     pid: pidOption,
-    all: { type: 'boolean', describe: 'All proxies of this user, not only that of one configuration' },
+    all: { type: 'boolean', describe: 'Show the proxies of all configurations of this user' },
     json: jsonOption,
   },
   examples: [
-    ['mcp-proxy daemon status', 'Whether it runs, who uses it, and where its log is'],
+    ['mcp-proxy daemon status', 'Its state, its clients and the path of its log'],
     ['mcp-proxy daemon status --all', 'Every proxy of this user'],
     ['mcp-proxy daemon status --json | jq .clients', 'Its clients, for programs'],
   ],
@@ -104,16 +104,16 @@ export const logs = defineVerb({
   flags: {
     config: configOption,
     pid: pidOption,
-    follow: { type: 'boolean', alias: 'f', describe: 'Go on as lines come' },
+    follow: { type: 'boolean', alias: 'f', describe: 'Keep printing new lines' },
     server: textOption('Only lines about this server'),
     since: textOption('Only lines of this last time, such as 10m'),
     level: { choices: LEVELS, requiresArg: true, describe: 'Only lines at least this important' },
-    json: { type: 'boolean', describe: 'The lines as they are, in JSON; the default but on a terminal' },
+    json: { type: 'boolean', describe: 'Print the lines as JSON; the default unless stdout is a terminal' },
   },
   examples: [
-    ['mcp-proxy daemon logs -f --server github --level warn', 'What goes wrong with one server'],
-    ['mcp-proxy daemon logs --since 10m', 'What happened of late'],
-    ['mcp-proxy daemon logs --level error', 'Only what went wrong'],
+    ['mcp-proxy daemon logs -f --server github --level warn', 'Problems of one server'],
+    ['mcp-proxy daemon logs --since 10m', 'Recent lines'],
+    ['mcp-proxy daemon logs --level error', 'Only errors'],
   ],
   async run(args) {
     const { follow: isFollowed = false, server, since, level, json = !process.stdout.isTTY } = args

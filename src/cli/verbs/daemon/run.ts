@@ -19,16 +19,16 @@ import {
   wedged,
 } from './place.js'
 
-const keepOption = { type: 'boolean', describe: 'Stay without clients' } as const
+const keepOption = { type: 'boolean', describe: 'Keep running without clients' } as const
 
 export const start = defineVerb({
   usage: 'start',
-  describe: 'Start the daemon, unless it runs, and wait until it answers',
+  describe: 'Start the daemon unless it is running, and wait until it is ready',
   flags: { config: configOption, keep: keepOption, json: jsonOption },
   examples: [
-    ['mcp-proxy daemon start', 'Ends by itself some time after its last client'],
+    ['mcp-proxy daemon start', 'Stops some time after its last client disconnects'],
     ['mcp-proxy daemon start --keep', 'Runs until it is stopped, with or without clients'],
-    ['mcp-proxy daemon start --config mcp.json', 'That of another configuration'],
+    ['mcp-proxy daemon start --config mcp.json', 'For another configuration'],
   ],
   async run({ config, keep = false, json = false }) {
     const where = daemonPlace(config)
@@ -46,11 +46,11 @@ const isKept = async ({ place }: DaemonPlace): Promise<boolean | undefined> => {
 
 export const stop = defineVerb({
   usage: 'stop',
-  describe: 'End the daemon and its servers; clients that are still there start it again when they need it',
+  describe: 'Stop the daemon and its servers; connected clients start it again when they need it',
   flags: { config: configOption, pid: pidOption, json: jsonOption },
   examples: [
-    ['mcp-proxy daemon stop', 'Waits for calls that are under way, and says which clients had any'],
-    ['mcp-proxy daemon stop --config mcp.json', 'That of another configuration'],
+    ['mcp-proxy daemon stop', 'Waits for calls in flight, and lists their clients'],
+    ['mcp-proxy daemon stop --config mcp.json', 'For another configuration'],
     ['mcp-proxy daemon stop && mcp-proxy serve', 'To watch it in a terminal'],
   ],
   async run({ config, pid, json = false }) {
@@ -58,7 +58,7 @@ export const stop = defineVerb({
     const wasThere = clients !== undefined
     if (json) print(JSON.stringify({ version: 1, stopped: wasThere, clients }))
     else if (wasThere) print('mcp-proxy has ended')
-    else say('mcp-proxy: there is no daemon to stop')
+    else say('mcp-proxy: the daemon is not running')
     if (!json && wasThere && clients.length > 0) say(startAgainText(clients))
     return wasThere ? EXIT.ok : EXIT.negative
   },
@@ -66,12 +66,12 @@ export const stop = defineVerb({
 
 export const restart = defineVerb({
   usage: 'restart',
-  describe: 'End the daemon and start it again, as it was kept; its clients notice nothing',
+  describe: 'Restart the daemon without disconnecting its clients',
   flags: { config: configOption, pid: pidOption, keep: keepOption, json: jsonOption },
   examples: [
-    ['mcp-proxy daemon restart', 'With the settings that need a restart, and the version installed'],
-    ['mcp-proxy daemon restart --keep', 'And stay without clients'],
-    ['mcp-proxy daemon restart --config mcp.json', 'That of another configuration'],
+    ['mcp-proxy daemon restart', 'Applies settings that need a restart, and a new version'],
+    ['mcp-proxy daemon restart --keep', 'And keep running without clients'],
+    ['mcp-proxy daemon restart --config mcp.json', 'For another configuration'],
   ],
   async run({ config, pid, keep = false, json = false }) {
     tellStart(await restarted(await runningPlace({ config, pid }), keep), json)

@@ -31,7 +31,7 @@ const CODES: Readonly<Partial<Record<string, readonly [why: string, fix: string]
   ECONNRESET: ['it hung up', 'check whether it wants https instead of http'],
   EHOSTUNREACH: ['there is no way to it', 'check the network, or a VPN that it needs'],
   ENETUNREACH: ['there is no way to it', 'check the network, or a VPN that it needs'],
-  CERT_HAS_EXPIRED: ['its certificate has expired', 'tell whoever runs it'],
+  CERT_HAS_EXPIRED: ['its certificate has expired', 'contact its operator'],
   DEPTH_ZERO_SELF_SIGNED_CERT: ['it signed its certificate itself', CA],
   SELF_SIGNED_CERT_IN_CHAIN: ['its certificate is signed by an authority that is not known here', CA],
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: ['its certificate cannot be verified', CA],
@@ -55,7 +55,7 @@ export const askAddress = async (url: string): Promise<AddressFacts> => {
     if (other !== undefined)
       return { status: found, why: `it answers ${found} there`, fix: `write "url": "${other}"` }
   }
-  if (found >= 500) return { status: found, why: `it answers ${found}`, fix: 'tell whoever runs it' }
+  if (found >= 500) return { status: found, why: `it answers ${found}`, fix: 'contact its operator' }
   return { status: found, why: found < 400 ? undefined : `it answers ${found}`, fix: undefined }
 }
 

@@ -17,11 +17,14 @@ const flags = {
   config: configOption,
   fix: {
     type: 'boolean',
-    describe: 'Fix what can be fixed; shows what changes, and asks one question each',
+    describe: 'Apply the available fixes; shows each change and asks first',
   },
-  yes: { type: 'boolean', describe: 'With --fix: fix without asking' },
+  yes: { type: 'boolean', describe: 'With --fix: do not ask' },
   json: jsonOption,
-  offline: { type: 'boolean', describe: 'Start nothing and ask nobody; takes less than half a second' },
+  offline: {
+    type: 'boolean',
+    describe: 'Start no servers and make no requests; takes less than half a second',
+  },
   only: textOption('Only these checks, separated by commas; D03 is all that begin so'),
   server: textOption('Only this server'),
   strict: { type: 'boolean', describe: 'Count warnings as errors' },
@@ -32,12 +35,13 @@ type Args = VerbArguments<typeof flags>
 
 export const doctor = defineVerb({
   usage: 'doctor',
-  describe: 'Say what is not well, and how to fix it: this machine, the configuration, servers and clients',
+  describe:
+    'Find problems with this machine, the configuration, servers and clients, and print the fix for each',
   flags,
   examples: [
-    ['mcp-proxy doctor', 'Looks at everything; starts the servers that no daemon runs'],
-    ['mcp-proxy doctor --fix', 'Also fixes what it can, after asking'],
-    ['mcp-proxy doctor --offline --strict --json | jq .ok', 'For a test of the configuration in CI'],
+    ['mcp-proxy doctor', 'Runs all checks; starts the servers that no daemon runs'],
+    ['mcp-proxy doctor --fix', 'Also applies the available fixes, after asking'],
+    ['mcp-proxy doctor --offline --strict --json | jq .ok', 'Tests the configuration in CI'],
   ],
   async run(args) {
     const wish = readWish(args)
@@ -46,13 +50,13 @@ export const doctor = defineVerb({
     } catch (thrown) {
       if (thrown instanceof CliError) throw thrown
       const why = thrown instanceof Error ? thrown.message : String(thrown)
-      throw new CliError(EXIT.failure, 'doctor itself has failed', { why, fix: FIX })
+      throw new CliError(EXIT.failure, 'doctor itself failed', { why, fix: FIX })
     }
   },
 })
 
-const NOBODY = 'there is no terminal at which somebody could be asked'
-const FIX = 'mcp-proxy check; and tell us: what doctor cannot look at is a bug'
+const NOBODY = 'stdin is not a terminal'
+const FIX = 'mcp-proxy check; and report it: a check that crashes is a bug'
 
 interface Wish {
   readonly only: readonly string[]

@@ -71,7 +71,7 @@ export const readDaemon = async (file: string, isOffline: boolean): Promise<Daem
 
 const askState = async (place: Place, limitMs: number) => {
   const status: unknown = JSON.parse((await ask(asking(place, limitMs), '/v1/status')).body)
-  if (!isStatus(status)) throw new Fault('unavailable', 'this is no state of mcp-proxy')
+  if (!isStatus(status)) throw new Fault('unavailable', 'the response is not the status of mcp-proxy')
   const { body } = await ask(asking(place, limitMs), '/v1/sessions')
   const { sessions = [] } = JSON.parse(body) as { readonly sessions?: readonly SessionFacts[] }
   return { state: 'serves', status, pid: status.pid, sessions } as const

@@ -50,7 +50,7 @@ export const servicePlatform = (platform: NodeJS.Platform): ServicePlatform => {
   const found = SERVICE_PLATFORMS.find(each => each === platform)
   if (found !== undefined) return found
   const fix = 'have your system run: mcp-proxy serve --config FILE --service'
-  throw new CliError(EXIT.failure, `there is no known manager of services on ${platform}`, { fix })
+  throw new CliError(EXIT.failure, `services are not supported on ${platform}`, { fix })
 }
 
 const COMMAND_MS = 60_000

@@ -8,7 +8,7 @@ export const status = defineVerb({
   describe: 'Show whether the service is installed and runs; code 4 if not',
   flags: { json: { type: 'boolean', describe: 'One JSON document' } },
   examples: [
-    ['mcp-proxy service status', 'Which files it starts, and what keeps it from running'],
+    ['mcp-proxy service status', 'The files it starts, and why it does not run'],
     ['mcp-proxy service status --json', 'The same for programs'],
     ['mcp-proxy service status || mcp-proxy service install', 'Install it unless it runs'],
   ],

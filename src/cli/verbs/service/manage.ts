@@ -32,7 +32,7 @@ import {
 
 const flags = {
   config: configOption,
-  port: textOption('The port to listen on, if not that of the file'),
+  port: textOption('The port to listen on; overrides the configuration'),
 } as const
 
 interface Flags {
@@ -48,11 +48,11 @@ const END_MS = 25_000
 
 export const install = defineVerb({
   usage: 'install',
-  describe: 'Have the system start the proxy now and at every login',
+  describe: 'Install a service that starts the proxy now and at every login',
   flags: { ...flags, json: jsonOption },
   examples: [
     ['mcp-proxy service install', 'A user service of systemd, an agent of launchd or a task of Windows'],
-    ['mcp-proxy service install --port 8808', 'Which listens there, whatever the configuration says'],
+    ['mcp-proxy service install --port 8808', 'Overrides the port of the configuration'],
     ['mcp-proxy service install --config mcp.json', 'For another configuration'],
   ],
   async run(args) {
@@ -67,17 +67,17 @@ export const install = defineVerb({
 
 export const uninstall = defineVerb({
   usage: 'uninstall',
-  describe: 'End the service, and have it started no more',
+  describe: 'Stop and remove the service',
   flags: { json: jsonOption },
   examples: [
-    ['mcp-proxy service uninstall', 'Clients that are still there start a daemon when they need it'],
-    ['mcp-proxy service uninstall && mcp-proxy daemon start', 'Runs until the next logout only'],
-    ['mcp-proxy service uninstall && mcp-proxy service install', 'Begins anew'],
+    ['mcp-proxy service uninstall', 'Connected clients start a daemon when they need it'],
+    ['mcp-proxy service uninstall && mcp-proxy daemon start', 'Runs until the next logout'],
+    ['mcp-proxy service uninstall && mcp-proxy service install', 'Reinstalls it'],
   ],
   async run({ json }) {
     const { wasInstalled, file } = await removeService()
     if (json === true) print(JSON.stringify({ version: 1, wasInstalled, file }))
-    if (!wasInstalled) say(`mcp-proxy: no service is installed: there is no ${file}`)
+    if (!wasInstalled) say(`mcp-proxy: no service is installed: missing ${file}`)
     else if (json !== true) print(`${file} is removed, and nothing starts the proxy at login`)
     return EXIT.ok
   },
@@ -104,12 +104,12 @@ export const printFile = defineVerb({
     platform: {
       choices: SERVICE_PLATFORMS,
       requiresArg: true,
-      describe: 'Of another system than this one; on Windows it is text in UTF-16',
+      describe: 'For another system; UTF-16 for Windows',
     },
   },
   examples: [
-    ['mcp-proxy service print', 'What install would write on this machine'],
-    ['mcp-proxy service print --platform darwin', 'The agent of launchd, with the paths of here'],
+    ['mcp-proxy service print', 'The file that install would write on this machine'],
+    ['mcp-proxy service print --platform darwin', 'A launchd agent with the paths of this machine'],
     ['mcp-proxy service print --platform win32 > mcp-proxy.xml', 'The task of Windows, as schtasks reads it'],
   ],
   async run(args) {
@@ -129,7 +129,7 @@ const programOf = async ({ port }: Flags, { file, place }: DaemonPlace): Promise
   const node = await lastingNode(machine, process.execPath, realpath)
   const script = await lastingScript(machine, running, realpath)
   for (const { path, isLasting } of [node, script]) {
-    if (!isLasting) say(`D052: ${path} is that of one version; after an update: mcp-proxy service install`)
+    if (!isLasting) say(`D052: ${path} belongs to one version; after an update: mcp-proxy service install`)
   }
   const { env } = process
   const user = [env['USERDOMAIN'], whoAmI().name].filter(part => part !== undefined && part !== '').join('\\')

@@ -4,6 +4,6 @@ import { install, printFile, uninstall } from './manage.js'
 
 export const service: VerbGroup = {
   usage: 'service',
-  describe: 'Have the system start the proxy at login, and keep it running',
+  describe: 'Manage the service that starts the proxy at login and keeps it running',
   verbs: [install, uninstall, status, printFile],
 }

@@ -35,7 +35,7 @@ const flags = {
     choices: ['env', 'keep'],
     default: 'env',
     requiresArg: true,
-    describe: 'Move secrets into secrets.env beside the configuration, or keep them in the entry',
+    describe: 'Move secrets into secrets.env next to the configuration, or keep them in the entry',
   },
   'no-check': { type: 'boolean', describe: 'Write it without starting it first' },
   json: jsonOption,
@@ -43,7 +43,7 @@ const flags = {
 
 const positionals = {
   name: { type: 'string', demandOption: true, describe: 'A name; or REGISTRY/NAME, or a FILE.mcpb' },
-  url: { type: 'string', describe: 'The address of the server, if it is no command' },
+  url: { type: 'string', describe: 'The address of a remote server' },
 } as const
 
 type Args = VerbArguments<typeof flags, typeof positionals>
@@ -186,7 +186,7 @@ const registered = async ({ name, registry, as }: Args): Promise<Wanted> => {
   ])
   const described = describeServerJson(await fetchServerJson(name, registry))
   if (described === undefined) {
-    throw new CliError(EXIT.failure, `${name} has no package or address that can be used here`)
+    throw new CliError(EXIT.failure, `${name} does not offer a usable package or address`)
   }
   return { name: as ?? shortName(name), ...inHome(described) }
 }

@@ -26,12 +26,12 @@ const flags = {
   all: { type: 'boolean', describe: 'All clients that are found; what happens anyway without --from' },
   project: textOption('A folder whose own files of clients are read as well'),
   only: textOption('Only servers whose names fit this pattern, such as "git*"'),
-  name: textOption('The name of a server that has none where it is found'),
+  name: textOption('The name for a server that has no name in its source'),
   secrets: {
     choices: ['env', 'keep'],
     default: 'env',
     requiresArg: true,
-    describe: 'Move secrets into secrets.env beside the configuration, or keep them in the entries',
+    describe: 'Move secrets into secrets.env next to the configuration, or keep them in the entries',
   },
   'on-conflict': {
     choices: ['ask', 'rename', 'skip', 'replace'],
@@ -147,7 +147,7 @@ const checkIsFile = async (word: string): Promise<void> => {
   const ids = CLIENTS.map(({ id }) => id)
   const meant = suggest(word, ids)
   const fix = meant === undefined ? `clients are ${ids.join(', ')}` : `did you mean ${meant}?`
-  throw new CliError(EXIT.usage, `"${word}" is no client and no file; ${fix}`)
+  throw new CliError(EXIT.usage, `"${word}" is neither a client nor a file; ${fix}`)
 }
 
 const resolveConflict = async (

@@ -62,8 +62,8 @@ const flags = {
   config: configOption,
   from: textsOption('Only servers of these clients, such as cursor; else of all that are found'),
   install: textsOption('Only into these clients; else into all that are found'),
-  'dry-run': { type: 'boolean', describe: 'Show what would be done, and do nothing' },
-  yes: { type: 'boolean', describe: 'Take all, and write without asking' },
+  'dry-run': { type: 'boolean', describe: 'Show the changes without writing them' },
+  yes: { type: 'boolean', describe: 'Accept everything and write without asking' },
   json: jsonOption,
 } as const
 
@@ -75,7 +75,7 @@ export const init = defineVerb({
   flags,
   examples: [
     ['mcp-proxy init', 'Asks three questions; Enter answers each with yes'],
-    ['mcp-proxy init --dry-run', 'Shows what would be written where'],
+    ['mcp-proxy init --dry-run', 'Shows each file and its changes'],
     ['mcp-proxy init --yes --from cursor --install cursor --install claude-code', 'Without questions'],
   ],
   async run(args) {

@@ -33,29 +33,29 @@ import {
 
 const flags = {
   config: configOption,
-  undo: { type: 'boolean', describe: 'Take our entry out again, and put back what was there before' },
+  undo: { type: 'boolean', describe: 'Remove the entry of this proxy and restore the file' },
   scope: {
     choices: ['user', 'project'],
     default: 'user',
     requiresArg: true,
-    describe: 'The file of the user, or that of the project in the current folder, which a team shares',
+    describe: 'Write the file of the user, or the shared file of the project in the current folder',
   },
   via: {
     choices: ['stdio', 'http'],
     default: 'stdio',
     requiresArg: true,
-    describe: 'Let the client start us and share one daemon, or let it call a proxy that runs',
+    describe: 'Have the client start a shim for the shared daemon (stdio) or call a running proxy (http)',
   },
-  url: textOption('For --via http: the address, if it is not that of the configuration'),
+  url: textOption('For --via http: the address; overrides the configuration'),
   view: textOption('The view that the client gets; else it keeps the one that it has'),
   'take-over': {
     type: 'boolean',
-    describe: 'Import the servers of the client, and take them out of its file',
+    describe: 'Import the servers of the client and remove them from its file',
   },
-  print: { type: 'boolean', describe: 'Only print what would be in the file' },
+  print: { type: 'boolean', describe: 'Only print the entry' },
   file: textOption('Another file of the client than the usual one'),
   all: { type: 'boolean', describe: 'All clients whose files are found' },
-  refresh: { type: 'boolean', describe: 'Write all our entries anew, with the paths of today' },
+  refresh: { type: 'boolean', describe: 'Rewrite all entries of this proxy with the current paths' },
   yes: { type: 'boolean', describe: 'Write without asking' },
   json: jsonOption,
 } as const
@@ -68,7 +68,7 @@ type Args = VerbArguments<typeof flags, typeof positionals>
 
 export const install = defineVerb({
   usage: 'install [clients..]',
-  describe: 'Put this proxy into the files of clients; shows what changes, and can be undone',
+  describe: 'Add this proxy to the files of clients; shows each change, and can be undone',
   flags,
   positionals,
   examples: [
@@ -189,7 +189,7 @@ const printEntries = async (args: Args, context: Context): Promise<number> => {
 
 const planAll = async (args: Args, context: Context): Promise<Work> => {
   if (args.takeOver === true && args.scope === 'project') {
-    throw new CliError(EXIT.usage, '--take-over is for files of the user: a team shares those of a project')
+    throw new CliError(EXIT.usage, '--take-over requires --scope user: project files are shared by a team')
   }
   const clients = await clientsOf(args, context)
   if (args.file !== undefined && clients.length > 1)
@@ -291,8 +291,8 @@ const show = (args: Args, work: readonly PlannedInstall[], takeOver: TakeOver | 
 const permit = async (args: Args): Promise<void> => {
   if (args.yes === true) return
   if (!isInteractive())
-    throw new CliError(EXIT.usage, 'nothing was written: this needs --yes where nobody can be asked', {
-      why: 'files of clients are changed only by those who were shown what changes',
+    throw new CliError(EXIT.usage, 'nothing was written: stdin is not a terminal; pass --yes', {
+      why: 'changes to client files need confirmation',
       fix: `mcp-proxy install ${[...(args.clients ?? []), '--yes'].join(' ')}`,
     })
   if (!(await confirm('write?'))) throw new CliError(EXIT.negative, 'nothing was written')

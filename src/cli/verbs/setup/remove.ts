@@ -6,13 +6,13 @@ import { entryOf, openOwn } from './own-server.js'
 export const remove = defineVerb({
   usage: 'remove <server>',
   needs: 'the name of a server',
-  describe: 'Take a server out of the configuration, and print the entry that was taken',
+  describe: 'Remove a server from the configuration and print its entry',
   flags: { config: configOption, json: jsonOption },
   positionals: { server: { type: 'string', demandOption: true, describe: 'The server' } },
   examples: [
-    ['mcp-proxy remove github', 'A running proxy lets its calls finish, and stops it'],
+    ['mcp-proxy remove github', 'A running proxy finishes its calls, then stops it'],
     ['mcp-proxy remove github --json', 'The entry as one JSON document'],
-    ['mcp-proxy disable github', 'Leaves the entry where it is'],
+    ['mcp-proxy disable github', 'Keeps the entry'],
   ],
   async run({ config, server: name, json }) {
     const { own, files } = await openOwn(config)

@@ -70,7 +70,7 @@ const candidatesOf = (
     const isOff = disabled === true || enabled === false
     const isOffHere = (entry ?? ours.get(as ?? ''))?.['disabled'] === true
     const off = isOff ? ['it is disabled'] : isOffHere ? ['it is disabled behind the proxy'] : []
-    const [why] = as === undefined ? ['it has no name, or was left out'] : [...obstacles, ...off]
+    const [why] = as === undefined ? ['it is unnamed or was left out'] : [...obstacles, ...off]
     return [{ id, name, file, as, isNew: entry !== undefined, why }]
   })
 }

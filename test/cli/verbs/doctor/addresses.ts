@@ -40,7 +40,7 @@ t.test('what an address answers says why its server cannot be reached, and what 
   const rows: readonly (readonly [RequestListener, string, object])[] = [
     [only('POST', '/mcp'), '/mcp', { status: 200, why: undefined, fix: undefined }],
     [only('POST', '/mcp', 401), '/mcp', { status: 401, why: 'it answers 401', fix: undefined }],
-    [only('POST', '/mcp', 503), '/mcp', { why: 'it answers 503', fix: 'tell whoever runs it' }],
+    [only('POST', '/mcp', 503), '/mcp', { why: 'it answers 503', fix: 'contact its operator' }],
     [only('POST', '/mcp'), '/api', { status: 404, fix: /^write "url": "http:.*\/mcp"$/ }],
     [only('GET', '/sse'), '/mcp', { status: 404, fix: /^write "url": "http:.*\/sse"$/ }],
     [only('GET', '/other'), '/mcp', { status: 404, why: 'it answers 404', fix: undefined }],

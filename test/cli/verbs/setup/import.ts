@@ -95,7 +95,7 @@ t.test('import says what it cannot read', async t => {
   const { home } = homeOf(t)
   t.match(await runHere(t, 'import', '--from', 'curser'), {
     code: 2,
-    err: /"curser" is no client and no file; did you mean cursor\?/,
+    err: /"curser" is neither a client nor a file; did you mean cursor\?/,
   })
   t.match(await runHere(t, 'import', join(home, 'gone.json')), {
     code: 4,
