@@ -111,8 +111,8 @@ export const EXIT = {
 /** The same for the help; codes of signals are those of shells (128 and the signal's number). */
 export const EXIT_TABLE = `Exit codes:
   0    success; for serve, stdio and bridge also SIGINT and SIGTERM
-  1    the tool returned an error (call), check found errors, or mcp-proxy crashed
-  2    invalid command line
+  1    the tool answered with an error (call), check found errors, or mcp-proxy crashed
+  2    the command line is invalid
   3    the configuration cannot be used
   4    no server could be reached, the call failed, or the port or socket is not available
   129  SIGHUP, 130 SIGINT, 143 SIGTERM: list and call, and any verb at the second signal`

@@ -9,11 +9,11 @@ import * as tools from './checks/tools.js'
 import type { Facts } from './facts.js'
 import type { Finding } from './finding.js'
 
-/** One check: the facts that it needs, and what it makes of them. Pure. */
+/** One check: the facts it needs, and a pure function from them to findings. */
 export interface Check {
   readonly id: ProblemId
   readonly needs: readonly (keyof Facts)[]
-  /** Whether its facts are known only by starting or asking something. */
+  /** True if its facts require starting or contacting something. */
   readonly isLive: boolean
   readonly look: (facts: readonly unknown[]) => readonly Finding[]
 }
@@ -35,7 +35,7 @@ const check = <const Needs extends readonly (keyof Facts)[]>(
   look: facts => look(...(facts as { [At in keyof Needs]: Facts[Needs[At]] })),
 })
 
-/** Every check, in the order of their numbers. */
+/** All checks, ordered by number. */
 export const CHECKS: readonly Check[] = [
   check('D001', ['installation'], own.lookAtNode),
   check('D002', ['installation'], own.lookAtFiles),

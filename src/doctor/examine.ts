@@ -4,26 +4,26 @@ import { CHECKS, type Check } from './checks.js'
 import type { Facts } from './facts.js'
 import type { Finding } from './finding.js'
 
-/** How facts are gathered, each when a check asks for it; undefined where it cannot be known. */
+/** The sources of the facts, each called when a check needs it; undefined if unknown. */
 export type FactSources = { readonly [Name in keyof Facts]: () => Promise<Facts[Name] | undefined> }
 
 export interface ExamineOptions {
-  /** Beginnings of numbers; all checks if empty. */
+  /** Prefixes of check numbers; empty for all checks. */
   readonly only: readonly string[]
-  /** Only what is about this server. */
+  /** Limits the findings to this server. */
   readonly server: string | undefined
-  /** Starts nothing and asks nobody. */
+  /** Starts nothing and makes no requests. */
   readonly isOffline: boolean
 }
 
-/** A check that was made, and what it has found; nothing if all is well. */
+/** A check that ran, and its findings. */
 export interface Examined {
   readonly id: ProblemId
   readonly findings: readonly Finding[]
   readonly ms: number
 }
 
-/** Makes the checks, all at once. Rejects if facts cannot be gathered: then doctor itself has failed. */
+/** Runs the checks concurrently. Rejects if gathering facts fails. */
 export const examine = async (gather: Gather, options: ExamineOptions): Promise<readonly Examined[]> => {
   const { only, isOffline } = options
   const wanted = CHECKS.filter(
@@ -34,7 +34,6 @@ export const examine = async (gather: Gather, options: ExamineOptions): Promise<
   return merged(done.filter(each => each !== undefined))
 }
 
-/** One entry for each number: some look at facts of which only one part may be known. */
 const merged = (all: readonly Examined[]): readonly Examined[] => {
   const byId = new Map<ProblemId, Examined>()
   for (const each of all) {
@@ -48,7 +47,7 @@ const merged = (all: readonly Examined[]): readonly Examined[] => {
   return [...byId.values()]
 }
 
-/** Gives a fact, gathering it when it is asked for first. */
+/** Returns a fact, gathering it on first use. */
 export type Gather = <Name extends keyof Facts>(name: Name) => Promise<Facts[Name] | undefined>
 
 export const gatherOnce = (sources: FactSources): Gather => {
@@ -60,7 +59,7 @@ export const gatherOnce = (sources: FactSources): Gather => {
   }
 }
 
-/** Undefined if what it looks at cannot be known. */
+/** Returns undefined if the facts of the check are unknown. */
 const made = async (
   { id, needs, look }: Check,
   gather: Gather,
@@ -75,7 +74,7 @@ const made = async (
 
 const RANKS = { error: 0, warn: 1, note: 2 } as const
 
-/** All findings, worst first, and those of one level by their numbers. */
+/** Returns all findings, worst first, then by number. */
 export const worstFirst = (all: readonly Examined[]): readonly Finding[] =>
   all
     .flatMap(({ findings }) => findings)
@@ -100,8 +99,8 @@ export const countsOf = (all: readonly Examined[]): Counts => {
 }
 
 /**
- * The document of `doctor --json`: every check that was made, also those that found nothing, and the
- * servers of which copies were started.
+ * Returns the document of `doctor --json`: all checks, including those without findings, and the servers of
+ * which copies were started.
  */
 export const documentOf = (
   all: readonly Examined[],

@@ -1,15 +1,15 @@
 import type { Loaded } from '../config/types.js'
 import type { Entry } from '../setup/import/normalise.js'
 
-/** This installation, and what else has our name. */
+/** This installation, and other programs with its name. */
 export interface InstallationFacts {
   readonly node: string
   readonly platform: NodeJS.Platform
   readonly version: string
   readonly folder: string
-  /** Files of the package that are not there, or not of it. */
+  /** Files of the package that are missing or modified. */
   readonly damaged: readonly string[]
-  /** What `mcp-proxy` is in the folders of PATH, in their order. */
+  /** Every `mcp-proxy` in the folders of PATH, in order. */
   readonly onPath: readonly NamesakeFacts[]
   readonly state: StateFacts
 }
@@ -23,29 +23,28 @@ export interface NamesakeFacts {
 
 export interface StateFacts {
   readonly path: string
-  /** Undefined where the folder is not there yet, and may be made. */
+  /** Undefined if the folder does not exist yet but can be created. */
   readonly mode: number | undefined
   readonly isOurs: boolean
   readonly isWritable: boolean
-  /** Undefined where it cannot be told. */
+  /** Undefined if unknown. */
   readonly freeBytes: number | undefined
 }
 
-/** The configuration file itself. */
 export interface FileFacts {
   readonly file: string
-  /** Why it cannot be read, in words; undefined if it can be. */
+  /** The reason it cannot be read; undefined if it can be. */
   readonly why: string | undefined
 }
 
 export interface ConfigFacts {
   readonly file: string
   readonly loaded: Loaded
-  /** Servers that wait for variables. */
+  /** Servers with missing variables. */
   readonly waiting: readonly { readonly name: string; readonly lacks: readonly string[] }[]
-  /** Its entries as they stand in the file, also those that are disabled. */
+  /** Its entries as written in the file, including disabled ones. */
   readonly entries: ReadonlyMap<string, Entry>
-  /** Bits of rights; undefined where there is no such file, or no such thing as rights. */
+  /** Permission bits; undefined without such a file, or on systems without permissions. */
   readonly mode: number | undefined
   readonly envFile: {
     readonly path: string
@@ -54,48 +53,48 @@ export interface ConfigFacts {
   }
 }
 
-/** What the login shell says; values stay in here. */
+/** The environment of the login shell; the values are not reported. */
 export interface ShellFacts {
   readonly shell: string
-  /** Why it cannot be asked, in words. */
+  /** The reason the shell cannot be read. */
   readonly why: string | undefined
   readonly values: Readonly<Record<string, string | undefined>>
 }
 
-/** Whether a server's program can be started. */
+/** The program of a server. */
 export interface ProgramFacts {
   readonly server: string
   readonly command: string
   readonly args: readonly string[]
-  /** Where it was found. */
+  /** The path of the program, if found. */
   readonly path: string | undefined
-  /** Where it was looked for. */
+  /** The places that were searched. */
   readonly searched: string
 }
 
-/** Our private socket and who is there. */
+/** The private socket and its owner. */
 export interface DaemonFacts {
   readonly file: string
   readonly version: string
   readonly socket: string
   readonly lock: string
   readonly log: string
-  /** Why the place cannot be used, in words, and the path that is meant. */
+  /** The path of an unusable socket, and the reason. */
   readonly unusable: { readonly path: string; readonly why: string } | undefined
   readonly state: 'none' | 'dead' | 'serves' | 'silent' | 'denied'
-  /** Whether the lock names a process that is gone. */
+  /** True if the lock names a process that has ended. */
   readonly isLockDead: boolean
-  /** Files that killed programs have left of the lock. */
+  /** Drafts of the lock left behind by killed programs. */
   readonly drafts?: readonly string[]
-  /** Of the silent one, as far as it is known. */
+  /** The pid of a daemon that does not answer, if known. */
   readonly pid: number | undefined
   readonly born: string | undefined
-  /** What it says of itself, as `/v1/status` has it; undefined unless it serves. */
+  /** The `/v1/status` of the daemon; undefined unless it serves. */
   readonly status: DaemonStatus | undefined
   readonly sessions: readonly SessionFacts[]
 }
 
-/** The part of the state of a running proxy that checks look at. */
+/** The part of the status that checks use. */
 export interface DaemonStatus {
   readonly pid: number
   readonly version: string
@@ -131,9 +130,9 @@ export interface SessionFacts {
 
 /** Other proxies and processes of this user. */
 export interface ProcessFacts {
-  /** Proxies of the same configuration that run, beside the one that has the socket. */
+  /** Other running proxies of the same configuration, without the private socket. */
   readonly doubles: readonly { readonly pid: number; readonly born: string | undefined }[]
-  /** What killed proxies have left. */
+  /** Processes left behind by killed proxies. */
   readonly left: readonly {
     readonly pid: number
     readonly born: string | undefined
@@ -143,123 +142,123 @@ export interface ProcessFacts {
 
 export interface ServiceFacts {
   readonly file: string
-  /** What is not as it would be today, in words. */
+  /** Outdated parts of the service file. */
   readonly wrong: readonly string[]
-  /** Whether it stays after the last logout; undefined where that is no question. */
+  /** True if the service survives the last logout; undefined where this does not apply. */
   readonly isLingering: boolean | undefined
-  /** Whether it is told to listen on one, whatever the file says. */
+  /** True if its command sets a port. */
   readonly hasPort: boolean
 }
 
 export interface PortFacts {
   readonly host: string
   readonly port: number
-  /** Whether the configuration says so, and it is not what only `serve` would take. */
+  /** True if the configuration sets a port, and it is not only the default of `serve`. */
   readonly isGiven: boolean
-  /** Who has it, in words; undefined if nobody has, or a proxy of this configuration. */
+  /** The process that uses the port; undefined if it is free or used by a proxy of this configuration. */
   readonly takenBy: string | undefined
 }
 
-/** An attempt to start a daemon where nobody meets it. */
+/** A trial start of a daemon without clients. */
 export interface TrialFacts {
-  /** Why it does not start, with the last lines of its log; undefined if it does. */
+  /** The reason it does not start, with the last lines of its log; undefined if it does. */
   readonly why: string | undefined
 }
 
-/** A client, and what its files say. */
+/** A client and its files. */
 export interface ClientFacts {
   readonly id: string
   readonly label: string
-  /** The file of the user, and that of the project in the current folder, if they are there. */
+  /** The existing files: of the user, and of the project in the current folder. */
   readonly files: readonly ClientFile[]
-  /** The API address that it uses instead of the usual one. */
+  /** The API address that replaces the default one. */
   readonly apiHost: string | undefined
-  /** A permission rule that denies tools behind the proxy, or asks before them. */
+  /** A permission rule that denies tools behind the proxy, or asks before calling them. */
   readonly restriction?: string | undefined
-  /** Its permission rules for servers that moved behind the proxy, as far as they match no tool any more. */
+  /** Permission rules for moved servers that no longer match any tool. */
   readonly deadRules?: readonly DeadRule[]
 }
 
-/** A permission rule that names a server, or a tool of it, by the name that it had in its client. */
+/** A permission rule that uses the name of a server, or its tool, from before the move. */
 export interface DeadRule {
   readonly file: string
   readonly rule: string
-  /** The names that must be next to it; undefined if they are not known. */
+  /** The names to add to the rule; undefined if unknown. */
   readonly names: readonly string[] | undefined
 }
 
 export interface ClientFile {
   readonly path: string
-  /** The folder of the project that it belongs to. */
+  /** The folder of its project. */
   readonly project: string | undefined
-  /** Why it cannot be read, in words with the place. */
+  /** The reason it cannot be read, with the place. */
   readonly broken: string | undefined
-  /** Whether our journals know of an entry in this file. */
+  /** True if the install journals list an entry in this file. */
   readonly isInstalled: boolean
-  /** Our entry stands where the client does not look for it, in words. */
+  /** Describes an entry of this proxy at a place that the client does not read. */
   readonly misplaced: string | undefined
   readonly entries: readonly ClientEntry[]
 }
 
 export interface ClientEntry {
   readonly name: string
-  /** As we would write it. */
+  /** The entry as this version would write it. */
   readonly entry: Entry
-  /** What makes it the same as another one. */
+  /** The identity of the server, equal for duplicates. */
   readonly identity: string
   readonly isOurs: boolean
   readonly isOff: boolean
-  /** Absolute paths in our entry that last no longer, in words such as "is gone". */
+  /** Absolute paths in the entry that are gone or temporary, with a text such as "is gone". */
   readonly frail: readonly { readonly path: string; readonly why: string }[]
-  /** Of an entry of ours with an address, if nobody listens there. */
+  /** The address in the entry, if nothing listens there. */
   readonly deadUrl: string | undefined
 }
 
-/** What came of starting or reaching a server. */
+/** The result of starting or reaching a server. */
 export interface Probe {
   readonly server: string
   readonly transport: string
   readonly ms: number
-  /** `ready`, a reason of a login, or `failed`. */
+  /** `ready`, the reason for a login, or `failed`. */
   readonly state: string
   readonly why: string | undefined
   readonly stderrTail: readonly string[]
-  /** The first line of its stdout that is no message. */
+  /** The first line of stdout that is not a JSON-RPC message. */
   readonly noise: string | undefined
-  /** What had to be repaired in its lists, or was left out. */
+  /** Items of its lists that were repaired or left out. */
   readonly repairs: readonly { readonly item: string; readonly words: string }[]
   readonly instructionBytes: number
   readonly tools: readonly ProbedTool[]
-  /** For a remote server that cannot be reached: what asking it directly shows. */
+  /** For an unreachable remote server: the result of a direct request. */
   readonly address: AddressFacts | undefined
 }
 
 export interface AddressFacts {
   readonly status: number | undefined
-  /** What is wrong, in words. */
+  /** The problem. */
   readonly why: string | undefined
   readonly fix: string | undefined
 }
 
 export interface ProbedTool {
-  /** As clients see it. */
+  /** The name that clients see. */
   readonly name: string
-  /** The same, if it were not cut or cleaned. */
+  /** The name before it was cut or cleaned. */
   readonly long: string
   readonly descriptionBytes: number
-  /** Of name, description and schema. */
+  /** Size of name, description and schema. */
   readonly bytes: number
   readonly schema: unknown
   readonly hasHints: boolean
   /** Digests of description and schema. */
   readonly digests: { readonly description: string; readonly schema: string }
-  /** The configured views that it is in. */
+  /** The configured views that contain it. */
   readonly views: readonly string[]
-  /** As first seen; undefined for a tool that is new. */
+  /** The digests when first seen; undefined for a new tool. */
   readonly seen: { readonly description: string; readonly schema: string } | undefined
 }
 
-/** Everything that checks look at; undefined where it cannot be known. */
+/** The input of all checks; undefined parts are unknown. */
 export interface Facts {
   readonly installation: InstallationFacts
   readonly file: FileFacts

@@ -1,9 +1,9 @@
 import { type Problem, type ProblemInstead, type ProblemValues, problem } from '../problems/problem.js'
 import type { ProblemId } from '../problems/table.js'
 
-/** What `--fix` would do about a finding. */
+/** The automatic fix for a finding. */
 export type AutoFix =
-  /** Gives a file or folder these rights. */
+  /** Sets the permissions of a file or folder. */
   | { readonly is: 'rights'; readonly path: string; readonly mode: number }
   | { readonly is: 'move-secrets' }
   | { readonly is: 'restart' }
@@ -14,9 +14,9 @@ export type AutoFix =
   | { readonly is: 'service' }
   | { readonly is: 'accept-tools' }
 
-/** A problem, and what it is about. */
+/** A problem and its subject. */
 export interface Finding extends Problem {
-  /** A server, client, file or the like; empty where the message says all. */
+  /** A server, client, file or the like; empty if the message suffices. */
   readonly subject: string
   readonly autoFix: AutoFix | undefined
 }
@@ -26,7 +26,7 @@ interface More extends ProblemInstead {
   readonly autoFix?: AutoFix | undefined
 }
 
-/** A finding in the words of the table. */
+/** Returns a finding with the texts of the table. */
 export const finding = <Id extends ProblemId>(
   id: Id,
   values: ProblemValues<Id>,

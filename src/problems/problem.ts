@@ -1,38 +1,38 @@
 import type { ProblemLevel, ProblemRow } from './row.js'
 import { PROBLEMS, type ProblemId } from './table.js'
 
-/** A problem as it was found somewhere. Holds no secrets. */
+/** A problem of one case. Contains no secrets. */
 export interface Problem {
   readonly id: ProblemId
   readonly level: ProblemLevel
-  /** What is wrong, as one sentence without its full stop. */
+  /** The problem as one sentence, without a full stop. */
   readonly message: string
-  /** The reason, if it is known. */
+  /** The reason, if known. */
   readonly why: string | undefined
-  /** What to do: a command to paste where there is one. */
+  /** The fix: a command to paste, if one exists. */
   readonly fix: string
 }
 
-/** The names in braces of a text; what has spaces in it is JSON. */
+/** The `{names}` in a text; braces around text with spaces are JSON. */
 type Names<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? Exclude<Name, `${string} ${string}`> | Names<Rest>
   : never
 
 type Row<Id extends ProblemId> = (typeof PROBLEMS)[Id]
 
-/** What differs from case to case: all names in the sentence of a problem and in its fix. */
+/** Values for all names in the sentence and the fix of a problem. */
 export type ProblemValues<Id extends ProblemId> = Readonly<
   Record<Names<Row<Id>['says'] | Row<Id>['fix']>, string | number>
 >
 
-/** What replaces the words of the table where a case is known better. */
+/** Replacements for texts of the table, for cases with more specific information. */
 export interface ProblemInstead {
   readonly level?: ProblemLevel
   readonly why?: string | undefined
   readonly fix?: string | undefined
 }
 
-/** A problem of the table with the words of this case. */
+/** Returns a problem of the table with its values filled in. */
 export const problem = <Id extends ProblemId>(
   id: Id,
   values: ProblemValues<Id>,

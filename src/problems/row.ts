@@ -3,12 +3,12 @@ export type ProblemLevel = 'note' | 'warn' | 'error'
 
 /** One row of the table of problems. */
 export interface ProblemRow {
-  /** What is looked at: the heading of docs/doctor.md. */
+  /** The subject of the check: its heading in docs/doctor.md. */
   readonly about: string
   /** A warning if absent. */
   readonly level?: ProblemLevel
   readonly says: string
   readonly fix: string
-  /** What `doctor --fix` does about it, if it can do something. */
+  /** The automatic fix of `doctor --fix`, if there is one. */
   readonly autoFix?: string
 }

@@ -2,20 +2,19 @@ import { cutText, plainLine, plainText } from './plain-text.js'
 
 export const MASK = '***'
 
-/** Words in a name that mark a secret, whatever it looks like. */
+/** Words in a name that always mark a secret. */
 const SECRET_WORDS =
   'token|secret|passw|passphrase|credential|bearer|cookie|signature|auth(?!or(?!i[sz]))|(?:api|access|private|account)[_-]?key'
-/** The same for words that mean something else where more follows. */
+/** Words that mark a secret only at the end of a name. */
 const SECRET_ENDS = 'key|pass|passwd|pwd|pw|pat|pin|dsn|jwt|otp|sig'
 
-/** Words of a name that mark a secret wherever they stand, also at the end of a longer word. */
+/** Secret words at any position, including the end of a longer word. */
 const WORD =
   /^(?:secrets?|passw\w*|passphrase|credentials?|bearer|cookies?|signature|auth|authorization|apikey|accesskey|privatekey)$|(?:token|secret|password|apikey|accesskey|passphrase)$/
-/** Words that mark one as the last word. */
 const LAST = new RegExp(`^(?:${SECRET_ENDS}|keys?)$`)
-/** Words before "key" in names that say more behind it. */
+/** Words before "key" in names that continue after it. */
 const BEFORE_KEY = /^(?:api|access|private|account|secret)$/
-/** Last words of settings, whose values show secrets by themselves. */
+/** Last words of settings whose values are checked by their shape instead. */
 const SETTING =
   /^(?:urls?|uri|host|hostname|path|file|dir|folder|mode|type|method|enabled|port|endpoint|provider)$/
 
@@ -26,7 +25,7 @@ const wordsIn = (name: string): readonly string[] =>
     .split(/[^a-z]+/)
     .filter(word => word !== '')
 
-/** Whether a variable, header, flag or member of this name holds a secret, judged by its whole words. */
+/** Returns true if a variable, header, flag or member of this name holds a secret, judged by whole words. */
 export const isSecretName = (name: string): boolean => {
   const words = wordsIn(name.slice(-NAME_CHARS))
   const last = words.at(-1) ?? ''
@@ -39,7 +38,7 @@ export const isSecretName = (name: string): boolean => {
 
 const NAME_CHARS = 128
 
-/** Whether a name says that its value counts something. */
+/** Returns true if the value of this name is a count. */
 export const isCount = (name: string): boolean =>
   wordsIn(name).some(word => /^(?:max|min|limit|count|size|length|ttl|timeout|budget|number)$/.test(word))
 
@@ -47,15 +46,15 @@ const PATH = /^(?:~|\.{1,2})?[/\\][^=]*$|^[a-z]:[/\\][^=]*$/i
 /** Some hosts put a key into the path of an address. */
 export const isLikeKey = (segment: string): boolean => segment.length >= 20 && /\d/.test(segment)
 
-/** Whether a text is a path without parts that look like keys. */
+/** Returns true for a path without segments that look like keys. */
 export const isPath = (text: string): boolean => PATH.test(text) && !text.split(/[/\\]/).some(isLikeKey)
 
-/** Whether a text is a plain word, paths, or a number: nothing that anybody would choose for a secret. */
+/** Returns true for a plain word, paths or a number, which are unlikely secrets. */
 export const isPlain = (text: string): boolean =>
   /^(?:[a-z]{0,14}|[A-Z]{0,14}|[A-Z][a-z]{0,14}|[-+]?[\d.,:]*%?)$/.test(text) ||
   [':', ';'].some(delimiter => text.split(delimiter).every(isPath))
 
-/** Masks an address for people: user, password, query, and long path segments, which may be keys. */
+/** Masks the user, password, query and key-like path segments of an address. */
 export function maskAddress(url: string): string {
   const parts = /^([a-z][a-z0-9+.-]*:\/\/)?([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?$/is.exec(url)
   if (parts === null) return MASK
@@ -71,16 +70,16 @@ export function maskAddress(url: string): string {
   return `${scheme}${host}${segments.join('/')}${hidden(query)}${hidden(fragment)}`
 }
 
-/** A variable of the configuration, which is no secret. */
+/** A variable reference in the configuration, not a secret itself. */
 const REFERENCE = '\\$\\{(?:env:|file:|input:)?[\\w./~-]+(?::-[^}]*)?\\}'
 const REFERENCE_PAIR = new RegExp(`^[\\w.-]+=${REFERENCE}$`)
 const isReferencePair = (text: string): boolean => REFERENCE_PAIR.test(text)
 
 const LETTERS = '[A-Za-z0-9]'
 
-/** Prefixes of issued keys, and how many characters follow at least; the last line catches most. */
+/** Prefixes of issued keys, each with the minimum number of characters that follow. */
 const KEYS = [
-  // Our own (personal-token.ts).
+  // Tokens of this proxy (personal-token.ts).
   'mcp[pt]_[\\w-]{20,}',
   '(?:sk|pk|rk)[-_][\\w-]{16,}',
   'gl[a-z]{2,6}-[\\w-]{16,}',
@@ -101,14 +100,14 @@ const KEYS = [
   '\\d{8,10}:AA[\\w-]{30,}',
   '[MNO][\\w-]{23,27}\\.[\\w-]{6}\\.[\\w-]{27,}',
   '[a-f0-9]{32}-us\\d{1,2}',
-  // JSON Web Tokens (RFC 7519 §3.1), also encrypted ones.
+  // JSON Web Tokens (RFC 7519 §3.1), including encrypted ones.
   'eyJ[\\w-]{8,}(?:\\.[\\w-]*){1,4}',
-  // A prefix, and more signs than any word has, digits among them.
+  // A prefix and more characters than any word has, including digits.
   `[A-Za-z]{2,12}\\d?[-_](?:${LETTERS}{1,16}[-_]){0,3}(?=[A-Za-z]*\\d)(?=\\d*[A-Za-z])${LETTERS}{20,}`,
 ]
 const KEY = new RegExp(`(?<![\\w-])(?:${KEYS.join('|')})[\\w.~+/=-]*`, 'g')
 
-/** RFC 7468 and OpenPGP; one whose end is missing reaches to the end of the text. */
+/** RFC 7468 and OpenPGP; without an end marker, the key extends to the end of the text. */
 const PRIVATE_KEY =
   /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,20}-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,60}-----|$)/g
 
@@ -120,9 +119,8 @@ const SIGN = '\\\\?["\']?\\s{0,3}[=:]\\s{0,3}\\\\?["\'`]?'
 const NAME = `(?:${SECRET_WORDS})[\\w.-]{0,30}`
 
 /**
- * A secret's name, a sign that its value follows, and the value, as in `"apiKey": "x"`, `--token x`,
- * `DB_PASS=x`. The dashes of a flag are looked for behind its name: looking back from every character would
- * take ten times as long.
+ * The name of a secret, a separator and the value, as in `"apiKey": "x"`, `--token x`, `DB_PASS=x`. The
+ * dashes of a flag are matched after its name: a lookbehind at every character takes ten times as long.
  */
 const NAMED = new RegExp(
   `(${NAME}(?:${SIGN}|\\s(?<=--[\\w.-]{0,80}\\s))|(?:(?<=[-_])|\\b(?=\\w+=))(?:${SECRET_ENDS})${SIGN})` +
@@ -132,13 +130,13 @@ const NAMED = new RegExp(
 const NAMED_COOKIES = /\b((?:set-)?cookie\s{0,3}:\s{0,3})[^\r\n"]+/gi
 const GREETED = new RegExp(`\\b(${SCHEMES})(?!${REFERENCE})(${VALUE})`, 'g')
 
-/** Whether what stands before a value ends in the name of a secret. */
+/** Returns true if the text before a value ends in the name of a secret. */
 const isNamed = (text: string): boolean => isSecretName(/[\w.-]+(?=[^\w.-]*$)/.exec(text)?.[0] ?? text)
 
-/** Values that say that there is none. */
+/** Values that mean "no secret". */
 const NO_SECRET = /^(?:true|false|null|undefined|none|\*+)$/i
 
-/** Replaces values that are named like secrets. */
+/** Replaces the values of names that mark secrets. */
 export const replaceNamed = (text: string, replace: (name: string, value: string) => string): string =>
   text.replace(NAMED, (all: string, ...parts: [string, string, string, number]) => {
     const [name, scheme, value, at] = parts
@@ -148,11 +146,11 @@ export const replaceNamed = (text: string, replace: (name: string, value: string
     return NO_SECRET.test(value) || isOther ? all : name + scheme + replace(name, value)
   })
 
-/** Whether a place is in the name of a variable, as in `${TOKEN:-x}`. */
+/** Returns true if the position is inside a variable name, as in `${TOKEN:-x}`. */
 const isInReference = (text: string, at: number): boolean =>
   /\$\{(?:env:)?\w*$/.test(text.slice(Math.max(0, at - NAME_CHARS), at))
 
-/** Masks what looks like a key or is named like one, and passwords and queries in addresses. */
+/** Masks keys, values with secret names, and passwords and queries in addresses. */
 export const maskShapes = (text: string): string => {
   const bare = text
     .replace(PRIVATE_KEY, MASK)
@@ -163,23 +161,23 @@ export const maskShapes = (text: string): string => {
     .replace(KEY, MASK)
 }
 
-/** Replaces private keys, and what looks like an issued key. */
+/** Replaces private keys and text that looks like an issued key. */
 export const replaceKeys = (text: string, replace: (key: string) => string): string =>
   text.replace(PRIVATE_KEY, replace).replace(KEY, replace)
 
-/** Shorter ones are masked only where they stand alone, not within words. */
+/** Shorter secrets are masked only as whole words. */
 const ANYWHERE = 6
-/** Shorter ones cannot be told from ordinary words. */
+/** Shorter secrets are indistinguishable from ordinary words. */
 const LEAST = 4
-/** Longer ones are searched in pieces, so that one whose end is cut off is still found. */
+/** Longer secrets are searched in pieces, so that a truncated one is still found. */
 const PIECE = 512
 
-// There is one list for the whole process: whatever leaves it must hold none of them, whoever says it.
+// One list for the whole process: all output is masked with it.
 const lists = new Set<readonly string[]>()
 let found: RegExp | undefined
 let isStale = false
 
-/** Masks these texts wherever words leave the process, until what is returned is called. */
+/** Masks these secrets in all output until the returned function is called. */
 export const addSecrets = (secrets: readonly string[]): (() => void) => {
   const list = secrets.flatMap(partsOf)
   lists.add(list)
@@ -191,8 +189,8 @@ export const addSecrets = (secrets: readonly string[]): (() => void) => {
 }
 
 /**
- * Masks the added secrets and what looks like one. A text that is not whole loses its end: one may begin
- * there.
+ * Masks the added secrets and text that looks like one. A truncated text loses its end, where a secret may
+ * begin.
  */
 export const mask = (text: string, isWhole = true): string => {
   if (!isWhole) return mask(text).slice(0, -PIECE)
@@ -203,8 +201,8 @@ export const mask = (text: string, isWhole = true): string => {
 }
 
 /**
- * The first characters of a long name, without half a secret at its end. The name itself if it is short: mask
- * it where it is shown.
+ * Returns the first characters of a long name, without a partial secret at its end. A short name is returned
+ * unchanged; mask it where it is shown.
  */
 export const shortName = (name: string, maxChars: number): string => {
   const read = name.slice(0, maxChars + PIECE)
@@ -213,10 +211,10 @@ export const shortName = (name: string, maxChars: number): string => {
 
 const SAID_BYTES = 1024
 
-/** Makes a peer's words fit for ours: one line without secrets or control characters, cut at `maxBytes`. */
+/** Returns peer text as one line of at most `maxBytes`, without secrets and control characters. */
 export const sanitizeLine = (words: string, maxBytes = SAID_BYTES): string => held(words, maxBytes, plainLine)
 
-/** The same, keeping line breaks and tabs. */
+/** Like `sanitizeLine`, but keeps line breaks and tabs. */
 export const sanitizeText = (text: string, maxBytes: number): string => held(text, maxBytes, plainText)
 
 const held = (text: string, maxBytes: number, plain: (text: string) => string): string => {
@@ -229,8 +227,8 @@ const SCALAR = /"|[-\w.+]+/g
 const SIGN_ONLY = /^\s*:\s*$/
 
 /**
- * Masks secrets in strings and numbers, and the values of members with the name of a secret. Takes linear
- * time also for a text that is not JSON.
+ * Masks secrets in strings and numbers, and the values of members with secret names. Takes linear time, also
+ * for invalid JSON.
  */
 export const maskJson = (json: string): string => {
   let masked = ''
@@ -249,7 +247,7 @@ export const maskJson = (json: string): string => {
   return masked + json.slice(from)
 }
 
-/** The end of the string that begins at `start`; that of the text if the string has none. */
+/** Returns the end of the string that begins at `start`, or the end of the text if it is not closed. */
 const endOfString = (json: string, start: number): number => {
   for (let at = json.indexOf('"', start + 1); at !== -1; at = json.indexOf('"', at + 1)) {
     let slashes = 0
@@ -276,10 +274,10 @@ const textOf = (scalar: string): string => {
   }
 }
 
-/** No private key has more lines. */
+/** Maximum number of lines in a private key. */
 const KEY_LINES = 200
 
-/** Finds the lines of private keys, which say nothing of themselves. */
+/** Finds the lines of private keys, which do not look like secrets one by one. */
 export class KeyLines {
   #left = 0
 
@@ -287,7 +285,7 @@ export class KeyLines {
     return this.#left > 0
   }
 
-  /** Whether this line, the next one, is part of a private key that began on an earlier one. */
+  /** Returns true if the next line is part of a private key that began on an earlier line. */
   take(line: Buffer): boolean {
     const { isInside } = this
     if (isInside) this.#left -= 1
@@ -300,7 +298,7 @@ export class KeyLines {
   }
 }
 
-/** The parts of a secret that are masked alone (lines, words between separators), in all their forms. */
+/** Returns the parts of a secret to mask separately (lines, words between separators), in all their forms. */
 const partsOf = (secret: string): string[] => {
   const lines = secret.split(/[\r\n]+/).map(line => line.trim())
   const parts = secret.split(/[\s"'`,;:=|&?<>()[\]{}\\]+/).filter(part => part.length > ANYWHERE)
@@ -321,7 +319,7 @@ const formsOf = (text: string): string[] => {
 }
 
 const patternOf = (secrets: readonly string[]): RegExp | undefined => {
-  // Of two that begin alike the longer one counts.
+  // Longer secrets come first, because one secret may begin with another.
   const all = [...new Set(secrets)].sort((one, other) => other.length - one.length)
   const escaped = all.map(text => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'))
   const [long, short] = [

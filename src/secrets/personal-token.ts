@@ -2,19 +2,24 @@ import { hash, randomBytes } from 'node:crypto'
 
 const PREFIX = 'mcpp_'
 
-/** A new token that stands for a person: 32 random bytes behind a prefix that shows what it is. */
+/** Creates a token that identifies a user: 32 random bytes after a recognizable prefix. */
 export const createPersonalToken = (): string => PREFIX + randomBytes(32).toString('base64url')
 
-/** Whether a text can only be a personal token: nobody else is asked about it. */
+/** Returns true if a token can only be a personal token. */
 export const isPersonalToken = (token: string): boolean => token.startsWith(PREFIX)
 
 const ISSUED = 'mcpt_'
 
-/** A random text as a token of the embedded authorization server: its prefix keeps it from other issuers. */
+/**
+ * Returns a token of the embedded authorization server; the prefix distinguishes it from tokens of other
+ * issuers.
+ */
 export const issuedToken = (random: string): string => ISSUED + random
 
-/** Whether a text can only be a token of the embedded authorization server, of this proxy or another one. */
+/**
+ * Returns true if a token can only be from an embedded authorization server, of this proxy or another one.
+ */
 export const isIssuedToken = (token: string): boolean => token.startsWith(ISSUED)
 
-/** The SHA-256 of a token or secret, in lower-case hexadecimal: all that is kept of it. */
+/** Returns the SHA-256 of a token or secret in lower-case hexadecimal, the only form that is stored. */
 export const tokenHash = (token: string): string => hash('sha256', token)

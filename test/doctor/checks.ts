@@ -257,7 +257,10 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
     ],
   ],
   D016: [
-    [{ config: config({ git: GIT, same: GIT }) }, { message: 'git and same are the same server', level: 'warn' }],
+    [
+      { config: config({ git: GIT, same: GIT }) },
+      { message: 'git and same are the same server', level: 'warn' },
+    ],
     [
       { config: config({ git: GIT, same: { ...GIT, env: { TOKEN: '${TOKEN}' } } }) },
       { level: 'note', why: 'their variables differ' },
@@ -595,7 +598,9 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
     [probed({ instructionBytes: 2049 }), { message: /^the instructions of git/, fix: /author/ }],
   ],
   D064: [[tools(tool('a', { bytes: 48_000 })), { message: 'the list of 1 tools takes about 12000 tokens' }]],
-  D065: [[tools(tool('a', { hasHints: false }), tool('b')), { message: /^1 of 2 tools of git lack annotations/ }]],
+  D065: [
+    [tools(tool('a', { hasHints: false }), tool('b')), { message: /^1 of 2 tools of git lack annotations/ }],
+  ],
   D066: [
     [
       tools(tool('a', { seen: { description: 'other', schema: 's' } })),

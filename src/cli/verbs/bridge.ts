@@ -145,7 +145,7 @@ const wrongWithListening = (args: Args): string | undefined => {
   const onlyPort = args.host ?? args.port ?? args.allowRemote ?? args.allowedHost
   if (!hasPort(args.to) && onlyPort !== undefined) {
     const portless = args.to === 'stdio' ? 'stdio' : 'a socket'
-    return `--host, --port and the like need --to http, sse or ws: ${portless} does not use a port`
+    return `--host, --port and the like need --to http, sse or ws: ${portless} has no port`
   }
   if (args.to === 'unix' && args.socket === undefined) return '--to unix needs --socket PATH'
   if (args.to === 'stdio' && args.socket !== undefined) return '--socket is for --to unix, http, sse or ws'

@@ -83,7 +83,7 @@ export const lookAtForeign = (clients: readonly ClientFacts[]): readonly Finding
     ),
   )
 
-/** The name of our entry; whatever a project has under it wins. */
+/** The key of this proxy's entry; the same key in a project file overrides it. */
 const KEY = 'mcp-proxy'
 
 export const lookAtProjects = (clients: readonly ClientFacts[]): readonly Finding[] =>
@@ -108,7 +108,7 @@ export const lookAtAddresses = (clients: readonly ClientFacts[]): readonly Findi
     ),
   )
 
-/** Names that are shown of a long list. */
+/** Maximum number of names shown from a list. */
 const NAMES_MAX = 3
 
 export const lookAtRules = (clients: readonly ClientFacts[]): readonly Finding[] =>
@@ -122,7 +122,7 @@ export const lookAtRules = (clients: readonly ClientFacts[]): readonly Finding[]
     }),
   )
 
-/** Who can do with fewer tools than there are, by the view and the mode that the proxy has for it. */
+/** Finds clients that accept fewer tools than their view and mode expose. */
 export const lookAtCaps = (
   clients: readonly ClientFacts[],
   probes: readonly Probe[],
@@ -148,7 +148,7 @@ export const lookAtCaps = (
   })
 }
 
-/** The view that its entry asks for, or that it gets. */
+/** Returns the view requested by the entry, or assigned to the client. */
 const viewOf = ({ id, files }: ClientFacts, rules: readonly ClientConfig[]): string => {
   const [entry] = files.flatMap(oursIn).map(each => each.entry)
   const words = stringsIn(entry?.['args'])
@@ -175,7 +175,7 @@ export const lookAtLoading = (clients: readonly ClientFacts[]): readonly Finding
 const RULES_FIRST =
   'search tools would get round its permission rules: move these to "tools": { "deny": […] } of the servers first'
 
-/** Clients whose rules for single tools do not cover the search tools that they may get. */
+/** Finds clients whose rules for single tools do not cover the search tools. */
 export const lookAtSearch = (
   clients: readonly ClientFacts[],
   { loaded: { config } }: ConfigFacts,

@@ -26,7 +26,7 @@ export const lookAtSyntax = ({ loaded }: ConfigFacts): readonly Finding[] =>
       return finding('D011', { place, what, advice: fix.replace(/\.$/, '') }, { subject: key, level })
     })
 
-/** Where the secrets of an entry are, such as `env.TOKEN`. */
+/** Returns the keys of the secrets in an entry, such as `env.TOKEN`. */
 const secretKeys = (entry: Entry): readonly string[] => {
   const parts = Object.entries(entry).flatMap(([key, value]): readonly (readonly [string, Entry])[] => {
     if (key !== 'env' && key !== 'headers') return [[key, { [key]: value }]]
@@ -38,7 +38,7 @@ const secretKeys = (entry: Entry): readonly string[] => {
   })
 }
 
-/** What must not be shown, wherever it stands in the entries. */
+/** Returns the literal secrets in entries, to be masked. */
 export const literalSecrets = (entries: Iterable<Entry>): readonly string[] => {
   const found: string[] = []
   for (const entry of entries) replaceSecrets(entry, (_name, value) => String(found.push(value)))
@@ -52,7 +52,7 @@ export const lookAtSecrets = ({ entries }: ConfigFacts): readonly Finding[] =>
     ),
   )
 
-/** Files without secrets may be read by anybody. */
+/** Checks only files with secrets. */
 export const lookAtRights = (facts: ConfigFacts): readonly Finding[] => {
   const { file, mode, envFile, entries } = facts
   const hasSecrets = [...entries.values()].some(entry => secretKeys(entry).length > 0)
@@ -148,7 +148,7 @@ export const lookAtReach = ({ loaded }: ConfigFacts): readonly Finding[] => {
   return [finding('D071', { reach })]
 }
 
-/** Whoever gives a service a port may mean it for others. */
+/** A service with a port may be meant for other machines. */
 export const lookAtServiceReach = (
   { hasPort }: ServiceFacts,
   { loaded }: ConfigFacts,

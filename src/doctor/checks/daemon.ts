@@ -77,7 +77,7 @@ export const lookAtPlace = ({ unusable, state, socket }: DaemonFacts): readonly 
     : []
 }
 
-/** A daemon that clients start listens only if the configuration says so. */
+/** A daemon started by clients listens only if the configuration sets a port. */
 export const lookAtPort = ({ port, takenBy, isGiven }: PortFacts): readonly Finding[] => {
   if (takenBy === undefined) return []
   const level = isGiven ? 'error' : 'note'

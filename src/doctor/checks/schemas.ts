@@ -1,6 +1,6 @@
 import { isObject } from '../../kernel/object.js'
 
-/** What is wrong with a schema, and for whom. */
+/** A defect of a schema, and the clients it affects. */
 export interface SchemaDefect {
   readonly clients: string
   readonly why: string
@@ -8,10 +8,10 @@ export interface SchemaDefect {
 
 const UNIONS = ['anyOf', 'oneOf', 'allOf'] as const
 const NAME_CHARS = 64
-/** A schema may be as deep as its author likes. */
+/** Limits recursion into schemas of servers. */
 const DEPTH_MAX = 12
 
-/** What the interfaces of models refuse in the schema of a tool's arguments; the worst first. */
+/** Returns the parts of an input schema that model APIs reject, worst first. */
 export const schemaDefects = (schema: unknown): readonly SchemaDefect[] => {
   if (!isObject(schema)) return []
   const union = UNIONS.find(key => Array.isArray(schema[key]))

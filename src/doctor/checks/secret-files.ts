@@ -4,13 +4,13 @@ import { homeFolder } from '../../machine/who-am-i.js'
 import type { ConfigFacts } from '../facts.js'
 import { type Finding, finding } from '../finding.js'
 
-/** Whether a path is a folder or lies in it. */
+/** Returns true if the path is the folder or inside it. */
 const isWithin = (folder: string, path: string): boolean => {
   const way = relative(folder, path)
   return way === '' || (!/^\.\.(?:[/\\]|$)/.test(way) && !isAbsolute(way))
 }
 
-/** The paths in an argument, also behind `--flag=` and before `:/inside` (Docker). */
+/** Returns the paths in an argument, including `--flag=PATH` and `PATH:/inside` (Docker). */
 const pathsIn = (word: string, cwd: string): readonly string[] =>
   word
     .split(/[=,;]/)
@@ -21,8 +21,8 @@ const pathsIn = (word: string, cwd: string): readonly string[] =>
     })
 
 /**
- * The folder through which a program reaches a file of ours. The home folder counts only as an argument:
- * programs run there.
+ * Returns the folder through which a program can read a file of the proxy. The home folder counts only as an
+ * argument, because programs run there.
  */
 const folderFor = (transport: ServerTransport, secret: string): string | undefined => {
   if (transport.kind !== 'stdio') return undefined
@@ -32,7 +32,7 @@ const folderFor = (transport: ServerTransport, secret: string): string | undefin
   return args.flatMap(word => pathsIn(word, cwd)).find(path => isWithin(path, secret))
 }
 
-/** Servers whose folder or arguments give them the file of secrets, or the copies of files with keys. */
+/** Finds servers whose folder or arguments contain the secrets file or backups of files with keys. */
 export const lookAtSecretFiles = ({ loaded, envFile }: ConfigFacts, state: string): readonly Finding[] => {
   const secrets = Object.keys(envFile.values).length > 0 ? [envFile.path] : []
   const files = [...secrets, join(state, 'backups')]

@@ -3,7 +3,7 @@ import { plainLine } from '../../secrets/plain-text.js'
 import type { ConfigFacts, DaemonFacts, Facts, Probe, ProgramFacts } from '../facts.js'
 import { type Finding, finding } from '../finding.js'
 
-/** How to get the programs that run packages, for each platform. */
+/** Installation hints for package runners, by platform. */
 const GETTING: Readonly<Record<string, (platform: NodeJS.Platform) => string>> = {
   npx: () => 'install Node with npm: https://nodejs.org',
   npm: () => 'install Node with npm: https://nodejs.org',
@@ -21,7 +21,7 @@ const UV = {
 const nameOf = (command: string): string =>
   (command.split(/[/\\]/).at(-1) ?? command).replace(/\.(?:exe|cmd|bat)$/i, '').toLowerCase()
 
-/** How to get the program of a command, if it is one of those that run packages. */
+/** Returns the installation hint for a package runner; undefined for other commands. */
 export const howToGet = (command: string, platform: NodeJS.Platform): string | undefined =>
   GETTING[nameOf(command)]?.(platform)
 
@@ -43,7 +43,7 @@ export const lookAtPrograms = (
 
 const isContainer = ({ command }: ProgramFacts): boolean => ['docker', 'podman'].includes(nameOf(command))
 
-/** Whether `run` keeps stdin open: `-i`, also among other letters, before the name of the image. */
+/** Returns true if `run` keeps stdin open: `-i`, also combined with other letters, before the image name. */
 const isInteractive = (args: readonly string[]): boolean => {
   const from = args.indexOf('run')
   if (from === -1) return true
@@ -67,7 +67,7 @@ export const lookAtContainerFlags = (programs: readonly ProgramFacts[]): readonl
       ),
     )
 
-/** Whether a daemon that answers is needed at all is for the caller to say. */
+/** The caller decides whether a container daemon is needed. */
 export const lookAtDocker = (
   programs: readonly ProgramFacts[],
   { why }: Facts['docker'],
@@ -80,7 +80,7 @@ export const lookAtDocker = (
 
 const LAST_LINES = 5
 const LOGINS = new Set(['needs-auth', 'needs-client', 'auth-unreachable', 'insufficient-scope'])
-/** A start that takes longer may be too long for some clients. */
+/** A longer start may exceed the timeout of some clients. */
 const SLOW_MS = 8000
 
 const isRemote = ({ transport }: Probe): boolean => transport !== 'stdio'
@@ -92,7 +92,7 @@ const wordsOf = ({ why = 'no answer in time', stderrTail }: Probe): string => {
   return lines.length === 0 ? why : `${why}; it last wrote: ${lines.join(' | ')}`
 }
 
-/** A program that is not there, or a container that cannot run, is told of by D030 and D037. */
+/** Missing programs and unusable containers are reported by D030 and D037. */
 export const lookAtStarts = (
   probes: readonly Probe[],
   programs: readonly ProgramFacts[],
@@ -128,7 +128,7 @@ export const lookAtRemotes = (probes: readonly Probe[]): readonly Finding[] =>
       finding('D035', { server }, { subject: server, why: address?.why ?? why, fix: address?.fix }),
     )
 
-/** The variables from which an entry takes its headers. */
+/** Returns the variables in the headers of an entry. */
 const headerVariables = ({ entries }: ConfigFacts, server: string): readonly string[] =>
   [...JSON.stringify(entries.get(server)?.['headers'] ?? {}).matchAll(/\$\{(?:env:)?(\w+)/g)].map(
     ([, name = '']) => name,

@@ -21,15 +21,15 @@ export interface ClientsContext {
   readonly disk: Disk
   readonly journals: Journals
   readonly own: OwnMarks
-  /** Our configuration: entries for another one are not ours. */
+  /** The configuration file; entries for another one are ignored. */
   readonly config: string
-  /** Whether somebody listens at an address. */
+  /** Returns true if something listens at the address. */
   readonly isAlive: (url: string) => Promise<boolean>
 }
 
-/** Reads the files of all clients: those of the user, and of the project in the current folder. */
+/** Reads the files of all clients, of the user and of the project in the current folder. */
 export const readClients = async (context: ClientsContext): Promise<readonly ClientFacts[]> => {
-  // A folder of state that cannot be read is reported by D006.
+  // D006 reports an unreadable state folder.
   const installs = await context.journals.all().catch((thrown: unknown) => {
     if (thrown instanceof SetupError) return []
     throw thrown
@@ -46,7 +46,7 @@ const readClient = async (
   const { machine, disk } = context
   const { cwd, home } = machine
   const own = installs.filter(each => each.client === client.id).map(({ install }) => install.path)
-  // Files of the current folder are read only when they are asked for, and home is no project.
+  // Files of the current folder are read only on request, and the home folder is not a project.
   const userFiles = isOfFolder(client) ? [] : client.user(foldersOf(machine))
   const projectFiles = cwd === home ? [] : (client.project ?? []).map(file => join(cwd, file))
   const there = await Promise.all(
@@ -64,7 +64,7 @@ const readClient = async (
 interface FileToRead {
   readonly path: string
   readonly folder: string | undefined
-  /** The files in which our journals know an entry. */
+  /** The files with an entry in the install journals. */
   readonly installs: readonly string[]
 }
 
@@ -84,7 +84,7 @@ const readFile = async (
     const readAll = (all: readonly Found[], start = place.start) =>
       Promise.all(all.map(found => readEntry(found, client, { ...context, start })))
     const entries = await readAll(right)
-    // The servers that Claude Code keeps for the current folder in its user's file.
+    // Servers that Claude Code keeps for the current folder in the user's file.
     const local = folder === undefined ? projectsIn(value).filter(each => each.folder === cwd) : []
     const ofFolder = local.map(async ({ found }) => ({
       ...file,
@@ -110,7 +110,7 @@ const entryIn = ({ entry }: Found, { timeoutUnit, hasShellVariables = false }: C
 const wordsOf = (args: unknown): readonly string[] =>
   Array.isArray(args) ? args.filter(each => typeof each === 'string') : []
 
-/** Whether an entry starts or addresses this proxy, with this configuration. */
+/** Returns true if an entry starts or addresses this proxy with this configuration. */
 const isOurs = (found: Found, client: Client, { own, config }: ClientsContext): boolean => {
   const entry = entryIn(found, client)
   if (!isOwn(entry, own)) return false
@@ -150,7 +150,7 @@ const frailty = (path: string): ClientEntry['frail'] => {
   return why === undefined ? [] : [{ path, why }]
 }
 
-/** Where Claude Code sends its requests, if it was told: by its settings, nearest first, or by a variable. */
+/** Returns the API address of Claude Code from its settings, nearest first, or from a variable. */
 const apiHostIn = async ({ id }: Client, context: ClientsContext): Promise<string | undefined> => {
   if (id !== 'claude-code') return undefined
   const { cwd, home, env } = context.machine
@@ -163,7 +163,7 @@ const apiHostIn = async ({ id }: Client, context: ClientsContext): Promise<strin
 
 const BASE_URL = 'ANTHROPIC_BASE_URL'
 
-/** A file that cannot be read says nothing. */
+/** Returns undefined for an unreadable file. */
 const urlIn = async (path: string, context: ClientsContext): Promise<string | undefined> => {
   const { value } = await openFile(context, path, 'jsonc').catch(() => ({ value: undefined }))
   const set = isObject(value) && isObject(value['env']) ? value['env'][BASE_URL] : undefined

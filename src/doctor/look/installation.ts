@@ -4,21 +4,20 @@ import { isObject } from '../../kernel/object.js'
 import { mayWrite } from '../../setup/files/disk.js'
 import type { InstallationFacts, NamesakeFacts, StateFacts } from '../facts.js'
 
-/** Where this program is, and runs. */
+/** The location of this program and its runtime. */
 export interface Installed {
   readonly version: string
-  /** The folder of our package. */
+  /** The package folder. */
   readonly folder: string
   readonly state: string
   readonly path: string
   readonly platform: NodeJS.Platform
-  /** The version of Node. */
   readonly node: string
-  /** Of this user; undefined where there is no such thing. */
+  /** The user id; undefined on systems without one. */
   readonly uid: number | undefined
 }
 
-/** What the package needs to run. */
+/** Files required at runtime. */
 const FILES = [
   ...['bin/package.json', 'bin/mcp-proxy.js', 'bin/connect.cjs', 'bin/parts.cjs'],
   ...['dist/cli/main.cjs', 'dist/index.js'],
@@ -76,7 +75,7 @@ const namesakes = (path: string, platform: NodeJS.Platform): readonly NamesakeFa
 
 const DEEPEST = 6
 
-/** The package that a file belongs to: the nearest folder above with a name, or beside it on Windows. */
+/** Returns the package of a file: the nearest parent folder with a name, or a sibling on Windows. */
 const packageOf = (file: string): Pick<NamesakeFacts, 'folder' | 'package'> => {
   let folder = dirname(file)
   const beside = join(folder, 'node_modules', 'mcp-proxy-daemon')
@@ -89,7 +88,7 @@ const packageOf = (file: string): Pick<NamesakeFacts, 'folder' | 'package'> => {
   return { folder: undefined, package: undefined }
 }
 
-/** The folder of our state, or the one above in which it would be made. */
+/** Returns the state folder, or the parent in which it would be created. */
 const readState = (path: string, uid: number | undefined): StateFacts => {
   const found = entryAt(path)
   if (found === undefined) {
@@ -105,7 +104,7 @@ const entryAt = (path: string): Stats | undefined => {
   try {
     return lstatSync(path, { throwIfNoEntry: false })
   } catch {
-    // A part of the path is not a folder, or may not be searched.
+    // A part of the path is not a folder, or is not searchable.
     return undefined
   }
 }

@@ -1,17 +1,17 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 
-/** Where a program is looked for, as the variables of a process say it. */
+/** The search path for programs, from the variables of a process. */
 export interface Search {
   readonly path: string
-  /** Of Windows, such as `.EXE;.CMD`. */
+  /** On Windows, such as `.EXE;.CMD`. */
   readonly extensions: string
   readonly platform: NodeJS.Platform
-  /** What relative paths are relative to. */
+  /** The base of relative paths. */
   readonly cwd: string
 }
 
-/** The file that a command names: itself if it is a path, else the first of that name in PATH. */
+/** Returns the file of a command: the path itself, or the first match in PATH. */
 export const findProgram = (command: string, search: Search): string | undefined => {
   const { path, platform, cwd } = search
   const isPath = isAbsolute(command) || /[/\\]/.test(command)
@@ -37,7 +37,7 @@ const isProgram = (file: string): boolean => {
 
 const SHOWN_FOLDERS = 12
 
-/** Where it was looked for, for people. */
+/** Describes the search for a user. */
 export const searchedWords = (command: string, { path, cwd }: Search): string => {
   if (isAbsolute(command)) return 'no such file, or not executable'
   if (/[/\\]/.test(command)) return `there is no such program in ${cwd}`

@@ -176,7 +176,7 @@ t.test(
     const words = ['--config', file, '--only', 'D040']
     t.match((await diagnosed(t, ...words)).bad, [
       { id: 'D040', message: new RegExp(`^${place.socket} was left`), fixable: true },
-      { id: 'D040', message: new RegExp(`^${place.lock} is left`) },
+      { id: 'D040', message: new RegExp(`^${place.lock} was left`) },
     ])
     t.match(await runHere(t, 'doctor', ...words, '--fix', '--yes'), {
       code: 0,

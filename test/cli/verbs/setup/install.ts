@@ -30,7 +30,7 @@ t.test('install shows what changes, moves servers behind the proxy, and can be u
   const refused = await runHere(t, 'install', 'cursor', '--take-over')
   t.match(refused, {
     code: 2,
-    err: /nothing was written: this needs --yes/,
+    err: /nothing was written: stdin is not a terminal; pass --yes/,
     out: /^ {2}- mcpServers\.github /m,
   })
   t.equal(read(), BEFORE)
@@ -69,9 +69,9 @@ t.test('install prints an entry, and says what it cannot do', async t => {
   for (const [words, code, says] of [
     [[], 2, /which client\?/],
     [['curser'], 2, /did you mean cursor\?/],
-    [['cursor', '--take-over', '--scope', 'project'], 2, /--take-over is for files of the user/],
+    [['cursor', '--take-over', '--scope', 'project'], 2, /--take-over requires --scope user/],
     [['claude-desktop', '--via', 'http'], 2, /knows no addresses/],
-    [['opencode'], 4, /OpenCode must make its file first/],
+    [['opencode'], 4, /OpenCode has not created its file yet/],
     [['kiro', 'cursor', '--file', 'x'], 2, /--file is for one client/],
   ] as const) {
     t.match(await runHere(t, 'install', ...words), { code, err: says })
