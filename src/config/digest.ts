@@ -10,8 +10,8 @@ export const anywhere = (server: ServerConfig): ServerConfig => {
 }
 
 /**
- * Hashes the parts of a configuration that clients can notice: replicas must agree on them. Covers secrets, so
- * show it only encrypted or keyed. Pure.
+ * Hashes the parts of a configuration that clients can notice: replicas must agree on them. Covers secrets,
+ * so show it only encrypted or keyed. Pure.
  */
 export const configDigest = (config: ProxyConfig): string => {
   const { auth, views, clients, expose, resultsMax, pageSize, limits } = config

@@ -24,11 +24,11 @@ import type {
 
 /**
  * Resolves the text of a configuration file. Never throws: an invalid server is left out, an invalid setting
- * falls back to its default, and both are reported in `problems`. An error in `auth` or `cluster` makes the file
- * unusable, because it could grant access or separate a replica from its cluster.
+ * falls back to its default, and both are reported in `problems`. An error in `auth` or `cluster` makes the
+ * file unusable, because it could grant access or separate a replica from its cluster.
  *
- * Variables come from `env`, then `envFile`, then `later`, in order. With `later`, values may still arrive, so a
- * server that lacks some is waiting instead of invalid.
+ * Variables come from `env`, then `envFile`, then `later`, in order. With `later`, values may still arrive, so
+ * a server that lacks some is waiting instead of invalid.
  */
 export function parseConfig(
   text: string,
@@ -83,8 +83,8 @@ export function parseConfig(
 const READ_FILES = new WeakMap<Loaded, readonly string[]>()
 
 /**
- * Returns the absolute paths of the other files of a configuration: `envFile`, even if it is missing, and each
- * `${file:…}`.
+ * Returns the absolute paths of the other files of a configuration: `envFile`, even if it is missing, and
+ * each `${file:…}`.
  */
 export const filesOf = (loaded: Loaded): readonly string[] => READ_FILES.get(loaded) ?? []
 

@@ -45,8 +45,8 @@ const printable = (text: string): string =>
   text.replace(/[\p{Cc}\u2028\u2029]/gu, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /**
- * Formats a problem as one line: `file:line:column: error: mcpServers.github.url: message. fix`, with its number
- * unless it is D011.
+ * Formats a problem as one line: `file:line:column: error: mcpServers.github.url: message. fix`, with its
+ * number unless it is D011.
  */
 export function formatProblem(problem: Problem): string {
   const { id, file, line, column, severity, key, message, fix } = problem
