@@ -27,7 +27,7 @@ import type {
  * falls back to its default, and both are reported in `problems`. An error in `auth` or `cluster` makes the
  * file unusable, because it could grant access or separate a replica from its cluster.
  *
- * Variables come from `env`, then `envFile`, then `later`, in order. With `later`, values may still arrive, so
+ * Variables come from `env`, then `envFile`, then `later`, in order. With `later`, values may still come, so
  * a server that lacks some is waiting instead of invalid.
  */
 export function parseConfig(

@@ -16,7 +16,7 @@ const LINE = new RegExp(
 const QUOTED_PART = /'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\(')/g
 
 /**
- * Returns the variables in lines of the form `NAME=value`, as a shell would quote them; a quoted value may span
+ * Returns the variables in lines of the form `NAME=value`, as a shell would quote them; quoted ones may span
  * lines. Ignores other lines. The object lacks a prototype.
  */
 export const parseEnvFile = (text: string): Readonly<Record<string, string>> =>
