@@ -317,7 +317,7 @@ t.test('daemon starts, tells of itself, restarts and stops', async t => {
   const file = configured(t)
   const run = (...words: string[]) => runHere(t, 'daemon', ...words, '--config', file)
   t.match(await run('status'), { code: 1, out: /does not run/ })
-  t.match(await run('stop'), { code: 1, err: /there is no daemon to stop/ })
+  t.match(await run('stop'), { code: 1, err: /the daemon is not running/ })
   t.match(await run('stop', '--json'), { code: 1, out: '{"version":1,"stopped":false}\n' })
   const [, pid] = /^\{"version":1,"pid":(\d+)\}$/m.exec((await run('start', '--json')).out) ?? []
   t.match(await run('start'), { code: 0, out: new RegExp(`pid ${pid}\n`) }, 'once')

@@ -126,7 +126,7 @@ t.test('a name that is taken by another server is kept, and the new one gets ano
   })
   t.match(await runHere(t, 'import', '--from', 'cusror'), {
     code: 2,
-    err: /no client and no file; did you mean cursor\?/,
+    err: /neither a client nor a file; did you mean cursor\?/,
   })
   t.match(await runHere(t, 'import', '--from', 'zzzzzz'), { code: 2, err: /clients are .*cursor/ })
 })
