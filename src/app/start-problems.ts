@@ -47,9 +47,9 @@ const ofAudit = (file: string) =>
 
 const ofKeys = async (id: string, file: string | undefined) => {
   if (file === undefined) return undefined
-  const { readKeys } = await import('../auth/authorization-server/client-rules.js')
+  const { readClientKeys } = await import('../auth/authorization-server/client-rules.js')
   const fix = 'Write the path of a JSON file such as { "keys": [...] } with the public keys of the program.'
-  return await problemAt(['auth', 'embedded', 'clients', id, 'jwks'], fix, () => readKeys(id, file))
+  return await problemAt(['auth', 'embedded', 'clients', id, 'jwks'], fix, () => readClientKeys(id, file))
 }
 
 const ofTls = async (files: NonNullable<NonNullable<ProxyConfig['cluster']>['peer']['tls']>) => {

@@ -31,7 +31,7 @@ export interface Amount {
 }
 
 /** The rules for one client. */
-export interface ClientRules extends ExposeRules {
+export interface ClientExposeRules extends ExposeRules {
   /** Undefined if not configured: then only lists for clients with a known limit are cut. */
   readonly mode: 'direct' | 'search' | 'auto' | undefined
   readonly tokens: number
@@ -52,7 +52,7 @@ export const rulesOf = ({
   expose,
   views,
   clients,
-}: ToolExposureOptions): ((name: string, view: string) => ClientRules) => {
+}: ToolExposureOptions): ((name: string, view: string) => ClientExposeRules) => {
   const all = clients.map(rule => ({ ...rule, matches: matcherOf([rule.name]) }))
   return (name, view) => {
     const fitting = all.filter(({ matches }) => matches(name))
@@ -79,14 +79,14 @@ const firstSaid = <Key extends keyof ExposeRules>(
 ): ExposeRules[Key] => said.find(one => one?.[key] !== undefined)?.[key]
 
 /** Returns the mode if it does not depend on the number of tools. */
-export const shownInAnyCase = (rules: ClientRules): Shown | undefined => {
+export const shownInAnyCase = (rules: ClientExposeRules): Shown | undefined => {
   if (rules.mode === undefined) return { mode: 'direct', why: 'it has no known limit of tools' }
   if (rules.mode !== 'auto') return { mode: rules.mode, why: 'set in the configuration' }
   return rules.loadsByNeed ? { mode: 'direct', why: 'it loads tools on demand' } : undefined
 }
 
 /** Chooses the mode for a list of tools. */
-export const shownFor = ({ cap, tokens: most }: ClientRules, { tools, tokens }: Amount): Shown => {
+export const shownFor = ({ cap, tokens: most }: ClientExposeRules, { tools, tokens }: Amount): Shown => {
   if (tools > cap) return { mode: 'search', why: `${tools} tools, of which it accepts ${cap}` }
   const estimate = Math.ceil(tokens())
   if (estimate > most) return { mode: 'search', why: `about ${estimate} tokens, above the limit of ${most}` }

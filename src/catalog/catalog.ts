@@ -7,7 +7,7 @@ import type { Connection } from '../peers/connection.js'
 import type { ServerOptions } from '../peers/dial.js'
 import type { Server } from '../peers/server.js'
 import { joinInstructions, type Offer } from './capabilities.js'
-import { ClientViews, type ListOptions, type Page } from './lists/client-views.js'
+import { ClientViews, type ListOptions, type ListPage } from './lists/client-views.js'
 import { AWAY_MS, ConnectionLists, type Reading } from './lists/connection-lists.js'
 import { hasSameContent, type Item, type Listed } from './lists/listed.js'
 import type { Merged } from './lists/merge.js'
@@ -129,7 +129,7 @@ export class Catalog {
    * Returns a page of a merged list. Waits for starting servers at least `waitMs`. Rejects with a Fault for
    * an invalid cursor, or if no server could be reached.
    */
-  page(viewer: Viewer, list: ListName, cursor: string | undefined, waitMs = 0): Promise<Page> {
+  page(viewer: Viewer, list: ListName, cursor: string | undefined, waitMs = 0): Promise<ListPage> {
     return this.#clientViews.page(viewer, list, cursor, waitMs)
   }
 

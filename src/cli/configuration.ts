@@ -5,12 +5,12 @@ import type { ProxyEnvironment } from '../control/environment/environment.js'
 import { problem } from '../problems/problem.js'
 import { defaultConfigFile } from '../shim/default-config-file.js'
 import { say } from './output/output.js'
-import { thisMachine } from './setup/setup-files.js'
+import { setupMachine } from './setup/setup-files.js'
 import { CliError, EXIT, problemError } from './verb.js'
 
 /** The file named by the flag or the environment, or else that of the user; it need not exist. */
 export const configTarget = (flag: string | undefined): string =>
-  named(flag) ?? named(process.env['MCP_PROXY_CONFIG']) ?? defaultConfigFile(thisMachine())
+  named(flag) ?? named(process.env['MCP_PROXY_CONFIG']) ?? defaultConfigFile(setupMachine())
 
 /** The same for verbs that read it. Throws a CliError if none is named, and the user has none. */
 export const configFile = (flag: string | undefined): string => {

@@ -12,7 +12,7 @@ interface Lines {
 }
 
 /** Says on stderr what ended a command line, in three lines, and returns the exit code. */
-export const explain = (thrown: unknown, words: readonly string[]): number => {
+export const explainError = (thrown: unknown, words: readonly string[]): number => {
   const { code, what, why = WHYS[code], fix = fixFor(code, words) } = linesOf(thrown)
   say(`mcp-proxy: ${what}`)
   if (why !== undefined) say(`  why: ${why}`)

@@ -3,10 +3,10 @@ import type { LocalClient, LocalClientOptions } from '../control/local-client.js
 import { type Caller, LOCAL } from '../kernel/caller.js'
 import type { ServerStatus } from '../status/status.js'
 import { ProgressLine } from './output/progress.js'
-import { type Finding, untilSignal } from './until-signal.js'
+import { type WorkOutcome, untilSignal } from './until-signal.js'
 
 /** A proxy in this process, for verbs that end by themselves. */
-export interface Session {
+export interface InProcessSession {
   readonly client: LocalClient
   /** The state of the servers; one that failed and is being retried counts as failed. */
   readonly status: () => readonly ServerStatus[]
@@ -37,7 +37,7 @@ const QUIET_MS = 500
 export const inProcess = async (
   config: ProxyConfig,
   options: LocalClientOptions & InProcessOptions,
-  work: (session: Session) => Promise<Finding>,
+  work: (session: InProcessSession) => Promise<WorkOutcome>,
 ): Promise<number> => {
   const [{ createProxy }, { createLogger }, { LocalClient }] = await Promise.all([
     import('../app/proxy.js'),

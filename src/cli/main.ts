@@ -82,11 +82,11 @@ const SIMPLE = new Map<string, () => Promise<Verb>>([
 
 /** Says what went wrong; the words that name a command lead to its help. */
 const explained = async (thrown: unknown, argv: readonly string[]): Promise<number> => {
-  const [{ explain }, { commandAt, isGroup }] = await Promise.all([
+  const [{ explainError }, { commandAt, isGroup }] = await Promise.all([
     import('./explain.js'),
     import('./all-verbs.js'),
   ])
   const command = commandAt(argv)
   const isInGroup = command !== undefined && command !== commandAt(argv.slice(0, 1))
-  return explain(thrown, command === undefined ? [] : argv.slice(0, isInGroup && !isGroup(command) ? 2 : 1))
+  return explainError(thrown, command === undefined ? [] : argv.slice(0, isInGroup && !isGroup(command) ? 2 : 1))
 }

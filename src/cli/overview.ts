@@ -4,10 +4,10 @@ import type { Loaded } from '../config/types.js'
 import { IDENTITY } from '../machine/identity.js'
 import type { ProxyStatus } from '../status/status.js'
 import { configTarget, loadFile } from './configuration.js'
-import { count, oneLine, print, say, shortPath } from './output/output.js'
+import { count, oneLineText, print, say, shortPath } from './output/output.js'
 import { stdoutLook, tableText } from './output/table.js'
 import { findServers } from './setup/finding.js'
-import { setupFiles, thisMachine } from './setup/setup-files.js'
+import { setupFiles, setupMachine } from './setup/setup-files.js'
 import { EXIT } from './verb.js'
 
 /** What `mcp-proxy` alone says on a terminal: how things are, or what there is to begin with. */
@@ -72,18 +72,18 @@ const clientServers = async (): Promise<readonly Row[]> => {
     import('../setup/import/containers.js'),
     import('../setup/files/edit-file.js'),
   ])
-  const machine = thisMachine()
+  const machine = setupMachine()
   const project = machine.cwd === machine.home ? undefined : machine.cwd
   const { sources } = await readClients({ machine, disk: files.disk, clients: undefined, project })
   const rows = sources.flatMap(({ label, file, folder, found }) =>
-    found.map(({ name }): Row => [oneLine(name), label, scopeOf(folder), shortPath(file)]),
+    found.map(({ name }): Row => [oneLineText(name), label, scopeOf(folder), shortPath(file)]),
   )
   for (const { id, label, file, folder } of sources) {
     if (id !== 'claude-code' || folder !== undefined) continue
     const others = projectsIn(await readValue(files, file, 'jsonc')).filter(each => each.folder !== project)
     rows.push(
       ...others.flatMap(each =>
-        each.found.map(({ name }): Row => [oneLine(name), label, scopeOf(each.folder), shortPath(file)]),
+        each.found.map(({ name }): Row => [oneLineText(name), label, scopeOf(each.folder), shortPath(file)]),
       ),
     )
   }
@@ -97,7 +97,7 @@ const scopeOf = (folder: string | undefined): string =>
 const PATIENCE_MS = 1000
 
 const askDaemon = async (file: string): Promise<ProxyStatus | undefined> => {
-  const [{ ask }, { asking }, { placeId, placeOf, thisMachine }, { parseStatus }] = await Promise.all([
+  const [{ askDaemon }, { asking }, { placeId, placeOf, thisMachine }, { parseStatus }] = await Promise.all([
     import('../shim/ask.js'),
     import('../control/daemon/daemon-lock.js'),
     import('../shim/place.js'),
@@ -106,7 +106,7 @@ const askDaemon = async (file: string): Promise<ProxyStatus | undefined> => {
   try {
     const machine = thisMachine()
     const place = placeOf(placeId(file, machine.at), process.env, machine)
-    return parseStatus((await ask(asking(place, PATIENCE_MS), '/v1/status')).body, place.socket)
+    return parseStatus((await askDaemon(asking(place, PATIENCE_MS), '/v1/status')).body, place.socket)
   } catch {
     // `mcp-proxy doctor` says why.
     return undefined

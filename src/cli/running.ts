@@ -8,7 +8,7 @@ import { CliError, EXIT, textOption } from './verb.js'
 const LIMIT_MS = 5000
 
 /** The running proxies of this user that a verb may mean, and which of them it means. */
-export interface Choice {
+export interface ProxyChoice {
   /** Undefined if there is none, or more than one. */
   readonly one: InstanceRecord | undefined
   readonly all: readonly InstanceRecord[]
@@ -20,7 +20,7 @@ export const pidOption = textOption('The process id of the proxy, if several run
  * Chooses a running proxy: the one with this process id; else the daemon of this configuration, of
  * `MCP_PROXY_CONFIG` or of the user's own file; else the only one.
  */
-export const chooseRunning = async (config: string | undefined, pid?: string): Promise<Choice> => {
+export const chooseRunning = async (config: string | undefined, pid?: string): Promise<ProxyChoice> => {
   const { runningProxies } = await import('../state/processes/orphans.js')
   const all = await runningProxies()
   const meant = all.filter(
@@ -63,8 +63,8 @@ export const runningName = ({ verb, pid, url, config }: InstanceRecord): string 
 /** Asks a running proxy on its private socket, with POST if there is a body. Throws a CliError. */
 export const askRunning = async (one: InstanceRecord, target: string, body?: string): Promise<string> => {
   const options = await optionsOf(one)
-  const { ask } = await import('../shim/ask.js')
-  const reply = await ask(options, target, body).catch((thrown: unknown) => unreachable(one, thrown))
+  const { askDaemon } = await import('../shim/ask.js')
+  const reply = await askDaemon(options, target, body).catch((thrown: unknown) => unreachable(one, thrown))
   if (reply.status === 200) return reply.body
   throw new CliError(EXIT.failure, `${runningName(one)} says: ${errorIn(reply.body)}`)
 }

@@ -7,14 +7,14 @@ import { systemClock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import type { StartLock } from '../shim/lock.js'
-import { type Place, placeId, placeOf, preparePlace, thisPlace } from '../shim/place.js'
+import { type RuntimePaths, placeId, placeOf, preparePlace, thisPlace } from '../shim/place.js'
 import { LOCK_VARIABLE } from '../shim/start.js'
 import type { LineSink } from '../telemetry/logs/logger.js'
 import { say } from './output/output.js'
 
 /** The place of a configuration, which one proxy has at a time. */
 export interface Seat {
-  readonly place: Place
+  readonly place: RuntimePaths
   /** Held until the private socket is open. */
   readonly lock: StartLock
   /** Whether clients have started it, and no person who reads its output. */
@@ -134,7 +134,7 @@ const openSocket = async (opening: Opening): Promise<Control> => {
 }
 
 /** A place that is named after the proxy itself. */
-const ownPlace = ({ children }: Proxy): Place => {
+const ownPlace = ({ children }: Proxy): RuntimePaths => {
   const place = placeOf(children.mark, process.env)
   preparePlace(place)
   return place

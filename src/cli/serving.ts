@@ -98,7 +98,7 @@ const tellRevision = (spoken: Spoken | undefined, first: ListenAddress | undefin
 /**
  * Serves the client on our stdin and stdout until it leaves or a signal comes; shows `hint` on a terminal.
  */
-export const serveStdio = async (served: Served, hint: string): Promise<number> => {
+export const serveStdioCommand = async (served: Served, hint: string): Promise<number> => {
   const { proxy, shutdown, settle, open } = await start(served)
   if (process.stdin.isTTY) say(`mcp-proxy speaks MCP on stdin and stdout, for a client.\n\n${hint}\n`)
   void proxy

@@ -5,12 +5,12 @@ import type { LocalClient, LocalClientOptions } from '../control/local-client.js
 import { Fault } from '../kernel/faults.js'
 import { silentLogger } from '../kernel/logger.js'
 import { addSecrets } from '../secrets/mask.js'
-import type { Place } from '../shim/place.js'
+import type { RuntimePaths } from '../shim/place.js'
 import type { ProxyStatus, ServerStatus } from '../status/status.js'
 import { configFile, loadFile, readConfiguration } from './configuration.js'
 import { callerHere, inProcess } from './in-process.js'
 import { withLogins } from './logins.js'
-import { type Finding, untilSignal } from './until-signal.js'
+import { type WorkOutcome, untilSignal } from './until-signal.js'
 import { CliError, EXIT } from './verb.js'
 
 export const aloneOption = {
@@ -28,7 +28,7 @@ export interface ProxySession {
   readonly mayHelp: (server: string) => boolean
 }
 
-export interface SessionOptions extends Pick<LocalClientOptions, 'onProgress'> {
+export interface CliSessionOptions extends Pick<LocalClientOptions, 'onProgress'> {
   readonly verb: string
   readonly config: string | undefined
   readonly alone: boolean | undefined
@@ -42,13 +42,13 @@ export interface SessionOptions extends Pick<LocalClientOptions, 'onProgress'> {
 export const isWell = ({ state }: Pick<ServerStatus, 'state'>): boolean =>
   state === 'ready' || state === 'idle'
 
-type Work = (session: ProxySession) => Promise<Finding>
+type Work = (session: ProxySession) => Promise<WorkOutcome>
 
 /**
  * Does work with the running proxy of a configuration or, without one, with copies of its servers in this
  * process. Resolves with the exit code of `work` or of the signal that ended it.
  */
-export const inSession = async (options: SessionOptions, work: Work): Promise<number> => {
+export const inSession = async (options: CliSessionOptions, work: Work): Promise<number> => {
   const { alone = false, config: flag, login } = options
   const place = alone ? undefined : await occupiedPlace(configFile(flag))
   if (place !== undefined) {
@@ -68,7 +68,7 @@ export const inSession = async (options: SessionOptions, work: Work): Promise<nu
 }
 
 /** Where the proxy of a configuration answers; undefined if none does. Rejects with a CliError if it hangs */
-const occupiedPlace = async (file: string): Promise<Place | undefined> => {
+const occupiedPlace = async (file: string): Promise<RuntimePaths | undefined> => {
   const [{ occupantOf }, { placeId, placeOf, thisMachine }] = await Promise.all([
     import('../control/daemon/daemon-lock.js'),
     import('../shim/place.js'),
@@ -89,11 +89,11 @@ const occupiedPlace = async (file: string): Promise<Place | undefined> => {
 
 /** Does work as a client of the proxy at a place. */
 const atDaemon = async (
-  place: Place,
-  { verb, onProgress }: SessionOptions,
+  place: RuntimePaths,
+  { verb, onProgress }: CliSessionOptions,
   work: (session: Pick<ProxySession, 'client' | 'status'>) => ReturnType<Work>,
 ): Promise<number> => {
-  const [{ DaemonClient: Client }, { ask }, { asking }] = await Promise.all([
+  const [{ DaemonClient: Client }, { askDaemon }, { asking }] = await Promise.all([
     import('../control/daemon/daemon-client.js'),
     import('../shim/ask.js'),
     import('../control/daemon/daemon-lock.js'),
@@ -107,7 +107,7 @@ const atDaemon = async (
     client = await Client.open(place, { name: `mcp-proxy ${verb}`, onProgress })
     if (client === undefined) throw new CliError(EXIT.failure, 'the running proxy has just ended')
     const status = async (): Promise<readonly ServerStatus[]> => {
-      const { body } = await ask(asking(place), '/v1/status')
+      const { body } = await askDaemon(asking(place), '/v1/status')
       return (JSON.parse(body) as ProxyStatus).servers
     }
     return await work({ client, status })

@@ -2,13 +2,13 @@ import type { Logger } from '../kernel/logger.js'
 import { EXIT } from './verb.js'
 
 /** What a verb found, to be printed. */
-export interface Finding {
+export interface WorkOutcome {
   readonly code: number
   /** Prints it; not called if a signal ended the work. */
   readonly show: () => void
 }
 
-export interface Ending {
+export interface WorkEnding {
   /** Ends what the work uses; called after the work, or at a signal. Never rejects. */
   readonly close: () => Promise<void>
   readonly log: Logger
@@ -21,8 +21,8 @@ export interface Ending {
  * the work or of the signal; rejects with what the work threw.
  */
 export const untilSignal = async (
-  { close, log, stopped }: Ending,
-  work: () => Promise<Finding>,
+  { close, log, stopped }: WorkEnding,
+  work: () => Promise<WorkOutcome>,
 ): Promise<number> => {
   const { createShutdown, SIGNAL_CODES } = await import('../app/shutdown.js')
   let isOver = false

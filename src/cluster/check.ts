@@ -5,7 +5,7 @@ import { silentLogger } from '../kernel/logger.js'
 import type { HttpClient } from '../wire/http.js'
 import { Engine } from './engine/engine.js'
 import { createEngineStore, readMembers } from './engine/engine-store.js'
-import type { Member } from './engine/store.js'
+import type { ClusterMember } from './engine/store.js'
 import { type ClusterFinding, type EngineFacts, engineFacts, engineFindings } from './engine/suitability.js'
 import { hasKeysOf, KeyRing } from './key-ring.js'
 import { REPLACED, UNSIGNED } from './link/forwarding.js'
@@ -20,7 +20,7 @@ const ID_BYTES = 8
 export interface ClusterReport {
   /** Undefined if the engine is unreachable or its INFO cannot be read. */
   readonly engine: EngineFacts | undefined
-  readonly members: readonly (Pick<Member, 'id' | 'address' | 'state' | 'version'> & {
+  readonly members: readonly (Pick<ClusterMember, 'id' | 'address' | 'state' | 'version'> & {
     readonly link: 'up' | 'down'
   })[]
   readonly findings: readonly ClusterFinding[]
@@ -160,7 +160,7 @@ interface Own {
   readonly digest: string
 }
 
-const checkPeer = async (member: Member, { links, ring, digest }: Own) => {
+const checkPeer = async (member: ClusterMember, { links, ring, digest }: Own) => {
   const probed = await links.probe(member)
   const errors = [...keyTrouble(member, ring), linkTrouble(probed)]
     .filter(each => each !== undefined)
@@ -177,7 +177,7 @@ const checkPeer = async (member: Member, { links, ring, digest }: Own) => {
 /** A problem and its fix. */
 type Trouble = readonly [message: string, fix: string]
 
-const keyTrouble = ({ keys }: Member, { names }: KeyRing): readonly Trouble[] => {
+const keyTrouble = ({ keys }: ClusterMember, { names }: KeyRing): readonly Trouble[] => {
   const [first = ''] = names
   const [seal = ''] = keys
   const lacking: Trouble = [

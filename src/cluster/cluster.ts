@@ -9,14 +9,14 @@ import type { Relay } from '../wire/relay.js'
 import { Directory } from './directory.js'
 import { Engine } from './engine/engine.js'
 import { createEngineStore } from './engine/engine-store.js'
-import type { ClusterStore, Member, MemberFacts } from './engine/store.js'
+import type { ClusterStore, ClusterMember, MemberFacts } from './engine/store.js'
 import { KeyRing } from './key-ring.js'
 import { MISDIRECTED, REPLACED, UNSIGNED } from './link/forwarding.js'
-import { digestOf, LinkSeal, type Received } from './link/link-seal.js'
+import { bodyDigestOf, LinkSeal, type Received } from './link/link-seal.js'
 import { PARCEL_PATH } from './link/packets.js'
 import { ParcelHost } from './link/parcel-host.js'
 import { LEFT, NEWS, PEER_PATH, PeerLinks } from './link/peer-links.js'
-import { Members } from './members.js'
+import { ClusterMembers } from './members.js'
 import { Notes } from './notes.js'
 import { ClusterRelay, type UnavailableReason } from './relay.js'
 import { SessionIds } from './sealed-id.js'
@@ -58,7 +58,7 @@ export interface RelayedFace {
 export interface ClusterStatus {
   readonly engine: 'up' | 'down'
   readonly state: 'ready' | 'degraded' | 'draining' | 'fenced' | 'keys'
-  readonly members: readonly (Pick<Member, 'id' | 'address' | 'state' | 'version'> & {
+  readonly members: readonly (Pick<ClusterMember, 'id' | 'address' | 'state' | 'version'> & {
     readonly isSelf: boolean
   })[]
   readonly sessions: number
@@ -84,7 +84,7 @@ export class Cluster {
   readonly directory: SessionDirectory
   readonly notes: Notes
   readonly #store: ClusterStore
-  readonly #members: Members
+  readonly #members: ClusterMembers
   readonly #sessions: Directory
   readonly #links: PeerLinks
   readonly #relay: ClusterRelay
@@ -111,7 +111,7 @@ export class Cluster {
       isSettled: () => this.#members.isSettled,
       onNoted: () => this.#tellNews(),
     })
-    const members = new Members({
+    const members = new ClusterMembers({
       ...{ id, store: this.#store, clock, log, leaseMs: options.leaseMs, facts },
       digest: () => ring.nameOf(`configuration ${digest()}`),
       onBeat: beat => this.notes.heard(beat),
@@ -158,12 +158,12 @@ export class Cluster {
     return this.#store.isUp ? 'ready' : 'degraded'
   }
 
-  get others(): readonly Member[] {
+  get others(): readonly ClusterMember[] {
     return this.#members.all.filter(({ id }) => id !== this.#members.id)
   }
 
   /** The replica that runs singleton tasks; undefined if it is this one. */
-  get eldest(): Member | undefined {
+  get eldest(): ClusterMember | undefined {
     return this.#members.eldest
   }
 
@@ -186,7 +186,7 @@ export class Cluster {
     return (request, responder) => {
       const { caller, path } = request
       const received = this.#received.get(caller)
-      if (received?.digest !== digestOf(request.body)) {
+      if (received?.digest !== bodyDigestOf(request.body)) {
         responder.send(UNSIGNED, {})
         return
       }
@@ -249,7 +249,7 @@ export class Cluster {
     for (const other of this.others) void this.#links.probe(other, NEWS)
   }
 
-  async #isLostForAll(others: readonly Member[]): Promise<boolean> {
+  async #isLostForAll(others: readonly ClusterMember[]): Promise<boolean> {
     const said = await Promise.all(others.map(other => this.#links.ask(other)))
     const heard = said.filter(words => words !== undefined)
     return heard.length > 0 && heard.every(({ engine }) => engine === 'down')

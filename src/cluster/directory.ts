@@ -5,10 +5,10 @@ import type { Logger } from '../kernel/logger.js'
 import type { AdoptedSession, SessionDirectory, SessionHost, SessionRecord } from '../rpc/directory.js'
 import { type ClusterStore, NOBODY, type StoredSession } from './engine/store.js'
 import type { KeyRing } from './key-ring.js'
-import type { Members } from './members.js'
+import type { ClusterMembers } from './members.js'
 import { NO_GENERATION, type SessionIds, type SessionName } from './sealed-id.js'
 import { SessionCounts } from './session-counts.js'
-import { factsOf, openRecord, rebuiltRecord, sealRecord } from './session-records.js'
+import { sessionFactsOf, openRecord, rebuiltRecord, sealRecord } from './session-records.js'
 
 /** Changes within this time are written together. */
 const SETTLE_MS = 250
@@ -25,7 +25,7 @@ const BATCH = 500
 
 export interface DirectoryOptions {
   readonly store: ClusterStore
-  readonly members: Members
+  readonly members: ClusterMembers
   readonly ids: SessionIds
   readonly ring: KeyRing
   readonly clock: Clock
@@ -88,7 +88,7 @@ export class Directory implements SessionDirectory {
 
   newId({ principal, revision, capabilities }: Parameters<SessionDirectory['newId']>[0]): string {
     const { ids, members, store } = this.#options
-    const facts = factsOf(revision, capabilities)
+    const facts = sessionFactsOf(revision, capabilities)
     // A session born without the engine may never be stored: only its id can restore it.
     const generation = store.isUp ? members.generation : NO_GENERATION
     return ids.make({ owner: members.id, generation, nowMs: Date.now(), principal, facts })

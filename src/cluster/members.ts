@@ -2,7 +2,7 @@ import { type Clock, pause, type Timer } from '../kernel/async/clock.js'
 import { within } from '../kernel/async/deadline.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
-import type { Beat, ClusterStore, Member, MemberFacts } from './engine/store.js'
+import type { Beat, ClusterStore, ClusterMember, MemberFacts } from './engine/store.js'
 import { hasKeysOf } from './key-ring.js'
 import { NO_GENERATION } from './sealed-id.js'
 
@@ -38,14 +38,14 @@ export interface MembersOptions {
   /** Called for each failed beat while the lease is expired. */
   readonly onFenced: () => void
   /** Reports whether all other replicas lost the engine too; leases then stay valid. */
-  readonly isLostForAll: (others: readonly Member[]) => Promise<boolean>
+  readonly isLostForAll: (others: readonly ClusterMember[]) => Promise<boolean>
 }
 
 /** Tracks live replicas: renews the lease of this instance and keeps the latest list of the engine. */
-export class Members {
+export class ClusterMembers {
   readonly id: string
   readonly #options: MembersOptions
-  #all: ReadonlyMap<string, Member> = new Map()
+  #all: ReadonlyMap<string, ClusterMember> = new Map()
   #state: MemberFacts['state'] = 'ready'
   #sinceMs = Number.POSITIVE_INFINITY
   #generation = NO_GENERATION
@@ -83,7 +83,7 @@ export class Members {
     this.#timer = clock.every(leaseMs / BEATS_PER_LEASE, beat)
   }
 
-  get all(): readonly Member[] {
+  get all(): readonly ClusterMember[] {
     return [...this.#all.values()]
   }
 
@@ -115,7 +115,7 @@ export class Members {
   }
 
   /** The ready replica that joined first; undefined if it is this one, or unknown. */
-  get eldest(): Member | undefined {
+  get eldest(): ClusterMember | undefined {
     const [eldest] = this.all
       .filter(({ state }) => state === 'ready')
       .sort((one, other) => one.sinceMs - other.sinceMs || one.id.localeCompare(other.id))
@@ -123,7 +123,7 @@ export class Members {
   }
 
   /** Any other replica that accepts sessions. */
-  get anyOther(): Member | undefined {
+  get anyOther(): ClusterMember | undefined {
     const others = this.all.filter(({ id, state }) => id !== this.id && state === 'ready')
     return others[Math.floor(Math.random() * others.length)]
   }
@@ -133,7 +133,7 @@ export class Members {
     return this.#options.clock.nowMs() < this.#sureUntilMs
   }
 
-  find(id: string): Member | undefined {
+  find(id: string): ClusterMember | undefined {
     return this.#all.get(id)
   }
 

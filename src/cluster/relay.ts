@@ -7,12 +7,12 @@ import { ownErrorText, RPC_CODES } from '../model/rpc-error.js'
 import { refuseWith } from '../rpc/http/errors.js'
 import type { Relay, RelayedExchange } from '../wire/relay.js'
 import type { Directory, Whereabouts } from './directory.js'
-import type { Member } from './engine/store.js'
+import type { ClusterMember } from './engine/store.js'
 import { Forwarding, UNSURE } from './link/forwarding.js'
 import { HeldExchange } from './link/held-exchange.js'
 import type { Received } from './link/link-seal.js'
 import type { PeerLinks } from './link/peer-links.js'
-import type { Members } from './members.js'
+import type { ClusterMembers } from './members.js'
 import { principalTag, type SessionIds, type SessionName } from './sealed-id.js'
 
 /** Maximum wait for an owner, and for a live but unreachable owner. */
@@ -44,7 +44,7 @@ type Verdict =
   | { readonly is: 'late'; readonly reason: UnavailableReason }
 
 export interface RelayOptions {
-  readonly members: Members
+  readonly members: ClusterMembers
   readonly directory: Directory
   readonly links: PeerLinks
   readonly ids: SessionIds
@@ -162,7 +162,7 @@ export class ClusterRelay implements Relay {
     else this.#forward(member, way, adopts)
   }
 
-  #forward(member: Member, way: Way, adopts: boolean): void {
+  #forward(member: ClusterMember, way: Way, adopts: boolean): void {
     const { links, bounds, clock } = this.#options
     const { held } = way
     const beganMs = clock.nowMs()
@@ -291,7 +291,7 @@ export class ClusterRelay implements Relay {
   async #lookIn(
     name: SessionName,
     { owner, id, held, why }: Search,
-    there: Member | undefined,
+    there: ClusterMember | undefined,
   ): Promise<Verdict | undefined> {
     const found = await this.#options.directory.find(id, name, held.request.caller)
     if (found.is === 'unsure') return this.#heir()

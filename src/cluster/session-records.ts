@@ -55,7 +55,7 @@ const BITS = {
 } as const
 
 /** Encodes the revision (high byte) and the declared client capabilities (low byte) for a session id. */
-export const factsOf = (
+export const sessionFactsOf = (
   revision: LegacyRevision,
   { roots, sampling, elicitation }: ClientCapabilities,
 ): number => {

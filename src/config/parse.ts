@@ -1,12 +1,12 @@
 import { dirname, resolve } from 'node:path'
 import { createReport, type Report } from './file/problem.js'
 import { readTree } from './file/syntax.js'
-import { bareRecord, createLocator, type Item, repeated } from './file/tree.js'
+import { bareRecord, createLocator, type TreeItem, repeated } from './file/tree.js'
 import { readAuth } from './read/auth.js'
 import { ONE_PRINCIPAL, readCluster } from './read/cluster.js'
 import type { ReadContext } from './read/entry.js'
 import { readEnvFile } from './read/env-file.js'
-import { findServers } from './read/find-servers.js'
+import { serverMembersIn } from './read/find-servers.js'
 import { checkUsers } from './read/oauth.js'
 import { programFolder } from './read/program-folder.js'
 import { readServer } from './read/server.js'
@@ -51,7 +51,7 @@ export function parseConfig(
     variables: [],
     files: new Set<string>(),
   }
-  const contents = root === undefined ? undefined : findServers(root, outer)
+  const contents = root === undefined ? undefined : serverMembersIn(root, outer)
   if (contents === undefined) return { config: undefined, problems: report.problems, disabled: [] }
   const fromFile = { from: 'envFile', values: readEnvFile(contents.settings.get('envFile'), outer) }
   const sources = [own, fromFile, ...(later ?? [])]
@@ -103,7 +103,7 @@ const originOf = ({ name, value }: Omit<Variable, 'from'>, sources: readonly Var
   return source.values[name] === value ? source.from : 'default'
 }
 
-const warnRepeated = (root: Item, report: Report): void => {
+const warnRepeated = (root: TreeItem, report: Report): void => {
   for (const item of repeated(root)) {
     report.nameWarning(item, {
       message: 'this key is repeated, and the last one wins',
@@ -113,14 +113,14 @@ const warnRepeated = (root: Item, report: Report): void => {
 }
 
 const readServers = (
-  items: ReadonlyMap<string, Item>,
+  items: ReadonlyMap<string, TreeItem>,
   context: ReadContext,
   mayWait: boolean,
 ): Pick<ProxyConfig, 'servers' | 'waiting'> & Pick<Loaded, 'disabled'> => {
   const servers: ServerConfig[] = []
   const waiting: WaitingServer[] = []
   const disabled: DisabledServer[] = []
-  const prefixes = new Map<string, Item>()
+  const prefixes = new Map<string, TreeItem>()
   for (const [name, item] of items) {
     const read = readServer(name, item, mayWait ? { ...context, lacks: [] } : context)
     if (read.is === 'waiting') {

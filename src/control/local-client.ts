@@ -83,7 +83,7 @@ export class LocalClient implements Client {
   /** Reads all pages of a list. Empty if no server has such a list. Rejects with a Fault. */
   async list(list: ListName): Promise<JsonText[]> {
     const { capabilities } = await this.welcome
-    return await readList(list, capabilities, (method, params) => this.request(method, params))
+    return await readWholeList(list, capabilities, (method, params) => this.request(method, params))
   }
 
   /** Cancels all requests and disconnects. */
@@ -96,7 +96,7 @@ export class LocalClient implements Client {
 }
 
 /** Reads all pages of a list. Empty if `capabilities` lack it. Rejects with a Fault. */
-export const readList = async (
+export const readWholeList = async (
   list: ListName,
   capabilities: Readonly<Partial<Record<string, unknown>>>,
   request: (method: string, params: JsonText | undefined) => Promise<Answer>,

@@ -39,7 +39,7 @@ const check = <const Needs extends readonly (keyof Facts)[]>(
 export const CHECKS: readonly Check[] = [
   check('D001', ['installation'], own.lookAtNode),
   check('D002', ['installation'], own.lookAtFiles),
-  check('D004', ['installation'], own.lookAtDoubles),
+  check('D004', ['installation'], own.lookAtDoubleInstalls),
   check('D005', ['installation'], own.lookAtNamesakes),
   check('D006', ['installation'], own.lookAtState),
   check('D010', ['file'], config.lookAtFile),

@@ -1,5 +1,5 @@
 import type { Loaded } from '../config/types.js'
-import type { Entry } from '../setup/import/normalise.js'
+import type { ImportedEntry } from '../setup/import/normalise.js'
 
 /** This installation, and other programs with its name. */
 export interface InstallationFacts {
@@ -43,7 +43,7 @@ export interface ConfigFacts {
   /** Servers with missing variables. */
   readonly waiting: readonly { readonly name: string; readonly lacks: readonly string[] }[]
   /** Its entries as written in the file, including disabled ones. */
-  readonly entries: ReadonlyMap<string, Entry>
+  readonly entries: ReadonlyMap<string, ImportedEntry>
   /** Permission bits; undefined without such a file, or on systems without permissions. */
   readonly mode: number | undefined
   readonly envFile: {
@@ -203,7 +203,7 @@ export interface ClientFile {
 export interface ClientEntry {
   readonly name: string
   /** The entry as this version would write it. */
-  readonly entry: Entry
+  readonly entry: ImportedEntry
   /** The identity of the server, equal for duplicates. */
   readonly identity: string
   readonly isOurs: boolean

@@ -1,4 +1,4 @@
-import { type Problem, type ProblemInstead, type ProblemValues, problem } from '../problems/problem.js'
+import { type NumberedProblem, type ProblemInstead, type ProblemValues, problem } from '../problems/problem.js'
 import type { ProblemId } from '../problems/table.js'
 
 /** The automatic fix for a finding. */
@@ -15,7 +15,7 @@ export type AutoFix =
   | { readonly is: 'accept-tools' }
 
 /** A problem and its subject. */
-export interface Finding extends Problem {
+export interface Finding extends NumberedProblem {
   /** A server, client, file or the like; empty if the message suffices. */
   readonly subject: string
   readonly autoFix: AutoFix | undefined

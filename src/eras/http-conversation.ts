@@ -10,7 +10,7 @@ import type { CallerContext } from '../rpc/channel/caller.js'
 import type { ConversationListener } from '../rpc/channel/conversation.js'
 import { Dispatcher } from '../rpc/channel/dispatcher.js'
 import type { OwnId } from '../rpc/channel/pending-requests.js'
-import { type ExchangeContext, HttpExchange } from '../rpc/http/exchange.js'
+import { type ExchangeContext, RequestExchange } from '../rpc/http/exchange.js'
 import type { SseReader } from '../wire/framing/sse-read.js'
 import type { HttpHeaders } from '../wire/http.js'
 
@@ -26,7 +26,7 @@ export abstract class HttpConversation implements ExchangeContext {
   readonly clock: Clock
   readonly log: Logger
   receivedCount = 0
-  protected readonly exchanges = new HashTable<OwnId, HttpExchange>()
+  protected readonly exchanges = new HashTable<OwnId, RequestExchange>()
   protected isOver = false
   #isRetired = false
   #retirement: Timer | undefined
@@ -62,21 +62,21 @@ export abstract class HttpConversation implements ExchangeContext {
     this.receivedCount += 1
   }
 
-  abstract admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean
-  abstract faultIn(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined
-  abstract streamEnded(exchange: HttpExchange, reader: SseReader): void
+  abstract admits(exchange: RequestExchange, status: number, headers: HttpHeaders): boolean
+  abstract faultIn(exchange: RequestExchange, status: number, body: Buffer): Fault | undefined
+  abstract streamEnded(exchange: RequestExchange, reader: SseReader): void
 
   /**
    * Creates the exchange of a request; if the conversation is over, ends the request and returns undefined.
    */
-  protected exchangeFor(id: OwnId, sink: CallSink): HttpExchange | undefined {
+  protected exchangeFor(id: OwnId, sink: CallSink): RequestExchange | undefined {
     if (this.isOver) {
       const code = this.#isRetired ? 'session-lost' : 'disconnected'
       sink.ended(failed(new Fault(code, 'The connection to the server is closed')))
       return undefined
     }
     this.dispatcher.pending.add(id, sink)
-    const exchange = new HttpExchange(id, sink, this, this.#onOver)
+    const exchange = new RequestExchange(id, sink, this, this.#onOver)
     this.exchanges.set(id, exchange)
     return exchange
   }
@@ -106,7 +106,7 @@ export abstract class HttpConversation implements ExchangeContext {
   }
 
   /** Gives the open stream of an ended request a moment to end. */
-  lingers(exchange: HttpExchange): void {
+  lingers(exchange: RequestExchange): void {
     if (this.exchanges.size - this.dispatcher.pending.size > LINGERING_MAX) exchange.stop()
     else exchange.endSoon()
   }

@@ -1,7 +1,7 @@
-export interface Link<T> {
+export interface ListLink<T> {
   readonly item: T
-  before: Link<T> | undefined
-  after: Link<T> | undefined
+  before: ListLink<T> | undefined
+  after: ListLink<T> | undefined
   isIn: boolean
 }
 
@@ -10,8 +10,8 @@ export interface Link<T> {
  * where a `Set` costs as much as a `Map` (see `HashTable`).
  */
 export class LinkedList<T> implements Iterable<T> {
-  #first: Link<T> | undefined
-  #last: Link<T> | undefined
+  #first: ListLink<T> | undefined
+  #last: ListLink<T> | undefined
   #size = 0
 
   get size(): number {
@@ -26,9 +26,9 @@ export class LinkedList<T> implements Iterable<T> {
     return this.#last?.item
   }
 
-  add(item: T): Link<T> {
+  add(item: T): ListLink<T> {
     const before = this.#last
-    const link: Link<T> = { item, before, after: undefined, isIn: true }
+    const link: ListLink<T> = { item, before, after: undefined, isIn: true }
     if (before === undefined) this.#first = link
     else before.after = link
     this.#last = link
@@ -37,7 +37,7 @@ export class LinkedList<T> implements Iterable<T> {
   }
 
   /** Returns false if it was removed before. */
-  remove(link: Link<T>): boolean {
+  remove(link: ListLink<T>): boolean {
     if (!link.isIn) return false
     const { before, after } = link
     if (before === undefined) this.#first = after

@@ -21,7 +21,7 @@ export interface SpanContext {
 }
 
 /** A request made for a call, a question to its client, or a wait inside the proxy. */
-export interface Part {
+export interface TracePart {
   readonly is: 'request' | 'question' | 'wait'
   readonly spanId: string
   /** The method, or the reason for the wait. */
@@ -68,7 +68,7 @@ interface Sink {
 }
 
 /** A destination for requests, such as a link to a server. */
-interface Sends<R, D extends { readonly id?: Part['id'] }> {
+interface Sends<R, D extends { readonly id?: TracePart['id'] }> {
   call(request: R, sink: Sink): D
 }
 
@@ -99,8 +99,8 @@ export class CallTrace {
   readonly origin: TraceOrigin
   readonly beganMs: number
   readonly links: SpanContext[] = []
-  readonly parts: Part[] = []
-  onLate: ((part: Part) => void) | undefined
+  readonly parts: TracePart[] = []
+  onLate: ((part: TracePart) => void) | undefined
   /** True if a server's result was repaired for the client. */
   isRepaired = false
   #requests = 0
@@ -120,7 +120,7 @@ export class CallTrace {
   }
 
   /** Wraps a link so that each request carries its span as parent (W3C Trace Context) and is recorded. */
-  over<R extends Sendable, D extends { readonly id?: Part['id'] }>(
+  over<R extends Sendable, D extends { readonly id?: TracePart['id'] }>(
     link: Sends<R, D>,
     to: Destination,
   ): Sends<R, D> {
@@ -166,11 +166,11 @@ export class CallTrace {
     this.onLate?.(part)
   }
 
-  #begin(about: Pick<Part, 'is' | 'what' | 'link' | 'attempt' | 'to'>, beganMs = this.origin.nowMs()): Part {
+  #begin(about: Pick<TracePart, 'is' | 'what' | 'link' | 'attempt' | 'to'>, beganMs = this.origin.nowMs()): TracePart {
     const spanId = this.origin.newSpanId()
     const { is, what, link, attempt, to } = about
     // Member by member, because spreading objects of several shapes is slow.
-    const part: Part = {
+    const part: TracePart = {
       is,
       spanId,
       what,
@@ -186,14 +186,14 @@ export class CallTrace {
     return part
   }
 
-  #end(part: Part, outcome: Outcome | undefined): void {
+  #end(part: TracePart, outcome: Outcome | undefined): void {
     const isFirst = part.endedMs === undefined
     part.endedMs ??= this.origin.nowMs()
     part.failure = outcome !== undefined && isFine(outcome) ? undefined : failureOf(outcome, 'client')
     if (isFirst) this.onLate?.(part)
   }
 
-  #withTrace<R extends Sendable>(request: R, { spanId }: Part): R {
+  #withTrace<R extends Sendable>(request: R, { spanId }: TracePart): R {
     const { context, state, headers } = this.origin
     const { traceId, flags } = context
     return withTraceContext(request, { context: { traceId, spanId, flags }, state, headers })

@@ -2,7 +2,7 @@ import type { Caller, Principal } from '../kernel/caller.js'
 import type { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
 import type { CallTrace } from './call-trace.js'
-import type { LogLevel } from './log-level.js'
+import type { McpLogLevel } from './log-level.js'
 import type { Outcome, Reply, Settle } from './outcome.js'
 import type { ClientCapabilities, ServerFacts } from './peer.js'
 import type { Progress } from './progress.js'
@@ -135,7 +135,7 @@ export interface Call extends Viewer {
   readonly id?: JsonText | undefined
   readonly arrival?: Arrival | undefined
   /** The minimum level of log messages, if the request names one; undefined: none, or set per session. */
-  readonly logLevel: LogLevel | undefined
+  readonly logLevel: McpLogLevel | undefined
   /** Relays progress; its token is replaced by the client's. Ignored after `end`. */
   progress(progress: Progress): void
   /** Sends a notification on the stream of this call, such as a log message. Ignored after `end`. */
@@ -224,7 +224,7 @@ export interface ClientHandler {
  */
 export interface Requester {
   readonly capabilities: ClientCapabilities
-  readonly logLevel: LogLevel | undefined
+  readonly logLevel: McpLogLevel | undefined
 }
 
 /** A request to a server, independent of its revision. */

@@ -10,11 +10,11 @@ export const LOG_LEVELS = [
   'emergency',
 ] as const
 
-export type LogLevel = (typeof LOG_LEVELS)[number]
+export type McpLogLevel = (typeof LOG_LEVELS)[number]
 
-export const isLogLevel = (text: string): text is LogLevel => (LOG_LEVELS as readonly string[]).includes(text)
+export const isLogLevel = (text: string): text is McpLogLevel => (LOG_LEVELS as readonly string[]).includes(text)
 
-export const rankOf = (level: LogLevel): number => LOG_LEVELS.indexOf(level)
+export const rankOf = (level: McpLogLevel): number => LOG_LEVELS.indexOf(level)
 
 /** For sessions that never set a level, and for messages without one. */
 export const DEFAULT_RANK = rankOf('info')

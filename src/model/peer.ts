@@ -22,7 +22,7 @@ export const NO_CAPABILITIES: ClientCapabilities = {
 }
 
 /** Returns whether servers may send this client any request. */
-export const isInteractive = ({ roots, sampling, elicitation }: ClientCapabilities): boolean =>
+export const canAnswerQuestions = ({ roots, sampling, elicitation }: ClientCapabilities): boolean =>
   roots !== undefined || sampling !== undefined || elicitation !== undefined
 
 /** The server's capabilities, reduced to those that affect routing. */

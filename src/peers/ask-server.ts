@@ -5,13 +5,13 @@ import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
 import type { Downlink } from '../model/links.js'
 import { type Answer, answerOf, failed, type Outcome } from '../model/outcome.js'
-import type { OwnRequest } from './own-requests.js'
+import type { OwnPeerRequest } from './own-requests.js'
 
 export interface AskOptions {
   readonly clock: Clock
   readonly timeoutMs: number
   /** Counts the request until the server is done with it. */
-  readonly own?: OwnRequest | undefined
+  readonly own?: OwnPeerRequest | undefined
 }
 
 /** Sends a request of the proxy itself, and cancels it on timeout. Never rejects. */

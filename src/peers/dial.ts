@@ -6,7 +6,7 @@ import type { ClientCapabilities } from '../model/peer.js'
 import type { RestartRules } from './server-state.js'
 
 /** The clients that share one connection to a server (docs/adr/0006). */
-export type Sharing = 'principal' | 'workspace' | 'session' | 'all'
+export type ConnectionSharing = 'principal' | 'workspace' | 'session' | 'all'
 
 /**
  * Configuration of one server. Each server keeps one object for as long as it is served; a reload changes the
@@ -15,7 +15,7 @@ export type Sharing = 'principal' | 'workspace' | 'session' | 'all'
 export interface ServerOptions {
   readonly name: string
   readonly alias: string
-  readonly sharing: Sharing
+  readonly sharing: ConnectionSharing
   /**
    * True if each principal signs in at the server personally. No connection is opened to such a server: it is
    * the template for the principals' own servers (`ownedBy`), so that they share nothing.

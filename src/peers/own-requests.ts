@@ -8,7 +8,7 @@ export const LATE_MAX = 1024
 const NOBODY = 0
 
 /** Requests that the proxy sends one after another on behalf of the same clients. */
-export interface OwnRequest {
+export interface OwnPeerRequest {
   /** Counts one more client that the requests are made for. */
   join(client: Client): void
   began(): void
@@ -29,7 +29,7 @@ export class OwnRequests {
   #fullUntilMs = Number.NEGATIVE_INFINITY
 
   /** Prepares requests on behalf of these clients. */
-  on(clients: Iterable<Client>): OwnRequest {
+  on(clients: Iterable<Client>): OwnPeerRequest {
     let party = partyOfAll(clients)
     let open = 0
     const count = (by: 1 | -1): void => {

@@ -1,6 +1,6 @@
 import type { Client, ServerRequestMode } from '../model/links.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../model/peer.js'
-import type { ServerOptions, Sharing } from './dial.js'
+import type { ServerOptions, ConnectionSharing } from './dial.js'
 
 /**
  * Identifies a client's connection to a server in each mode of server requests, and the capabilities declared
@@ -24,11 +24,11 @@ const share = (key: string, capabilities: ClientCapabilities, workspace?: string
 })
 
 /** Returns the share of connections that open before any client uses them. */
-export const unownedShare = (sharing: Sharing): Share =>
+export const unownedShare = (sharing: ConnectionSharing): Share =>
   share(sharing === 'principal' ? keyOf('local', NO_CAPABILITIES) : '', NO_CAPABILITIES)
 
 /** Returns the share of a client. Capabilities are declared only on connections with known owners. */
-export const shareOf = (sharing: Sharing, client: Client): Share => {
+export const shareOf = (sharing: ConnectionSharing, client: Client): Share => {
   if (sharing === 'all') return ALL
   const { [sharing]: known } = shares
   let found = known.get(client)
@@ -40,7 +40,7 @@ export const shareOf = (sharing: Sharing, client: Client): Share => {
 }
 
 const newShare = (
-  sharing: Exclude<Sharing, 'all'>,
+  sharing: Exclude<ConnectionSharing, 'all'>,
   { id, principal, capabilities, workspace }: Client,
 ): Share => {
   if (sharing === 'principal') return share(keyOf(principal, capabilities), capabilities)

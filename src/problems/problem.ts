@@ -2,7 +2,7 @@ import type { ProblemLevel, ProblemRow } from './row.js'
 import { PROBLEMS, type ProblemId } from './table.js'
 
 /** A problem of one case. Contains no secrets. */
-export interface Problem {
+export interface NumberedProblem {
   readonly id: ProblemId
   readonly level: ProblemLevel
   /** The problem as one sentence, without a full stop. */
@@ -37,7 +37,7 @@ export const problem = <Id extends ProblemId>(
   id: Id,
   values: ProblemValues<Id>,
   { level, why, fix }: ProblemInstead = {},
-): Problem => {
+): NumberedProblem => {
   const row: ProblemRow = PROBLEMS[id]
   const fill = (text: string): string =>
     text.replace(/\{(\w+)\}/g, (_all, name: string) => String((values as Record<string, unknown>)[name]))

@@ -1,6 +1,6 @@
 import { matcherOf } from '../kernel/globs.js'
 import { isObject } from '../kernel/object.js'
-import type { Change } from './edit/change.js'
+import type { FileChange } from './edit/change.js'
 import { openFile } from './files/edit-file.js'
 import { type Files, hashOf, replaceFile } from './files/revise.js'
 import { SetupError } from './setup-error.js'
@@ -92,10 +92,10 @@ const CONTAINERS = ['mcpServers', 'servers', 'context_servers']
 const changesFor = (
   views: ReadonlyMap<string, WantedView | undefined>,
   known: unknown,
-): readonly Change[] => {
+): readonly FileChange[] => {
   const old = isObject(known) ? known : {}
   const left = new Set(Object.keys(old))
-  const changes = [...views].flatMap(([name, view]): Change[] => {
+  const changes = [...views].flatMap(([name, view]): FileChange[] => {
     if (view === undefined) return left.delete(name) ? [{ at: ['views'], name, value: undefined }] : []
     const at = ['views', name]
     const all = view.without.length === 0

@@ -5,8 +5,8 @@ import { SMALL_FILE_BYTES } from '../config/file/small-file.js'
 import { DEFAULT_ENV_FILE, envFileLine, parseEnvFile } from '../config/read/env-file.js'
 import { programFolder } from '../config/read/program-folder.js'
 import { isObject } from '../kernel/object.js'
-import type { Machine } from './clients/machine.js'
-import type { Change } from './edit/change.js'
+import type { ClientMachine } from './clients/machine.js'
+import type { FileChange } from './edit/change.js'
 import { type OpenFile, openFile } from './files/edit-file.js'
 import {
   ConflictError,
@@ -16,9 +16,9 @@ import {
   hashOf,
   readState,
   replaceFile,
-  textOf,
+  revisedTextOf,
 } from './files/revise.js'
-import type { Entry } from './import/normalise.js'
+import type { ImportedEntry } from './import/normalise.js'
 import { holdsSecrets } from './import/secrets.js'
 import { SetupError } from './setup-error.js'
 
@@ -28,7 +28,7 @@ export interface OwnFile {
   readonly secrets: FileState
   /** The names that lead to its servers. */
   readonly at: readonly string[]
-  readonly servers: ReadonlyMap<string, Entry>
+  readonly servers: ReadonlyMap<string, ImportedEntry>
   readonly variables: Readonly<Record<string, string>>
   /** Addresses at which a proxy of this file listens. */
   readonly urls: readonly string[]
@@ -38,7 +38,7 @@ export interface OwnFile {
 }
 
 /** Opens our configuration, also one that is missing. Rejects with a SetupError. */
-export const openOwnFile = async (files: Files, path: string, { home, env }: Machine): Promise<OwnFile> => {
+export const openOwnFile = async (files: Files, path: string, { home, env }: ClientMachine): Promise<OwnFile> => {
   const file = await openFile(files, path, 'jsonc')
   const root = isObject(file.value) ? file.value : {}
   const at = containerIn(root)
@@ -52,8 +52,8 @@ export const openOwnFile = async (files: Files, path: string, { home, env }: Mac
     file,
     secrets,
     at,
-    servers: new Map(serversOf(root, at).filter((each): each is [string, Entry] => isObject(each[1]))),
-    variables: parseEnvFile(textOf(secrets)),
+    servers: new Map(serversOf(root, at).filter((each): each is [string, ImportedEntry] => isObject(each[1]))),
+    variables: parseEnvFile(revisedTextOf(secrets)),
     urls: urlsOf(isObject(root['listen']) ? root['listen'] : {}),
     home,
     programFolder: programFolder(dirname(resolve(path)), env),
@@ -85,11 +85,11 @@ const urlsOf = ({ host, port }: Readonly<Record<string, unknown>>): readonly str
 }
 
 /** What `disabled` and `enabled` of an entry must become; nothing if it is so already. */
-export const toggled = (name: string, entry: Entry, isDisabled: boolean): readonly Change[] => {
+export const toggled = (name: string, entry: ImportedEntry, isDisabled: boolean): readonly FileChange[] => {
   const inner = entry[WRAPPER]
   // As `config/read/entry.ts` reads them.
   const isInner = isObject(inner) && ('disabled' in inner || 'enabled' in inner)
-  const { disabled, enabled } = (isInner ? inner : entry) as Entry
+  const { disabled, enabled } = (isInner ? inner : entry) as ImportedEntry
   if ((disabled === true || enabled === false) === isDisabled) return []
   const at = isInner ? [name, WRAPPER] : [name]
   if (isDisabled) return [{ at, name: 'disabled', value: true }]
@@ -115,7 +115,7 @@ export const writeEmptyFile = async (files: Files, { file: { state } }: OwnFile)
 export const writeOwnFile = async (
   files: Files,
   own: OwnFile,
-  changes: readonly Change[],
+  changes: readonly FileChange[],
   secrets: ReadonlyMap<string, string> = new Map(),
 ): Promise<boolean> => {
   const { path } = own.file.state
@@ -132,7 +132,7 @@ export const writeOwnFile = async (
 }
 
 /** The file as it is now, in which the servers to be changed are those of `own`. */
-const unchangedFile = async (files: Files, own: OwnFile, changes: readonly Change[]): Promise<OpenFile> => {
+const unchangedFile = async (files: Files, own: OwnFile, changes: readonly FileChange[]): Promise<OpenFile> => {
   const { path } = own.file.state
   const file = await openFile(files, path, 'jsonc')
   if (hashOf(file.state.bytes) === hashOf(own.file.state.bytes)) return own.file
@@ -158,7 +158,7 @@ const addSecrets = async (
   const { path } = own.secrets
   await exclusively(files.disk, path, async () => {
     const state = await readState(files.disk, path)
-    const before = textOf(state)
+    const before = revisedTextOf(state)
     const there = parseEnvFile(before)
     const missing = [...secrets].filter(([name, value]) => there[name] !== value)
     const taken = missing.find(([name]) => there[name] !== own.variables[name])

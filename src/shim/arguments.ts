@@ -1,5 +1,5 @@
 /** The options of `connect`. */
-export interface Arguments {
+export interface ShimArguments {
   readonly config?: string
   readonly view?: string
   readonly workspace?: string
@@ -12,7 +12,7 @@ const TEXTS = new Set(['config', 'view', 'workspace', 'client'])
 const FLAGS = new Set(['no-fallback', 'verbose'])
 
 /** Parses the command line by hand, since a parser takes too long to load. Throws an Error. */
-export const readArguments = (words: readonly string[]): Arguments => {
+export const readArguments = (words: readonly string[]): ShimArguments => {
   const found: Record<string, string | true> = {}
   for (let at = 0; at < words.length; at++) {
     const [, name = '', joined] = /^--([a-z-]+)(?:=(.*))?$/s.exec(words[at] ?? '') ?? []

@@ -8,7 +8,7 @@ const HEAD_BYTES = 8 * 1024
 /** Far more than a status or a page of a log. */
 const BODY_BYTES = 64 * 1024 * 1024
 
-export interface AskOptions {
+export interface DaemonAskOptions {
   /** The private socket of a proxy. */
   readonly socket: string
   readonly hello: Hello
@@ -22,7 +22,7 @@ interface Head {
   readonly headers: ReadonlyMap<string, string>
 }
 
-export interface Reply extends Head {
+export interface DaemonReply extends Head {
   readonly body: string
 }
 
@@ -36,7 +36,7 @@ export interface Opened extends Head {
  * system error if no proxy listens, else with a Fault: `timeout` without a response in time, `disconnected`
  * if the connection closes early, `unavailable` for an invalid response or a socket of another user.
  */
-export const ask = async (options: AskOptions, target: string, body?: string): Promise<Reply> => {
+export const askDaemon = async (options: DaemonAskOptions, target: string, body?: string): Promise<DaemonReply> => {
   const opened = await open(options, `${body === undefined ? 'GET' : 'POST'} ${target}`, {
     connection: 'close',
     ...(body !== undefined && {
@@ -49,11 +49,11 @@ export const ask = async (options: AskOptions, target: string, body?: string): P
 }
 
 /** Sends a request whose response does not end by itself. */
-export const follow = (options: AskOptions, target: string): Promise<Opened> =>
+export const follow = (options: DaemonAskOptions, target: string): Promise<Opened> =>
   open(options, `GET ${target}`, { connection: 'close' })
 
 /** Requests an MCP connection: with status 101, the stream carries MCP. */
-export const askToConnect = (options: AskOptions): Promise<Opened> =>
+export const askToConnect = (options: DaemonAskOptions): Promise<Opened> =>
   open(options, `GET ${CONNECT_PATH}`, { connection: 'upgrade', upgrade: LINES_PROTOCOL })
 
 /** Reads the rest of a stream as text; cuts off an endless one. */
@@ -73,7 +73,7 @@ export const bodyOf = (stream: Socket): Promise<string> =>
   })
 
 const open = (
-  { socket, hello, limitMs }: AskOptions,
+  { socket, hello, limitMs }: DaemonAskOptions,
   request: string,
   { body = '', ...headers }: Readonly<Record<string, string | undefined>>,
 ): Promise<Opened> =>

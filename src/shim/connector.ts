@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
 import { Fault } from '../kernel/faults.js'
-import { type AskOptions, ask, askToConnect, bodyOf } from './ask.js'
+import { type DaemonAskOptions, askDaemon, askToConnect, bodyOf } from './ask.js'
 import { Deadline } from './deadline.js'
 import {
   decodeRefusal,
@@ -12,16 +12,16 @@ import {
   isProven,
   isService,
   newProof,
-  type Welcome,
+  type DaemonWelcome,
 } from './hello.js'
 import { StartLock } from './lock.js'
-import { type Environment, isDenied, isHangUp, isNobody, type Place, preparePlace } from './place.js'
+import { type PlaceEnvironment, isDenied, isHangUp, isNobody, type RuntimePaths, preparePlace } from './place.js'
 import { type DaemonProgram, startDaemon } from './start.js'
 
 /** A connection to the daemon; the stream carries MCP messages as lines. */
-export interface Connection {
+export interface DaemonConnection {
   readonly stream: Duplex
-  readonly welcome: Welcome
+  readonly welcome: DaemonWelcome
 }
 
 /** Number of the explanation in docs/daemon.md. */
@@ -39,7 +39,7 @@ export class NoDaemon extends Error {
 }
 
 export interface ConnectorOptions {
-  readonly place: Place
+  readonly place: RuntimePaths
   readonly program: DaemonProgram
   readonly hello: Hello
   /** Prints a message for the user. */
@@ -58,7 +58,7 @@ const SILENCE_MS = 10_000
 
 /** Result of one attempt. */
 type Attempt =
-  | { readonly is: 'open'; readonly connection: Connection }
+  | { readonly is: 'open'; readonly connection: DaemonConnection }
   | { readonly is: 'draining'; readonly retryMs: number }
   /** The daemon is full. */
   | { readonly is: 'busy'; readonly retryMs: number; readonly say: string }
@@ -83,7 +83,7 @@ export class Connector {
   }
 
   /** Connects within `limitMs`. Rejects with a NoDaemon. */
-  async connect(limitMs: number): Promise<Connection> {
+  async connect(limitMs: number): Promise<DaemonConnection> {
     try {
       const connection = await this.#find(limitMs)
       await this.#bring(connection.welcome.want)
@@ -94,7 +94,7 @@ export class Connector {
     }
   }
 
-  async #find(limitMs: number): Promise<Connection> {
+  async #find(limitMs: number): Promise<DaemonConnection> {
     const deadline = new Deadline(limitMs)
     this.#exitCode = undefined
     let waitedMs = 0
@@ -116,7 +116,7 @@ export class Connector {
    * Tries once more before giving up: while this process was suspended, another may have started the daemon.
    * Rejects with a NoDaemon.
    */
-  async #lastLook(): Promise<Connection> {
+  async #lastLook(): Promise<DaemonConnection> {
     const attempt = await this.#try()
     if (attempt.is === 'open') return attempt.connection
     throw this.#hasFailed ? new NoDaemon('D041', 'the daemon ended at once') : lateness(attempt)
@@ -200,7 +200,7 @@ export class Connector {
    * Asks a daemon of an older release to shut down, once. Resolves with true if the caller should wait for
    * the new one, and with false if the older one serves.
    */
-  async #asksForRoom({ stream, welcome }: Connection): Promise<boolean> {
+  async #asksForRoom({ stream, welcome }: DaemonConnection): Promise<boolean> {
     const { hello, tell } = this.#options
     const { kept, pid, version } = welcome
     if (!isNewer(hello.version, version)) return false
@@ -214,7 +214,7 @@ export class Connector {
     if (isWaiting) return true
     this.#asked = { pid, untilMs: performance.now() + DRAIN_MS }
     if (isService(welcome) || this.#holdsLock())
-      await ask(this.#asking(hello), '/v1/hand-over', JSON.stringify(hello)).catch(() => undefined)
+      await askDaemon(this.#asking(hello), '/v1/hand-over', JSON.stringify(hello)).catch(() => undefined)
     return true
   }
 
@@ -234,10 +234,10 @@ export class Connector {
     const values = knownOf(want, program.env)
     if (values === undefined) return
     const token = place.token === undefined ? undefined : readFileSync(place.token)
-    await ask(this.#asking({ ...hello, ...newProof(token) }), '/v1/env', values).catch(() => undefined)
+    await askDaemon(this.#asking({ ...hello, ...newProof(token) }), '/v1/env', values).catch(() => undefined)
   }
 
-  #asking(hello: Hello): AskOptions {
+  #asking(hello: Hello): DaemonAskOptions {
     return { socket: this.#options.place.socket, hello, limitMs: HELLO_MS }
   }
 }
@@ -253,7 +253,7 @@ const lateness = (attempt: Attempt): NoDaemon => {
 const VALUES_BYTES = 64 * 1024
 
 /** Returns the known values of some variables as JSON; undefined if there are none. */
-const knownOf = (names: readonly string[], env: Environment): string | undefined => {
+const knownOf = (names: readonly string[], env: PlaceEnvironment): string | undefined => {
   const known: Record<string, string> = {}
   let text: string | undefined
   for (const name of names) {

@@ -32,7 +32,7 @@ export const isOwnProgram = ({ client }: Pick<Hello, 'client'>): boolean =>
   client?.startsWith(OWN_PROGRAM) === true
 
 /** The daemon's answer to a `Hello`. */
-export interface Welcome {
+export interface DaemonWelcome {
   readonly version: string
   readonly pid: number
   readonly session: string
@@ -49,11 +49,11 @@ export interface Welcome {
 }
 
 /** Reports whether a service manager keeps the daemon and restarts it. */
-export const isService = ({ kept }: Pick<Welcome, 'kept'>): boolean =>
+export const isService = ({ kept }: Pick<DaemonWelcome, 'kept'>): boolean =>
   kept !== undefined && kept !== 'serve' && kept !== 'keep'
 
 /** Reason why a daemon refuses a client; `retryMs` is set if a retry may succeed. */
-export interface Refusal {
+export interface HelloRefusal {
   readonly no: 'draining' | 'view' | 'token' | 'busy'
   readonly say: string
   readonly retryMs?: number | undefined
@@ -89,10 +89,10 @@ export const decodeHello = (text: string | undefined): Hello | undefined => {
 }
 
 /** Encodes a welcome as ASCII JSON for a header. */
-export const encodeWelcome = (welcome: Welcome): string =>
+export const encodeWelcome = (welcome: DaemonWelcome): string =>
   JSON.stringify(welcome).replace(/[^ -~]/g, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-export const decodeWelcome = (text: string | undefined): Welcome | undefined => {
+export const decodeWelcome = (text: string | undefined): DaemonWelcome | undefined => {
   const value = parsed(text ?? '')
   const { version, pid, session, want } = value
   if (typeof version !== 'string' || typeof pid !== 'number' || typeof session !== 'string') return undefined
@@ -107,7 +107,7 @@ export const decodeWelcome = (text: string | undefined): Welcome | undefined => 
   }
 }
 
-export const decodeRefusal = (text: string): Partial<Refusal> => {
+export const decodeRefusal = (text: string): Partial<HelloRefusal> => {
   const value = parsed(text)
   const { no, say, retryMs } = value
   return {

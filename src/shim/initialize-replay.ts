@@ -1,6 +1,6 @@
 import { at, type JsonText, memberOf, withMember } from '../kernel/json/text.js'
 import { encodeNotification, idKey, type Message } from '../wire/jsonrpc.js'
-import { NOTHING, textIn } from './messages.js'
+import { NO_MESSAGE, textIn } from './messages.js'
 
 /** Maximum number of renewed subscriptions. */
 const SUBSCRIPTIONS = 1000
@@ -18,7 +18,7 @@ const changed = (
 /** Returns the notifications that stand for the acknowledgement of a renewed subscription. */
 export const changesFor = (acknowledged: JsonText): readonly Buffer[] => {
   const meta = memberOf(acknowledged, '_meta')
-  const params = meta && withMember(NOTHING, '_meta', meta)
+  const params = meta && withMember(NO_MESSAGE, '_meta', meta)
   return changed(list => at(acknowledged, 'notifications', `${list}ListChanged`), params)
 }
 

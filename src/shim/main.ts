@@ -6,12 +6,12 @@ import { isObject } from '../kernel/object.js'
 import { hasCurrentFolder, NO_FOLDER } from '../machine/current-folder.js'
 import { homeFolder } from '../machine/who-am-i.js'
 import { unblock } from '../transport/node-internals.js'
-import { type Arguments, readArguments } from './arguments.js'
+import { type ShimArguments, readArguments } from './arguments.js'
 import { Connector, NoDaemon, type Trouble } from './connector.js'
 import { defaultConfigFile } from './default-config-file.js'
 import type { Hello } from './hello.js'
 import { placeId, placeOf, thisMachine } from './place.js'
-import { Session } from './session.js'
+import { ShimSession } from './session.js'
 
 /** Exit codes of the command line. */
 const EXIT = { ok: 0, usage: 2, configuration: 3, failure: 4 } as const
@@ -26,7 +26,7 @@ export const main = async (words: readonly string[], folder: string): Promise<nu
     tell(NO_FOLDER.message, NO_FOLDER)
     return EXIT.failure
   }
-  let given: Arguments
+  let given: ShimArguments
   try {
     given = readArguments(words)
   } catch (thrown) {
@@ -49,13 +49,13 @@ export const main = async (words: readonly string[], folder: string): Promise<nu
   return await connect(config, given, folder)
 }
 
-const connect = async (config: string, given: Arguments, folder: string): Promise<number> => {
+const connect = async (config: string, given: ShimArguments, folder: string): Promise<number> => {
   const script = join(folder, 'bin', 'mcp-proxy.js')
   try {
     const connector = createConnector(config, given, { folder, script })
     const connection = await connector.connect(START_MS)
     if (given.verbose === true) tell(`served by the daemon, pid ${connection.welcome.pid}`)
-    const session = new Session({
+    const session = new ShimSession({
       input: process.stdin,
       output: clientOutput(),
       connect: limitMs => connector.connect(limitMs),
@@ -71,7 +71,7 @@ const connect = async (config: string, given: Arguments, folder: string): Promis
 
 const createConnector = (
   config: string,
-  given: Arguments,
+  given: ShimArguments,
   { folder, script }: { readonly folder: string; readonly script: string },
 ): Connector => {
   const { env, pid, execPath } = process
@@ -103,7 +103,7 @@ const versionIn = (folder: string): string => {
 const withoutDaemon = async (
   thrown: unknown,
   config: string,
-  { given, script }: { readonly given: Arguments; readonly script: string },
+  { given, script }: { readonly given: ShimArguments; readonly script: string },
 ): Promise<number> => {
   const code = thrown instanceof NoDaemon ? thrown.code : 'D041'
   const words = thrown instanceof Error ? thrown.message : String(thrown)

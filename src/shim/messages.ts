@@ -14,7 +14,7 @@ import { encodeError, encodeNotification, type Message, writtenResult } from '..
 /** The daemon applies the configured limits; this only protects the stack. */
 const LIMITS = { depth: 1000, members: Number.MAX_SAFE_INTEGER, batch: 10_000 }
 /** An empty JSON object. */
-export const NOTHING = rawText('{}')
+export const NO_MESSAGE = rawText('{}')
 
 /** Returns the messages of a line: one, those of a batch, or none. */
 export const messagesOf = (line: Buffer): readonly Message[] => messagesIn(classify(line, LIMITS))
@@ -32,7 +32,7 @@ const messagesIn = (found: Classified): readonly Message[] => {
   if (id === undefined) return []
   // The daemon answers the invalid message with an error under this id.
   if (hasMethod) return [{ kind: 'request', id, method: '', params: undefined }]
-  return isResponse ? [{ kind: 'result', id, result: NOTHING }] : []
+  return isResponse ? [{ kind: 'result', id, result: NO_MESSAGE }] : []
 }
 
 /** Returns the string value of a member. */
@@ -55,7 +55,7 @@ export const lostError = (id: JsonText, message: string, data: object): Buffer =
 
 /** Cancels a question to the client. */
 export const withdrawal = (id: JsonText): Buffer =>
-  encodeNotification('notifications/cancelled', withMember(NOTHING, 'requestId', id))
+  encodeNotification('notifications/cancelled', withMember(NO_MESSAGE, 'requestId', id))
 
 /** Replaces the id of a request line. */
 export const withId = (line: Buffer, id: string): Buffer => withMember(readJson(line), 'id', textOf(id))

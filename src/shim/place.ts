@@ -16,10 +16,10 @@ import { whoAmI } from '../machine/who-am-i.js'
 import { machineId } from './machine-id.js'
 
 /** Environment variables of a process. */
-export type Environment = Readonly<Record<string, string | undefined>>
+export type PlaceEnvironment = Readonly<Record<string, string | undefined>>
 
 /** Paths shared by a proxy and the programs that control it. */
-export interface Place {
+export interface RuntimePaths {
   /** Prefix of its file names. */
   readonly id: string
   /** A unix domain socket, or a named pipe on Windows. */
@@ -35,7 +35,7 @@ export interface Place {
 }
 
 /** Facts about the machine and the user; tests override them. */
-export interface Machine {
+export interface HostMachine {
   readonly platform: NodeJS.Platform
   /** From the user database: the variable may differ between a shell and a desktop launcher. */
   readonly home: string
@@ -60,7 +60,7 @@ const pidNamespace = (): string => {
   }
 }
 
-export const thisMachine = (): Machine => {
+export const thisMachine = (): HostMachine => {
   const { home, name: user, uid } = whoAmI()
   const { platform, env } = process
   const isElevated =
@@ -107,7 +107,7 @@ const realFolder = (folder: string): string => {
 const SOCKET_BYTES = 100
 
 /** Returns the paths of the proxy `id`. Creates no folder. */
-export const placeOf = (id: string, env: Environment, machine = thisMachine()): Place => {
+export const placeOf = (id: string, env: PlaceEnvironment, machine = thisMachine()): RuntimePaths => {
   const run = runFolder(env, machine)
   const file = (end: string): string => join(run, `${id}${end}`)
   const files = { id, lock: file('.lock'), facts: file('.json'), log: join(dirname(run), 'log', `${id}.log`) }
@@ -125,7 +125,7 @@ export const placeOf = (id: string, env: Environment, machine = thisMachine()): 
   }
 }
 
-const runFolder = (env: Environment, { platform, home }: Machine): string => {
+const runFolder = (env: PlaceEnvironment, { platform, home }: HostMachine): string => {
   const moved = env['MCP_PROXY_RUN_DIR']
   if (moved !== undefined && moved !== '') return resolve(moved)
   return platform === 'win32'
@@ -137,7 +137,7 @@ const runFolder = (env: Environment, { platform, home }: Machine): string => {
  * Creates the folders, accessible to this user only. Throws file system errors, and a Fault `unavailable` for
  * a folder that is a link or belongs to another user.
  */
-export const preparePlace = ({ socket, lock, log }: Place): void => {
+export const preparePlace = ({ socket, lock, log }: RuntimePaths): void => {
   const folders = process.platform === 'win32' ? [lock, log] : [lock, socket, log]
   for (const folder of new Set(folders.map(file => dirname(file)))) prepareFolder(folder)
 }

@@ -5,17 +5,17 @@ import { at, type JsonText, memberOf, stringOf } from '../kernel/json/text.js'
 import { LineSplitter } from '../wire/framing/ndjson.js'
 import { idKey, type Message } from '../wire/jsonrpc.js'
 import { salvageId } from '../wire/salvage-id.js'
-import type { Connection } from './connector.js'
+import type { DaemonConnection } from './connector.js'
 import { ENDED_METHOD } from './hello.js'
 import { InFlight } from './in-flight.js'
 import { changesFor, InitializeReplay } from './initialize-replay.js'
 import { isRefusal, lostError, messagesOf, messagesOfDaemon, textIn, withdrawal, withId } from './messages.js'
 
-export interface SessionOptions {
+export interface ShimSessionOptions {
   readonly input: Readable
   readonly output: Writable
   /** `Connector.connect`. */
-  readonly connect: (limitMs: number) => Promise<Connection>
+  readonly connect: (limitMs: number) => Promise<DaemonConnection>
   readonly tell: (words: string) => void
   /** Overrides of the default limits. */
   readonly limits?: Partial<Limits>
@@ -51,8 +51,8 @@ const JOINED_BYTES = 64 * 1024
  * Passes lines between the client on `input` and `output` and a daemon, and reconnects to another daemon when
  * that is lost. Parses only methods, ids and URIs, and forwards the original bytes.
  */
-export class Session {
-  readonly #options: SessionOptions
+export class ShimSession {
+  readonly #options: ShimSessionOptions
   readonly #limits: Limits
   readonly #lines: LineSplitter
   readonly #inFlight = new InFlight()
@@ -70,14 +70,14 @@ export class Session {
   #hasEnded = false
   #onGone: (() => void) | undefined
 
-  constructor(options: SessionOptions) {
+  constructor(options: ShimSessionOptions) {
     this.#options = options
     this.#limits = { ...LIMITS, ...options.limits }
     this.#lines = this.#newLines()
   }
 
   /** Serves the client over this and later connections; resolves once the client has left. */
-  async serve(connection: Connection): Promise<void> {
+  async serve(connection: DaemonConnection): Promise<void> {
     const { input, output } = this.#options
     const gone = new Promise<void>(resolve => {
       this.#onGone = resolve
@@ -153,7 +153,7 @@ export class Session {
 
   // ── from the daemon ──
 
-  #attach({ stream, welcome }: Connection): void {
+  #attach({ stream, welcome }: DaemonConnection): void {
     const lines = this.#newLines()
     this.#stream = stream
     this.#refusal = welcome.refusal

@@ -3,7 +3,7 @@ import { accessSync, closeSync, constants, openSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { inheritedEnv } from '../machine/inherited-env.js'
 import type { StartLock } from './lock.js'
-import type { Environment, Place } from './place.js'
+import type { PlaceEnvironment, RuntimePaths } from './place.js'
 
 /** Passes the start lock to the daemon. */
 export const LOCK_VARIABLE = 'MCP_PROXY_LOCK'
@@ -16,7 +16,7 @@ export interface DaemonProgram {
   /** Absolute path. */
   readonly config: string
   readonly home: string
-  readonly env: Environment
+  readonly env: PlaceEnvironment
   /** Further arguments. */
   readonly more?: readonly string[] | undefined
   /** Called with the process, which is otherwise detached. */
@@ -28,7 +28,7 @@ export interface DaemonProgram {
  * system errors.
  */
 export const startDaemon = (
-  { log }: Place,
+  { log }: RuntimePaths,
   lock: StartLock,
   { execPath, script, config, home, env, more = [], onStart }: DaemonProgram,
 ): Promise<number | null> => {
@@ -68,7 +68,7 @@ export const startFolder = (home: string): string => {
 /** Also passes on the run folder, and coverage for `npm run coverage`. */
 const OWN = ['MCP_PROXY_RUN_DIR', 'NODE_V8_COVERAGE']
 
-const daemonEnv = (env: Environment): Record<string, string> => {
+const daemonEnv = (env: PlaceEnvironment): Record<string, string> => {
   const own = OWN.flatMap(name => {
     const value = env[name]
     return value === undefined ? [] : [[name, value] as const]

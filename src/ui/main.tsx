@@ -2,9 +2,9 @@ import { render } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Live } from './live/live.js'
 import { newsBetween } from './live/news.js'
-import { codeIn, parseRoute, partsOf } from './live/route.js'
+import { codeIn, parseRoute, routePartsOf } from './live/route.js'
 import { onKey } from './views/keys.js'
-import { Page } from './views/page.js'
+import { PageFrame } from './views/page.js'
 import { restoreTheme } from './views/theme.js'
 
 /** Minimum time between announcements of the live region. */
@@ -32,12 +32,12 @@ const App = ({ live }: { readonly live: Live }) => {
       // If a new code is pasted into the address bar, reload: only the start exchanges it.
       if (codeIn(location.hash) !== undefined) location.reload()
       const next = parseRoute(location.hash)
-      live.show(partsOf(next))
+      live.show(routePartsOf(next))
       setRoute(next)
     })
     addEventListener('keydown', event => onKey(event, current.current))
   }, [])
-  return <Page state={live.state} route={route} news={useNews(live)} onRetry={() => live.connect()} />
+  return <PageFrame state={live.state} route={route} news={useNews(live)} onRetry={() => live.connect()} />
 }
 
 restoreTheme()
@@ -45,7 +45,7 @@ const live = new Live()
 const code = codeIn(location.hash)
 // The code works once; keep it out of the history.
 if (code !== undefined) history.replaceState(null, '', '#/')
-void live.begin(code, partsOf(parseRoute(location.hash)))
+void live.begin(code, routePartsOf(parseRoute(location.hash)))
 const root = document.getElementById('root')
 // Remove the fallback text of index.html.
 root?.replaceChildren()

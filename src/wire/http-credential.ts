@@ -3,7 +3,7 @@ import type { HttpHeaders, OutboundRequest } from './http.js'
 type Headers = Readonly<Record<string, string>>
 
 /** A server's rejection of a credential: 401 or 403. */
-export interface Refusal {
+export interface CredentialRefusal {
   readonly status: number
   readonly headers: HttpHeaders
   /** The headers that `authorize` returned for the request. */
@@ -23,5 +23,5 @@ export interface HttpCredential {
    * Handles a rejection. Returns undefined if it is unrelated to the credential. Otherwise resolves when the
    * request may be repeated once, or rejects with the final Fault.
    */
-  refused(refusal: Refusal): Promise<void> | undefined
+  refused(refusal: CredentialRefusal): Promise<void> | undefined
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { KeyRing } from '../../src/cluster/key-ring.js'
-import { factsOf, openRecord, rebuiltRecord, sealRecord } from '../../src/cluster/session-records.js'
+import { sessionFactsOf, openRecord, rebuiltRecord, sealRecord } from '../../src/cluster/session-records.js'
 import { readInitialize } from '../../src/eras/legacy/initialize-params.js'
 import { textOf } from '../../src/kernel/json/text.js'
 import { LEGACY_REVISIONS } from '../../src/model/revision.js'
@@ -49,7 +49,7 @@ t.test('an id alone says what its client declared', async t => {
         clientInfo: { name: 'a', version: '1' },
       })
       const was = readInitialize(said)
-      const facts = factsOf(was.revision, was.capabilities)
+      const facts = sessionFactsOf(was.revision, was.capabilities)
       const { introduction } = rebuiltRecord(facts, { principal: 'local', view: undefined })
       const is = readInitialize(introduction)
       t.same([is.revision, is.capabilities], [was.revision, was.capabilities], JSON.stringify(capabilities))

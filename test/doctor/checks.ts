@@ -13,10 +13,10 @@ import type {
   ProbedTool,
 } from '../../src/doctor/facts.js'
 import { PROBLEMS, type ProblemId } from '../../src/problems/table.js'
-import type { Entry } from '../../src/setup/import/normalise.js'
+import type { ImportedEntry } from '../../src/setup/import/normalise.js'
 
 /** A configuration as the file has it; `more` are settings. */
-const config = (servers: Record<string, Entry>, more: object = {}): ConfigFacts => ({
+const config = (servers: Record<string, ImportedEntry>, more: object = {}): ConfigFacts => ({
   file: '/c/mcp.json',
   loaded: parseConfig(JSON.stringify({ mcpServers: servers, ...more }), '/c/mcp.json', { TOKEN: 'env' }),
   waiting: [],

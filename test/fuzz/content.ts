@@ -4,10 +4,10 @@ import t from 'tap'
 import { rewriteItem, rewriteParams, rewriteUris } from '../../src/catalog/names/rewrite.js'
 import { repairItem } from '../../src/catalog/repair/items.js'
 import { repairResult } from '../../src/catalog/repair/results.js'
-import { projectRequest, projectResult } from '../../src/eras/legacy/project/messages.js'
+import { projectLegacyRequest, projectLegacyResult } from '../../src/eras/legacy/project/messages.js'
 import { encodeOutcome } from '../../src/eras/modern/client-side/encode-outcome.js'
 import { paramHeadersOf } from '../../src/eras/modern/param-headers.js'
-import { projectResult as projectModern } from '../../src/eras/modern/project/messages.js'
+import { projectModernResult as projectModern } from '../../src/eras/modern/project/messages.js'
 import { readResultType } from '../../src/eras/modern/result-type.js'
 import { type JsonText, kindOf, rawText, readJson } from '../../src/kernel/json/text.js'
 import { succeeded } from '../../src/model/outcome.js'
@@ -132,7 +132,7 @@ void holds(
       whole(repaired)
       const mapped = rewriteUris(method, repaired, uri => `a+${uri}`)
       whole(mapped)
-      for (const revision of LEGACY_REVISIONS) whole(soon(() => projectResult(revision, method, mapped)))
+      for (const revision of LEGACY_REVISIONS) whole(soon(() => projectLegacyResult(revision, method, mapped)))
       if (kindOf(result) === 'object') whole(projectModern(method, mapped))
     }
     readResultType(result)
@@ -176,7 +176,7 @@ void holds(
         templates: 'resourceTemplates',
       }[list]
       for (const revision of LEGACY_REVISIONS) {
-        whole(soon(() => projectResult(revision, method, read(`{"${member}":[${shown.toString()}]}`))))
+        whole(soon(() => projectLegacyResult(revision, method, read(`{"${member}":[${shown.toString()}]}`))))
       }
     },
   ),
@@ -187,7 +187,7 @@ void holds(
   'params and schemas of any shape are read without a word of complaint',
   fc.property(methods, odd, schemas, (method, text, schema) => {
     const params = read(text)
-    for (const revision of LEGACY_REVISIONS) whole(soon(() => projectRequest(revision, method, params)))
+    for (const revision of LEGACY_REVISIONS) whole(soon(() => projectLegacyRequest(revision, method, params)))
     whole(rewriteParams(method, params, uri => uri.slice(1)))
     soon(() => paramHeadersOf(read(schema)))
     assert.ok(true)

@@ -6,7 +6,7 @@ import t from 'tap'
 import { cursorKey, decodeCursor, encodeCursor } from '../../src/catalog/lists/cursor.js'
 import { aliasOf, exposedName } from '../../src/catalog/names/names.js'
 import { exposedUri, matchTemplate, schemeAliases, splitUri } from '../../src/catalog/names/uris.js'
-import { oneLine } from '../../src/cli/output/output.js'
+import { oneLineText } from '../../src/cli/output/output.js'
 import {
   checkHeaders,
   decodeHeaderValue,
@@ -280,7 +280,7 @@ void holds(
   fc.property(anyText, fc.webUrl({ withQueryParameters: true, withFragments: true }), (text, url) => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
     assert.ok(!/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/.test(plainText(text)))
-    assert.ok(!/[\n\t]/.test(oneLine(text)))
+    assert.ok(!/[\n\t]/.test(oneLineText(text)))
     soon(() => maskAddress(text))
     soon(() => mask(text))
     const secret = new URL(url)

@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { rewriteUris } from '../../src/catalog/names/rewrite.js'
 import { repairResult } from '../../src/catalog/repair/results.js'
-import { knowsStructure, projectResult } from '../../src/eras/legacy/project/messages.js'
-import { projectResult as projectModern } from '../../src/eras/modern/project/messages.js'
+import { knowsStructure, projectLegacyResult } from '../../src/eras/legacy/project/messages.js'
+import { projectModernResult as projectModern } from '../../src/eras/modern/project/messages.js'
 import { type JsonText, memberOf, readJson } from '../../src/kernel/json/text.js'
 import { plainOf, shownJson, textBlock, withReadableContent } from '../../src/model/content.js'
 import { LEGACY_REVISIONS } from '../../src/model/revision.js'
@@ -83,7 +83,7 @@ t.test('a plain result is known for what it is, and nobody would change a byte o
     t.same(plainOf(result), { isError: text.includes('true'), isStructured }, text)
     for (const made of stepsOf(result)) t.equal(made, result)
     for (const revision of LEGACY_REVISIONS) {
-      const projected = projectResult(revision, 'tools/call', result)
+      const projected = projectLegacyResult(revision, 'tools/call', result)
       const isLess = isStructured && revision < '2025-06-18'
       t.equal(projected === result, !isLess, 'only clients that lack structured output get less')
       if (isLess) t.equal(memberOf(projected, 'structuredContent'), undefined, revision)
@@ -120,7 +120,7 @@ t.test('of what is known to be plain nobody changes a byte, whatever stands wher
       for (const made of stepsOf(result)) assert.equal(made, result)
       for (const revision of LEGACY_REVISIONS) {
         const isKnown: boolean = !plain.isStructured || knowsStructure(revision)
-        assert.equal(projectResult(revision, 'tools/call', result) === result, isKnown)
+        assert.equal(projectLegacyResult(revision, 'tools/call', result) === result, isKnown)
       }
     }),
     { numRuns: 2000 },

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
 import { silentLogger } from '../../src/kernel/logger.js'
-import type { Sharing } from '../../src/peers/dial.js'
+import type { ConnectionSharing } from '../../src/peers/dial.js'
 import { Server } from '../../src/peers/server.js'
 import { FakeClient } from '../support/client/fake-client.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
@@ -16,7 +16,7 @@ const MODERN = '2026-07-28'
 type Either = '2025-11-25' | typeof MODERN
 
 /** A scripted server, and who may be connected to it. */
-const create = (sharing: Sharing, revision: Either = MODERN, otherRevision?: Either) => {
+const create = (sharing: ConnectionSharing, revision: Either = MODERN, otherRevision?: Either) => {
   const both = otherRevision && { otherRevision }
   const fake = new FakeServer('a', { tools: [], revision, ...both, options: { sharing } })
   const clock = new FakeClock()

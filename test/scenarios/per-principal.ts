@@ -12,7 +12,7 @@ import {
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
-import { approve } from '../../src/auth/authorization-server/sign-in/approvals.js'
+import { approveSignIn } from '../../src/auth/authorization-server/sign-in/approvals.js'
 import { createPersonalToken, tokenHash } from '../../src/secrets/personal-token.js'
 import { allowWith, authorizePath, Browser, codeOn, register, type Visited } from '../support/auth-server.js'
 import type { Loose } from '../support/client/raw-client.js'
@@ -471,8 +471,8 @@ t.test('without "auth", a local program signs in where the operator approves it 
     const waiting = await shown.open(link)
     t.match(waiting.text, /http-equiv="refresh"/)
     t.not(codeOn(waiting), codeOn(page), 'each browser has a code of its own')
-    t.match(await approve(STATE, { code: codeOn(waiting), as: 'alice' }), { isApproved: false })
-    t.match(await approve(STATE, { code: codeOn(waiting), as: undefined }), {
+    t.match(await approveSignIn(STATE, { code: codeOn(waiting), as: 'alice' }), { isApproved: false })
+    t.match(await approveSignIn(STATE, { code: codeOn(waiting), as: undefined }), {
       isApproved: true,
       words: /a browser that signs in to github/,
     })

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
-import type { Verdict, Why } from '../../src/control/api/verdicts.js'
+import type { Explanation, Why } from '../../src/control/api/verdicts.js'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
 import { logInPage } from '../support/proxy/page-login.js'
@@ -95,22 +95,22 @@ const FIRST = {
   waiting: ['waits', /^waits: waiting\n.*not set: NOT_SET_ANYWHERE/s],
   'list-not-read': ['dies__echo', /: cannot be called.*list-not-read +the list of its tools was not read/s],
   remark: ['noisy', /remark +it wrote \d+ lines? to stdout/],
-} as const satisfies Partial<Record<Verdict, Fixture>>
+} as const satisfies Partial<Record<Explanation, Fixture>>
 
 const SECOND = {
   removed: ['docs__find', /: not shown, cannot be called.*server +docs.*removed +the server was removed/s],
   'uri-by-elimination': ['gone://x', /: not listed, can be read.*web is the only server that has resources/s],
-} as const satisfies Partial<Record<Verdict, Fixture>>
+} as const satisfies Partial<Record<Explanation, Fixture>>
 
 /** What the configuration, and what is kept of servers, tell where no proxy runs. */
 const OFFLINE = [
   ...(['shown', 'hidden', 'broken', 'repeated', 'cut-off', 'renamed', 'overridden', 'shortened'] as const),
   ...(['prefixed', 'repaired', 'changed', 'uri-by-prefix', 'uri-by-list', 'uri-by-template'] as const),
   ...(['ambiguous', 'unknown', 'disabled', 'misconfigured', 'resting', 'list-not-read'] as const),
-] satisfies readonly Verdict[]
+] satisfies readonly Explanation[]
 
 /** All but `error`, whose ids are made up as it goes. */
-const ALL: Readonly<Record<Exclude<Verdict, 'error'>, Fixture>> = { ...FIRST, ...SECOND }
+const ALL: Readonly<Record<Exclude<Explanation, 'error'>, Fixture>> = { ...FIRST, ...SECOND }
 
 /** The control API on the port, for a page that was let in. */
 const openPort = async (t: Test, file: string, url: string) => {

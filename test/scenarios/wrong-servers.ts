@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
 import { createProxy } from '../../src/app/proxy.js'
-import { shown } from '../../src/cli/verbs/status.js'
+import { shownStatus } from '../../src/cli/verbs/status.js'
 import { formatProblem } from '../../src/config/file/problem.js'
 import { parseConfig } from '../../src/config/parse.js'
 import { troubles } from '../../src/ui/live/troubles.js'
@@ -210,7 +210,7 @@ t.test(
         troubles(proxy.status(), await ask('/servers')).some(
           ({ about, kind, command }) => about === name && kind === page[0] && command === page[1],
         )
-      await until(() => text.test(shown(proxy.status())), `${name} as status prints it`)
+      await until(() => text.test(shownStatus(proxy.status())), `${name} as status prints it`)
       await until(isOnPage, `${name} on the page`)
       t.pass(name)
     }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Connector, NoDaemon } from '../../src/shim/connector.js'
 import { encodeWelcome } from '../../src/shim/hello.js'
-import type { Place } from '../../src/shim/place.js'
+import type { RuntimePaths } from '../../src/shim/place.js'
 import { socketFile, until } from '../support/processes.js'
 
 const WELCOME = { version: '0.2.0', pid: process.pid, session: 'k1', want: [] }
@@ -14,7 +14,7 @@ const WELCOME = { version: '0.2.0', pid: process.pid, session: 'k1', want: [] }
 const placeWith = async (t: Test, ...answers: readonly (string | undefined)[]) => {
   const dir = t.testdir()
   const file = (name: string): string => join(dir, name)
-  const place: Place = {
+  const place: RuntimePaths = {
     id: 'id',
     socket: socketFile(t),
     lock: file('id.lock'),
@@ -43,7 +43,7 @@ const welcome = (more: object = {}): string =>
 const refusal = (no: string): string =>
   `HTTP/1.1 503 Refused\r\n\r\n${JSON.stringify({ no, say: 'so it is', retryMs: 10 })}`
 
-const connectorAt = (place: Place, told: string[] = []) =>
+const connectorAt = (place: RuntimePaths, told: string[] = []) =>
   new Connector({
     place,
     hello: { version: '0.2.0', pid: process.pid },

@@ -25,10 +25,10 @@ import {
   newProof,
 } from '../../src/shim/hello.js'
 import { abandonedDrafts, StartLock } from '../../src/shim/lock.js'
-import { type Machine, placeId, placeOf, preparePlace, thisPlace } from '../../src/shim/place.js'
+import { type HostMachine, placeId, placeOf, preparePlace, thisPlace } from '../../src/shim/place.js'
 import { skipWithout } from '../support/processes.js'
 
-const LINUX: Machine = {
+const LINUX: HostMachine = {
   platform: 'linux',
   home: '/home/a',
   user: 'a',
@@ -36,7 +36,7 @@ const LINUX: Machine = {
   isElevated: false,
   at: 'here',
 }
-const WINDOWS: Machine = { ...LINUX, platform: 'win32', home: 'C:\\Users\\a', user: 'a b' }
+const WINDOWS: HostMachine = { ...LINUX, platform: 'win32', home: 'C:\\Users\\a', user: 'a b' }
 
 t.test('a proxy is met where no variable of a shell or a desktop moves it', async t => {
   const env = { HOME: '/elsewhere', TMPDIR: '/x', XDG_STATE_HOME: '/y', XDG_RUNTIME_DIR: '/z' }

@@ -1,7 +1,7 @@
 import { Duplex, PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
-import type { Connection } from '../../src/shim/connector.js'
-import { Session, type SessionOptions } from '../../src/shim/session.js'
+import type { DaemonConnection } from '../../src/shim/connector.js'
+import { ShimSession, type ShimSessionOptions } from '../../src/shim/session.js'
 import { settled } from '../support/fake-clock.js'
 import { until } from '../support/processes.js'
 
@@ -34,7 +34,7 @@ const daemon = (refusal = 'secret') => {
   const stream = Duplex.from({ readable: up, writable: down })
   stream.on('error', () => undefined)
   const heard = linesOf(down)
-  const connection: Connection = {
+  const connection: DaemonConnection = {
     stream,
     welcome: { version: '1', pid: 1, session: 'k1', want: [], refusal },
   }
@@ -63,11 +63,11 @@ const WELCOME = {
 }
 
 /** A client behind a session, served by daemons one after the other. */
-const start = async (t: Test, first = daemon(), limits: SessionOptions['limits'] = {}) => {
+const start = async (t: Test, first = daemon(), limits: ShimSessionOptions['limits'] = {}) => {
   const [input, output] = [new PassThrough(), new PassThrough()]
   const told: string[] = []
-  const next: ((connection: Connection | Error) => void)[] = []
-  const session = new Session({
+  const next: ((connection: DaemonConnection | Error) => void)[] = []
+  const session = new ShimSession({
     input,
     output,
     tell: words => told.push(words),

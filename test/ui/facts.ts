@@ -1,6 +1,6 @@
 import type { CallsView, ServersView } from '../../src/control/api/views.js'
 import type { ProxyStatus } from '../../src/status/status.js'
-import { NOTHING, type PageState, type ServerView } from '../../src/ui/live/state.js'
+import { NOTHING, type PageState, type ServerRow } from '../../src/ui/live/state.js'
 
 // What the API tells, as small as it may be.
 
@@ -11,7 +11,7 @@ export const slots = (calls = 0, errors = 0) =>
       : { calls: 0, errors: 0, sumMs: 0, longestMs: 0 },
   )
 
-export const server = (more: Partial<ServerView> = {}): ServerView => ({
+export const server = (more: Partial<ServerRow> = {}): ServerRow => ({
   name: 'github',
   alias: 'github',
   state: 'ready',

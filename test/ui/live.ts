@@ -3,8 +3,8 @@ import type { ProblemId } from '../../src/problems/table.js'
 import { createReader, type StreamEvent } from '../../src/ui/live/events.js'
 import { retryMs } from '../../src/ui/live/live.js'
 import { newsBetween } from '../../src/ui/live/news.js'
-import { codeIn, hrefOf, parseRoute, partsOf } from '../../src/ui/live/route.js'
-import { afterEvent, NOTHING, type ServerView } from '../../src/ui/live/state.js'
+import { codeIn, hrefOf, parseRoute, routePartsOf } from '../../src/ui/live/route.js'
+import { afterEvent, NOTHING, type ServerRow } from '../../src/ui/live/state.js'
 import { troubles } from '../../src/ui/live/troubles.js'
 import { call, server, servers, state, status } from './facts.js'
 
@@ -37,8 +37,8 @@ t.test('an address says what is in front, and a code is none', async t => {
   t.same(parseRoute('#/servers/%E0%A4%A'), { view: 'servers', item: undefined, filter: '' })
   t.equal(codeIn(`#${'a'.repeat(32)}`), 'a'.repeat(32))
   t.equal(codeIn('#/servers'), undefined)
-  t.equal(partsOf(parseRoute('#/errors')), 'status,servers,errors')
-  t.equal(partsOf(parseRoute('#/tools')), 'status,servers')
+  t.equal(routePartsOf(parseRoute('#/errors')), 'status,servers,errors')
+  t.equal(routePartsOf(parseRoute('#/tools')), 'status,servers')
 })
 
 t.test('what is new follows what there was, and a new stream begins anew', async t => {
@@ -70,12 +70,12 @@ t.test('what is new follows what there was, and a new stream begins anew', async
   t.equal(afterEvent(NOTHING, { event: 'what', value: 7, isFirst: true }), NOTHING)
 })
 
-const remark = (kind: ServerView['remarks'][number]['kind']) => ({
+const remark = (kind: ServerRow['remarks'][number]['kind']) => ({
   remarks: [{ kind, message: 'did it', agoMs: 0 }],
 })
 
 t.test('each way in which a server can be wrong has its word and its command', async t => {
-  const rows: readonly (readonly [Partial<ServerView>, kind: string, command: string])[] = [
+  const rows: readonly (readonly [Partial<ServerRow>, kind: string, command: string])[] = [
     [
       { state: 'failed', why: 'could not be started: command not found (ENOENT): check "command"' },
       'not found',

@@ -1,7 +1,7 @@
 import { render } from 'preact-render-to-string'
 import t from 'tap'
-import { emptyDraft, kindOf, readDraft, type Schema } from '../../src/ui/tools/drafts.js'
-import { Field, Members } from '../../src/ui/tools/fields.js'
+import { emptyDraft, fieldKindOf, readDraft, type Schema } from '../../src/ui/tools/drafts.js'
+import { Field, ObjectFields } from '../../src/ui/tools/fields.js'
 import { searchIn } from '../../src/ui/tools/list.js'
 import { Result, textOfBlock } from '../../src/ui/tools/result.js'
 import { hintsOf, Tool } from '../../src/ui/tools/tool.js'
@@ -59,11 +59,11 @@ t.test('a hostile schema makes a form that is harmless', async t => {
   endless.properties['a'] = endless
   t.ok(
     render(
-      <Members id="x" schema={endless} draft={emptyDraft(endless)} depth={0} onDraft={() => undefined} />,
+      <ObjectFields id="x" schema={endless} draft={emptyDraft(endless)} depth={0} onDraft={() => undefined} />,
     ),
   )
   const wide = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`p${n}`, { type: 'string' }]))
-  t.equal(kindOf({ type: 'object', properties: wide }), 'json')
+  t.equal(fieldKindOf({ type: 'object', properties: wide }), 'json')
   const proto = JSON.parse(
     '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"}}}',
   )
@@ -74,7 +74,7 @@ t.test('a hostile schema makes a form that is harmless', async t => {
     ['__proto__'],
   )
   for (const odd of [{ type: ['string'] }, { type: 'array' }, { enum: [1, {}] }, { properties: 7 }])
-    t.equal(kindOf(odd), 'json')
+    t.equal(fieldKindOf(odd), 'json')
 })
 
 t.test('each kind of value has its field, with a label and what the server says of it', async t => {

@@ -1,21 +1,21 @@
 import { render } from 'preact-render-to-string'
 import t from 'tap'
 import type { ClientsView, ConfigView } from '../../src/control/api/views.js'
-import { parseRoute, type Route } from '../../src/ui/live/route.js'
+import { parseRoute, type PageRoute } from '../../src/ui/live/route.js'
 import { NOTHING, type PageState } from '../../src/ui/live/state.js'
 import { age, bytes, clockTime, ms } from '../../src/ui/parts/format.js'
 import { joined } from '../../src/ui/parts/repeats.js'
 import { Offered } from '../../src/ui/parts/sign-in.js'
 import { Sparkline, sentenceOf } from '../../src/ui/parts/sparkline.js'
 import { rowAfter, Table, windowOf } from '../../src/ui/parts/table.js'
-import { Verdict } from '../../src/ui/parts/why.js'
+import { WhyPanel } from '../../src/ui/parts/why.js'
 import { callsWith } from '../../src/ui/views/calls.js'
 import { errorsWith, sameness } from '../../src/ui/views/errors.js'
 import { actionOf } from '../../src/ui/views/keys.js'
 import { humanName, limitRows } from '../../src/ui/views/limits.js'
 import { joinedLines, logLine } from '../../src/ui/views/log.js'
 import { allSlots, perMinute } from '../../src/ui/views/overview.js'
-import { Page } from '../../src/ui/views/page.js'
+import { PageFrame } from '../../src/ui/views/page.js'
 import { hiddenWords, leftOutWords, listWords } from '../../src/ui/views/server.js'
 import { chosenTheme } from '../../src/ui/views/theme.js'
 import { call, server, servers, slots, state, status } from './facts.js'
@@ -25,7 +25,7 @@ const MARKUP = '<img src=x onerror=alert(1)>'
 Object.assign(globalThis, { localStorage: { getItem: () => null } })
 
 const shown = (hash: string, more: Partial<PageState> = {}): string =>
-  render(<Page state={state(more)} route={parseRoute(hash)} news="" onRetry={() => undefined} />)
+  render(<PageFrame state={state(more)} route={parseRoute(hash)} news="" onRetry={() => undefined} />)
 
 const config: ConfigView = JSON.parse(
   JSON.stringify({
@@ -140,7 +140,7 @@ t.test('where there is nothing, it says what one could do', async t => {
     '#/configuration',
   ])
     t.match(
-      render(<Page state={NOTHING} route={parseRoute(hash)} news="" onRetry={() => undefined} />),
+      render(<PageFrame state={NOTHING} route={parseRoute(hash)} news="" onRetry={() => undefined} />),
       /Loading …|No /,
       hash,
     )
@@ -299,7 +299,7 @@ t.test('a time of another day has its day', async t => {
 })
 
 t.test('keys open views, and are left alone while somebody types', async t => {
-  const at = (hash: string): Route => parseRoute(hash)
+  const at = (hash: string): PageRoute => parseRoute(hash)
   t.same(actionOf('2', at('#/'), false), { open: '#/servers' })
   t.same(actionOf('8', at('#/'), false), { open: '#/configuration' })
   t.same(actionOf('/', at('#/tools'), false), { focus: 'filter' })
@@ -315,7 +315,7 @@ t.test('keys open views, and are left alone while somebody types', async t => {
 
 t.test('a verdict names its causes with their places', async t => {
   const html = render(
-    <Verdict
+    <WhyPanel
       why={{
         ...{
           version: 1,
@@ -332,7 +332,7 @@ t.test('a verdict names its causes with their places', async t => {
   )
   t.match(html, /would not be answered.*own name.*mcp\.json:12:27/s)
   const seen = { version: 1, query: 'x', kind: 'tool', verdict: 'shown', answered: true, causes: [] } as const
-  t.match(render(<Verdict why={seen} />), '<strong>Visible to clients</strong>')
+  t.match(render(<WhyPanel why={seen} />), '<strong>Visible to clients</strong>')
 })
 
 t.test('numbers are written for people', async t => {

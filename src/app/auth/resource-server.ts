@@ -4,7 +4,7 @@ import type { OnGrantEvent } from '../../auth/authorization-server/grant-events.
 import type { AuthReplicas, AuthServer } from '../../auth/authorization-server/server.js'
 import { clientDocument, isClientDocument } from '../../auth/pages/client-document.js'
 import type { RefusedCredentials } from '../../auth/refused-credentials.js'
-import type { Refusal } from '../../auth/resource-server/challenge.js'
+import type { AccessRefusal } from '../../auth/resource-server/challenge.js'
 import { AccessGate } from '../../auth/resource-server/gate.js'
 import { ProtectedResource } from '../../auth/resource-server/protected-resource.js'
 import { View } from '../../catalog/views/view.js'
@@ -34,13 +34,13 @@ export interface ResourceServerContext {
   readonly log: Logger
 }
 
-type Admitted = Caller | Refusal | Promise<Caller | Refusal>
+type Admitted = Caller | AccessRefusal | Promise<Caller | AccessRefusal>
 
 /** Applies `auth` to one HTTP port. */
 export interface ResourceServer {
   authorize(request: IncomingMessage, path: string): Admitted
   /** Returns the refusal of a status request from another machine, or undefined. */
-  refuseStatus(request: IncomingMessage): Promise<Refusal | undefined>
+  refuseStatus(request: IncomingMessage): Promise<AccessRefusal | undefined>
   /** Returns the caller of a request if its token has the scope `mcp:admin`. */
   adminOf(request: IncomingMessage): Promise<Caller | undefined>
   /** The embedded authorization server, if configured. */
@@ -58,7 +58,7 @@ export interface ResourceServer {
   /** Requests such a credential from the other replicas. Rejects with a Fault `unavailable`. */
   seek(caller: Caller): Promise<void>
   /** Returns the refusal of a caller without these scopes at a path. */
-  insufficientScope(path: string, scopes: readonly string[]): Refusal
+  insufficientScope(path: string, scopes: readonly string[]): AccessRefusal
 }
 
 /** Clients of 2025-03-26 look for the authorization server here, regardless of the endpoint's path. */

@@ -12,7 +12,7 @@ import type { Meter } from '../../metering/meter.js'
 import { createHttpClient } from '../../transport/http/client.js'
 import type { GateOptions } from '../../transport/http/gate.js'
 import { errorDenial } from '../../transport/http/responder.js'
-import { type HttpListener, listenHttp } from '../../transport/http/server.js'
+import { type HttpPort, listenHttp } from '../../transport/http/server.js'
 import { PageRelay } from './page-relay.js'
 import { type SharedListsOptions, shareLists } from './shared-lists.js'
 
@@ -38,7 +38,7 @@ export interface JoinContext {
 }
 
 /** This replica in the cluster, and its port. */
-export interface Joined {
+export interface JoinedCluster {
   readonly cluster: Cluster
   /** Forwards sign-in pages. */
   readonly pages: PageRelay
@@ -50,7 +50,7 @@ export interface Joined {
 }
 
 /** Opens the port for other replicas and joins them. Rejects with a Fault `unavailable`. */
-export const joinCluster = async (config: ClusterConfig, context: JoinContext): Promise<Joined> => {
+export const joinCluster = async (config: ClusterConfig, context: JoinContext): Promise<JoinedCluster> => {
   const { bounds, clock, log, meter, digest, instance, waitsIn } = context
   const { listen, advertise } = config.peer
   const tls = config.peer.tls && (await readTls(config.peer.tls))
@@ -104,7 +104,7 @@ const hostPort = ({ host, port }: { readonly host: string; readonly port: number
   `${host.includes(':') ? `[${host}]` : host}:${port}`
 
 /** With port 0, the other replicas need the assigned port. */
-const addressOf = ({ peer: { listen, advertise } }: ClusterConfig, { port }: HttpListener): string => {
+const addressOf = ({ peer: { listen, advertise } }: ClusterConfig, { port }: HttpPort): string => {
   const { host } = advertise ?? listen
   return hostPort({ host, port: advertise === undefined || advertise.port === 0 ? port : advertise.port })
 }

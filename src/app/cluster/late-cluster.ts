@@ -7,7 +7,7 @@ import { pause } from '../../kernel/async/clock.js'
 import { lateModule } from '../../kernel/late-module.js'
 import type { Router } from '../../mux/router.js'
 import type { ServerCacheFiles } from '../../state/server-cache.js'
-import type { JoinContext, Joined } from './join.js'
+import type { JoinContext, JoinedCluster } from './join.js'
 
 const INSTANCE_BYTES = 8
 const LET_GO_MS = 100
@@ -26,7 +26,7 @@ export class LateCluster {
   readonly instance = randomBytes(INSTANCE_BYTES).toString('hex')
   readonly #config: ClusterConfig
   readonly #context: LateContext
-  #joined: Joined | undefined
+  #joined: JoinedCluster | undefined
   #digested: { readonly config: ProxyConfig; readonly digest: string } | undefined
 
   constructor(config: ClusterConfig, context: LateContext) {
@@ -35,7 +35,7 @@ export class LateCluster {
   }
 
   /** Rejects with a Fault `unavailable`. */
-  async join(): Promise<Joined> {
+  async join(): Promise<JoinedCluster> {
     const { joinCluster } = await loaded()
     this.#joined = await joinCluster(this.#config, {
       ...this.#context,

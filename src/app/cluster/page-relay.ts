@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Cluster, RelayedFace } from '../../cluster/cluster.js'
-import type { Member } from '../../cluster/engine/store.js'
+import type { ClusterMember } from '../../cluster/engine/store.js'
 import { MISDIRECTED } from '../../cluster/link/forwarding.js'
 import { type Clock, pause } from '../../kernel/async/clock.js'
 import type { Fault } from '../../kernel/faults.js'
@@ -112,7 +112,7 @@ export class PageRelay {
     }
   }
 
-  #ask(member: Member, asked: PageRequest): Promise<Answered> {
+  #ask(member: ClusterMember, asked: PageRequest): Promise<Answered> {
     return new Promise(resolve => {
       const chunks: Buffer[] = []
       let status = 0

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ENDPOINTS, SIGN_IN_PATH } from '../../auth/authorization-server/metadata.js'
 import { isClientDocument } from '../../auth/pages/client-document.js'
-import { CONNECT_PATH } from '../../auth/pages/sign-in-links.js'
+import { SIGN_IN_LINK_PATH } from '../../auth/pages/sign-in-links.js'
 import type { ListenConfig } from '../../config/types.js'
 import { workspaceOfRequest } from '../../control/workspace.js'
 import { type Caller, LOCAL, type Principal, unauthenticatedCaller } from '../../kernel/caller.js'
@@ -73,7 +73,7 @@ const isShared = (path: string): boolean =>
   path.startsWith('/.well-known/') ||
   // The sign-in forms check their origin themselves, and a browser may send `null` for our own pages.
   path.startsWith(`${SIGN_IN_PATH}/`) ||
-  path.startsWith(`${CONNECT_PATH}/`)
+  path.startsWith(`${SIGN_IN_LINK_PATH}/`)
 
 const anonymousAt = (address: string): Caller => unauthenticatedCaller(`anonymous ${address}`)
 

@@ -31,7 +31,7 @@ import type { HttpHandler } from '../../wire/http.js'
 import { encodeError } from '../../wire/jsonrpc.js'
 import type { ResourceServer } from '../auth/resource-server.js'
 import { relayedFace } from '../cluster/faces.js'
-import type { Joined } from '../cluster/join.js'
+import type { JoinedCluster } from '../cluster/join.js'
 import { renewalOf } from './caller-renewal.js'
 import { createCallers } from './callers.js'
 import type { PagesContext } from './pages.js'
@@ -84,7 +84,7 @@ export interface EndpointContext extends ChannelContext {
   readonly api: () => Promise<Api>
   readonly pageSessions: () => PageSessions
   /** Joins the other replicas. Undefined without a cluster. */
-  readonly join: (() => Promise<Joined>) | undefined
+  readonly join: (() => Promise<JoinedCluster>) | undefined
   readonly cluster: () => ClusterStatus | undefined
 }
 
@@ -170,7 +170,7 @@ const connectEndpoint = (
 
 const createListeners = (
   listen: ListenConfig,
-  { joined, ...context }: EndpointContext & { readonly joined: Joined | undefined },
+  { joined, ...context }: EndpointContext & { readonly joined: JoinedCluster | undefined },
   challenge: Parameters<typeof createHttpListener>[0]['challenge'],
 ) => {
   const replicas = { relay: joined?.cluster.relay, directory: joined?.cluster.directory }

@@ -1,7 +1,7 @@
 import type { AllClientMetadata, ResponseType } from 'oidc-provider'
 import { isNative, redirectUrl } from './redirect-uris.js'
 
-export interface ClientRules {
+export interface RegistrationRules {
   /** Allowed private-use redirect URIs, compared exactly. */
   readonly privateRedirects: readonly string[]
   readonly grantTypes: readonly string[]
@@ -46,7 +46,7 @@ const strings = (value: unknown): readonly string[] =>
  * that are not allowed. A client with any native redirect URI becomes native. Throws ClientRefused if no
  * redirect URI remains.
  */
-export const adjustMetadata = (metadata: AllClientMetadata, rules: ClientRules): void => {
+export const adjustMetadata = (metadata: AllClientMetadata, rules: RegistrationRules): void => {
   if (rules.configured.has(metadata.client_id)) return
   for (const name of UNUSED) metadata[name] = undefined
   metadata.grant_types = strings(metadata.grant_types).filter(type => rules.grantTypes.includes(type))

@@ -14,7 +14,7 @@ import { isObject } from '../../kernel/object.js'
 import { issuedToken, tokenHash } from '../../secrets/personal-token.js'
 import { adjustMetadata, ClientRefused } from './client-metadata.js'
 import { AUTH_METHODS } from './metadata.js'
-import { isSame } from './store.js'
+import { isSameText } from './store.js'
 
 /** The module `oidc-provider`, which is loaded late. */
 export type OidcProvider = typeof Oidc
@@ -62,11 +62,11 @@ const machineMetadata = async ({ id, sha256, jwks }: MachineClient): Promise<Cli
   redirect_uris: [],
   ...(jwks === undefined
     ? { token_endpoint_auth_method: 'client_secret_basic', client_secret: sha256 }
-    : { token_endpoint_auth_method: 'private_key_jwt', jwks: await readKeys(id, jwks) }),
+    : { token_endpoint_auth_method: 'private_key_jwt', jwks: await readClientKeys(id, jwks) }),
 })
 
 /** Reads the public keys of a configured client. Rejects with a Fault `unavailable` if there are none. */
-export const readKeys = async (id: string, file: string): Promise<NonNullable<ClientMetadata['jwks']>> => {
+export const readClientKeys = async (id: string, file: string): Promise<NonNullable<ClientMetadata['jwks']>> => {
   try {
     const read: unknown = JSON.parse(await readFile(file, 'utf8'))
     if (!isObject(read) || !Array.isArray(read['keys']) || !read['keys'].every(isPublicKey))
@@ -100,7 +100,7 @@ export const registrationRules = (embedded: EmbeddedServer) => ({
  */
 export const refineClients = (provider: Provider, scopes: () => readonly string[]): void => {
   provider.Client.prototype.compareClientSecret = function (actual) {
-    return isSame(tokenHash(actual), this.clientSecret ?? '')
+    return isSameText(tokenHash(actual), this.clientSecret ?? '')
   }
   for (const model of [provider.AccessToken, provider.ClientCredentials, provider.RefreshToken])
     prefixTokens(model.prototype as unknown as TokenModel)

@@ -10,7 +10,7 @@ import { renderErrorAnswer } from './error-answer.js'
 import { addressOf } from './grant-events.js'
 import { CALLBACK_PATH, ENDPOINTS, SIGN_IN_PATH } from './metadata.js'
 import type { Consents } from './sign-in/consents.js'
-import type { SignIn } from './sign-in/sign-in.js'
+import type { SignInFlow } from './sign-in/sign-in.js'
 import { REGISTERED_MS, type Store } from './store.js'
 import { type ClientRequest, readClientRequest } from './token-request.js'
 
@@ -25,7 +25,7 @@ export interface EndpointsOptions {
   readonly mayRegister: boolean
   /** The request handler of oidc-provider. */
   readonly provider: (request: IncomingMessage, response: ServerResponse) => Promise<void>
-  readonly signIn: SignIn
+  readonly signIn: SignInFlow
   readonly store: Store
   readonly consents: Consents
   /** Registrations by address. */
@@ -52,7 +52,7 @@ const REGISTRATIONS_PER_MINUTE = 10
 const withoutSlash = (path: string): string => (path.length > 1 ? path.replace(/\/$/, '') : path)
 
 /** The HTTP side of the authorization server: routes requests. */
-export class Endpoints {
+export class AuthServerEndpoints {
   readonly #options: EndpointsOptions
   readonly #posts: ReadonlySet<string>
 

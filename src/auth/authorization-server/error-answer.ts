@@ -1,4 +1,4 @@
-import type { Page } from './sign-in/page.js'
+import type { HtmlPage } from './sign-in/page.js'
 import { renderPage } from './sign-in/page.js'
 import { errorPage } from './sign-in/sign-in-page.js'
 
@@ -17,7 +17,7 @@ export const renderErrorAnswer = (
   { error, words, status, link }: ErrorAnswer,
 ): { readonly status: number; readonly headers: Record<string, string>; readonly text: string } => {
   if (wantsPage(accept)) {
-    const page: Page = errorPage({ error, description: words, status, link })
+    const page: HtmlPage = errorPage({ error, description: words, status, link })
     return { status, ...renderPage(page) }
   }
   return {

@@ -6,7 +6,7 @@ import { isRemembered, redirectHost } from './redirect-uris.js'
 import type { Consents } from './sign-in/consents.js'
 import { remembersUsers } from './sign-in/cookies.js'
 import type { IdentitySessions } from './sign-in/identity-sessions.js'
-import type { People } from './sign-in/people.js'
+import type { SignedInPeople } from './sign-in/people.js'
 import type { Store } from './store.js'
 
 /** In seconds. */
@@ -83,7 +83,7 @@ export const resourceRules = (
 
 export interface SignInContext {
   readonly issuer: URL
-  readonly people: People
+  readonly people: SignedInPeople
   readonly consents: Consents
   readonly identities: IdentitySessions | undefined
   readonly store: Store

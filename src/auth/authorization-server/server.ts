@@ -18,7 +18,7 @@ import { RefusedCredentials } from '../refused-credentials.js'
 import type { TokenTable, VerifiedToken } from '../resource-server/tokens.js'
 import { IdentityProvider } from '../sign-in/identity-provider.js'
 import { ClientTries } from './client-tries.js'
-import { Endpoints } from './endpoints.js'
+import { AuthServerEndpoints } from './endpoints.js'
 import { addressOf, type OnGrantEvent } from './grant-events.js'
 import { CALLBACK_PATH, metadataOf } from './metadata.js'
 import { createProvider } from './provider.js'
@@ -29,8 +29,8 @@ import { type Consent, Consents } from './sign-in/consents.js'
 import { Cookies } from './sign-in/cookies.js'
 import { type IdentitySession, IdentitySessions } from './sign-in/identity-sessions.js'
 import { PendingLogins } from './sign-in/pending-logins.js'
-import { People } from './sign-in/people.js'
-import { SignIn } from './sign-in/sign-in.js'
+import { SignedInPeople } from './sign-in/people.js'
+import { SignInFlow } from './sign-in/sign-in.js'
 import { Store } from './store.js'
 
 export interface AuthServerOptions {
@@ -118,7 +118,7 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
     ...{ ...options, issuer, embedded },
     store: new Store({ folder, bounds, shared, log, network: () => networkOf(oidc.Provider.ctx?.req) }),
     consents: consentsIn(folder, shared, log),
-    people: new People({ ...options, issuer: issuer.origin }),
+    people: new SignedInPeople({ ...options, issuer: issuer.origin }),
     login: loginAt(embedded, { ...options, issuer, folder, shared }),
     tries: new ClientTries(clock, bounds.max.authFailures),
     refusals: options.refusals ?? new RefusedCredentials(log),
@@ -131,13 +131,13 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
     fetch: options.fetch ?? createGuardedFetch({ trusted: [], clock }),
   })
   const approvals = approvalsFor(options, parts)
-  const signIn = new SignIn({
+  const signIn = new SignInFlow({
     ...{ ...parts, baseScope, provider, approvals },
     failures: new PerMinute(clock),
     formKey: replicaKeys(replicas?.keys ?? [], 'forms')[0] ?? randomBytes(32),
   })
   const metadata = (): string => JSON.stringify(metadataOf(issuer, embedded, options.scopes()))
-  const endpoints = new Endpoints({
+  const endpoints = new AuthServerEndpoints({
     ...parts,
     baseScope,
     metadata,
@@ -163,7 +163,7 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
 
 const approvalsFor = (
   options: AuthServerOptions,
-  { people, refusals }: { readonly people: People; readonly refusals: RefusedCredentials },
+  { people, refusals }: { readonly people: SignedInPeople; readonly refusals: RefusedCredentials },
 ): Approvals =>
   new Approvals({
     ...options,
@@ -186,7 +186,7 @@ const networkOf = (request: IncomingMessage | undefined): string =>
   request === undefined ? '' : addressGroup(addressOf(request))
 
 /** Returns the user of a browser by its session cookie; undefined for removed users. */
-const ownerOf = (cookies: Cookies, store: Store, people: People): Principal | undefined => {
+const ownerOf = (cookies: Cookies, store: Store, people: SignedInPeople): Principal | undefined => {
   const id = cookies.get('session')
   const principal = id === undefined ? undefined : store.shelf('Session').get(tokenHash(id))?.accountId
   return principal !== undefined && people.isKnown(principal) ? principal : undefined
@@ -235,7 +235,7 @@ const checkingSessions = (
 }
 
 /** Finds tokens; caches the resulting rights per configuration. */
-const tokenFinder = (store: Store, people: People, auth: () => AuthConfig): TokenTable['find'] => {
+const tokenFinder = (store: Store, people: SignedInPeople, auth: () => AuthConfig): TokenTable['find'] => {
   let weighedWith = auth()
   let weighed = new WeakMap<AdapterPayload, { readonly token: VerifiedToken | undefined }>()
   return sha256 => {
@@ -251,7 +251,7 @@ const tokenFinder = (store: Store, people: People, auth: () => AuthConfig): Toke
   }
 }
 
-const verifiedToken = (kept: AdapterPayload, people: People): VerifiedToken | undefined => {
+const verifiedToken = (kept: AdapterPayload, people: SignedInPeople): VerifiedToken | undefined => {
   const principal = kept.accountId ?? people.machine(kept.clientId ?? '')
   const groups = kept.extra?.['groups']
   const account = { principal, groups: Array.isArray(groups) ? groups.map(String) : [] }
@@ -263,7 +263,7 @@ const verifiedToken = (kept: AdapterPayload, people: People): VerifiedToken | un
 }
 
 /** Returns the principal that a shell of this user may approve: `local` if no people are configured. */
-const approver = (people: People, as: string | undefined): { principal: Principal } | { why: string } => {
+const approver = (people: SignedInPeople, as: string | undefined): { principal: Principal } | { why: string } => {
   if (as === undefined) {
     return people.areNamed
       ? { why: 'the configuration has people: name one with --as NAME' }

@@ -8,7 +8,7 @@ import type { SharedShelves } from './shared-shelves.js'
 import { Shelf, type ShelfOptions } from './shelf.js'
 
 /** Compares two secrets in constant time. */
-export const isSame = (one: string, other: string): boolean =>
+export const isSameText = (one: string, other: string): boolean =>
   timingSafeEqual(Buffer.from(tokenHash(one)), Buffer.from(tokenHash(other)))
 
 type Rules = Pick<ShelfOptions<AdapterPayload>, 'most' | 'mostOfFamily'> & {

@@ -4,15 +4,15 @@ import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { loginReasonOf } from '../../model/login.js'
 import type { OutboundRequest } from '../../wire/http.js'
-import type { HttpCredential, Refusal } from '../../wire/http-credential.js'
+import type { HttpCredential, CredentialRefusal } from '../../wire/http-credential.js'
 import { type BearerChallenge, bearerChallenge } from './challenges.js'
 import { dpopProof } from './dpop.js'
-import { aboutLogin, needsAuth, needsScopes, type SignIn, storyOf } from './faults.js'
+import { aboutLogin, needsAuth, needsScopes, type SignInHint, storyOf } from './faults.js'
 import type { CredentialPlace, CredentialRecord, CredentialStore, StepUp } from './record.js'
 import { wantMore } from './step-up.js'
 import type { TokenSource } from './token-source.js'
 
-export interface CredentialContext extends CredentialPlace, SignIn {
+export interface CredentialContext extends CredentialPlace, SignInHint {
   readonly store: CredentialStore
   readonly clock: Clock
   /** The wall clock. */
@@ -98,7 +98,7 @@ export class Credential implements HttpCredential {
     return this.#record?.dpopKey === undefined ? headers : this.#bound(request, headers)
   }
 
-  refused(refusal: Refusal): Promise<void> | undefined {
+  refused(refusal: CredentialRefusal): Promise<void> | undefined {
     const challenge = bearerChallenge(refusal.headers['www-authenticate'])
     this.#nonce = refusal.headers['dpop-nonce'] ?? this.#nonce
     if (challenge?.error === 'use_dpop_nonce' && !refusal.isRepeated) return Promise.resolve()
@@ -182,7 +182,7 @@ export class Credential implements HttpCredential {
   }
 
   /** A 401 response means that the request was not processed and may be repeated. */
-  async #unauthorized(refusal: Refusal, challenge: BearerChallenge | undefined): Promise<void> {
+  async #unauthorized(refusal: CredentialRefusal, challenge: BearerChallenge | undefined): Promise<void> {
     const { sent, isRepeated } = refusal
     if (!isRepeated) {
       if (this.#isOld(refusal) || this.#readAnother()) return
@@ -194,7 +194,7 @@ export class Credential implements HttpCredential {
   }
 
   /** Reports whether the refused token is not the current one. */
-  #isOld({ sent }: Refusal): boolean {
+  #isOld({ sent }: CredentialRefusal): boolean {
     return sent?.['authorization'] !== this.#headers?.['authorization']
   }
 
@@ -239,7 +239,7 @@ export class Credential implements HttpCredential {
     return this.#acquiring
   }
 
-  async #insufficient(refusal: Refusal, challenge: BearerChallenge): Promise<void> {
+  async #insufficient(refusal: CredentialRefusal, challenge: BearerChallenge): Promise<void> {
     const { store, nowMs } = this.#context
     const { isRepeated } = refusal
     // The scopes may have been granted meanwhile.

@@ -7,10 +7,10 @@ import { type LoginRequest, resourceOf } from './login-flow.js'
 import {
   type AuthorizationContext,
   authenticationOf,
-  cut,
+  cutErrorText,
   requestTokens,
   type TokenAnswer,
-  wordsOf,
+  tokenErrorText,
 } from './tokens.js'
 
 /** A login on another device. */
@@ -35,7 +35,7 @@ export const beginDeviceLogin = async (
   const { client, scopes } = request
   const { server } = request.discovery
   if (server.device_authorization_endpoint === undefined) {
-    throw refused(`${cut(server.issuer)} has no login for devices`)
+    throw refused(`${cutErrorText(server.issuer)} has no login for devices`)
   }
   const resource = resourceOf(request)
   const parameters = {
@@ -54,13 +54,13 @@ export const beginDeviceLogin = async (
   const body = objectIn(await response.text()) ?? {}
   const { device_code: code, user_code: userCode, verification_uri: url } = body
   if (typeof code !== 'string' || typeof userCode !== 'string' || typeof url !== 'string' || !isFit(url)) {
-    throw refused(`its authorization server began no login: ${wordsOf(body)}`)
+    throw refused(`its authorization server began no login: ${tokenErrorText(body)}`)
   }
   const seconds = {
     interval: secondsIn(body['interval'], INTERVAL_S),
     life: secondsIn(body['expires_in'], LIFE_S),
   }
-  return { userCode: cut(userCode), url, poll: () => poll(context, request, { code, ...seconds }) }
+  return { userCode: cutErrorText(userCode), url, poll: () => poll(context, request, { code, ...seconds }) }
 }
 
 const isFit = (address: string): boolean => {

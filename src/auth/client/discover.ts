@@ -13,7 +13,7 @@ export type Visited =
   | { readonly is: 'failed'; readonly why: string }
 
 /** The endpoints of an authorization server without metadata (`oauth.endpoints`). */
-export interface Endpoints {
+export interface OAuthEndpoints {
   readonly authorization?: string | undefined
   readonly token?: string | undefined
   readonly registration?: string | undefined
@@ -30,7 +30,7 @@ export interface DiscoveryRequest {
   readonly issuer?: string | undefined
   /** Issuers with an existing credential. */
   readonly known?: readonly string[]
-  readonly endpoints?: Endpoints | undefined
+  readonly endpoints?: OAuthEndpoints | undefined
 }
 
 /** The authorization server of a server. */
@@ -173,7 +173,7 @@ function* atOrigin({ url, endpoints }: DiscoveryRequest): Step<Discovery> {
         ' "oauth.issuer"',
     )
   }
-  const defaults: Endpoints = {
+  const defaults: OAuthEndpoints = {
     authorization: `${origin}/authorize`,
     token: `${origin}/token`,
     registration: `${origin}/register`,
@@ -213,7 +213,7 @@ const serverIn = (document: Readonly<Record<string, unknown>>): AuthorizationSer
 const textsIn = (value: unknown): readonly string[] | undefined =>
   Array.isArray(value) ? value.filter((each): each is string => typeof each === 'string') : undefined
 
-const withEndpoints = (server: AuthorizationServer, endpoints: Endpoints = {}): AuthorizationServer => {
+const withEndpoints = (server: AuthorizationServer, endpoints: OAuthEndpoints = {}): AuthorizationServer => {
   const { authorization, token, registration, revocation, device } = endpoints
   return {
     ...server,

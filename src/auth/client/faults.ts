@@ -3,7 +3,7 @@ import { loginReasonOf } from '../../model/login.js'
 import { sanitizeLine } from '../../secrets/mask.js'
 
 /** A server and its login command; undefined for users without a command line. */
-export interface SignIn {
+export interface SignInHint {
   readonly server: string
   readonly command: string | undefined
 }
@@ -12,15 +12,15 @@ export interface SignIn {
 const SCOPE = /^[\w.:/-]{1,40}$/
 const SCOPES_SHOWN = 8
 
-const runIt = ({ command }: SignIn, before: string): string =>
+const runIt = ({ command }: SignInHint, before: string): string =>
   command === undefined ? '' : `${before}run \`${command}\``
 
-export const needsAuth = (signIn: SignIn): Fault =>
+export const needsAuth = (signIn: SignInHint): Fault =>
   new Fault('unauthorized', `Server ${signIn.server} needs a login${runIt(signIn, ': ')}`, {
     data: { server: signIn.server, reason: 'needs-auth' },
   })
 
-export const needsScopes = (signIn: SignIn, scopes: readonly string[]): Fault => {
+export const needsScopes = (signIn: SignInHint, scopes: readonly string[]): Fault => {
   const { server } = signIn
   const shown = sanitizeLine(
     scopes
@@ -59,7 +59,7 @@ export const storyOf = (thrown: unknown): string => {
 const STORY_PARTS = 4
 
 /** Converts a failed login to a fault of this server that names the command. */
-export const aboutLogin = (thrown: unknown, signIn: SignIn): Fault => {
+export const aboutLogin = (thrown: unknown, signIn: SignInHint): Fault => {
   const { server } = signIn
   const fault = Fault.from(thrown)
   if (fault.data?.['server'] !== undefined) return fault

@@ -7,17 +7,17 @@ import type { PrivateJwk } from './dpop.js'
 import type { OAuthSettings } from './settings.js'
 import {
   type AuthorizationContext,
-  type Client,
-  cut,
+  type OAuthClient,
+  cutErrorText,
   requestTokens,
   type TokenAnswer,
-  wordsOf,
+  tokenErrorText,
 } from './tokens.js'
 
 /** A login to start. */
 export interface LoginRequest {
   readonly discovery: Discovery
-  readonly client: Client
+  readonly client: OAuthClient
   readonly redirectUri: string
   readonly settings: OAuthSettings
   readonly scopes: readonly string[] | undefined
@@ -43,7 +43,7 @@ export const beginLogin = (request: LoginRequest): { readonly url: URL; readonly
   // 2025-03-26 requires PKCE, but no metadata about it.
   if (by === 'metadata' && !methods.includes('S256')) {
     throw refused(
-      `${cut(server.issuer)} does not say that it supports PKCE with S256, so a login is not safe`,
+      `${cutErrorText(server.issuer)} does not say that it supports PKCE with S256, so a login is not safe`,
     )
   }
   const url = visitable(server.authorization_endpoint)
@@ -84,12 +84,12 @@ export const checkEndpoints = (
 ): void => {
   const endpoint = server.token_endpoint
   const token = endpoint !== undefined && URL.canParse(endpoint) ? new URL(endpoint) : undefined
-  if (token === undefined) throw refused(`the metadata of ${cut(server.issuer)} names no token endpoint`)
+  if (token === undefined) throw refused(`the metadata of ${cutErrorText(server.issuer)} names no token endpoint`)
   const named = [url, settings.issuer, settings.endpoints?.token].flatMap(each => each ?? [])
   const isHere = named.some(each => URL.canParse(each) && isLoopbackHost(new URL(each).hostname))
   if (token.protocol === 'https:') return
   if (token.protocol === 'http:' && isHere && isLoopbackHost(token.hostname)) return
-  throw refused(`${cut(token.hostname)} is not visited: the token endpoint is not an https address`)
+  throw refused(`${cutErrorText(token.hostname)} is not visited: the token endpoint is not an https address`)
 }
 
 /** Returns the `resource` of all requests (RFC 8707), unless configured. */
@@ -157,7 +157,7 @@ const codeIn = (answer: URLSearchParams, { discovery, client, state }: PendingLo
     if (!(thrown instanceof Error && 'error' in thrown)) {
       throw refused('the answer to the login is not that of its authorization server, and was not used')
     }
-    throw refused(`its authorization server refused the login: ${wordsOf(Object.fromEntries(answer))}`)
+    throw refused(`its authorization server refused the login: ${tokenErrorText(Object.fromEntries(answer))}`)
   }
   throw refused('the answer to the login holds no code')
 }

@@ -3,7 +3,7 @@ import { Fault } from '../../kernel/faults.js'
 import { resourceOf } from './login-flow.js'
 import type { CredentialRecord } from './record.js'
 import type { Grant, OAuthSettings, TokenSourceContext } from './settings.js'
-import { type Client, requestTokens, type TokenAnswer, type TokenRequest } from './tokens.js'
+import { type OAuthClient, requestTokens, type TokenAnswer, type TokenRequest } from './tokens.js'
 import { runDiscovery } from './visit.js'
 
 const MACHINE: ReadonlySet<Grant | undefined> = new Set(['client_credentials', 'id-jag', 'jwt-bearer'])
@@ -58,7 +58,7 @@ const requestByIdentity = async (
   const { idp } = context.settings
   if (idp === undefined) throw new Fault('unauthorized', 'there is no "oauth.idp" to vouch for the person')
   const { server } = await runDiscovery({ url: idp.issuer, issuer: idp.issuer }, context)
-  const client: Client = { id: idp.clientId, secret: idp.clientSecret, by: 'configuration' }
+  const client: OAuthClient = { id: idp.clientId, secret: idp.clientSecret, by: 'configuration' }
   const vouched = await requestTokens(context, {
     server,
     client,

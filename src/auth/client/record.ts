@@ -1,6 +1,6 @@
 import type { Discovery } from './discover.js'
 import type { PrivateJwk } from './dpop.js'
-import type { Client, Tokens } from './tokens.js'
+import type { OAuthClient, Tokens } from './tokens.js'
 
 /** Destination of redirects: a loopback port, a page of the proxy, or none. */
 type RedirectKind = 'loopback' | 'web' | 'none'
@@ -26,7 +26,7 @@ export interface CredentialRecord {
   readonly discovery: Discovery
   /** By the wall clock. */
   readonly discoveredMs: number
-  readonly client?: Client | undefined
+  readonly client?: OAuthClient | undefined
   readonly tokens?: Tokens | undefined
   /** Scopes requested by the login. */
   readonly asked?: readonly string[] | undefined

@@ -9,7 +9,7 @@ import { objectIn } from '../../kernel/object.js'
 import { isLoopbackHost } from '../../machine/loopback.js'
 import type { Discovery } from './discover.js'
 import type { OAuthSettings } from './settings.js'
-import { type AuthorizationContext, type Client, cut, wordsOf } from './tokens.js'
+import { type AuthorizationContext, type OAuthClient, cutErrorText, tokenErrorText } from './tokens.js'
 
 /** A client to register. */
 export interface Registration {
@@ -24,7 +24,7 @@ export interface Registration {
   /** Shown to users at the authorization server. */
   readonly clientName: string
   /** The existing registration. */
-  readonly known: Client | undefined
+  readonly known: OAuthClient | undefined
 }
 
 /**
@@ -35,7 +35,7 @@ export interface Registration {
 export const becomeClient = async (
   context: AuthorizationContext,
   registration: Registration,
-): Promise<Client> => {
+): Promise<OAuthClient> => {
   const { discovery, settings, redirectUri, known } = registration
   const given = givenClient(discovery, settings, redirectUri)
   if (given !== undefined) return given
@@ -49,26 +49,26 @@ export const givenClient = (
   { server }: Discovery,
   { clientId, clientSecret, clientMetadataUrl, ownDocument }: OAuthSettings,
   redirectUri: string | undefined,
-): Client | undefined => {
+): OAuthClient | undefined => {
   if (clientId !== undefined) return { id: clientId, secret: clientSecret, redirectUri, by: 'configuration' }
   const takesDocuments = server.client_id_metadata_document_supported === true
   const document = takesDocuments ? (clientMetadataUrl ?? ownDocument?.(server.issuer)) : undefined
   return document === undefined ? undefined : { id: document, redirectUri, by: 'document' }
 }
 
-const isUsable = (known: Client, { redirectUri }: Registration, nowMs: number): boolean =>
+const isUsable = (known: OAuthClient, { redirectUri }: Registration, nowMs: number): boolean =>
   known.by === 'registration' &&
   known.redirectUri === redirectUri &&
   (known.secretEndsMs === undefined || nowMs < known.secretEndsMs)
 
 /** Registers dynamically (RFC 7591); retries once with different metadata after a refusal. */
-const register = async (context: AuthorizationContext, registration: Registration): Promise<Client> => {
+const register = async (context: AuthorizationContext, registration: Registration): Promise<OAuthClient> => {
   let refusal = ''
   for (let attempt: Registration | undefined = registration; attempt !== undefined; ) {
     const { status, body } = await send(context, attempt)
     const id = body?.['client_id']
     if (typeof id === 'string' && id !== '' && status < 300) return clientIn(body ?? {}, id, attempt)
-    refusal = body?.['error'] === undefined ? `HTTP status ${status}` : wordsOf(body)
+    refusal = body?.['error'] === undefined ? `HTTP status ${status}` : tokenErrorText(body)
     const isLast: boolean = attempt !== registration || status !== 400
     attempt = isLast ? undefined : otherKind(registration, body?.['error'])
   }
@@ -99,7 +99,7 @@ const send = async (
     return { status: response.status, body: objectIn(await response.text()) }
   } catch (thrown) {
     const why = thrown instanceof Fault ? thrown.message : 'its metadata is not usable'
-    throw new Fault('unauthorized', `${cut(server.issuer)} cannot be registered at: ${why}`, {
+    throw new Fault('unauthorized', `${cutErrorText(server.issuer)} cannot be registered at: ${why}`, {
       data: { reason: 'auth-unreachable' },
       cause: thrown,
     })
@@ -132,7 +132,7 @@ const clientIn = (
   body: Readonly<Record<string, unknown>>,
   id: string,
   { redirectUri }: Registration,
-): Client => {
+): OAuthClient => {
   const { client_secret: secret, client_secret_expires_at: ends, redirect_uris: uris } = body
   const method = body['token_endpoint_auth_method']
   return {
@@ -167,7 +167,7 @@ const isOfThisMachine = (address: string): boolean => {
 /** Explains manual registration, if dynamic registration is not possible. */
 const needsClient = (registration: Registration, refusal?: string): Fault => {
   const { discovery, redirectUri, appRedirectUri = redirectUri } = registration
-  const issuer = cut(discovery.server.issuer)
+  const issuer = cutErrorText(discovery.server.issuer)
   const words =
     refusal === undefined
       ? `${issuer} registers no clients by itself`

@@ -1,5 +1,5 @@
-import type { Endpoints } from './discover.js'
-import type { SignIn } from './faults.js'
+import type { OAuthEndpoints } from './discover.js'
+import type { SignInHint } from './faults.js'
 import type { CredentialPlace, CredentialStore } from './record.js'
 import type { AuthorizationContext } from './tokens.js'
 
@@ -21,7 +21,7 @@ export interface OAuthSettings {
   readonly assertion?: string | undefined
   /** Overrides the discovered resource; false omits it. */
   readonly resource?: string | false | undefined
-  readonly endpoints?: Endpoints | undefined
+  readonly endpoints?: OAuthEndpoints | undefined
   readonly allowPrivate?: boolean | undefined
   readonly dpop?: boolean | undefined
 }
@@ -39,7 +39,7 @@ interface IdentityProvider {
 }
 
 /** Dependencies for getting tokens of one server and owner. */
-export interface TokenSourceContext extends AuthorizationContext, CredentialPlace, SignIn {
+export interface TokenSourceContext extends AuthorizationContext, CredentialPlace, SignInHint {
   readonly settings: OAuthSettings
   readonly store: CredentialStore
   /** Revision that the proxy would offer the server. */

@@ -8,7 +8,7 @@ import { isMachineGrant, requestAsMachine } from './machine-grants.js'
 import type { CredentialRecord, StepUp } from './record.js'
 import { givenClient } from './register.js'
 import type { TokenSourceContext } from './settings.js'
-import { cut, requestTokens, type TokenAnswer } from './tokens.js'
+import { cutErrorText, requestTokens, type TokenAnswer } from './tokens.js'
 import { runDiscovery } from './visit.js'
 
 /** Gets tokens without user interaction: refreshes those of a login, or requests those of a machine. */
@@ -60,7 +60,7 @@ export class TokenSource {
     if (!isMachineGrant(settings)) {
       const { registration_endpoint: registration } = discovery.server
       if (client !== undefined || registration !== undefined) throw needsAuth(this.#context)
-      throw lacking('needs-client', `${cut(discovery.server.issuer)} registers no clients by itself`)
+      throw lacking('needs-client', `${cutErrorText(discovery.server.issuer)} registers no clients by itself`)
     }
     const asked = chooseScopes(discovery, settings, { challenged: challenge?.scopes, wanted: stepUp?.scopes })
     const dpopKey = settings.dpop === true ? await newDpopKey() : undefined

@@ -15,7 +15,7 @@ import { scopesIn } from './challenges.js'
 import { dpopKeys, type PrivateJwk } from './dpop.js'
 
 /** The client registration at an authorization server. */
-export interface Client {
+export interface OAuthClient {
   readonly id: string
   readonly secret?: string | undefined
   /** `token_endpoint_auth_method` of the registration. */
@@ -59,7 +59,7 @@ export interface AuthorizationContext {
 /** A request to a token endpoint. */
 export interface TokenRequest {
   readonly server: AuthorizationServer
-  readonly client: Client
+  readonly client: OAuthClient
   /** Overrides the client's authentication (`private_key_jwt`). */
   readonly authentication?: ClientAuth | undefined
   readonly grant: string
@@ -121,7 +121,7 @@ const SECRETS: ReadonlySet<string> = new Set([
 const DEFAULT_METHODS = ['client_secret_basic']
 
 /** Returns the authentication of a client with a secret, or without (default of RFC 8414 §2). */
-export const authenticationOf = ({ secret, method }: Client, server: AuthorizationServer): ClientAuth => {
+export const authenticationOf = ({ secret, method }: OAuthClient, server: AuthorizationServer): ClientAuth => {
   if (secret === undefined) return None()
   const methods = server.token_endpoint_auth_methods_supported ?? DEFAULT_METHODS
   const usable = ['client_secret_basic', 'client_secret_post', 'none'].filter(each => methods.includes(each))
@@ -159,7 +159,7 @@ export const readAnswer = async (response: Response, expected: Expected): Promis
     return { is: 'failed', why, retryAfterMs: millisecondsIn(headers.get('retry-after')) }
   }
   const { error } = body
-  if (typeof error === 'string') return { is: 'refused', error: cut(error), words: wordsOf(body) }
+  if (typeof error === 'string') return { is: 'refused', error: cutErrorText(error), words: tokenErrorText(body) }
   if (status >= 300) return { is: 'failed', why: `its token endpoint answered with HTTP status ${status}` }
   return readTokens(body, expected)
 }
@@ -211,10 +211,10 @@ const bodyIn = (text: string, type: string): Readonly<Record<string, unknown>> |
 const SHOWN_BYTES = 300
 
 /** Sanitizes text of a peer for the operator. */
-export const cut = (words: string): string => sanitizeLine(words, SHOWN_BYTES)
+export const cutErrorText = (words: string): string => sanitizeLine(words, SHOWN_BYTES)
 
 /** Formats an OAuth error: the code, and the description in quotes. */
-export const wordsOf = ({ error, error_description: more }: Readonly<Record<string, unknown>>): string => {
-  const code = typeof error === 'string' ? cut(error) : 'an error'
-  return typeof more === 'string' ? `${code}, "${cut(more)}"` : code
+export const tokenErrorText = ({ error, error_description: more }: Readonly<Record<string, unknown>>): string => {
+  const code = typeof error === 'string' ? cutErrorText(error) : 'an error'
+  return typeof more === 'string' ? `${code}, "${cutErrorText(more)}"` : code
 }

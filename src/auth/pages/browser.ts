@@ -6,11 +6,11 @@ import { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { AuthServer } from '../authorization-server/server.js'
 import { Approvals } from '../authorization-server/sign-in/approvals.js'
-import { People } from '../authorization-server/sign-in/people.js'
+import { SignedInPeople } from '../authorization-server/sign-in/people.js'
 import { PerMinute } from '../per-minute.js'
 import type { RefusedCredentials } from '../refused-credentials.js'
 import type { PendingSignIn } from '../sign-in/identity-provider.js'
-import { CONNECT_PATH } from './sign-in-links.js'
+import { SIGN_IN_LINK_PATH } from './sign-in-links.js'
 
 export interface BrowsersOptions {
   /** Undefined if no authentication is required. */
@@ -89,7 +89,7 @@ export class Browsers {
     if (isTooOften) bounds.hit('authFailures', { client: address })
     else this.#failures.add(visit)
     const why = 'the personal token is unknown or expired'
-    refusals?.report({ address, path: CONNECT_PATH, why, server })
+    refusals?.report({ address, path: SIGN_IN_LINK_PATH, why, server })
     return undefined
   }
 
@@ -110,9 +110,9 @@ export class Browsers {
     this.#approvals.close()
   }
 
-  get #people(): People | undefined {
+  get #people(): SignedInPeople | undefined {
     const auth = this.#options.auth()
-    return auth && new People({ auth: () => auth, scopes: () => [], issuer: '' })
+    return auth && new SignedInPeople({ auth: () => auth, scopes: () => [], issuer: '' })
   }
 }
 

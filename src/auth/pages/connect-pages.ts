@@ -9,15 +9,15 @@ import { addressOf, type GrantEvent, type OnGrantEvent } from '../authorization-
 import { CALLBACK_PATH } from '../authorization-server/metadata.js'
 import { Cookies } from '../authorization-server/sign-in/cookies.js'
 import { sendPage } from '../authorization-server/sign-in/page.js'
-import { isSame } from '../authorization-server/store.js'
+import { isSameText } from '../authorization-server/store.js'
 import { readForm } from '../authorization-server/token-request.js'
 import { type PendingSignIn, SignInRefused } from '../sign-in/identity-provider.js'
 import type { Browsers } from './browser.js'
 import { isIssuerCallback } from './client-document.js'
-import { type Away, type Heard, hear, isAnswerTo, type Progress, progressOf } from './progress.js'
-import { CONNECT_PATH, type Link, type SignInLinks } from './sign-in-links.js'
+import { type Away, type Heard, hear, isAnswerTo, type LoginProgress, progressOf } from './progress.js'
+import { SIGN_IN_LINK_PATH, type SignInPageLink, type SignInLinks } from './sign-in-links.js'
 import { deniedPage, donePage, FOREIGN, GONE, goOnPage, NOT_HERE, strangerPage, whoPage } from './views.js'
-import type { Draft, Underway, WebLogins } from './web-login.js'
+import type { LoginDraft, Underway, WebLogins } from './web-login.js'
 
 const COOKIE_MS = 10 * 60_000
 
@@ -28,7 +28,7 @@ export interface ConnectPagesOptions {
   readonly browsers: Browsers
   readonly logins: Pick<WebLogins, 'draft' | 'begin' | 'finish'>
   /** Called after a login through a link. */
-  readonly onSignedIn: (link: Link) => void
+  readonly onSignedIn: (link: SignInPageLink) => void
   /** Called for each step of a sign-in. */
   readonly onEvent?: OnGrantEvent | undefined
   readonly log: Logger
@@ -36,8 +36,8 @@ export interface ConnectPagesOptions {
 
 /** One request for the page of a link. */
 interface Visit {
-  readonly link: Link
-  readonly progress: Progress
+  readonly link: SignInPageLink
+  readonly progress: LoginProgress
   readonly path: string
   readonly cookies: Cookies
   /** Identifies the browser by cookie; new if it sent none. */
@@ -55,7 +55,7 @@ export class ConnectPages {
   readonly #issuer: URL
   readonly #csrfKey = randomBytes(32)
   /** Links with a browser at another site, by `state`. */
-  readonly #away = new Map<string, Link>()
+  readonly #away = new Map<string, SignInPageLink>()
 
   constructor(options: ConnectPagesOptions) {
     this.#options = options
@@ -88,7 +88,7 @@ export class ConnectPages {
   }
 
   async #visit(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
-    const link = this.#options.links.find(path.slice(CONNECT_PATH.length + 1))
+    const link = this.#options.links.find(path.slice(SIGN_IN_LINK_PATH.length + 1))
     if (link === undefined) {
       sendPage(response, GONE)
       return
@@ -103,8 +103,8 @@ export class ConnectPages {
     else await this.#show(visit)
   }
 
-  #visitOf(link: Link, request: IncomingMessage, response: ServerResponse): Visit {
-    const path = `${CONNECT_PATH}/${link.id}`
+  #visitOf(link: SignInPageLink, request: IncomingMessage, response: ServerResponse): Visit {
+    const path = `${SIGN_IN_LINK_PATH}/${link.id}`
     const cookies = new Cookies(this.#issuer, request, response)
     const known = cookies.get('connect', { path })
     const browser = known ?? randomId()
@@ -166,7 +166,7 @@ export class ConnectPages {
   }
 
   /** Returns the prepared login; on failure, sets the problem and returns undefined. */
-  async #draft({ link, progress }: Visit): Promise<Draft | undefined> {
+  async #draft({ link, progress }: Visit): Promise<LoginDraft | undefined> {
     progress.draft ??= this.#options.logins.draft(link.server)
     try {
       return await progress.draft
@@ -183,7 +183,7 @@ export class ConnectPages {
     // A page without a referrer may send `Origin: null`; then the form token decides.
     const { origin = 'null' } = request.headers
     const isOurs = origin === 'null' || origin === this.#issuer.origin
-    if (!isOurs || !isSame(form.get('csrf') ?? '', this.#csrf(visit))) {
+    if (!isOurs || !isSameText(form.get('csrf') ?? '', this.#csrf(visit))) {
       sendPage(response, FOREIGN)
       return
     }
@@ -357,7 +357,7 @@ export class ConnectPages {
 }
 
 const isOwners = ({ progress, browser }: Visit): boolean =>
-  progress.owner !== undefined && isSame(progress.owner, tokenHash(browser))
+  progress.owner !== undefined && isSameText(progress.owner, tokenHash(browser))
 
 const hostOf = (address: string): string => (URL.canParse(address) ? new URL(address).host : address)
 

@@ -13,13 +13,13 @@ import type { RefusedCredentials } from '../refused-credentials.js'
 import type { Logins } from '../store/logins.js'
 import { isIssuerCallback } from './client-document.js'
 import type { ConnectPages } from './connect-pages.js'
-import { CONNECT_PATH, type Link, type SignInLinks } from './sign-in-links.js'
+import { SIGN_IN_LINK_PATH, type SignInPageLink, type SignInLinks } from './sign-in-links.js'
 
 export interface ConnectContext {
   readonly links: SignInLinks
   readonly logins: Pick<Logins, 'store'>
   readonly configOf: (server: ServerOptions) => ServerConfig | undefined
-  readonly onSignedIn: (link: Link) => void
+  readonly onSignedIn: (link: SignInPageLink) => void
   readonly stateDir: string
   readonly bounds: LimitCounters
   readonly clock: Clock
@@ -69,11 +69,11 @@ export const createConnectEndpoint = (options: ConnectEndpointOptions): ConnectE
     pages?.awaits(new URLSearchParams(query).get('state')) === true
   return {
     isKnown(path, query) {
-      const [, id] = path.split(`${CONNECT_PATH}/`)
+      const [, id] = path.split(`${SIGN_IN_LINK_PATH}/`)
       return id === undefined ? isAwaited(query) : options.links.find(id) !== undefined
     },
     owns(path, query) {
-      if (path.startsWith(`${CONNECT_PATH}/`) || isIssuerCallback(path)) return true
+      if (path.startsWith(`${SIGN_IN_LINK_PATH}/`) || isIssuerCallback(path)) return true
       if (path !== CALLBACK_PATH) return false
       return options.authServer() === undefined || isAwaited(query)
     },

@@ -1,14 +1,14 @@
 import { CALLBACK_PATH } from '../authorization-server/metadata.js'
 import type { PendingSignIn } from '../sign-in/identity-provider.js'
 import { callbackPath } from './client-document.js'
-import type { Link } from './sign-in-links.js'
-import type { Draft, Underway } from './web-login.js'
+import type { SignInPageLink } from './sign-in-links.js'
+import type { LoginDraft, Underway } from './web-login.js'
 
 /** The state of a link. */
-export interface Progress {
+export interface LoginProgress {
   /** Hash of the cookie of its principal's browser, once known. */
   owner: string | undefined
-  draft: Promise<Draft> | undefined
+  draft: Promise<LoginDraft> | undefined
   /** Scopes shown on the page. */
   asked: readonly string[] | undefined
   at: 'open' | 'done' | 'denied'
@@ -34,9 +34,9 @@ export type Away = { readonly state: string } & (
 /** Maximum number of remembered browsers per link. */
 const HEARD_MAX = 16
 
-const all = new WeakMap<Link, Progress>()
+const all = new WeakMap<SignInPageLink, LoginProgress>()
 
-export const progressOf = (link: Link): Progress => {
+export const progressOf = (link: SignInPageLink): LoginProgress => {
   const progress = all.get(link) ?? {
     owner: undefined,
     draft: undefined,
@@ -51,7 +51,7 @@ export const progressOf = (link: Link): Progress => {
 }
 
 /** Stores a result of a browser for its next page. */
-export const hear = ({ heard: all }: Progress, browser: string, heard: Heard): void => {
+export const hear = ({ heard: all }: LoginProgress, browser: string, heard: Heard): void => {
   all.set(browser, heard)
   const [oldest] = all.keys()
   if (oldest !== undefined && all.size > HEARD_MAX) all.delete(oldest)

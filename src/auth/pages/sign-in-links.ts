@@ -10,14 +10,14 @@ import type { Logins } from '../store/logins.js'
 import { clientDocumentUrl } from './client-document.js'
 
 /** Path of the pages. */
-export const CONNECT_PATH = '/oauth/connect'
+export const SIGN_IN_LINK_PATH = '/oauth/connect'
 
 /** Lifetime of a link, and the minimum remaining lifetime when it is shown again. */
 const LINK_MS = 10 * 60_000
 const LEFT_MS = 5 * 60_000
 
 /** A link for one principal and one server. */
-export interface Link {
+export interface SignInPageLink {
   readonly id: string
   readonly principal: Principal
   /** The principal's own server, or one with a shared login. */
@@ -36,9 +36,9 @@ export interface SignInLinksOptions {
 /** Creates links to the pages, each bound to a principal and a server, for ten minutes and one login. */
 export class SignInLinks implements SignInPages {
   readonly #options: SignInLinksOptions
-  readonly #links: FairMap<Link>
+  readonly #links: FairMap<SignInPageLink>
   /** Links to show for repeated requests. */
-  readonly #fresh = new Map<ServerOptions, Link>()
+  readonly #fresh = new Map<ServerOptions, SignInPageLink>()
   #origin: string | undefined
   /** Caches `isWanted` per configuration, because each call needs it. */
   #config: ProxyConfig | undefined
@@ -94,17 +94,17 @@ export class SignInLinks implements SignInPages {
         ? known
         : this.#add(server, principal)
     const minutes = Math.round((link.untilMs - nowMs) / 60_000)
-    return { id: link.id, url: `${this.#origin}${CONNECT_PATH}/${link.id}`, minutes }
+    return { id: link.id, url: `${this.#origin}${SIGN_IN_LINK_PATH}/${link.id}`, minutes }
   }
 
   /** Returns undefined after its end. */
-  find(id: string): Link | undefined {
+  find(id: string): SignInPageLink | undefined {
     const link = this.#links.get(id)
     return link !== undefined && link.untilMs > this.#options.clock.nowMs() ? link : undefined
   }
 
   /** Marks a link as used: later requests get another one. */
-  used({ server, id }: Link): void {
+  used({ server, id }: SignInPageLink): void {
     if (this.#fresh.get(server)?.id === id) this.#fresh.delete(server)
   }
 
@@ -116,7 +116,7 @@ export class SignInLinks implements SignInPages {
     return principal === LOCAL.principal && this.#options.config().auth === undefined
   }
 
-  #add(server: ServerOptions, principal: Principal): Link {
+  #add(server: ServerOptions, principal: Principal): SignInPageLink {
     const nowMs = this.#options.clock.nowMs()
     for (const [id, { untilMs }] of this.#links) {
       if (untilMs > nowMs) break

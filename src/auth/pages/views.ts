@@ -1,4 +1,4 @@
-import { type Html, html, type Page } from '../authorization-server/sign-in/page.js'
+import { type Html, html, type HtmlPage } from '../authorization-server/sign-in/page.js'
 import type { Ways } from './browser.js'
 
 /** Content of a form. */
@@ -23,7 +23,7 @@ const note = ({ problem }: Form): Html | undefined =>
 const AGAIN_S = 2
 
 /** Renders the page on which the user of a link authenticates. */
-export const whoPage = (view: Form & Ways & { readonly server: string; readonly status?: number }): Page => {
+export const whoPage = (view: Form & Ways & { readonly server: string; readonly status?: number }): HtmlPage => {
   const { byToken, code, provider, server, status } = view
   const isStuck = !byToken && provider === undefined && code === undefined
   return {
@@ -66,7 +66,7 @@ ${
 }
 
 /** Renders the page for a known user who is not the owner of the link. */
-export const strangerPage = (view: Form): Page => ({
+export const strangerPage = (view: Form): HtmlPage => ({
   title: 'This link is for somebody else',
   status: 403,
   body: html`
@@ -96,7 +96,7 @@ export const goOnPage = (
     readonly isNamedByAnswer: boolean
     readonly scopes: readonly string[]
   },
-): Page => ({
+): HtmlPage => ({
   title: `Sign in to ${view.server}`,
   body: html`
 <p>This proxy will use <strong>${view.server}</strong> with your account there, for your clients alone.</p>
@@ -123,25 +123,25 @@ ${
 )}`,
 })
 
-export const donePage = (server: string): Page => ({
+export const donePage = (server: string): HtmlPage => ({
   title: `You are signed in to ${server}`,
   body: html`<p>Go back to your client: its next request uses your account. You can close this page.</p>`,
 })
 
-export const deniedPage = (server: string): Page => ({
+export const deniedPage = (server: string): HtmlPage => ({
   title: `Nothing was done`,
   body: html`<p>This proxy did not get to use your account at ${server}. You can close this page.</p>`,
 })
 
 /** Page for links that are unknown, ended, or belong to another browser. */
-export const GONE: Page = {
+export const GONE: HtmlPage = {
   title: 'This link has ended',
   status: 404,
   body: html`<p>It is good for ten minutes and one login, in one browser. Ask your client for another.</p>`,
 }
 
 /** Page for the response of an unknown login. */
-export const NOT_HERE: Page = {
+export const NOT_HERE: HtmlPage = {
   title: 'This sign-in is over',
   status: 400,
   body: html`<p>It took too long, was finished, or began in another browser. Nothing was done. Ask your client for
@@ -149,4 +149,4 @@ another link.</p>`,
 }
 
 /** Page for a form from another site. */
-export const FOREIGN: Page = { ...NOT_HERE, status: 403 }
+export const FOREIGN: HtmlPage = { ...NOT_HERE, status: 403 }

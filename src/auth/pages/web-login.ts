@@ -4,14 +4,14 @@ import type { ServerOptions } from '../../peers/dial.js'
 import { beginLogin, finishLogin, type PendingLogin } from '../client/login-flow.js'
 import type { CredentialRecord } from '../client/record.js'
 import { becomeClient } from '../client/register.js'
-import type { Client } from '../client/tokens.js'
+import type { OAuthClient } from '../client/tokens.js'
 import { askChallenge } from '../store/challenge.js'
 import { draftLogin, keepLogin } from '../store/login-draft.js'
 import { type LoginContext, type Logins, loginContext, SHARED } from '../store/logins.js'
 import { callbackPath, clientDocumentUrl, clientNameAt } from './client-document.js'
 
 /** A prepared login, before any request to register. */
-export interface Draft {
+export interface LoginDraft {
   readonly context: LoginContext
   readonly transport: UrlTransport
   readonly record: CredentialRecord
@@ -19,8 +19,8 @@ export interface Draft {
 
 /** A login in progress in a browser. Secret. */
 export interface Underway {
-  readonly draft: Draft
-  readonly client: Client
+  readonly draft: LoginDraft
+  readonly client: OAuthClient
   readonly pending: PendingLogin
 }
 
@@ -42,7 +42,7 @@ export class WebLogins {
   }
 
   /** Determines the requirements of a login. Rejects with a Fault if it is impossible. */
-  async draft(server: ServerOptions): Promise<Draft> {
+  async draft(server: ServerOptions): Promise<LoginDraft> {
     const { configOf, logins, origin } = this.#options
     const { name, oauth, transport } = configOf(server) ?? {}
     if (name === undefined || oauth === undefined || transport === undefined || !('url' in transport))
@@ -59,7 +59,7 @@ export class WebLogins {
   }
 
   /** Registers the client and returns the URL for the browser. Rejects with a Fault. */
-  async begin(draft: Draft): Promise<{ readonly url: URL; readonly underway: Underway }> {
+  async begin(draft: LoginDraft): Promise<{ readonly url: URL; readonly underway: Underway }> {
     const { context, record } = draft
     const { settings } = context
     const { discovery, asked: scopes, dpopKey } = record
@@ -89,12 +89,12 @@ export class WebLogins {
     await keepLogin(context.store, { ...record, client, tokens: got.tokens })
   }
 
-  #redirectUri({ record: { discovery } }: Draft): string {
+  #redirectUri({ record: { discovery } }: LoginDraft): string {
     return this.#options.origin + callbackPath(discovery.server.issuer)
   }
 
   /** All users share one registration, which identifies only the proxy. */
-  #knownClient(draft: Draft): Client | undefined {
+  #knownClient(draft: LoginDraft): OAuthClient | undefined {
     const { context, record } = draft
     const { issuer } = record.discovery.server
     const wanted = this.#redirectUri(draft)

@@ -1,10 +1,10 @@
 /** The credential of a request; a token may still be malformed. */
-export type Credential = 'none' | 'several' | { readonly token: string }
+export type BearerCredential = 'none' | 'several' | { readonly token: string }
 
 /**
  * Reads a bearer token from `Authorization`. Ignores other schemes, and tokens in the query or the body.
  */
-export const readBearer = (header: string | undefined, isRepeated: boolean): Credential => {
+export const readBearer = (header: string | undefined, isRepeated: boolean): BearerCredential => {
   if (isRepeated) return 'several'
   if (header === undefined) return 'none'
   // Tokens contain no commas; a comma separates two credentials (RFC 9110 §5.3).

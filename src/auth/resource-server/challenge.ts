@@ -1,5 +1,5 @@
 /** A response that refuses a request. */
-export interface Refusal {
+export interface AccessRefusal {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -21,14 +21,14 @@ export interface Challenge {
  * Creates a refusal with one challenge in one header, with all values quoted, because clients parse it with
  * regular expressions (RFC 6750 §3, RFC 9728 §5.1).
  */
-export const refuse = (status: 400 | 401 | 403, challenge: Challenge): Refusal => ({
+export const refuseAccess = (status: 400 | 401 | 403, challenge: Challenge): AccessRefusal => ({
   status,
   headers: { ...PLAIN, 'WWW-Authenticate': challengeText(challenge) },
   body: errorBody(challenge.error ?? 'unauthorized', challenge.description),
 })
 
 /** Creates a temporary refusal. */
-export const refuseForNow = (status: 429 | 503, retryMs: number, description: string): Refusal => ({
+export const refuseForNow = (status: 429 | 503, retryMs: number, description: string): AccessRefusal => ({
   status,
   headers: { ...PLAIN, 'Retry-After': String(Math.max(1, Math.ceil(retryMs / 1000))) },
   body: errorBody(status === 429 ? 'too_many_requests' : 'temporarily_unavailable', description),

@@ -6,11 +6,11 @@ import { isPersonalToken, tokenHash } from '../../secrets/personal-token.js'
 import { addressGroup, PerMinute } from '../per-minute.js'
 import { RefusedCredentials } from '../refused-credentials.js'
 import { isWellFormed, readBearer } from './bearer.js'
-import { type Challenge, type Refusal, refuse, refuseForNow } from './challenge.js'
+import { type Challenge, type AccessRefusal, refuseAccess, refuseForNow } from './challenge.js'
 import { type AccessRules, People } from './people.js'
 import type { ProtectedResource } from './protected-resource.js'
 import type { TokenChecks } from './token-checks.js'
-import type { TokenTable, Verdict, VerifiedToken } from './tokens.js'
+import type { TokenTable, TokenVerdict, VerifiedToken } from './tokens.js'
 
 /** The parts of a request that the gate needs. */
 export interface RequestHead {
@@ -66,7 +66,7 @@ export class AccessGate {
     this.#people = new People(rules)
   }
 
-  admit(head: RequestHead): Caller | Refusal | Promise<Caller | Refusal> {
+  admit(head: RequestHead): Caller | AccessRefusal | Promise<Caller | AccessRefusal> {
     const credential = readBearer(head.authorization, head.isRepeated)
     if (credential === 'none') {
       const caller = this.#options.withoutCredential(head.address)
@@ -107,12 +107,12 @@ export class AccessGate {
   }
 
   /** Refuses a request for missing scopes, and lists all required ones. */
-  insufficientScope(path: string, scopes: readonly string[]): Refusal {
+  insufficientScope(path: string, scopes: readonly string[]): AccessRefusal {
     const description = 'The access token does not allow this'
     return this.#challenge(403, { path }, { error: 'insufficient_scope', description, scopes })
   }
 
-  #verify(text: string, head: RequestHead): Caller | Refusal | Promise<Caller | Refusal> {
+  #verify(text: string, head: RequestHead): Caller | AccessRefusal | Promise<Caller | AccessRefusal> {
     const { checks } = this.#options
     const sha256 = tokenHash(text)
     const known = this.#find(sha256)
@@ -127,7 +127,7 @@ export class AccessGate {
   }
 
   /** Asks other replicas for an unknown token, before the issuers. */
-  #seek(text: string, sha256: string, head: RequestHead): Caller | Refusal | Promise<Caller | Refusal> {
+  #seek(text: string, sha256: string, head: RequestHead): Caller | AccessRefusal | Promise<Caller | AccessRefusal> {
     const { issued } = this.#options
     if (issued?.seek === undefined || this.#isOverLimit(head)) return this.#check(text, sha256, head)
     return issued.seek(sha256).then(
@@ -140,7 +140,7 @@ export class AccessGate {
     )
   }
 
-  #check(text: string, sha256: string, head: RequestHead): Caller | Refusal | Promise<Caller | Refusal> {
+  #check(text: string, sha256: string, head: RequestHead): Caller | AccessRefusal | Promise<Caller | AccessRefusal> {
     const { checks } = this.#options
     if (checks === undefined) return this.#invalid(head, UNKNOWN)
     const address = addressGroup(head.address)
@@ -149,7 +149,7 @@ export class AccessGate {
     return checked.then(verdict => this.#conclude(verdict, sha256, head))
   }
 
-  #conclude(verdict: Verdict, sha256: string, head: RequestHead, isFromIssuer = true): Caller | Refusal {
+  #conclude(verdict: TokenVerdict, sha256: string, head: RequestHead, isFromIssuer = true): Caller | AccessRefusal {
     if (verdict.is === 'unavailable') {
       return refuseForNow(503, RETRY_MS, 'The access token cannot be checked at the moment')
     }
@@ -182,7 +182,7 @@ export class AccessGate {
     return scopes?.has(this.#people.baseScope) === true
   }
 
-  #enter(caller: Caller, { path }: RequestHead): Caller | Refusal {
+  #enter(caller: Caller, { path }: RequestHead): Caller | AccessRefusal {
     if (this.#mayEnter(caller)) return caller
     const { principal, scopes } = caller
     const wanted = this.#people.baseScope
@@ -194,7 +194,7 @@ export class AccessGate {
     return this.#failures.count(addressGroup(address)) >= this.#options.bounds.max.authFailures
   }
 
-  #invalid(head: RequestHead, description: string): Refusal {
+  #invalid(head: RequestHead, description: string): AccessRefusal {
     const { address, path } = head
     const { bounds } = this.#options
     if (this.#isOverLimit(head)) {
@@ -210,11 +210,11 @@ export class AccessGate {
     status: 400 | 401 | 403,
     { path }: Pick<RequestHead, 'path'>,
     words: Pick<Challenge, 'description'> & Partial<Challenge>,
-  ): Refusal {
+  ): AccessRefusal {
     const { resource } = this.#options
     const metadata = resource.metadataUrl(path)
     // Without an authorization server, clients cannot request scopes.
     const scopes = metadata === undefined ? [] : resource.scopesAt(path)
-    return refuse(status, { scopes, metadata, ...words })
+    return refuseAccess(status, { scopes, metadata, ...words })
   }
 }

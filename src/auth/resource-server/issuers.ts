@@ -13,7 +13,7 @@ import type { Logger } from '../../kernel/logger.js'
 import { isIssuedToken } from '../../secrets/personal-token.js'
 import { readClaims, SKEW_MS } from './claims.js'
 import type { Issuer } from './issuer.js'
-import type { Asks, TokenVerifier, Verdict } from './tokens.js'
+import type { Asks, TokenVerifier, TokenVerdict } from './tokens.js'
 
 export interface IssuersOptions {
   readonly issuers: readonly Issuer[]
@@ -39,7 +39,7 @@ const KEEP_TOLD_MS = 30_000
 const MALFORMED = 'The access token is malformed'
 const UNKNOWN = 'The access token is unknown or expired'
 
-const invalid = (why: string): Verdict => ({ is: 'invalid', why })
+const invalid = (why: string): TokenVerdict => ({ is: 'invalid', why })
 
 /** Verifies tokens of the configured issuers by signature or introspection. */
 export class Issuers implements TokenVerifier {
@@ -49,7 +49,7 @@ export class Issuers implements TokenVerifier {
     this.#options = options
   }
 
-  async verify(token: string, asks: Asks): Promise<Verdict> {
+  async verify(token: string, asks: Asks): Promise<TokenVerdict> {
     const claimed = isSigned(token) ? claimedIssuer(token) : undefined
     if (claimed === undefined) return asks === 'anything' ? await this.#introspect(token) : this.#unasked
     const issuer = this.#options.issuers.find(({ rules }) => rules.issuer === claimed)
@@ -64,17 +64,17 @@ export class Issuers implements TokenVerifier {
     }
   }
 
-  #failed(issuer: Issuer, thrown: unknown): Verdict {
+  #failed(issuer: Issuer, thrown: unknown): TokenVerdict {
     return isTrouble(thrown) ? this.#unavailable(issuer, thrown) : invalid(reasonOf(thrown))
   }
 
   /** Without introspection, a request would not help. */
-  get #unasked(): Verdict {
+  get #unasked(): TokenVerdict {
     const canAsk = this.#options.issuers.some(({ rules }) => rules.introspection !== undefined)
     return canAsk ? { is: 'unasked' } : invalid(UNKNOWN)
   }
 
-  async #verifySigned(token: string, { rules }: Issuer, keys: JWTVerifyGetKey): Promise<Verdict> {
+  async #verifySigned(token: string, { rules }: Issuer, keys: JWTVerifyGetKey): Promise<TokenVerdict> {
     const verified = await verifyWithEach(token, keys, {
       algorithms: ALGORITHMS,
       issuer: rules.issuer,
@@ -94,9 +94,9 @@ export class Issuers implements TokenVerifier {
   /**
    * Asks the issuers about an opaque token, in order, until one knows it: each could misuse the token here.
    */
-  async #introspect(token: string): Promise<Verdict> {
+  async #introspect(token: string): Promise<TokenVerdict> {
     if (isIssuedToken(token)) return invalid(UNKNOWN)
-    let unanswered: Verdict | undefined
+    let unanswered: TokenVerdict | undefined
     for (const issuer of this.#options.issuers.filter(each => each.mayBeAskedAbout(token))) {
       const { isActive, verdict } = await this.#askAbout(token, issuer)
       if (isActive) return verdict
@@ -105,7 +105,7 @@ export class Issuers implements TokenVerifier {
     return unanswered ?? invalid(UNKNOWN)
   }
 
-  async #askAbout(token: string, issuer: Issuer): Promise<{ isActive: boolean; verdict: Verdict }> {
+  async #askAbout(token: string, issuer: Issuer): Promise<{ isActive: boolean; verdict: TokenVerdict }> {
     try {
       const claims = await issuer.introspect(token)
       const isActive = claims['active'] === true
@@ -115,7 +115,7 @@ export class Issuers implements TokenVerifier {
     }
   }
 
-  #judge(claims: JWTPayload, { rules }: Issuer): Verdict {
+  #judge(claims: JWTPayload, { rules }: Issuer): TokenVerdict {
     const { iss = rules.issuer, nbf = 0 } = claims
     if (iss !== rules.issuer) return invalid(UNKNOWN)
     const latestMs = this.#options.wallMs() + SKEW_MS
@@ -123,7 +123,7 @@ export class Issuers implements TokenVerifier {
     return verdictOn(claims, rules, KEEP_TOLD_MS)
   }
 
-  #unavailable({ rules: { issuer } }: Issuer, thrown: unknown): Verdict {
+  #unavailable({ rules: { issuer } }: Issuer, thrown: unknown): TokenVerdict {
     this.#options.log.warn({ issuer, err: Fault.from(thrown).message }, 'cannot reach an issuer of tokens')
     return { is: 'unavailable' }
   }
@@ -160,7 +160,7 @@ const verifyWithOne = async (
   throw failure
 }
 
-const verdictOn = (claims: JWTPayload, rules: Issuer['rules'], keepMs: number): Verdict => {
+const verdictOn = (claims: JWTPayload, rules: Issuer['rules'], keepMs: number): TokenVerdict => {
   const token = readClaims(claims, rules)
   return typeof token === 'string' ? invalid(token) : { is: 'good', token, keepMs }
 }

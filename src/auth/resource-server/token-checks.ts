@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/async/clock.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
-import type { Asks, TokenVerifier, Verdict, VerifiedToken } from './tokens.js'
+import type { Asks, TokenVerifier, TokenVerdict, VerifiedToken } from './tokens.js'
 
 /** Maximum number of cached valid and invalid tokens. */
 const MOST_GOOD = 10_000
@@ -26,8 +26,8 @@ export class TokenChecks {
   readonly #clock: Clock
   readonly #bounds: LimitCounters
   readonly #good = new Map<string, Kept<VerifiedToken>>()
-  readonly #bad = new Map<string, Kept<Verdict>>()
-  readonly #running = new Map<string, Promise<Verdict>>()
+  readonly #bad = new Map<string, Kept<TokenVerdict>>()
+  readonly #running = new Map<string, Promise<TokenVerdict>>()
   /** Requests to issuers in flight, in total and by client address. */
   #asked = 0
   readonly #askedFor = new Map<string, number>()
@@ -57,7 +57,7 @@ export class TokenChecks {
    * Checks a token with cached keys, or with a request to its issuer. Each address may use a quarter of the
    * allowed concurrent requests. Never rejects.
    */
-  async check(token: string, sha256: string, from: CheckedFor = {}): Promise<Verdict> {
+  async check(token: string, sha256: string, from: CheckedFor = {}): Promise<TokenVerdict> {
     const bad = this.#keptIn(this.#bad, sha256)
     if (bad !== undefined) return bad
     const known = this.#running.get(sha256)
@@ -68,7 +68,7 @@ export class TokenChecks {
     return verdict
   }
 
-  async #verify(token: string, { address = '', asks = 'anything' }: CheckedFor): Promise<Verdict> {
+  async #verify(token: string, { address = '', asks = 'anything' }: CheckedFor): Promise<TokenVerdict> {
     const verdict = await this.#verifier.verify(token, 'nothing')
     if (verdict.is !== 'unasked') return verdict
     const ofAddress = this.#askedFor.get(address) ?? 0
@@ -85,7 +85,7 @@ export class TokenChecks {
     })
   }
 
-  #keep(verdict: Verdict, sha256: string, text: string): void {
+  #keep(verdict: TokenVerdict, sha256: string, text: string): void {
     const nowMs = this.#clock.nowMs()
     if (verdict.is === 'good') {
       const { token, keepMs } = verdict

@@ -26,7 +26,7 @@ export interface TokenTable {
 }
 
 /** The result of checking a token. */
-export type Verdict =
+export type TokenVerdict =
   /** Valid without another check for `keepMs`. */
   | { readonly is: 'good'; readonly token: VerifiedToken; readonly keepMs: number }
   /** `why` is a generic text for the client. */
@@ -38,7 +38,7 @@ export type Verdict =
 
 /** PORT. Checks tokens of other issuers. Never rejects. */
 export interface TokenVerifier {
-  verify(token: string, asks: Asks): Promise<Verdict>
+  verify(token: string, asks: Asks): Promise<TokenVerdict>
 }
 
 /** Requests allowed for a check: none, only the first one for the keys of an issuer, or any. */

@@ -22,7 +22,7 @@ export interface PendingSignIn {
 }
 
 /** The signed-in user. */
-export interface Identity {
+export interface SignedInIdentity {
   readonly issuer: string
   readonly sub: string
   readonly groups: readonly string[]
@@ -100,7 +100,7 @@ export class IdentityProvider {
   /**
    * Completes a sign-in from the browser's redirect. Rejects with SignInRefused if the user may not sign in.
    */
-  async finish(answer: URLSearchParams, { state, verifier, nonce }: PendingSignIn): Promise<Identity> {
+  async finish(answer: URLSearchParams, { state, verifier, nonce }: PendingSignIn): Promise<SignedInIdentity> {
     const metadata = await this.#discover()
     return await this.#ask(async () => {
       const params = oauth.validateAuthResponse(metadata, this.#client, answer, state)

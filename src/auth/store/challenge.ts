@@ -19,7 +19,7 @@ interface Head {
 }
 
 /** Response of a server to requests without a token. */
-export interface Asked {
+export interface AskedChallenge {
   /** True if it refused any request. */
   readonly isRefused: boolean
   readonly challenge: BearerChallenge | undefined
@@ -29,15 +29,15 @@ export interface Asked {
  * Sends requests without a token until the server refuses one, since some accept the first. Rejects with a
  * Fault if it cannot be reached.
  */
-export const askChallenge = (transport: UrlTransport): Promise<Asked> =>
+export const askChallenge = (transport: UrlTransport): Promise<AskedChallenge> =>
   transport.kind === 'ws' ? askUpgrade(transport) : askRequests(transport)
 
-const askedIn = ({ status, headers }: Head): Asked =>
+const askedIn = ({ status, headers }: Head): AskedChallenge =>
   status === 401
     ? { isRefused: true, challenge: bearerChallenge(headers['www-authenticate']) }
     : { isRefused: false, challenge: undefined }
 
-const askUpgrade = async ({ url, headers }: UrlTransport): Promise<Asked> => {
+const askUpgrade = async ({ url, headers }: UrlTransport): Promise<AskedChallenge> => {
   const { connectWs } = await import('../../transport/ws/client.js')
   const refusals: Head[] = []
   const credential: HttpCredential = {
@@ -58,7 +58,7 @@ const askUpgrade = async ({ url, headers }: UrlTransport): Promise<Asked> => {
   return askedIn(refusals[0] ?? { status: 101, headers: {} })
 }
 
-const askRequests = async ({ url, headers, kind }: UrlTransport): Promise<Asked> => {
+const askRequests = async ({ url, headers, kind }: UrlTransport): Promise<AskedChallenge> => {
   const http = createHttpClient({ headersTimeoutMs: LIMIT_MS })
   try {
     let session: Readonly<Record<string, string>> = {}

@@ -4,7 +4,7 @@ import { checkEndpoints, chooseScopes } from '../client/login-flow.js'
 import type { CredentialRecord } from '../client/record.js'
 import { countLogin } from '../client/step-up.js'
 import { discoverFor } from '../client/token-source.js'
-import type { Asked } from './challenge.js'
+import type { AskedChallenge } from './challenge.js'
 import type { CredentialFiles } from './files.js'
 import type { LoginContext } from './logins.js'
 
@@ -14,7 +14,7 @@ import type { LoginContext } from './logins.js'
  */
 export const draftLogin = async (
   context: LoginContext,
-  { challenge, isRefused }: Asked,
+  { challenge, isRefused }: AskedChallenge,
   redirect: CredentialRecord['redirect'],
 ): Promise<CredentialRecord> => {
   const { server, settings, url, owner, nowMs } = context

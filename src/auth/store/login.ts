@@ -15,8 +15,8 @@ import type { CredentialRecord } from '../client/record.js'
 import { becomeClient, givenClient } from '../client/register.js'
 import type { OAuthSettings } from '../client/settings.js'
 import { TokenSource } from '../client/token-source.js'
-import type { Client, TokenAnswer } from '../client/tokens.js'
-import { type Asked, askChallenge } from './challenge.js'
+import type { OAuthClient, TokenAnswer } from '../client/tokens.js'
+import { type AskedChallenge, askChallenge } from './challenge.js'
 import type { CredentialFiles } from './files.js'
 import { draftLogin, keepLogin } from './login-draft.js'
 import { type LoginContext, loginContext } from './logins.js'
@@ -74,12 +74,12 @@ export const logIn = async (options: LoginOptions): Promise<CredentialRecord> =>
 class Login {
   readonly #options: LoginOptions
   readonly #context: LoginContext
-  readonly #asked: Asked
+  readonly #asked: AskedChallenge
   readonly #browser: ReturnType<typeof browserOf>
   /** True if the user opens the page and pastes the resulting address. */
   readonly #isByHand: boolean
 
-  constructor(options: LoginOptions, context: LoginContext, asked: Asked) {
+  constructor(options: LoginOptions, context: LoginContext, asked: AskedChallenge) {
     this.#options = options
     this.#context = context
     this.#asked = asked
@@ -114,7 +114,7 @@ class Login {
     )
   }
 
-  async #byDevice(draft: CredentialRecord): Promise<{ client: Client; answer: TokenAnswer }> {
+  async #byDevice(draft: CredentialRecord): Promise<{ client: OAuthClient; answer: TokenAnswer }> {
     const { settings, say, timeoutMs } = this.#options
     const { discovery, asked: scopes, dpopKey } = draft
     const client = await this.#becomeClient(draft, settings.redirectUri ?? redirectFor(discovery))
@@ -127,7 +127,7 @@ class Login {
     }
   }
 
-  async #byBrowser(draft: CredentialRecord): Promise<{ client: Client; answer: TokenAnswer }> {
+  async #byBrowser(draft: CredentialRecord): Promise<{ client: OAuthClient; answer: TokenAnswer }> {
     const first = await this.#inBrowser(draft)
     const { client, answer } = first
     const isForgotten = answer.is === 'refused' && answer.error === 'invalid_client'
@@ -137,7 +137,7 @@ class Login {
       : first
   }
 
-  async #inBrowser(draft: CredentialRecord): Promise<{ client: Client; answer: TokenAnswer }> {
+  async #inBrowser(draft: CredentialRecord): Promise<{ client: OAuthClient; answer: TokenAnswer }> {
     let listener = await this.#listen(draft)
     const { discovery, asked: scopes, dpopKey } = draft
     const { settings } = this.#options
@@ -163,7 +163,7 @@ class Login {
     }
   }
 
-  #becomeClient({ discovery, client, asked }: CredentialRecord, redirectUri: string): Promise<Client> {
+  #becomeClient({ discovery, client, asked }: CredentialRecord, redirectUri: string): Promise<OAuthClient> {
     const { settings, forgetsClient } = this.#options
     return becomeClient(this.#context, {
       ...{ discovery, settings, redirectUri, scopes: asked },

@@ -25,7 +25,7 @@ import { MergedList, mergeKey, partsOf } from './merge.js'
 import { cutPage } from './page.js'
 import { type CachedProfile, offers, type ProfileCache } from './profile-cache.js'
 import type { ServerView } from './server-view.js'
-import { isPlain, type ShownList, showTools } from './shown-tools.js'
+import { isPlainChoice, type ShownList, applyToolChoice } from './shown-tools.js'
 
 export interface ListOptions {
   readonly pageSize: number
@@ -51,7 +51,7 @@ export interface ClientViewsContext {
 }
 
 /** A page, the version of its merged list, and how long clients may keep it. */
-export interface Page {
+export interface ListPage {
   readonly result: JsonText
   readonly version: string
   readonly hints: CacheHints
@@ -172,7 +172,7 @@ export class ClientViews {
   }
 
   /** See `Catalog.page`. */
-  async page(viewer: Viewer, list: ListName, cursor: string | undefined, waitMs: number): Promise<Page> {
+  async page(viewer: Viewer, list: ListName, cursor: string | undefined, waitMs: number): Promise<ListPage> {
     // The search tools depend on no server, unless server tools are pinned.
     const known = list === 'tools' ? this.#context.toolExposure?.known(viewer.client) : undefined
     if (known?.mode !== 'search' || known.pins !== undefined) await this.refresh(viewer, list, waitMs)
@@ -262,14 +262,14 @@ export class ClientViews {
   /** Returns the list that a client receives: the merged list, or the search tools. */
   shownList(viewer: Viewer, list: ListName): ShownList {
     const choice = list === 'tools' ? this.#context.toolExposure?.known(viewer.client) : undefined
-    if (choice === undefined || isPlain(choice)) return this.mergedList(viewer, list)
+    if (choice === undefined || isPlainChoice(choice)) return this.mergedList(viewer, list)
     const seen = this.#of(viewer)
     if (seen.shown?.by !== choice) {
       const servers = [...seen.servers.keys()].map(({ name }) => name)
       // Without pins, no server's list is needed.
       const merged = choice.pins === undefined ? undefined : this.mergedList(viewer, list)
       const key = JSON.stringify([choice.mode, choice.loadsByNeed, choice.pins?.id, servers, merged?.version])
-      seen.shown = { by: choice, list: this.#shown.get(key, () => showTools(choice, merged, servers)) }
+      seen.shown = { by: choice, list: this.#shown.get(key, () => applyToolChoice(choice, merged, servers)) }
     }
     return seen.shown.list
   }

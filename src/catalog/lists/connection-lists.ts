@@ -5,9 +5,9 @@ import type { Client } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import type { Connection } from '../../peers/connection.js'
 import type { ServerOptions } from '../../peers/dial.js'
-import { isForOne, type OwnRequest } from '../../peers/own-requests.js'
+import { isForOne, type OwnPeerRequest } from '../../peers/own-requests.js'
 import { type ReadList, readList } from './list-reader.js'
-import { isSame, type Listed } from './listed.js'
+import { isSameList, type Listed } from './listed.js'
 import { offers } from './profile-cache.js'
 import type { ServerView } from './server-view.js'
 
@@ -37,7 +37,7 @@ export interface ListState {
   failingSinceMs: number | undefined
   /** The reason why an open connection failed to read the list last time; undefined after a success. */
   unreadWhy: Fault | undefined
-  reading: { readonly done: Promise<void>; readonly own: OwnRequest } | undefined
+  reading: { readonly done: Promise<void>; readonly own: OwnPeerRequest } | undefined
   /** Runs while changes are being merged. */
   debounce: Timer | undefined
   /** Start of the merge window, now or planned, for announced changes. */
@@ -213,7 +213,7 @@ export class ConnectionLists {
     }
   }
 
-  async #read(state: ListState, own: OwnRequest): Promise<void> {
+  async #read(state: ListState, own: OwnPeerRequest): Promise<void> {
     const { connection, list } = state
     const { clock } = this.#context
     const { server, bounds } = connection
@@ -262,7 +262,7 @@ export class ConnectionLists {
     if (cutAt !== undefined) connection.bounds.hit(cutAt, { list })
     if (!isWhole)
       log.warn({ server: connection.server.name, list, why, items: items.length }, 'a list is incomplete')
-    const isUnchanged = before !== undefined && isSame(before.listed.raw, items)
+    const isUnchanged = before !== undefined && isSameList(before.listed.raw, items)
     const listed = isUnchanged ? before.listed : view.show(list, items)
     this.#checkRoom(connection, listed)
     state.failingSinceMs = undefined

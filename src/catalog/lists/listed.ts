@@ -49,10 +49,10 @@ export const digestOf = (texts: Iterable<JsonText | string>): string => {
   return hash.digest('base64url')
 }
 
-export const bytesOf = (texts: readonly JsonText[]): number =>
+export const listBytesOf = (texts: readonly JsonText[]): number =>
   texts.reduce((sum, { length }) => sum + length, 0)
 
-export const isSame = (before: readonly JsonText[], after: readonly JsonText[]): boolean =>
+export const isSameList = (before: readonly JsonText[], after: readonly JsonText[]): boolean =>
   before.length === after.length && before.every((item, index) => after[index]?.equals(item) === true)
 
 /**
@@ -86,7 +86,7 @@ export const listedOf = (
       return digest
     },
     // Shown items are about as long as the sent ones.
-    bytes: 2 * bytesOf(raw),
+    bytes: 2 * listBytesOf(raw),
   }
 }
 

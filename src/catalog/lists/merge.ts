@@ -7,14 +7,14 @@ import { digestOf, type Item, type Listed } from './listed.js'
 import type { Paged } from './page.js'
 
 /** One server's part of a merged list; `index` is the server's position. */
-export interface Part {
+export interface MergePart {
   readonly index: number
   readonly alias: string
   readonly items: readonly Item[]
 }
 
 export interface Merged extends Paged {
-  readonly parts: readonly Part[]
+  readonly parts: readonly MergePart[]
   readonly byExposed: ReadonlyMap<string, Item>
 }
 
@@ -109,7 +109,7 @@ export const partsOf = (
     return digestOf([...(view === undefined ? [] : [`view ${view.id}`]), ...digests])
   },
   merge() {
-    const parts = sources.map(({ server: { index, options }, listed }): Part => {
+    const parts = sources.map(({ server: { index, options }, listed }): MergePart => {
       return { index, alias: options.alias, items: listed?.items ?? [] }
     })
     const merged = mergeParts(list, parts, log, isReserved)
@@ -126,7 +126,7 @@ export const partsOf = (
  */
 export const mergeParts = (
   list: ListName,
-  parts: readonly Part[],
+  parts: readonly MergePart[],
   log: Logger,
   isReserved: (name: string) => boolean = () => false,
 ): Merged => {

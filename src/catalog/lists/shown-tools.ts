@@ -18,14 +18,14 @@ interface Reach {
 }
 
 /** Returns whether a client receives the full list unchanged. */
-export const isPlain = ({ mode, pins, loadsByNeed }: Choice): boolean =>
+export const isPlainChoice = ({ mode, pins, loadsByNeed }: Choice): boolean =>
   mode === 'direct' && (pins === undefined || !loadsByNeed)
 
 /**
  * Returns a client's tool list: everything with marked pins, or only the pins and the search tools. `reach`
  * holds the tools that the client can call, if there are pins.
  */
-export const showTools = (
+export const applyToolChoice = (
   { mode, pins, loadsByNeed }: Choice,
   reach: Reach | undefined,
   servers: readonly string[],

@@ -1,6 +1,6 @@
 import { textOf } from '../../kernel/json/text.js'
 import type { Server } from '../../peers/server.js'
-import { bytesOf, digestOf, type Listed } from '../lists/listed.js'
+import { listBytesOf, digestOf, type Listed } from '../lists/listed.js'
 import { exposedName } from './names.js'
 
 const OWN = 'sign_in'
@@ -34,6 +34,6 @@ export const signInTool = (server: Server): Listed => {
     leftOut: { filter: 0, broken: 0, twice: 0 },
     items: [item],
     digest,
-    bytes: bytesOf([text]),
+    bytes: listBytesOf([text]),
   }
 }

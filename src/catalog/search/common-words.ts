@@ -1,4 +1,4 @@
-import { wordsOf } from './words.js'
+import { searchWords } from './words.js'
 
 const WORDS = `
 again ago all almost alone along already always anybody anyone anything anyway anywhere around away back
@@ -24,6 +24,6 @@ let stems: ReadonlySet<string> | undefined
 
 /** Returns whether a word from `wordsOf` is common in any conversation and thus a weak hint. */
 export const isCommonWord = (word: string): boolean => {
-  stems ??= new Set(wordsOf(WORDS))
+  stems ??= new Set(searchWords(WORDS))
   return stems.has(word)
 }

@@ -1,6 +1,6 @@
 import { memberOf, textMember, valueOf } from '../../kernel/json/text.js'
 import type { Item } from '../lists/listed.js'
-import type { Merged, Part } from '../lists/merge.js'
+import type { Merged, MergePart } from '../lists/merge.js'
 import { exposedName } from '../names/names.js'
 import { type Question, ToolRanking } from './rank.js'
 import { type SearchedTool, ToolIndex } from './tool-index.js'
@@ -34,14 +34,14 @@ export class ToolFinder {
     return (await ranking).find(question).flatMap(at => items[at] ?? [])
   }
 
-  async #rankingOf(parts: readonly Part[]): Promise<ToolRanking> {
+  async #rankingOf(parts: readonly MergePart[]): Promise<ToolRanking> {
     const indexes: ToolIndex[] = []
     for (const part of parts) indexes.push(...(await this.#indexOf(part)))
     const names = parts.flatMap(({ items }) => items.map(({ exposed }) => exposed))
     return new ToolRanking(indexes, at => names[at] ?? '')
   }
 
-  #indexOf({ items }: Part): Promise<readonly ToolIndex[]> {
+  #indexOf({ items }: MergePart): Promise<readonly ToolIndex[]> {
     let index = this.#indexes.get(items)
     if (index === undefined) {
       index = this.#read(items)

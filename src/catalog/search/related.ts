@@ -1,5 +1,5 @@
 import SYNONYMS from './synonyms.txt'
-import { isStopWord, phraseWordsOf, wordsOf } from './words.js'
+import { isStopWord, phraseWordsOf, searchWords } from './words.js'
 
 /** Weight of a synonym, relative to a related word. */
 const SYNONYM = 0.8
@@ -35,9 +35,9 @@ interface Entry {
 const entryOf = (line: string): Entry => {
   const [words = '', synonyms] = line.split(':')
   if (synonyms !== undefined)
-    return { keys: synonyms.split(','), relatedTo: () => wordsOf(words), weight: SYNONYM }
+    return { keys: synonyms.split(','), relatedTo: () => searchWords(words), weight: SYNONYM }
   const keys = words.split(',')
-  return { keys, relatedTo: key => keys.flatMap(other => (other === key ? [] : wordsOf(other))), weight: 1 }
+  return { keys, relatedTo: key => keys.flatMap(other => (other === key ? [] : searchWords(other))), weight: 1 }
 }
 
 /** Indexes entries by the first words of their keys; the rest is parsed on demand. */
@@ -86,7 +86,7 @@ const phrasesFrom = (word: string): readonly Phrase[] => {
 /** Adds the related words of a question's words and phrases. */
 export const expandQuestion = (question: string): ExpandedQuestion => {
   const asked = phraseWordsOf(question)
-  const words = new Map(wordsOf(question).map(word => [word, new Map<string, number>()] as const))
+  const words = new Map(searchWords(question).map(word => [word, new Map<string, number>()] as const))
   const phrases = new Map<string, RelatedWords>()
   for (const [at, word] of asked.entries()) {
     for (const { rest, related } of phrasesFrom(word)) {

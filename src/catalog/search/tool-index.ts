@@ -1,5 +1,5 @@
 import { isObject } from '../../kernel/object.js'
-import { wordsOf } from './words.js'
+import { searchWords } from './words.js'
 
 /** The searchable properties of a tool. */
 export interface SearchedTool {
@@ -57,7 +57,7 @@ export class ToolIndex {
   constructor(tools: readonly SearchedTool[], about: string) {
     this.size = tools.length
     const found = new FoundWords()
-    const server = wordsOf(about)
+    const server = searchWords(about)
     for (const tool of tools) found.add(fieldsOf(tool, server))
     this.#places = found.places
     this.#begins = new Uint32Array(found.places.size + 1)
@@ -133,15 +133,15 @@ const fieldsOf = (tool: SearchedTool, server: readonly string[]): readonly Found
   const [sentence, rest] = sentencesOf((tool.description ?? '').slice(0, TEXT_CHARS))
   const args = argumentsOf(tool.schema)
   return [
-    { words: wordsOf(tool.name.slice(0, TEXT_CHARS)), field: FIELDS.name },
-    { words: wordsOf((tool.title ?? '').slice(0, TEXT_CHARS)), field: FIELDS.title },
+    { words: searchWords(tool.name.slice(0, TEXT_CHARS)), field: FIELDS.name },
+    { words: searchWords((tool.title ?? '').slice(0, TEXT_CHARS)), field: FIELDS.title },
     { words: server, field: FIELDS.server },
-    { words: wordsOf(sentence), field: FIELDS.sentence },
-    { words: wordsOf(rest), field: FIELDS.description },
-    { words: wordsOf(args.names.join(' ')), field: FIELDS.arguments },
+    { words: searchWords(sentence), field: FIELDS.sentence },
+    { words: searchWords(rest), field: FIELDS.description },
+    { words: searchWords(args.names.join(' ')), field: FIELDS.arguments },
     // A tool with many functions often describes them only by the values of its `action`.
-    { words: wordsOf(args.choices.join(' ')), field: FIELDS.choices },
-    { words: wordsOf(args.texts.join(' ')), field: FIELDS.explained },
+    { words: searchWords(args.choices.join(' ')), field: FIELDS.choices },
+    { words: searchWords(args.texts.join(' ')), field: FIELDS.explained },
   ]
 }
 

@@ -46,7 +46,7 @@ const PLURAL_INITIALS = /^\p{Lu}{2,}s$/u
 const OTHER_LETTERS = /[\u00aa-\u1fff\u2c00-\ud7ff\uf900-\uffff]/
 
 /** Returns the stems of the words in a text, in order, without stop words. */
-export const wordsOf = (text: string): string[] =>
+export const searchWords = (text: string): string[] =>
   wordsIn(text, written => stems.get(written) ?? stemOfWritten(written))
 
 /** Returns the stems and the stop words that can change a phrase; at most `most` of them. */

@@ -1,6 +1,6 @@
 import {
   type Amount,
-  type ClientRules,
+  type ClientExposeRules,
   rulesOf,
   type Shown,
   shownFor,
@@ -88,12 +88,12 @@ export class ToolExposure {
     return choice
   }
 
-  #rulesFor(client: Client): ClientRules {
+  #rulesFor(client: Client): ClientExposeRules {
     return this.#rules(textMember(client.info, 'name') ?? '', this.#viewOf(client))
   }
 }
 
-const choiceOf = ({ pin = [], cap, loadsByNeed }: ClientRules, shown: Shown): Choice => {
+const choiceOf = ({ pin = [], cap, loadsByNeed }: ClientExposeRules, shown: Shown): Choice => {
   const max = Math.max(0, cap - OWN_TOOLS)
   const pins = pin.length === 0 ? undefined : { id: JSON.stringify([pin, max]), has: matcherOf(pin), max }
   return { ...shown, pins, loadsByNeed }

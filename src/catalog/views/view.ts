@@ -6,7 +6,7 @@ import { memoize } from '../../kernel/memoize.js'
 import type { ListName } from '../../model/listing.js'
 import { annotationOf } from '../annotations.js'
 import type { Item } from '../lists/listed.js'
-import type { Merged, Part } from '../lists/merge.js'
+import type { Merged, MergePart } from '../lists/merge.js'
 
 /** Limits the servers and tools of a view. Tool names are the exposed ones. */
 export interface ViewRules {
@@ -100,7 +100,7 @@ export class View {
     return { parts, byExposed, pages: new Map() }
   }
 
-  #part(part: Part): Part {
+  #part(part: MergePart): MergePart {
     const items = this.#shown(part.items)
     return items === part.items ? part : { ...part, items }
   }

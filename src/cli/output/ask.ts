@@ -102,7 +102,7 @@ const STOPPED = new CliError(INTERRUPTED, 'stopped: nothing more was written')
 let dialogue: Dialogue | undefined
 
 /** Asks on stderr. Rejects with a CliError at Ctrl-C, and at the end of stdin. */
-export const ask = async (question: string, isHidden = false): Promise<string> => {
+export const askUser = async (question: string, isHidden = false): Promise<string> => {
   dialogue ??= new Dialogue()
   return await dialogue.ask(shownText(question), isHidden)
 }
@@ -110,7 +110,7 @@ export const ask = async (question: string, isHidden = false): Promise<string> =
 /** Asks a question that a bare Enter answers with yes. */
 export const confirm = async (question: string): Promise<boolean> => {
   for (;;) {
-    const answer = await ask(wrappedText(`${question} [Y/n] `))
+    const answer = await askUser(wrappedText(`${question} [Y/n] `))
     if (/^(?:y|yes)?$/i.test(answer)) return true
     if (/^(?:n|no)$/i.test(answer)) return false
     say('  enter y or n')
@@ -155,7 +155,7 @@ export const choose = async <T>(choice: Choice<T>): Promise<readonly T[]> => {
   ]
   const letters = others.map(([letter]) => `${letter}, `).join('')
   for (;;) {
-    const answer = await ask(`${wrapped(parts)}] `)
+    const answer = await askUser(`${wrapped(parts)}] `)
     if (/^(?:y|yes|all)?$/i.test(answer)) return items
     if (/^(?:n|no|none)$/i.test(answer)) return []
     const numbers = readNumbers(answer, items.length)

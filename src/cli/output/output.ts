@@ -43,7 +43,7 @@ const written = (stream: NodeJS.WriteStream): Promise<void> =>
   })
 
 /** Text of a server as one plain line. */
-export const oneLine = (text: string): string => plainText(text).replace(/\s+/g, ' ').trim()
+export const oneLineText = (text: string): string => plainText(text).replace(/\s+/g, ' ').trim()
 
 /** A path as people write it: below the home folder with `~`. Not for programs. */
 export const shortPath = (path: string, home = homeFolder()): string =>

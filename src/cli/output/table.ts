@@ -1,6 +1,6 @@
 import picocolors from 'picocolors'
 import { columnsOf, hasColor } from './look.js'
-import { oneLine } from './output.js'
+import { oneLineText } from './output.js'
 
 export interface Look {
   /** Columns of the terminal; undefined for a file or a pipe, where nothing is cut. */
@@ -70,7 +70,7 @@ export const tableText = (
   rows: readonly (readonly string[])[],
   look: Look,
 ): string => {
-  const lines = [headings, ...rows].map(row => row.map(oneLine))
+  const lines = [headings, ...rows].map(row => row.map(oneLineText))
   const last = headings.length - 1
   const natural = headings.map((_, column) => Math.max(...lines.map(row => textWidth(row[column] ?? ''))))
   const widths = fitted(natural, look.width)

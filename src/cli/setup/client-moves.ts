@@ -1,6 +1,6 @@
-import type { Place } from '../../setup/install/install.js'
-import type { Owned } from '../../setup/install/journal.js'
-import { oneLine } from '../output/output.js'
+import type { InstallPlace } from '../../setup/install/install.js'
+import type { OwnedInstall } from '../../setup/install/journal.js'
+import { oneLineText } from '../output/output.js'
 import { wrappedText } from '../output/wrap.js'
 import type { Context } from './installing.js'
 
@@ -27,11 +27,11 @@ export interface TakeOver {
 }
 
 /** The reason why a server of our file may not replace a client's; undefined if it may. */
-export type Verdict = (as: string, isNew: boolean) => string | undefined
+export type StartVerdict = (as: string, isNew: boolean) => string | undefined
 
 /** What becomes of the servers of one client. */
 export interface ClientMoves {
-  readonly place: Place
+  readonly place: InstallPlace
   /** Servers that move behind the proxy. */
   readonly moved: readonly (Candidate & { readonly as: string })[]
   /** Servers that stay, each with its reason. */
@@ -39,7 +39,7 @@ export interface ClientMoves {
 }
 
 /** Divides the servers of a client: only those move that were seen to work behind the proxy. */
-export const movesIn = (place: Place, { candidates }: TakeOver, verdict: Verdict): ClientMoves => {
+export const movesIn = (place: InstallPlace, { candidates }: TakeOver, verdict: StartVerdict): ClientMoves => {
   const moved: ClientMoves['moved'][number][] = []
   const stays: ClientMoves['stays'][number][] = []
   for (const each of candidates(place.file)) {
@@ -59,14 +59,14 @@ export interface Taken {
 
 /** The servers that installs have removed from their clients, with their names there and in our file. */
 export const takenBefore = async (
-  installs: readonly Owned[],
+  installs: readonly OwnedInstall[],
   { ownFile, own }: Pick<Context, 'ownFile' | 'own'>,
-): Promise<(owned: Owned) => readonly Taken[]> => {
-  const [{ planImport }, { SILENT }] = await Promise.all([
+): Promise<(owned: OwnedInstall) => readonly Taken[]> => {
+  const [{ planImport }, { QUIET_SOURCES }] = await Promise.all([
     import('../../setup/import/plan.js'),
     import('./finding.js'),
   ])
-  const found = new Map<Owned, readonly Taken[]>()
+  const found = new Map<OwnedInstall, readonly Taken[]>()
   for (const each of installs) {
     const { client, install } = each
     const entries = install.removed.flatMap(({ name, value }) =>
@@ -74,7 +74,7 @@ export const takenBefore = async (
     )
     const dialect = { timeoutUnit: 'ms', hasShellVariables: false } as const
     const source = { id: client, label: client, file: install.path, found: entries, dialect }
-    const { servers } = await planImport(ownFile, [source as never], { ...SILENT, scripts: own.scripts })
+    const { servers } = await planImport(ownFile, [source as never], { ...QUIET_SOURCES, scripts: own.scripts })
     const names = servers.flatMap(({ name, state, as }) => {
       if (state === 'there' && as !== undefined) return [{ name, as }]
       return ownFile.servers.has(name) ? [{ name, as: name }] : []
@@ -87,5 +87,5 @@ export const takenBefore = async (
 /** Such as `! weather stays in VS Code: WEATHER_KEY is missing`. */
 export const stayLines = ({ stays, place }: ClientMoves): readonly string[] =>
   stays.map(({ name, why }) =>
-    wrappedText(`! ${oneLine(name)} stays in ${place.client.label}: ${oneLine(why)}`),
+    wrappedText(`! ${oneLineText(name)} stays in ${place.client.label}: ${oneLineText(why)}`),
   )

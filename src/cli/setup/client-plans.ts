@@ -1,21 +1,21 @@
 import { searchRuleFor, viewsIn, type WantedView, writeViews } from '../../setup/client-views.js'
-import type { Client } from '../../setup/clients/clients.js'
+import type { ClientProgram } from '../../setup/clients/clients.js'
 import { CLIENTS } from '../../setup/clients/clients.js'
 import { restrictionsOf } from '../../setup/clients/tool-rules.js'
-import type { Place, PlannedInstall } from '../../setup/install/install.js'
-import type { Owned, Terms } from '../../setup/install/journal.js'
-import { oneLine, shortPath } from '../output/output.js'
+import type { InstallPlace, PlannedInstall } from '../../setup/install/install.js'
+import type { OwnedInstall, Terms } from '../../setup/install/journal.js'
+import { oneLineText, shortPath } from '../output/output.js'
 import { planTakeOver } from '../verbs/setup/take-over.js'
-import { type ClientMoves, movesIn, type TakeOver, takenBefore, type Verdict } from './client-moves.js'
+import { type ClientMoves, movesIn, type TakeOver, takenBefore, type StartVerdict } from './client-moves.js'
 import { keepRules } from './client-rules.js'
-import { type Context, entryOf, inTurn, placeOf, usualTerms } from './installing.js'
-import { thisMachine } from './setup-files.js'
+import { type Context, entryOf, oneByOne, installPlaceOf, usualTerms } from './installing.js'
+import { setupMachine } from './setup-files.js'
 import { type ClientShare, type ClientView, viewFor } from './view-plan.js'
 
 /** The changes of one client's file, and what becomes of its servers. */
 export interface ClientPlan extends ClientMoves {
   readonly plan: PlannedInstall
-  readonly install: Owned['install'] | undefined
+  readonly install: OwnedInstall['install'] | undefined
   /** The view by which it keeps seeing only its own servers; undefined if it sees all. */
   readonly view: ClientView | undefined
   /** How its entry starts or addresses us; a view in it is the user's. */
@@ -31,7 +31,7 @@ export interface ClientsWish {
   readonly found: readonly string[]
   /** Those of them that are new. */
   readonly fresh: ReadonlySet<string>
-  readonly verdict: Verdict
+  readonly verdict: StartVerdict
   /** How the entries of these clients are to be, where the user has said that. */
   readonly terms?: Terms
 }
@@ -42,13 +42,13 @@ export interface ClientsWish {
  * SetupError.
  */
 export const planClients = async (
-  places: readonly Place[],
+  places: readonly InstallPlace[],
   context: Context,
   wish: ClientsWish,
 ): Promise<readonly ClientPlan[]> => {
   const installs = (await context.journals.all()).filter(({ scope }) => scope === 'user')
   const clients = places.map(({ client }) => client)
-  const others = installs.flatMap(({ client: id, install }): Place[] => {
+  const others = installs.flatMap(({ client: id, install }): InstallPlace[] => {
     const client = clients.some(each => each.id === id) ? undefined : CLIENTS.find(each => each.id === id)
     return client === undefined ? [] : [{ client, scope: 'user', file: install.path }]
   })
@@ -58,10 +58,10 @@ export const planClients = async (
 }
 
 interface Where {
-  readonly places: readonly Place[]
+  readonly places: readonly InstallPlace[]
   /** Of clients that have our entry, and of which nothing else is wanted. */
-  readonly others: readonly Place[]
-  readonly installs: readonly Owned[]
+  readonly others: readonly InstallPlace[]
+  readonly installs: readonly OwnedInstall[]
 }
 
 type Draft = Omit<ClientPlan, 'plan'>
@@ -73,7 +73,7 @@ const draftsOf = async (
   { named, found, fresh, verdict, terms: asked }: ClientsWish,
 ): Promise<readonly Draft[]> => {
   const taken = await takenBefore(installs, context)
-  const before = (owned: Owned): readonly string[] => taken(owned).map(({ as }) => as)
+  const before = (owned: OwnedInstall): readonly string[] => taken(owned).map(({ as }) => as)
   const views = viewsIn(context.ownFile.file.value)
   const fromClients = new Set([
     ...found,
@@ -98,7 +98,7 @@ const draftsOf = async (
 
 interface DraftInput {
   readonly terms: ClientsWish['terms']
-  readonly owned: Owned | undefined
+  readonly owned: OwnedInstall | undefined
   /** The servers that the client had before. */
   readonly had: readonly string[]
   readonly isNamed: boolean
@@ -147,7 +147,7 @@ const restricted = async (
   { files, ownFile }: Context,
 ): Promise<{ readonly moves: ClientMoves; readonly isDirect: boolean }> => {
   const { client } = moves.place
-  const rules = await restrictionsOf(files, thisMachine(), client.id)
+  const rules = await restrictionsOf(files, setupMachine(), client.id)
   const isNamed = (name: string): boolean => rules?.on(name) !== undefined
   const isOld = isInstalled && rules?.onProxy !== undefined
   if (rules === undefined || !(isOld || moves.moved.some(({ name }) => isNamed(name))))
@@ -167,7 +167,7 @@ export const replanned = async (
   context: Context,
 ): Promise<readonly ClientPlan[]> => {
   const { planInstall } = await import('../../setup/install/install.js')
-  const plans = await inTurn(
+  const plans = await oneByOne(
     drafts.map(draft => async () => {
       const { place, moved, view } = draft
       if (isLeftAlone(draft)) return unchanged(place)
@@ -199,20 +199,20 @@ export const withAll = (each: ClientPlan): ClientPlan => ({
   view: each.view?.isDirect === true ? { ...each.view, without: [] } : undefined,
 })
 
-const unchanged = (place: Place): PlannedInstall => ({
+const unchanged = (place: InstallPlace): PlannedInstall => ({
   ...{ place, path: place.file, changes: [], lines: [] },
   isKept: () => Promise.resolve(true),
   carryOut: () => Promise.resolve(),
 })
 
 /** Rejects with a SetupError if the file of a client cannot be edited. */
-export const checkEditable = async (client: Client, context: Context): Promise<void> => {
+export const checkEditable = async (client: ClientProgram, context: Context): Promise<void> => {
   const [{ planInstall }, { readClientFile }] = await Promise.all([
     import('../../setup/install/install.js'),
     import('../../setup/import/sources.js'),
   ])
-  const place = await placeOf(client, 'user', context)
-  const machine = thisMachine()
+  const place = await installPlaceOf(client, 'user', context)
+  const machine = setupMachine()
   const { found } = await readClientFile({ machine, disk: context.files.disk }, client, place.file)
   const terms = usualTerms(context)
   const entry = await entryOf(client, terms, context.programs)
@@ -238,6 +238,6 @@ export const writeClientViews = async (
 
 /** Such as `Cursor: everything, linear → mcp-proxy (~/.cursor/mcp.json)`. */
 export const clientLine = ({ moved, plan: { place, path } }: ClientPlan): string => {
-  const names = moved.map(({ name }) => oneLine(name)).join(', ')
+  const names = moved.map(({ name }) => oneLineText(name)).join(', ')
   return `${place.client.label}: ${names === '' ? 'adds' : `${names} →`} mcp-proxy (${shortPath(path)})`
 }

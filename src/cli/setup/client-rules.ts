@@ -11,15 +11,15 @@ import {
   type MovedServer,
   ruleAgainst,
 } from '../../setup/clients/tool-rules.js'
-import type { Owned } from '../../setup/install/journal.js'
+import type { OwnedInstall } from '../../setup/install/journal.js'
 import { toolNamesOf } from '../../state/known-tools.js'
 import { readPrivate, writePrivate } from '../../state/private-file.js'
 import { loadFile, readUsable } from '../configuration.js'
 import { confirm } from '../output/ask.js'
-import { oneLine, say, shortPath } from '../output/output.js'
+import { oneLineText, say, shortPath } from '../output/output.js'
 import { wrappedText } from '../output/wrap.js'
 import { type ClientMoves, type Taken, takenBefore } from './client-moves.js'
-import { setupFiles, thisMachine } from './setup-files.js'
+import { setupFiles, setupMachine } from './setup-files.js'
 
 /** What is asked about the rules of a client before its servers move. */
 interface Wish {
@@ -39,7 +39,7 @@ export const keepRules = async <T extends Pick<ClientMoves, 'place' | 'moved' | 
   const { place, moved } = moves
   if (place.client.id !== 'claude-code' || moved.length === 0) return moves
   const { files, state } = await setupFiles()
-  const machine = thisMachine()
+  const machine = setupMachine()
   const { config: loaded } = await readUsable(config)
   const servers = movedServers(moved, loaded, state)
   const lost = await lostRules(files, machine, servers)
@@ -82,7 +82,7 @@ const sayLost = (lost: readonly LostRules[]): void => {
     }
 }
 
-const oneLineKept = (text: string): string => `  ${oneLine(text)}`
+const oneLineKept = (text: string): string => `  ${oneLineText(text)}`
 
 /** Names that are shown of a long list. */
 const SHOWN_MAX = 5
@@ -137,11 +137,11 @@ export const removeAddedRules = async (): Promise<readonly string[]> => {
  * the ids of clients.
  */
 export const deadRulesOf = async (
-  installs: readonly Owned[],
+  installs: readonly OwnedInstall[],
   context: Parameters<typeof takenBefore>[1],
 ): Promise<ReadonlyMap<string, readonly DeadRule[]>> => {
   const { files, state } = await setupFiles()
-  const machine = thisMachine()
+  const machine = setupMachine()
   const { config } = await loadFile(context.ownFile.file.state.path)
   const takenBy = await takenBefore(installs, context)
   const found = new Map<string, readonly DeadRule[]>()

@@ -3,7 +3,7 @@ import type { Sources } from '../../setup/import/sources.js'
 import type { OwnFile } from '../../setup/own-file.js'
 import { configTarget } from '../configuration.js'
 import { count } from '../output/output.js'
-import { ownScripts, setupFiles, thisMachine } from './setup-files.js'
+import { ownScripts, setupFiles, setupMachine } from './setup-files.js'
 
 /** What was found on this machine, and what an import would make of it. */
 export interface Findings extends Sources {
@@ -12,7 +12,7 @@ export interface Findings extends Sources {
 }
 
 /** Options of an import that asks nobody. */
-export const SILENT = {
+export const QUIET_SOURCES = {
   keepsSecrets: false,
   only: undefined,
   name: undefined,
@@ -29,11 +29,11 @@ export const findServers = async (config: string | undefined, ids?: readonly str
     import('../../setup/import/plan.js'),
     import('../../setup/clients/clients.js'),
   ])
-  const machine = thisMachine()
+  const machine = setupMachine()
   const own = await openOwnFile(files, configTarget(config), machine)
   const clients = ids && CLIENTS.filter(({ id }) => ids.includes(id))
   const found = await readClients({ machine, disk: files.disk, clients, project: undefined })
-  const plan = await planImport(own, found.sources, { ...SILENT, scripts: ownScripts() })
+  const plan = await planImport(own, found.sources, { ...QUIET_SOURCES, scripts: ownScripts() })
   return { ...found, own, plan }
 }
 

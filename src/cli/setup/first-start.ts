@@ -3,12 +3,12 @@ import type { ProxyConfig, ServerConfig } from '../../config/types.js'
 import { howToGet } from '../../doctor/checks/servers.js'
 import { errorLines } from '../../kernel/error-lines.js'
 import { Fault } from '../../kernel/faults.js'
-import { type Problem, problem } from '../../problems/problem.js'
+import { type NumberedProblem, problem } from '../../problems/problem.js'
 import { mask } from '../../secrets/mask.js'
 import type { ServerStatus } from '../../status/status.js'
 import { inProcess } from '../in-process.js'
 import { mark } from '../output/look.js'
-import { count, oneLine, say } from '../output/output.js'
+import { count, oneLineText, say } from '../output/output.js'
 import { wrappedText } from '../output/wrap.js'
 import { CliError, EXIT } from '../verb.js'
 
@@ -50,7 +50,7 @@ export const startOnce = async (
 const sayStarted = ({ name, tools, ms = 0, state, problem: words }: Started): void => {
   const good = `${count(tools ?? 0, 'tool')}, ${(ms / 1000).toFixed(1)} s`
   const sign = state === 'waiting' ? '!' : mark(words === undefined)
-  say(wrappedText(`${sign} ${oneLine(name)}  ${words ?? good}`))
+  say(wrappedText(`${sign} ${oneLineText(name)}  ${words ?? good}`))
 }
 
 const expectFault = (thrown: unknown): void => {
@@ -89,7 +89,7 @@ const resultOf = (status: ServerStatus, servers: readonly ServerConfig[], spentM
   }
 }
 
-const maskedLine = (text: string): string => oneLine(mask(text))
+const maskedLine = (text: string): string => oneLineText(mask(text))
 
 /**
  * The reason why a server may not replace the one of a client: it was not seen to run, and does not only wait
@@ -104,8 +104,8 @@ export const verdictOn =
   }
 
 /** A problem as one line. */
-export const problemWords = ({ id, message, why, fix }: Problem): string =>
-  `${id}: ${message}${why === undefined ? '' : ` (${oneLine(why)})`}; fix: ${fix}`
+export const problemWords = ({ id, message, why, fix }: NumberedProblem): string =>
+  `${id}: ${message}${why === undefined ? '' : ` (${oneLineText(why)})`}; fix: ${fix}`
 
 const LAST_LINES = 5
 

@@ -1,5 +1,5 @@
 import type { InstanceRecord } from '../../state/instance.js'
-import { numbered, oneLine, say } from '../output/output.js'
+import { numbered, oneLineText, say } from '../output/output.js'
 import { askRunning, chooseRunning, runningName } from '../running.js'
 import { EXIT } from '../verb.js'
 
@@ -32,11 +32,11 @@ const followed = async (one: InstanceRecord): Promise<number> => {
     last = undefined
   }
   if (last?.result === 'ok') return EXIT.ok
-  const name = oneLine(runningName(one))
+  const name = oneLineText(runningName(one))
   if (last === undefined) say(`! ${name} did not answer; it reads the file when it can`)
   else {
     say(numbered(`${name} rejected the file and keeps its previous configuration`, 'D014'))
-    for (const problem of last.problems ?? []) say(`  ${oneLine(problem)}`)
+    for (const problem of last.problems ?? []) say(`  ${oneLineText(problem)}`)
   }
   return last === undefined ? EXIT.ok : EXIT.failure
 }

@@ -2,8 +2,8 @@ import { isObject } from '../../kernel/object.js'
 import { CLIENTS } from '../../setup/clients/clients.js'
 import type { Doubtful, Plan } from '../../setup/import/plan.js'
 import type { Source } from '../../setup/import/sources.js'
-import { ask, choose, isInteractive } from '../output/ask.js'
-import { oneLine, say } from '../output/output.js'
+import { askUser, choose, isInteractive } from '../output/ask.js'
+import { oneLineText, say } from '../output/output.js'
 import { wrappedText } from '../output/wrap.js'
 import { setupFiles } from './setup-files.js'
 
@@ -23,7 +23,7 @@ export const inputTexts = async (sources: readonly Source[]): Promise<ReadonlyMa
     for (const input of Array.isArray(inputs) ? (inputs as unknown[]) : []) {
       if (!isObject(input) || typeof input['id'] !== 'string') continue
       const { description } = input
-      if (typeof description === 'string') texts.set(variableName(input['id']), oneLine(description))
+      if (typeof description === 'string') texts.set(variableName(input['id']), oneLineText(description))
     }
   }
   return texts
@@ -36,8 +36,8 @@ export const inputTexts = async (sources: readonly Source[]): Promise<ReadonlyMa
 export const askInput = async (name: string, server: string, text = ''): Promise<string | undefined> => {
   if (!isInteractive()) return undefined
   const what = text === '' ? name : `${name} (${text})`
-  say(wrappedText(`${oneLine(server)} needs ${what}. Typing is hidden; Enter leaves it in its client.`))
-  return await ask(`  ${name}: `, true)
+  say(wrappedText(`${oneLineText(server)} needs ${what}. Typing is hidden; Enter leaves it in its client.`))
+  return await askUser(`  ${name}: `, true)
 }
 
 /** Characters of a value that may be a secret, by which its owner recognises it. */
@@ -49,11 +49,11 @@ const SHOWN_CHARS = 3
  */
 export const askDoubtful = async ({ servers }: Plan, file: string): Promise<ReadonlySet<string>> => {
   const items = servers.flatMap(({ as, name: found, from, doubtful }) =>
-    doubtful.map(each => ({ ...each, owner: `${oneLine(as ?? found)}, ${from}` })),
+    doubtful.map(each => ({ ...each, owner: `${oneLineText(as ?? found)}, ${from}` })),
   )
   if (items.length === 0) return new Set()
   const labelOf = ({ name, value, owner }: Doubtful & { readonly owner: string }): string =>
-    `${oneLine(name)}=${oneLine(value.slice(0, SHOWN_CHARS))}… (${owner})`
+    `${oneLineText(name)}=${oneLineText(value.slice(0, SHOWN_CHARS))}… (${owner})`
   const question = `These may be secrets. Move them to ${file}?`
   const moved = await choose({ title: 'Values', items, labelOf, question })
   return new Set(items.filter(each => !moved.includes(each)).map(({ value }) => value))

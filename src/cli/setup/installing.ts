@@ -3,17 +3,17 @@ import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { suggest } from '../../config/schema/suggest.js'
 import { IDENTITY } from '../../machine/identity.js'
-import { CLIENTS, type Client, isOfFolder } from '../../setup/clients/clients.js'
+import { CLIENTS, type ClientProgram, isOfFolder } from '../../setup/clients/clients.js'
 import { foldersOf } from '../../setup/clients/machine.js'
 import type { Programs } from '../../setup/install/entry.js'
-import type { InstallContext, Place, PlannedInstall } from '../../setup/install/install.js'
+import type { InstallContext, InstallPlace, PlannedInstall } from '../../setup/install/install.js'
 import type { Scope, Terms } from '../../setup/install/journal.js'
 import type { OwnFile } from '../../setup/own-file.js'
 import { configTarget } from '../configuration.js'
 import { mark } from '../output/look.js'
 import { say } from '../output/output.js'
 import { CliError, EXIT } from '../verb.js'
-import { ownScripts, setupFiles, thisMachine } from './setup-files.js'
+import { ownScripts, setupFiles, setupMachine } from './setup-files.js'
 
 /** What entries are made of, and where they are written. */
 export interface Context extends InstallContext {
@@ -42,7 +42,7 @@ export const openContext = async (
     import('../../setup/install/claude.js'),
     import('../../setup/install/entry.js'),
   ])
-  const machine = thisMachine()
+  const machine = setupMachine()
   const config = resolve(configTarget(flag))
   const ownFile = await openOwnFile(files, config, machine)
   const node = await lastingNode(machine, process.execPath, realpath)
@@ -71,7 +71,7 @@ export const usualTerms = ({ ownFile }: Context): Terms => ({
 })
 
 /** The entry of a client. Throws a CliError if it knows none of that kind. */
-export const entryOf = async (client: Client, terms: Terms, programs: Programs) => {
+export const entryOf = async (client: ClientProgram, terms: Terms, programs: Programs) => {
   const { entryFor } = await import('../../setup/install/entry.js')
   const entry = entryFor(client, terms, programs)
   if (entry !== undefined) return entry
@@ -79,7 +79,7 @@ export const entryOf = async (client: Client, terms: Terms, programs: Programs) 
 }
 
 /** The clients of these names, in our order. Throws a CliError for a name that is none. */
-export const clientsNamed = (names: readonly string[]): readonly Client[] => {
+export const clientsNamed = (names: readonly string[]): readonly ClientProgram[] => {
   const ids = CLIENTS.map(({ id }) => id)
   const unknown = names.find(name => !ids.includes(name))
   if (unknown === undefined) return CLIENTS.filter(({ id }) => names.includes(id))
@@ -92,10 +92,10 @@ export const clientsNamed = (names: readonly string[]): readonly Client[] => {
 }
 
 /** The clients that have a file of the user, also one that cannot be read. */
-export const clientsThere = async ({ files }: Context): Promise<readonly Client[]> => {
+export const clientsThere = async ({ files }: Context): Promise<readonly ClientProgram[]> => {
   const { firstThere } = await import('../../setup/import/sources.js')
-  const folders = foldersOf(thisMachine())
-  const isThere = async (client: Client): Promise<boolean> =>
+  const folders = foldersOf(setupMachine())
+  const isThere = async (client: ClientProgram): Promise<boolean> =>
     await firstThere(files.disk, client.user(folders)).then(
       file => file !== undefined,
       () => true,
@@ -106,17 +106,17 @@ export const clientsThere = async ({ files }: Context): Promise<readonly Client[
 
 /** The file of a client in the home or the current folder; undefined if there can be none. */
 const usualFile = async (
-  client: Client,
+  client: ClientProgram,
   scope: Scope,
   { files }: Pick<Context, 'files'>,
 ): Promise<string | undefined> => {
   const { fileOf } = await import('../../setup/import/sources.js')
   const project = scope === 'project' ? process.cwd() : undefined
-  return await fileOf(files.disk, client, foldersOf(thisMachine()), project)
+  return await fileOf(files.disk, client, foldersOf(setupMachine()), project)
 }
 
 /** The same as a place. Throws a CliError if there can be none. */
-export const placeOf = async (client: Client, scope: Scope, context: Context): Promise<Place> => {
+export const installPlaceOf = async (client: ClientProgram, scope: Scope, context: Context): Promise<InstallPlace> => {
   const found = await usualFile(client, scope, context)
   if (found !== undefined) return { client, scope, file: found }
   const why =
@@ -131,16 +131,16 @@ export const placeOf = async (client: Client, scope: Scope, context: Context): P
 
 /** The files of a client in which an install can be undone. Rejects with a SetupError. */
 export const placesToUndoOf = async (
-  client: Client,
+  client: ClientProgram,
   scope: Scope,
   context: Context,
-): Promise<readonly Place[]> => {
+): Promise<readonly InstallPlace[]> => {
   const { placesToUndo } = await import('../../setup/install/install.js')
   return await placesToUndo(context, { client, scope, file: await usualFile(client, scope, context) })
 }
 
 /** Two clients may share a file: what the second one finds there is known only when the first one is done. */
-export const inTurn = async (
+export const oneByOne = async (
   plans: readonly (() => Promise<PlannedInstall>)[],
 ): Promise<readonly PlannedInstall[]> => {
   const work: PlannedInstall[] = []

@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../machine/package-file.js'
 import { homeFolder } from '../../machine/who-am-i.js'
-import type { Machine } from '../../setup/clients/machine.js'
+import type { ClientMachine } from '../../setup/clients/machine.js'
 import type { Files } from '../../setup/files/revise.js'
 
-export const thisMachine = (): Machine => ({
+export const setupMachine = (): ClientMachine => ({
   platform: process.platform,
   home: homeFolder(),
   cwd: process.cwd(),

@@ -1,4 +1,4 @@
-import { ask, confirm } from '../output/ask.js'
+import { askUser, confirm } from '../output/ask.js'
 import { say } from '../output/output.js'
 import { CliError } from '../verb.js'
 import type { Started } from './first-start.js'
@@ -36,5 +36,5 @@ const signedIn = async (name: string, config: string | undefined): Promise<boole
 
 /** One dialogue reads the terminal: a second reader would take its lines. */
 async function* pasted(): AsyncGenerator<string> {
-  for (;;) yield await ask('  ')
+  for (;;) yield await askUser('  ')
 }

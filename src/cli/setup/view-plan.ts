@@ -1,9 +1,9 @@
 import type { WantedView } from '../../setup/client-views.js'
-import type { Client } from '../../setup/clients/clients.js'
+import type { ClientProgram } from '../../setup/clients/clients.js'
 
 /** What one client had, and how our entry in it is. */
 export interface ClientShare {
-  readonly client: Client
+  readonly client: ClientProgram
   /** The names in our file of the servers that moved from it, now or before. */
   readonly had: ReadonlySet<string>
   /** The view of its entry. */

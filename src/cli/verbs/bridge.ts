@@ -5,7 +5,7 @@ import { durationMs } from '../../config/schema/duration.js'
 import type { Era, ProxyConfig, ServerConfig } from '../../config/types.js'
 import { listenOptions, resolveListen } from '../listening.js'
 import { stdioSnippet, type Way } from '../output/announcement.js'
-import { serveNetwork, serveStdio } from '../serving.js'
+import { serveNetwork, serveStdioCommand } from '../serving.js'
 import {
   CliError,
   defineVerb,
@@ -117,7 +117,7 @@ export const bridge = defineVerb({
     }
     const level = args.logLevel ?? DEFAULTS.logLevel
     const served = { config, level, isAlone: true, verb: 'bridge' as const }
-    if (args.to === 'stdio') return await serveStdio(served, stdioSnippet(name, bridgeArgs(args, command)))
+    if (args.to === 'stdio') return await serveStdioCommand(served, stdioSnippet(name, bridgeArgs(args, command)))
     return await serveNetwork(served, { name, first: args.to })
   },
 })

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { splitArgument } from '../../config/read/secrets.js'
-import { readAddress } from '../../config/read/transport.js'
+import { readTransportAddress } from '../../config/read/transport.js'
 import type { ServerTransport, SocketTransport, StdioTransport, UrlTransport } from '../../config/types.js'
 import { CliError, EXIT } from '../verb.js'
 
@@ -34,7 +34,7 @@ export const urlTransport = (
   { header, from = 'auto' }: UrlFlags = {},
 ): UrlTransport | SocketTransport => {
   const pinned = from === 'auto' ? undefined : from
-  const address = readAddress(url, pinned)
+  const address = readTransportAddress(url, pinned)
   if (address.is === 'wrong') throw new CliError(EXIT.usage, WRONG_URL[from])
   if (address.is === 'url') {
     return { kind: address.kind, url, headers: Object.fromEntries((header ?? []).map(readHeader)) }

@@ -10,8 +10,8 @@ import {
 } from '../../kernel/json/text.js'
 import { plainText } from '../../secrets/plain-text.js'
 import { loginFault, loginOption } from '../logins.js'
-import { count, oneLine, print, say } from '../output/output.js'
-import { aloneOption, inSession, isWell, type ProxySession, type SessionOptions } from '../session.js'
+import { count, oneLineText, print, say } from '../output/output.js'
+import { aloneOption, inSession, isWell, type ProxySession, type CliSessionOptions } from '../session.js'
 import { toolArguments } from '../tool-arguments.js'
 import { CliError, configOption, defineVerb, EXIT, logLevelOption, textOption } from '../verb.js'
 
@@ -56,7 +56,7 @@ export const call = defineVerb({
     }
     const { config, alone, login, logLevel: level = 'error' } = args
     // If none could have it, all are asked, to suggest the name that was meant.
-    const choose: SessionOptions['choose'] = servers => couldOwn(servers, args.tool)
+    const choose: CliSessionOptions['choose'] = servers => couldOwn(servers, args.tool)
     return await inSession({ verb: 'call', config, alone, login, level, onProgress, choose }, work)
   },
 })
@@ -113,7 +113,7 @@ const showResult = (result: JsonText): void => {
   for (const block of blocks) {
     const text = stringOf(memberOf(block, 'type')) === 'text' ? stringOf(memberOf(block, 'text')) : undefined
     if (text === undefined) {
-      say(`[${oneLine(description(block))}]`)
+      say(`[${oneLineText(description(block))}]`)
       continue
     }
     texts += 1
@@ -136,5 +136,5 @@ const description = (block: JsonText): string => {
 const progressLine = (params: JsonText): string => {
   const [progress, total] = ['progress', 'total'].map(key => memberOf(params, key)?.toString('utf8'))
   const message = stringOf(memberOf(params, 'message')) ?? ''
-  return oneLine(`[${progress ?? '?'}${total === undefined ? '' : `/${total}`}] ${message}`)
+  return oneLineText(`[${progress ?? '?'}${total === undefined ? '' : `/${total}`}] ${message}`)
 }

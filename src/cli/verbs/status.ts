@@ -36,7 +36,7 @@ export const status = defineVerb({
       args.url === undefined ? await askOwn(args.config, args.pid) : await askUrl(statusUrl(args.url))
     if (args.cluster === true) return showCluster(found, args.json === true)
     if (args.json === true) print(JSON.stringify(jsonStatus(found), null, 2))
-    else printText(shown(found))
+    else printText(shownStatus(found))
     return EXIT.ok
   },
 })
@@ -167,7 +167,7 @@ export const jsonStatus = ({ name, version, ...rest }: ProxyStatus): object => (
   ...rest,
 })
 
-export const shown = (found: ProxyStatus): string => {
+export const shownStatus = (found: ProxyStatus): string => {
   const isStopped = found.state === 'stopped'
   const head = [
     `${found.name} ${found.version}`,

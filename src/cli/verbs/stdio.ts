@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { configFile, readUsable } from '../configuration.js'
 import { stdioSnippet } from '../output/announcement.js'
-import { loadParts, serveStdio } from '../serving.js'
+import { loadParts, serveStdioCommand } from '../serving.js'
 import { CliError, configOption, defineVerb, EXIT, logLevelOption, textOption } from '../verb.js'
 
 export const stdio = defineVerb({
@@ -30,6 +30,6 @@ export const stdio = defineVerb({
     if (view !== undefined && !names.includes(view))
       throw new CliError(EXIT.usage, `there is no view ${view}; there are: ${[...new Set(names)].join(', ')}`)
     const level = args.logLevel ?? config.logLevel
-    return await serveStdio({ config, level, verb: 'stdio', source, view, workspace }, hint)
+    return await serveStdioCommand({ config, level, verb: 'stdio', source, view, workspace }, hint)
   },
 })

@@ -1,8 +1,8 @@
 import { Fault } from '../../kernel/faults.js'
 import { newGeneration } from '../sealed-id.js'
 import type { Engine } from './engine.js'
-import { BEAT, CLAIM, COUNT, LEAVE, LOOK, NEWS, NOTE, READ, RELEASE, REMOVE, TAKE, WRITE } from './scripts.js'
-import type { Beat, ClusterStore, Member, MemberFacts, StoredSession } from './store.js'
+import { BEAT, CLAIM, COUNT, LEAVE, LOOK, NEWS_CHANNEL, NOTE, READ, RELEASE, REMOVE, TAKE, WRITE } from './scripts.js'
+import type { Beat, ClusterStore, ClusterMember, MemberFacts, StoredSession } from './store.js'
 
 /** Stores the shared state in Redis or Valkey; all keys begin with `prefix` and share one slot. */
 export const createEngineStore = (engine: Engine, prefix: string): ClusterStore => {
@@ -80,7 +80,7 @@ const notesIn = (
       return typeof said === 'string' ? Buffer.from(said, 'base64url') : undefined
     },
     async news(after) {
-      const said = textsOf(await engine.run(NEWS, [notes], [String(after)]))
+      const said = textsOf(await engine.run(NEWS_CHANNEL, [notes], [String(after)]))
       const names = said.filter((_, at) => at % 2 === 0).flatMap(each => each ?? [])
       return { version: names.length === 0 ? after : Number(said.at(-1)), names }
     },
@@ -88,7 +88,7 @@ const notesIn = (
 }
 
 /** Returns the members without joining them. Rejects like `Engine.run`. */
-export const readMembers = async (engine: Engine, prefix: string): Promise<readonly Member[]> =>
+export const readMembers = async (engine: Engine, prefix: string): Promise<readonly ClusterMember[]> =>
   beatOf(await engine.run(LOOK, [`${prefix}:{m}:until`, `${prefix}:{m}:facts`], [])).members
 
 /** Returns the strings of a reply, with undefined for null. */
@@ -104,7 +104,7 @@ const sessionOf = ([owner, epoch, sealed]: readonly (string | undefined)[]): Sto
 
 const beatOf = (said: unknown): Beat => {
   const [wasOver, nowMs, generation = '', news, ...rest] = textsOf(said)
-  const members: Member[] = []
+  const members: ClusterMember[] = []
   for (let at = 0; at + 2 < rest.length; at += 3) {
     const member = memberOf(rest[at], rest[at + 1], rest[at + 2])
     if (member !== undefined) members.push(member)
@@ -113,7 +113,7 @@ const beatOf = (said: unknown): Beat => {
 }
 
 /** Returns undefined for facts of an unknown version. */
-const memberOf = (id = '', untilMs = '', text = ''): Member | undefined => {
+const memberOf = (id = '', untilMs = '', text = ''): ClusterMember | undefined => {
   try {
     const { address, state, version, keys, digest, sinceMs } = JSON.parse(text) as Partial<MemberFacts>
     if (address === undefined || state === undefined || version === undefined || !Array.isArray(keys))

@@ -156,7 +156,7 @@ return 1`,
 )
 
 /** Key: names of all notes. Argument: a note number. Returns up to 100 later names with their numbers. */
-export const NEWS = script(
+export const NEWS_CHANNEL = script(
   'news',
   `return redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', 0, 100)`,
 )

@@ -14,7 +14,7 @@ export interface MemberFacts {
 }
 
 /** An instance with a valid lease. */
-export interface Member extends MemberFacts {
+export interface ClusterMember extends MemberFacts {
   readonly id: string
   /** End of its lease by the clock of the engine. */
   readonly untilMs: number
@@ -22,7 +22,7 @@ export interface Member extends MemberFacts {
 
 /** The answer to a beat. */
 export interface Beat {
-  readonly members: readonly Member[]
+  readonly members: readonly ClusterMember[]
   /** True if the lease was over before its renewal: others may have taken over sessions. */
   readonly wasOver: boolean
   readonly nowMs: number

@@ -2,7 +2,7 @@ import type { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { FINAL_EVENT_ID, replicaLost } from '../../rpc/directory.js'
-import { refuse } from '../../rpc/http/errors.js'
+import { refuseRequest } from '../../rpc/http/errors.js'
 import { classifyWithin } from '../../wire/classify.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'
 import { messageEvent } from '../../wire/framing/sse-write.js'
@@ -193,7 +193,7 @@ export class Forwarding implements ReplyListener {
       const body = answers.length === 1 ? first : `[${answers.join(',')}]`
       responder.send(200, { 'content-type': 'application/json' }, body)
     } else if (request.method === 'POST') responder.send(202, {})
-    else refuse(responder, 503, 'The replica of this session is gone', { headers: { 'retry-after': '1' } })
+    else refuseRequest(responder, 503, 'The replica of this session is gone', { headers: { 'retry-after': '1' } })
   }
 
   get #isInEvent(): boolean {

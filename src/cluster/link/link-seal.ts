@@ -80,7 +80,7 @@ interface Said extends CallerWords {
   readonly l?: number
 }
 
-export const wordsOf = ({ principal, scopes, endsMs, workspace, view, proof }: Caller): CallerWords => ({
+export const sealContext = ({ principal, scopes, endsMs, workspace, view, proof }: Caller): CallerWords => ({
   p: principal,
   ...(scopes !== undefined && { s: [...scopes] }),
   ...(endsMs !== Number.POSITIVE_INFINITY && { e: endsMs }),
@@ -111,7 +111,7 @@ export const passedOf = (headers: HttpHeaders): Record<string, string> => {
   return passed
 }
 
-export const digestOf = (body: Buffer): string => hash('sha256', body, 'base64url')
+export const bodyDigestOf = (body: Buffer): string => hash('sha256', body, 'base64url')
 
 /**
  * Signs requests between replicas: method, path, passed headers, caller, and the digest of the body. Each
@@ -138,7 +138,7 @@ export class LinkSeal {
   ): Record<string, string> {
     this.#last += 1
     const said: Said = {
-      ...{ from: this.#id, to, n: this.#last, digest: digestOf(body), ...wordsOf(caller) },
+      ...{ from: this.#id, to, n: this.#last, digest: bodyDigestOf(body), ...sealContext(caller) },
       ...(adopts && { a: true }),
       ...(this.#speaks > 1 && { l: this.#speaks }),
     }

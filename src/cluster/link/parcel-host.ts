@@ -1,10 +1,10 @@
 import type { Logger } from '../../kernel/logger.js'
-import { refuse } from '../../rpc/http/errors.js'
+import { refuseRequest } from '../../rpc/http/errors.js'
 import type { HttpHandler, HttpRequest, HttpResponder, HttpStream } from '../../wire/http.js'
 import { lengthOf, type OutgoingMessage } from '../../wire/message-parts.js'
 import { callerOf } from './link-seal.js'
 import { lineOf, PacketReader } from './packets.js'
-import type { AnswerHead, RequestHead } from './parcels.js'
+import type { AnswerHead, ForwardedHead } from './parcels.js'
 
 const NOTHING = Buffer.alloc(0)
 
@@ -53,7 +53,7 @@ export class ParcelHost {
       serve(request, responder)
     } catch (error) {
       this.#log.error({ err: error }, 'a request could not be handled')
-      refuse(responder, 500, 'Internal error in the proxy')
+      refuseRequest(responder, 500, 'Internal error in the proxy')
     }
   }
 }
@@ -64,9 +64,9 @@ const requestsIn = (
   onGone: (id: number) => void,
 ) => {
   const requests: { readonly id: number; readonly request: HttpRequest }[] = []
-  let current: RequestHead | undefined
+  let current: ForwardedHead | undefined
   let content: Buffer = NOTHING
-  new PacketReader<RequestHead>({
+  new PacketReader<ForwardedHead>({
     head: head => {
       current = head
       content = NOTHING

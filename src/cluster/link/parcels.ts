@@ -1,8 +1,8 @@
 import { Fault } from '../../kernel/faults.js'
 import type { HttpHeaders, HttpRequest, OutboundExchange, ReplyListener } from '../../wire/http.js'
-import type { Member } from '../engine/store.js'
+import type { ClusterMember } from '../engine/store.js'
 import { MISDIRECTED } from './forwarding.js'
-import { type CallerWords, passedOf, type Sender, wordsOf } from './link-seal.js'
+import { type CallerWords, passedOf, type Sender, sealContext } from './link-seal.js'
 import { lineOf, PARCEL_PATH, PacketReader } from './packets.js'
 
 /** Larger requests get an exchange of their own. */
@@ -14,7 +14,7 @@ export type Sent = Pick<HttpRequest, 'method' | 'path' | 'query' | 'headers' | '
   Pick<Sender, 'adopts'>
 
 /** A request in a parcel, or the cancellation of an earlier one. */
-export type RequestHead =
+export type ForwardedHead =
   | { readonly size: 0; readonly gone: number }
   | {
       readonly size: number
@@ -37,7 +37,7 @@ export interface AnswerHead {
   readonly end?: 'whole' | 'cut'
 }
 
-type SendAlone = (to: Member, request: Sent, listener: ReplyListener) => OutboundExchange
+type SendAlone = (to: ClusterMember, request: Sent, listener: ReplyListener) => OutboundExchange
 
 /** Requests and cancellations to send at the end of the turn. */
 interface Due {
@@ -59,13 +59,13 @@ export class Parcels {
     this.#send = send
   }
 
-  takes(to: Member, { method, body, adopts }: Sent): boolean {
+  takes(to: ClusterMember, { method, body, adopts }: Sent): boolean {
     const isSmall = method === 'POST' && body.length <= REQUEST_BYTES
     return isSmall && adopts !== true && !this.#plain.has(to.id)
   }
 
   /** Queues a request until the end of the turn. */
-  add(to: Member, request: Sent, listener: ReplyListener): OutboundExchange {
+  add(to: ClusterMember, request: Sent, listener: ReplyListener): OutboundExchange {
     this.#last += 1
     const one = new PostedRequest(this.#last, request, listener)
     const due = this.#dueTo(to)
@@ -75,7 +75,7 @@ export class Parcels {
     return one
   }
 
-  #dueTo(to: Member): Due {
+  #dueTo(to: ClusterMember): Due {
     const known = this.#due.get(to.id)
     if (known !== undefined) return known
     const due: Due = { requests: [], gone: [], bytes: 0 }
@@ -86,7 +86,7 @@ export class Parcels {
     return due
   }
 
-  #flush(to: Member): void {
+  #flush(to: ClusterMember): void {
     const due = this.#due.get(to.id)
     this.#due.delete(to.id)
     const requests = due?.requests.filter(({ isOver }) => !isOver) ?? []
@@ -96,11 +96,11 @@ export class Parcels {
     else if (requests.length + gone.length > 0) this.#together(to, requests, gone)
   }
 
-  #alone(to: Member, one: PostedRequest): void {
+  #alone(to: ClusterMember, one: PostedRequest): void {
     one.sentBy(this.#send(to, one.request, one.listener))
   }
 
-  #together(to: Member, requests: readonly PostedRequest[], gone: readonly number[]): void {
+  #together(to: ClusterMember, requests: readonly PostedRequest[], gone: readonly number[]): void {
     const parcel: Parcel = new Parcel(requests, {
       gone: id => this.#dueTo(to).gone.push({ id, parcel }),
       refused: status => {
@@ -114,7 +114,7 @@ export class Parcels {
 }
 
 const goneOf = (id: number): Buffer => {
-  const head: RequestHead = { size: 0, gone: id }
+  const head: ForwardedHead = { size: 0, gone: id }
   return Buffer.from(lineOf(head), 'latin1')
 }
 
@@ -147,9 +147,9 @@ class PostedRequest implements OutboundExchange {
 
   packet(): readonly Buffer[] {
     const { path, query, headers, body, caller } = this.request
-    const head: RequestHead = {
+    const head: ForwardedHead = {
       ...{ size: body.length, id: this.id, path, query: query.toString() },
-      ...{ headers: passedOf(headers), caller: wordsOf(caller) },
+      ...{ headers: passedOf(headers), caller: sealContext(caller) },
     }
     return [Buffer.from(lineOf(head), 'latin1'), body]
   }

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Fault } from '../../kernel/faults.js'
 import type { HttpClient, OutboundExchange, ReplyListener } from '../../wire/http.js'
-import type { Member } from '../engine/store.js'
+import type { ClusterMember } from '../engine/store.js'
 import type { LinkSeal } from './link-seal.js'
 import { Parcels, type Sent } from './parcels.js'
 
@@ -63,13 +63,13 @@ export class PeerLinks {
   }
 
   /** Sends a request to a replica; `listener` receives the response. */
-  send(to: Member, request: Sent, listener: ReplyListener): OutboundExchange {
+  send(to: ClusterMember, request: Sent, listener: ReplyListener): OutboundExchange {
     const parcels = this.#parcels
     return parcels.takes(to, request) ? parcels.add(to, request, listener) : this.#send(to, request, listener)
   }
 
   /** Sends a request as an exchange of its own. */
-  #send(to: Member, request: Sent, listener: ReplyListener): OutboundExchange {
+  #send(to: ClusterMember, request: Sent, listener: ReplyListener): OutboundExchange {
     const { http, seal, scheme } = this.#options
     const { method, path, query, headers, body, caller, adopts = false } = request
     const search = query.toString()
@@ -81,7 +81,7 @@ export class PeerLinks {
   }
 
   /** Checks a replica while a request is in flight; returns a function that ends this. */
-  watch(to: Member, exchange: WatchedExchange): () => void {
+  watch(to: ClusterMember, exchange: WatchedExchange): () => void {
     const peer = this.#peers.get(to.id) ?? this.#open(to)
     peer.exchanges.add(exchange)
     return () => {
@@ -93,18 +93,18 @@ export class PeerLinks {
   }
 
   /** Marks a replica after a lost request: check it before sending the next one. */
-  doubt({ id }: Member): void {
+  doubt({ id }: ClusterMember): void {
     if (this.#doubtful.size >= DOUBTFUL_MAX) this.#doubtful.clear()
     this.#doubtful.add(id)
   }
 
   /** Reports whether a replica must answer a check before it gets requests. */
-  isDoubtful({ id }: Member): boolean {
+  isDoubtful({ id }: ClusterMember): boolean {
     return this.#doubtful.has(id)
   }
 
   /** Checks whether a replica is alive; resolves with undefined if it does not answer in time. */
-  ask(to: Member): Promise<PeerWords | undefined> {
+  ask(to: ClusterMember): Promise<PeerWords | undefined> {
     const asked =
       this.#asked.get(to.id) ??
       this.probe(to)
@@ -120,7 +120,7 @@ export class PeerLinks {
   }
 
   /** Sends a liveness check, with `word` as a notification; `status` is 0 without an answer. */
-  probe(to: Member, word?: typeof NEWS | typeof LEFT): Promise<PeerWords & { readonly status: number }> {
+  probe(to: ClusterMember, word?: typeof NEWS | typeof LEFT): Promise<PeerWords & { readonly status: number }> {
     return new Promise(resolve => {
       const chunks: Buffer[] = []
       const end = (fault?: Fault): void => {
@@ -154,7 +154,7 @@ export class PeerLinks {
     await this.#options.http.close()
   }
 
-  #open(to: Member): Peer {
+  #open(to: ClusterMember): Peer {
     const exchanges = new Set<WatchedExchange>()
     const peer: Peer = {
       exchanges,

@@ -1,6 +1,6 @@
 import type { ProblemId } from '../../problems/table.js'
 import type { Problem } from '../types.js'
-import type { Item, Spot } from './tree.js'
+import type { TreeItem, Spot } from './tree.js'
 
 export interface Words {
   /** The problem number; D011 if absent. */
@@ -13,11 +13,11 @@ export interface Report {
   readonly errors: number
   readonly problems: readonly Problem[]
   /** A bad value: points at the value. */
-  error(item: Item, words: Words): void
-  warning(item: Item, words: Words): void
+  error(item: TreeItem, words: Words): void
+  warning(item: TreeItem, words: Words): void
   /** A bad name, or a member that should not be there: points at the name. */
-  nameError(item: Item, words: Words): void
-  nameWarning(item: Item, words: Words): void
+  nameError(item: TreeItem, words: Words): void
+  nameWarning(item: TreeItem, words: Words): void
 }
 
 /** Creates a report on a file; `locate` turns its offsets into places. */

@@ -1,7 +1,7 @@
 import { createScanner, getNodeValue, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { MAX_DEPTH } from '../defaults.js'
 import type { Report, Words } from './problem.js'
-import { type Item, rootItem } from './tree.js'
+import { type TreeItem, rootItem } from './tree.js'
 
 type Code = ReturnType<typeof printParseErrorCode>
 
@@ -52,10 +52,10 @@ const WORDS: Readonly<Record<Code, Words>> = {
   '<unknown ParseErrorCode>': { message: 'expected JSON', fix: QUOTES },
 }
 
-const at = (offset: number): Item => rootItem({ type: 'null', offset, length: 0 })
+const at = (offset: number): TreeItem => rootItem({ type: 'null', offset, length: 0 })
 
 /** Parses JSON with comments and trailing commas; undefined after an error was reported. */
-export function readTree(text: string, report: Report): Item | undefined {
+export function readTree(text: string, report: Report): TreeItem | undefined {
   const { depth, offset } = depthOf(text)
   if (depth > MAX_DEPTH) {
     report.error(at(offset), {
@@ -83,7 +83,7 @@ const wordsFor = ({ error }: ParseError, isEmpty: boolean): Words => {
 }
 
 /** Returns the value of an item; objects in it lack a prototype. */
-export const valueOf = (item: Item): unknown => getNodeValue(item.node) as unknown
+export const syntaxValueOf = (item: TreeItem): unknown => getNodeValue(item.node) as unknown
 
 /** Returns the nesting of a text, without recursion. */
 function depthOf(text: string): { readonly depth: number; readonly offset: number } {

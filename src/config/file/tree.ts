@@ -1,6 +1,6 @@
 import type { Node } from 'jsonc-parser'
 
-export interface Item {
+export interface TreeItem {
   readonly node: Node
   readonly key: string
   /** Offset of the name, or of the value if it is unnamed. */
@@ -14,10 +14,10 @@ export interface Spot {
 
 const joined = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
 
-export const rootItem = (node: Node): Item => ({ node, key: '', nameOffset: node.offset })
+export const rootItem = (node: Node): TreeItem => ({ node, key: '', nameOffset: node.offset })
 
 /** The members of an object in the order of the file, repeated ones too; none for other values. */
-function* eachMember(item: Item): Generator<readonly [string, Item]> {
+function* eachMember(item: TreeItem): Generator<readonly [string, TreeItem]> {
   if (item.node.type !== 'object') return
   for (const property of item.node.children ?? []) {
     const [name, node] = property.children ?? []
@@ -28,14 +28,14 @@ function* eachMember(item: Item): Generator<readonly [string, Item]> {
 }
 
 /** The members of an object by name, of repeated ones the last. A Map, so that `__proto__` is just a name. */
-export const members = (item: Item | undefined): ReadonlyMap<string, Item> =>
+export const members = (item: TreeItem | undefined): ReadonlyMap<string, TreeItem> =>
   new Map(item === undefined ? [] : eachMember(item))
 
 /** An object without prototype: peers choose the names that are looked up in it, such as `constructor`. */
 export const bareRecord = <T>(entries: Iterable<readonly [string, T]>): Readonly<Record<string, T>> =>
   Object.assign(Object.create(null) as Record<string, T>, Object.fromEntries(entries))
 
-export const elements = (item: Item): readonly Item[] =>
+export const elements = (item: TreeItem): readonly TreeItem[] =>
   item.node.type === 'array'
     ? (item.node.children ?? []).map((node, i) => ({
         node,
@@ -45,7 +45,7 @@ export const elements = (item: Item): readonly Item[] =>
     : []
 
 /** The item at the end of a path, or the last one on the way that exists. */
-export function itemAt(item: Item, path: readonly string[]): Item {
+export function itemAt(item: TreeItem, path: readonly string[]): TreeItem {
   const [step, ...rest] = path
   if (step === undefined) return item
   const next = item.node.type === 'array' ? elements(item)[Number(step)] : members(item).get(step)
@@ -53,7 +53,7 @@ export function itemAt(item: Item, path: readonly string[]): Item {
 }
 
 /** The kind of an item's value, with its article. */
-export const kindOf = (item: Item): string =>
+export const nodeKindOf = (item: TreeItem): string =>
   ({
     object: 'an object',
     array: 'a list',
@@ -65,7 +65,7 @@ export const kindOf = (item: Item): string =>
   })[item.node.type]
 
 /** The members whose name occurs earlier in the same object. */
-export function* repeated(item: Item): Generator<Item> {
+export function* repeated(item: TreeItem): Generator<TreeItem> {
   const seen = new Set<string>()
   for (const [name, member] of eachMember(item)) {
     if (seen.has(name)) yield member

@@ -1,4 +1,4 @@
-import type { Item } from '../file/tree.js'
+import type { TreeItem } from '../file/tree.js'
 import type { ReadContext } from './entry.js'
 
 /** An address to listen on, or to be reached at. */
@@ -13,7 +13,7 @@ const MOST_PORT = 65_535
 /** Reads `HOST:PORT` from an expanded text; reports anything else. */
 export const readAddress = (
   text: string,
-  item: Item,
+  item: TreeItem,
   { context: { report }, fix }: { readonly context: ReadContext; readonly fix: string },
 ): Address | undefined => {
   const parts = ADDRESS.exec(text)

@@ -2,8 +2,8 @@ import { resolve } from 'node:path'
 import { isLoopbackHost } from '../../machine/loopback.js'
 import { tokenHash } from '../../secrets/personal-token.js'
 import type { Words } from '../file/problem.js'
-import { valueOf } from '../file/syntax.js'
-import { bareRecord, type Item, itemAt, members } from '../file/tree.js'
+import { syntaxValueOf } from '../file/syntax.js'
+import { bareRecord, type TreeItem, itemAt, members } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { isRemark } from '../schema/keys.js'
 import { suggest } from '../schema/suggest.js'
@@ -25,7 +25,7 @@ import { expandedPath, expandedWhole } from './variables.js'
  * resembles `auth`.
  */
 export const readAuth = (
-  items: ReadonlyMap<string, Item>,
+  items: ReadonlyMap<string, TreeItem>,
   context: ReadContext,
 ): AuthConfig | undefined | 'invalid' => {
   const { report } = context
@@ -37,7 +37,7 @@ export const readAuth = (
   return report.errors > errors ? 'invalid' : auth
 }
 
-const refuseLookalike = (key: string, item: Item, { report }: ReadContext): void => {
+const refuseLookalike = (key: string, item: TreeItem, { report }: ReadContext): void => {
   if (isRemark(key) || suggest(key, KEYS.root) !== 'auth') return
   report.nameError(item, {
     message: 'this key is unknown, and looks like "auth"',
@@ -45,8 +45,8 @@ const refuseLookalike = (key: string, item: Item, { report }: ReadContext): void
   })
 }
 
-const checked = (item: Item, { report }: ReadContext): AuthValues | undefined => {
-  const result = validateAuth(valueOf(item))
+const checked = (item: TreeItem, { report }: ReadContext): AuthValues | undefined => {
+  const result = validateAuth(syntaxValueOf(item))
   if (result.is === 'fine') return result.value
   const misfits = result.misfits.map(misfit => ({ ...misfit, path: ['auth', ...misfit.path] }))
   reportMisfits(misfits, new Map([['auth', item]]), report)
@@ -64,10 +64,10 @@ type MachineValues = NonNullable<EmbeddedValues['clients']>[string]
 
 /** Resolves validated values, and reports conflicts. */
 class AuthReader {
-  readonly #item: Item
+  readonly #item: TreeItem
   readonly #context: ReadContext
 
-  constructor(item: Item, context: ReadContext) {
+  constructor(item: TreeItem, context: ReadContext) {
     this.#item = item
     this.#context = context
   }
@@ -317,7 +317,7 @@ class AuthReader {
     return expandedWhole(String(item.node.value), item, this.#context)
   }
 
-  #at(path: Path): Item {
+  #at(path: Path): TreeItem {
     return itemAt(this.#item, path)
   }
 

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path'
-import { valueOf } from '../file/syntax.js'
-import { type Item, itemAt, members } from '../file/tree.js'
+import { syntaxValueOf } from '../file/syntax.js'
+import { type TreeItem, itemAt, members } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import { type ClusterValues, validateCluster } from '../schema/validate.js'
 import type { ClusterConfig } from '../types.js'
 import { type Address, readAddress } from './address.js'
 import { type ReadContext, reportMisfits } from './entry.js'
-import { readKeys } from './keys.js'
+import { readConfigKeys } from './keys.js'
 import { readPlain } from './plain.js'
 import { expandedPath, expandedWhole } from './variables.js'
 
@@ -22,7 +22,7 @@ export const ONE_PRINCIPAL = {
  * the cluster would lose the sessions of the others.
  */
 export const readCluster = (
-  items: ReadonlyMap<string, Item>,
+  items: ReadonlyMap<string, TreeItem>,
   context: ReadContext,
 ): ClusterConfig | undefined | 'invalid' => {
   const item = items.get('cluster')
@@ -34,21 +34,21 @@ export const readCluster = (
   return read === undefined || report.errors > errors ? 'invalid' : read
 }
 
-const checked = (item: Item, { report }: ReadContext): ClusterValues | undefined => {
+const checked = (item: TreeItem, { report }: ReadContext): ClusterValues | undefined => {
   const found = members(item)
   warnUnknown(found, KEYS.cluster, NO_FOREIGN_KEYS, report)
   const [peer, tls] = [found.get('peer'), members(found.get('peer')).get('tls')]
   if (peer !== undefined) warnUnknown(members(peer), KEYS.clusterPeer, NO_FOREIGN_KEYS, report)
   if (tls !== undefined) warnUnknown(members(tls), KEYS.clusterTls, NO_FOREIGN_KEYS, report)
-  const result = validateCluster(valueOf(item))
+  const result = validateCluster(syntaxValueOf(item))
   if (result.is === 'fine') return result.value
   const misfits = result.misfits.map(misfit => ({ ...misfit, path: ['cluster', ...misfit.path] }))
   reportMisfits(misfits, new Map([['cluster', item]]), report)
   return undefined
 }
 
-const readChecked = (item: Item, values: ClusterValues, context: ReadContext): ClusterConfig | undefined => {
-  const keys = readKeys(item, values.keys, context)
+const readChecked = (item: TreeItem, values: ClusterValues, context: ReadContext): ClusterConfig | undefined => {
+  const keys = readConfigKeys(item, values.keys, context)
   if (values.keys.length === 0) {
     context.report.error(itemAt(item, ['keys']), {
       message: 'the replicas need a key in common',
@@ -64,7 +64,7 @@ const readChecked = (item: Item, values: ClusterValues, context: ReadContext): C
   }
 }
 
-const readUrl = (item: Item, context: ReadContext): string | undefined => {
+const readUrl = (item: TreeItem, context: ReadContext): string | undefined => {
   const { errors } = context.report
   const text = expandedWhole(String(item.node.value), item, context).trim()
   if (context.report.errors > errors) return undefined
@@ -85,11 +85,11 @@ const readUrl = (item: Item, context: ReadContext): string | undefined => {
 const WILDCARDS = new Set(['0.0.0.0', '::'])
 
 const readPeer = (
-  cluster: Item,
+  cluster: TreeItem,
   values: ClusterValues['peer'],
   context: ReadContext,
 ): ClusterConfig['peer'] | undefined => {
-  const at = (key: string): Item => itemAt(cluster, ['peer', key])
+  const at = (key: string): TreeItem => itemAt(cluster, ['peer', key])
   const address = (key: 'listen' | 'advertise', example: string): Address | undefined => {
     const { errors } = context.report
     const text = expandedWhole(String(at(key).node.value), at(key), context).trim()

@@ -1,6 +1,6 @@
 import type { Report, Words } from '../file/problem.js'
-import { valueOf } from '../file/syntax.js'
-import { type Item, itemAt, kindOf, members } from '../file/tree.js'
+import { syntaxValueOf } from '../file/syntax.js'
+import { type TreeItem, itemAt, nodeKindOf, members } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { FOREIGN_SERVER_KEYS, NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import { type Misfit, type ServerValues, validateServer } from '../schema/validate.js'
@@ -33,12 +33,12 @@ export interface ReadContext {
 }
 
 /** The members of a server's entry, merged with `x-mcp-proxy`, with all spellings of `url` as `url`. */
-export type Folded = ReadonlyMap<string, Item>
+export type Folded = ReadonlyMap<string, TreeItem>
 
 /** A validated entry of a server. */
-export interface Entry {
+export interface ServerEntry {
   readonly name: string
-  readonly item: Item
+  readonly item: TreeItem
   readonly members: Folded
   readonly values: ServerValues
 }
@@ -50,7 +50,7 @@ export function reportMisfits(misfits: readonly Misfit[], items: Folded, report:
     if (top === undefined) continue
     const item = itemAt(top, path.slice(1))
     const words: Words = {
-      message: expected === undefined ? message : `expected ${expected}, found ${kindOf(item)}`,
+      message: expected === undefined ? message : `expected ${expected}, found ${nodeKindOf(item)}`,
       fix,
     }
     if (inName) report.nameError(item, words)
@@ -59,7 +59,7 @@ export function reportMisfits(misfits: readonly Misfit[], items: Folded, report:
 }
 
 /** The folded members of an entry; where a key is repeated, `x-mcp-proxy` wins. */
-export function foldEntry(item: Item): Folded {
+export function foldEntry(item: TreeItem): Folded {
   const outer = new Map(members(item))
   const wrapper = outer.get('x-mcp-proxy')
   const inner = wrapper === undefined ? undefined : members(wrapper)
@@ -82,21 +82,21 @@ export const isDisabled = (folded: Folded): boolean =>
 /** Validates an entry and warns of unknown keys; undefined after errors were reported. */
 export function readEntry(
   name: string,
-  item: Item,
+  item: TreeItem,
   folded: Folded,
   { report }: ReadContext,
-): Entry | undefined {
+): ServerEntry | undefined {
   warnUnknownKeys(item, folded, report)
   const checked = [...folded].filter(
     ([key, member]) => KEYS.server.includes(key) && !isFolded(key, member, folded),
   )
-  const result = validateServer(Object.fromEntries(checked.map(([key, member]) => [key, valueOf(member)])))
+  const result = validateServer(Object.fromEntries(checked.map(([key, member]) => [key, syntaxValueOf(member)])))
   if (result.is === 'fine') return { name, item, members: folded, values: result.value }
   reportMisfits(result.misfits, folded, report)
   return undefined
 }
 
-const warnUnknownKeys = (item: Item, folded: Folded, report: Report): void => {
+const warnUnknownKeys = (item: TreeItem, folded: Folded, report: Report): void => {
   warnUnknown(members(item), KEYS.server, FOREIGN_SERVER_KEYS, report)
   const inside = (key: string, known: readonly string[]): void => {
     const member = folded.get(key)
@@ -115,5 +115,5 @@ const warnUnknownKeys = (item: Item, folded: Folded, report: Report): void => {
 }
 
 // A folded member is checked under its new name.
-const isFolded = (key: string, member: Item, folded: Folded): boolean =>
+const isFolded = (key: string, member: TreeItem, folded: Folded): boolean =>
   key === 'x-mcp-proxy' ? member.node.type === 'object' : key !== 'url' && folded.get('url') === member

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { readSmallFile } from '../file/small-file.js'
-import { bareRecord, type Item } from '../file/tree.js'
+import { bareRecord, type TreeItem } from '../file/tree.js'
 import type { Environment } from '../types.js'
 import type { ReadContext } from './entry.js'
 import { expandedPath } from './variables.js'
@@ -41,7 +41,7 @@ export const envFileLine = (name: string, value: string): string =>
   `${name}='${value.replaceAll("'", `'\\''`)}'\n`
 
 /** The variables in `envFile`; in `secrets.env` if none is named. */
-export const readEnvFile = (item: Item | undefined, context: ReadContext): Environment => {
+export const readEnvFile = (item: TreeItem | undefined, context: ReadContext): Environment => {
   const { folder, report } = context
   if (item !== undefined && (item.node.type !== 'string' || item.node.value === '')) return {}
   const { errors } = report

@@ -1,12 +1,12 @@
-import { type Item, kindOf, members } from '../file/tree.js'
+import { type TreeItem, nodeKindOf, members } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { FOREIGN_ROOT_KEYS, warnUnknown } from '../schema/keys.js'
 import type { ReadContext } from './entry.js'
 
 /** The servers and the settings of a file. */
 export interface Contents {
-  readonly servers: ReadonlyMap<string, Item>
-  readonly settings: ReadonlyMap<string, Item>
+  readonly servers: ReadonlyMap<string, TreeItem>
+  readonly settings: ReadonlyMap<string, TreeItem>
 }
 
 // The keys of VS Code (.vscode/mcp.json) and Zed (settings.json).
@@ -14,16 +14,16 @@ const OTHER_CONTAINERS = ['servers', 'context_servers'] as const
 
 const EXAMPLE = 'Write "mcpServers": { "some-name": { "command": "npx", "args": ["-y", "some-server"] } }.'
 
-const isServer = (item: Item): boolean => {
+const isServer = (item: TreeItem): boolean => {
   const found = members(item)
   return ['command', 'url', 'serverUrl', 'httpUrl'].some(key => found.has(key))
 }
 
 /** Finds the servers of a file; undefined after an error was reported. An empty "mcpServers" is valid. */
-export function findServers(root: Item, context: ReadContext): Contents | undefined {
+export function serverMembersIn(root: TreeItem, context: ReadContext): Contents | undefined {
   const { report } = context
   if (root.node.type !== 'object') {
-    report.error(root, { message: `expected an object, found ${kindOf(root)}`, fix: EXAMPLE })
+    report.error(root, { message: `expected an object, found ${nodeKindOf(root)}`, fix: EXAMPLE })
     return undefined
   }
   const found = members(root)
@@ -42,12 +42,12 @@ export function findServers(root: Item, context: ReadContext): Contents | undefi
 }
 
 const contents = (
-  found: ReadonlyMap<string, Item>,
-  container: Item,
+  found: ReadonlyMap<string, TreeItem>,
+  container: TreeItem,
   { report }: ReadContext,
 ): Contents | undefined => {
   if (container.node.type !== 'object') {
-    report.error(container, { message: `expected an object, found ${kindOf(container)}`, fix: EXAMPLE })
+    report.error(container, { message: `expected an object, found ${nodeKindOf(container)}`, fix: EXAMPLE })
     return undefined
   }
   const settings = new Map([...found].filter(([, item]) => item !== container))
@@ -67,8 +67,8 @@ const contents = (
 }
 
 const bareServers = (
-  root: Item,
-  found: ReadonlyMap<string, Item>,
+  root: TreeItem,
+  found: ReadonlyMap<string, TreeItem>,
   { report }: ReadContext,
 ): Contents | undefined => {
   if (isServer(root)) {
@@ -78,7 +78,7 @@ const bareServers = (
     })
     return undefined
   }
-  const isListed = ([name, item]: readonly [string, Item]): boolean =>
+  const isListed = ([name, item]: readonly [string, TreeItem]): boolean =>
     !KEYS.root.includes(name) && isServer(item)
   const servers = new Map([...found].filter(isListed))
   const settings = new Map([...found].filter(entry => !isListed(entry)))

@@ -1,4 +1,4 @@
-import type { Item } from '../file/tree.js'
+import type { TreeItem } from '../file/tree.js'
 import { itemAt } from '../file/tree.js'
 import type { ReadContext } from './entry.js'
 import { expandedWhole } from './variables.js'
@@ -8,7 +8,7 @@ const KEY_FIX =
   'Write 32 random bytes in base64, such as `openssl rand -base64 32` prints; until then this key is not used.'
 
 /** Returns the valid `keys` of an object, in base64; reports the others, without their values. */
-export const readKeys = (item: Item, keys: readonly string[], context: ReadContext): readonly string[] => {
+export const readConfigKeys = (item: TreeItem, keys: readonly string[], context: ReadContext): readonly string[] => {
   const seen = new Set<string>()
   return keys.flatMap((_, index) => {
     const place = itemAt(item, ['keys', String(index)])

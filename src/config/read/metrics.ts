@@ -1,5 +1,5 @@
 import { isLoopbackHost } from '../../machine/loopback.js'
-import { type Item, members } from '../file/tree.js'
+import { type TreeItem, members } from '../file/tree.js'
 import type { SettingsValues } from '../schema/validate.js'
 import type { MetricsConfig } from '../types.js'
 import { readAddress } from './address.js'
@@ -7,12 +7,12 @@ import type { ReadContext } from './entry.js'
 import { readPlain } from './plain.js'
 import { expandedWhole } from './variables.js'
 
-export const isOff = (key: string, item: Item | undefined): boolean =>
+export const isOff = (key: string, item: TreeItem | undefined): boolean =>
   key === 'metrics' && item?.node.type === 'boolean' && item.node.value === false
 
 /** Reads `metrics`. Reports an invalid `listen` and leaves it out. */
 export const readMetrics = (
-  item: Item | undefined,
+  item: TreeItem | undefined,
   values: SettingsValues['metrics'],
   context: ReadContext,
 ): MetricsConfig | undefined => {
@@ -32,14 +32,14 @@ export const readMetrics = (
 /** A valid member. */
 const given = (
   key: 'token' | 'listen',
-  item: Item | undefined,
+  item: TreeItem | undefined,
   values: SettingsValues['metrics'],
-): Item | undefined => (values?.[key] === undefined ? undefined : members(item).get(key))
+): TreeItem | undefined => (values?.[key] === undefined ? undefined : members(item).get(key))
 
 const isOpen = ({ host }: NonNullable<MetricsConfig['listen']>, token: string | undefined): boolean =>
   token === undefined && !isLoopbackHost(host)
 
-const textAt = (item: Item | undefined, context: ReadContext): string | undefined => {
+const textAt = (item: TreeItem | undefined, context: ReadContext): string | undefined => {
   if (item === undefined) return undefined
   const { errors } = context.report
   const text = expandedWhole(String(item.node.value), item, context)
@@ -48,7 +48,7 @@ const textAt = (item: Item | undefined, context: ReadContext): string | undefine
 
 const LISTEN_FIX = 'Write both, such as "127.0.0.1:9464"; until then metrics have no separate address.'
 
-const addressAt = (item: Item | undefined, context: ReadContext): MetricsConfig['listen'] => {
+const addressAt = (item: TreeItem | undefined, context: ReadContext): MetricsConfig['listen'] => {
   const text = textAt(item, context)
   if (item === undefined || text === undefined) return undefined
   return readAddress(text, item, { context, fix: LISTEN_FIX })

@@ -1,16 +1,16 @@
 import { resolve } from 'node:path'
 import { isLoopbackHost } from '../../machine/loopback.js'
 import type { Report, Words } from '../file/problem.js'
-import { type Item, itemAt, members } from '../file/tree.js'
+import { type TreeItem, itemAt, members } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import type { AuthConfig, OAuthConfig, ServerConfig, ServerTransport } from '../types.js'
-import type { Entry, ReadContext } from './entry.js'
+import type { ServerEntry, ReadContext } from './entry.js'
 import { expandedPath, expandedWhole } from './variables.js'
 
 /** Reads how the proxy signs in at a server; undefined if it does not. Reports conflicts. */
 export const readLogin = (
-  entry: Entry,
+  entry: ServerEntry,
   transport: ServerTransport,
   context: ReadContext,
 ): OAuthConfig | undefined => {
@@ -24,7 +24,7 @@ export const readLogin = (
   return obstacle !== undefined || oauth === false ? undefined : settings
 }
 
-const refuseUnfit = (entry: Entry, obstacle: Words | undefined, { report }: ReadContext): void => {
+const refuseUnfit = (entry: ServerEntry, obstacle: Words | undefined, { report }: ReadContext): void => {
   const { oauth = 'auto', credentials, sharing } = entry.values
   const refuse = (key: string, words: Words | undefined): void => {
     const at = entry.members.get(key)
@@ -38,7 +38,7 @@ const refuseUnfit = (entry: Entry, obstacle: Words | undefined, { report }: Read
 
 /** Warns about per-user logins if the proxy cannot identify users. */
 export const checkUsers = (
-  servers: ReadonlyMap<string, Item>,
+  servers: ReadonlyMap<string, TreeItem>,
   { config, auth }: { readonly config: readonly ServerConfig[]; readonly auth: AuthConfig | undefined },
   report: Report,
 ): void => {
@@ -102,7 +102,7 @@ const NOT_REMOTE: Words = {
   fix: 'Remove it; pass secrets to a program in "env".',
 }
 
-const readOAuth = (item: Item, context: ReadContext): OAuthConfig => {
+const readOAuth = (item: TreeItem, context: ReadContext): OAuthConfig => {
   const found = members(item)
   const { idp, endpoints } = { idp: found.get('idp'), endpoints: found.get('endpoints') }
   warnUnknown(found, KEYS.oauth, NO_FOREIGN_KEYS, context.report)
@@ -140,11 +140,11 @@ const readOAuth = (item: Item, context: ReadContext): OAuthConfig => {
   return config
 }
 
-const scopesIn = (item: Item | undefined): readonly string[] | undefined =>
+const scopesIn = (item: TreeItem | undefined): readonly string[] | undefined =>
   item?.node.children?.map(({ value }) => String(value))
 
 /** Reads an address to which the proxy itself sends requests, so it must be HTTP. */
-const address = (item: Item, path: readonly string[], context: ReadContext): string | undefined => {
+const address = (item: TreeItem, path: readonly string[], context: ReadContext): string | undefined => {
   const at = itemAt(item, path)
   if (at === item || at.node.type !== 'string') return undefined
   const { errors } = context.report
@@ -158,17 +158,17 @@ const address = (item: Item, path: readonly string[], context: ReadContext): str
   return url
 }
 
-const file = (item: Item | undefined, context: ReadContext): string | undefined =>
+const file = (item: TreeItem | undefined, context: ReadContext): string | undefined =>
   item && resolve(context.folder, expandedPath(item, context))
 
 /** Distinguishes a key, which has a PEM header, from a path. */
-const pathOrKey = (item: Item | undefined, context: ReadContext): string | undefined => {
+const pathOrKey = (item: TreeItem | undefined, context: ReadContext): string | undefined => {
   if (item === undefined) return undefined
   const text = expandedWhole(String(item.node.value), item, context)
   return text.includes('-----BEGIN') ? text : file(item, context)
 }
 
-const checkTogether = (config: OAuthConfig, item: Item, { report }: ReadContext): void => {
+const checkTogether = (config: OAuthConfig, item: TreeItem, { report }: ReadContext): void => {
   const { redirectUri, allowPrivate } = config
   const lack = lackOf(config)
   if (lack !== undefined) report.error(itemAt(item, ['grant']), lack)

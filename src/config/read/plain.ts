@@ -1,13 +1,13 @@
 import { plainDefaults } from '../defaults.js'
 import type { Report } from '../file/problem.js'
-import type { Item } from '../file/tree.js'
+import type { TreeItem } from '../file/tree.js'
 import type { Quantity } from '../schema/duration.js'
 import { PLAIN_SETTINGS, type PlainSettings } from '../schema/settings.generated.js'
 import { durationReader } from './quantity.js'
 
 interface PlainSource<G extends keyof PlainSettings> {
   /** The members of the object in the file. */
-  readonly items: ReadonlyMap<string, Item>
+  readonly items: ReadonlyMap<string, TreeItem>
   /** Their validated values; other members are ignored. */
   readonly values: object | undefined
   /** Values for absent keys; the defaults if absent. */

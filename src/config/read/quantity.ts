@@ -1,7 +1,7 @@
 import { LIMIT_NAMES, LIMIT_TABLE, type LimitName, type Limits, shownLimit } from '../../kernel/limits.js'
 import { MAX_DURATION_MS } from '../defaults.js'
 import type { Report } from '../file/problem.js'
-import { type Item, members } from '../file/tree.js'
+import { type TreeItem, members } from '../file/tree.js'
 import { durationMs, inUnits, type Quantity } from '../schema/duration.js'
 
 const BYTE_UNITS: Readonly<Record<string, number>> = {
@@ -18,7 +18,7 @@ const BYTE_UNITS: Readonly<Record<string, number>> = {
 /** Reads durations of an object by key. Falls back if one is absent, or out of range, which is reported. */
 export const durationReader =
   <K extends string>(
-    items: ReadonlyMap<string, Item>,
+    items: ReadonlyMap<string, TreeItem>,
     values: Readonly<Partial<Record<K, Quantity | undefined>>>,
     report: Report,
   ) =>
@@ -51,7 +51,7 @@ const LIMIT_READERS = {
 
 /** Reads the limits in an object. Reports limits out of range and leaves them out. */
 export function readLimits(
-  item: Item | undefined,
+  item: TreeItem | undefined,
   given: Readonly<Partial<Record<LimitName, Quantity | undefined>>> | undefined,
   { names, report }: { readonly names: readonly string[]; readonly report: Report },
 ): Partial<Limits> {

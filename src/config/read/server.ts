@@ -1,6 +1,6 @@
 import { DEFAULTS } from '../defaults.js'
 import type { Report } from '../file/problem.js'
-import { bareRecord, type Item, itemAt, kindOf, members } from '../file/tree.js'
+import { bareRecord, type TreeItem, itemAt, nodeKindOf, members } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import type {
   Era,
@@ -13,7 +13,7 @@ import type {
   ToolRules,
   WaitingServer,
 } from '../types.js'
-import { type Entry, foldEntry, isDisabled, type ReadContext, readEntry } from './entry.js'
+import { type ServerEntry, foldEntry, isDisabled, type ReadContext, readEntry } from './entry.js'
 import { readLogin } from './oauth.js'
 import { readPlain } from './plain.js'
 import { readLimits } from './quantity.js'
@@ -21,20 +21,20 @@ import { readTimeouts } from './timeouts.js'
 import { type Reach, readReach } from './transport.js'
 
 export type ServerRead =
-  | { readonly is: 'ready'; readonly config: ServerConfig; readonly members: ReadonlyMap<string, Item> }
+  | { readonly is: 'ready'; readonly config: ServerConfig; readonly members: ReadonlyMap<string, TreeItem> }
   | { readonly is: 'waiting'; readonly server: WaitingServer }
   | { readonly is: 'disabled' }
   | { readonly is: 'invalid' }
 
 /** Reads and validates one server, unless it is disabled. */
-export function readServer(name: string, item: Item, context: ReadContext): ServerRead {
+export function readServer(name: string, item: TreeItem, context: ReadContext): ServerRead {
   const { report } = context
   const errors = report.errors
   if (name === '')
     report.nameError(item, { message: 'the name of this server is empty', fix: 'Give it a name.' })
   if (item.node.type !== 'object') {
     report.error(item, {
-      message: `expected an object, found ${kindOf(item)}`,
+      message: `expected an object, found ${nodeKindOf(item)}`,
       fix: 'Write an object, such as { "command": "npx", "args": ["-y", "some-server"] }.',
     })
     return { is: 'invalid' }
@@ -53,7 +53,7 @@ export function readServer(name: string, item: Item, context: ReadContext): Serv
 }
 
 /** Returns undefined or an incomplete configuration after it reported errors. */
-const readConfig = (entry: Entry, context: ReadContext): ServerConfig | undefined => {
+const readConfig = (entry: ServerEntry, context: ReadContext): ServerConfig | undefined => {
   const { name, values, members: folded } = entry
   const { report } = context
   const reach = readReach(entry, context)
@@ -80,7 +80,7 @@ const readConfig = (entry: Entry, context: ReadContext): ServerConfig | undefine
   }
 }
 
-const readSharing = ({ values, members: folded, item }: Entry, reach: Reach, report: Report): Sharing => {
+const readSharing = ({ values, members: folded, item }: ServerEntry, reach: Reach, report: Report): Sharing => {
   const { sharing } = values
   const place = folded.get('sharing') ?? item
   if (reach.usesWorkspace === true) {
@@ -98,12 +98,12 @@ const readSharing = ({ values, members: folded, item }: Entry, reach: Reach, rep
   return sharing ?? DEFAULTS.sharing[reach.transport.kind === 'stdio' ? 'stdio' : 'url']
 }
 
-const readAccess = ({ see = [], call = {} }: Entry['values']['access'] = {}): ServerAccess => ({
+const readAccess = ({ see = [], call = {} }: ServerEntry['values']['access'] = {}): ServerAccess => ({
   see,
   call: Object.entries(call),
 })
 
-const readTools = ({ values, members: folded }: Entry, report: Report): ToolRules => {
+const readTools = ({ values, members: folded }: ServerEntry, report: Report): ToolRules => {
   const { allow, deny = [], rename = {}, override = {} } = values.tools ?? {}
   const item = folded.get('tools')
   const taken = new Map<string, string>()
@@ -129,7 +129,7 @@ type Override = ToolRules['override'][string]
 const knownOf = (override: Override): Override =>
   Object.fromEntries(Object.entries(override).filter(([key]) => KEYS.override.includes(key)))
 
-const readRestart = ({ values, members: folded }: Entry, report: Report): Restart => {
+const readRestart = ({ values, members: folded }: ServerEntry, report: Report): Restart => {
   const item = folded.get('restart')
   const restart = readPlain('restart', { items: members(item), values: values.restart, report })
   const { firstMs } = restart
@@ -145,12 +145,12 @@ const readRestart = ({ values, members: folded }: Entry, report: Report): Restar
 
 /** Reads the era of a server, in which "era", "protocolVersion" and "type" must agree. */
 const readEra = (
-  { members: folded, item }: Entry,
+  { members: folded, item }: ServerEntry,
   { era, protocolVersion }: Pick<ServerConfig, 'era' | 'protocolVersion'>,
   transport: ServerTransport | undefined,
   report: Report,
 ): Era => {
-  const placeOf = (key: 'era' | 'protocolVersion'): Item => folded.get(key) ?? item
+  const placeOf = (key: 'era' | 'protocolVersion'): TreeItem => folded.get(key) ?? item
   const pinned = protocolVersion && (protocolVersion < MODERN ? 'legacy' : 'modern')
   const meant = pinned ?? era
   if (era !== 'auto' && era !== meant) {

@@ -3,14 +3,14 @@ import { isObject } from '../../kernel/object.js'
 import { parseNetwork } from '../../machine/networks.js'
 import { isNamedPipe, socketPathOf } from '../../machine/socket-path.js'
 import { DEFAULTS } from '../defaults.js'
-import { valueOf } from '../file/syntax.js'
-import { type Item, members } from '../file/tree.js'
+import { syntaxValueOf } from '../file/syntax.js'
+import { type TreeItem, members } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import { type SettingsValues, validateSettings } from '../schema/validate.js'
 import type { AuditConfig, ListenConfig, ProxyConfig, Timeouts } from '../types.js'
 import { type ReadContext, reportMisfits } from './entry.js'
-import { readKeys } from './keys.js'
+import { readConfigKeys } from './keys.js'
 import { isOff, readMetrics } from './metrics.js'
 import { readPlain } from './plain.js'
 import { readLimits } from './quantity.js'
@@ -21,7 +21,7 @@ import { readViews } from './views.js'
 
 /** Reads all settings except the servers. Reports errors and replaces invalid values by their defaults. */
 export const readSettings = (
-  items: ReadonlyMap<string, Item>,
+  items: ReadonlyMap<string, TreeItem>,
   context: ReadContext,
 ): Omit<ProxyConfig, 'servers' | 'waiting' | 'variables' | 'auth' | 'cluster'> & {
   /** Timeouts of servers without their own. */
@@ -67,7 +67,7 @@ export const readSettings = (
 }
 
 const readAudit = (
-  item: Item | undefined,
+  item: TreeItem | undefined,
   { audit = 'off', auditArguments: withArguments = false }: SettingsValues,
   context: ReadContext,
 ): AuditConfig | undefined => {
@@ -83,9 +83,9 @@ const readAudit = (
 /** Read separately, because they must not fall back to defaults. */
 const APART = new Set(['auth', 'cluster', 'views', 'clients'])
 
-const checkedSettings = (items: ReadonlyMap<string, Item>, { report }: ReadContext): SettingsValues => {
+const checkedSettings = (items: ReadonlyMap<string, TreeItem>, { report }: ReadContext): SettingsValues => {
   const known = [...items].filter(([key]) => KEYS.root.includes(key) && !APART.has(key))
-  const values: Record<string, unknown> = Object.fromEntries(known.map(([key, item]) => [key, valueOf(item)]))
+  const values: Record<string, unknown> = Object.fromEntries(known.map(([key, item]) => [key, syntaxValueOf(item)]))
   const result = validateSettings(values)
   if (result.is === 'fine') return result.value
   reportMisfits(
@@ -107,11 +107,11 @@ const drop = (value: object, [step, ...rest]: readonly string[]): void => {
 }
 
 /** Detects the short form of `listen` and `tracing`, a string. */
-const isShortForm = (item: Item | undefined): boolean => item?.node.type === 'string'
+const isShortForm = (item: TreeItem | undefined): boolean => item?.node.type === 'string'
 
 /** HTTP stays off, even if the socket is invalid: a port is accessible to more users. */
 function readListen(
-  item: Item | undefined,
+  item: TreeItem | undefined,
   values: SettingsValues['listen'],
   context: ReadContext,
 ): ListenConfig {
@@ -134,7 +134,7 @@ function readListen(
 }
 
 const checkProxies = (
-  item: Item | undefined,
+  item: TreeItem | undefined,
   proxies: readonly string[] | undefined,
   { report }: ReadContext,
 ): void => {
@@ -147,7 +147,7 @@ const checkProxies = (
 }
 
 const readPort = (
-  found: ReadonlyMap<string, Item>,
+  found: ReadonlyMap<string, TreeItem>,
   values: SettingsValues['listen'],
   report: ReadContext['report'],
 ): Omit<ListenConfig, 'socket' | 'isGiven'> => ({
@@ -155,7 +155,7 @@ const readPort = (
   ...(values?.trustedProxies !== undefined && { trustedProxies: values.trustedProxies }),
 })
 
-const readSocket = (item: Item, context: ReadContext): string | undefined => {
+const readSocket = (item: TreeItem, context: ReadContext): string | undefined => {
   const { report } = context
   const errors = report.errors
   const text = expandedWhole(String(item.node.value), item, context)
@@ -171,7 +171,7 @@ const readSocket = (item: Item, context: ReadContext): string | undefined => {
 }
 
 const readStateKeys = (
-  item: Item | undefined,
+  item: TreeItem | undefined,
   values: SettingsValues['requestState'],
   context: ReadContext,
-): readonly string[] => (item === undefined ? [] : readKeys(item, values?.keys ?? [], context))
+): readonly string[] => (item === undefined ? [] : readConfigKeys(item, values?.keys ?? [], context))

@@ -1,6 +1,6 @@
 import { DEFAULTS } from '../defaults.js'
 import type { Report } from '../file/problem.js'
-import { type Item, itemAt, members } from '../file/tree.js'
+import { type TreeItem, itemAt, members } from '../file/tree.js'
 import type { ServerValues } from '../schema/validate.js'
 import type { Timeouts } from '../types.js'
 import { readPlain } from './plain.js'
@@ -14,7 +14,7 @@ interface TimeoutContext {
 
 /** Reads "timeouts" of one or all servers. Reports values out of range and replaces them by defaults. */
 export const readTimeouts = (
-  item: Item | undefined,
+  item: TreeItem | undefined,
   given: NonNullable<ServerValues['timeouts']> = {},
   { usual = DEFAULTS.timeouts, report }: TimeoutContext,
 ): Timeouts => {

@@ -1,4 +1,4 @@
-import { type Item, itemAt, members } from '../file/tree.js'
+import { type TreeItem, itemAt, members } from '../file/tree.js'
 import type { SettingsValues } from '../schema/validate.js'
 import type { TracingConfig } from '../types.js'
 import type { ReadContext } from './entry.js'
@@ -9,7 +9,7 @@ const OFF = 'until then nothing is traced.'
 
 /** Reads `tracing`. Any error is reported and turns it off. */
 export const readTracing = (
-  item: Item | undefined,
+  item: TreeItem | undefined,
   values: SettingsValues['tracing'],
   context: ReadContext,
 ): TracingConfig | 'env' | undefined => {
@@ -27,7 +27,7 @@ export const readTracing = (
   return { ...readPlain('tracing', { items: found, values, report }), endpoint, headers }
 }
 
-const readWord = (item: Item, { report }: ReadContext): 'env' | undefined => {
+const readWord = (item: TreeItem, { report }: ReadContext): 'env' | undefined => {
   if (item.node.value === 'env') return 'env'
   report.error(item, {
     message: 'invalid value of "tracing"',
@@ -36,7 +36,7 @@ const readWord = (item: Item, { report }: ReadContext): 'env' | undefined => {
   return undefined
 }
 
-const readEndpoint = (written: string, place: Item, context: ReadContext): string => {
+const readEndpoint = (written: string, place: TreeItem, context: ReadContext): string => {
   const { report } = context
   const { errors } = report
   const endpoint = expandedWhole(written, place, context)
@@ -54,7 +54,7 @@ const TOKEN = /^[!#$%&'*+\-.^`|~\w]+$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
 const readHeaders = (
-  item: Item | undefined,
+  item: TreeItem | undefined,
   values: NonNullable<SettingsValues['tracing']>['headers'],
   context: ReadContext,
 ): Readonly<Record<string, string>> => {

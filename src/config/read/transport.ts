@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import { socketPathOf } from '../../machine/socket-path.js'
 import type { Words } from '../file/problem.js'
-import { bareRecord, elements, type Item, members } from '../file/tree.js'
+import { bareRecord, elements, type TreeItem, members } from '../file/tree.js'
 import type { ServerTransport, ServerWritten, UrlTransport } from '../types.js'
-import type { Entry, ReadContext } from './entry.js'
+import type { ServerEntry, ReadContext } from './entry.js'
 import { expanded, expandedPath, expandedWhole } from './variables.js'
 
 type Kind = 'stdio' | Exclude<UrlTransport['kind'], 'auto'>
@@ -24,10 +24,10 @@ const KINDS = {
   sse: 'sse',
   ws: 'ws',
   websocket: 'ws',
-} as const satisfies Record<NonNullable<Entry['values']['type']>, Kind>
+} as const satisfies Record<NonNullable<ServerEntry['values']['type']>, Kind>
 
 /** Reads the transport of a server; undefined after it reported errors. */
-export function readReach(entry: Entry, context: ReadContext): Reach | undefined {
+export function readReach(entry: ServerEntry, context: ReadContext): Reach | undefined {
   const command = entry.members.get('command')
   const url = entry.members.get('url')
   const { report } = context
@@ -57,7 +57,7 @@ export function readReach(entry: Entry, context: ReadContext): Reach | undefined
 
 const TYPE_FIX = 'Remove "type", or write what fits it.'
 
-const readStdio = (entry: Entry, command: Item, outer: ReadContext): Reach => {
+const readStdio = (entry: ServerEntry, command: TreeItem, outer: ReadContext): Reach => {
   const workspace = { isUsed: entry.values.sharing === 'workspace' }
   const context = { ...outer, workspace }
   warnIgnored(entry, ['headers'], 'a program has no headers', context)
@@ -93,10 +93,10 @@ const readStdio = (entry: Entry, command: Item, outer: ReadContext): Reach => {
 const folderIn = (path: string, { folder }: ReadContext): string =>
   /^\$\{(?:workspaceFolder|cwd)\}/.test(path) ? path : resolve(folder, path)
 
-const readEnv = (item: Item | undefined, context: ReadContext) => {
+const readEnv = (item: TreeItem | undefined, context: ReadContext) => {
   const entries = item === undefined ? [] : [...members(item)]
   // Numbers stay as written: parsing would change 1.0 and 12345678901234567890.
-  const written = ({ node }: Item): string =>
+  const written = ({ node }: TreeItem): string =>
     node.type === 'string' ? String(node.value) : context.text.slice(node.offset, node.offset + node.length)
   return {
     env: bareRecord(
@@ -108,7 +108,7 @@ const readEnv = (item: Item | undefined, context: ReadContext) => {
   }
 }
 
-const warnOfSpaces = (command: Item, { report }: ReadContext): void => {
+const warnOfSpaces = (command: TreeItem, { report }: ReadContext): void => {
   const [program, ...rest] = String(command.node.value).trim().split(/\s+/)
   // With a slash in its first word it is most likely a path that contains a space.
   if (program === undefined || rest.length === 0 || /[/\\]/.test(program)) return
@@ -121,8 +121,8 @@ const warnOfSpaces = (command: Item, { report }: ReadContext): void => {
 }
 
 const readUrl = (
-  entry: Entry,
-  item: Item,
+  entry: ServerEntry,
+  item: TreeItem,
   type: UrlTransport['kind'] | undefined,
   context: ReadContext,
 ): Reach | undefined => {
@@ -136,7 +136,7 @@ const readUrl = (
   const troubles = (): number => report.errors + (context.lacks?.length ?? 0)
   const before = troubles()
   const url = expandedWhole(String(item.node.value), item, context)
-  const address = troubles() === before ? readAddress(url, type) : undefined
+  const address = troubles() === before ? readTransportAddress(url, type) : undefined
   const written = { url: String(item.node.value) }
   if (address?.is === 'socket') {
     warnIgnored(entry, ['headers'], 'a socket has no headers', context)
@@ -147,13 +147,13 @@ const readUrl = (
   return address?.is === 'url' ? { transport: { kind: address.kind, url, headers }, written } : undefined
 }
 
-const readHeaders = (entry: Entry, context: ReadContext): UrlTransport['headers'] => {
+const readHeaders = (entry: ServerEntry, context: ReadContext): UrlTransport['headers'] => {
   const headers = entry.members.get('headers')
   const read = headers === undefined ? [] : [...members(headers)]
   return bareRecord(read.map(([name, value]): [string, string] => [name, readHeader(value, context)]))
 }
 
-const readHeader = (item: Item, context: ReadContext): string => {
+const readHeader = (item: TreeItem, context: ReadContext): string => {
   const value = expanded(String(item.node.value), item, context)
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
     context.report.error(item, {
@@ -164,7 +164,7 @@ const readHeader = (item: Item, context: ReadContext): string => {
   return value
 }
 
-const warnIgnored = (entry: Entry, keys: readonly string[], why: string, { report }: ReadContext): void => {
+const warnIgnored = (entry: ServerEntry, keys: readonly string[], why: string, { report }: ReadContext): void => {
   for (const key of keys) {
     const item = entry.members.get(key)
     if (item !== undefined) report.nameWarning(item, { message: `ignored: ${why}`, fix: 'Remove it.' })
@@ -172,7 +172,7 @@ const warnIgnored = (entry: Entry, keys: readonly string[], why: string, { repor
 }
 
 /** The transport for an address, or the problem with it, which does not repeat the address. */
-export type Address =
+export type TransportAddress =
   | { readonly is: 'url'; readonly kind: UrlTransport['kind'] }
   | { readonly is: 'socket'; readonly path: string }
   | { readonly is: 'wrong'; readonly words: Words }
@@ -202,7 +202,7 @@ const UNKNOWN_SCHEME: Words = {
 const isSocketUrl = (url: string): boolean => /^(?:unix|pipe):/i.test(url)
 
 /** Reads an address; without a `type` it decides about the transport. */
-export const readAddress = (url: string, type: UrlTransport['kind'] | undefined): Address => {
+export const readTransportAddress = (url: string, type: UrlTransport['kind'] | undefined): TransportAddress => {
   if (type === undefined && isSocketUrl(url)) {
     const path = socketPathOf(url)
     return path === undefined ? { is: 'wrong', words: NO_SOCKET } : { is: 'socket', path }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Words } from '../file/problem.js'
 import { readSmallFile } from '../file/small-file.js'
-import type { Item } from '../file/tree.js'
+import type { TreeItem } from '../file/tree.js'
 import type { Environment, Variable } from '../types.js'
 import type { ReadContext, WorkspaceUse } from './entry.js'
 
@@ -103,7 +103,7 @@ export const withoutDefaults = (text: string): string =>
   })
 
 /** Expands a text; reports failed expansions at `item`. */
-export const expanded = (raw: string, item: Item, context: ReadContext): string => {
+export const expanded = (raw: string, item: TreeItem, context: ReadContext): string => {
   const { env, report, variables, files, lacks, folder, workspace } = context
   const { text, faults, variables: found } = expand(raw, env, folder, workspace)
   variables.push(...found)
@@ -128,7 +128,7 @@ export const expanded = (raw: string, item: Item, context: ReadContext): string 
 }
 
 /** The same for a text whose expansion must not be empty. */
-export const expandedWhole = (raw: string, item: Item, context: ReadContext): string => {
+export const expandedWhole = (raw: string, item: TreeItem, context: ReadContext): string => {
   const text = expanded(raw, item, context)
   if (text.trim() === '') {
     context.report.error(item, {
@@ -140,7 +140,7 @@ export const expandedWhole = (raw: string, item: Item, context: ReadContext): st
 }
 
 /** The same for a path that may begin with `~`. A `~` in the value of a variable stays unchanged. */
-export const expandedPath = (item: Item, context: ReadContext): string => {
+export const expandedPath = (item: TreeItem, context: ReadContext): string => {
   const path = expandHome(String(item.node.value), context.env)
   if (path === undefined) {
     const words = {

@@ -1,7 +1,7 @@
 import { DEFAULTS } from '../defaults.js'
 import type { Report } from '../file/problem.js'
-import { valueOf } from '../file/syntax.js'
-import { type Item, kindOf, members } from '../file/tree.js'
+import { syntaxValueOf } from '../file/syntax.js'
+import { type TreeItem, nodeKindOf, members } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { suggest } from '../schema/suggest.js'
 import { type SettingsValues, validateSettings } from '../schema/validate.js'
@@ -30,7 +30,7 @@ const NO_VIEW = ''
 
 /** Reads `views`, `clients` and `expose`. Reports an invalid member, which then shows nothing. */
 export const readViews = (
-  items: ReadonlyMap<string, Item>,
+  items: ReadonlyMap<string, TreeItem>,
   { expose }: SettingsValues,
   report: Report,
 ): Pick<ProxyConfig, 'views' | 'clients' | 'expose'> => {
@@ -49,29 +49,29 @@ export const readViews = (
 }
 
 const objectAt = (
-  items: ReadonlyMap<string, Item>,
+  items: ReadonlyMap<string, TreeItem>,
   key: 'views' | 'clients',
   report: Report,
-): ReadonlyMap<string, Item> => {
+): ReadonlyMap<string, TreeItem> => {
   const item = items.get(key)
   if (item !== undefined && item.node.type !== 'object')
     report.error(item, {
-      message: `expected an object, found ${kindOf(item)}`,
+      message: `expected an object, found ${nodeKindOf(item)}`,
       fix: 'Write an object, with a name for each member.',
     })
   return members(item)
 }
 
 interface Reading {
-  readonly items: ReadonlyMap<string, Item>
+  readonly items: ReadonlyMap<string, TreeItem>
   readonly report: Report
 }
 
-const readView = (name: string, item: Item, { items, report }: Reading): ViewConfig => {
+const readView = (name: string, item: TreeItem, { items, report }: Reading): ViewConfig => {
   const errors = report.errors
   refuseUnknown(item, KEYS.view, report)
   refuseUnknown(members(item).get('tools'), KEYS.viewTools, report)
-  const result = validateSettings({ views: { [name]: valueOf(item) } })
+  const result = validateSettings({ views: { [name]: syntaxValueOf(item) } })
   if (result.is === 'misfit') reportMisfits(result.misfits, items, report)
   const values = result.is === 'fine' ? result.value.views?.[name] : undefined
   return values === undefined || report.errors > errors ? emptyView(name) : viewOf(name, values)
@@ -91,12 +91,12 @@ const viewOf = (name: string, values: ViewValues): ViewConfig => ({
 
 const readClient = (
   name: string,
-  item: Item,
+  item: TreeItem,
   { items, report, views }: Reading & { readonly views: readonly ViewConfig[] },
 ): ClientConfig => {
   const errors = report.errors
   refuseUnknown(item, KEYS.client, report)
-  const result = validateSettings({ clients: { [name]: valueOf(item) } })
+  const result = validateSettings({ clients: { [name]: syntaxValueOf(item) } })
   if (result.is === 'misfit') reportMisfits(result.misfits, items, report)
   const values: ClientValues = (result.is === 'fine' ? result.value.clients?.[name] : undefined) ?? {}
   const view = members(item).get('view')
@@ -109,7 +109,7 @@ const readClient = (
   }
 }
 
-const checkView = (item: Item, view: string, views: readonly ViewConfig[], report: Report): void => {
+const checkView = (item: TreeItem, view: string, views: readonly ViewConfig[], report: Report): void => {
   const names = ['default', ...views.map(({ name }) => name)]
   if (names.includes(view)) return
   const meant = suggest(view, names)
@@ -120,7 +120,7 @@ const checkView = (item: Item, view: string, views: readonly ViewConfig[], repor
 }
 
 /** Unknown keys are errors here, because ignoring one could expose tools. */
-const refuseUnknown = (item: Item | undefined, known: readonly string[], report: Report): void => {
+const refuseUnknown = (item: TreeItem | undefined, known: readonly string[], report: Report): void => {
   for (const [key, member] of members(item)) {
     if (known.includes(key)) continue
     const meant = suggest(key, known)

@@ -176,7 +176,7 @@ const embedded = z.strictObject(
   { error: 'Write true, or an object, such as { "registration": "open" }.' },
 )
 
-export const auth = z.strictObject(
+export const authSchema = z.strictObject(
   {
     publicUrl: text('Write scheme and host, such as "https://mcp.example.com".')
       .optional()

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { anyTexts, objectFix, plain, text, wait } from './values.js'
+import { anyTexts, objectFix, plain, text, waitTime } from './values.js'
 
 const URL_FIX = 'Write the address of a Redis or Valkey, such as "redis://redis:6379".'
 const KEYS_FIX = 'Write a list of strings, such as ["${CLUSTER_KEY}"].'
@@ -31,7 +31,7 @@ const peer = z.object(
 )
 
 /** Settings that make several replicas of `serve` one proxy. */
-export const cluster = z.object(
+export const clusterSchema = z.object(
   {
     url: text(URL_FIX).describe(
       'The Redis (7.0 or newer) or Valkey (7.2 or newer) that all replicas share: `redis://`, or `rediss://` with TLS.',
@@ -40,13 +40,13 @@ export const cluster = z.object(
       'Keys of 32 bytes in base64, the same for all replicas. The first key encrypts, all keys decrypt. To replace a key, add the new one last, then move it to the front, then remove the old one.',
     ),
     peer: peer.describe('The link between the replicas.'),
-    lease: plain(wait(), {
+    lease: plain(waitTime(), {
       description: 'How long a silent replica counts as alive.',
       default: '6s',
       leastMs: 500,
       reload: 'restart',
     }),
-    linger: plain(wait(), {
+    linger: plain(waitTime(), {
       description:
         'How long a stopping replica keeps accepting clients, so that the load balancer notices in time.',
       default: '5s',

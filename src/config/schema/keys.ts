@@ -1,6 +1,6 @@
 import { MAX_UNKNOWN_KEYS } from '../defaults.js'
 import type { Report } from '../file/problem.js'
-import type { Item } from '../file/tree.js'
+import type { TreeItem } from '../file/tree.js'
 import { suggest } from './suggest.js'
 
 /** Keys of other programs, with their replacements; undefined for keys that are safe to ignore. */
@@ -57,7 +57,7 @@ const wordsFor = (name: string, known: readonly string[], foreign: ForeignKeys) 
 
 /** Warns about unknown members; ignores comments and extensions unless they resemble a known key. */
 export function warnUnknown(
-  found: ReadonlyMap<string, Item>,
+  found: ReadonlyMap<string, TreeItem>,
   known: readonly string[],
   foreign: ForeignKeys,
   report: Report,

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { auth } from './auth.js'
-import { cluster } from './cluster.js'
+import { authSchema } from './auth.js'
+import { clusterSchema } from './cluster.js'
 import { limits } from './limits.js'
 import { server } from './server.js'
 import { log, metrics, metricsInEditors, tracing, tracingInEditors } from './telemetry.js'
 import { timeouts } from './timeouts.js'
-import { anyTexts, flag, glob, limit, objectFix, plain, text, texts, wait, whole } from './values.js'
+import { anyTexts, flag, glob, limit, objectFix, plain, text, texts, waitTime, wholeNumber } from './values.js'
 import { client, expose, VIEWS_EXAMPLE, view } from './views.js'
 
 const originFix = 'Write a list of origins, such as ["https://app.example.com"].'
@@ -26,7 +26,7 @@ const listen = z.object(
       default: '127.0.0.1',
       reload: 'restart',
     }),
-    port: plain(whole(0, 65_535, PORT_FIX), {
+    port: plain(wholeNumber(0, 65_535, PORT_FIX), {
       description: 'The port to listen on; `0` takes any free port.',
       default: 8808,
       reload: 'restart',
@@ -98,7 +98,7 @@ const viewName = 'Use a letter and up to 31 more of a to z, 0 to 9 and "-" for t
 const results = z.object(
   {
     max: plain(
-      z.union([whole(1000, 10_000_000), z.literal('off')], {
+      z.union([wholeNumber(1000, 10_000_000), z.literal('off')], {
         error: 'Write a whole number of characters from 1000, or "off".',
       }),
       {
@@ -133,19 +133,19 @@ export const settings = z.object({
     .optional()
     .describe('The schema of this file, for editors.'),
   listen: listen.optional(),
-  pageSize: plain(whole(1, 10_000), {
+  pageSize: plain(wholeNumber(1, 10_000), {
     description: 'Items per page of a merged list. Many clients read only the first page.',
     default: 10_000,
     reload: 'live',
   }),
-  startupWait: plain(wait(), {
+  startupWait: plain(waitTime(), {
     description:
       'How long the `initialize` of a new client waits for servers that the proxy does not know yet.',
     default: '4.5s',
     leastMs: 0,
     reload: 'live',
   }),
-  drain: plain(wait(), {
+  drain: plain(waitTime(), {
     description:
       'How long calls in flight may still take when the proxy stops, a client closes its half of stdio or a socket, or a server is removed.',
     default: '10s',
@@ -157,13 +157,13 @@ export const settings = z.object({
       "A file of variables with lines `NAME='value'`, for variables that the environment of the proxy does not have; relative to this file. It is read whenever this file is.",
     default: 'secrets.env',
   }),
-  auth: auth
+  auth: authSchema
     .optional()
     .describe(
       'Who may access the proxy over HTTP, and with which scopes; see docs/configuration.md#auth. Without it, programs on this machine may.',
     )
     .meta({ reload: 'restart' }),
-  cluster: cluster
+  cluster: clusterSchema
     .optional()
     .describe(
       'Runs several replicas of `serve` as one proxy; see docs/cluster.md. A mistake in it makes the file unusable.',

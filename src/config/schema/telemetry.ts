@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { flag, limit, objectFix, plain, text, texts, whole } from './values.js'
+import { flag, limit, objectFix, plain, text, texts, wholeNumber } from './values.js'
 
 const KEEP_FIX = 'Write a list of "errors" and "slow".'
 const RATIO_FIX = 'Write a number from 0 to 1.'
@@ -58,7 +58,7 @@ export const tracing = z.object(
         'Let callers decide whether their requests are traced. If absent, only programs on this machine and callers with a credential decide.',
       reload: 'restart',
     }),
-    perSecond: plain(whole(1, 10_000), {
+    perSecond: plain(wholeNumber(1, 10_000), {
       description: 'The maximum number of traces per second.',
       default: 100,
       reload: 'restart',
@@ -107,7 +107,7 @@ export const metrics = z.object(
       default: 'counters',
       reload: 'restart',
     }),
-    series: plain(whole(100, 100_000), {
+    series: plain(wholeNumber(100, 100_000), {
       description: 'The maximum number of series of counters and histograms.',
       default: 2000,
       reload: 'restart',

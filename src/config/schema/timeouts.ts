@@ -1,27 +1,27 @@
 import { z } from 'zod'
-import { glob, limit, objectFix, plain, wait, whole } from './values.js'
+import { glob, limit, objectFix, plain, waitTime, wholeNumber } from './values.js'
 
 export const timeouts = z.object(
   {
-    connect: plain(wait(), {
+    connect: plain(waitTime(), {
       description:
         'Maximum time for a server to start and answer `initialize`, including the installation of a package.',
       default: '60s',
       reload: 'retuned',
     }),
-    initialize: plain(wait(), {
+    initialize: plain(waitTime(), {
       description:
         'Maximum time for the answer to `initialize`, once the program runs or the address was reached; as `connect` if only that is set.',
       default: '60s',
       reload: 'retuned',
     }),
-    probe: plain(wait(), {
+    probe: plain(waitTime(), {
       description:
         'Maximum time for a server to report its era. A program that does not answer is assumed to be `legacy`, an HTTP server to be unavailable.',
       default: '10s',
       reload: 'retuned',
     }),
-    list: plain(wait(), {
+    list: plain(waitTime(), {
       description: 'Maximum time for one page of a list.',
       default: '15s',
       reload: 'retuned',
@@ -55,31 +55,31 @@ export const timeouts = z.object(
 
 export const restart = z.object(
   {
-    first: plain(wait(), {
+    first: plain(waitTime(), {
       description:
         'Wait before a server that failed to start, or was lost before it answered any client, is started again; it doubles with each attempt. At least 100 ms.',
       default: '500ms',
       leastMs: 100,
       reload: 'retuned',
     }),
-    max: plain(wait(), {
+    max: plain(waitTime(), {
       description: 'Maximum wait between two attempts.',
       default: '30s',
       leastMs: 100,
       reload: 'retuned',
     }),
-    failures: plain(whole(1, 100), {
+    failures: plain(wholeNumber(1, 100), {
       description:
         'Maximum consecutive failures within `window` before the server is given up: calls then fail at once, with the reason and the last lines of its stderr.',
       default: 5,
       reload: 'retuned',
     }),
-    window: plain(wait(), {
+    window: plain(waitTime(), {
       description: 'The time in which `failures` are counted.',
       default: '60s',
       reload: 'retuned',
     }),
-    retry: plain(wait(), {
+    retry: plain(waitTime(), {
       description:
         'Wait before a server that was given up is started once more, as long as a client uses it; a call also starts it, 5 s after the last attempt. At least 1 s.',
       default: '60s',

@@ -1,7 +1,7 @@
 import type { AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv'
 import type { z } from 'zod'
-import type { auth } from './auth.js'
-import type { cluster } from './cluster.js'
+import type { authSchema } from './auth.js'
+import type { clusterSchema } from './cluster.js'
 import type { settings } from './schema.js'
 import type { server } from './server.js'
 import * as generated from './validate.generated.js'
@@ -25,9 +25,9 @@ export type ServerValues = z.infer<typeof server>
 
 export type SettingsValues = z.infer<typeof settings>
 
-export type AuthValues = z.infer<typeof auth>
+export type AuthValues = z.infer<typeof authSchema>
 
-export type ClusterValues = z.infer<typeof cluster>
+export type ClusterValues = z.infer<typeof clusterSchema>
 
 export const validateAuth = (value: unknown): Validated<AuthValues> => validate(generated.auth, value)
 

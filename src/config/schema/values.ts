@@ -66,14 +66,14 @@ const duration = (fix: string, form: RegExp) =>
   )
 
 /** A finite duration; a number is in milliseconds. */
-export const wait = () => duration(durationFix, DURATION)
+export const waitTime = () => duration(durationFix, DURATION)
 
 /** A duration, or "off"; a number is in milliseconds. */
 export const limit = () => duration(limitFix, /^(off|\d+(\.\d+)?(ms|s|m|h))$/)
 
 export const objectFix = (example: string) => ({ error: `Write an object, such as ${example}.` })
 
-export const whole = (
+export const wholeNumber = (
   least: number,
   most: number,
   error = `Write a whole number from ${least} to ${most}.`,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { flag, globs, objectFix, plain, text, texts, whole } from './values.js'
+import { flag, globs, objectFix, plain, text, texts, wholeNumber } from './values.js'
 
 const MODE_FIX = 'Write "direct", "search" or "auto".'
 const mode = () => z.enum(['direct', 'search', 'auto'], { error: MODE_FIX })
@@ -20,7 +20,7 @@ export const expose = z.union(
         pin: globs('github__get_*')
           .optional()
           .describe('Patterns of the tools that stay listed in every mode, by the names that clients see.'),
-        tokens: plain(whole(0, 10_000_000), {
+        tokens: plain(wholeNumber(0, 10_000_000), {
           description: 'The estimated tokens of a list above which `auto` means `search`.',
           default: 10_000,
           reload: 'live',
@@ -75,7 +75,7 @@ export const view = z.object(
 export const client = z.object(
   {
     view: text('Write the name of a view.').optional().describe('Their view, unless they request another.'),
-    maxTools: whole(1, 100_000).optional().describe('The maximum number of tools that they can handle.'),
+    maxTools: wholeNumber(1, 100_000).optional().describe('The maximum number of tools that they can handle.'),
     expose: expose.optional().describe('How tools are shown to them.'),
   },
   objectFix('{ "maxTools": 40 }'),

@@ -13,7 +13,7 @@ const UNREAD_BYTES = 4 * 1024 * 1024
 export const FAULT_STATUSES: Partial<Record<Fault['code'], number>> = { internal: 500, 'too-large': 413 }
 
 /** Reads a whole request body. Rejects with a Fault `too-large`. */
-export const bodyOf = async (request: IncomingMessage): Promise<string> => {
+export const requestBodyOf = async (request: IncomingMessage): Promise<string> => {
   const body = await readShortBody(request, BODY_BYTES)
   if (body === undefined) throw new Fault('too-large', `the body exceeds ${BODY_BYTES} bytes`)
   return body.toString()

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { packageFile } from '../../machine/package-file.js'
 import { sendJson } from './http.js'
-import { type Entry, refusalFor } from './port.js'
+import { type PortEntry, refusalFor } from './port.js'
 
 const PAGE_BASE = '/ui'
 
@@ -35,7 +35,7 @@ export const isPage = (path: string): boolean => path === PAGE_BASE || path.star
 export const answerPage = async (
   request: IncomingMessage,
   response: ServerResponse,
-  entry: Entry,
+  entry: PortEntry,
 ): Promise<void> => {
   response.removeHeader('access-control-allow-origin')
   response.removeHeader('access-control-expose-headers')

@@ -4,13 +4,13 @@ import { type Caller, LOCAL } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { isObject } from '../../kernel/object.js'
 import type { Api } from './api.js'
-import { apiRequest, bodyOf, FAULT_STATUSES, sendAnswer, sendJson } from './http.js'
+import { apiRequest, requestBodyOf, FAULT_STATUSES, sendAnswer, sendJson } from './http.js'
 import type { PageLogins } from './page-logins.js'
 import { type PageSessions, pageCookie, setCookie } from './page-sessions.js'
 import type { ApiAnswer } from './streams.js'
 
 /** Decides which requests may use the port. */
-export interface Entry {
+export interface PortEntry {
   /** Returns true for a program of this machine on loopback. */
   readonly isFromHere: (request: IncomingMessage) => boolean
   /** Returns the caller if the request has a token for the control API. Undefined without `auth`. */
@@ -19,7 +19,7 @@ export interface Entry {
   readonly renew?: ((caller: Caller) => Caller | undefined) | undefined
 }
 
-export interface PortContext extends Entry {
+export interface PortContext extends PortEntry {
   readonly api: () => Promise<Api>
   readonly sessions: () => PageSessions
   /** Watches logins with a code. Absent if they are neither logged nor limited. */
@@ -50,7 +50,7 @@ export const answerPort = async (
       sendJson(response, refusal.status, { error: refusal.error })
       return
     }
-    const body = request.method === 'POST' ? await bodyOf(request) : ''
+    const body = request.method === 'POST' ? await requestBodyOf(request) : ''
     const asked = apiRequest(request, API_BASE, body)
     if (asked.method === 'POST' && asked.path === '/login') {
       login({ request, response, body }, context, new URL(origin))
@@ -80,7 +80,7 @@ const credentialIn = ({ headers }: IncomingMessage, origin: URL) => ({
 const RENEW_MS = 2000
 
 /** Sends an answer. Closes a stream once its token is no longer valid. */
-const sendTo = (response: ServerResponse, answer: ApiAnswer, caller: Caller, { renew }: Entry): void => {
+const sendTo = (response: ServerResponse, answer: ApiAnswer, caller: Caller, { renew }: PortEntry): void => {
   sendAnswer(response, answer)
   if ('value' in answer || caller === LOCAL) return
   const timer = setInterval(() => {
@@ -102,7 +102,7 @@ interface Refusal {
 }
 
 /** Returns the refusal of a request that must not use the port, regardless of its credentials. */
-export const refusalFor = (request: IncomingMessage, { isFromHere, hasToken }: Entry): Refusal | undefined =>
+export const refusalFor = (request: IncomingMessage, { isFromHere, hasToken }: PortEntry): Refusal | undefined =>
   isFromHere(request) || hasToken !== undefined
     ? undefined
     : {
@@ -110,7 +110,7 @@ export const refusalFor = (request: IncomingMessage, { isFromHere, hasToken }: E
         error: 'only local programs, or clients with a token under "auth", may use this',
       }
 
-const refusalOf = (request: IncomingMessage, own: string, entry: Entry): Refusal | undefined => {
+const refusalOf = (request: IncomingMessage, own: string, entry: PortEntry): Refusal | undefined => {
   const { origin, 'x-mcp-proxy': marked } = request.headers
   const elsewhere = refusalFor(request, entry)
   if (elsewhere !== undefined) return elsewhere

@@ -3,7 +3,7 @@ import { matchTemplate, schemeAliases, splitUri } from '../../catalog/names/uris
 import { type JsonText, memberOf, stringOf } from '../../kernel/json/text.js'
 import type { ListName } from '../../model/listing.js'
 import type { ControlApiContext } from './context.js'
-import { type Cause, reachOf, type Verdict, type Why } from './verdicts.js'
+import { type Cause, reachOf, type Explanation, type Why } from './verdicts.js'
 
 // Explains the route of a resource read, in the order in which `Owners` looks for its server.
 
@@ -30,7 +30,7 @@ interface Way {
   readonly query: string
   readonly server: string
   readonly own: string
-  readonly verdict: Verdict
+  readonly verdict: Explanation
   readonly words: readonly string[]
 }
 

@@ -7,7 +7,7 @@ import { type ServerStatus, statusOfServer } from '../../status/status.js'
 import type { ControlApiContext } from './context.js'
 
 /** The reasons that `why` gives; a closed list. */
-export type Verdict =
+export type Explanation =
   | 'shown'
   | 'hidden'
   | 'broken'
@@ -41,7 +41,7 @@ export type Verdict =
   | 'error'
 
 export interface Cause {
-  readonly verdict: Verdict
+  readonly verdict: Explanation
   /** A masked message for people. */
   readonly words: string
   /** The number of the problem (docs/doctor.md). */
@@ -57,7 +57,7 @@ export interface Why {
   readonly version: 1
   readonly query: string
   readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'server' | 'error' | 'unknown'
-  readonly verdict: Verdict
+  readonly verdict: Explanation
   /** True if a request for it would be answered. For an error id: true if it is known. */
   readonly answered: boolean
   readonly server?: string | undefined
@@ -73,7 +73,7 @@ export interface Why {
 }
 
 /** The problem numbers that do not depend on the context. */
-const NUMBERS: Readonly<Partial<Record<Verdict, ProblemId>>> = {
+const NUMBERS: Readonly<Partial<Record<Explanation, ProblemId>>> = {
   broken: 'D061',
   repaired: 'D061',
   shortened: 'D060',
@@ -82,13 +82,13 @@ const NUMBERS: Readonly<Partial<Record<Verdict, ProblemId>>> = {
 }
 
 /** Adds the problem number of each cause. */
-export const numbered = (why: Why): Why => ({
+export const numberedVerdict = (why: Why): Why => ({
   ...why,
   causes: why.causes.map(cause => ({ ...cause, doctor: cause.doctor ?? NUMBERS[cause.verdict] })),
 })
 
 /** Returns true if a call would reach a server in this state. */
-export const isAnswered = ({ state }: ServerStatus): boolean =>
+export const isAnsweredBy = ({ state }: ServerStatus): boolean =>
   state === 'ready' || state === 'idle' || state === 'starting' || state === 'draining'
 
 /** Returns the reachability of a server and the reasons against it. `list` contains the requested item. */
@@ -101,7 +101,7 @@ export const reachOf = (
   if (status === undefined) return { answered: false, causes: [] }
   const remarks = status.remarks.filter(remark => remark.list === list)
   const causes = causesOf(context, { ...status, remarks }).filter(({ verdict }) => verdict !== 'remark')
-  return { answered: isAnswered(status), causes }
+  return { answered: isAnsweredBy(status), causes }
 }
 
 /** Formats an age for people: `4 min`. */
@@ -112,7 +112,7 @@ export const ageText = (ms: number): string => {
 }
 
 /** Describes a server's state and the age of one of its lists in a line. */
-export const aboutServer = (
+export const serverVerdict = (
   context: ControlApiContext,
   server: Server,
   list: ListName = 'tools',
@@ -182,7 +182,7 @@ const lastFailure = ({ state, failures, lastError }: ServerStatus) => {
   return [{ words: `it failed ${times}, last ${ageText(agoMs)} ago: ${message}`, number }]
 }
 
-const STATES: Readonly<Record<string, Verdict | undefined>> = {
+const STATES: Readonly<Record<string, Explanation | undefined>> = {
   ready: 'shown',
   draining: 'shown',
   idle: 'resting',

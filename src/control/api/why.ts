@@ -3,7 +3,7 @@ import { exposedName } from '../../catalog/names/names.js'
 import { repairItem } from '../../catalog/repair/items.js'
 import { suggest } from '../../config/schema/suggest.js'
 import type { ServerConfig } from '../../config/types.js'
-import { projectResult } from '../../eras/index.js'
+import { projectLegacyResult } from '../../eras/index.js'
 import { isErrorId, RUN } from '../../kernel/error-ids.js'
 import { Fault } from '../../kernel/faults.js'
 import { matcherOf } from '../../kernel/globs.js'
@@ -20,14 +20,14 @@ import { fixFor } from './fixes.js'
 import { inServer, placed } from './places.js'
 import { ambiguous, ofOnlyServer, ofUri, rawsOf } from './uri-routes.js'
 import {
-  aboutServer,
+  serverVerdict,
   ageText,
   type Cause,
   causesOf,
-  isAnswered,
-  numbered,
+  isAnsweredBy,
+  numberedVerdict,
   reachOf,
-  type Verdict,
+  type Explanation,
   type Why,
 } from './verdicts.js'
 import { mergedItems } from './views.js'
@@ -46,7 +46,7 @@ export const explain = (context: ControlApiContext, query: string, revision?: st
   if (revision !== undefined && revision !== MODERN && !isLegacyRevision(revision))
     throw new Fault('invalid-params', `unknown revision: ${sanitizeLine(revision, 64)}`)
   const asked = query.slice(0, QUERY_BYTES)
-  return numbered(
+  return numberedVerdict(
     (isErrorId(asked) ? ofError(context, asked) : undefined) ??
       ofServer(context, asked) ??
       ofItem(context, asked, revision) ??
@@ -85,8 +85,8 @@ const ofServer = (context: ControlApiContext, query: string): Why | undefined =>
     const causes = causesOf(context, status)
     const { verdict = 'shown' } = causes.find(cause => cause.verdict !== 'remark') ?? {}
     const server = context.router.pool.servers.find(({ name }) => name === query)
-    const about = server && aboutServer(context, server)
-    return { ...base, about, verdict, answered: isAnswered(status) && verdict !== 'list-not-read', causes }
+    const about = server && serverVerdict(context, server)
+    return { ...base, about, verdict, answered: isAnsweredBy(status) && verdict !== 'list-not-read', causes }
   }
   if (context.disabled().has(query))
     return { ...base, verdict: 'disabled', answered: false, causes: [DISABLED_HERE] }
@@ -164,7 +164,7 @@ const isChangedFor = (
   if (item === undefined) return false
   const { member, method } = LISTS[list]
   const page = objectText([[member, arrayText([item.text])]])
-  return projectResult(revision, method, page) !== page
+  return projectLegacyResult(revision, method, page) !== page
 }
 
 const explainItem = (context: ControlApiContext, query: string, item: Found): Why => {
@@ -174,10 +174,10 @@ const explainItem = (context: ControlApiContext, query: string, item: Found): Wh
   const gone = leftOutFor(context, item)
   if (gone.length > 0) {
     const [{ verdict } = { verdict: 'hidden' as const }] = gone
-    return { ...base, about: aboutServer(context, view.server, list), verdict, answered: false, causes: gone }
+    return { ...base, about: serverVerdict(context, view.server, list), verdict, answered: false, causes: gone }
   }
   const { answered, causes: state } = reachOf(context, name, list)
-  const about = aboutServer(context, view.server, list)
+  const about = serverVerdict(context, view.server, list)
   // Clients can also read a listed resource by the server's own URI.
   const byList: readonly Cause[] =
     list === 'resources' && query === own && view.exposeUri(own) !== own
@@ -243,7 +243,7 @@ const toolChanges = (context: ControlApiContext, { view, own }: Found): readonly
   const renamed = view.tools.renamed(own)
   const override = configOf(context, view)?.tools.override[own]
   const sinceMs = view.schemaWithdrawnMs(own)
-  const rule = (verdict: Verdict, words: string, key: string): Cause => {
+  const rule = (verdict: Explanation, words: string, key: string): Cause => {
     return { verdict, words, ...placed(context, ...inServer(name, key, own)) }
   }
   return [

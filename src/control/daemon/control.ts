@@ -16,9 +16,9 @@ import {
   type Hello,
   isProven,
   LINES_PROTOCOL,
-  type Refusal,
+  type HelloRefusal,
 } from '../../shim/hello.js'
-import type { Place } from '../../shim/place.js'
+import type { RuntimePaths } from '../../shim/place.js'
 import type { ProxyStatus } from '../../status/status.js'
 import { sendMetrics } from '../../telemetry/metrics/listener.js'
 import type { MetricsPages } from '../../telemetry/metrics/pages.js'
@@ -29,7 +29,7 @@ import { bindPath } from '../../transport/socket/bind.js'
 import type { Api } from '../api/api.js'
 import {
   apiRequest,
-  bodyOf,
+  requestBodyOf,
   FAULT_STATUSES,
   sendAnswer,
   sendJson,
@@ -95,7 +95,7 @@ export interface ControlledVariables {
 
 /** An open private socket. */
 export interface Control {
-  readonly place: Place
+  readonly place: RuntimePaths
   close(): Promise<void>
 }
 
@@ -105,7 +105,7 @@ const HANDED_OVER = 75
 const OURSELVES = { version: IDENTITY.version, pid: process.pid }
 
 /** Opens the private socket at free paths. Rejects with a Fault `unavailable`. */
-export const openControl = async (place: Place, controlled: Controlled): Promise<Control> => {
+export const openControl = async (place: RuntimePaths, controlled: Controlled): Promise<Control> => {
   const server = createControlServer(controlled.bounds.max.connections)
   const token = tokenIn(place.token)
   const installWatch = watchOwn(controlled)
@@ -352,7 +352,7 @@ class ControlApi {
   }
 }
 
-type StatedRefusal = Refusal & { readonly status: number }
+type StatedRefusal = HelloRefusal & { readonly status: number }
 
 const NO_HELLO: StatedRefusal = { status: 400, no: 'token', say: 'the request is not from mcp-proxy connect' }
 
@@ -362,5 +362,5 @@ const helloOf = (request: IncomingMessage): Hello | undefined =>
 const postedTo = (request: IncomingMessage, response: ServerResponse): Promise<string> => {
   if (request.method !== 'POST') return Promise.resolve('')
   if (request.headers.expect !== undefined && currentOn(request.socket) === response) response.writeContinue()
-  return bodyOf(request)
+  return requestBodyOf(request)
 }

@@ -19,10 +19,10 @@ import { NEWEST_LEGACY } from '../../model/revision.js'
 import { askToConnect, bodyOf } from '../../shim/ask.js'
 import { decodeRefusal, decodeWelcome, HELLO_HEADER, type Hello, isProven } from '../../shim/hello.js'
 import { messagesOf } from '../../shim/messages.js'
-import { isHangUp, isNobody, type Place } from '../../shim/place.js'
+import { isHangUp, isNobody, type RuntimePaths } from '../../shim/place.js'
 import { LineSplitter } from '../../wire/framing/ndjson.js'
 import { encodeError, encodeNotification, encodeRequest, type Message } from '../../wire/jsonrpc.js'
-import { type LocalClientOptions, readList } from '../local-client.js'
+import { type LocalClientOptions, readWholeList } from '../local-client.js'
 import { asking, tokenIn } from './daemon-lock.js'
 
 /** Time limit for a stopping proxy to be replaced. */
@@ -63,7 +63,7 @@ export class DaemonClient {
   /**
    * Returns undefined if no proxy is running. Rejects with a Fault: `timeout` if the proxy does not answer.
    */
-  static async open(place: Place, options: DaemonClientOptions): Promise<DaemonClient | undefined> {
+  static async open(place: RuntimePaths, options: DaemonClientOptions): Promise<DaemonClient | undefined> {
     const stream = await openStream(place, options.name)
     if (stream === undefined) return undefined
     const client = new DaemonClient(stream, options)
@@ -84,7 +84,7 @@ export class DaemonClient {
   /** See `LocalClient.list`. */
   list(list: ListName): Promise<JsonText[]> {
     const known = isObject(this.#capabilities) ? this.#capabilities : {}
-    return readList(list, known, (method, params) => this.request(method, params))
+    return readWholeList(list, known, (method, params) => this.request(method, params))
   }
 
   /** See `LocalClient.request`. */
@@ -145,7 +145,7 @@ const answerIn = (error: JsonText): Answer => {
   return failed(new Fault(isLogin ? 'unauthorized' : 'unavailable', message, { data }))
 }
 
-const openStream = async (place: Place, name: string): Promise<Duplex | undefined> => {
+const openStream = async (place: RuntimePaths, name: string): Promise<Duplex | undefined> => {
   for (const endMs = performance.now() + DRAIN_MS; ; ) {
     try {
       const stream = await tryStream(place, name)
@@ -159,7 +159,7 @@ const openStream = async (place: Place, name: string): Promise<Duplex | undefine
   }
 }
 
-const tryStream = async (place: Place, client: string): Promise<Duplex | 'draining'> => {
+const tryStream = async (place: RuntimePaths, client: string): Promise<Duplex | 'draining'> => {
   const options = asking(place)
   const hello: Hello = { ...options.hello, client, cwd: process.cwd() }
   const { status, headers, stream } = await askToConnect({ ...options, hello })

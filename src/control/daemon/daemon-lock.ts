@@ -4,10 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Fault } from '../../kernel/faults.js'
 import { isObject } from '../../kernel/object.js'
 import { IDENTITY } from '../../machine/identity.js'
-import { type AskOptions, ask } from '../../shim/ask.js'
+import { type DaemonAskOptions, askDaemon } from '../../shim/ask.js'
 import { isNewer, newProof } from '../../shim/hello.js'
 import { StartLock } from '../../shim/lock.js'
-import { isHangUp, isNobody, type Place, preparePlace } from '../../shim/place.js'
+import { isHangUp, isNobody, type RuntimePaths, preparePlace } from '../../shim/place.js'
 import { createPrivateSync } from '../../state/private-file.js'
 
 /** Time limit for another program to release the lock, and for an older proxy to end. */
@@ -16,7 +16,7 @@ const POLL_MS = 100
 const ANSWER_MS = 3000
 
 export interface DaemonLockOptions {
-  readonly place: Place
+  readonly place: RuntimePaths
   /** Key of a lock that the caller holds for us. */
   readonly key?: string | undefined
   /** True to leave a running proxy of the same or a newer version in place. */
@@ -64,7 +64,7 @@ export const takeDaemonLock = async ({
 
 /** Waits for the lock. Returns undefined if its holder started a proxy that may stay. */
 const takeLock = async (
-  place: Place,
+  place: RuntimePaths,
   key: string | undefined,
   isModest: boolean,
 ): Promise<StartLock | undefined> => {
@@ -80,7 +80,7 @@ const takeLock = async (
 }
 
 /** Returns the running proxy, or undefined. Rejects if this cannot be determined. */
-export const occupantOf = async (place: Place): Promise<Occupant | undefined> => {
+export const occupantOf = async (place: RuntimePaths): Promise<Occupant | undefined> => {
   for (const endMs = performance.now() + ANSWER_MS; ; ) {
     try {
       return await occupantNow(place)
@@ -93,8 +93,8 @@ export const occupantOf = async (place: Place): Promise<Occupant | undefined> =>
   }
 }
 
-const occupantNow = async (place: Place): Promise<Occupant> => {
-  const { status, body } = await ask(asking(place), '/v1/status')
+const occupantNow = async (place: RuntimePaths): Promise<Occupant> => {
+  const { status, body } = await askDaemon(asking(place), '/v1/status')
   const found: unknown = status === 200 ? JSON.parse(body) : undefined
   const { pid, version, kept }: Record<string, unknown> = isObject(found) ? found : {}
   if (typeof pid === 'number' && typeof version === 'string')
@@ -102,8 +102,8 @@ const occupantNow = async (place: Place): Promise<Occupant> => {
   throw new Fault('unavailable', `the program at ${place.socket} is not mcp-proxy`)
 }
 
-const displace = async (place: Place, { pid }: Occupant, lock: StartLock): Promise<void> => {
-  await ask(asking(place), '/v1/hand-over', JSON.stringify({ version: IDENTITY.version, pid: process.pid }))
+const displace = async (place: RuntimePaths, { pid }: Occupant, lock: StartLock): Promise<void> => {
+  await askDaemon(asking(place), '/v1/hand-over', JSON.stringify({ version: IDENTITY.version, pid: process.pid }))
   for (const endMs = performance.now() + PATIENCE_MS; performance.now() < endMs; ) {
     if ((await occupantOf(place).catch(() => ({ pid })))?.pid !== pid) return
     lock.renew()
@@ -116,7 +116,7 @@ const displace = async (place: Place, { pid }: Occupant, lock: StartLock): Promi
 export const asking = (
   { socket, token }: { readonly socket: string; readonly token?: string | undefined },
   limitMs = ANSWER_MS,
-): AskOptions => ({
+): DaemonAskOptions => ({
   socket,
   limitMs,
   hello: { version: IDENTITY.version, pid: process.pid, ...newProof(tokenIn(token)) },
@@ -127,6 +127,6 @@ export const tokenIn = (file: string | undefined): Buffer | undefined =>
 
 const TOKEN_BYTES = 32
 
-const keepToken = ({ token }: Place): void => {
+const keepToken = ({ token }: RuntimePaths): void => {
   if (token !== undefined) createPrivateSync(token, randomBytes(TOKEN_BYTES).toString('base64url'))
 }

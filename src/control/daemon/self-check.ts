@@ -1,8 +1,8 @@
 import type { Stats } from 'node:fs'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { Place } from '../../shim/place.js'
-import { fileAt, isSame } from '../../transport/socket/bind.js'
+import type { RuntimePaths } from '../../shim/place.js'
+import { fileAt, isSameFile } from '../../transport/socket/bind.js'
 import { occupantOf } from './daemon-lock.js'
 
 const FIRST_LOOK_MS = 250
@@ -20,7 +20,7 @@ export interface SelfCheckOptions {
 }
 
 /** Checks that clients still reach this process at its socket. Call `cancel` before removing the socket. */
-export const startSelfCheck = (place: Place, { mayStay, end, handOver, clock, log }: SelfCheckOptions) => {
+export const startSelfCheck = (place: RuntimePaths, { mayStay, end, handOver, clock, log }: SelfCheckOptions) => {
   const { socket } = place
   let isOver = false
   let isTold = false
@@ -29,7 +29,7 @@ export const startSelfCheck = (place: Place, { mayStay, end, handOver, clock, lo
   const look = async (): Promise<void> => {
     const there = fileAt(socket)
     // Compare files first: repeated requests to ourselves would deoptimize the code that serves clients.
-    if (isSame(there, own)) return
+    if (isSameFile(there, own)) return
     const found = await occupantOf(place).catch(() => 'unsure' as const)
     if (isOver || found === 'unsure') return
     if (found?.pid === process.pid) {

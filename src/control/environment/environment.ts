@@ -6,7 +6,7 @@ import { sanitizeLine } from '../../secrets/mask.js'
 import { LoginShell } from './login-shell.js'
 
 /** Resolves the text of a configuration; like `parseConfig` with a text and a file. */
-export type Parse = (env: Environment, later: readonly VariableSource[]) => Loaded
+export type ParseVariables = (env: Environment, later: readonly VariableSource[]) => Loaded
 
 /** A variable of the configuration and its source, without the value. */
 export interface VariableStatus {
@@ -62,7 +62,7 @@ export class ProxyEnvironment {
   }
 
   /** Parses a configuration, and asks the login shell if that may matter. Rejects if `parse` throws. */
-  async load(parse: Parse): Promise<Loaded> {
+  async load(parse: ParseVariables): Promise<Loaded> {
     const first = this.#parsed(parse)
     this.#mayAskShell = first.config?.daemon.shellEnv ?? true
     if (!this.#mayAskShell) this.#fromShell = undefined
@@ -130,7 +130,7 @@ export class ProxyEnvironment {
     return used.some(({ name, value }) => found[name] !== value) || lacks.some(name => name in found)
   }
 
-  #parsed(parse: Parse): Loaded {
+  #parsed(parse: ParseVariables): Loaded {
     const { env, isPersons } = this.#options
     const shell = { from: FROM_SHELL, values: this.#fromShell ?? {} }
     const brought = [...this.#brought.values()]

@@ -2,7 +2,7 @@ import { rulesOf, shownInAnyCase } from '../../budget/expose-rules.js'
 import type { ClientConfig } from '../../config/types.js'
 import { matcherOf } from '../../kernel/globs.js'
 import { identityOf, resolvedEntry, settingsOf } from '../../setup/import/identity.js'
-import { type Entry, normalise } from '../../setup/import/normalise.js'
+import { type ImportedEntry, normalise } from '../../setup/import/normalise.js'
 import type { ClientEntry, ClientFacts, ClientFile, ConfigFacts, Probe } from '../facts.js'
 import { type Finding, finding } from '../finding.js'
 
@@ -39,7 +39,7 @@ export const lookAtRepeated = (
   clients: readonly ClientFacts[],
   { entries, envFile }: ConfigFacts,
 ): readonly Finding[] => {
-  const resolved = (entry: Entry): Entry => resolvedEntry(entry, envFile.values)
+  const resolved = (entry: ImportedEntry): ImportedEntry => resolvedEntry(entry, envFile.values)
   const behind = [...entries.values()].flatMap(raw =>
     raw['disabled'] === true || raw['enabled'] === false ? [] : [resolved(normalise(raw, DIALECT).entry)],
   )

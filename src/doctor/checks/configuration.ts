@@ -2,7 +2,7 @@ import { DEFAULTS } from '../../config/defaults.js'
 import { isObject } from '../../kernel/object.js'
 import { isLoopbackHost } from '../../machine/loopback.js'
 import { identityOf, resolvedEntry, settingsOf } from '../../setup/import/identity.js'
-import { type Entry, normalise } from '../../setup/import/normalise.js'
+import { type ImportedEntry, normalise } from '../../setup/import/normalise.js'
 import { replaceSecrets } from '../../setup/import/secrets.js'
 import type { ConfigFacts, DaemonFacts, FileFacts, ServiceFacts, ShellFacts } from '../facts.js'
 import { type Finding, finding } from '../finding.js'
@@ -27,8 +27,8 @@ export const lookAtSyntax = ({ loaded }: ConfigFacts): readonly Finding[] =>
     })
 
 /** Returns the keys of the secrets in an entry, such as `env.TOKEN`. */
-const secretKeys = (entry: Entry): readonly string[] => {
-  const parts = Object.entries(entry).flatMap(([key, value]): readonly (readonly [string, Entry])[] => {
+const secretKeys = (entry: ImportedEntry): readonly string[] => {
+  const parts = Object.entries(entry).flatMap(([key, value]): readonly (readonly [string, ImportedEntry])[] => {
     if (key !== 'env' && key !== 'headers') return [[key, { [key]: value }]]
     const members = isObject(value) ? Object.entries(value) : []
     return members.map(([name, each]) => [`${key}.${name}`, { [key]: { [name]: each } }])
@@ -39,7 +39,7 @@ const secretKeys = (entry: Entry): readonly string[] => {
 }
 
 /** Returns the literal secrets in entries, to be masked. */
-export const literalSecrets = (entries: Iterable<Entry>): readonly string[] => {
+export const literalSecrets = (entries: Iterable<ImportedEntry>): readonly string[] => {
   const found: string[] = []
   for (const entry of entries) replaceSecrets(entry, (_name, value) => String(found.push(value)))
   return found

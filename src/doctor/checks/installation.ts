@@ -19,7 +19,7 @@ export const lookAtNode = ({ node }: InstallationFacts): readonly Finding[] =>
 export const lookAtFiles = ({ folder, damaged }: InstallationFacts): readonly Finding[] =>
   damaged.length === 0 ? [] : [finding('D002', { folder }, { why: damaged.join(', ') })]
 
-export const lookAtDoubles = ({ folder, onPath }: InstallationFacts): readonly Finding[] => {
+export const lookAtDoubleInstalls = ({ folder, onPath }: InstallationFacts): readonly Finding[] => {
   const ours = onPath.filter(each => each.package === PACKAGE)
   const folders = [...new Set(ours.map(each => each.folder))]
   const [first] = ours

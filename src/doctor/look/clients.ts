@@ -1,23 +1,23 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { isObject } from '../../kernel/object.js'
-import { CLIENTS, type Client, isOfFolder } from '../../setup/clients/clients.js'
-import { foldersOf, type Machine } from '../../setup/clients/machine.js'
+import { CLIENTS, type ClientProgram, isOfFolder } from '../../setup/clients/clients.js'
+import { foldersOf, type ClientMachine } from '../../setup/clients/machine.js'
 import { restrictionsOf } from '../../setup/clients/tool-rules.js'
 import type { Disk } from '../../setup/files/disk.js'
 import { openFile } from '../../setup/files/edit-file.js'
 import { type Found, projectsIn, serversAt, serversIn } from '../../setup/import/containers.js'
-import { placed, type StartFolder } from '../../setup/import/folder.js'
+import { inFolder, type StartFolder } from '../../setup/import/folder.js'
 import { identityOf, isOwn, type OwnMarks } from '../../setup/import/identity.js'
 import { normalise } from '../../setup/import/normalise.js'
-import { firstThere, ofProject, startOf } from '../../setup/import/sources.js'
-import type { Journals, Owned } from '../../setup/install/journal.js'
+import { firstThere, ofProject, sourceStartOf } from '../../setup/import/sources.js'
+import type { Journals, OwnedInstall } from '../../setup/install/journal.js'
 import { whyFrail } from '../../setup/install/programs.js'
 import { SetupError } from '../../setup/setup-error.js'
 import type { ClientEntry, ClientFacts, ClientFile } from '../facts.js'
 
 export interface ClientsContext {
-  readonly machine: Machine
+  readonly machine: ClientMachine
   readonly disk: Disk
   readonly journals: Journals
   readonly own: OwnMarks
@@ -28,7 +28,7 @@ export interface ClientsContext {
 }
 
 /** Reads the files of all clients, of the user and of the project in the current folder. */
-export const readClients = async (context: ClientsContext): Promise<readonly ClientFacts[]> => {
+export const readClientFiles = async (context: ClientsContext): Promise<readonly ClientFacts[]> => {
   // D006 reports an unreadable state folder.
   const installs = await context.journals.all().catch((thrown: unknown) => {
     if (thrown instanceof SetupError) return []
@@ -39,8 +39,8 @@ export const readClients = async (context: ClientsContext): Promise<readonly Cli
 }
 
 const readClient = async (
-  client: Client,
-  installs: readonly Owned[],
+  client: ClientProgram,
+  installs: readonly OwnedInstall[],
   context: ClientsContext,
 ): Promise<ClientFacts> => {
   const { machine, disk } = context
@@ -69,7 +69,7 @@ interface FileToRead {
 }
 
 const readFile = async (
-  client: Client,
+  client: ClientProgram,
   { path, folder, installs }: FileToRead,
   context: ClientsContext,
 ): Promise<readonly ClientFile[]> => {
@@ -80,7 +80,7 @@ const readFile = async (
     const [key = ''] = client.at
     const right = serversAt(value, key)
     const { cwd, home } = context.machine
-    const place = folder === undefined ? startOf(client, path, home) : ofProject(folder)
+    const place = folder === undefined ? sourceStartOf(client, path, home) : ofProject(folder)
     const readAll = (all: readonly Found[], start = place.start) =>
       Promise.all(all.map(found => readEntry(found, client, { ...context, start })))
     const entries = await readAll(right)
@@ -104,14 +104,14 @@ const readFile = async (
   }
 }
 
-const entryIn = ({ entry }: Found, { timeoutUnit, hasShellVariables = false }: Client) =>
+const entryIn = ({ entry }: Found, { timeoutUnit, hasShellVariables = false }: ClientProgram) =>
   normalise(entry, { timeoutUnit, hasShellVariables }).entry
 
 const wordsOf = (args: unknown): readonly string[] =>
   Array.isArray(args) ? args.filter(each => typeof each === 'string') : []
 
 /** Returns true if an entry starts or addresses this proxy with this configuration. */
-const isOurs = (found: Found, client: Client, { own, config }: ClientsContext): boolean => {
+const isOurs = (found: Found, client: ClientProgram, { own, config }: ClientsContext): boolean => {
   const entry = entryIn(found, client)
   if (!isOwn(entry, own)) return false
   const words = wordsOf(entry['args'])
@@ -121,10 +121,10 @@ const isOurs = (found: Found, client: Client, { own, config }: ClientsContext): 
 
 const readEntry = async (
   found: Found,
-  client: Client,
+  client: ClientProgram,
   context: ClientsContext & { readonly start: StartFolder | undefined },
 ): Promise<ClientEntry> => {
-  const entry = placed(entryIn(found, client), context.start ?? NOWHERE, context.machine.home)
+  const entry = inFolder(entryIn(found, client), context.start ?? NOWHERE, context.machine.home)
   const isOwnEntry = isOurs(found, client, context)
   const { url, command } = entry
   const isDead = isOwnEntry && typeof url === 'string' && !(await context.isAlive(url))
@@ -151,7 +151,7 @@ const frailty = (path: string): ClientEntry['frail'] => {
 }
 
 /** Returns the API address of Claude Code from its settings, nearest first, or from a variable. */
-const apiHostIn = async ({ id }: Client, context: ClientsContext): Promise<string | undefined> => {
+const apiHostIn = async ({ id }: ClientProgram, context: ClientsContext): Promise<string | undefined> => {
   if (id !== 'claude-code') return undefined
   const { cwd, home, env } = context.machine
   const project = ['settings.local.json', 'settings.json'].map(name => join(cwd, '.claude', name))

@@ -21,14 +21,14 @@ const RESOURCE_NOT_FOUND = -32002
 const NONE = rawText('{}')
 
 /** Encodes a fault for a legacy client. */
-export const encodeFault = (fault: Fault, errorId?: string): JsonText =>
+export const encodeLegacyFault = (fault: Fault, errorId?: string): JsonText =>
   faultText(fault, codeOf(fault), errorId)
 
 const codeOf = ({ code }: Fault): number =>
   code === 'unknown-resource' ? RESOURCE_NOT_FOUND : RPC_CODES[code]
 
 /** Encodes the fault that ends a call, and sets its error id, by which the client can look it up. */
-export const encodeEnd = (end: Answer & { readonly kind: 'fault' }): JsonText => {
+export const encodeLegacyEnd = (end: Answer & { readonly kind: 'fault' }): JsonText => {
   const { fault, message } = end
   const code = codeOf(fault)
   end.errorId = newErrorId(code, fault.message, fault.code)
@@ -39,7 +39,7 @@ export const encodeEnd = (end: Answer & { readonly kind: 'fault' }): JsonText =>
  * Projects a modern server's error to legacy codes; `uri` is set for `resources/read`, whose "not found" had
  * its own code.
  */
-export const projectError = (
+export const projectLegacyError = (
   error: JsonText,
   { server, uri }: { readonly server: string | undefined; readonly uri: string | undefined },
 ): JsonText => {

@@ -2,7 +2,7 @@ import type { RenewCaller } from '../../kernel/caller.js'
 import { textMember } from '../../kernel/json/text.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { ListenerOptions } from '../../rpc/host.js'
-import { refuse, refuseWith } from '../../rpc/http/errors.js'
+import { refuseRequest, refuseWith } from '../../rpc/http/errors.js'
 import { acceptedTypes, mediaTypeOf } from '../../wire/http/headers.js'
 import type { HttpExchange, HttpHandler } from '../../wire/http.js'
 import type { Message } from '../../wire/jsonrpc.js'
@@ -54,7 +54,7 @@ export const createHttpListener = (options: ListenerOptions): HttpListener => {
   const serving =
     (listeners: Listeners): HttpHandler =>
     (request, responder) => {
-      if (isClosed) refuse(responder, 503, 'The proxy is shutting down', { code: -32603 })
+      if (isClosed) refuseRequest(responder, 503, 'The proxy is shutting down', { code: -32603 })
       else handle(listeners, { request, responder, accepts: acceptedTypes(request.headers) })
     }
   const serve = serving({ legacy, modern, bounds, refused })
@@ -121,17 +121,17 @@ const handle = (listeners: Listeners, exchange: HttpExchange): void => {
       else legacy.delete(exchange)
       return
     case 'not-allowed':
-      refuse(responder, 405, 'Use POST, GET or DELETE', { headers: { allow: 'GET, POST, DELETE' } })
+      refuseRequest(responder, 405, 'Use POST, GET or DELETE', { headers: { allow: 'GET, POST, DELETE' } })
   }
 }
 
 const passesGuards = ({ request: { headers }, responder, accepts }: HttpExchange): boolean => {
   if (mediaTypeOf(headers['content-type']) !== 'application/json') {
-    refuse(responder, 415, 'Content-Type must be application/json')
+    refuseRequest(responder, 415, 'Content-Type must be application/json')
     return false
   }
   if (accepts.json || accepts.events) return true
-  refuse(responder, 406, 'Accept must list application/json and text/event-stream')
+  refuseRequest(responder, 406, 'Accept must list application/json and text/event-stream')
   return false
 }
 
@@ -156,7 +156,7 @@ const post = ({ legacy, modern, bounds, elsewhere, refused }: Listeners, exchang
     case 'malformed': {
       // The id of an answer is one of ours: a response must not be answered.
       const { code, why, id, isResponse } = verdict
-      refuse(responder, 400, why, { code, id: isResponse ? undefined : id })
+      refuseRequest(responder, 400, why, { code, id: isResponse ? undefined : id })
       return
     }
     case 'refused':

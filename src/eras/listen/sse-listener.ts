@@ -3,7 +3,7 @@ import { LimitCounters } from '../../kernel/limit-counters.js'
 import { NO_CAPABILITIES } from '../../model/peer.js'
 import { faultText } from '../../model/rpc-error.js'
 import type { ListenerOptions } from '../../rpc/host.js'
-import { refuse, refuseWith } from '../../rpc/http/errors.js'
+import { refuseRequest, refuseWith } from '../../rpc/http/errors.js'
 import { acceptedTypes, mediaTypeOf } from '../../wire/http/headers.js'
 import type { HttpHandler, HttpRequest, HttpResponder } from '../../wire/http.js'
 import { SessionQuota } from '../legacy/client-side/session-quota.js'
@@ -98,9 +98,9 @@ class SseEndpoints {
   /** Opens a session, which lives as long as its stream. */
   stream(request: HttpRequest, responder: HttpResponder): void {
     if (request.method !== 'GET') {
-      refuse(responder, 405, 'Use GET', { headers: { allow: 'GET' } })
+      refuseRequest(responder, 405, 'Use GET', { headers: { allow: 'GET' } })
     } else if (!acceptedTypes(request.headers).events) {
-      refuse(responder, 406, 'Accept must list text/event-stream')
+      refuseRequest(responder, 406, 'Accept must list text/event-stream')
     } else {
       const { caller } = request
       const full = this.#quota.faultFor(caller.principal)
@@ -126,27 +126,27 @@ class SseEndpoints {
 
   message(request: HttpRequest, responder: HttpResponder): void {
     if (request.method !== 'POST') {
-      refuse(responder, 405, 'Use POST', { headers: { allow: 'POST' } })
+      refuseRequest(responder, 405, 'Use POST', { headers: { allow: 'POST' } })
       return
     }
     if (mediaTypeOf(request.headers['content-type']) !== 'application/json') {
       this.#options.refused?.('malformed')
-      refuse(responder, 415, 'Content-Type must be application/json')
+      refuseRequest(responder, 415, 'Content-Type must be application/json')
       return
     }
     const { body, caller } = request
     const served = this.#find(request)
     if (served === undefined) {
-      refuse(responder, 404, 'Session not found: open the event stream to start a new one')
+      refuseRequest(responder, 404, 'Session not found: open the event stream to start a new one')
       return
     }
     const { session, pipe } = served
     const classified = classifyInbound(body, this.#bounds, this.#options.refused)
     // Valid JSON is always for the session, which it keeps alive and which answers on its stream.
     if (classified.is === 'malformed' && classified.code === -32700) {
-      refuse(responder, 400, classified.why, { code: -32700 })
+      refuseRequest(responder, 400, classified.why, { code: -32700 })
     } else if (!session.hasRoomFor(body.length)) {
-      refuse(responder, 429, 'Read the event stream before you send more', {
+      refuseRequest(responder, 429, 'Read the event stream before you send more', {
         headers: { 'retry-after': '1' },
       })
     } else {

@@ -16,7 +16,7 @@ import {
   withMembers,
 } from '../../kernel/json/text.js'
 import type { Request } from '../../model/links.js'
-import { isLogLevel, type LogLevel } from '../../model/log-level.js'
+import { isLogLevel, type McpLogLevel } from '../../model/log-level.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../model/peer.js'
 import { decodeClientCapabilities, INFO_BYTES, TASKS_EXTENSION } from '../../rpc/capabilities.js'
 import { tokenIn } from '../../rpc/progress-token.js'
@@ -33,7 +33,7 @@ export interface Envelope {
   /** The client's `Implementation` object, which is optional. */
   readonly info: JsonText | undefined
   /** Undefined: no log messages at all. */
-  readonly logLevel: LogLevel | undefined
+  readonly logLevel: McpLogLevel | undefined
   readonly token: JsonText | undefined
   /** True if `_meta` holds nothing else. */
   readonly isAll: boolean
@@ -165,7 +165,7 @@ interface EnvelopeFacts {
   readonly capabilities: ClientCapabilities
   /** An `Implementation` object: the client's or ours. */
   readonly clientInfo?: JsonText | undefined
-  readonly logLevel?: LogLevel | undefined
+  readonly logLevel?: McpLogLevel | undefined
   /** True if a task may replace the result (SEP-2663); otherwise servers must not create one. */
   readonly followsTasks?: boolean | undefined
 }

@@ -41,10 +41,10 @@ const isReserved = (code: number): boolean => code <= -32020 && code >= -32099
 // ── our own errors ──
 
 /** Encodes a fault for a modern client. */
-export const encodeFault = (fault: Fault): JsonText => faultText(fault)
+export const encodeModernFault = (fault: Fault): JsonText => faultText(fault)
 
 /** Encodes the fault that ends a call, and sets its error id, by which the client can look it up. */
-export const encodeEnd = (end: Answer & { readonly kind: 'fault' }): JsonText => {
+export const encodeModernEnd = (end: Answer & { readonly kind: 'fault' }): JsonText => {
   const code = RPC_CODES[end.fault.code]
   end.errorId = newErrorId(code, end.fault.message, end.fault.code)
   return faultText(end.fault, code, end.errorId, end.message)
@@ -65,7 +65,7 @@ const missingCapability = (required: JsonText): JsonText =>
 // ── servers' errors ──
 
 /** The request that failed. */
-export interface Asked {
+export interface RequestAsked {
   /** The URI of `resources/read`, as the client wrote it. */
   readonly uri: string | undefined
   /** The `ClientCapabilities` of the request, unchanged. */
@@ -76,7 +76,7 @@ export interface Asked {
  * Projects a server's error to the codes of this revision. A client with URL elicitation should have been
  * asked for input instead of getting `-32042`.
  */
-export const projectError = (error: JsonText, { uri, declared }: Asked): JsonText => {
+export const projectModernError = (error: JsonText, { uri, declared }: RequestAsked): JsonText => {
   const code = errorCode(error)
   if (code === undefined) return error
   if (code === RESOURCE_NOT_FOUND) return notFound(error, uri)

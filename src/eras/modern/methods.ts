@@ -27,7 +27,7 @@ export const REQUESTS: ReadonlyMap<string, RequestTraits> = new Map<string, Requ
 export const isCacheable = (method: string): boolean => REQUESTS.get(method)?.isCacheable === true
 
 /** Returns whether this method may be answered by `resultType: "input_required"`. */
-export const mayNeedInput = (method: string): boolean => REQUESTS.get(method)?.mayNeedInput === true
+export const methodMayNeedInput = (method: string): boolean => REQUESTS.get(method)?.mayNeedInput === true
 
 /** Notifications that a server may send on the stream of the request they are about. */
 export const REQUEST_NOTIFICATIONS: ReadonlySet<string> = new Set([

@@ -77,7 +77,7 @@ const classOf = (bytes: Buffer, i: number): number => CLASS[bytes[i] ?? 0] ?? 0
 /** Returns the class bits at `i`; 0 past the end, so that no loop leaves the text. */
 const classAt = (bytes: Buffer, i: number): number => (i < bytes.length ? classOf(bytes, i) : 0)
 
-export function refuse(bytes: Buffer, i: number, expected: string): never {
+export function refuseJson(bytes: Buffer, i: number, expected: string): never {
   if (i >= bytes.length) throw new JsonTextError('JSON text ends too early', bytes.length)
   throw new JsonTextError(`expected ${expected}`, i)
 }
@@ -138,7 +138,7 @@ export function scanValue(bytes: Buffer, i: number, budget: JsonBudget, depth = 
       budget.membersLeft = membersLeft
       return i
     }
-    if (bytes[i] !== COMMA) refuse(bytes, i, closer === CLOSE_OBJECT ? 'a comma or }' : 'a comma or ]')
+    if (bytes[i] !== COMMA) refuseJson(bytes, i, closer === CLOSE_OBJECT ? 'a comma or }' : 'a comma or ]')
     i = skipSpace(bytes, i + 1)
     if (membersLeft-- === 0) refuseMember(budget, i)
     i = toValue(bytes, i, closer)
@@ -148,9 +148,9 @@ export function scanValue(bytes: Buffer, i: number, budget: JsonBudget, depth = 
 /** Skips the key, in an object, and returns the index of the value. */
 function toValue(bytes: Buffer, i: number, closer: number): number {
   if (closer !== CLOSE_OBJECT) return i
-  if (bytes[i] !== QUOTE) refuse(bytes, i, 'a member name in quotes')
+  if (bytes[i] !== QUOTE) refuseJson(bytes, i, 'a member name in quotes')
   i = skipSpace(bytes, scanString(bytes, i))
-  if (bytes[i] !== COLON) refuse(bytes, i, 'a colon')
+  if (bytes[i] !== COLON) refuseJson(bytes, i, 'a colon')
   return skipSpace(bytes, i + 1)
 }
 
@@ -176,7 +176,7 @@ export function scanString(bytes: Buffer, i: number): number {
     if (i > last && bytes.length - i > SHORT_BYTES) i = findSpecial(bytes, i)
     while ((classAt(bytes, i) & PLAIN) !== 0) i++
     if (bytes[i] === QUOTE) return i + 1
-    if (bytes[i] !== BACKSLASH) refuse(bytes, i, 'no control character in a string')
+    if (bytes[i] !== BACKSLASH) refuseJson(bytes, i, 'no control character in a string')
     // Runs of such escapes are not worth a search each.
     if (i > last) last = Math.min(most, i + SHORT_BYTES)
     i = scanEscape(bytes, i)
@@ -189,9 +189,9 @@ const isPlainFour = (bytes: Buffer, i: number): boolean =>
 /** Skips an escape sequence; lone surrogates are legal (RFC 8259 section 8.2). */
 function scanEscape(bytes: Buffer, i: number): number {
   if ((classAt(bytes, i + 1) & ESCAPE) !== 0) return i + 2
-  if (bytes[i + 1] !== LETTER_U) refuse(bytes, i + 1, 'one of "\\/bfnrtu after a backslash')
+  if (bytes[i + 1] !== LETTER_U) refuseJson(bytes, i + 1, 'one of "\\/bfnrtu after a backslash')
   for (let digit = i + 2; digit < i + 6; digit++) {
-    if ((classAt(bytes, digit) & HEX) === 0) refuse(bytes, digit, 'four hexadecimal digits')
+    if ((classAt(bytes, digit) & HEX) === 0) refuseJson(bytes, digit, 'four hexadecimal digits')
   }
   return i + 6
 }
@@ -211,7 +211,7 @@ function scanScalar(bytes: Buffer, i: number): number {
 
 function scanWord(bytes: Buffer, i: number, word: string): number {
   for (let j = 1; j < word.length; j++) {
-    if (bytes[i + j] !== word.charCodeAt(j)) refuse(bytes, i + j, 'true, false or null')
+    if (bytes[i + j] !== word.charCodeAt(j)) refuseJson(bytes, i + j, 'true, false or null')
   }
   return i + word.length
 }
@@ -219,7 +219,7 @@ function scanWord(bytes: Buffer, i: number, word: string): number {
 /** Scans a number (RFC 8259 section 6): no leading zeros, no bare point; any size and precision. */
 function scanNumber(bytes: Buffer, i: number): number {
   if (bytes[i] === MINUS) i++
-  else if ((classAt(bytes, i) & DIGIT) === 0) refuse(bytes, i, 'a value')
+  else if ((classAt(bytes, i) & DIGIT) === 0) refuseJson(bytes, i, 'a value')
   i = bytes[i] === ZERO ? i + 1 : scanDigits(bytes, i)
   if (i >= bytes.length) return i
   if (bytes[i] === POINT) i = scanDigits(bytes, i + 1)
@@ -229,7 +229,7 @@ function scanNumber(bytes: Buffer, i: number): number {
 }
 
 function scanDigits(bytes: Buffer, i: number): number {
-  if ((classAt(bytes, i) & DIGIT) === 0) refuse(bytes, i, 'a digit')
+  if ((classAt(bytes, i) & DIGIT) === 0) refuseJson(bytes, i, 'a digit')
   while ((classAt(bytes, i) & DIGIT) !== 0) i++
   return i
 }

@@ -7,7 +7,7 @@ import {
   type JsonBudget,
   OPEN_OBJECT,
   QUOTE,
-  refuse,
+  refuseJson,
   refuseMember,
   scanString,
   scanValue,
@@ -47,16 +47,16 @@ export class JsonWalk {
       return false
     }
     if (!this.#isFirst) {
-      if (bytes[i] !== COMMA) refuse(bytes, i, 'a comma or }')
+      if (bytes[i] !== COMMA) refuseJson(bytes, i, 'a comma or }')
       i = skipSpace(bytes, i + 1)
     }
     this.#isFirst = false
     if (this.#budget.membersLeft-- === 0) refuseMember(this.#budget, i)
-    if (bytes[i] !== QUOTE) refuse(bytes, i, 'a member name in quotes')
+    if (bytes[i] !== QUOTE) refuseJson(bytes, i, 'a member name in quotes')
     this.#start = i
     this.#keyEnd = scanString(bytes, i)
     i = skipSpace(bytes, this.#keyEnd)
-    if (bytes[i] !== COLON) refuse(bytes, i, 'a colon')
+    if (bytes[i] !== COLON) refuseJson(bytes, i, 'a colon')
     this.#valueStart = skipSpace(bytes, i + 1)
     return true
   }

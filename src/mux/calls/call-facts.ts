@@ -24,7 +24,7 @@ export const sessionHash = (client: Client): string | undefined => {
 }
 
 /** Returns the log fields of a call, with the same names everywhere and without its contents. */
-export const factsOf = (call: Call, nowMs: number) => {
+export const callFactsOf = (call: Call, nowMs: number) => {
   const { client, servedBy: server, beganMs, number, method } = call
   const name = call.ownName ?? askedName(call)
   const trace_id = traceIdOf(call)
@@ -53,7 +53,7 @@ export const logCall = (
   nowMs: number,
 ): void => {
   const facts = (): object => ({
-    ...factsOf(call, nowMs),
+    ...callFactsOf(call, nowMs),
     outcome: outcomeName(outcome),
     errorId: outcome?.kind === 'fault' ? outcome.errorId : undefined,
   })

@@ -1,4 +1,4 @@
-import type { Link } from '../../kernel/linked-list.js'
+import type { ListLink } from '../../kernel/linked-list.js'
 import type { OnLate } from '../../model/links.js'
 import { LATE_MAX, LATE_MS } from '../../peers/own-requests.js'
 import { PartyList } from './party-list.js'
@@ -62,7 +62,7 @@ export class DepartedCalls {
     for (const call of this.#calls) call.over()
   }
 
-  #over(place: Link<DepartedCall>): void {
+  #over(place: ListLink<DepartedCall>): void {
     if (this.#calls.remove(place)) place.item.onOver?.()
   }
 }

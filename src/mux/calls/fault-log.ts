@@ -4,7 +4,7 @@ import type { Logger } from '../../kernel/logger.js'
 import type { Call } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
 import { sanitizeLine } from '../../secrets/mask.js'
-import { factsOf } from './call-facts.js'
+import { callFactsOf } from './call-facts.js'
 
 /** Maximum number of errors kept, and their maximum total length in characters. */
 const MOST = 1000
@@ -80,7 +80,7 @@ export class FaultLog {
     if (known === undefined) return
     const { fault } = outcome
     const { servedBy: server = serverIn(fault), awayMs } = call
-    const { trace_id, span_id, session, ...facts } = { ...factsOf(call, this.#options.nowMs()), server }
+    const { trace_id, span_id, session, ...facts } = { ...callFactsOf(call, this.#options.nowMs()), server }
     const found: KeptError = {
       ...known,
       ...facts,

@@ -1,6 +1,6 @@
 import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
-import type { Link } from '../../kernel/linked-list.js'
+import type { ListLink } from '../../kernel/linked-list.js'
 import type {
   Call,
   CallSink,
@@ -86,7 +86,7 @@ export class InFlightCall implements CallSink {
   readonly call: Call
   readonly routed: RoutedCall
   readonly link: Downlink
-  place: Link<InFlightCall> | undefined
+  place: ListLink<InFlightCall> | undefined
   /** Number of the call among all calls sent on its connection, from 1. */
   ordinal = 0
   sentMs = 0

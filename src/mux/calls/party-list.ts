@@ -1,4 +1,4 @@
-import { type Link, LinkedList } from '../../kernel/linked-list.js'
+import { type ListLink, LinkedList } from '../../kernel/linked-list.js'
 import { type Client, isOnePerson } from '../../model/links.js'
 import { newClientId } from '../../model/peer.js'
 
@@ -34,14 +34,14 @@ export class PartyList<T extends Owned> implements Iterable<T> {
     return this.#changes === 0 ? this.#items.last?.party : 'several'
   }
 
-  add(item: T): Link<T> {
+  add(item: T): ListLink<T> {
     const link = this.#items.add(item)
     this.#changes += changeAt(link.before, link)
     return link
   }
 
   /** Removes an item; returns false if it was removed before. */
-  remove(link: Link<T>): boolean {
+  remove(link: ListLink<T>): boolean {
     if (!link.isIn) return false
     const { before, after } = link
     this.#changes += changeAt(before, after) - changeAt(before, link) - changeAt(link, after)
@@ -54,5 +54,5 @@ export class PartyList<T extends Owned> implements Iterable<T> {
   }
 }
 
-const changeAt = (one: Link<Owned> | undefined, next: Link<Owned> | undefined): number =>
+const changeAt = (one: ListLink<Owned> | undefined, next: ListLink<Owned> | undefined): number =>
   one !== undefined && next !== undefined && one.item.party !== next.item.party ? 1 : 0

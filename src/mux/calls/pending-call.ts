@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Downlink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
-import { isInteractive } from '../../model/peer.js'
+import { canAnswerQuestions } from '../../model/peer.js'
 import type { LogLevels } from '../notifications/log-levels.js'
 import { whenCancelled } from './call-events.js'
 import type { CallTable } from './call-table.js'
@@ -56,7 +56,7 @@ export class Preparation {
  * Returns whether a server request during this call could belong to another client's call on the connection.
  */
 const takesTurns = ({ connection, call: { client } }: RoutedCall, link: Downlink): boolean =>
-  connection.server.serialize && link.serverRequests === 'pushed' && isInteractive(client.capabilities)
+  connection.server.serialize && link.serverRequests === 'pushed' && canAnswerQuestions(client.capabilities)
 
 export interface PendingCallContext {
   readonly clock: Clock

@@ -18,14 +18,14 @@ export interface ServerStarterContext {
  * Servers that are starting. `started` never rejects; `restMs` is the remaining time that a client should
  * wait.
  */
-export interface Start {
+export interface ServerStart {
   readonly started: Promise<unknown>
   readonly restMs: number
 }
 
 const SLOW_MS = 2000
 
-const NOTHING_TO_START: Start = { started: Promise.resolve(), restMs: 0 }
+const NOTHING_TO_START: ServerStart = { started: Promise.resolve(), restMs: 0 }
 
 /** Starts servers for clients that connect, or that read the merged lists. */
 export class ServerStarter {
@@ -49,7 +49,7 @@ export class ServerStarter {
   }
 
   /** Starts them without waiting; `restMs` is 0 if all were reached or exceeded their time. */
-  start(viewer: Viewer): Start {
+  start(viewer: Viewer): ServerStart {
     const { client } = viewer
     const { catalog, startupWaitMs } = this.#context
     const servers = [...catalog.visibleTo(viewer).keys()]

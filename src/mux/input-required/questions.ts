@@ -39,12 +39,12 @@ const embeddedAll = (questions: readonly KeyedQuestion[]): JsonText =>
   objectText(questions.map(({ key, method, params }) => [key, embedded(method, params)] as const))
 
 const embedded = (method: string, params: JsonText | undefined): JsonText => {
-  const bare = bareParams(method, params)
+  const bare = questionParams(method, params)
   return objectText([['method', textOf(method)], ...(bare === undefined ? [] : [['params', bare] as const])])
 }
 
 /** Returns a legacy question's params for a modern client, which needs `mode`; undefined if none are left. */
-export const bareParams = (method: string, params: JsonText | undefined): JsonText | undefined => {
+export const questionParams = (method: string, params: JsonText | undefined): JsonText | undefined => {
   const isElicitation = method === 'elicitation/create'
   const bare = params && withoutMember(params, '_meta', 'task', ...(isElicitation ? ['elicitationId'] : []))
   if (bare === undefined || isEmpty(bare)) return undefined

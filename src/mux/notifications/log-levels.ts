@@ -4,11 +4,11 @@ import { Fault } from '../../kernel/faults.js'
 import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Call, Client, DownstreamCall } from '../../model/links.js'
-import { DEFAULT_RANK, isLogLevel, LOG_LEVELS, type LogLevel, rankOf } from '../../model/log-level.js'
+import { DEFAULT_RANK, isLogLevel, LOG_LEVELS, type McpLogLevel, rankOf } from '../../model/log-level.js'
 import { failed, succeeded } from '../../model/outcome.js'
 import { askServer } from '../../peers/ask-server.js'
 import type { Connection } from '../../peers/connection.js'
-import type { OwnRequest } from '../../peers/own-requests.js'
+import type { OwnPeerRequest } from '../../peers/own-requests.js'
 import { shortName } from '../../secrets/mask.js'
 import type { CallTable } from '../calls/call-table.js'
 import type { InFlightCall } from '../calls/in-flight-call.js'
@@ -76,7 +76,7 @@ export class LogLevels {
   }
 
   /** Returns the level that a client set for its session, if any. */
-  wantedBy(client: Client): LogLevel | undefined {
+  wantedBy(client: Client): McpLogLevel | undefined {
     const rank = this.#wanted.of(client)
     return rank === undefined ? undefined : LOG_LEVELS[rank]
   }
@@ -260,7 +260,7 @@ class ServerLevels {
    * Resolves with false if the server refuses. A silent server is not asked again, since calls would wait for
    * it.
    */
-  async #send({ link, server }: Connection, rank: number, own: OwnRequest): Promise<boolean> {
+  async #send({ link, server }: Connection, rank: number, own: OwnPeerRequest): Promise<boolean> {
     if (link === undefined) return true
     const options = { clock: this.#clock, timeoutMs: Math.min(server.timeouts.callMs, ANSWER_MS), own }
     const outcome = await askServer(link, 'logging/setLevel', textOf({ level: LOG_LEVELS[rank] }), options)

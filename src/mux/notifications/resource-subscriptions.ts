@@ -10,7 +10,7 @@ import type { Call, Client } from '../../model/links.js'
 import { failed, type Outcome, succeeded } from '../../model/outcome.js'
 import { askServer } from '../../peers/ask-server.js'
 import type { Connection } from '../../peers/connection.js'
-import type { OwnRequest } from '../../peers/own-requests.js'
+import type { OwnPeerRequest } from '../../peers/own-requests.js'
 import { stillWanted, whenCancelled } from '../calls/call-events.js'
 import { normalUri, UriIndex } from './uri-index.js'
 
@@ -27,7 +27,7 @@ interface ServerSubscription {
   /** `own` in normal form (RFC 3986 §6.2.2). */
   readonly normal: string
   readonly subscribers: Set<Subscription>
-  request: OwnRequest
+  request: OwnPeerRequest
   /** The server's answer, which later subscribers share. */
   accepted: Promise<Outcome>
   isRefused: boolean
@@ -58,7 +58,7 @@ export interface SubscriptionRequest {
   readonly isWanted: () => boolean
 }
 
-export interface Joined {
+export interface JoinedSubscription {
   readonly connection: Connection
   readonly isNew: boolean
   /** Any outcome but a result ends the subscription. */
@@ -135,7 +135,7 @@ export class ResourceSubscriptions {
    * Subscribes at the owner of a URI. Resolves when the request was sent, with undefined if it is no longer
    * wanted. Rejects with a Fault.
    */
-  async join({ subscriber, client, exposed, isWanted }: SubscriptionRequest): Promise<Joined | undefined> {
+  async join({ subscriber, client, exposed, isWanted }: SubscriptionRequest): Promise<JoinedSubscription | undefined> {
     if (exposed.length > URI_CHARS)
       throw new Fault('invalid-params', `A URI of more than ${URI_CHARS} characters cannot be subscribed`)
     const { server, own } = await this.#context.owners.uri({ client, caller: subscriber.caller }, exposed)
@@ -375,7 +375,7 @@ const uriOf = (call: Call): string => {
 /** Sends a request and resolves with its outcome. Never rejects. */
 const request = async (
   { link, server }: Connection,
-  { method, uri, own }: { readonly method: string; readonly uri: string; readonly own: OwnRequest },
+  { method, uri, own }: { readonly method: string; readonly uri: string; readonly own: OwnPeerRequest },
   clock: Clock,
 ): Promise<Outcome> => {
   const outcome: Outcome =

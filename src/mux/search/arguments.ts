@@ -8,7 +8,7 @@ export class BadArguments extends Error {}
 const ARGUMENTS_BYTES = 64 * 1024
 
 /** The arguments of a search tool; its readers throw BadArguments. */
-export class Arguments {
+export class SearchArguments {
   readonly #values: Readonly<Record<string, unknown>>
 
   constructor(text: JsonText | undefined) {

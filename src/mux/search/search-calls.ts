@@ -39,7 +39,7 @@ import {
   textAnswer,
   unknownText,
 } from './answers.js'
-import { Arguments, BadArguments } from './arguments.js'
+import { SearchArguments, BadArguments } from './arguments.js'
 import type { LongResults } from './long-results.js'
 
 /** Maximum number of suggested names. */
@@ -131,15 +131,15 @@ export class SearchCalls {
         return undefined
       }
       case 'find_tools':
-        return this.#find(call, new Arguments(text))
+        return this.#find(call, new SearchArguments(text))
       case 'describe_tools':
-        return this.#describe(call, new Arguments(text))
+        return this.#describe(call, new SearchArguments(text))
       case 'read_result':
-        return this.#read(call, new Arguments(text))
+        return this.#read(call, new SearchArguments(text))
     }
   }
 
-  async #find(call: Call, args: Arguments): Promise<Answer> {
+  async #find(call: Call, args: SearchArguments): Promise<Answer> {
     const query = args.needed('query', 500)
     const also = args.texts('also', 4, 200)
     const server = args.text('server')
@@ -156,7 +156,7 @@ export class SearchCalls {
     return textAnswer(foundText(found, count))
   }
 
-  async #describe(call: Call, args: Arguments): Promise<Answer> {
+  async #describe(call: Call, args: SearchArguments): Promise<Answer> {
     const names = args.texts('names', DESCRIBED_MAX)
     if (names.length === 0) throw new BadArguments('names: must be a list of names')
     const { byExposed } = await this.#all(call)
@@ -170,7 +170,7 @@ export class SearchCalls {
       : errorAnswer(texts.join('\n'))
   }
 
-  #read(call: Call, args: Arguments): Answer {
+  #read(call: Call, args: SearchArguments): Answer {
     const id = args.needed('id', 64)
     const text = this.#context.longResults.read(call, {
       id,

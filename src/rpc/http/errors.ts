@@ -48,7 +48,7 @@ export const refuseForScopes = (
  * Sends an HTTP error with a JSON-RPC error as its body (transports, "Sending Messages to the Server", item
  * 4).
  */
-export const refuse = (
+export const refuseRequest = (
   responder: HttpResponder,
   status: number,
   message: string,

@@ -36,22 +36,22 @@ export interface ExchangeContext {
   readonly log: Logger
   received(): void
   /** Checks the head of a reply. Returns false if it is not an answer and was handled. */
-  admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean
+  admits(exchange: RequestExchange, status: number, headers: HttpHeaders): boolean
   /**
    * Returns the fault that an HTTP error body reports about the conversation; undefined if it is the answer.
    */
-  faultIn(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined
+  faultIn(exchange: RequestExchange, status: number, body: Buffer): Fault | undefined
   /** The request of an exchange has ended, but its event stream is still open. */
-  lingers(exchange: HttpExchange): void
+  lingers(exchange: RequestExchange): void
   /** The event stream of a request ended or broke without an answer. */
-  streamEnded(exchange: HttpExchange, reader: SseReader): void
+  streamEnded(exchange: RequestExchange, reader: SseReader): void
 }
 
 /**
  * The HTTP side of one request (basic/transports, "Sending Messages to the Server"): a POST whose reply is
  * JSON, an event stream, or an HTTP error.
  */
-export class HttpExchange implements ReplyListener, StreamHandlers {
+export class RequestExchange implements ReplyListener, StreamHandlers {
   readonly id: OwnId
   readonly sink: CallSink
   readonly #owner: ExchangeContext

@@ -4,8 +4,8 @@ import { dirname, join, posix, resolve, sep } from 'node:path'
 import { type UnzipFileInfo, unzipSync } from 'fflate'
 import { isObject } from '../../kernel/object.js'
 import type { Json } from '../edit/change.js'
-import type { Members } from '../import/containers.js'
-import { type Entry, variableName } from '../import/normalise.js'
+import type { ContainerMembers } from '../import/containers.js'
+import { type ImportedEntry, variableName } from '../import/normalise.js'
 import { SetupError } from '../setup-error.js'
 import type { Described } from './server-json.js'
 
@@ -65,7 +65,7 @@ const unzipped = (file: string, bytes: Uint8Array): Readonly<Record<string, Uint
   }
 }
 
-const manifestIn = (file: string, bytes: Uint8Array | undefined): Members => {
+const manifestIn = (file: string, bytes: Uint8Array | undefined): ContainerMembers => {
   try {
     const value: unknown = JSON.parse(new TextDecoder().decode(bytes))
     if (isObject(value)) return value
@@ -75,7 +75,7 @@ const manifestIn = (file: string, bytes: Uint8Array | undefined): Members => {
   throw new SetupError(file, 'its manifest.json is missing or not JSON')
 }
 
-const forPlatform = (config: Members): Members => {
+const forPlatform = (config: ContainerMembers): ContainerMembers => {
   const overrides = isObject(config['platform_overrides']) ? config['platform_overrides'] : {}
   const own = overrides[sep === '\\' ? 'win32' : 'linux']
   return isObject(own) ? { ...config, ...own } : config
@@ -98,12 +98,12 @@ const optionOf = (key: string, option: unknown, inputs: Set<string>): string => 
   return `\${${variableName(key)}}`
 }
 
-const argumentsOf = ({ args }: Members): readonly string[] => (Array.isArray(args) ? args.map(String) : [])
+const argumentsOf = ({ args }: ContainerMembers): readonly string[] => (Array.isArray(args) ? args.map(String) : [])
 
 const entryOf = (
-  { command, args, env }: Members,
+  { command, args, env }: ContainerMembers,
   expand: (text: string) => string,
-): Entry & { command: string } => {
+): ImportedEntry & { command: string } => {
   const words = argumentsOf({ args }).map(expand)
   const variables = Object.entries(isObject(env) ? env : {}).map(([name, value]): [string, Json] => [
     name,

@@ -1,5 +1,5 @@
 import { isObject } from '../../kernel/object.js'
-import type { Members } from '../import/containers.js'
+import type { ContainerMembers } from '../import/containers.js'
 import { SetupError } from '../setup-error.js'
 
 const REGISTRY = 'https://registry.modelcontextprotocol.io'
@@ -7,9 +7,9 @@ const TIMEOUT_MS = 15_000
 const MAX_BYTES = 1024 * 1024
 
 /** The newest server.json of a name such as `io.github.user/x`. Rejects with a SetupError. */
-export const fetchServerJson = async (name: string, registry = REGISTRY): Promise<Members> => {
+export const fetchServerJson = async (name: string, registry = REGISTRY): Promise<ContainerMembers> => {
   const url = `${registry.replace(/\/$/, '')}/v0.1/servers/${encodeURIComponent(name)}/versions/latest`
-  const byHand = `mcp-proxy add ${shortName(name)} -- COMMAND`
+  const byHand = `mcp-proxy add ${registryShortName(name)} -- COMMAND`
   const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error' }).catch(
     () => {
       throw new SetupError(registry, 'the registry cannot be reached', 0, byHand)
@@ -25,7 +25,7 @@ export const fetchServerJson = async (name: string, registry = REGISTRY): Promis
 }
 
 /** What a server of a registry is called here: the last part of its name. */
-export const shortName = (name: string): string => name.split('/').at(-1) ?? name
+export const registryShortName = (name: string): string => name.split('/').at(-1) ?? name
 
 const bounded = async (response: Response, registry: string): Promise<string> => {
   const chunks: Uint8Array[] = []

@@ -1,10 +1,10 @@
 import { isObject } from '../../kernel/object.js'
-import type { Members } from '../import/containers.js'
-import { type Entry, variableName } from '../import/normalise.js'
+import type { ContainerMembers } from '../import/containers.js'
+import { type ImportedEntry, variableName } from '../import/normalise.js'
 
 /** A server that was described somewhere, and the variables that it cannot do without. */
 export interface Described {
-  readonly entry: Entry
+  readonly entry: ImportedEntry
   /** Names that stand in the entry as `${NAME}`. */
   readonly inputs: readonly string[]
 }
@@ -22,7 +22,7 @@ const RUNNERS: Readonly<
   ],
 }
 
-const list = (value: unknown): readonly Members[] => (Array.isArray(value) ? value.filter(isObject) : [])
+const list = (value: unknown): readonly ContainerMembers[] => (Array.isArray(value) ? value.filter(isObject) : [])
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
     ? String(value)
@@ -32,7 +32,7 @@ const text = (value: unknown): string | undefined =>
  * Reads a server.json of the registry (schema of 2025-12-11): its first package that is run here and speaks
  * over stdio, or its first address. Undefined if it has neither.
  */
-export const describeServerJson = (root: Members): Described | undefined => {
+export const describeServerJson = (root: ContainerMembers): Described | undefined => {
   const packages = list(root['packages'])
   const runnable = packages.find(each => runnerOf(each) !== undefined && transportOf(each) === 'stdio')
   if (runnable !== undefined) return describePackage(runnable)
@@ -41,15 +41,15 @@ export const describeServerJson = (root: Members): Described | undefined => {
   return remote === undefined ? undefined : describeRemote(remote)
 }
 
-const runnerOf = ({ registryType }: Members) => {
+const runnerOf = ({ registryType }: ContainerMembers) => {
   const type = text(registryType) ?? ''
   return Object.hasOwn(RUNNERS, type) ? RUNNERS[type] : undefined
 }
 
-const transportOf = ({ transport }: Members): string | undefined =>
+const transportOf = ({ transport }: ContainerMembers): string | undefined =>
   isObject(transport) ? text(transport['type']) : 'stdio'
 
-const describePackage = (described: Members): Described => {
+const describePackage = (described: ContainerMembers): Described => {
   const inputs = new Set<string>()
   const env = list(described['environmentVariables']).flatMap(variable => {
     const name = text(variable['name'])
@@ -67,7 +67,7 @@ const describePackage = (described: Members): Described => {
   return { entry: names.length === 0 ? own : { ...own, env: Object.fromEntries(env) }, inputs: [...inputs] }
 }
 
-const describeRemote = (remote: Members): Described => {
+const describeRemote = (remote: ContainerMembers): Described => {
   const inputs = new Set<string>()
   const headers = list(remote['headers']).flatMap(header => {
     const name = text(header['name'])
@@ -95,7 +95,7 @@ const argumentsOf = (given: unknown, inputs: Set<string>): readonly string[] =>
   })
 
 /** What is given, or the default, or a variable to ask for; undefined for what may be left out. */
-const valueOf = (input: Members, name: string, inputs: Set<string>): string | undefined => {
+const valueOf = (input: ContainerMembers, name: string, inputs: Set<string>): string | undefined => {
   const value = text(input['value'])
   const variables = isObject(input['variables']) ? input['variables'] : {}
   if (value !== undefined) return withVariables(value, variables, inputs)
@@ -107,7 +107,7 @@ const valueOf = (input: Members, name: string, inputs: Set<string>): string | un
   return `\${${name}}`
 }
 
-const withVariables = (value: string, variables: Members, inputs: Set<string>): string =>
+const withVariables = (value: string, variables: ContainerMembers, inputs: Set<string>): string =>
   value.replace(/\{([\w-]+)\}/g, (all, name: string) => {
     const variable = variables[name]
     return isObject(variable)

@@ -13,7 +13,7 @@ interface Launch {
 }
 
 /** A program that reads MCP servers from a file: where that is, and how entries look in it. */
-export interface Client {
+export interface ClientProgram {
   readonly id: string
   readonly label: string
   readonly syntax: Syntax
@@ -56,7 +56,7 @@ const typedUrl = (address: string): Members => ({ type: 'http', url: address })
 /** What most clients have in common. */
 const usual = { syntax: 'jsonc', at: ['mcpServers'], timeoutUnit: 'ms', stdio: plain, http: url } as const
 
-const vscode = (id: string, label: string, folder: string): Client => ({
+const vscode = (id: string, label: string, folder: string): ClientProgram => ({
   ...usual,
   id,
   label,
@@ -73,7 +73,7 @@ const vscode = (id: string, label: string, folder: string): Client => ({
 const yamlLaunch = (launch: Launch): Members => ({ name: 'mcp-proxy', type: 'stdio', ...plain(launch) })
 
 /** All clients that are known, in the order in which their servers are imported. */
-export const CLIENTS: readonly Client[] = [
+export const CLIENTS: readonly ClientProgram[] = [
   {
     ...usual,
     id: 'claude-code',
@@ -288,4 +288,4 @@ export const CLIENTS: readonly Client[] = [
 ]
 
 /** Whether its file is one of the current folder, which is read only when it is asked for. */
-export const isOfFolder = ({ id }: Client): boolean => id === 'librechat'
+export const isOfFolder = ({ id }: ClientProgram): boolean => id === 'librechat'

@@ -2,14 +2,14 @@ import { join } from 'node:path'
 import type { Environment } from '../../config/types.js'
 
 /** Where we run: what the places of files depend on. */
-export interface Machine {
+export interface ClientMachine {
   readonly platform: NodeJS.Platform
   readonly home: string
   readonly cwd: string
   readonly env: Environment
 }
 
-const named = ({ env }: Machine, name: string): string | undefined => {
+const named = ({ env }: ClientMachine, name: string): string | undefined => {
   const value = Object.hasOwn(env, name) ? env[name] : undefined
   return value === '' ? undefined : value
 }
@@ -28,7 +28,7 @@ export interface Folders {
   readonly named: (variable: string) => string | undefined
 }
 
-export const foldersOf = (machine: Machine): Folders => {
+export const foldersOf = (machine: ClientMachine): Folders => {
   const { platform, home, cwd } = machine
   const isWindows = platform === 'win32'
   const find = (variable: string): string | undefined => named(machine, variable)

@@ -4,7 +4,7 @@ import { isObject } from '../../kernel/object.js'
 import type { Json } from '../edit/change.js'
 import { openFile, readValue, type Syntax } from '../files/edit-file.js'
 import { type Files, hashOf, readState, replaceFile } from '../files/revise.js'
-import { foldersOf, type Machine } from './machine.js'
+import { foldersOf, type ClientMachine } from './machine.js'
 
 /** A server that moves from a client behind the proxy, and the names of its tools there. */
 export interface MovedServer {
@@ -56,7 +56,7 @@ const textsIn = (value: unknown): readonly string[] =>
 const permissionsOf = (root: unknown): Readonly<Record<string, unknown>> =>
   isObject(root) && isObject(root['permissions']) ? root['permissions'] : {}
 
-const claudeFolder = ({ env, home }: Machine): string => env['CLAUDE_CONFIG_DIR'] || join(home, '.claude')
+const claudeFolder = ({ env, home }: ClientMachine): string => env['CLAUDE_CONFIG_DIR'] || join(home, '.claude')
 
 const MANAGED: Readonly<Partial<Record<string, string>>> = {
   darwin: '/Library/Application Support/ClaudeCode/managed-settings.json',
@@ -64,7 +64,7 @@ const MANAGED: Readonly<Partial<Record<string, string>>> = {
 }
 
 /** The settings of Claude Code: the user's, and those of the projects that it knows and of this folder. */
-export const settingsFiles = async (files: Files, machine: Machine): Promise<readonly string[]> => {
+export const settingsFiles = async (files: Files, machine: ClientMachine): Promise<readonly string[]> => {
   const { named, home } = foldersOf(machine)
   const main = join(named('CLAUDE_CONFIG_DIR') ?? home, '.claude.json')
   const value = await valueIn(files, main, 'jsonc')
@@ -83,7 +83,7 @@ const valueIn = async (files: Files, path: string, syntax: Syntax): Promise<unkn
 /** The permission rules of Claude Code that would match nothing once these servers have moved. */
 export const lostRules = async (
   files: Files,
-  machine: Machine,
+  machine: ClientMachine,
   servers: readonly MovedServer[],
 ): Promise<readonly LostRules[]> => {
   const found: LostRules[] = []
@@ -116,7 +116,7 @@ export interface Restrictions {
 /** Reads the rules of Claude Code that restrict tools; undefined for other clients. */
 export const restrictionsOf = async (
   files: Files,
-  machine: Machine,
+  machine: ClientMachine,
   client: string,
 ): Promise<Restrictions | undefined> => {
   if (client !== 'claude-code') return undefined
@@ -184,7 +184,7 @@ export const dropRules = async (files: Files, added: AddedRules): Promise<void> 
 
 /** Where a client keeps rules about tools by the name of their server, and how they name it. */
 interface RulePlace {
-  readonly file: (machine: Machine) => string
+  readonly file: (machine: ClientMachine) => string
   readonly syntax: Syntax
   readonly at: readonly (readonly string[])[]
   /** Whether a key or text names a tool of the server. */
@@ -252,7 +252,7 @@ export interface RuleAgainst {
 /** Finds rules that cannot get the new names of tools; for a server without any, the result is undefined. */
 export const ruleAgainst = async (
   files: Files,
-  machine: Machine,
+  machine: ClientMachine,
   client: string,
 ): Promise<(server: string) => RuleAgainst | undefined> => {
   if (client === 'claude-code') return await hooksAgainst(files, machine)
@@ -271,7 +271,7 @@ export const ruleAgainst = async (
 }
 
 /** Hooks and managed rules cannot be added to. */
-const hooksAgainst = async (files: Files, machine: Machine) => {
+const hooksAgainst = async (files: Files, machine: ClientMachine) => {
   const managed = MANAGED[machine.platform]
   const paths = [...(await settingsFiles(files, machine)), ...(managed === undefined ? [] : [managed])]
   const found: { readonly path: string; readonly text: string }[] = []

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../kernel/object.js'
-import type { Folded } from './fold.js'
+import type { FoldedText } from './fold.js'
 
 /** A value of JSON. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 
 /** One member to write into a map, or to take out of it; items of a list are found by their `name`. */
-export interface Change {
+export interface FileChange {
   /** The names that lead from the root to the map. */
   readonly at: readonly string[]
   readonly name: string
@@ -39,13 +39,13 @@ export class EditError extends Error {
 interface Parsed {
   readonly value: unknown
   /** Throws an EditError where splices cannot do it. */
-  splices(change: Change): readonly Splice[]
+  splices(change: FileChange): readonly Splice[]
   /** A short text to edit instead of a long one; `paths` lead to the changes. */
-  fold?(paths: readonly (readonly string[])[]): Folded | undefined
+  fold?(paths: readonly (readonly string[])[]): FoldedText | undefined
 }
 
 /** Parses a text without its byte order mark. Throws an EditError for one with mistakes or repeated keys. */
-export type Parse = (text: string) => Parsed
+export type ParseText = (text: string) => Parsed
 
 const BOM = '\uFEFF'
 
@@ -61,16 +61,16 @@ export interface Editable {
    * Splices changes into the text. Everything else keeps its bytes, and the result is parsed again: where any
    * other value would differ, nothing is edited. Throws an EditError.
    */
-  readonly edited: (changes: readonly Change[]) => string
+  readonly edited: (changes: readonly FileChange[]) => string
   /** The same, with a long result made only when it is asked for; throws at once. */
-  readonly edits: (changes: readonly Change[]) => () => string
+  readonly edits: (changes: readonly FileChange[]) => () => string
 }
 
 /** Parses a text that may be edited. Throws an EditError. */
-export const editable = (parse: Parse, text: string): Editable => {
+export const editable = (parse: ParseText, text: string): Editable => {
   const body = bodyOf(text)
   const parsed = parse(body)
-  const edits = (changes: readonly Change[]): (() => string) => {
+  const edits = (changes: readonly FileChange[]): (() => string) => {
     const folded = parsed.fold?.(changes.map(({ at, name }) => [...at, name]))
     if (folded === undefined) {
       const edited = editBody(parse, { body, parsed }, changes)
@@ -84,10 +84,10 @@ export const editable = (parse: Parse, text: string): Editable => {
 }
 
 /** The plain value of a text. Throws an EditError. */
-export const valueIn = (parse: Parse, text: string): unknown => editable(parse, text).value
+export const valueIn = (parse: ParseText, text: string): unknown => editable(parse, text).value
 
 /** A text after changes. Throws an EditError. */
-export const edit = (parse: Parse, text: string, changes: readonly Change[]): string =>
+export const edit = (parse: ParseText, text: string, changes: readonly FileChange[]): string =>
   editable(parse, text).edited(changes)
 
 interface ParsedBody {
@@ -95,7 +95,7 @@ interface ParsedBody {
   readonly parsed: Parsed
 }
 
-const editBody = (parse: Parse, before: ParsedBody, changes: readonly Change[]): string => {
+const editBody = (parse: ParseText, before: ParsedBody, changes: readonly FileChange[]): string => {
   let { body, parsed } = before
   let expected: unknown = parsed.value ?? {}
   for (const change of changes) {
@@ -119,7 +119,7 @@ const editBody = (parse: Parse, before: ParsedBody, changes: readonly Change[]):
 
 const CANNOT = 'this cannot be edited without touching other values: make the change by hand'
 
-const reparsed = (parse: Parse, body: string): Parsed => {
+const reparsed = (parse: ParseText, body: string): Parsed => {
   try {
     return parse(body)
   } catch {
@@ -141,7 +141,7 @@ const withoutEmpty = (value: unknown, [step, ...rest]: readonly string[]): unkno
 }
 
 /** The value after a change. */
-const changed = (root: unknown, { at, name, value, isList = false }: Change): unknown => {
+const changed = (root: unknown, { at, name, value, isList = false }: FileChange): unknown => {
   const [step, ...rest] = at
   if (step === undefined) {
     const isItem = Array.isArray(root) || (root === undefined && isList)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 
 /** A text in which short values represent long ones that no change touches. */
-export interface Folded {
+export interface FoldedText {
   readonly text: string
   /** Puts the long values into the edited text when called; undefined if one of them has no place there. */
   readonly unfold: (edited: string) => (() => string) | undefined
@@ -20,7 +20,7 @@ interface Fold {
  * Folds the values of valid JSON, without comments, that are not on the way to a change, so that the rest can
  * be parsed for each change. Undefined where a key stands twice.
  */
-export const foldJson = (text: string, paths: readonly (readonly string[])[]): Folded | undefined => {
+export const foldJson = (text: string, paths: readonly (readonly string[])[]): FoldedText | undefined => {
   const start = afterSpace(text, 0)
   if (text[start] !== '{') return undefined
   const folds: Fold[] = []

@@ -1,15 +1,15 @@
 import { createScanner, type Node } from 'jsonc-parser'
 import { MAX_DEPTH } from '../../config/defaults.js'
 import { createReport } from '../../config/file/problem.js'
-import { readTree, valueOf } from '../../config/file/syntax.js'
+import { readTree, syntaxValueOf } from '../../config/file/syntax.js'
 import { createLocator, repeated } from '../../config/file/tree.js'
 import { isObject } from '../../kernel/object.js'
-import { type Change, EditError, type Json, type Parse, type Splice } from './change.js'
+import { type FileChange, EditError, type Json, type ParseText, type Splice } from './change.js'
 import { endOfString, foldJson } from './fold.js'
 import { indentAt, indented, lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
 
 /** JSON with comments and trailing commas; an empty text is an empty object. */
-export const parseJsonc: Parse = text => {
+export const parseJsonc: ParseText = text => {
   const large = text.length > LARGE ? parseLarge(text) : undefined
   return large ?? parseTree(text)
 }
@@ -18,12 +18,12 @@ export const parseJsonc: Parse = text => {
 const LARGE = 256 * 1024
 
 /** JSON without comments, of which only the way to a change becomes a tree; else undefined. */
-const parseLarge: (text: string) => ReturnType<Parse> | undefined = text => {
+const parseLarge: (text: string) => ReturnType<ParseText> | undefined = text => {
   if (isDeep(text)) return undefined
   try {
     const value: unknown = JSON.parse(text)
-    let tree: ReturnType<Parse> | undefined
-    const splices = (change: Change): readonly Splice[] => {
+    let tree: ReturnType<ParseText> | undefined
+    const splices = (change: FileChange): readonly Splice[] => {
       tree ??= parseTree(text)
       return tree.splices(change)
     }
@@ -46,7 +46,7 @@ const isDeep = (text: string): boolean => {
   return true
 }
 
-const parseTree: Parse = text => {
+const parseTree: ParseText = text => {
   if (text.trim() === '') return { value: {}, splices: change => [whole(text, change)] }
   const report = createReport('', createLocator(text))
   const root = readTree(text, report)
@@ -57,7 +57,7 @@ const parseTree: Parse = text => {
   for (const item of repeated(root)) {
     throw new EditError(`the key "${item.key}" stands here a second time`, lineNumber(text, item.nameOffset))
   }
-  return { value: plain(valueOf(root)), splices: change => splicesIn(text, root.node, change) }
+  return { value: plain(syntaxValueOf(root)), splices: change => splicesIn(text, root.node, change) }
 }
 
 /** jsonc-parser makes objects without prototype, which compare as different from all others. */
@@ -73,7 +73,7 @@ const wrapped = (path: readonly string[], value: Json): readonly [string, Json] 
   return [first, rest.reduceRight<Json>((inner, key) => ({ [key]: inner }), value)]
 }
 
-const whole = (text: string, { at, name, value }: Change): Splice => {
+const whole = (text: string, { at, name, value }: FileChange): Splice => {
   const [key, all] = wrapped([...at, name], value ?? {})
   const lineBreak = lineBreakOf(text)
   const lines = indented(JSON.stringify({ [key]: all }, null, 2), '', lineBreak)
@@ -94,7 +94,7 @@ const deepest = (root: Node, at: readonly string[]): { readonly map: Node; reado
   return { map, depth: at.length }
 }
 
-const splicesIn = (text: string, root: Node, { at, name, value }: Change): readonly Splice[] => {
+const splicesIn = (text: string, root: Node, { at, name, value }: FileChange): readonly Splice[] => {
   const { map, depth } = deepest(root, at)
   if (map.type !== 'object') throw new EditError('expected an object', lineNumber(text, map.offset))
   const member = memberOf(map, at[depth] ?? name)

@@ -1,10 +1,10 @@
 import { parse, TomlError } from 'smol-toml'
 import { isObject } from '../../kernel/object.js'
-import { type Change, EditError, type Json, type Parse, type Splice } from './change.js'
+import { type FileChange, EditError, type Json, type ParseText, type Splice } from './change.js'
 import { lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
 
 /** TOML, in which a member that is a map is the tables that are named after it. */
-export const parseToml: Parse = text => {
+export const parseToml: ParseText = text => {
   try {
     const value: unknown = parse(text, { integersAsBigInt: 'asNeeded' })
     return { value: plain(value), splices: change => splicesIn(text, change) }
@@ -102,7 +102,7 @@ const pathOf = (header: string): readonly string[] => {
 const isWithin = (path: readonly string[], outer: readonly string[]): boolean =>
   outer.every((step, index) => path[index] === step)
 
-const splicesIn = (text: string, { at, name, value }: Change): readonly Splice[] => {
+const splicesIn = (text: string, { at, name, value }: FileChange): readonly Splice[] => {
   const path = [...at, name]
   const blocks = blocksIn(text)
   const own = blocks.filter(block => isWithin(block.path, path))

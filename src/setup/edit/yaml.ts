@@ -11,11 +11,11 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml'
-import { type Change, EditError, type Json, type Parse, type Splice } from './change.js'
+import { type FileChange, EditError, type Json, type ParseText, type Splice } from './change.js'
 import { indented, lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
 
 /** YAML of one document, whose collections on the way to a change are written in block style. */
-export const parseYaml: Parse = text => {
+export const parseYaml: ParseText = text => {
   // Its own search for repeated keys compares each key with each other one.
   const document = parseDocument(text, { prettyErrors: false, logLevel: 'error', uniqueKeys: false })
   const [error] = document.errors
@@ -47,7 +47,7 @@ interface Place {
   readonly pair: Pair<Node, Node | null> | undefined
 }
 
-const splicesIn = (text: string, root: Node | null, change: Change): readonly Splice[] => {
+const splicesIn = (text: string, root: Node | null, change: FileChange): readonly Splice[] => {
   const { at, name, value } = change
   let place: Place = { node: root, pair: undefined }
   let depth = 0

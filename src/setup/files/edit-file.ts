@@ -1,11 +1,11 @@
-import { type Change, type Editable, EditError, editable, type Parse, valueIn } from '../edit/change.js'
+import { type FileChange, type Editable, EditError, editable, type ParseText, valueIn } from '../edit/change.js'
 import { SetupError } from '../setup-error.js'
-import { type FileState, type Files, isLarge, readOnce, textOf } from './revise.js'
+import { type FileState, type Files, isLarge, readOnce, revisedTextOf } from './revise.js'
 
 /** How a file is written; its parser is loaded when it is needed. */
 export type Syntax = 'jsonc' | 'toml' | 'yaml'
 
-export const parserOf = async (syntax: Syntax): Promise<Parse> => {
+export const parserOf = async (syntax: Syntax): Promise<ParseText> => {
   if (syntax === 'toml') return (await import('../edit/toml.js')).parseToml
   if (syntax === 'yaml') return (await import('../edit/yaml.js')).parseYaml
   return (await import('../edit/jsonc.js')).parseJsonc
@@ -16,9 +16,9 @@ export interface OpenFile {
   readonly state: FileState
   readonly value: unknown
   /** The bytes after these changes; equal bytes if they change nothing. Throws a SetupError. */
-  readonly edited: (changes: readonly Change[]) => Buffer
+  readonly edited: (changes: readonly FileChange[]) => Buffer
   /** The same, with the bytes of a large file made only when they are asked for; throws at once. */
-  readonly edits: (changes: readonly Change[]) => () => Buffer
+  readonly edits: (changes: readonly FileChange[]) => () => Buffer
 }
 
 /** Opens a file, also one that is missing. Rejects with a SetupError. */
@@ -29,7 +29,7 @@ export const openFile = async (
 ): Promise<OpenFile> => {
   const state = await readOnce(disk, file)
   const { value, edits } = await parsedAs(state, syntax)
-  const editsOf = (changes: readonly Change[]): (() => Buffer) => {
+  const editsOf = (changes: readonly FileChange[]): (() => Buffer) => {
     const text = located(state.path, () => edits(changes))
     return () => Buffer.from(text())
   }
@@ -44,7 +44,7 @@ const parsedAs = async (state: FileState, syntax: Syntax): Promise<Editable> => 
   const known = parsed.get(state) ?? new Map<Syntax, Editable>()
   const found = known.get(syntax)
   if (found !== undefined) return found
-  const text = textOf(state)
+  const text = revisedTextOf(state)
   const parse = await parserOf(syntax)
   const made = located(state.path, () => editable(parse, text))
   known.set(syntax, made)
@@ -60,7 +60,7 @@ export const readValue = async (
 ): Promise<unknown> => {
   const state = await readOnce(disk, file)
   if (isLarge(state)) return (await parsedAs(state, syntax)).value
-  const text = textOf(state)
+  const text = revisedTextOf(state)
   try {
     if (syntax === 'jsonc') return JSON.parse(text) as unknown
   } catch {

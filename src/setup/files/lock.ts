@@ -35,7 +35,7 @@ const taken = new AsyncLocalStorage<ReadonlySet<string>>()
  * Runs `work` while no other task or process that calls this runs for the same file. The lock is a file next
  * to it, `PATH.lock`, in a folder that must exist. Rejects with a LockError, or as `work` does.
  */
-export const withLock = async <T>(disk: Disk, path: string, work: () => Promise<T>): Promise<T> => {
+export const withFileLock = async <T>(disk: Disk, path: string, work: () => Promise<T>): Promise<T> => {
   const lock = `${path}.lock`
   const outer = taken.getStore() ?? new Set()
   if (outer.has(lock)) return await work()

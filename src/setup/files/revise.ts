@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join, parse, resolve, sep } from 'node:p
 import { systemCode } from '../../kernel/faults.js'
 import { SetupError } from '../setup-error.js'
 import type { Disk } from './disk.js'
-import { isLocked, LockError, withLock } from './lock.js'
+import { isLocked, LockError, withFileLock } from './lock.js'
 
 /** A file as it was read: what is written in its place must know what that was. */
 export interface FileState {
@@ -137,7 +137,7 @@ const stepsOf = (path: string): readonly string[] =>
   path.split(sep === '/' ? '/' : /[/\\]/).filter(step => step !== '' && step !== '.')
 
 /** The text of a file, empty for a missing one. Throws a SetupError for bytes that are not UTF-8. */
-export const textOf = ({ path, bytes }: FileState): string => {
+export const revisedTextOf = ({ path, bytes }: FileState): string => {
   try {
     return bytes === undefined ? '' : new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
@@ -161,7 +161,7 @@ export const exclusively = async <T>(disk: Disk, path: string, work: () => Promi
     throw inWords(path, 'written', thrown)
   })
   try {
-    return await withLock(disk, path, work)
+    return await withFileLock(disk, path, work)
   } catch (thrown) {
     if (!(thrown instanceof LockError)) throw thrown
     if (thrown.cause !== undefined) throw inWords(path, 'written', thrown.cause)
@@ -217,7 +217,7 @@ export const removeLeftovers = async (disk: Disk, file: string): Promise<void> =
     const path = await target(disk, resolve(file))
     const drafts = await leftNextTo(disk, path, DRAFT)
     if (drafts.length > 0 || (await isLocked(disk, path)))
-      await withLock(disk, path, () => removeDrafts(disk, path))
+      await withFileLock(disk, path, () => removeDrafts(disk, path))
   } catch (thrown) {
     if (!(thrown instanceof LockError || thrown instanceof SetupError)) throw thrown
   }

@@ -1,12 +1,12 @@
 import { isObject } from '../../kernel/object.js'
 
-export type Members = Readonly<Record<string, unknown>>
+export type ContainerMembers = Readonly<Record<string, unknown>>
 
 /** An entry of another program's file, as it stands there. */
 export interface Found {
   /** Empty for a server without a name. */
   readonly name: string
-  readonly entry: Members
+  readonly entry: ContainerMembers
   /** Reported with it. */
   readonly note?: string
 }
@@ -15,15 +15,15 @@ const KEYS = ['mcpServers', 'servers', 'context_servers', 'mcp_servers', 'mcp', 
 
 const REACH = ['command', 'cmd', 'url', 'uri', 'serverUrl', 'httpUrl', 'baseUrl', 'tcp', 'transport'] as const
 
-const isServer = (value: unknown): value is Members =>
+const isServer = (value: unknown): value is ContainerMembers =>
   isObject(value) &&
   (REACH.some(key => key in value) || ['local', 'remote', 'stdio'].includes(String(value['type'])))
 
-const nameOf = ({ name }: Members): string => (typeof name === 'string' ? name : '')
+const nameOf = ({ name }: ContainerMembers): string => (typeof name === 'string' ? name : '')
 
 const inContainer = (value: unknown): readonly Found[] => {
   if (Array.isArray(value)) {
-    const named = value.filter((item): item is Members => isServer(item))
+    const named = value.filter((item): item is ContainerMembers => isServer(item))
     return named.map(entry => ({ name: nameOf(entry), entry }))
   }
   if (!isObject(value)) return []
@@ -44,7 +44,7 @@ export const serversAt = (root: unknown, key: string): readonly Found[] =>
   isObject(root) ? inContainer(root[key]).map(switched(root)) : []
 
 /** Gemini lists the servers that it starts, or leaves out, apart from the servers. */
-const switched = ({ mcp }: Members): ((found: Found) => Found) => {
+const switched = ({ mcp }: ContainerMembers): ((found: Found) => Found) => {
   const { allowed, excluded } = isObject(mcp) ? mcp : {}
   return found => {
     const isExcluded = Array.isArray(excluded) && excluded.includes(found.name)
@@ -72,7 +72,7 @@ export const projectsIn = (root: unknown): readonly ProjectServers[] => {
 }
 
 /** The server of a manifest.json of a bundle (.mcpb), whose files lie beside it. */
-const packaged = (root: Members): readonly Found[] => {
+const packaged = (root: ContainerMembers): readonly Found[] => {
   const { server } = root
   const config = isObject(server) ? server['mcp_config'] : undefined
   return isServer(config) ? [{ name: nameOf(root), entry: config }] : []

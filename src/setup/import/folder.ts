@@ -1,7 +1,7 @@
 import { isAbsolute, join, posix } from 'node:path'
 import { isObject } from '../../kernel/object.js'
 import { programOf } from './identity.js'
-import type { Entry } from './normalise.js'
+import type { ImportedEntry } from './normalise.js'
 
 /** The folder in which a client starts its servers: absolute, `${workspaceFolder}`, undefined if unknown. */
 export interface StartFolder {
@@ -46,7 +46,7 @@ const textsOf = (value: unknown): readonly string[] =>
   isObject(value) ? Object.values(value).filter(each => typeof each === 'string') : []
 
 /** Whether a program does something else in another folder, as far as its entry shows. */
-export const dependsOnFolder = ({ command, args, env }: Entry): boolean => {
+export const dependsOnFolder = ({ command, args, env }: ImportedEntry): boolean => {
   if (typeof command !== 'string') return false
   const words = Array.isArray(args) ? args.map(String) : []
   const program = programOf(command)
@@ -68,11 +68,11 @@ const NAMES_WORKSPACE = /\$\{(?:workspaceFolder|workspaceFolderBasename|cwd)\}/
  * The entry of a program with the folder in which its client would start it. `usual` is the folder of our
  * programs without `cwd`.
  */
-export const placed = (
-  given: Entry,
+export const inFolder = (
+  given: ImportedEntry,
   { path, otherwise, isProject = false }: StartFolder,
   usual: string,
-): Entry => {
+): ImportedEntry => {
   if (typeof given['command'] !== 'string') return given
   const entry = isProject && path !== undefined ? inProject(given, path) : given
   const folder = folderFor(entry, { path, otherwise })
@@ -81,7 +81,7 @@ export const placed = (
 }
 
 /** The folder to write into an entry; undefined if it may stay as it is. */
-const folderFor = (entry: Entry, { path, otherwise }: StartFolder): string | undefined => {
+const folderFor = (entry: ImportedEntry, { path, otherwise }: StartFolder): string | undefined => {
   const { cwd } = entry
   if (typeof cwd === 'string' && cwd !== '')
     return path === undefined || isRooted(cwd) || isAbsolute(cwd) ? cwd : within(path, cwd)
@@ -90,9 +90,9 @@ const folderFor = (entry: Entry, { path, otherwise }: StartFolder): string | und
 }
 
 /** The entry with a project's folder instead of the variables that name it. */
-const inProject = (entry: Entry, folder: string): Entry => {
+const inProject = (entry: ImportedEntry, folder: string): ImportedEntry => {
   const put = (text: string): string => text.replace(PROJECT_NAMES, () => folder)
   return JSON.parse(JSON.stringify(entry), (_key, value: unknown) =>
     typeof value === 'string' ? put(value) : value,
-  ) as Entry
+  ) as ImportedEntry
 }

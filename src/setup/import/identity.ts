@@ -1,5 +1,5 @@
 import { isObject } from '../../kernel/object.js'
-import type { Entry } from './normalise.js'
+import type { ImportedEntry } from './normalise.js'
 import { withValues } from './secrets.js'
 
 interface Runner {
@@ -50,7 +50,7 @@ export const programOf = (path: string): string =>
   (path.split(/[/\\]/).at(-1) ?? path).replace(/\.(?:exe|cmd|bat)$/i, '')
 
 /** The program and its arguments, or the address: what entries of one server have in common. */
-export const identityOf = (entry: Entry): string => {
+export const identityOf = (entry: ImportedEntry): string => {
   const { command, url } = entry
   const words = wordsOf(entry)
   if (typeof command === 'string') return JSON.stringify(packageOf(words) ?? words)
@@ -103,7 +103,7 @@ const packageOf = (words: readonly string[]): readonly string[] | undefined => {
   return [kind, ...new Set(all.map(each => each.replace(version, ''))), ...args]
 }
 
-const wordsOf = ({ command, args }: Entry): readonly string[] =>
+const wordsOf = ({ command, args }: ImportedEntry): readonly string[] =>
   typeof command === 'string' ? [command, ...(Array.isArray(args) ? args.map(String) : [])] : []
 
 /** How a package runs: its version, and the flags of its runner that make a difference. */
@@ -119,7 +119,7 @@ const runOptions = (words: readonly string[]): readonly unknown[] => {
 }
 
 /** The folder that an entry names; empty for the home folder, in which programs run unless told otherwise. */
-const folderOf = ({ cwd, sharing }: Entry, home: string): string => {
+const folderOf = ({ cwd, sharing }: ImportedEntry, home: string): string => {
   if (typeof cwd !== 'string' || cwd === '') return sharing === 'workspace' ? WORKSPACE : ''
   const path = cwd
     .replace(/^(?:~|\$\{userHome\})(?=[/\\]|$)/, () => home)
@@ -134,7 +134,7 @@ const WORKSPACE = '${workspaceFolder}'
  * The parts that make entries of one program or address different servers: variables, headers, folder,
  * version, options of the runner, transport. `home` is the user's home folder.
  */
-export const settingsOf = (entry: Entry, home = ''): string => {
+export const settingsOf = (entry: ImportedEntry, home = ''): string => {
   const sorted = (value: unknown): unknown =>
     isObject(value) ? Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)) : []
   const asText = (_name: string, value: unknown): unknown =>
@@ -147,12 +147,12 @@ export const settingsOf = (entry: Entry, home = ''): string => {
 }
 
 /** The entry with the values of these variables, as far as they are known. */
-export const resolvedEntry = (entry: Entry, values: Readonly<Record<string, string>>): Entry =>
+export const resolvedEntry = (entry: ImportedEntry, values: Readonly<Record<string, string>>): ImportedEntry =>
   JSON.parse(JSON.stringify(entry), (_key, value: unknown) =>
     typeof value === 'string'
       ? withValues(value, name => (Object.hasOwn(values, name) ? values[name] : undefined))
       : value,
-  ) as Entry
+  ) as ImportedEntry
 
 /** How entries of this proxy are recognised: by absolute paths of its programs, and its addresses. */
 export interface OwnMarks {
@@ -161,7 +161,7 @@ export interface OwnMarks {
 }
 
 /** Whether this is an entry that starts or addresses this proxy itself. */
-export const isOwn = (entry: Entry, own: OwnMarks): boolean => {
+export const isOwn = (entry: ImportedEntry, own: OwnMarks): boolean => {
   const { url } = entry
   if (typeof url === 'string') {
     // A view has an address below.

@@ -4,10 +4,10 @@ import { isObject } from '../../kernel/object.js'
 import { plainLine } from '../../secrets/plain-text.js'
 import type { Json } from '../edit/change.js'
 import { commandWords } from './command-line.js'
-import type { Members } from './containers.js'
+import type { ContainerMembers } from './containers.js'
 
 /** An entry of `mcpServers` in our own file. */
-export type Entry = Readonly<Record<string, Json>>
+export type ImportedEntry = Readonly<Record<string, Json>>
 
 /** What a program's file means by what stands in it. */
 export interface Dialect {
@@ -20,7 +20,7 @@ export interface Dialect {
 
 /** A server as we would write it, and what is said about it. */
 export interface Normalised {
-  readonly entry: Entry
+  readonly entry: ImportedEntry
   readonly notes: readonly string[]
   /** Names of variables whose values the client would have asked for. */
   readonly inputs: readonly string[]
@@ -31,7 +31,7 @@ export interface Normalised {
 }
 
 /** Turns an entry of any client into one of ours. What only a client can do is left out, with a note. */
-export const normalise = (source: Members, dialect: Dialect): Normalised => {
+export const normalise = (source: ContainerMembers, dialect: Dialect): Normalised => {
   const read = new Reader(
     isObject(source['transport']) ? { ...source, ...source['transport'] } : source,
     dialect,
@@ -103,7 +103,7 @@ const textOf = (value: unknown): string | undefined =>
     ? String(value)
     : undefined
 
-const mapOf = (value: unknown): Members => (isObject(value) ? value : {})
+const mapOf = (value: unknown): ContainerMembers => (isObject(value) ? value : {})
 
 const textsOf = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.flatMap(each => textOf(each) ?? []) : []
@@ -122,15 +122,15 @@ class Reader {
   readonly obstacles: string[] = []
   envFile: string | undefined
   isUnusable = false
-  readonly #source: Members
+  readonly #source: ContainerMembers
   readonly #dialect: Dialect
 
-  constructor(source: Members, dialect: Dialect) {
+  constructor(source: ContainerMembers, dialect: Dialect) {
     this.#source = source
     this.#dialect = dialect
   }
 
-  entry(): Entry {
+  entry(): ImportedEntry {
     const source = this.#source
     const isOff = source['disabled'] === true || source['enabled'] === false
     const own = KEYS.own.filter(key => !READ.has(key) && key !== 'timeouts' && key in source)
@@ -144,13 +144,13 @@ class Reader {
     }
   }
 
-  #reach(): Entry {
+  #reach(): ImportedEntry {
     const command = this.#source['command'] ?? this.#source['cmd']
     if (command !== undefined) return this.#program(command)
     return this.#address()
   }
 
-  #program(command: unknown): Entry {
+  #program(command: unknown): ImportedEntry {
     const source = isObject(command) ? { ...this.#source, ...command } : this.#source
     const first = isObject(command) ? command['path'] : command
     const words = this.#withoutCmd([
@@ -170,7 +170,7 @@ class Reader {
   }
 
   /** Splits a command line that stands in place of a program, unless it is a path with spaces. */
-  #words(command: string, source: Members): readonly string[] {
+  #words(command: string, source: ContainerMembers): readonly string[] {
     if (textsOf(source['args']).length > 0) return [command]
     const words = commandWords(command)
     if (words.length > 1) this.notes.push('its command was one text, and is now a program with arguments')
@@ -188,7 +188,7 @@ class Reader {
     return rest.length === 1 ? commandWords(rest[0] ?? '') : rest
   }
 
-  #env(source: Members): Readonly<Record<string, Json>> {
+  #env(source: ContainerMembers): Readonly<Record<string, Json>> {
     const given = { ...mapOf(source['env']), ...mapOf(source['environment']), ...mapOf(source['envs']) }
     const names = [source['env_vars'], source['env_keys']].flatMap(list =>
       Array.isArray(list) ? (list as unknown[]) : [],
@@ -213,7 +213,7 @@ class Reader {
     return text.replace(SHELL_VARIABLE, (_all, one?: string, other?: string) => `\${${one ?? other ?? ''}}`)
   }
 
-  #address(): Entry {
+  #address(): ImportedEntry {
     const source = this.#source
     const key = ['url', 'uri', 'serverUrl', 'httpUrl', 'baseUrl', 'tcp'].find(
       name => textOf(source[name]) !== undefined,
@@ -259,7 +259,7 @@ class Reader {
     return [['Authorization', `${way === 'basic' ? 'Basic' : 'Bearer'} ${key}`]]
   }
 
-  #timeouts(): Entry {
+  #timeouts(): ImportedEntry {
     const source = this.#source
     if (isObject(source['timeouts'])) return { timeouts: source['timeouts'] as Json }
     const unit = this.#dialect.timeoutUnit === 's' ? 1000 : 1
@@ -280,7 +280,7 @@ class Reader {
     return Object.keys(timeouts).length === 0 ? {} : { timeouts }
   }
 
-  #tools(): Entry {
+  #tools(): ImportedEntry {
     const source = this.#source
     const { tools } = source
     const isOurs = isObject(tools) && ['allow', 'deny', 'rename', 'override'].some(key => key in tools)

@@ -2,9 +2,9 @@ import { dirname, resolve } from 'node:path'
 import picomatch from 'picomatch'
 import type { OwnFile } from '../own-file.js'
 import { withEnvFile } from './env-file.js'
-import { dependsOnFolder, placed } from './folder.js'
+import { dependsOnFolder, inFolder } from './folder.js'
 import { identityOf, isOwn, settingsOf } from './identity.js'
-import { type Entry, type Normalised, normalise } from './normalise.js'
+import { type ImportedEntry, type Normalised, normalise } from './normalise.js'
 import { allowsNothing, restricted } from './rules.js'
 import { replaceSecrets, SecretNames } from './secrets.js'
 import type { Source } from './sources.js'
@@ -57,7 +57,7 @@ export interface Planned {
   /** Its name in our file. */
   readonly as: string | undefined
   /** What is written, if anything. */
-  readonly entry: Entry | undefined
+  readonly entry: ImportedEntry | undefined
   /** Variables that its secrets were moved to. */
   readonly secrets: readonly string[]
   /** The values among them that may be no secrets. */
@@ -84,7 +84,7 @@ interface Known {
   readonly untimed: string
   readonly isNew: boolean
   /** As it stands in our file, or is to be written. */
-  readonly entry: Entry
+  readonly entry: ImportedEntry
   /** Whether it is disabled where it was found. */
   readonly isOff: boolean
   /** The planned server with which it is written; undefined if it stays as it is. */
@@ -155,7 +155,7 @@ class Planner {
     const entry =
       source.start === undefined
         ? normalised.entry
-        : placed(normalised.entry, source.start, this.#own.programFolder)
+        : inFolder(normalised.entry, source.start, this.#own.programFolder)
     const traits = this.#traits(entry)
     const [other, known] = [...this.#known].find(([, each]) => isSame(each, traits)) ?? []
     if (other !== undefined && known !== undefined)
@@ -179,7 +179,7 @@ class Planner {
   /** A server that is known: its rules apply too, and it is enabled if any client enables it. */
   #merged(
     [as, known]: readonly [string, Known],
-    entry: Entry,
+    entry: ImportedEntry,
     { base, inputs }: { readonly base: Omit<Planned, 'state'>; readonly inputs: readonly string[] },
   ): Planned {
     const missing = this.#missing(inputs)
@@ -203,7 +203,7 @@ class Planner {
   }
 
   /** Reasons why the client would lose this server to the known one. */
-  #lost(known: Known, entry: Entry, merged: Entry): readonly string[] {
+  #lost(known: Known, entry: ImportedEntry, merged: ImportedEntry): readonly string[] {
     const isLost = !known.isNew && known.isOff && !isOff(entry)
     return [
       ...(isLost ? [`it is disabled in ${this.#own.file.state.path}`] : []),
@@ -226,9 +226,9 @@ class Planner {
   /** The entry as it is written: values that are asked for are known or it is disabled, secrets are moved. */
   async #written(
     server: string,
-    entry: Entry,
+    entry: ImportedEntry,
     inputs: readonly string[],
-  ): Promise<Pick<Planned, 'secrets' | 'doubtful' | 'notes'> & { entry: Entry }> {
+  ): Promise<Pick<Planned, 'secrets' | 'doubtful' | 'notes'> & { entry: ImportedEntry }> {
     const missing: string[] = []
     for (const name of inputs) {
       if (this.names.valueOf(name) !== undefined) continue
@@ -258,10 +258,10 @@ class Planner {
     return { entry: written, secrets: [...secrets], doubtful, notes }
   }
 
-  #traits(entry: Entry): Traits {
+  #traits(entry: ImportedEntry): Traits {
     const resolved = JSON.parse(JSON.stringify(inOwnFile(entry, this.#own)), (_key, value: unknown) =>
       typeof value === 'string' ? this.names.resolve(value) : value,
-    ) as Entry
+    ) as ImportedEntry
     return {
       identity: identityOf(resolved),
       settings: settingsOf(resolved, this.#own.home),
@@ -282,9 +282,9 @@ type Traits = Pick<Known, 'identity' | 'settings' | 'untimed' | 'isOff'>
 
 const STATES = { add: 'new', rename: 'renamed', replace: 'replaced' } as const
 
-const isOff = (entry: Entry): boolean => entry['disabled'] === true || entry['enabled'] === false
+const isOff = (entry: ImportedEntry): boolean => entry['disabled'] === true || entry['enabled'] === false
 
-const without = (entry: Entry, key: string): Entry =>
+const without = (entry: ImportedEntry, key: string): ImportedEntry =>
   Object.fromEntries(Object.entries(entry).filter(([name]) => name !== key))
 
 /** Limits of time that only our file sets keep no server from being the same. */
@@ -294,7 +294,7 @@ const isSame = (known: Known, found: Traits): boolean =>
     (!known.isNew && found.settings === found.untimed && known.untimed === found.untimed))
 
 /** An entry of our file with the folder in which it runs, where that matters. */
-const inOwnFile = (entry: Entry, { file, home, programFolder }: OwnFile): Entry => {
+const inOwnFile = (entry: ImportedEntry, { file, home, programFolder }: OwnFile): ImportedEntry => {
   const { cwd } = entry
   if (typeof cwd === 'string' && /^\.\.?(?:[/\\]|$)|^\w[^:$]*$/.test(cwd))
     return { ...entry, cwd: resolve(dirname(file.state.path), cwd) }

@@ -1,6 +1,6 @@
 import { matcherOf } from '../../kernel/globs.js'
 import { isObject } from '../../kernel/object.js'
-import type { Entry } from './normalise.js'
+import type { ImportedEntry } from './normalise.js'
 
 const listOf = (value: unknown): readonly string[] | undefined =>
   Array.isArray(value) ? value.map(String) : undefined
@@ -14,7 +14,7 @@ const shared = (
   return [...new Set([...one.filter(matcherOf(other)), ...other.filter(matcherOf(one))])]
 }
 
-const rulesOf = ({ tools }: Entry) => {
+const rulesOf = ({ tools }: ImportedEntry) => {
   const { allow, deny } = isObject(tools) ? tools : {}
   return { allow: listOf(allow), deny: listOf(deny) ?? [] }
 }
@@ -23,7 +23,7 @@ const rulesOf = ({ tools }: Entry) => {
  * Adds the tool rules of another entry for the same server, so that only tools that both allow stay. Returns
  * the same object if that changes nothing.
  */
-export const restricted = (entry: Entry, other: Entry): Entry => {
+export const restricted = (entry: ImportedEntry, other: ImportedEntry): ImportedEntry => {
   const own = rulesOf(entry)
   const more = rulesOf(other)
   const allow = shared(own.allow, more.allow)
@@ -41,4 +41,4 @@ export const restricted = (entry: Entry, other: Entry): Entry => {
 }
 
 /** Whether its rules leave out every tool. */
-export const allowsNothing = (entry: Entry): boolean => rulesOf(entry).allow?.length === 0
+export const allowsNothing = (entry: ImportedEntry): boolean => rulesOf(entry).allow?.length === 0

@@ -9,7 +9,7 @@ import {
   replaceNamed,
 } from '../../secrets/mask.js'
 import type { Json } from '../edit/change.js'
-import { type Entry, variableName } from './normalise.js'
+import { type ImportedEntry, variableName } from './normalise.js'
 
 /** Takes a secret, named after where it was found, and says what stands in its place. */
 type Take = (name: string, value: string) => string
@@ -60,7 +60,7 @@ export type IsSecret = (name: string, value: string) => boolean
  * Replaces each secret in the env, headers, arguments, program and address of a server. `isSecret` is called
  * for doubtful values of variables and short options, which stay without it.
  */
-export const replaceSecrets = (entry: Entry, put: Take, isSecret: IsSecret = () => false): Entry => {
+export const replaceSecrets = (entry: ImportedEntry, put: Take, isSecret: IsSecret = () => false): ImportedEntry => {
   const take: Take = (name, value) => put(name, value.replaceAll('$${', '${'))
   const { env, headers, args, url, command } = entry
   const isTaken: IsSecret = (name, value) =>
@@ -80,7 +80,7 @@ export const replaceSecrets = (entry: Entry, put: Take, isSecret: IsSecret = () 
 }
 
 /** Whether anything in the entry of a server is secret and stands there itself. */
-export const holdsSecrets = (entry: Entry): boolean => {
+export const holdsSecrets = (entry: ImportedEntry): boolean => {
   let isFound = false
   replaceSecrets(entry, () => {
     isFound = true
@@ -258,11 +258,11 @@ export class SecretNames {
 }
 
 /** A server as it may be shown: no value of a variable or header, and no secret. */
-export const redacted = (entry: Entry): Entry => {
+export const redacted = (entry: ImportedEntry): ImportedEntry => {
   const shown = replaceSecrets(entry, () => MASK)
   const masked = (values: Json | undefined): Json =>
     Object.fromEntries(
-      Object.entries((values ?? {}) as Entry).map(
+      Object.entries((values ?? {}) as ImportedEntry).map(
         ([name, value]) => [name, isReference(value) ? value : MASK] as const,
       ),
     )

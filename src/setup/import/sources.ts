@@ -1,10 +1,10 @@
 import { dirname, join, sep } from 'node:path'
-import { CLIENTS, type Client, isOfFolder } from '../clients/clients.js'
-import { type Folders, foldersOf, type Machine } from '../clients/machine.js'
+import { CLIENTS, type ClientProgram, isOfFolder } from '../clients/clients.js'
+import { type Folders, foldersOf, type ClientMachine } from '../clients/machine.js'
 import { valueIn } from '../edit/change.js'
 import type { Disk } from '../files/disk.js'
 import { located, parserOf, readValue, type Syntax } from '../files/edit-file.js'
-import { isThere, readState, textOf } from '../files/revise.js'
+import { isThere, readState, revisedTextOf } from '../files/revise.js'
 import { SetupError } from '../setup-error.js'
 import { type Found, projectsIn, serversAt, serversIn } from './containers.js'
 import { type StartFolder, WORKSPACE } from './folder.js'
@@ -46,21 +46,21 @@ export const projectWords = ({ label, projects, servers }: ProjectCount): string
   `${projects} ${label} ${projects === 1 ? 'project has its' : 'projects have their'} own servers (${servers}); they stay there`
 
 export interface SourceOptions {
-  readonly machine: Machine
+  readonly machine: ClientMachine
   readonly disk: Disk
   /** Only these; all if undefined. */
-  readonly clients: readonly Client[] | undefined
+  readonly clients: readonly ClientProgram[] | undefined
   /** A folder whose files are read as well, absolute. */
   readonly project: string | undefined
 }
 
-const dialectOf = ({ timeoutUnit, hasShellVariables = false }: Client): Dialect => ({
+const dialectOf = ({ timeoutUnit, hasShellVariables = false }: ClientProgram): Dialect => ({
   timeoutUnit,
   hasShellVariables,
 })
 
 /** Where a client starts the servers of its user's file. */
-export const startOf = (client: Client, file: string, home: string): Pick<Source, 'folder' | 'start'> => {
+export const sourceStartOf = (client: ClientProgram, file: string, home: string): Pick<Source, 'folder' | 'start'> => {
   if (isOfFolder(client)) return ofProject(dirname(file))
   return { start: { path: client.startsInProject === true ? WORKSPACE : home, otherwise: home } }
 }
@@ -72,7 +72,7 @@ export const ofProject = (folder: string): Pick<Source, 'folder' | 'start'> => (
 })
 
 /** The project that a client's file belongs to, by its name. */
-const projectOf = (file: string, clients: readonly Client[]): string | undefined => {
+const projectOf = (file: string, clients: readonly ClientProgram[]): string | undefined => {
   const names = clients.flatMap(({ project = [] }) => project.map(name => join(sep, name)))
   const name = names.find(each => file.endsWith(each))
   return name === undefined ? undefined : file.slice(0, -name.length)
@@ -84,14 +84,14 @@ export const readClients = async ({ machine, disk, clients, project }: SourceOpt
   const sources: Source[] = []
   const problems: SetupError[] = []
   const projects: ProjectCount[] = []
-  const read = async (client: Client, files: readonly string[], folder?: string): Promise<void> => {
+  const read = async (client: ClientProgram, files: readonly string[], folder?: string): Promise<void> => {
     try {
       const file = await firstThere(disk, files)
       if (file === undefined) return
       const value = await readValue({ disk }, file, client.syntax)
       const { id, label } = client
       const base = { id, label, file, dialect: dialectOf(client) }
-      const place = folder === undefined ? startOf(client, file, machine.home) : ofProject(folder)
+      const place = folder === undefined ? sourceStartOf(client, file, machine.home) : ofProject(folder)
       const ofProjects = folder === undefined ? projectsIn(value) : []
       const asked = ofProjects.filter(each => each.folder === project)
       for (const each of asked) sources.push({ ...base, found: each.found, ...ofProject(each.folder) })
@@ -121,14 +121,14 @@ export const readClients = async ({ machine, disk, clients, project }: SourceOpt
 /** The servers of a client's file among which our entry will stand. Rejects with a SetupError. */
 export const readClientFile = async (
   { machine, disk }: Pick<SourceOptions, 'machine' | 'disk'>,
-  client: Client,
+  client: ClientProgram,
   file: string,
 ): Promise<Source> => {
   const value = await readValue({ disk }, file, client.syntax)
   const { id, label } = client
   const isUsers = client.user(foldersOf(machine)).includes(file)
   const project = isUsers ? undefined : projectOf(file, [client])
-  const place = project === undefined ? startOf(client, file, machine.home) : ofProject(project)
+  const place = project === undefined ? sourceStartOf(client, file, machine.home) : ofProject(project)
   return {
     id,
     label,
@@ -148,7 +148,7 @@ export const firstThere = async (disk: Disk, files: readonly string[]): Promise<
 /** The file of a client that is edited: the first that is there, or else the first that may be created. */
 export const fileOf = async (
   disk: Disk,
-  client: Client,
+  client: ClientProgram,
   folders: Folders,
   project?: string,
 ): Promise<string | undefined> => {
@@ -164,7 +164,7 @@ export const readGiven = async (disk: Disk, file: string): Promise<Source> => {
   const state = await readState(disk, file)
   if (state.bytes === undefined) throw new SetupError(state.path, 'there is no such file')
   const client = CLIENTS.find(({ id }) => id === 'codex' && /\.toml$/i.test(file))
-  const found = await serversInText(textOf(state), state.path)
+  const found = await serversInText(revisedTextOf(state), state.path)
   return {
     id: 'file',
     label: file,

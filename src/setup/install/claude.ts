@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { isObject } from '../../kernel/object.js'
-import type { Machine } from '../clients/machine.js'
+import type { ClientMachine } from '../clients/machine.js'
 import type { Json } from '../edit/change.js'
 
 /** Adds an entry in a client's own way; false if that did not work or is not safe. Never rejects. */
@@ -15,7 +15,7 @@ const LIMIT_MS = 30_000
  * `claude mcp add-json`, where the program of Claude Code is on PATH: one that runs keeps its file in memory,
  * and would write over ours. Undefined without the program.
  */
-export const claudeProgram = async ({ env, platform, home }: Machine): Promise<AddEntry | undefined> => {
+export const claudeProgram = async ({ env, platform, home }: ClientMachine): Promise<AddEntry | undefined> => {
   const names = platform === 'win32' ? ['claude.exe', 'claude.cmd'] : ['claude']
   const folders = (env['PATH'] ?? '').split(delimiter).filter(folder => isAbsolute(folder))
   for (const path of folders.flatMap(folder => names.map(name => join(folder, name)))) {

@@ -1,7 +1,7 @@
 import { isAbsolute, resolve } from 'node:path'
 import { OWN_PACKAGE } from '../../machine/own-package.js'
-import type { Client } from '../clients/clients.js'
-import type { Machine } from '../clients/machine.js'
+import type { ClientProgram } from '../clients/clients.js'
+import type { ClientMachine } from '../clients/machine.js'
 import type { Json } from '../edit/change.js'
 import type { Terms } from './journal.js'
 
@@ -24,7 +24,7 @@ export interface Programs {
  * The variables that move the daemon's folders, with their values here. A client that the desktop starts has
  * none of them, and would start a second daemon.
  */
-export const placeVariables = ({ env, platform, cwd }: Machine): Readonly<Record<string, string>> => {
+export const placeVariables = ({ env, platform, cwd }: ClientMachine): Readonly<Record<string, string>> => {
   const runDir = env['MCP_PROXY_RUN_DIR'] ?? ''
   const stateHome = platform === 'win32' ? '' : (env['XDG_STATE_HOME'] ?? '')
   return {
@@ -35,7 +35,7 @@ export const placeVariables = ({ env, platform, cwd }: Machine): Readonly<Record
 
 /** Our entry for a client; undefined if it knows no addresses. A project gets no paths of this machine. */
 export const entryFor = (
-  client: Client,
+  client: ClientProgram,
   { via, url, view, project }: Terms,
   { node, connect, config, version, env = {} }: Programs,
 ): Readonly<Record<string, Json>> | undefined => {

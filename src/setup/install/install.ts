@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../kernel/object.js'
 import { plainLine } from '../../secrets/plain-text.js'
-import { type Client, isOfFolder } from '../clients/clients.js'
-import type { Change, Json } from '../edit/change.js'
+import { type ClientProgram, isOfFolder } from '../clients/clients.js'
+import type { FileChange, Json } from '../edit/change.js'
 import { type OpenFile, openFile } from '../files/edit-file.js'
 import {
   ConflictError,
@@ -17,12 +17,12 @@ import type { OwnMarks } from '../import/identity.js'
 import { withApprovals } from './approvals.js'
 import type { AddEntry } from './claude.js'
 import { KEY } from './entry.js'
-import type { Install, Journals, Owned, Removed, Scope, Terms } from './journal.js'
-import { isOurs, shown } from './shown.js'
+import type { Install, Journals, OwnedInstall, Removed, Scope, Terms } from './journal.js'
+import { isOurs, shownChange } from './shown.js'
 
 /** Where an entry goes. */
-export interface Place {
-  readonly client: Client
+export interface InstallPlace {
+  readonly client: ClientProgram
   readonly scope: Scope
   /** The client's file; it may be missing. */
   readonly file: string
@@ -39,11 +39,11 @@ export interface InstallContext {
 
 /** Changes of a client's file that can be shown, and carried out. */
 export interface PlannedInstall {
-  readonly place: Place
+  readonly place: InstallPlace
   /** The file behind its links. */
   readonly path: string
   /** What differs in the end; empty if all is done already. */
-  readonly changes: readonly Change[]
+  readonly changes: readonly FileChange[]
   /** The same for people: `- ` for an entry that goes, `+ ` for one that comes; without secrets. */
   readonly lines: readonly string[]
   /** Whether the file is still as it was written. Rejects with a SetupError. */
@@ -53,7 +53,7 @@ export interface PlannedInstall {
 }
 
 /** The servers in a client's file by name, whether they are a map or a list. @internal */
-export const membersOf = (value: unknown, at: readonly string[]): ReadonlyMap<string, Json> => {
+export const entryMembersOf = (value: unknown, at: readonly string[]): ReadonlyMap<string, Json> => {
   const container = at.reduce<unknown>((outer, step) => (isObject(outer) ? outer[step] : undefined), value)
   if (!Array.isArray(container))
     return new Map(Object.entries(isObject(container) ? container : {}) as [string, Json][])
@@ -83,7 +83,7 @@ const planned = (
   lines: changes.flatMap(({ at, name, value }) => {
     const line = (sign: string, entry: Json): string =>
       // A name could move the cursor, and show another line than this one.
-      plainLine(`${sign} ${[...at, name].join('.')} ${shown(entry, own)}`)
+      plainLine(`${sign} ${[...at, name].join('.')} ${shownChange(entry, own)}`)
     const old = members.get(name)
     return [
       ...(old === undefined ? [] : [line('-', old)]),
@@ -92,7 +92,7 @@ const planned = (
   }),
   isKept: async () => {
     const { value } = await openFile(files, path, place.client.syntax)
-    const found = membersOf(value, place.client.at)
+    const found = entryMembersOf(value, place.client.at)
     return changes.every(({ name, value: wished }) => isDeepStrictEqual(found.get(name), wished))
   },
   carryOut,
@@ -109,7 +109,7 @@ export interface Wish {
 /** Plans to write our entry, and to take others out. Rejects with a SetupError. */
 export const planInstall = async (
   context: InstallContext,
-  place: Place,
+  place: InstallPlace,
   wish: Wish,
 ): Promise<PlannedInstall> => await retried(async () => await planInstallOnce(context, place, wish))
 
@@ -143,12 +143,12 @@ const isWithin = (plan: Draft, agreed: Draft): boolean =>
       isDeepStrictEqual(plan.members.get(change.name), agreed.members.get(change.name)),
   )
 
-const planInstallOnce = async (context: InstallContext, place: Place, wish: Wish): Promise<Draft> => {
+const planInstallOnce = async (context: InstallContext, place: InstallPlace, wish: Wish): Promise<Draft> => {
   const { client, scope, file } = place
   const { journals, own } = context
   const opened = await openFile(context.files, file, client.syntax)
   const { path } = opened.state
-  const members = membersOf(opened.value, client.at)
+  const members = entryMembersOf(opened.value, client.at)
   const current = members.get(KEY)
   const installs = await journals.inFile(path, { client: client.id, scope })
   const { base, hasOwn } = foundOf(installs, place, { state: opened.state, members })
@@ -167,7 +167,7 @@ const planInstallOnce = async (context: InstallContext, place: Place, wish: Wish
   const foreign = isForeign && !isThere ? [KEY] : []
   const removed = [...foreign, ...taken].map(name => ({ name, value: members.get(name) ?? null }))
   const change = { at: client.at, isList: client.isList === true }
-  const changes: readonly Change[] = [
+  const changes: readonly FileChange[] = [
     ...(isThere ? [] : [{ ...change, name: KEY, value: entry }]),
     ...taken.map(name => ({ ...change, name, value: undefined })),
   ]
@@ -190,7 +190,7 @@ interface Found {
 }
 
 /** What a file has of our installs, and whether this client's own is among them. */
-const foundOf = (installs: readonly Owned[], { client, scope }: Place, { state, members }: Found) => {
+const foundOf = (installs: readonly OwnedInstall[], { client, scope }: InstallPlace, { state, members }: Found) => {
   const own = installs.find(each => each.client === client.id && each.scope === scope)
   const last = (own ?? installs[0])?.install
   // Somebody has put the file back, or it was never written.
@@ -202,16 +202,16 @@ const foundOf = (installs: readonly Owned[], { client, scope }: Place, { state, 
 }
 
 interface Opened {
-  readonly place: Place
+  readonly place: InstallPlace
   readonly opened: OpenFile
   /** Of this client, and of others that share the file. */
-  readonly installs: readonly Owned[]
+  readonly installs: readonly OwnedInstall[]
   /** What the file has of them; undefined if it has nothing. */
   readonly base: Install | undefined
 }
 
 interface Writing {
-  readonly changes: readonly Change[]
+  readonly changes: readonly FileChange[]
   /** Makes what the file becomes. */
   readonly bytes: () => Buffer
   readonly removed: readonly Removed[]
@@ -246,7 +246,7 @@ const addByProgram = async (
   await record(state.bytes)
   const isAdded = await claude(KEY, ours)
   const opened = await openFile(files, path, client.syntax)
-  if (!isAdded || !membersOf(opened.value, client.at).has(KEY)) {
+  if (!isAdded || !entryMembersOf(opened.value, client.at).has(KEY)) {
     await journals.write(client.id, scope, path, undefined)
     return false
   }
@@ -267,9 +267,9 @@ const write = async (
 ): Promise<void> => {
   const { path } = state
   const bytes = made()
-  const isOwn = ({ client, scope }: Owned): boolean => client === place.client.id && scope === place.scope
+  const isOwn = ({ client, scope }: OwnedInstall): boolean => client === place.client.id && scope === place.scope
   const others = installs.filter(each => !isOwn(each))
-  const put = async ({ client, scope }: Pick<Owned, 'client' | 'scope'>, install: Install | undefined) =>
+  const put = async ({ client, scope }: Pick<OwnedInstall, 'client' | 'scope'>, install: Install | undefined) =>
     await journals.write(client, scope, path, install)
   const own = { client: place.client.id, scope: place.scope }
   const before = hashOf(state.bytes)
@@ -300,10 +300,10 @@ const write = async (
  * Plans to undo an install: byte for byte, if the file has not changed since; otherwise our entry goes, and
  * those that were taken come back where their names are free. Rejects with a SetupError.
  */
-export const planUndo = async (context: InstallContext, place: Place): Promise<PlannedInstall> =>
+export const planUndo = async (context: InstallContext, place: InstallPlace): Promise<PlannedInstall> =>
   await retried(async () => await planUndoOnce(context, place))
 
-const planUndoOnce = async (context: InstallContext, place: Place): Promise<Draft> => {
+const planUndoOnce = async (context: InstallContext, place: InstallPlace): Promise<Draft> => {
   const { files, journals } = context
   const { client, scope } = place
   const opened = await openFile(files, place.file, client.syntax)
@@ -314,14 +314,14 @@ const planUndoOnce = async (context: InstallContext, place: Place): Promise<Draf
   const previous = installs.find(each => each.client === own.client && each.scope === scope)?.install
   const isShared = installs.some(each => each.install !== previous)
   const forget = (): Promise<void> => journals.write(client.id, scope, path, undefined)
-  const members = membersOf(value, client.at)
+  const members = entryMembersOf(value, client.at)
   if (previous === undefined || isShared || isLeft(state, previous))
     return planned(context, { place, path, changes: [], members }, forget)
   const change = { at: client.at, isList: client.isList === true }
   const hasOurs = members.has(KEY)
   const back = previous.removed.filter(({ name }) => !members.has(name) || (name === KEY && hasOurs))
   const gone = hasOurs && !back.some(({ name }) => name === KEY)
-  const changes: readonly Change[] = [
+  const changes: readonly FileChange[] = [
     ...back.map(each => ({ ...change, ...each })),
     ...(gone ? [{ ...change, name: KEY, value: undefined }] : []),
   ]
@@ -344,8 +344,8 @@ const isLeft = ({ bytes }: FileState, { before, removed }: Install): boolean =>
  */
 export const placesToUndo = async (
   { journals, files }: Pick<InstallContext, 'journals' | 'files'>,
-  { client, scope, file }: Omit<Place, 'file'> & { readonly file: string | undefined },
-): Promise<readonly Place[]> => {
+  { client, scope, file }: Omit<InstallPlace, 'file'> & { readonly file: string | undefined },
+): Promise<readonly InstallPlace[]> => {
   const usual = file === undefined ? [] : [{ client, scope, file }]
   // Each project and folder has a file of its own.
   if (scope === 'project' || isOfFolder(client)) return usual

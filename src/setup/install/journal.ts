@@ -3,7 +3,7 @@ import { isObject } from '../../kernel/object.js'
 import { CLIENTS } from '../clients/clients.js'
 import type { Json } from '../edit/change.js'
 import type { Disk } from '../files/disk.js'
-import { exclusively, hashOf, readState, replaceFile, textOf } from '../files/revise.js'
+import { exclusively, hashOf, readState, replaceFile, revisedTextOf } from '../files/revise.js'
 import { SetupError } from '../setup-error.js'
 
 const SCOPES = ['user', 'project'] as const
@@ -38,7 +38,7 @@ export interface Install extends Terms {
 }
 
 /** An install, and whose it is. */
-export interface Owned {
+export interface OwnedInstall {
   readonly client: string
   readonly scope: Scope
   readonly install: Install
@@ -58,7 +58,7 @@ export class Journals {
   async read(client: string, scope: Scope): Promise<readonly Install[]> {
     const state = await readState(this.#disk, this.#file(client, scope))
     if (state.bytes === undefined) return []
-    const installs = installsIn(textOf(state))
+    const installs = installsIn(revisedTextOf(state))
     if (installs !== undefined) return installs
     const fix = `restore it from a backup, or start afresh: mv ${state.path} ${state.path}.old`
     throw new SetupError(state.path, 'this is not a journal of installs', 0, fix)
@@ -68,14 +68,14 @@ export class Journals {
    * All installs in one file; two clients may share it. Rejects with a SetupError if the journal of `own`
    * cannot be read.
    */
-  async inFile(path: string, own: Pick<Owned, 'client' | 'scope'>): Promise<readonly Owned[]> {
+  async inFile(path: string, own: Pick<OwnedInstall, 'client' | 'scope'>): Promise<readonly OwnedInstall[]> {
     await this.read(own.client, own.scope)
     const all = await this.all()
     return all.filter(({ install }) => install.path === path)
   }
 
   /** The installs of all journals that can be read. */
-  async all(): Promise<readonly Owned[]> {
+  async all(): Promise<readonly OwnedInstall[]> {
     const places = CLIENTS.flatMap(({ id }) => SCOPES.map(scope => ({ client: id, scope })))
     const found = await Promise.all(
       places.map(async place =>

@@ -1,5 +1,5 @@
 import { delimiter, join } from 'node:path'
-import type { Machine } from '../clients/machine.js'
+import type { ClientMachine } from '../clients/machine.js'
 
 /** Folders that a manager of versions removes with the version. */
 const VERSION_FOLDER = /[/\\](?:Cellar|\.nvm[/\\]versions|\.?fnm|\.?volta|\.?asdf|mise[/\\]installs)[/\\]/
@@ -26,7 +26,7 @@ type RealPath = (path: string) => Promise<string>
  * single version, otherwise the path of that one.
  */
 export const lastingNode = async (
-  machine: Machine,
+  machine: ClientMachine,
   running: string,
   realpath: RealPath,
 ): Promise<LastingPath> => {
@@ -38,7 +38,7 @@ export const lastingNode = async (
 
 /** The same for our own script, which is found on PATH as `mcp-proxy`. */
 export const lastingScript = async (
-  machine: Machine,
+  machine: ClientMachine,
   running: string,
   realpath: RealPath,
 ): Promise<LastingPath> => {
@@ -57,7 +57,7 @@ const PNPM_FOLDER = /\.pnpm[/\\][^/\\]+[/\\]/
 const isLasting = (path: string): boolean => !VERSION_FOLDER.test(path)
 
 const onPath = async (
-  { env }: Machine,
+  { env }: ClientMachine,
   name: string,
   isOurs: (path: string) => Promise<boolean>,
 ): Promise<string | undefined> => {

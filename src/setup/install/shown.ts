@@ -12,7 +12,7 @@ export const isOurs = (entry: Json | undefined, own: OwnMarks): boolean =>
   isObject(entry) && isOwn(normalise(entry, DIALECT).entry, own)
 
 /** An entry as one line for people, without its secrets; variables stand as the client writes them. */
-export const shown = (entry: Json, own: OwnMarks): string => {
+export const shownChange = (entry: Json, own: OwnMarks): string => {
   if (isOurs(entry, own) || !isObject(entry)) return JSON.stringify(isObject(entry) ? entry : null)
   const { entry: plain, envFile } = normalise(entry, { ...DIALECT, keepsVariables: true })
   const text = JSON.stringify({ ...redacted(plain), ...(envFile === undefined ? {} : { envFile }) })

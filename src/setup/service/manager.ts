@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { foldersOf, type Machine } from '../clients/machine.js'
+import { foldersOf, type ClientMachine } from '../clients/machine.js'
 import { launchdPlist, type ServiceProgram, systemdUnit, taskXml } from './files.js'
 
 /** The systems whose managers of services we know. */
@@ -7,7 +7,7 @@ export const SERVICE_PLATFORMS = ['linux', 'darwin', 'win32'] as const
 export type ServicePlatform = (typeof SERVICE_PLATFORMS)[number]
 
 /** A program with its arguments. */
-export type Command = readonly [program: string, ...args: string[]]
+export type ServiceCommand = readonly [program: string, ...args: string[]]
 
 /** How the manager of services of a system learns of one, and forgets it. */
 export interface ServiceManager {
@@ -18,26 +18,26 @@ export interface ServiceManager {
   /** What an existing file of ours says. */
   readonly text: (bytes: Buffer) => string
   /** Has it read a file that is new, and start the service. */
-  readonly install: readonly Command[]
+  readonly install: readonly ServiceCommand[]
   /** Ends the service, and forgets it. */
-  readonly uninstall: readonly Command[]
+  readonly uninstall: readonly ServiceCommand[]
   /** For when the file is gone. */
-  readonly afterwards: readonly Command[]
+  readonly afterwards: readonly ServiceCommand[]
   /** Succeeds if the manager has the service run. */
-  readonly isActive: Command
+  readonly isActive: ServiceCommand
 }
 
 /** `uid` is that of this user. */
-export const serviceManager = (platform: ServicePlatform, machine: Machine, uid: number): ServiceManager => {
+export const serviceManager = (platform: ServicePlatform, machine: ClientMachine, uid: number): ServiceManager => {
   const manager = { linux: systemd, darwin: launchd, win32: scheduler }[platform]
   return manager(machine, uid)
 }
 
 const utf8 = { text: (bytes: Buffer): string => bytes.toString() }
 
-const systemctl = (...words: string[]): Command => ['systemctl', '--user', ...words]
+const systemctl = (...words: string[]): ServiceCommand => ['systemctl', '--user', ...words]
 
-const systemd = ({ home }: Machine): ServiceManager => ({
+const systemd = ({ home }: ClientMachine): ServiceManager => ({
   ...utf8,
   file: join(home, '.config', 'systemd', 'user', 'mcp-proxy.service'),
   bytes: program => Buffer.from(systemdUnit(program)),
@@ -47,7 +47,7 @@ const systemd = ({ home }: Machine): ServiceManager => ({
   isActive: systemctl('is-active', '--quiet', 'mcp-proxy'),
 })
 
-const launchd = ({ home }: Machine, uid: number): ServiceManager => {
+const launchd = ({ home }: ClientMachine, uid: number): ServiceManager => {
   const file = join(home, 'Library', 'LaunchAgents', 'mcp-proxy-daemon.plist')
   const name = `gui/${uid}/mcp-proxy-daemon`
   return {
@@ -63,7 +63,7 @@ const launchd = ({ home }: Machine, uid: number): ServiceManager => {
 
 const BYTE_ORDER_MARK = '\uFEFF'
 
-const scheduler = (machine: Machine): ServiceManager => {
+const scheduler = (machine: ClientMachine): ServiceManager => {
   const file = join(foldersOf(machine).local, 'mcp-proxy', 'mcp-proxy-task.xml')
   return {
     file,

@@ -30,7 +30,7 @@ const MEMBER = new RegExp(`^(?:${KEY})=[ -+\\--<>-~]{0,255}[!-+\\--<>-~]$`)
  * Returns the members of a `tracestate` next to a valid `traceparent`, in order, truncated at the end.
  * Returns undefined if they are invalid.
  */
-export const readState = (text: string | undefined): string | undefined => {
+export const readTraceState = (text: string | undefined): string | undefined => {
   if (text === undefined || text.length > 16 * STATE_MOST) return undefined
   const members = text
     .split(',')

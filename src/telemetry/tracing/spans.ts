@@ -1,5 +1,5 @@
 import { type JsonText, memberOf, stringOf, textMember } from '../../kernel/json/text.js'
-import type { CallTrace, Destination, Part, SpanContext } from '../../model/call-trace.js'
+import type { CallTrace, Destination, TracePart, SpanContext } from '../../model/call-trace.js'
 import { type Failure, failureOf, isFine } from '../../model/failure.js'
 import type { Call, Client } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
@@ -63,7 +63,7 @@ export const serverSpan = (
 export const partSpan = (
   { origin: { context, state } }: CallTrace,
   call: Call,
-  part: Part,
+  part: TracePart,
   { offsetMs, nowMs }: { readonly offsetMs: number; readonly nowMs: number },
 ): Span => {
   const { what, to, failure, link } = part
@@ -151,7 +151,7 @@ const ownTarget = ({ method, ownName }: Call): string | undefined =>
     ? shownName(ownName)
     : undefined
 
-const nameOfPart = (part: Part, call: Call): string => {
+const nameOfPart = (part: TracePart, call: Call): string => {
   const target = part.is === 'request' && part.what === call.method ? ownTarget(call) : undefined
   const method = shownName(part.what)
   return target === undefined ? method : `${method} ${target}`

@@ -5,13 +5,13 @@ import { type JsonText, memberOf, stringOf, textMember } from '../../kernel/json
 import type { Logger } from '../../kernel/logger.js'
 import { IDENTITY } from '../../machine/identity.js'
 import type { Meter } from '../../metering/meter.js'
-import { CallTrace, type Part, type SpanContext } from '../../model/call-trace.js'
+import { CallTrace, type TracePart, type SpanContext } from '../../model/call-trace.js'
 import { isFine } from '../../model/failure.js'
 import type { Arrival, Call } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
 import type { OwnRequest, Tracer } from '../../model/tracer.js'
 import { addSecrets } from '../../secrets/mask.js'
-import { readBaggage, readParent, readState } from './context.js'
+import { readBaggage, readParent, readTraceState } from './context.js'
 import { Exporter } from './exporter.js'
 import type { TracingSettings } from './settings.js'
 import { ownSpan, partSpan, serverSpan } from './spans.js'
@@ -109,7 +109,7 @@ class OtlpTracer implements SendingTracer {
     this.#forgetSecrets()
   }
 
-  #add(trace: CallTrace, call: Call, part: Part): void {
+  #add(trace: CallTrace, call: Call, part: TracePart): void {
     this.#exporter.add(partSpan(trace, call, part, { offsetMs: this.#offset(), nowMs: this.#clock.nowMs() }))
   }
 
@@ -218,7 +218,7 @@ const saidBy = (call: Call): Said => {
 
 /** Returns the state next to the parent. Read only for sampled calls. */
 const stateIn = ({ inMeta, meta, headers }: Said): string | undefined =>
-  readState(inMeta === undefined ? headers?.['tracestate'] : meta && textMember(meta, 'tracestate'))
+  readTraceState(inMeta === undefined ? headers?.['tracestate'] : meta && textMember(meta, 'tracestate'))
 
 /** Returns the received contexts except for the parent. */
 const otherThan = (parent: SpanContext | undefined, { inMeta, inHeader }: Said): readonly SpanContext[] => {

@@ -23,7 +23,7 @@ export interface HttpServerOptions extends Omit<GateOptions, 'bounds'> {
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string } | undefined
 }
 
-export interface HttpListener {
+export interface HttpPort {
   readonly host: string
   readonly port: number
   /** Returns the number of open connections, including upgraded ones. */
@@ -121,7 +121,7 @@ function createNodeServer(
 }
 
 /** Listens for HTTP. Rejects with the Fault `unavailable`, whose message is for the operator. */
-export async function listenHttp(options: HttpServerOptions): Promise<HttpListener> {
+export async function listenHttp(options: HttpServerOptions): Promise<HttpPort> {
   const { bounds = new LimitCounters(), clock, drainMs = DRAIN_MS } = options
   const gate = new HttpGate({ ...options, bounds })
   const server = createNodeServer(options, gate, bounds)

@@ -25,7 +25,7 @@ const KILL_WAIT_MS = 2000
 const hasExited = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null
 
 /** Resolves after a delay. */
-export const wait = (clock: Clock, delayMs: number): Promise<void> =>
+export const waitForExit = (clock: Clock, delayMs: number): Promise<void> =>
   new Promise(resolve => {
     clock.after(delayMs, resolve)
   })
@@ -50,7 +50,7 @@ export async function endsWithin(
   const giveUpAtMs = clock.nowMs() + delayMs
   while (await tree.isRunning(pid)) {
     if (clock.nowMs() >= giveUpAtMs) return false
-    await wait(clock, POLL_MS)
+    await waitForExit(clock, POLL_MS)
   }
   return true
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../kernel/async/clock.js'
-import { endsWithin, wait } from './kill-ladder.js'
+import { endsWithin, waitForExit } from './kill-ladder.js'
 import type { ProcessRow, ProcessTable } from './process-table.js'
 import { type ProcessTree, processTree } from './process-tree.js'
 
@@ -24,7 +24,7 @@ export interface OrphanRecord {
   readonly children: readonly RecordedChild[]
 }
 
-export interface OrphanOptions {
+export interface EndOrphanOptions {
   readonly table: ProcessTable
   readonly clock: Clock
   /** Defaults to this platform's. */
@@ -50,7 +50,7 @@ export const hasRunSince = ({ bornMs = Number.NaN }: ProcessRow, sinceMs: number
  * before then with that parent id is its child. Windows ends only direct children of a dying Node process
  * (libuv, `uv_spawn`: the global job); for a `.cmd` that is `cmd.exe`, whose own child is the server.
  */
-export const ownedBy = (
+export const orphansOf = (
   recorded: ReadonlyMap<number, number>,
   rows: readonly ProcessRow[],
   untilMs: number,
@@ -99,7 +99,7 @@ const signalOne = (pid: number, signal: NodeJS.Signals): void => {
  */
 export const endMarked = async (
   mark: string,
-  { table, clock, termMs = TERM_MS }: OrphanOptions,
+  { table, clock, termMs = TERM_MS }: EndOrphanOptions,
 ): Promise<readonly number[]> => {
   const marked = () => table.carriers(MARK_VARIABLE, mark)
   const found = await marked()
@@ -110,7 +110,7 @@ export const endMarked = async (
       for (const pid of left) signalOne(pid, 'SIGKILL')
       break
     }
-    await wait(clock, POLL_MS)
+    await waitForExit(clock, POLL_MS)
   }
   return found
 }
@@ -120,20 +120,20 @@ export const endMarked = async (
  * tree) of each recorded child, once verified, and all processes with the mark. Resolves with the ids of all
  * ended processes; never rejects.
  */
-export const endRecorded = async (record: OrphanRecord, options: OrphanOptions): Promise<number[]> => {
+export const endRecorded = async (record: OrphanRecord, options: EndOrphanOptions): Promise<number[]> => {
   const { clock, tree = processTree(), termMs = TERM_MS } = options
   const found = await recordedOf(record, options)
   await Promise.all(found.map(pid => endOne(pid, tree, clock, termMs)))
   return [...new Set([...found, ...(await endMarked(record.mark, options))])]
 }
 
-const recordedOf = async (record: OrphanRecord, { table, tree = processTree() }: OrphanOptions) => {
+const recordedOf = async (record: OrphanRecord, { table, tree = processTree() }: EndOrphanOptions) => {
   const rows = await table.rows()
   return tree.hasGroups ? await groupsOf(record, rows, table) : treesOf(record, rows)
 }
 
 /** Returns the ids that `endRecorded` would end. Never rejects. */
-export const findRecorded = async (record: OrphanRecord, options: OrphanOptions): Promise<number[]> => {
+export const findRecorded = async (record: OrphanRecord, options: EndOrphanOptions): Promise<number[]> => {
   const [recorded, marked] = await Promise.all([
     recordedOf(record, options),
     options.table.carriers(MARK_VARIABLE, record.mark),
@@ -154,4 +154,4 @@ const groupsOf = async (
 }
 
 const treesOf = ({ children, untilMs }: OrphanRecord, rows: readonly ProcessRow[]): number[] =>
-  ownedBy(new Map(children.map(({ pid, sinceMs }) => [pid, sinceMs])), rows, untilMs)
+  orphansOf(new Map(children.map(({ pid, sinceMs }) => [pid, sinceMs])), rows, untilMs)

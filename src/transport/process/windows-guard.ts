@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { ownedBy } from './orphans.js'
+import { orphansOf } from './orphans.js'
 import type { ProcessTable } from './process-table.js'
 import type { ProcessTree } from './process-tree.js'
 
@@ -41,7 +41,7 @@ export const guardTrees = async (input: Readable, options: WindowsGuardOptions):
   const overMs = wallMs()
   await wait(endMs)
   // With an empty table nothing is ended, because ids may have been reused.
-  const pids = ownedBy(watched, await table.rows(), overMs)
+  const pids = orphansOf(watched, await table.rows(), overMs)
   const asked = await Promise.all(pids.map(pid => tree.end(pid)))
   if (asked.includes(true)) await wait(killMs)
   await Promise.all(

@@ -12,7 +12,7 @@ export const fileAt = (path: string): Stats | undefined =>
   isNamedPipe(path) ? undefined : lstatSync(path, { throwIfNoEntry: false })
 
 /** Also compares the time, because the inode of a removed file is soon reused. */
-export const isSame = (a: Stats | undefined, b: Stats | undefined): boolean =>
+export const isSameFile = (a: Stats | undefined, b: Stats | undefined): boolean =>
   a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev && a.mtimeMs === b.mtimeMs
 
 const takenFault = (path: string): Fault =>
@@ -56,7 +56,7 @@ export async function removeStale(path: string): Promise<void> {
   }
   if (await isAlive(path)) throw takenFault(path)
   // Another proxy may have replaced it meanwhile.
-  if (isSame(found, fileAt(path))) unlinkSync(path)
+  if (isSameFile(found, fileAt(path))) unlinkSync(path)
 }
 
 function opened(server: Server, path: string): Promise<void> {
@@ -77,7 +77,7 @@ function stopListening(server: Server, path: string, ours: Stats | undefined): P
   return new Promise(resolve => {
     const stop = (): void => void server.close(() => resolve())
     const found = ours === undefined ? undefined : fileAt(path)
-    if (found === undefined || isSame(found, ours)) {
+    if (found === undefined || isSameFile(found, ours)) {
       stop()
       return
     }

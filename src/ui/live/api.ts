@@ -44,13 +44,13 @@ export const change = async <T = void>(path: string, body: object = {}): Promise
   (await (await send(path, { method: 'POST', body: JSON.stringify(body) })).json()) as T
 
 /** Exchanges a code for the credential of this tab. Rejects like `read`. */
-export const logIn = async (code: string): Promise<void> => {
+export const logInToPage = async (code: string): Promise<void> => {
   const { secret } = await change<{ readonly secret: string }>('login', { code })
   sessionStorage[SECRET] = secret
 }
 
 /** Follows an event stream to its end. Rejects like `read`, and when the stream breaks or falls silent. */
-export const follow = async (
+export const followEvents = async (
   path: string,
   onEvent: (told: StreamEvent) => void,
   options: Omit<RequestInit, 'headers' | 'signal'> & { readonly signal: AbortSignal },
@@ -72,5 +72,5 @@ export const follow = async (
 
 export const isGone = (thrown: unknown): boolean => thrown instanceof Refusal && thrown.status === 401
 
-export const wordsOf = (thrown: unknown): string =>
+export const messageOf = (thrown: unknown): string =>
   thrown instanceof Refusal ? thrown.message : 'the proxy does not answer'

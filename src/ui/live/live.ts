@@ -1,4 +1,4 @@
-import { follow, isGone, logIn, wordsOf } from './api.js'
+import { followEvents, isGone, logInToPage, messageOf } from './api.js'
 import { afterEvent, type Link, NOTHING, type PageState } from './state.js'
 
 const FIRST_RETRY_MS = 1000
@@ -28,9 +28,9 @@ export class Live {
     document.addEventListener('visibilitychange', () => (document.hidden ? this.#sleep() : this.connect()))
     setInterval(() => this.#set({}), 1000)
     try {
-      if (code !== undefined) await logIn(code)
+      if (code !== undefined) await logInToPage(code)
     } catch (thrown) {
-      this.#set({ link: { is: 'signed-out', why: wordsOf(thrown) } })
+      this.#set({ link: { is: 'signed-out', why: messageOf(thrown) } })
       return
     }
     this.connect()
@@ -54,7 +54,7 @@ export class Live {
     this.#read(stream.signal).catch((thrown: unknown) => {
       if (stream.signal.aborted) return
       if (isGone(thrown)) this.#set({ link: { is: 'signed-out', why: '' } })
-      else this.#lost(wordsOf(thrown))
+      else this.#lost(messageOf(thrown))
     })
   }
 
@@ -66,7 +66,7 @@ export class Live {
       this.#attempts = 0
       this.#set({ ...afterEvent({ ...this.state, now: Date.now() }, told), link: { is: 'live' } })
     }
-    await follow(`events?view=${this.#views}`, onEvent, { signal })
+    await followEvents(`events?view=${this.#views}`, onEvent, { signal })
     if (!signal.aborted) this.#lost('the proxy has stopped')
   }
 

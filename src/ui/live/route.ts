@@ -13,7 +13,7 @@ export const VIEWS = [
 export type ViewName = (typeof VIEWS)[number]['name']
 
 /** The current view, with an item or a filter. */
-export interface Route {
+export interface PageRoute {
   readonly view: ViewName
   readonly item: string | undefined
   readonly filter: string
@@ -23,7 +23,7 @@ export interface Route {
 export const codeIn = (hash: string): string | undefined => /^#([\w-]{32})$/.exec(hash)?.[1]
 
 /** Parses `#/view/item?filter`. Unknown routes become the overview. */
-export const parseRoute = (hash: string): Route => {
+export const parseRoute = (hash: string): PageRoute => {
   const [, path = '', query = ''] = /^#\/([^?]*)\??(.*)$/.exec(hash) ?? []
   const [name, item = ''] = path.split('/')
   const view = VIEWS.find(one => one.name === name)?.name ?? 'overview'
@@ -44,7 +44,7 @@ export const hrefOf = (view: ViewName, item = '', filter = ''): string => {
 }
 
 /** Returns the parts that the event stream sends for a view. */
-export const partsOf = ({ view }: Route): string => {
+export const routePartsOf = ({ view }: PageRoute): string => {
   const needs = VIEWS.find(({ name }) => name === view)?.needs ?? ''
   return ['status', 'servers', needs].filter(Boolean).join(',')
 }

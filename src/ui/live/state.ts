@@ -2,10 +2,10 @@ import type { CallsView, ClientsView, ConfigView, ErrorsView, ServersView } from
 import type { ProxyStatus } from '../../status/status.js'
 
 /** An enabled server. Disabled ones have only a name and a state. */
-export type ServerView = Extract<ServersView['servers'][number], { readonly stateMs: number }>
+export type ServerRow = Extract<ServersView['servers'][number], { readonly stateMs: number }>
 export type AnyServer = ServersView['servers'][number]
-export type PastCall = CallsView['recent'][number]
-export type KeptError = ErrorsView['errors'][number]
+export type CallRow = CallsView['recent'][number]
+export type ErrorRow = ErrorsView['errors'][number]
 
 /** The connection between page and proxy. */
 export type Link =
@@ -26,8 +26,8 @@ export interface PageState {
   readonly config: ConfigView | undefined
   readonly underWay: CallsView['underWay']
   /** Oldest first, like the errors. */
-  readonly calls: readonly PastCall[] | undefined
-  readonly errors: readonly KeptError[] | undefined
+  readonly calls: readonly CallRow[] | undefined
+  readonly errors: readonly ErrorRow[] | undefined
 }
 
 export const NOTHING: PageState = {
@@ -79,8 +79,8 @@ export const afterEvent = (
   }
 }
 
-export const isOn = (server: AnyServer): server is ServerView => 'stateMs' in server
+export const isOn = (server: AnyServer): server is ServerRow => 'stateMs' in server
 
 /** Returns a server's time in its state, on this browser's clock. */
-export const stateMsOf = ({ stateMs }: ServerView, { now, serversAt }: PageState): number =>
+export const stateMsOf = ({ stateMs }: ServerRow, { now, serversAt }: PageState): number =>
   stateMs + now - serversAt

@@ -2,10 +2,10 @@ import type { ServersView } from '../../control/api/views.js'
 import type { ServerRemark } from '../../status/server-remarks.js'
 import type { ProxyStatus } from '../../status/status.js'
 import { hrefOf } from './route.js'
-import { type AnyServer, isOn, type ServerView } from './state.js'
+import { type AnyServer, isOn, type ServerRow } from './state.js'
 
 /** A problem, with the command that fixes or explains it. */
-export interface Trouble {
+export interface PageTrouble {
   /** `meant` problems appear only on the page of their server. */
   readonly level: 'bad' | 'odd' | 'meant'
   /** The server, or a part of the proxy. */
@@ -43,7 +43,7 @@ const commandFor = (verb: string, name: string): string => `mcp-proxy ${verb} ${
 const UNTIL = 'it is disabled until its entry in the file changes'
 
 /** Returns the problems of a server, worst first. */
-export const troublesOf = (server: AnyServer): readonly Trouble[] => {
+export const troublesOf = (server: AnyServer): readonly PageTrouble[] => {
   const { name } = server
   const about = { about: name, href: hrefOf('servers', name) }
   if (!isOn(server)) {
@@ -55,7 +55,7 @@ export const troublesOf = (server: AnyServer): readonly Trouble[] => {
     return [{ ...about, level, kind: 'disabled', words, command: commandFor('enable', name) }]
   }
   const remarks = server.remarks.map(
-    ({ kind, message }): Trouble => ({
+    ({ kind, message }): PageTrouble => ({
       ...about,
       ...{ level: kind === 'list' ? 'bad' : 'odd', kind, words: `it ${message}` },
       command: commandFor(REMARKS[kind], name),
@@ -70,7 +70,7 @@ export const troublesOf = (server: AnyServer): readonly Trouble[] => {
 const PRESENT = new Set(['ready', 'draining', 'idle'])
 
 /** Returns the reason why a server is unavailable, if it is. */
-const absenceOf = (server: ServerView): Omit<Trouble, 'level' | 'about' | 'href'> | undefined => {
+const absenceOf = (server: ServerRow): Omit<PageTrouble, 'level' | 'about' | 'href'> | undefined => {
   const { name, state, failures } = server
   const words = server.why ?? server.lastError?.message ?? ''
   if (PRESENT.has(state) || (state === 'starting' && failures === 0)) return undefined
@@ -88,7 +88,7 @@ const waitingFor = (why: string): string =>
   why.startsWith('D020') ? 'mcp-proxy status --env' : 'mcp-proxy connect --workspace DIR'
 
 /** Returns the problems of the configuration file with their places. */
-const problemsOf = ({ problems }: ServersView): readonly Trouble[] =>
+const problemsOf = ({ problems }: ServersView): readonly PageTrouble[] =>
   problems.map(({ severity, file, line, column, key, message, fix }) => ({
     level: severity === 'error' ? 'bad' : 'odd',
     about: key.startsWith('mcpServers.') ? (key.split('.')[1] ?? key) : 'configuration',
@@ -101,8 +101,8 @@ const problemsOf = ({ problems }: ServersView): readonly Trouble[] =>
 /** The level of memory pressure at which the health check reports degraded. */
 const DEGRADED = 2
 
-const proxyTroubles = ({ state, pressure, config }: ProxyStatus): readonly Trouble[] => {
-  const all: readonly (Omit<Trouble, 'level'> & { readonly is: boolean })[] = [
+const proxyTroubles = ({ state, pressure, config }: ProxyStatus): readonly PageTrouble[] => {
+  const all: readonly (Omit<PageTrouble, 'level'> & { readonly is: boolean })[] = [
     {
       is: state === 'draining',
       ...{ about: 'proxy', kind: 'draining', words: 'it is shutting down and refuses new calls' },
@@ -126,7 +126,7 @@ const proxyTroubles = ({ state, pressure, config }: ProxyStatus): readonly Troub
 export const troubles = (
   status: ProxyStatus | undefined,
   servers: ServersView | undefined,
-): readonly Trouble[] => {
+): readonly PageTrouble[] => {
   const all = [
     ...(status === undefined ? [] : proxyTroubles(status)),
     ...(servers === undefined ? [] : [...problemsOf(servers), ...servers.servers.flatMap(troublesOf)]),

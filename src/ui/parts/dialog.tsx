@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
-import { wordsOf } from '../live/api.js'
+import { messageOf } from '../live/api.js'
 
 /** A modal dialog: the browser keeps focus inside, and Escape closes it. */
 const useDialog = () => {
@@ -27,7 +27,7 @@ export const Action = ({ label, id, question, act, disabled = false }: ActionPro
     setSaid('…')
     act().then(
       () => setSaid('done'),
-      (thrown: unknown) => setSaid(wordsOf(thrown)),
+      (thrown: unknown) => setSaid(messageOf(thrown)),
     )
   }
   return (

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 export type Fact = readonly [name: string, value: ComponentChildren]
 
 /** A list of names and values. Omits undefined values. */
-export const Facts = ({ all }: { readonly all: readonly Fact[] }) => (
+export const FactList = ({ all }: { readonly all: readonly Fact[] }) => (
   <dl class="facts">
     {all
       .filter(([, value]) => value !== undefined)

@@ -6,7 +6,7 @@ export const bytes = (value: number): string => {
   return `${power === 0 || number >= 100 ? Math.round(number) : number.toFixed(1)} ${UNITS[power] ?? ''}`
 }
 
-export const count = (value: number): string => value.toLocaleString('en')
+export const countText = (value: number): string => value.toLocaleString('en')
 
 /** Formats a duration for people: `0.4 ms`, `12 ms`, `1.2 s`, `3 min`, `5 h`, `2 d`. */
 export const ms = (value: number | undefined): string => {
@@ -28,7 +28,7 @@ export const age = (value: number): string => {
 }
 
 export const many = (value: number, word: string): string =>
-  `${count(value)} ${word}${value === 1 ? '' : 's'}`
+  `${countText(value)} ${word}${value === 1 ? '' : 's'}`
 
 /** Formats a time of day, with its date if it is not today. */
 export const clockTime = (iso: string): string => {

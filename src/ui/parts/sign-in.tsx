@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import { change, wordsOf } from '../live/api.js'
-import { Command } from './text.js'
+import { change, messageOf } from '../live/api.js'
+import { CommandText } from './text.js'
 
 /** The login page of the proxy, or the reason for its absence. */
 interface Offer {
@@ -19,7 +19,7 @@ export const Offered = ({
   url === undefined ? (
     <>
       <span class="muted">{why}</span>
-      <Command text={command} />
+      <CommandText text={command} />
     </>
   ) : (
     <a href={url} target="_blank" rel="noreferrer">
@@ -28,11 +28,11 @@ export const Offered = ({
   )
 
 /** A button that leads to the login at a server. */
-export const SignIn = ({ name, command }: { readonly name: string; readonly command: string }) => {
+export const SignInButton = ({ name, command }: { readonly name: string; readonly command: string }) => {
   const [offer, setOffer] = useState<Offer | undefined>()
   const find = (): void => {
     change<Offer>(`servers/${encodeURIComponent(name)}/sign-in`).then(setOffer, (thrown: unknown) =>
-      setOffer({ why: wordsOf(thrown) }),
+      setOffer({ why: messageOf(thrown) }),
     )
   }
   return (

@@ -23,7 +23,7 @@ export const LongText = ({ text, first = FIRST }: { readonly text: string; reado
 }
 
 /** A command with a copy button. */
-export const Command = ({ text }: { readonly text: string }) => {
+export const CommandText = ({ text }: { readonly text: string }) => {
   const [isCopied, setCopied] = useState(false)
   const copy = (): void => {
     navigator.clipboard.writeText(text).then(

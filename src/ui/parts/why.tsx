@@ -4,7 +4,7 @@ import { useLoad } from './load.js'
 import { LongText } from './text.js'
 
 /** The verdict on a name, URI, server or error id, with its causes. */
-export const Verdict = ({ why }: { readonly why: Why }) => (
+export const WhyPanel = ({ why }: { readonly why: Why }) => (
   <div class="why">
     {why.kind !== 'error' && (
       <p>
@@ -49,5 +49,5 @@ export const Verdict = ({ why }: { readonly why: Why }) => (
 export const WhyOf = ({ query, stamp }: { readonly query: string; readonly stamp?: unknown }) => {
   const { value, why } = useLoad<Why>(`why?q=${encodeURIComponent(query)}`, stamp)
   if (why !== undefined) return <p class="wrong">{why}</p>
-  return value === undefined ? <p class="muted">…</p> : <Verdict why={value} />
+  return value === undefined ? <p class="muted">…</p> : <WhyPanel why={value} />
 }

@@ -25,7 +25,7 @@ export const isRecord = (value: unknown): value is Readonly<Record<string, unkno
 
 export const asSchema = (value: unknown): Schema => (isRecord(value) ? value : {})
 
-export const membersOf = ({ properties }: Schema): readonly (readonly [name: string, schema: Schema])[] =>
+export const propertiesOf = ({ properties }: Schema): readonly (readonly [name: string, schema: Schema])[] =>
   isRecord(properties) ? Object.entries(properties).map(([name, schema]) => [name, asSchema(schema)]) : []
 
 export const isRequired = ({ required }: Schema, name: string): boolean =>
@@ -39,28 +39,28 @@ const SIMPLE: ReadonlyMap<unknown, Kind> = new Map([
 ])
 
 /** Returns the form control of a schema. */
-export const kindOf = (schema: Schema, depth = 0): Kind => {
+export const fieldKindOf = (schema: Schema, depth = 0): Kind => {
   if (Array.isArray(schema.enum) && schema.enum.every(one => typeof one === 'string')) return 'choice'
   const simple = SIMPLE.get(schema.type)
   if (simple !== undefined) return simple
   if (depth >= DEEPEST) return 'json'
   if (schema.type === 'array') return isRecord(schema.items) ? 'array' : 'json'
-  const { length } = membersOf(schema)
+  const { length } = propertiesOf(schema)
   return schema.type === 'object' && length > 0 && length <= MEMBERS ? 'object' : 'json'
 }
 
 /** Returns the initial contents of a form. */
 export const emptyDraft = (schema: Schema, depth = 0): Draft => {
-  const kind = kindOf(schema, depth)
+  const kind = fieldKindOf(schema, depth)
   if (kind === 'array') return []
   if (kind === 'object')
-    return Object.fromEntries(membersOf(schema).map(([name, one]) => [name, emptyDraft(one, depth + 1)]))
+    return Object.fromEntries(propertiesOf(schema).map(([name, one]) => [name, emptyDraft(one, depth + 1)]))
   const { default: given } = schema
   if (given === undefined) return ''
   return typeof given === 'string' && kind !== 'json' ? given : JSON.stringify(given)
 }
 
-export const memberOf = (draft: Draft, name: string): Draft =>
+export const draftMemberOf = (draft: Draft, name: string): Draft =>
   isRecord(draft) && Object.hasOwn(draft, name) ? (draft[name] as Draft) : ''
 
 /** The typed value, undefined if empty; or the problem and its place. */
@@ -69,7 +69,7 @@ export type Read = { readonly value: unknown } | { readonly problem: string }
 const NONE: Read = { value: undefined }
 
 export const readDraft = (schema: Schema, draft: Draft, at = '', depth = 0): Read => {
-  const kind = kindOf(schema, depth)
+  const kind = fieldKindOf(schema, depth)
   if (kind === 'object') return readMembers(schema, draft, at, depth)
   if (kind === 'array') {
     const all = (Array.isArray(draft) ? (draft as readonly Draft[]) : []).map((one, n) =>
@@ -100,13 +100,13 @@ const readText = (kind: Kind, text: string, at: string): Read => {
 
 const readMembers = (schema: Schema, draft: Draft, at: string, depth: number): Read => {
   const members: [string, unknown][] = []
-  for (const [name, one] of membersOf(schema)) {
+  for (const [name, one] of propertiesOf(schema)) {
     const path = at === '' ? name : `${at}.${name}`
-    const read = readDraft(one, memberOf(draft, name), path, depth + 1)
+    const read = readDraft(one, draftMemberOf(draft, name), path, depth + 1)
     if ('problem' in read) return read
     if (read.value !== undefined) members.push([name, read.value])
     else if (isRequired(schema, name)) {
-      if (kindOf(one, depth + 1) !== 'array') return { problem: `${path} is required` }
+      if (fieldKindOf(one, depth + 1) !== 'array') return { problem: `${path} is required` }
       members.push([name, []])
     }
   }

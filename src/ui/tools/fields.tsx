@@ -3,9 +3,9 @@ import {
   type Draft,
   emptyDraft,
   isRequired,
-  kindOf,
-  memberOf,
-  membersOf,
+  fieldKindOf,
+  draftMemberOf,
+  propertiesOf,
   type Schema,
 } from './drafts.js'
 
@@ -27,7 +27,7 @@ const hintOf = ({ description }: Schema): string | undefined =>
 
 /** A form control with its nested controls. */
 export const Field = (props: FieldProps) => {
-  const kind = kindOf(props.schema, props.depth)
+  const kind = fieldKindOf(props.schema, props.depth)
   if (kind === 'object') return <ObjectField {...props} />
   if (kind === 'array') return <ArrayField {...props} />
   const { id, label, schema, isNeeded } = props
@@ -58,7 +58,7 @@ const Input = ({
   onDraft,
   hintId,
 }: FieldProps & { readonly hintId: string | undefined }) => {
-  const kind = kindOf(schema, depth)
+  const kind = fieldKindOf(schema, depth)
   const value = typeof draft === 'string' ? draft : ''
   const onInput = ({ currentTarget }: { readonly currentTarget: { readonly value: string } }): void =>
     onDraft(currentTarget.value)
@@ -85,12 +85,12 @@ const Input = ({
 const ObjectField = ({ id, label, schema, draft, depth, onDraft }: FieldProps) => (
   <fieldset>
     <legend>{label}</legend>
-    <Members {...{ id, schema, draft, depth, onDraft }} />
+    <ObjectFields {...{ id, schema, draft, depth, onDraft }} />
   </fieldset>
 )
 
 /** The members of an object, without a frame. */
-export const Members = ({
+export const ObjectFields = ({
   id,
   schema,
   draft,
@@ -98,13 +98,13 @@ export const Members = ({
   onDraft,
 }: Pick<FieldProps, 'id' | 'schema' | 'draft' | 'depth' | 'onDraft'>) => (
   <>
-    {membersOf(schema).map(([name, one], n) => (
+    {propertiesOf(schema).map(([name, one], n) => (
       <Field
         key={name}
         id={`${id}.${n}`}
         label={name}
         schema={one}
-        draft={memberOf(draft, name)}
+        draft={draftMemberOf(draft, name)}
         isNeeded={isRequired(schema, name)}
         depth={depth + 1}
         onDraft={next => onDraft({ ...(draft as object), [name]: next })}

@@ -2,10 +2,10 @@ import { useMemo } from 'preact/hooks'
 import type { ToolsView } from '../../control/api/views.js'
 import { hrefOf } from '../live/route.js'
 import type { PageState } from '../live/state.js'
-import { bytes, count, many, ms } from '../parts/format.js'
+import { bytes, countText, many, ms } from '../parts/format.js'
 import { useLoad } from '../parts/load.js'
 import { type Column, Table } from '../parts/table.js'
-import { Command, Empty } from '../parts/text.js'
+import { CommandText, Empty } from '../parts/text.js'
 import { WhyOf } from '../parts/why.js'
 import { Filter } from '../views/filter.js'
 
@@ -46,10 +46,10 @@ const COLUMNS: readonly Column<ToolRow>[] = [
     width: 'minmax(0, 5fr)',
     isWide: true,
   },
-  { head: 'Calls', cell: ({ calls }) => (calls === 0 ? '–' : count(calls)), width: '3.5rem', isNumber: true },
+  { head: 'Calls', cell: ({ calls }) => (calls === 0 ? '–' : countText(calls)), width: '3.5rem', isNumber: true },
   {
     head: 'Failed',
-    cell: ({ errors }) => (errors === 0 ? '–' : count(errors)),
+    cell: ({ errors }) => (errors === 0 ? '–' : countText(errors)),
     width: '3.5rem',
     isNumber: true,
     isWide: true,
@@ -96,7 +96,7 @@ export const ToolList = ({ state, filter }: { readonly state: PageState; readonl
     <>
       <Filter view="tools" value={filter} label="Find tools by name, server or description">
         {many(found.length, 'tool')}, {bytes(size)} in the list
-        {total > found.length && ` (of ${count(total)})`}
+        {total > found.length && ` (of ${countText(total)})`}
       </Filter>
       {found.length > 0 ? (
         <Table
@@ -117,7 +117,7 @@ const NoTools = ({ filter }: { readonly filter: string }) =>
   filter === '' ? (
     <Empty title="No tools yet">
       <p>The tools of a server appear after its first connection. To add a server:</p>
-      <Command text="mcp-proxy add NAME -- COMMAND" />
+      <CommandText text="mcp-proxy add NAME -- COMMAND" />
     </Empty>
   ) : (
     <Empty title={`No tools match “${filter.slice(0, 80)}”`}>

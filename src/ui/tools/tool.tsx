@@ -2,7 +2,7 @@ import type { ToolView } from '../../control/api/views.js'
 import type { Why } from '../../control/api/why.js'
 import { useLoad } from '../parts/load.js'
 import { LongText, Path } from '../parts/text.js'
-import { Verdict } from '../parts/why.js'
+import { WhyPanel } from '../parts/why.js'
 import { asSchema, isRecord } from './drafts.js'
 import { TryForm } from './try-form.js'
 
@@ -52,7 +52,7 @@ export const Tool = ({ name }: { readonly name: string }) => {
       {hints.length > 0 && <p class="muted">The server says: {hints.join(', ')}.</p>}
       <section aria-labelledby="why">
         <h3 id="why">Why</h3>
-        {verdict === undefined ? <p class="muted">{why ?? '…'}</p> : <Verdict why={verdict} />}
+        {verdict === undefined ? <p class="muted">{why ?? '…'}</p> : <WhyPanel why={verdict} />}
       </section>
       {value !== undefined && (
         <section aria-labelledby="trying">

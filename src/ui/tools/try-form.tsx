@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { follow, wordsOf } from '../live/api.js'
+import { followEvents, messageOf } from '../live/api.js'
 import type { StreamEvent } from '../live/events.js'
-import { type Draft, emptyDraft, isRecord, kindOf, membersOf, readDraft, type Schema } from './drafts.js'
-import { Field, type FieldProps, Members } from './fields.js'
+import { type Draft, emptyDraft, isRecord, fieldKindOf, propertiesOf, readDraft, type Schema } from './drafts.js'
+import { Field, type FieldProps, ObjectFields } from './fields.js'
 import { type CallAnswer, Result } from './result.js'
 
 type Run =
@@ -38,10 +38,10 @@ const useCall = (name: string) => {
       setRun({ is: 'over', answer: value, tookMs: performance.now() - beganMs })
     }
     const body = JSON.stringify({ name, arguments: args })
-    follow('call', onEvent, { method: 'POST', body, signal: abort.signal })
+    followEvents('call', onEvent, { method: 'POST', body, signal: abort.signal })
       .catch((thrown: unknown) => {
         isAnswered = true
-        setRun({ is: 'wrong', words: abort.signal.aborted ? 'cancelled' : wordsOf(thrown) })
+        setRun({ is: 'wrong', words: abort.signal.aborted ? 'cancelled' : messageOf(thrown) })
       })
       .finally(() => {
         if (!isAnswered) setRun({ is: 'wrong', words: 'the proxy stopped before it answered' })
@@ -114,7 +114,7 @@ export const TryForm = ({ name, schema, isReadOnly }: TryProps) => {
 }
 
 const Arguments = (shared: Pick<FieldProps, 'id' | 'schema' | 'draft' | 'onDraft'>) => {
-  if (membersOf(shared.schema).length === 0) return <p class="muted">No arguments.</p>
-  if (kindOf(shared.schema) === 'object') return <Members {...shared} depth={0} />
+  if (propertiesOf(shared.schema).length === 0) return <p class="muted">No arguments.</p>
+  if (fieldKindOf(shared.schema) === 'object') return <ObjectFields {...shared} depth={0} />
   return <Field {...shared} label="arguments" isNeeded={false} depth={0} />
 }

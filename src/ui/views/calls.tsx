@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks'
 import { hrefOf } from '../live/route.js'
-import type { PageState, PastCall } from '../live/state.js'
+import type { PageState, CallRow } from '../live/state.js'
 import { clockTime, many, ms } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
 import { type Column, Table } from '../parts/table.js'
@@ -8,11 +8,11 @@ import { Empty } from '../parts/text.js'
 import { Filter } from './filter.js'
 import { InFlight } from './in-flight.js'
 
-const clientOf = ({ client, clientName }: PastCall) => (
+const clientOf = ({ client, clientName }: CallRow) => (
   <span class="name">{clientName ?? `client ${client}`}</span>
 )
 
-const COLUMNS: readonly Column<PastCall>[] = [
+const COLUMNS: readonly Column<CallRow>[] = [
   {
     head: 'Call',
     cell: ({ server, name, method }) => (
@@ -36,16 +36,16 @@ const COLUMNS: readonly Column<PastCall>[] = [
 ]
 
 /** Returns the calls whose visible text contains all words, newest first. @internal */
-export const callsWith = (calls: readonly PastCall[], words: string): readonly PastCall[] => {
+export const callsWith = (calls: readonly CallRow[], words: string): readonly CallRow[] => {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean)
-  const texts = ({ server, name, method, outcome, errorId, client, clientName }: PastCall): string =>
+  const texts = ({ server, name, method, outcome, errorId, client, clientName }: CallRow): string =>
     [server, name, method, outcome, errorId, 'client', client, clientName].join(' ').toLowerCase()
   return calls.filter(call => wanted.every(word => texts(call).includes(word))).reverse()
 }
 
 /** Lists the calls in flight and the last finished calls. The key `p` pauses it. */
 export const Calls = ({ state, filter }: { readonly state: PageState; readonly filter: string }) => {
-  const [held, setHeld] = useState<readonly PastCall[] | undefined>()
+  const [held, setHeld] = useState<readonly CallRow[] | undefined>()
   const calls = held ?? state.calls
   const found = useMemo(() => callsWith(calls ?? [], filter), [calls, filter])
   if (calls === undefined) return <p class="muted">Loading …</p>

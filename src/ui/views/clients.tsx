@@ -3,7 +3,7 @@ import { hrefOf } from '../live/route.js'
 import type { PageState } from '../live/state.js'
 import { bytes } from '../parts/format.js'
 import { type Column, Table } from '../parts/table.js'
-import { Command, Empty } from '../parts/text.js'
+import { CommandText, Empty } from '../parts/text.js'
 
 type ClientRow = ClientsView['clients'][number]
 
@@ -61,7 +61,7 @@ export const Clients = ({ state }: { readonly state: PageState }) => {
   return (
     <Empty title="No client is connected">
       <p>To add the proxy to the clients on this machine:</p>
-      <Command text="mcp-proxy install --all" />
+      <CommandText text="mcp-proxy install --all" />
     </Empty>
   )
 }

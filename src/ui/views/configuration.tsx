@@ -4,7 +4,7 @@ import type { PageState } from '../live/state.js'
 import { Action } from '../parts/dialog.js'
 import { clockTime } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
-import { Command, LongText } from '../parts/text.js'
+import { CommandText, LongText } from '../parts/text.js'
 
 const serversFirst = ({ servers, ...settings }: ConfigView['config']): object => ({ servers, ...settings })
 
@@ -55,7 +55,7 @@ export const Configuration = ({ state }: { readonly state: PageState }) => {
             ))}
           </ul>
         )}
-        {problems.length > 0 && <Command text="mcp-proxy check" />}
+        {problems.length > 0 && <CommandText text="mcp-proxy check" />}
       </section>
       <section aria-labelledby="in-force">
         <h3 id="in-force">Active configuration, without secrets</h3>

@@ -1,8 +1,8 @@
 import { useMemo } from 'preact/hooks'
 import { hrefOf } from '../live/route.js'
-import type { KeptError, PageState } from '../live/state.js'
-import { type Fact, Facts } from '../parts/facts.js'
-import { clockTime, count, many, ms } from '../parts/format.js'
+import type { ErrorRow, PageState } from '../live/state.js'
+import { type Fact, FactList } from '../parts/facts.js'
+import { clockTime, countText, many, ms } from '../parts/format.js'
 import { joined, type Repeated } from '../parts/repeats.js'
 import { type Column, Table } from '../parts/table.js'
 import { Empty, LongText, Path } from '../parts/text.js'
@@ -10,10 +10,10 @@ import { WhyOf } from '../parts/why.js'
 import { Filter } from './filter.js'
 
 /** Returns the same key for errors with the same message and place. @internal */
-export const sameness = ({ message, server, name, method }: KeptError): string =>
+export const sameness = ({ message, server, name, method }: ErrorRow): string =>
   [message, server, name ?? method].join('\n')
 
-const COLUMNS: readonly Column<Repeated<KeptError>>[] = [
+const COLUMNS: readonly Column<Repeated<ErrorRow>>[] = [
   { head: 'Id', cell: ({ id }) => id, width: '6.5rem' },
   { head: 'At', cell: ({ at }) => clockTime(at), width: '6.5rem', isWide: true },
   { head: 'Server', cell: ({ server = '–' }) => server, width: 'minmax(4rem, 1fr)', isWide: true },
@@ -27,7 +27,7 @@ const COLUMNS: readonly Column<Repeated<KeptError>>[] = [
     head: 'Message',
     cell: ({ message, times }) => (
       <>
-        {times > 1 && <span class="tag">{count(times)} ×</span>} {message.slice(0, 400)}
+        {times > 1 && <span class="tag">{countText(times)} ×</span>} {message.slice(0, 400)}
       </>
     ),
     width: 'minmax(0, 4fr)',
@@ -36,9 +36,9 @@ const COLUMNS: readonly Column<Repeated<KeptError>>[] = [
 ]
 
 /** @internal */
-export const errorsWith = (errors: readonly KeptError[], words: string): readonly KeptError[] => {
+export const errorsWith = (errors: readonly ErrorRow[], words: string): readonly ErrorRow[] => {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean)
-  const textOf = ({ id, server = '', name = '', method = '', message, fault }: KeptError): string =>
+  const textOf = ({ id, server = '', name = '', method = '', message, fault }: ErrorRow): string =>
     `${id} ${server} ${name} ${method} ${message} ${fault ?? ''}`.toLowerCase()
   return errors.filter(error => wanted.every(word => textOf(error).includes(word))).reverse()
 }
@@ -83,7 +83,7 @@ export const ErrorOf = ({ state, id }: { readonly state: PageState; readonly id:
           <p class="prose">
             <LongText text={error.message} />
           </p>
-          <Facts all={factsOf(error)} />
+          <FactList all={factsOf(error)} />
           {(error.stderr?.length ?? 0) > 0 && (
             <>
               <h3>Server output before the error</h3>
@@ -111,7 +111,7 @@ const factsOf = ({
   ms: took,
   awayMs,
   state,
-}: KeptError): readonly Fact[] => [
+}: ErrorRow): readonly Fact[] => [
   ['At', clockTime(at)],
   ['Code', `${code}${fault === undefined ? '' : `, ${fault}`}`],
   ['Server', server],

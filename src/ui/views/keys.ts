@@ -1,4 +1,4 @@
-import { hrefOf, type Route, VIEWS } from '../live/route.js'
+import { hrefOf, type PageRoute, VIEWS } from '../live/route.js'
 
 export const KEYS = [
   ['1 … 8', 'the views'],
@@ -25,7 +25,7 @@ const ACTIONS: Readonly<Record<string, KeyAction>> = {
 }
 
 /** @internal */
-export const actionOf = (key: string, route: Route, isTyping: boolean): KeyAction => {
+export const actionOf = (key: string, route: PageRoute, isTyping: boolean): KeyAction => {
   if (key === 'Escape' && isTyping) return { focus: 'main' }
   if (isTyping) return undefined
   if (key === 'Escape')
@@ -38,7 +38,7 @@ export const actionOf = (key: string, route: Route, isTyping: boolean): KeyActio
  * Handles the page's keys, except in text fields and dialogs. A dialog that was just closed keeps the focus
  * until the next frame.
  */
-export const onKey = (event: KeyboardEvent, route: Route): void => {
+export const onKey = (event: KeyboardEvent, route: PageRoute): void => {
   const target = event.target as Element
   if (event.ctrlKey || event.altKey || event.metaKey || target.closest('dialog[open]') !== null) return
   const action = actionOf(event.key, route, target.matches('input, textarea, select'))

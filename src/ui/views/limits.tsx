@@ -1,5 +1,5 @@
 import type { PageState } from '../live/state.js'
-import { age, bytes, count } from '../parts/format.js'
+import { age, bytes, countText } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
 import { type Column, Table } from '../parts/table.js'
 
@@ -34,13 +34,13 @@ const COLUMNS: readonly Column<LimitRow>[] = [
   },
   {
     head: 'At most',
-    cell: ({ value }) => (typeof value === 'number' ? count(value) : value),
+    cell: ({ value }) => (typeof value === 'number' ? countText(value) : value),
     width: 'minmax(5.5rem, 1fr)',
     isNumber: true,
   },
   {
     head: 'Reached',
-    cell: ({ hits }) => (hits === 0 ? '–' : <Lamp word="odd" show={`${count(hits)} ×`} />),
+    cell: ({ hits }) => (hits === 0 ? '–' : <Lamp word="odd" show={`${countText(hits)} ×`} />),
     width: '4.5rem',
     isNumber: true,
   },
@@ -54,7 +54,7 @@ const COLUMNS: readonly Column<LimitRow>[] = [
 const PRESSURE = ['none', 'low', 'degraded', 'high', 'out of memory']
 
 /** Lists the limits of the proxy and how often each was reached. */
-export const Limits = ({ state }: { readonly state: PageState }) => {
+export const LimitsView = ({ state }: { readonly state: PageState }) => {
   const { config, status } = state
   if (config === undefined || status === undefined) return <p class="muted">Loading …</p>
   const { pressure } = status

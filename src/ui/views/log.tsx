@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { follow } from '../live/api.js'
+import { followEvents } from '../live/api.js'
 import { clockTime } from '../parts/format.js'
 import { joined, type Repeated } from '../parts/repeats.js'
 import { LongText } from '../parts/text.js'
@@ -63,7 +63,7 @@ const useLines = (server: string) => {
     // A restarted proxy sends its log from the beginning.
     const read = async (): Promise<void> => {
       isAnew = true
-      await follow(
+      await followEvents(
         `logs?server=${encodeURIComponent(server)}&tail=${FIRST}`,
         ({ data, id }) => {
           waiting.push(logLine(id ?? '', data))

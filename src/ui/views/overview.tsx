@@ -3,10 +3,10 @@ import type { Slot } from '../../mux/calls/counting/durations.js'
 import { hrefOf } from '../live/route.js'
 import { isOn, type PageState } from '../live/state.js'
 import { troubles } from '../live/troubles.js'
-import { Facts } from '../parts/facts.js'
-import { bytes, count, many, ms } from '../parts/format.js'
+import { FactList } from '../parts/facts.js'
+import { bytes, countText, many, ms } from '../parts/format.js'
 import { Sparkline } from '../parts/sparkline.js'
-import { Command, Empty } from '../parts/text.js'
+import { CommandText, Empty } from '../parts/text.js'
 import { InFlight } from './in-flight.js'
 import { ServerTable } from './servers.js'
 import { TroubleList } from './trouble-list.js'
@@ -42,8 +42,8 @@ export const Overview = ({ state }: { readonly state: PageState }) => {
     return (
       <Empty title="No server is configured">
         <p>To add a server, or import those of your clients:</p>
-        <Command text="mcp-proxy add NAME -- COMMAND" />
-        <Command text="mcp-proxy init" />
+        <CommandText text="mcp-proxy add NAME -- COMMAND" />
+        <CommandText text="mcp-proxy init" />
       </Empty>
     )
   const slots = allSlots(servers)
@@ -54,14 +54,14 @@ export const Overview = ({ state }: { readonly state: PageState }) => {
       <TroubleList all={troubles(status, servers)} />
       <section aria-labelledby="traffic">
         <h3 id="traffic">Traffic</h3>
-        <Facts
+        <FactList
           all={[
-            ['Calls a minute', count(perMinute(slots))],
+            ['Calls a minute', countText(perMinute(slots))],
             ['Last 10 minutes', <Sparkline slots={slots} />],
-            ['Failed in 10 min', count(errors)],
-            ['In flight', count(status.calls)],
+            ['Failed in 10 min', countText(errors)],
+            ['In flight', countText(status.calls)],
             ['Overhead p99', servers.overheadP99Ms === undefined ? '–' : `≤ ${ms(servers.overheadP99Ms)}`],
-            ['Clients', count(status.sessions)],
+            ['Clients', countText(status.sessions)],
             ['Memory', bytes(status.rssBytes)],
             ['Limits reached', hits === 0 ? '–' : <a href={hrefOf('limits')}>{many(hits, 'time')}</a>],
           ]}

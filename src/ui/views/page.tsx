@@ -1,11 +1,11 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { hrefOf, type Route, VIEWS } from '../live/route.js'
+import { hrefOf, type PageRoute, VIEWS } from '../live/route.js'
 import type { PageState } from '../live/state.js'
 import { troubles } from '../live/troubles.js'
 import { Help } from '../parts/dialog.js'
 import { age } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
-import { Command, Empty } from '../parts/text.js'
+import { CommandText, Empty } from '../parts/text.js'
 import { ToolList } from '../tools/list.js'
 import { Tool } from '../tools/tool.js'
 import { Calls } from './calls.js'
@@ -13,22 +13,22 @@ import { Clients } from './clients.js'
 import { Configuration } from './configuration.js'
 import { ErrorOf, Errors } from './errors.js'
 import { KEYS } from './keys.js'
-import { Limits } from './limits.js'
+import { LimitsView } from './limits.js'
 import { Overview } from './overview.js'
-import { Server } from './server.js'
+import { ServerPage } from './server.js'
 import { Servers } from './servers.js'
 import { ThemeSwitch } from './theme.js'
 
 export interface PageProps {
   readonly state: PageState
-  readonly route: Route
+  readonly route: PageRoute
   readonly onRetry: () => void
   /** The text of the live region. */
   readonly news: string
 }
 
 /** The whole page: navigation, the current view, and the connection state. */
-export const Page = ({ state, route, onRetry, news }: PageProps) => {
+export const PageFrame = ({ state, route, onRetry, news }: PageProps) => {
   const { link } = state
   if (link.is === 'signed-out') return <SignedOut why={link.why} />
   return (
@@ -59,7 +59,7 @@ export const Page = ({ state, route, onRetry, news }: PageProps) => {
   )
 }
 
-const Header = ({ state, route }: { readonly state: PageState; readonly route: Route }) => {
+const Header = ({ state, route }: { readonly state: PageState; readonly route: PageRoute }) => {
   const { status, servers } = state
   const bad = troubles(status, servers).length
   return (
@@ -106,7 +106,7 @@ const Header = ({ state, route }: { readonly state: PageState; readonly route: R
 }
 
 /** The current view. Takes the focus when another view opens, before a key can move it. */
-const Main = ({ state, route }: { readonly state: PageState; readonly route: Route }) => {
+const Main = ({ state, route }: { readonly state: PageState; readonly route: PageRoute }) => {
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)
   const { view, item } = route
@@ -132,13 +132,13 @@ const View = ({
   route: { view, item, filter },
 }: {
   readonly state: PageState
-  readonly route: Route
+  readonly route: PageRoute
 }) => {
   switch (view) {
     case 'overview':
       return <Overview state={state} />
     case 'servers':
-      return item === undefined ? <Servers state={state} /> : <Server state={state} name={item} />
+      return item === undefined ? <Servers state={state} /> : <ServerPage state={state} name={item} />
     case 'tools':
       return item === undefined ? <ToolList state={state} filter={filter} /> : <Tool key={item} name={item} />
     case 'calls':
@@ -152,7 +152,7 @@ const View = ({
         <ErrorOf state={state} id={item} />
       )
     case 'limits':
-      return <Limits state={state} />
+      return <LimitsView state={state} />
     case 'configuration':
       return <Configuration state={state} />
   }
@@ -165,7 +165,7 @@ const SignedOut = ({ why }: { readonly why: string }) => (
     <Empty title={why === '' ? 'Sign-in required' : 'Sign-in failed'}>
       {why !== '' && <p class="wrong">{why}</p>}
       <p>Each tab needs its own code. Run this on the proxy's host:</p>
-      <Command text="mcp-proxy ui" />
+      <CommandText text="mcp-proxy ui" />
     </Empty>
   </main>
 )

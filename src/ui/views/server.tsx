@@ -1,10 +1,10 @@
 import { change } from '../live/api.js'
 import { hrefOf } from '../live/route.js'
-import { type AnyServer, isOn, type PageState, type ServerView, stateMsOf } from '../live/state.js'
+import { type AnyServer, isOn, type PageState, type ServerRow, stateMsOf } from '../live/state.js'
 import { troublesOf } from '../live/troubles.js'
 import { Action } from '../parts/dialog.js'
-import { type Fact, Facts } from '../parts/facts.js'
-import { age, bytes, count, many, ms } from '../parts/format.js'
+import { type Fact, FactList } from '../parts/facts.js'
+import { age, bytes, countText, many, ms } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
 import { Sparkline } from '../parts/sparkline.js'
 import { Empty, Path } from '../parts/text.js'
@@ -16,7 +16,7 @@ const LISTS = { tools: 'tool', prompts: 'prompt', resources: 'resource', templat
 const REASONS = { filter: 'hidden by a filter', broken: 'broken', twice: 'repeated' } as const
 
 /** Formats the number of visible items in each list. @internal */
-export const listWords = ({ items }: ServerView): string =>
+export const listWords = ({ items }: ServerRow): string =>
   items === undefined
     ? 'not read yet'
     : (Object.entries(LISTS) as [keyof typeof LISTS, string][])
@@ -25,21 +25,21 @@ export const listWords = ({ items }: ServerView): string =>
         .join(', ') || 'nothing'
 
 /** Formats the number of hidden tools and the reasons. @internal */
-export const leftOutWords = ({ leftOut, truncated }: ServerView): string => {
+export const leftOutWords = ({ leftOut, truncated }: ServerRow): string => {
   const reasons = (Object.entries(REASONS) as [keyof typeof REASONS, string][])
     .filter(([reason]) => (leftOut?.[reason] ?? 0) > 0)
-    .map(([reason, words]) => `${count(leftOut?.[reason] ?? 0)} ${words}`)
+    .map(([reason, words]) => `${countText(leftOut?.[reason] ?? 0)} ${words}`)
   return [...reasons, ...truncated.map(list => `the list of ${list} was truncated at a limit`)].join(', ')
 }
 
 /** Formats the names of hidden tools. @internal */
-export const hiddenWords = ({ hidden, leftOut }: ServerView): string => {
+export const hiddenWords = ({ hidden, leftOut }: ServerRow): string => {
   const all = Object.values(leftOut ?? {}).reduce((sum, one) => sum + one, 0)
   const more = all - hidden.length
-  return [...hidden, ...(hidden.length > 0 && more > 0 ? [`${count(more)} more`] : [])].join(', ')
+  return [...hidden, ...(hidden.length > 0 && more > 0 ? [`${countText(more)} more`] : [])].join(', ')
 }
 
-const factsOf = (server: ServerView, state: PageState): readonly Fact[] => {
+const factsOf = (server: ServerRow, state: PageState): readonly Fact[] => {
   const lists = listWords(server)
   const hasTools = (server.items?.tools ?? 0) > 0
   return [
@@ -57,8 +57,8 @@ const factsOf = (server: ServerView, state: PageState): readonly Fact[] => {
     ['Left out', leftOutWords(server) || undefined],
     ['Hidden tools', hiddenWords(server) || undefined],
     ['Last error', server.lastError && `${server.lastError.message} (${age(server.lastError.agoMs)} ago)`],
-    ['Clients', count(server.clients)],
-    ['In flight', count(server.inFlight)],
+    ['Clients', countText(server.clients)],
+    ['In flight', countText(server.inFlight)],
     ['p50, p99', server.p50Ms === undefined ? '–' : `${ms(server.p50Ms)}, ${ms(server.p99Ms)}`],
     ['Last 10 minutes', <Sparkline slots={server.slots} />],
   ]
@@ -89,7 +89,7 @@ const Actions = ({ server }: { readonly server: AnyServer }) => {
 }
 
 /** A server: its state, its last messages, and the actions on it. */
-export const Server = ({ state, name }: { readonly state: PageState; readonly name: string }) => {
+export const ServerPage = ({ state, name }: { readonly state: PageState; readonly name: string }) => {
   const server = state.servers?.servers.find(one => one.name === name)
   if (state.servers === undefined) return <p class="muted">Loading …</p>
   if (server === undefined)
@@ -113,7 +113,7 @@ export const Server = ({ state, name }: { readonly state: PageState; readonly na
       {isRunning && (
         <section aria-labelledby="facts">
           <h3 id="facts">Facts</h3>
-          <Facts all={factsOf(server, state)} />
+          <FactList all={factsOf(server, state)} />
         </section>
       )}
       {isRunning && server.lastFault !== undefined && (

@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import { hrefOf } from '../live/route.js'
-import { type AnyServer, isOn, type PageState, type ServerView, stateMsOf } from '../live/state.js'
+import { type AnyServer, isOn, type PageState, type ServerRow, stateMsOf } from '../live/state.js'
 import { troublesOf } from '../live/troubles.js'
-import { age, count, ms } from '../parts/format.js'
+import { age, countText, ms } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
 import { Sparkline } from '../parts/sparkline.js'
 import { type Column, Table } from '../parts/table.js'
-import { Command, Empty } from '../parts/text.js'
+import { CommandText, Empty } from '../parts/text.js'
 
 const lastErrorOf = (server: AnyServer): string =>
   isOn(server) && server.lastError !== undefined ? `last error: ${server.lastError.message}` : ''
@@ -17,7 +17,7 @@ const remarksOf = (server: AnyServer): string =>
 
 /** Renders a cell of enabled servers; a dash for the others. */
 const whenOn =
-  (cell: (server: ServerView) => ComponentChildren) =>
+  (cell: (server: ServerRow) => ComponentChildren) =>
   (server: AnyServer): ComponentChildren =>
     (isOn(server) && cell(server)) || '–'
 
@@ -41,12 +41,12 @@ const columnsOf = (state: PageState): readonly Column<AnyServer>[] => [
   },
   {
     head: 'Tools',
-    cell: whenOn(({ items }) => items && count(items.tools)),
+    cell: whenOn(({ items }) => items && countText(items.tools)),
     ...{ width: '3.5rem', isNumber: true },
   },
   {
     head: 'In flight',
-    cell: whenOn(({ inFlight }) => inFlight > 0 && count(inFlight)),
+    cell: whenOn(({ inFlight }) => inFlight > 0 && countText(inFlight)),
     ...{ width: '5.5rem', isNumber: true, isWide: true },
   },
   {
@@ -88,7 +88,7 @@ export const Servers = ({ state }: { readonly state: PageState }) => {
   if (servers.servers.length > 0) return <ServerTable state={state} servers={servers.servers} />
   return (
     <Empty title="No server is configured">
-      <Command text="mcp-proxy add NAME -- COMMAND" />
+      <CommandText text="mcp-proxy add NAME -- COMMAND" />
     </Empty>
   )
 }

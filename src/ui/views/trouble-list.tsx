@@ -1,7 +1,7 @@
-import type { Trouble } from '../live/troubles.js'
+import type { PageTrouble } from '../live/troubles.js'
 import { Lamp } from '../parts/lamp.js'
-import { SignIn } from '../parts/sign-in.js'
-import { Command, LongText } from '../parts/text.js'
+import { SignInButton } from '../parts/sign-in.js'
+import { CommandText, LongText } from '../parts/text.js'
 
 /** Problems that signing in fixes. */
 const LOGINS = new Set(['needs-auth', 'needs-client', 'insufficient-scope'])
@@ -11,7 +11,7 @@ export const TroubleList = ({
   all,
   isOwn = false,
 }: {
-  readonly all: readonly Trouble[]
+  readonly all: readonly PageTrouble[]
   /** True if all are about the current item. */
   readonly isOwn?: boolean
 }) => (
@@ -34,7 +34,7 @@ export const TroubleList = ({
             <span class="words">
               <LongText text={words} first={300} />
             </span>
-            {LOGINS.has(kind) ? <SignIn name={about} command={command} /> : <Command text={command} />}
+            {LOGINS.has(kind) ? <SignInButton name={about} command={command} /> : <CommandText text={command} />}
           </li>
         ))}
       </ul>

@@ -3,13 +3,13 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { type Answerer, PageRelay } from '../../../src/app/cluster/page-relay.js'
 import type { Cluster } from '../../../src/cluster/cluster.js'
-import type { Member } from '../../../src/cluster/engine/store.js'
+import type { ClusterMember } from '../../../src/cluster/engine/store.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import type { NodeHandler } from '../../../src/transport/http/gate.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { FakeResponder, httpRequest } from '../../support/wire/fake-http.js'
 
-const member = (id: string): Member => ({
+const member = (id: string): ClusterMember => ({
   ...{ id, address: id, state: 'ready', version: '1', keys: [], sinceMs: 0, untilMs: 1 },
 })
 
@@ -40,8 +40,8 @@ class Room {
   }
 
   #clusterOf(id: string): Pick<Cluster, 'others' | 'eldest' | 'send'> {
-    const others = (): readonly Member[] => [...this.relays.keys()].filter(each => each !== id).map(member)
-    const eldest = (): Member | undefined => (this.eldest === id ? undefined : member(this.eldest))
+    const others = (): readonly ClusterMember[] => [...this.relays.keys()].filter(each => each !== id).map(member)
+    const eldest = (): ClusterMember | undefined => (this.eldest === id ? undefined : member(this.eldest))
     return {
       get others() {
         return others()

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { approve } from '../../../src/auth/authorization-server/sign-in/approvals.js'
+import { approveSignIn } from '../../../src/auth/authorization-server/sign-in/approvals.js'
 import {
   allowWith,
   answerAt,
@@ -30,7 +30,7 @@ t.test('without people, a shell of the same user lets a client in as local (AU-5
   const code = codeOn(page)
   t.match(code, /^[A-Z2-7]{8}$/, 'AX-15')
   t.match(await browser.press(page, 'allow'), { status: 200, text: code }, 'nobody has approved it yet')
-  const answer = await approve(as.stateDir, { code: code.toLowerCase(), as: undefined })
+  const answer = await approveSignIn(as.stateDir, { code: code.toLowerCase(), as: undefined })
   t.match(answer, { isApproved: true, words: /Claude Code.*127\.0\.0\.1.*local/ })
   const { code: granted } = answerAt(await browser.open(page.url))
   const { body } = await exchange(as, client, granted)
@@ -43,9 +43,9 @@ t.test('with people, an approval names one of them (AU-52)', async t => {
   const client = await clientOf(as)
   const page = await browser.open(authorizePath(client))
   const code = codeOn(page)
-  t.match(await approve(as.stateDir, { code, as: undefined }), { isApproved: false, words: '--as NAME' })
-  t.match(await approve(as.stateDir, { code, as: 'eve' }), { isApproved: false, words: 'eve' })
-  t.match(await approve(as.stateDir, { code, as: 'bob' }), { isApproved: true })
+  t.match(await approveSignIn(as.stateDir, { code, as: undefined }), { isApproved: false, words: '--as NAME' })
+  t.match(await approveSignIn(as.stateDir, { code, as: 'eve' }), { isApproved: false, words: 'eve' })
+  t.match(await approveSignIn(as.stateDir, { code, as: 'bob' }), { isApproved: true })
   const answer = answerAt(await browser.press(page, 'allow'))
   const { body } = await exchange(as, client, answer['code'])
   t.equal(found(as, body.access_token)?.principal, 'person bob')
@@ -61,11 +61,11 @@ t.test('five wrong codes end every sign-in that waits (AX-15, vector 34, clarifi
     }),
   )
   const wrong = Array.from({ length: 5 }, () =>
-    approve(as.stateDir, { code: 'AAAAAAAA', as: undefined }, 1000),
+    approveSignIn(as.stateDir, { code: 'AAAAAAAA', as: undefined }, 1000),
   )
   t.same(await Promise.all(wrong), Array(5).fill(undefined), 'a wrong code is nobody’s')
   for (const { browser, page } of waiting) {
-    t.equal(await approve(as.stateDir, { code: codeOn(page), as: undefined }, 500), undefined)
+    t.equal(await approveSignIn(as.stateDir, { code: codeOn(page), as: undefined }, 500), undefined)
     t.match(await browser.open(page.url), { status: 400, text: 'is over' })
   }
 })
@@ -78,11 +78,11 @@ t.test(
     const as = await startAuthServer(t)
     const browser = as.browser()
     const page = await browser.open(authorizePath(await clientOf(as)))
-    await approve(as.stateDir, { code: 'AAAAAAAA', as: undefined }, 100)
+    await approveSignIn(as.stateDir, { code: 'AAAAAAAA', as: undefined }, 100)
     const file = join(as.stateDir, 'approvals', 'forged.request')
     writeFileSync(file, JSON.stringify({ code: codeOn(page), atMs: Date.now() }))
     chmodSync(file, 0o666)
-    await approve(as.stateDir, { code: 'AAAAAAAA', as: undefined }, 500)
+    await approveSignIn(as.stateDir, { code: 'AAAAAAAA', as: undefined }, 500)
     t.ok(codeOn(await browser.open(page.url)), 'it still waits')
     t.equal(statSync(join(as.stateDir, 'approvals')).mode & 0o777, 0o700)
     t.same(readdirSync(join(as.stateDir, 'approvals')), ['forged.request'], 'nothing else is left there')

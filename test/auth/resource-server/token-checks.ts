@@ -1,6 +1,6 @@
 import t from 'tap'
 import { TokenChecks } from '../../../src/auth/resource-server/token-checks.js'
-import type { Verdict, VerifiedToken } from '../../../src/auth/resource-server/tokens.js'
+import type { TokenVerdict, VerifiedToken } from '../../../src/auth/resource-server/tokens.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { boundsOf } from '../../support/values.js'
 
@@ -12,7 +12,7 @@ const TOKEN: VerifiedToken = {
   endsMs: Number.POSITIVE_INFINITY,
 }
 
-const setUp = (verdict: Verdict) => {
+const setUp = (verdict: TokenVerdict) => {
   const clock = new FakeClock()
   const asked: string[] = []
   const verifier = {
@@ -59,7 +59,7 @@ t.test('AU-34: the oldest of 10,000 remembered tokens makes room', async t => {
 
 t.test('the token of something that is open is checked again when its time is over', async t => {
   const clock = new FakeClock()
-  let verdict: Verdict = { is: 'good', token: TOKEN, keepMs: 30_000 }
+  let verdict: TokenVerdict = { is: 'good', token: TOKEN, keepMs: 30_000 }
   const asked: string[] = []
   const verify = async (token: string) => {
     asked.push(token)

@@ -6,7 +6,7 @@ import { DEFAULT_LIMITS } from '../../../src/kernel/limits.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { viewerOf } from '../../../src/model/links.js'
 import type { ClientCapabilities } from '../../../src/model/peer.js'
-import type { Sharing } from '../../../src/peers/dial.js'
+import type { ConnectionSharing } from '../../../src/peers/dial.js'
 import type { FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
 import { World } from '../../support/proxy/router.js'
@@ -339,7 +339,7 @@ class Memory implements ServerCache {
   }
 }
 
-const program = (sharing: Sharing, more: Script = {}): Script => ({
+const program = (sharing: ConnectionSharing, more: Script = {}): Script => ({
   tools: tools('x'),
   options: { isProcess: true, sharing },
   ...more,

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Item } from '../../../src/catalog/lists/listed.js'
-import { mergeParts, type Part } from '../../../src/catalog/lists/merge.js'
+import { mergeParts, type MergePart } from '../../../src/catalog/lists/merge.js'
 import { textOf } from '../../../src/kernel/json/text.js'
 import type { Server } from '../../../src/peers/server.js'
 import { recordedLog } from '../../support/wire/channel-pair.js'
@@ -9,7 +9,7 @@ const part = (
   index: number,
   alias: string,
   items: readonly (readonly [own: string, exposed: string])[],
-): Part => {
+): MergePart => {
   const server = { name: alias, options: { alias } } as Server
   return {
     index,
@@ -26,7 +26,7 @@ const part = (
   }
 }
 
-const shown = (parts: readonly Part[]): string[] =>
+const shown = (parts: readonly MergePart[]): string[] =>
   parts.flatMap(({ items }) => items.map(({ exposed }) => exposed))
 
 t.test(

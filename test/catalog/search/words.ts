@@ -1,15 +1,15 @@
 import t from 'tap'
 import { stemOf } from '../../../src/catalog/search/stem.js'
-import { wordsOf } from '../../../src/catalog/search/words.js'
+import { searchWords } from '../../../src/catalog/search/words.js'
 
 t.test('names are split at capitals, signs and digits', t => {
-  t.strictSame(wordsOf('getFileContents'), ['get', 'fil', 'content'])
-  t.strictSame(wordsOf('list_pull-requests2'), ['list', 'pull', 'request', '2'])
-  t.strictSame(wordsOf('HTTPServer'), ['http', 'server'])
-  t.strictSame(wordsOf('openPRs'), ['open', 'pr'])
-  t.strictSame(wordsOf('my to-do list, e-mail'), ['todo', 'list', 'email'])
-  t.strictSame(wordsOf('convert-to-double'), ['convert', 'doubl'])
-  t.strictSame(wordsOf('größe to-dos'), ['größ', 'todo'])
+  t.strictSame(searchWords('getFileContents'), ['get', 'fil', 'content'])
+  t.strictSame(searchWords('list_pull-requests2'), ['list', 'pull', 'request', '2'])
+  t.strictSame(searchWords('HTTPServer'), ['http', 'server'])
+  t.strictSame(searchWords('openPRs'), ['open', 'pr'])
+  t.strictSame(searchWords('my to-do list, e-mail'), ['todo', 'list', 'email'])
+  t.strictSame(searchWords('convert-to-double'), ['convert', 'doubl'])
+  t.strictSame(searchWords('größe to-dos'), ['größ', 'todo'])
   t.end()
 })
 
@@ -41,17 +41,17 @@ t.test('a word is found in each of its forms', t => {
 })
 
 t.test('stop words and sequences that are not words are left out', t => {
-  t.strictSame(wordsOf('please show me all of the issues in it'), ['show', 'all', 'issu'])
-  t.strictSame(wordsOf(`a ${'x'.repeat(41)} b`), ['b'])
-  t.strictSame(wordsOf(''), [])
-  t.equal(wordsOf('word '.repeat(1000)).length, 400)
+  t.strictSame(searchWords('please show me all of the issues in it'), ['show', 'all', 'issu'])
+  t.strictSame(searchWords(`a ${'x'.repeat(41)} b`), ['b'])
+  t.strictSame(searchWords(''), [])
+  t.equal(searchWords('word '.repeat(1000)).length, 400)
   t.end()
 })
 
 t.test('words in other scripts and full-width characters count', t => {
-  t.strictSame(wordsOf('Größe der Dateien'), ['größ', 'der', 'dateien'])
-  t.strictSame(wordsOf('ＧＩＴ 检索'), ['git', '检索'])
-  t.strictSame(wordsOf('merge — “branches” 🎉'), ['merg', 'branch'])
+  t.strictSame(searchWords('Größe der Dateien'), ['größ', 'der', 'dateien'])
+  t.strictSame(searchWords('ＧＩＴ 检索'), ['git', '检索'])
+  t.strictSame(searchWords('merge — “branches” 🎉'), ['merg', 'branch'])
   t.end()
 })
 

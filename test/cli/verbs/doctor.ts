@@ -17,7 +17,7 @@ import t, { type Test } from 'tap'
 import { findingText, reportLook, summaryText } from '../../../src/cli/verbs/doctor/report.js'
 import { asking } from '../../../src/control/daemon/daemon-lock.js'
 import { finding } from '../../../src/doctor/finding.js'
-import { ask } from '../../../src/shim/ask.js'
+import { askDaemon } from '../../../src/shim/ask.js'
 import { placeId, placeOf, preparePlace, thisPlace } from '../../../src/shim/place.js'
 import { isRunning, skipWithout, until } from '../../support/processes.js'
 import { configFile, runHere, STATE_HOME, setEnv, startBin, TINY, tiny } from '../../support/proxy/start.js'
@@ -429,7 +429,7 @@ t.test('servers that the daemon serves are not started again', { skip: skipWitho
   const running = startBin(t, ['serve', '--config', file, '--port', '0'])
   await running.line(/listening/)
   const place = placeFor(file)
-  const post = async (path: string) => await ask(asking(place), `/v1/servers/${path}`, '')
+  const post = async (path: string) => await askDaemon(asking(place), `/v1/servers/${path}`, '')
   await until(async () => (await runHere(t, 'call', 'busy__say', '--config', file)).code === 0, 'the server')
   // Not before the file was read again after the start, which switches all servers on.
   t.equal((await post('off/disable')).status, 200)

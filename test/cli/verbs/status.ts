@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { parseStatus, shown, spanText } from '../../../src/cli/verbs/status.js'
+import { parseStatus, shownStatus, spanText } from '../../../src/cli/verbs/status.js'
 import { RawClient } from '../../support/client/raw-client.js'
 import { isWindows, socketFile, until } from '../../support/processes.js'
 import { configFile, type Running, runHere, setEnv, startBin, tiny } from '../../support/proxy/start.js'
@@ -170,7 +170,7 @@ t.test('status says what waits for its user: a refused file, a restart, a login,
   const last = { at: '2026-08-01T10:00:00Z' }
   const config = { file: '/c/mcp.json', generation: 2, loadedAt: '2026-08-01T09:00:00Z' }
   const text = (more: object) =>
-    shown(
+    shownStatus(
       parseStatus(
         JSON.stringify({
           ...{ name: 'mcp-proxy', version: '1', pid: 7, state: 'serving', upMs: 1000, sessions: 1, calls: 2 },

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { KeyRing } from '../../../src/cluster/key-ring.js'
-import { digestOf, LinkSeal, TakenNumbers } from '../../../src/cluster/link/link-seal.js'
+import { bodyDigestOf, LinkSeal, TakenNumbers } from '../../../src/cluster/link/link-seal.js'
 
 const ring = new KeyRing([randomBytes(32).toString('base64')])
 const caller = { principal: 'person ada', scopes: new Set(['mcp']), endsMs: 5, workspace: '/w', view: 'web' }
@@ -28,7 +28,7 @@ t.test('what a replica sends says who asks, and leaves credentials behind', asyn
   ])
   t.same(owner.receive({ ...sent, headers: signed }), {
     caller: { ...caller, edge: 'edge' },
-    digest: digestOf(body),
+    digest: bodyDigestOf(body),
     adopts: false,
     speaks: 2,
   })

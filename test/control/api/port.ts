@@ -2,12 +2,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { PageSessions, pageCookie } from '../../../src/control/api/page-sessions.js'
-import { answerPort, type Entry } from '../../../src/control/api/port.js'
+import { answerPort, type PortEntry } from '../../../src/control/api/port.js'
 import { LOCAL } from '../../../src/kernel/caller.js'
 import { pageHeaders } from '../../support/proxy/page-login.js'
 
 /** The API as somebody meets it who comes from wherever `entry` says. */
-const serve = async (t: Test, entry: Partial<Entry>) => {
+const serve = async (t: Test, entry: Partial<PortEntry>) => {
   const sessions = new PageSessions(() => Buffer.alloc(32, 1))
   const server = createServer((request, response) => {
     void answerPort(request, response, {

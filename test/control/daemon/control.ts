@@ -13,7 +13,7 @@ import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS, type Limits } from '../../../src/kernel/limits.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { IDENTITY } from '../../../src/machine/identity.js'
-import { ask, askToConnect, bodyOf, follow } from '../../../src/shim/ask.js'
+import { askDaemon, askToConnect, bodyOf, follow } from '../../../src/shim/ask.js'
 import { decodeWelcome, encodeHello, HELLO_HEADER, LINES_PROTOCOL } from '../../../src/shim/hello.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { until } from '../../support/processes.js'
@@ -59,7 +59,7 @@ const setUp = async (t: Test, more: Partial<Controlled> = {}, limits: Partial<Li
   const get = async (target: string, body?: string) => {
     // As another program than the proxy itself.
     const { hello, ...options } = asking(place)
-    const reply = await ask({ ...options, hello: { ...hello, pid: hello.pid + 1 } }, target, body)
+    const reply = await askDaemon({ ...options, hello: { ...hello, pid: hello.pid + 1 } }, target, body)
     return { status: reply.status, value: JSON.parse(reply.body || '{}') }
   }
   return { place, control, did, served, sink, clock, get }
@@ -166,7 +166,7 @@ t.test('the last lines of the log are for whoever asks, and what follows too', a
   sink.write(line(50, 2000, { server: 'b' }))
   sink.write('last words of Node\n')
   const messages = async (query: string) =>
-    (await ask(asking(place), `/v1/logs${query}`)).body.split('\n').length - 1
+    (await askDaemon(asking(place), `/v1/logs${query}`)).body.split('\n').length - 1
   t.equal(await messages(''), 3)
   t.equal(await messages('?server=a'), 1)
   t.equal(await messages('?level=error'), 2)

@@ -2,13 +2,13 @@ import { rmSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { startSelfCheck } from '../../../src/control/daemon/self-check.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import type { Place } from '../../../src/shim/place.js'
+import type { RuntimePaths } from '../../../src/shim/place.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { until } from '../../support/processes.js'
 import { httpAnswer, newPlace, standIn } from '../../support/proxy/place.js'
 
 /** A proxy at a place, as far as it says who it is; `asked` counts how often it did. */
-const occupy = async (t: Test, place: Place, pid: number) => {
+const occupy = async (t: Test, place: RuntimePaths, pid: number) => {
   let asked = 0
   await standIn(t, place, (_request, stream) => {
     asked += 1

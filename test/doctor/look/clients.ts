@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { readClients } from '../../../src/doctor/look/clients.js'
+import { readClientFiles } from '../../../src/doctor/look/clients.js'
 import { systemDisk } from '../../../src/setup/files/disk.js'
 import { Journals } from '../../../src/setup/install/journal.js'
 
@@ -51,7 +51,7 @@ t.test('of each client it is known what its files say of us', async t => {
     removed: [],
   })
   const env = { ANTHROPIC_BASE_URL: 'https://llm.example.com/v1' }
-  const found = await readClients({
+  const found = await readClientFiles({
     machine: { platform: 'linux', home, cwd: at('project'), env },
     disk: systemDisk,
     journals,
@@ -102,7 +102,7 @@ t.test('Claude Code is told of its API address by its settings, nearest first', 
     mcp: { '.claude.json': '{"mcpServers":{}}' },
   })
   const hostAt = async (cwd: string, more: Record<string, string> = {}) => {
-    const found = await readClients({
+    const found = await readClientFiles({
       machine: {
         platform: 'linux',
         home,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { encodeFault, projectError } from '../../../src/eras/legacy/errors.js'
+import { encodeLegacyFault, projectLegacyError } from '../../../src/eras/legacy/errors.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { type JsonText, readJson, valueOf } from '../../../src/kernel/json/text.js'
 import { unmarked } from '../../support/values.js'
@@ -63,13 +63,13 @@ const TO_LEGACY: [string, string, string | undefined, string][] = [
 
 t.test('a legacy client reads a modern server’s error in the codes of its time', async t => {
   for (const [rule, before, uri, after] of TO_LEGACY) {
-    t.equal(projectError(json(before), { server: 'b', uri }).toString(), after, rule)
+    t.equal(projectLegacyError(json(before), { server: 'b', uri }).toString(), after, rule)
   }
 })
 
 t.test('a server whose name is not known is spoken of all the same', async t => {
   const error = json('{"code":-32021,"message":"m","data":{"requiredCapabilities":{"roots":{}}}}')
-  t.match(valueOf(projectError(error, { server: undefined, uri: undefined })), {
+  t.match(valueOf(projectLegacyError(error, { server: undefined, uri: undefined })), {
     code: -32603,
     message: 'The server requires client capability roots',
   })
@@ -82,16 +82,16 @@ t.test('an error that may pass is the very same', async t => {
     '{"code":"x","message":"m"}',
   ]) {
     const error = json(text)
-    t.equal(projectError(error, { server: 'b', uri: 'x:1' }), error, text)
+    t.equal(projectLegacyError(error, { server: 'b', uri: 'x:1' }), error, text)
   }
 })
 
 t.test('a resource that is not there has a code of its own', async t => {
   const gone = new Fault('unknown-resource', 'Resource not found', { data: { uri: 'x:1' } })
-  t.same(unmarked(valueOf(encodeFault(gone))), {
+  t.same(unmarked(valueOf(encodeLegacyFault(gone))), {
     code: -32002,
     message: 'Resource not found',
     data: { uri: 'x:1' },
   })
-  t.match(valueOf(encodeFault(new Fault('unknown-method', 'm'))), { code: -32601 })
+  t.match(valueOf(encodeLegacyFault(new Fault('unknown-method', 'm'))), { code: -32601 })
 })

@@ -1,10 +1,10 @@
 import t from 'tap'
 import {
-  encodeFault,
+  encodeModernFault,
   headerMismatch,
   httpStatusOf,
   lacksCapability,
-  projectError,
+  projectModernError,
   type Stage,
 } from '../../../src/eras/modern/errors.js'
 import { Fault } from '../../../src/kernel/faults.js'
@@ -111,7 +111,7 @@ const TO_MODERN: [string, string, string, string][] = [
 
 t.test('a modern client reads only error codes that its revision has', async t => {
   for (const [rule, before, declared, after] of TO_MODERN) {
-    const error = projectError(json(before), { uri: 'file:///asked', declared: json(declared) })
+    const error = projectModernError(json(before), { uri: 'file:///asked', declared: json(declared) })
     t.equal(error.toString(), after, rule)
   }
 })
@@ -123,19 +123,19 @@ t.test('an error that may pass is the very same', async t => {
     '{"code":"x","message":"m"}',
   ]) {
     const error = json(text)
-    t.equal(projectError(error, { uri: undefined, declared: json('{}') }), error, text)
+    t.equal(projectModernError(error, { uri: undefined, declared: json('{}') }), error, text)
   }
 })
 
 t.test('without a URI in the request none is made up', async t => {
-  const error = projectError(json('{"code":-32002,"message":"m"}'), { uri: undefined, declared: json('{}') })
+  const error = projectModernError(json('{"code":-32002,"message":"m"}'), { uri: undefined, declared: json('{}') })
   t.equal(error.toString(), '{"code":-32602,"message":"m"}')
 })
 
 t.test(
   'a 2025-11-25 server’s wish for a URL is not sent on to a client that should have been asked',
   async t => {
-    const error = projectError(json(URL_ERROR), {
+    const error = projectModernError(json(URL_ERROR), {
       uri: undefined,
       declared: json('{"elicitation":{"url":{}}}'),
     })
@@ -163,12 +163,12 @@ t.test('our own errors have the codes, words and data of the specification', asy
     message: 'Header mismatch: Mcp-Name missing',
   })
   const gone = new Fault('unknown-resource', 'Resource not found', { data: { uri: 'x:1' } })
-  t.same(unmarked(valueOf(encodeFault(gone))), {
+  t.same(unmarked(valueOf(encodeModernFault(gone))), {
     code: -32602,
     message: 'Resource not found',
     data: { uri: 'x:1' },
   })
-  t.same(unmarked(valueOf(encodeFault(new Fault('timeout', 'late', { data: { server: 'a' } })))), {
+  t.same(unmarked(valueOf(encodeModernFault(new Fault('timeout', 'late', { data: { server: 'a' } })))), {
     code: -32603,
     message: 'late',
     data: { server: 'a', reason: 'timeout' },

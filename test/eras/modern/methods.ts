@@ -7,7 +7,7 @@ import t from 'tap'
 import {
   isCacheable,
   LISTEN_NOTIFICATIONS,
-  mayNeedInput,
+  methodMayNeedInput,
   NAMED_BY,
   REQUEST_NOTIFICATIONS,
   REQUESTS,
@@ -82,8 +82,8 @@ t.test(
       'server/discover',
       'tools/list',
     ])
-    t.same([...REQUESTS.keys()].filter(mayNeedInput).sort(), ['prompts/get', 'resources/read', 'tools/call'])
-    t.notOk(isCacheable('initialize') || mayNeedInput('tasks/get') || isCacheable('constructor'))
+    t.same([...REQUESTS.keys()].filter(methodMayNeedInput).sort(), ['prompts/get', 'resources/read', 'tools/call'])
+    t.notOk(isCacheable('initialize') || methodMayNeedInput('tasks/get') || isCacheable('constructor'))
     t.same(Object.fromEntries(NAMED_BY), {
       'tools/call': 'name',
       'prompts/get': 'name',

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { textOf } from '../../../src/kernel/json/text.js'
-import type { LogLevel } from '../../../src/model/log-level.js'
+import type { McpLogLevel } from '../../../src/model/log-level.js'
 import type { FakeCall, FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
 import { World } from '../../support/proxy/router.js'
@@ -239,7 +239,7 @@ const SET_LEVEL = 'logging/setLevel'
 const levelsOf = (server: FakeServer): unknown[] =>
   server.got(SET_LEVEL).map(({ params }) => (params as { level: string }).level)
 
-const callX = async (client: FakeClient, logLevel?: LogLevel): Promise<FakeCall> => {
+const callX = async (client: FakeClient, logLevel?: McpLogLevel): Promise<FakeCall> => {
   const call = client.call('tools/call', { name: 'a__x' }, logLevel === undefined ? {} : { logLevel })
   await settled()
   return call

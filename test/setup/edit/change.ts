@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
 import {
-  type Change,
+  type FileChange,
   EditError,
   edit,
   type Json,
-  type Parse,
+  type ParseText,
   valueIn,
 } from '../../../src/setup/edit/change.js'
 import { parseJsonc } from '../../../src/setup/edit/jsonc.js'
@@ -15,8 +15,8 @@ import { parseYaml } from '../../../src/setup/edit/yaml.js'
 import { runs } from '../../support/property.js'
 
 const ENTRY = { command: 'NODE', args: ['CONNECT'] }
-const put = (at: string[], value: Json = ENTRY): Change => ({ at, name: 'us', value })
-const take = (at: string[], name = 'db'): Change => ({ at, name, value: undefined })
+const put = (at: string[], value: Json = ENTRY): FileChange => ({ at, name: 'us', value })
+const take = (at: string[], name = 'db'): FileChange => ({ at, name, value: undefined })
 const S = ['mcpServers']
 
 /** A text, what adding to it makes of it, and what taking out its server `db` as well does. */
@@ -164,7 +164,7 @@ t.test('a server is added and taken in the way of its neighbours', async t => {
 })
 
 t.test('a file that splices cannot edit is refused with the line', async t => {
-  const rows: readonly (readonly [Parse, string, Change, number])[] = [
+  const rows: readonly (readonly [ParseText, string, FileChange, number])[] = [
     [parseJsonc, '{\n"mcpServers": {},\n"mcpServers": {} }', put(S), 3],
     [parseJsonc, '{\n"mcpServers": [] }', put(S), 2],
     [parseJsonc, '{\n"mcpServers": 7 }', put(S), 2],
@@ -261,7 +261,7 @@ t.test('an edit of JSONC keeps all other values and all comments', async () => {
 const NESTED: Json = { command: 'NEW', env: { A: 'b' }, 'odd name': { list: [1, { 'a b': true }], x: 'y' } }
 
 /** A file with an entry of ours, and with nothing else; both as its program writes it. */
-const OURS: readonly (readonly [what: string, parse: Parse, text: string])[] = [
+const OURS: readonly (readonly [what: string, parse: ParseText, text: string])[] = [
   ['TOML', parseToml, '[mcpServers.us]\ncommand = "OLD"\n\n[mcpServers.us.env]\nA = "c"\n\n[other]\nx = 1\n'],
   ['YAML', parseYaml, 'mcpServers:\n  us:\n    command: OLD\n    env:\n      A: c\nother:\n  x: 1\n'],
   ['YAML without an end', parseYaml, 'other:\n  x: 1\nmcpServers:\n  us:\n    command: OLD'],

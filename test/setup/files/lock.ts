@@ -4,7 +4,7 @@ import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type Disk, systemDisk } from '../../../src/setup/files/disk.js'
-import { withLock } from '../../../src/setup/files/lock.js'
+import { withFileLock } from '../../../src/setup/files/lock.js'
 import { exclusively, readState, replaceFile } from '../../../src/setup/files/revise.js'
 
 const fileIn = (t: Test) => {
@@ -31,21 +31,21 @@ t.test('a lock that a killed process left, and an old one, are taken over', asyn
   const child = spawn(process.execPath, ['-e', ''])
   await once(child, 'close')
   writeFileSync(lock, `${child.pid} x`)
-  t.equal(await withLock(systemDisk, file, () => Promise.resolve('done')), 'done')
+  t.equal(await withFileLock(systemDisk, file, () => Promise.resolve('done')), 'done')
   // As if its process id belonged to another program by now.
   writeFileSync(lock, `${process.ppid} x`)
   const before = new Date(Date.now() - 60_000)
   utimesSync(lock, before, before)
-  t.equal(await withLock(systemDisk, file, () => Promise.resolve('done')), 'done')
+  t.equal(await withFileLock(systemDisk, file, () => Promise.resolve('done')), 'done')
   t.notOk(existsSync(lock))
 })
 
 t.test('a lock that could not be removed hinders nobody in the same process', async t => {
   const { file, lock } = fileIn(t)
   const disk: Disk = { ...systemDisk, rm: () => Promise.reject(new Error('the disk is gone')) }
-  await withLock(disk, file, () => Promise.resolve())
+  await withFileLock(disk, file, () => Promise.resolve())
   t.ok(existsSync(lock))
-  t.equal(await withLock(systemDisk, file, () => Promise.resolve('done')), 'done')
+  t.equal(await withFileLock(systemDisk, file, () => Promise.resolve('done')), 'done')
 })
 
 t.test('what fails under a lock releases it', async t => {

@@ -2,11 +2,11 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { parseConfig } from '../../../src/config/parse.js'
-import { CLIENTS, type Client } from '../../../src/setup/clients/clients.js'
-import type { Machine } from '../../../src/setup/clients/machine.js'
+import { CLIENTS, type ClientProgram } from '../../../src/setup/clients/clients.js'
+import type { ClientMachine } from '../../../src/setup/clients/machine.js'
 import { systemDisk } from '../../../src/setup/files/disk.js'
 import { identityOf, isOwn, settingsOf } from '../../../src/setup/import/identity.js'
-import type { Entry } from '../../../src/setup/import/normalise.js'
+import type { ImportedEntry } from '../../../src/setup/import/normalise.js'
 import { type PlanOptions, planImport } from '../../../src/setup/import/plan.js'
 import {
   projectWords,
@@ -27,7 +27,7 @@ const OPTIONS: PlanOptions = {
   askSecret: async () => undefined,
 }
 
-const machineIn = (home: string): Machine => ({ platform: 'linux', home, cwd: join(home, 'work'), env: {} })
+const machineIn = (home: string): ClientMachine => ({ platform: 'linux', home, cwd: join(home, 'work'), env: {} })
 
 const write = (home: string, files: Record<string, string | object>): void => {
   for (const [path, content] of Object.entries(files)) {
@@ -230,7 +230,7 @@ t.test('servers that Gemini leaves out are imported as disabled, which is report
       mcpServers: { on: npx('on'), off: npx('off'), left: npx('left') },
     },
   })
-  const gemini = CLIENTS.find(({ id }) => id === 'gemini') as Client
+  const gemini = CLIENTS.find(({ id }) => id === 'gemini') as ClientProgram
   const file = await readClientFile(
     { machine: machineIn(home), disk: systemDisk },
     gemini,
@@ -239,7 +239,7 @@ t.test('servers that Gemini leaves out are imported as disabled, which is report
   for (const sources of [await clientsIn(home), [file]]) {
     const { plan, config } = await run(t.testdir(), sources)
     t.same(
-      Object.entries<Entry>(config).map(([name, { disabled }]) => [name, disabled]),
+      Object.entries<ImportedEntry>(config).map(([name, { disabled }]) => [name, disabled]),
       [
         ['on', undefined],
         ['off', true],
@@ -277,7 +277,7 @@ t.test('programs run in the folder in which their client would start them', asyn
     '.config/goose/config.yaml': 'extensions:\n  goose: { type: stdio, cmd: node, args: [g.js] }\n',
   })
   const { config } = await run(home, await clientsIn(home))
-  const cwds = Object.fromEntries(Object.entries<Entry>(config).map(([name, { cwd }]) => [name, cwd]))
+  const cwds = Object.fromEntries(Object.entries<ImportedEntry>(config).map(([name, { cwd }]) => [name, cwd]))
   const workspace = '${workspaceFolder}'
   t.same(cwds, {
     files: home,
@@ -447,7 +447,7 @@ t.test('a file is read by what it holds, and one server needs a name', async t =
   await t.rejects(readGiven(systemDisk, join(home, 'gone')), /there is no such file/)
 })
 
-const runs = (line: string): Entry => {
+const runs = (line: string): ImportedEntry => {
   const [command = '', ...args] = line.split(' ')
   return { command, args }
 }

@@ -1,10 +1,10 @@
 import t from 'tap'
-import type { Entry } from '../../../src/setup/import/normalise.js'
+import type { ImportedEntry } from '../../../src/setup/import/normalise.js'
 import { redacted, replaceSecrets } from '../../../src/setup/import/secrets.js'
 
 /** Secrets as they are found in entries; in each `S3CRET` must be found, and nothing else. */
 const PEM = '-----BEGIN RSA PRIVATE KEY-----\nS3CRET\n-----END RSA PRIVATE KEY-----'
-const SHAPES: readonly Entry[] = [
+const SHAPES: readonly ImportedEntry[] = [
   ...[
     'GITHUB_TOKEN',
     'API_KEY',
@@ -74,7 +74,7 @@ t.test('every secret is found, whatever holds it', async t => {
 })
 
 t.test('what is no secret stays where it is', async t => {
-  const entry: Entry = {
+  const entry: ImportedEntry = {
     command: '/opt/token-server/bin/run',
     args: [
       '-y',
@@ -108,7 +108,7 @@ t.test('what is no secret stays where it is', async t => {
 })
 
 t.test('a secret that is part variable is found, and what only surrounds variables stays', t => {
-  const found = (env: Entry): readonly string[] => {
+  const found = (env: ImportedEntry): readonly string[] => {
     const values: string[] = []
     replaceSecrets({ env }, (_name, value) => String(values.push(value)))
     return values
@@ -123,7 +123,7 @@ t.test('a secret that is part variable is found, and what only surrounds variabl
 })
 
 t.test('a value that may be a secret is decided about, and settings are not', t => {
-  const asked = (entry: Entry): readonly string[] => {
+  const asked = (entry: ImportedEntry): readonly string[] => {
     const values: string[] = []
     replaceSecrets(
       entry,

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
-import { CLIENTS, type Client } from '../../../src/setup/clients/clients.js'
+import { CLIENTS, type ClientProgram } from '../../../src/setup/clients/clients.js'
 import type { Json } from '../../../src/setup/edit/change.js'
 import type { Disk } from '../../../src/setup/files/disk.js'
 import { openFile } from '../../../src/setup/files/edit-file.js'
 import { entryFor, KEY } from '../../../src/setup/install/entry.js'
-import { membersOf, planInstall, planUndo } from '../../../src/setup/install/install.js'
+import { entryMembersOf, planInstall, planUndo } from '../../../src/setup/install/install.js'
 import { Journals } from '../../../src/setup/install/journal.js'
 import { runs } from '../../support/property.js'
 
@@ -142,13 +142,13 @@ const yaml =
     return `${gap(['', '# ci\n'])}${more.slice(0, 1).join('')}${own}${more.slice(1).join('')}`
   }
 
-const writerOf = ({ syntax, at, isList }: Client): Write => {
+const writerOf = ({ syntax, at, isList }: ClientProgram): Write => {
   if (syntax === 'toml') return toml
   return syntax === 'yaml' ? yaml(at[0] ?? '', isList === true) : jsonc(at)
 }
 
 /** The text of a file, with comments that are all different. */
-const written = (client: Client, content: Content, style: Style): string => {
+const written = (client: ClientProgram, content: Content, style: Style): string => {
   let at = 0
   const gap = (kinds: readonly string[]): string =>
     kinds[(style.gaps[at++ % style.gaps.length] ?? 0) % kinds.length] ?? ''
@@ -206,7 +206,7 @@ t.test('whatever a file looks like, an install keeps the rest of it, and undo ev
       const context = { files: { disk, backups: '/s/backups' }, journals: new Journals(disk, '/s'), own }
       const place = { client, scope: 'user', file: '/h/file' } as const
       const value = async () => (await openFile(context.files, place.file, client.syntax)).value
-      const members = async () => membersOf(await value(), client.at)
+      const members = async () => entryMembersOf(await value(), client.at)
       const old = await members()
       const install = async (takes: readonly string[]) => {
         const wish = { entry: entryFor(client, TERMS, PROGRAMS) ?? {}, terms: TERMS, takes }

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writ
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { CLIENTS, type Client } from '../../../src/setup/clients/clients.js'
+import { CLIENTS, type ClientProgram } from '../../../src/setup/clients/clients.js'
 import { foldersOf } from '../../../src/setup/clients/machine.js'
 import type { Json } from '../../../src/setup/edit/change.js'
 import { systemDisk } from '../../../src/setup/files/disk.js'
@@ -11,7 +11,7 @@ import { claudeProgram } from '../../../src/setup/install/claude.js'
 import { entryFor, placeVariables } from '../../../src/setup/install/entry.js'
 import {
   type InstallContext,
-  membersOf,
+  entryMembersOf,
   placesToUndo,
   planInstall,
   planUndo,
@@ -29,10 +29,10 @@ const contextIn = (home: string): InstallContext => ({
   own: { scripts: ['CONNECT'], urls: [STDIO.url] },
 })
 
-const clientOf = (id: string): Client => CLIENTS.find(client => client.id === id) as Client
+const clientOf = (id: string): ClientProgram => CLIENTS.find(client => client.id === id) as ClientProgram
 
 /** The file of a client in a home folder, and what is done to it. */
-const fileOf = (t: Test, client: Client, content: string | undefined, home = t.testdir()) => {
+const fileOf = (t: Test, client: ClientProgram, content: string | undefined, home = t.testdir()) => {
   const folders = foldersOf({ platform: 'linux', home, cwd: home, env: {} })
   const file = client.user(folders)[0] ?? ''
   mkdirSync(dirname(file), { recursive: true })
@@ -40,7 +40,7 @@ const fileOf = (t: Test, client: Client, content: string | undefined, home = t.t
   const context = contextIn(home)
   const place = { client, scope: 'user', file } as const
   const names = async () => [
-    ...membersOf((await openFile(context.files, file, client.syntax)).value, client.at).keys(),
+    ...entryMembersOf((await openFile(context.files, file, client.syntax)).value, client.at).keys(),
   ]
   return {
     home,

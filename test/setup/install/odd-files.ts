@@ -2,12 +2,12 @@ import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { CLIENTS, type Client } from '../../../src/setup/clients/clients.js'
+import { CLIENTS, type ClientProgram } from '../../../src/setup/clients/clients.js'
 import { foldersOf } from '../../../src/setup/clients/machine.js'
 import { systemDisk } from '../../../src/setup/files/disk.js'
 import { openFile } from '../../../src/setup/files/edit-file.js'
 import { entryFor, KEY } from '../../../src/setup/install/entry.js'
-import { membersOf, planInstall, planUndo } from '../../../src/setup/install/install.js'
+import { entryMembersOf, planInstall, planUndo } from '../../../src/setup/install/install.js'
 import { Journals } from '../../../src/setup/install/journal.js'
 import { isWindows } from '../../support/processes.js'
 
@@ -16,13 +16,13 @@ const TERMS = { via: 'stdio', url: 'http://127.0.0.1:8808/mcp', view: undefined,
 const FOLDER = fileURLToPath(new URL('../../fixtures/clients/', import.meta.url))
 const BOM = '\uFEFF'
 
-const clientOf = (id: string): Client => CLIENTS.find(client => client.id === id) as Client
+const clientOf = (id: string): ClientProgram => CLIENTS.find(client => client.id === id) as ClientProgram
 
-const golden = ({ id }: Client): string =>
+const golden = ({ id }: ClientProgram): string =>
   readFileSync(join(FOLDER, id, 'before'), 'utf8').replaceAll('\r\n', '\n')
 
 /** A client with a file of this content, and what is done to it. */
-const clientWith = (t: Test, client: Client, content: string) => {
+const clientWith = (t: Test, client: ClientProgram, content: string) => {
   const home = t.testdir()
   const [file = ''] = client.user(foldersOf({ platform: 'linux', home, cwd: home, env: {} }))
   mkdirSync(dirname(file), { recursive: true })
@@ -33,7 +33,7 @@ const clientWith = (t: Test, client: Client, content: string) => {
     own: { scripts: ['CONNECT'], urls: [TERMS.url] },
   }
   const place = { client, scope: 'user', file } as const
-  const members = async () => membersOf((await openFile(context.files, file, client.syntax)).value, client.at)
+  const members = async () => entryMembersOf((await openFile(context.files, file, client.syntax)).value, client.at)
   const read = (): string => readFileSync(file, 'utf8')
   return {
     file,

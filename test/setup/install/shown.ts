@@ -1,5 +1,5 @@
 import t from 'tap'
-import { shown } from '../../../src/setup/install/shown.js'
+import { shownChange } from '../../../src/setup/install/shown.js'
 
 t.test('an entry of a client is shown with its own variables, and without secrets', t => {
   const entry = {
@@ -8,7 +8,7 @@ t.test('an entry of a client is shown with its own variables, and without secret
     env: { WEATHER_KEY: '${input:weather-key}', HUB: '${env:HUB_TOKEN}', OTHER: 'planted-2' },
     envFile: '${workspaceFolder}/.env',
   }
-  t.same(JSON.parse(shown(entry, { scripts: [], urls: [] })), {
+  t.same(JSON.parse(shownChange(entry, { scripts: [], urls: [] })), {
     ...entry,
     args: ['--token', '***', '--key=${input:weather-key}'],
     env: { ...entry.env, OTHER: '***' },

@@ -15,7 +15,7 @@ import {
   type ServerRequestMode,
   type Via,
 } from '../../../src/model/links.js'
-import type { LogLevel } from '../../../src/model/log-level.js'
+import type { McpLogLevel } from '../../../src/model/log-level.js'
 import { failed, type Outcome } from '../../../src/model/outcome.js'
 import type { ClientCapabilities } from '../../../src/model/peer.js'
 import type { Progress } from '../../../src/model/progress.js'
@@ -119,7 +119,7 @@ export class FakeClient implements Client {
   call(
     method: string,
     params?: object | string,
-    more: { wantsProgress?: boolean; logLevel?: LogLevel } = {},
+    more: { wantsProgress?: boolean; logLevel?: McpLogLevel } = {},
   ): FakeCall {
     const call = new FakeCall(this, method, params, more.wantsProgress ?? false, more.logLevel)
     this.calls.push(call)
@@ -166,7 +166,7 @@ export class FakeCall implements Call {
   readonly method: string
   params: JsonText | undefined
   readonly wantsProgress: boolean
-  readonly logLevel: LogLevel | undefined
+  readonly logLevel: McpLogLevel | undefined
   readonly ends: Outcome[] = []
   readonly progresses: unknown[] = []
   readonly told: (readonly [string, unknown])[] = []
@@ -182,7 +182,7 @@ export class FakeCall implements Call {
     method: string,
     params: object | string | undefined,
     wantsProgress: boolean,
-    logLevel: LogLevel | undefined = undefined,
+    logLevel: McpLogLevel | undefined = undefined,
   ) {
     this.client = client
     this.caller = client.caller

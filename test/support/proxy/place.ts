@@ -4,10 +4,10 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { type Place, placeOf, preparePlace } from '../../../src/shim/place.js'
+import { type RuntimePaths, placeOf, preparePlace } from '../../../src/shim/place.js'
 
 /** A place of its own for a proxy; its path is short enough for a socket. */
-export const newPlace = (t: Test): Place => {
+export const newPlace = (t: Test): RuntimePaths => {
   const folder = mkdtempSync(join(tmpdir(), 'mcp-place-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   mkdirSync(join(folder, 'run'), { mode: 0o700 })
@@ -20,7 +20,7 @@ export const newPlace = (t: Test): Place => {
 /** Something that answers at a place in place of a proxy; it gets each request with its head as text. */
 export const standIn = async (
   t: Test,
-  { socket }: Place,
+  { socket }: RuntimePaths,
   answer: (request: string, stream: Socket) => void,
 ): Promise<Server> => {
   const server = createServer(stream => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readBaggage, readParent, readState } from '../../../src/telemetry/tracing/context.js'
+import { readBaggage, readParent, readTraceState } from '../../../src/telemetry/tracing/context.js'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const SPAN = '00f067aa0ba902b7'
@@ -93,7 +93,7 @@ t.test('a bad tracestate goes', async t => {
     ['the same key behind others', 'a=1,b=2,a=3', undefined],
     ['no end', 'a=1,'.repeat(100_000), undefined],
   ]
-  for (const [why, text, state] of rows) t.equal(readState(text), state, why)
+  for (const [why, text, state] of rows) t.equal(readTraceState(text), state, why)
 })
 
 t.test('baggage passes by its keys', async t => {

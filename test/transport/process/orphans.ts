@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/kernel/async/clock.js'
 import {
   endRecorded,
   MARK_VARIABLE,
-  ownedBy,
+  orphansOf,
   type RecordedChild,
 } from '../../../src/transport/process/orphans.js'
 import { processTable } from '../../../src/transport/process/process-table.js'
@@ -116,7 +116,7 @@ for (const [title, one, isOwned] of [
   ['what tells no birth is not', { pid: 40, group: 40, born: 'then' }, false],
 ] as const) {
   t.test(`${title} when the proxy was killed`, async t => {
-    t.same(ownedBy(new Map([[40, SINCE_MS]]), [one], UNTIL_MS), isOwned ? [one.pid] : [])
+    t.same(orphansOf(new Map([[40, SINCE_MS]]), [one], UNTIL_MS), isOwned ? [one.pid] : [])
   })
 }
 

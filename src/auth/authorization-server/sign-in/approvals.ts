@@ -42,7 +42,7 @@ const normalCode = (code: string): string => code.toUpperCase().replace(/[^A-Z2-
  * Approves the sign-in with this code at a running proxy of the same user, through a file that no other user
  * can write. Resolves with undefined if no proxy has such a sign-in.
  */
-export const approve = async (
+export const approveSignIn = async (
   stateDir: string,
   { code, as }: Request,
   waitMs = 2000,

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import {
   type AccessToken,
-  type Identity,
+  type SignedInIdentity,
   type IdentityProvider,
   SignInRefused,
 } from '../../../auth/sign-in/identity-provider.js'
@@ -49,7 +49,7 @@ export class IdentitySessions {
   }
 
   /** Stores a new session and resolves with its id. */
-  async add(principal: Principal, { groups, refreshToken, access }: Identity): Promise<string> {
+  async add(principal: Principal, { groups, refreshToken, access }: SignedInIdentity): Promise<string> {
     const id = randomId()
     await this.#put(id, {
       principal,

@@ -82,7 +82,7 @@ const textOf = (part: Part): string => {
 export const html = (texts: TemplateStringsArray, ...parts: readonly Part[]): Html =>
   new Html(texts.map((text, at) => text + textOf(parts[at])).join(''))
 
-export interface Page {
+export interface HtmlPage {
   readonly title: string
   readonly body: Html
   readonly status?: number
@@ -95,7 +95,7 @@ export const renderPage = ({
   title,
   body,
   againS,
-}: Page): { headers: Record<string, string>; text: string } => ({
+}: HtmlPage): { headers: Record<string, string>; text: string } => ({
   headers: HEADERS,
   text: html`<!doctype html>
 <html lang="en">
@@ -117,7 +117,7 @@ ${body}
 `.text,
 })
 
-export const sendPage = (response: ServerResponse, page: Page): void => {
+export const sendPage = (response: ServerResponse, page: HtmlPage): void => {
   const { headers, text } = renderPage(page)
   response.writeHead(page.status ?? 200, headers).end(text)
 }

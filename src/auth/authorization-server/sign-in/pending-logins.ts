@@ -3,7 +3,7 @@ import { FairMap } from '../../../kernel/fair-share.js'
 import type { PendingSignIn } from '../../sign-in/identity-provider.js'
 
 /** A sign-in at the identity provider, and the id of the local sign-in that waits for it. */
-export interface PendingLogin extends PendingSignIn {
+export interface PendingUserLogin extends PendingSignIn {
   readonly flow: string
 }
 
@@ -12,7 +12,7 @@ const LIFE_MS = 10 * 60_000
 /** Sign-ins in progress at the identity provider; each can return once within ten minutes. */
 export class PendingLogins {
   readonly #clock: Clock
-  readonly #all: FairMap<{ readonly login: PendingLogin; readonly untilMs: number }>
+  readonly #all: FairMap<{ readonly login: PendingUserLogin; readonly untilMs: number }>
 
   constructor(most: number, clock: Clock) {
     this.#clock = clock
@@ -20,7 +20,7 @@ export class PendingLogins {
   }
 
   /** Above the limit, drops the oldest of the owner with the most. */
-  add(login: PendingLogin, owner: string): void {
+  add(login: PendingUserLogin, owner: string): void {
     this.#all.set(login.state, { login, untilMs: this.#clock.nowMs() + LIFE_MS }, owner)
   }
 
@@ -28,7 +28,7 @@ export class PendingLogins {
     return this.#all.has(state)
   }
 
-  take(state: string): PendingLogin | undefined {
+  take(state: string): PendingUserLogin | undefined {
     const found = this.#all.get(state)
     this.#all.delete(state)
     return found !== undefined && found.untilMs > this.#clock.nowMs() ? found.login : undefined

@@ -21,7 +21,7 @@ export interface PeopleOptions {
 const PERSON = 'person '
 
 /** The users who may sign in, and their scopes. Changes apply at once, also to issued tokens. */
-export class People {
+export class SignedInPeople {
   readonly #options: PeopleOptions
 
   constructor(options: PeopleOptions) {

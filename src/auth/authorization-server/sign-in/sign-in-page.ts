@@ -1,4 +1,4 @@
-import { type Html, html, type Page } from './page.js'
+import { type Html, html, type HtmlPage } from './page.js'
 
 /** Content of the sign-in page. All peer text is escaped. */
 export interface SignInView {
@@ -33,7 +33,7 @@ export interface SignInView {
 const AGAIN_S = 2
 
 /** Renders the page on which a user allows a client or refuses it. */
-export const signInPage = (view: SignInView): Page => {
+export const signInPage = (view: SignInView): HtmlPage => {
   const { clientName, problem, signedInAs } = view
   const isTyping = signedInAs === undefined && view.canUseToken
   return {
@@ -130,7 +130,7 @@ export const errorPage = ({
   readonly description?: string | undefined
   readonly status: number
   readonly link?: string | undefined
-}): Page => ({
+}): HtmlPage => ({
   title: 'This sign-in cannot continue',
   status,
   body: html`
@@ -145,7 +145,7 @@ ${
 })
 
 /** Page for a sign-in that does not exist any more. */
-export const OVER: Page = {
+export const OVER: HtmlPage = {
   title: 'This sign-in is over',
   status: 400,
   body: html`<p>It took too long, was finished, was ended by wrong codes, or began in another browser. Start again

@@ -13,7 +13,7 @@ import { type IdentityProvider, SignInRefused } from '../../sign-in/identity-pro
 import { addressOf, type GrantEvent, type OnGrantEvent } from '../grant-events.js'
 import { SIGN_IN_PATH } from '../metadata.js'
 import { isLoopback, isNative, isRemembered, redirectHost } from '../redirect-uris.js'
-import { isSame, type Store } from '../store.js'
+import { isSameText, type Store } from '../store.js'
 import { readForm } from '../token-request.js'
 import type { Approvals } from './approvals.js'
 import type { Consents } from './consents.js'
@@ -21,7 +21,7 @@ import { Cookies, remembersUsers } from './cookies.js'
 import type { IdentitySessions } from './identity-sessions.js'
 import { sendPage } from './page.js'
 import type { PendingLogins } from './pending-logins.js'
-import type { Account, People } from './people.js'
+import type { Account, SignedInPeople } from './people.js'
 import { OVER, signInPage } from './sign-in-page.js'
 
 export interface SignInOptions {
@@ -29,7 +29,7 @@ export interface SignInOptions {
   readonly baseScope: string
   readonly provider: Provider
   readonly store: Store
-  readonly people: People
+  readonly people: SignedInPeople
   readonly consents: Consents
   readonly approvals: Approvals
   /** The identity provider, if any. */
@@ -66,7 +66,7 @@ type SignedIn = Account & { readonly session?: string | undefined }
 const NAME_LENGTH = 80
 
 /** The pages on which users sign in and consent to clients' requests. */
-export class SignIn {
+export class SignInFlow {
   readonly #options: SignInOptions
 
   constructor(options: SignInOptions) {
@@ -187,7 +187,7 @@ export class SignIn {
     // A page without a referrer may send `Origin: null`; then the form token decides.
     const { origin = 'null' } = request.headers
     const isOurs = origin === 'null' || origin === this.#options.issuer.origin
-    if (!isOurs || !isSame(form.get('csrf') ?? '', this.#csrf(interaction.uid))) {
+    if (!isOurs || !isSameText(form.get('csrf') ?? '', this.#csrf(interaction.uid))) {
       sendPage(response, { ...OVER, status: 403 })
       return
     }

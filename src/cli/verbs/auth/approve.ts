@@ -15,7 +15,7 @@ export const approve = defineVerb({
     ['mcp-proxy auth approve k7qx-2mpa', 'Small letters and dashes do not matter'],
   ],
   async run({ code, as, json }) {
-    const [{ approve: leave }, { stateDir }] = await Promise.all([
+    const [{ approveSignIn: leave }, { stateDir }] = await Promise.all([
       import('../../../auth/authorization-server/sign-in/approvals.js'),
       import('../../../state/state-key.js'),
     ])

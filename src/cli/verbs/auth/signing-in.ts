@@ -60,7 +60,7 @@ export const openStore = async (kind: ProxyConfig['credentialStore']): Promise<C
 }
 
 /** How a person wants to sign in. */
-export interface SignInOptions {
+export interface SignInCommandOptions {
   readonly usesBrowser: boolean
   readonly wantsDevice: boolean
   readonly forgetsClient: boolean
@@ -73,7 +73,7 @@ export interface SignInOptions {
 /** Signs in at a server. Resolves with the granted scopes and whether the login renews itself. */
 export const signIn = async (
   { name, transport, settings, owner, store: kind }: SignInServer,
-  how: SignInOptions,
+  how: SignInCommandOptions,
 ) => {
   const [{ logIn }, store] = await Promise.all([import('../../../auth/store/login.js'), openStore(kind)])
   const isTerminal = process.stdin.isTTY && process.stderr.isTTY

@@ -2,7 +2,7 @@ import type { ClusterReport } from '../../../app/cluster/check.js'
 import { secretsOf } from '../../../config/read/secrets.js'
 import { addSecrets, mask } from '../../../secrets/mask.js'
 import { configFile, readConfiguration } from '../../configuration.js'
-import { count, oneLine, print, printText, say } from '../../output/output.js'
+import { count, oneLineText, print, printText, say } from '../../output/output.js'
 import { stdoutLook, tableText } from '../../output/table.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption } from '../../verb.js'
 
@@ -36,7 +36,7 @@ const LINE_CHARS = 400
 const WORDS = { error: 'error', warn: 'warning', note: 'note' } as const
 
 const show = ({ engine, members, findings }: ClusterReport, errors: number): void => {
-  const line = (text: string): string => mask(oneLine(text)).slice(0, LINE_CHARS)
+  const line = (text: string): string => mask(oneLineText(text)).slice(0, LINE_CHARS)
   if (engine !== undefined) {
     const { name, version, roundTripMs, clockMs } = engine
     print(line(`engine ${name} ${version}, answers in ${roundTripMs} ms, clock ${clockMs} ms ahead of ours`))

@@ -1,14 +1,14 @@
 import { asking } from '../../../control/daemon/daemon-lock.js'
 import { isWanted, type LogFilter } from '../../../control/daemon/kept-lines.js'
 import type { SessionStatus } from '../../../control/daemon/sessions.js'
-import { ask, follow } from '../../../shim/ask.js'
+import { askDaemon, follow } from '../../../shim/ask.js'
 import { isNobody } from '../../../shim/place.js'
 import { followLog, linePrinter, spanMs, writtenLines } from '../../log-lines.js'
 import { print, printText, say } from '../../output/output.js'
 import { stdoutLook, tableText } from '../../output/table.js'
 import { pidOption } from '../../running.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, textOption } from '../../verb.js'
-import { jsonStatus, parseStatus, shown, spanText } from '../status.js'
+import { jsonStatus, parseStatus, shownStatus, spanText } from '../status.js'
 import { runningPlace, wedged } from './place.js'
 
 export const status = defineVerb({
@@ -30,8 +30,8 @@ export const status = defineVerb({
     const where = await runningPlace({ config, pid })
     try {
       const [state, sessions] = [
-        await ask(asking(where.place), '/v1/status'),
-        await ask(asking(where.place), '/v1/sessions'),
+        await askDaemon(asking(where.place), '/v1/status'),
+        await askDaemon(asking(where.place), '/v1/sessions'),
       ]
       const found = parseStatus(state.body, where.place.socket)
       const clients = sessionsIn(sessions.body)
@@ -39,7 +39,7 @@ export const status = defineVerb({
       if (json) print(JSON.stringify({ ...jsonStatus(found), clients, log }, null, 2))
       else
         printText(
-          [shown(found), sessionTable(clients), `log ${log}`].filter(part => part !== '').join('\n\n'),
+          [shownStatus(found), sessionTable(clients), `log ${log}`].filter(part => part !== '').join('\n\n'),
         )
       return EXIT.ok
     } catch (thrown) {

@@ -7,7 +7,7 @@ import { IDENTITY } from '../../../machine/identity.js'
 import { packageFile } from '../../../machine/package-file.js'
 import { problem } from '../../../problems/problem.js'
 import { Connector, NoDaemon } from '../../../shim/connector.js'
-import { type Place, placeId, placeOf, thisMachine } from '../../../shim/place.js'
+import { type RuntimePaths, placeId, placeOf, thisMachine } from '../../../shim/place.js'
 import type { InstanceRecord } from '../../../state/instance.js'
 import { endProcess } from '../../../state/processes/end-process.js'
 import { runningProxies } from '../../../state/processes/orphans.js'
@@ -20,7 +20,7 @@ import { CliError, EXIT, problemError } from '../../verb.js'
 export interface DaemonPlace {
   /** Absolute. */
   readonly file: string
-  readonly place: Place
+  readonly place: RuntimePaths
   readonly home: string
 }
 
@@ -63,7 +63,7 @@ export const runningPlace = async ({ config, pid }: WantedDaemon): Promise<Daemo
   })
 }
 
-const isThere = async (place: Place): Promise<boolean> => {
+const isThere = async (place: RuntimePaths): Promise<boolean> => {
   try {
     return (await occupantOf(place)) !== undefined
   } catch {
@@ -113,7 +113,7 @@ export const checkConfiguration = async (file: string): Promise<void> => {
  * Ends the process that has recorded that it serves at a place, whose id and start are verified first.
  * Resolves with false if no such process is known, or it does not end.
  */
-export const endRecordedAt = async ({ socket }: Place): Promise<boolean> => {
+export const endRecordedAt = async ({ socket }: RuntimePaths): Promise<boolean> => {
   const record = (await runningProxies()).find(one => one.socket === socket)
   // Windows tells the start of a process by the wall clock, by which the record was found.
   if (record === undefined || (record.born === undefined && process.platform !== 'win32')) return false

@@ -3,7 +3,7 @@ import { asking, occupantOf } from '../../../control/daemon/daemon-lock.js'
 import { Fault } from '../../../kernel/faults.js'
 import { isObject, objectIn } from '../../../kernel/object.js'
 import { plainLine } from '../../../secrets/plain-text.js'
-import { ask } from '../../../shim/ask.js'
+import { askDaemon } from '../../../shim/ask.js'
 import { isService } from '../../../shim/hello.js'
 import { isNobody } from '../../../shim/place.js'
 import { count, print, say } from '../../output/output.js'
@@ -102,7 +102,7 @@ export const stopDaemon = async (where: DaemonPlace): Promise<readonly LeftClien
   const { place } = where
   let why: unknown = new Fault('timeout', 'it was asked to end but still runs')
   try {
-    const { body } = await ask(asking(place), '/v1/stop', '')
+    const { body } = await askDaemon(asking(place), '/v1/stop', '')
     const { pid, calls, sessions } = objectIn(body) ?? {}
     const clients = clientsIn(sessions)
     for (const line of inFlight(calls, clients)) say(line)
@@ -169,7 +169,7 @@ export const restarted = async (where: DaemonPlace, keep = false): Promise<numbe
     await stopDaemon(where)
     return await startedDaemon(where, keep || kept === 'keep')
   }
-  await ask(asking(place), '/v1/hand-over', '')
+  await askDaemon(asking(place), '/v1/hand-over', '')
   for (const endMs = performance.now() + AGAIN_MS; performance.now() < endMs; ) {
     await delay(POLL_MS)
     const now = await occupantOf(place).catch(() => undefined)

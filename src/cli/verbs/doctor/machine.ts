@@ -19,9 +19,9 @@ import { Fault, systemCode } from '../../../kernel/faults.js'
 import { isObject } from '../../../kernel/object.js'
 import { IDENTITY } from '../../../machine/identity.js'
 import { plainLine } from '../../../secrets/plain-text.js'
-import { ask } from '../../../shim/ask.js'
+import { askDaemon } from '../../../shim/ask.js'
 import { abandonedDrafts, isAbandoned } from '../../../shim/lock.js'
-import { isDenied, isNobody, type Place, placeId, placeOf, thisMachine } from '../../../shim/place.js'
+import { isDenied, isNobody, type RuntimePaths, placeId, placeOf, thisMachine } from '../../../shim/place.js'
 import { leftovers, runningProxies } from '../../../state/processes/orphans.js'
 import { portOwner } from '../../../state/processes/port-owner.js'
 
@@ -32,7 +32,7 @@ const ANSWER_MS = 3000
 const GLANCE_MS = 150
 
 /** The place of a configuration; undefined if there is no such file. */
-export const placeAt = (file: string): Place | undefined => {
+export const placeAt = (file: string): RuntimePaths | undefined => {
   try {
     const machine = thisMachine()
     return placeOf(placeId(file, machine.at), process.env, machine)
@@ -69,10 +69,10 @@ export const readDaemon = async (file: string, isOffline: boolean): Promise<Daem
   }
 }
 
-const askState = async (place: Place, limitMs: number) => {
-  const status: unknown = JSON.parse((await ask(asking(place, limitMs), '/v1/status')).body)
+const askState = async (place: RuntimePaths, limitMs: number) => {
+  const status: unknown = JSON.parse((await askDaemon(asking(place, limitMs), '/v1/status')).body)
   if (!isStatus(status)) throw new Fault('unavailable', 'the response is not the status of mcp-proxy')
-  const { body } = await ask(asking(place, limitMs), '/v1/sessions')
+  const { body } = await askDaemon(asking(place, limitMs), '/v1/sessions')
   const { sessions = [] } = JSON.parse(body) as { readonly sessions?: readonly SessionFacts[] }
   return { state: 'serves', status, pid: status.pid, sessions } as const
 }
@@ -100,7 +100,7 @@ const whoIsAt = async (socket: string): Promise<Pick<DaemonFacts, 'pid' | 'born'
   return { pid: record?.pid, born: record?.born }
 }
 
-const unusableAt = ({ socket, lock, log }: Place): DaemonFacts['unusable'] => {
+const unusableAt = ({ socket, lock, log }: RuntimePaths): DaemonFacts['unusable'] => {
   if (process.platform === 'win32') return undefined
   for (const path of new Set([dirname(lock), dirname(socket), dirname(log)])) {
     const why = whyUnusable(path)
@@ -168,7 +168,7 @@ const nameOfProcess = (pid: number): string => {
 }
 
 /** Whether the port of the configuration is free, or ours. */
-export const readPort = async (
+export const configuredPort = async (
   config: ConfigFacts | undefined,
   daemon: DaemonFacts | undefined,
 ): Promise<PortFacts | undefined> => {

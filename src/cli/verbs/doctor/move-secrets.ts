@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../../kernel/object.js'
-import type { Change } from '../../../setup/edit/change.js'
-import type { Entry } from '../../../setup/import/normalise.js'
+import type { FileChange } from '../../../setup/edit/change.js'
+import type { ImportedEntry } from '../../../setup/import/normalise.js'
 import { replaceSecrets, SecretNames } from '../../../setup/import/secrets.js'
 import { openOwnFile, writeOwnFile } from '../../../setup/own-file.js'
-import { setupFiles, thisMachine } from '../../setup/setup-files.js'
+import { setupFiles, setupMachine } from '../../setup/setup-files.js'
 
 /** Plans to move literal secrets of our configuration into `secrets.env`. Rejects with a SetupError. */
 export const planSecrets = async (file: string) => {
   const { files } = await setupFiles()
-  const own = await openOwnFile(files, file, thisMachine())
+  const own = await openOwnFile(files, file, setupMachine())
   const names = new SecretNames(own.variables)
   const changes = [...own.servers].flatMap(([server, entry]) => {
     const take = (name: string, value: string): string => `\${${names.put(server, name, value)}}`
@@ -28,8 +28,8 @@ export const planSecrets = async (file: string) => {
 }
 
 /** Only the members that differ, so that comments in the entry stay where they are. */
-const changesOf = (server: string, before: Entry, after: Entry): readonly Change[] =>
-  Object.entries(after).flatMap(([key, value]): readonly Change[] => {
+const changesOf = (server: string, before: ImportedEntry, after: ImportedEntry): readonly FileChange[] =>
+  Object.entries(after).flatMap(([key, value]): readonly FileChange[] => {
     const old = before[key]
     if (isDeepStrictEqual(old, value)) return []
     if (!isObject(old) || !isObject(value)) return [{ at: [server], name: key, value }]

@@ -5,7 +5,7 @@ import type { ServerConfig } from '../../../config/types.js'
 import { asking } from '../../../control/daemon/daemon-lock.js'
 import type { ConfigFacts, DaemonFacts, Probe } from '../../../doctor/facts.js'
 import { isObject, objectIn } from '../../../kernel/object.js'
-import { ask } from '../../../shim/ask.js'
+import { askDaemon } from '../../../shim/ask.js'
 import { readPrivate, writePrivate } from '../../../state/private-file.js'
 import { stateDir } from '../../../state/state-key.js'
 import type { ServerProbe } from '../../../status/probed.js'
@@ -58,7 +58,7 @@ export const readProbes = async (
   const { config } = loaded
   if (config === undefined) return []
   const free = servers.filter(({ sharing }) => sharing !== 'workspace')
-  const served = daemon?.state === 'serves' ? await askDaemon(file, free, timeoutMs) : []
+  const served = daemon?.state === 'serves' ? await probeThroughDaemon(file, free, timeoutMs) : []
   const others = free.filter(({ name }) => !served.some(({ server }) => server === name))
   if (others.length > 0) onCopies?.(others.map(({ name }) => name))
   const found = [...served, ...(await probeServers(config, others, timeoutMs))]
@@ -84,7 +84,7 @@ export const readProbes = async (
 const ANSWER_MS = 3000
 
 /** The daemon's verdicts on its servers; servers that it cannot examine are missing. */
-const askDaemon = async (
+const probeThroughDaemon = async (
   file: string,
   servers: readonly ServerConfig[],
   timeoutMs: number,
@@ -96,7 +96,7 @@ const askDaemon = async (
       try {
         const target = `/v1/servers/${encodeURIComponent(name)}/probe`
         const asked = asking(place, timeoutMs + ANSWER_MS)
-        const { status, body } = await ask(asked, target, JSON.stringify({ timeoutMs }))
+        const { status, body } = await askDaemon(asked, target, JSON.stringify({ timeoutMs }))
         const probe = status === 200 ? objectIn(body)?.['probe'] : undefined
         return isObject(probe) ? (probe as unknown as ServerProbe) : undefined
       } catch {

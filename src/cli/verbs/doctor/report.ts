@@ -4,7 +4,7 @@ import type { Facts } from '../../../doctor/facts.js'
 import type { Finding } from '../../../doctor/finding.js'
 import { mask } from '../../../secrets/mask.js'
 import { hasColor } from '../../output/look.js'
-import { count, oneLine } from '../../output/output.js'
+import { count, oneLineText } from '../../output/output.js'
 
 /** How the report is drawn. */
 export interface ReportLook {
@@ -25,7 +25,7 @@ const SIGNS = { error: ['✗', 'x'], warn: ['!', '!'], note: ['·', '-'] } as co
 const LINE_CHARS = 400
 
 const shown = (text: string): string => {
-  const line = mask(oneLine(text))
+  const line = mask(oneLineText(text))
   return line.length <= LINE_CHARS ? line : `${line.slice(0, LINE_CHARS)} …`
 }
 

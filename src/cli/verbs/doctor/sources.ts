@@ -9,9 +9,9 @@ import { IDENTITY } from '../../../machine/identity.js'
 import { inheritedEnv } from '../../../machine/inherited-env.js'
 import { packageFile } from '../../../machine/package-file.js'
 import { configTarget } from '../../configuration.js'
-import { ownScripts, setupFiles, thisMachine } from '../../setup/setup-files.js'
+import { ownScripts, setupFiles, setupMachine } from '../../setup/setup-files.js'
 
-export interface SourceOptions {
+export interface DoctorSourceOptions {
   readonly config: string | undefined
   readonly server: string | undefined
   readonly isOffline: boolean
@@ -21,7 +21,7 @@ export interface SourceOptions {
 }
 
 /** Where the facts of `doctor` come from on this machine. */
-export const sourcesOf = (options: SourceOptions): FactSources => {
+export const sourcesOf = (options: DoctorSourceOptions): FactSources => {
   const file = resolve(configTarget(options.config))
   let config: Promise<ConfigFacts | undefined> | undefined
   const configured = (): Promise<ConfigFacts | undefined> => (config ??= readConfig(file, options.isOffline))
@@ -46,7 +46,7 @@ export const sourcesOf = (options: SourceOptions): FactSources => {
     daemon,
     processes: async () => await (await machine()).readProcesses(file, await daemon()),
     service: async () => await (await import('./service.js')).readService(options.isOffline),
-    port: async () => await (await machine()).readPort(await configured(), await daemon()),
+    port: async () => await (await machine()).configuredPort(await configured(), await daemon()),
     trial: async () => await (await machine()).tryDaemon(file, await configured(), await daemon()),
     clients: async () => await readClientFiles(file, options.isOffline),
     probes: async () => {
@@ -107,7 +107,7 @@ const readConfig = async (file: string, isOffline: boolean): Promise<ConfigFacts
       variables,
       secrets,
       file: opened,
-    } = await openOwnFile(files, file, thisMachine())
+    } = await openOwnFile(files, file, setupMachine())
     addSecrets([...Object.values(variables), ...literalSecrets(entries.values())])
     const envFile = { path: secrets.path, mode: modeOf(secrets.path), values: variables }
     return { ...facts, entries, mode: modeOf(opened.state.path), envFile }
@@ -144,7 +144,7 @@ const searchFor = ({ env, cwd = process.cwd() }: StdioTransport) => {
 }
 
 const readClientFiles = async (file: string, isOffline: boolean) => {
-  const [{ files, state }, { Journals }, { readClients }, { openOwnFile }, { isListening }] =
+  const [{ files, state }, { Journals }, { readClientFiles }, { openOwnFile }, { isListening }] =
     await Promise.all([
       setupFiles(),
       import('../../../setup/install/journal.js'),
@@ -152,11 +152,11 @@ const readClientFiles = async (file: string, isOffline: boolean) => {
       import('../../../setup/own-file.js'),
       import('./addresses.js'),
     ])
-  const machine = thisMachine()
+  const machine = setupMachine()
   const own = await openOwnFile(files, file, machine).catch(() => undefined)
   const journals = new Journals(files.disk, state)
   const marks = { scripts: ownScripts(), urls: own?.urls ?? [] }
-  const clients = await readClients({
+  const clients = await readClientFiles({
     ...{ machine, disk: files.disk, journals, own: marks, config: file },
     isAlive: async url => isOffline || (await isListening(url)),
   })

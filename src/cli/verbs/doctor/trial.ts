@@ -11,9 +11,9 @@ import { IDENTITY } from '../../../machine/identity.js'
 import { packageFile } from '../../../machine/package-file.js'
 import { homeFolder } from '../../../machine/who-am-i.js'
 import { sanitizeLine } from '../../../secrets/mask.js'
-import { ask } from '../../../shim/ask.js'
+import { askDaemon } from '../../../shim/ask.js'
 import { Connector, NoDaemon } from '../../../shim/connector.js'
-import { type Place, placeId, placeOf, preparePlace, thisMachine } from '../../../shim/place.js'
+import { type RuntimePaths, placeId, placeOf, preparePlace, thisMachine } from '../../../shim/place.js'
 import type { DaemonProgram } from '../../../shim/start.js'
 
 /** As long as a shim waits. */
@@ -55,7 +55,7 @@ interface Trial {
   readonly remove: () => void
 }
 
-const tryAt = async (place: Place, { file, env, startMs, remove }: Trial): Promise<TrialFacts> => {
+const tryAt = async (place: RuntimePaths, { file, env, startMs, remove }: Trial): Promise<TrialFacts> => {
   let child: ChildProcess | undefined
   const release = onSignals(() => {
     child?.kill('SIGTERM')
@@ -112,11 +112,11 @@ const lastLines = (log: string): string => {
 }
 
 /** Ends the daemon, if there is one, and waits for that. */
-const end = async (place: Place): Promise<void> => {
+const end = async (place: RuntimePaths): Promise<void> => {
   try {
-    await ask(asking(place), '/v1/stop', '')
+    await askDaemon(asking(place), '/v1/stop', '')
     for (const endMs = performance.now() + END_MS; performance.now() < endMs; ) {
-      await ask(asking(place), '/v1/status')
+      await askDaemon(asking(place), '/v1/status')
       await delay(POLL_MS)
     }
   } catch {

@@ -7,17 +7,17 @@ import { whoAmI } from '../../../machine/who-am-i.js'
 import { type FileState, type Files, readState } from '../../../setup/files/revise.js'
 import { commandIn } from '../../../setup/service/files.js'
 import {
-  type Command,
+  type ServiceCommand,
   SERVICE_PLATFORMS,
   type ServiceManager,
   type ServicePlatform,
   serviceManager,
 } from '../../../setup/service/manager.js'
-import { ask } from '../../../shim/ask.js'
-import { thisMachine as machineOfPlace, type Place, placeId, placeOf } from '../../../shim/place.js'
-import { oneLine } from '../../output/output.js'
+import { askDaemon } from '../../../shim/ask.js'
+import { thisMachine as machineOfPlace, type RuntimePaths, placeId, placeOf } from '../../../shim/place.js'
+import { oneLineText } from '../../output/output.js'
 import { managerOf } from '../../seat.js'
-import { setupFiles, thisMachine } from '../../setup/setup-files.js'
+import { setupFiles, setupMachine } from '../../setup/setup-files.js'
 import { CliError, EXIT } from '../../verb.js'
 
 /** The manager of services of this system, and the file that it has. */
@@ -34,7 +34,7 @@ export interface FoundService {
 /** Rejects with a CliError where there is no manager that we know, or the file is somebody else's. */
 export const findService = async (): Promise<FoundService> => {
   const platform = servicePlatform(process.platform)
-  const manager = serviceManager(platform, thisMachine(), whoAmI().uid)
+  const manager = serviceManager(platform, setupMachine(), whoAmI().uid)
   const { files } = await setupFiles()
   const state = await readState(files.disk, manager.file)
   const command = state.bytes && commandIn(manager.text(state.bytes))
@@ -57,13 +57,13 @@ const COMMAND_MS = 60_000
 const WORDS_MAX = 500
 
 /** Runs a command of the system; resolves with what is wrong, undefined if nothing is. */
-export const runCommand = ([program, ...args]: Command): Promise<string | undefined> =>
+export const runCommand = ([program, ...args]: ServiceCommand): Promise<string | undefined> =>
   new Promise(resolve => {
     const options = { timeout: COMMAND_MS, windowsHide: true, maxBuffer: 1024 * 1024 }
     const child = execFile(program, args, options, (error, out, err) => {
       if (error === null) resolve(undefined)
       else if (error.code === 'ENOENT') resolve(`there is no ${program} on PATH`)
-      else resolve(oneLine(err || out || error.message).slice(0, WORDS_MAX))
+      else resolve(oneLineText(err || out || error.message).slice(0, WORDS_MAX))
     })
     child.stdin?.end()
   })
@@ -77,7 +77,7 @@ export const configIn = (command: readonly string[] | undefined): string | undef
   command?.[command.indexOf('--config') + 1]
 
 /** The place of the configuration that the installed service serves. */
-export const placeIn = (command: readonly string[] | undefined): Place | undefined => {
+export const servicePlaceIn = (command: readonly string[] | undefined): RuntimePaths | undefined => {
   const config = configIn(command)
   if (config === undefined) return undefined
   const machine = machineOfPlace()
@@ -91,9 +91,9 @@ export interface KeptProxy {
 }
 
 /** The proxy at a place that this manager keeps; undefined if there is none. */
-export const keptAt = async (place: Place, name: string): Promise<KeptProxy | undefined> => {
+export const keptAt = async (place: RuntimePaths, name: string): Promise<KeptProxy | undefined> => {
   try {
-    const { body } = await ask(asking(place), '/v1/status')
+    const { body } = await askDaemon(asking(place), '/v1/status')
     const found: unknown = JSON.parse(body)
     if (!isObject(found) || found['kept'] !== name) return undefined
     const { pid, version } = found

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
-import { oneLine, print, printText } from '../../output/output.js'
+import { oneLineText, print, printText } from '../../output/output.js'
 import { defineVerb, EXIT } from '../../verb.js'
-import { configIn, type FoundService, findService, isActive, keptAt, lingers, placeIn } from './found.js'
+import { configIn, type FoundService, findService, isActive, keptAt, lingers, servicePlaceIn } from './found.js'
 
 export const status = defineVerb({
   usage: 'status',
@@ -24,7 +24,7 @@ export const status = defineVerb({
 const factsOf = async (found: FoundService) => {
   const { command, manager, name } = found
   const isInstalled = command !== undefined
-  const place = placeIn(command)
+  const place = servicePlaceIn(command)
   const proxy = place && (await keptAt(place, name))
   return {
     manager: name,
@@ -62,7 +62,7 @@ const shown = ({
 }: Awaited<ReturnType<typeof factsOf>>): readonly string[] => {
   if (!isInstalled)
     return [`no service is installed (${manager}, ${file}); install it: mcp-proxy service install`]
-  const pid = proxy === undefined ? '' : `, pid ${proxy.pid}, version ${oneLine(proxy.version)}`
+  const pid = proxy === undefined ? '' : `, pid ${proxy.pid}, version ${oneLineText(proxy.version)}`
   const silent = runs && proxy === undefined ? ', but does not answer yet' : ''
   return [
     `${manager}: ${runs ? 'runs' : 'does not run'}${pid}${silent}`,

@@ -8,13 +8,13 @@ import { readState, replaceFile } from '../../../setup/files/revise.js'
 import { placeVariables } from '../../../setup/install/entry.js'
 import { isInNpxCache, lastingNode, lastingScript } from '../../../setup/install/programs.js'
 import type { ServiceProgram } from '../../../setup/service/files.js'
-import { type Command, SERVICE_PLATFORMS, serviceManager } from '../../../setup/service/manager.js'
-import { ask } from '../../../shim/ask.js'
+import { type ServiceCommand, SERVICE_PLATFORMS, serviceManager } from '../../../setup/service/manager.js'
+import { askDaemon } from '../../../shim/ask.js'
 import { preparePlace } from '../../../shim/place.js'
 import { readPort } from '../../listening.js'
 import { print, say } from '../../output/output.js'
 import { fromCache } from '../../setup/lasting.js'
-import { thisMachine } from '../../setup/setup-files.js'
+import { setupMachine } from '../../setup/setup-files.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, textOption } from '../../verb.js'
 import { type DaemonPlace, daemonPlace } from '../daemon/place.js'
 import {
@@ -25,7 +25,7 @@ import {
   type KeptProxy,
   keptAt,
   lingers,
-  placeIn,
+  servicePlaceIn,
   runCommand,
   servicePlatform,
 } from './found.js'
@@ -116,7 +116,7 @@ export const printFile = defineVerb({
     const program = await programOf(args, daemonPlace(args.config))
     const platform = args.platform ?? servicePlatform(process.platform)
     // Not with `print`, whose line end would be no UTF-16.
-    process.stdout.write(serviceManager(platform, thisMachine(), whoAmI().uid).bytes(program))
+    process.stdout.write(serviceManager(platform, setupMachine(), whoAmI().uid).bytes(program))
     return EXIT.ok
   },
 })
@@ -125,7 +125,7 @@ export const printFile = defineVerb({
 const programOf = async ({ port }: Flags, { file, place }: DaemonPlace): Promise<ServiceProgram> => {
   const running = fileURLToPath(packageFile('bin/mcp-proxy.js'))
   if (isInNpxCache(running)) throw fromCache()
-  const machine = thisMachine()
+  const machine = setupMachine()
   const node = await lastingNode(machine, process.execPath, realpath)
   const script = await lastingScript(machine, running, realpath)
   for (const { path, isLasting } of [node, script]) {
@@ -194,14 +194,14 @@ const endService = async (found: FoundService): Promise<void> => {
   // launchd says that it is in progress, and all say that it did not run.
   const isGone = async (): Promise<true | undefined> => ((await isActive(found)) ? undefined : true)
   if (wrong !== undefined && (await foundWithin(END_MS, isGone)) === undefined) throw wrong
-  const place = placeIn(command)
+  const place = servicePlaceIn(command)
   if (place === undefined || (await keptAt(place, name)) === undefined) return
-  await ask(asking(place), '/v1/stop', '').catch(() => undefined)
+  await askDaemon(asking(place), '/v1/stop', '').catch(() => undefined)
   await foundWithin(END_MS, async () => ((await keptAt(place, name)) === undefined ? true : undefined))
 }
 
 /** Runs commands up to the first that fails, and says which one and why. */
-const wrongIn = async (commands: readonly Command[]): Promise<CliError | undefined> => {
+const wrongIn = async (commands: readonly ServiceCommand[]): Promise<CliError | undefined> => {
   for (const command of commands) {
     const wrong = await runCommand(command)
     if (wrong !== undefined) return new CliError(EXIT.failure, `${command.join(' ')}: ${wrong}`)

@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
-import { readAddress } from '../../../config/read/transport.js'
+import { readTransportAddress } from '../../../config/read/transport.js'
 import type { ProxyConfig } from '../../../config/types.js'
 import type { Described } from '../../../setup/add/server-json.js'
 import { dependsOnFolder } from '../../../setup/import/folder.js'
-import type { Entry } from '../../../setup/import/normalise.js'
+import type { ImportedEntry } from '../../../setup/import/normalise.js'
 import type { OwnFile } from '../../../setup/own-file.js'
 import type { ServerStatus } from '../../../status/status.js'
-import { ask, isInteractive } from '../../output/ask.js'
+import { askUser, isInteractive } from '../../output/ask.js'
 import { mark } from '../../output/look.js'
-import { count, oneLine, print, say } from '../../output/output.js'
+import { count, oneLineText, print, say } from '../../output/output.js'
 import { followedBy } from '../../setup/followed.js'
 import { setupFiles } from '../../setup/setup-files.js'
 import {
@@ -150,7 +150,7 @@ const describe = async (args: Args, command: readonly string[] | undefined): Pro
   throw new CliError(EXIT.usage, `what is "${name}"? Write its command after --, or its URL behind the name`)
 }
 
-const commandEntry = ([command = '', ...args]: readonly string[], pairs: readonly string[] = []): Entry => {
+const commandEntry = ([command = '', ...args]: readonly string[], pairs: readonly string[] = []): ImportedEntry => {
   if (command === '') throw new CliError(EXIT.usage, 'which command? Write it after --')
   const env = pairs.map((pair): [string, string] => {
     const at = pair.indexOf('=')
@@ -167,8 +167,8 @@ const commandEntry = ([command = '', ...args]: readonly string[], pairs: readonl
   return isHere || dependsOnFolder(entry) ? { ...entry, cwd: process.cwd() } : entry
 }
 
-const urlEntry = (url: string, lines: readonly string[] = []): Entry => {
-  const address = readAddress(url, undefined)
+const urlEntry = (url: string, lines: readonly string[] = []): ImportedEntry => {
+  const address = readTransportAddress(url, undefined)
   if (address.is === 'wrong') throw new CliError(EXIT.usage, `the URL is wrong: ${address.words.fix}`)
   const headers = lines.map((line): [string, string] => {
     const [, name, value] = /^([^\s:]+):\s*(.*)$/.exec(line) ?? []
@@ -180,7 +180,7 @@ const urlEntry = (url: string, lines: readonly string[] = []): Entry => {
 }
 
 const registered = async ({ name, registry, as }: Args): Promise<Wanted> => {
-  const [{ fetchServerJson, shortName }, { describeServerJson }] = await Promise.all([
+  const [{ fetchServerJson, registryShortName }, { describeServerJson }] = await Promise.all([
     import('../../../setup/add/registry.js'),
     import('../../../setup/add/server-json.js'),
   ])
@@ -188,7 +188,7 @@ const registered = async ({ name, registry, as }: Args): Promise<Wanted> => {
   if (described === undefined) {
     throw new CliError(EXIT.failure, `${name} does not offer a usable package or address`)
   }
-  return { name: as ?? shortName(name), ...inHome(described) }
+  return { name: as ?? registryShortName(name), ...inHome(described) }
 }
 
 const bundled = async (file: string, name: string | undefined): Promise<Wanted> => {
@@ -219,7 +219,7 @@ const answered = async (
     throw new CliError(EXIT.usage, `${name} needs ${missing.join(', ')}: set them, or run this on a terminal`)
   }
   const values = new Map<string, string>()
-  for (const variable of missing) values.set(variable, await ask(`${variable} for ${name}: `, true))
+  for (const variable of missing) values.set(variable, await askUser(`${variable} for ${name}: `, true))
   return values
 }
 
@@ -284,7 +284,7 @@ const notStarted = async (status: ServerStatus, { servers }: ProxyConfig): Promi
     import('../../../secrets/mask.js'),
   ])
   const { id, message, why, fix } = troubleOf(status, servers[0])
-  const what = mask(`${id}: ${message}${why === undefined ? '' : `: ${oneLine(why)}`}`)
+  const what = mask(`${id}: ${message}${why === undefined ? '' : `: ${oneLineText(why)}`}`)
   const still = 'nothing was written: it did not start; --no-check writes it all the same'
   return new CliError(EXIT.failure, what, { why: still, fix: NEW_FIXES[id] ?? fix })
 }

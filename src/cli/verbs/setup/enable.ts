@@ -2,7 +2,7 @@ import { print, say } from '../../output/output.js'
 import { askRunning, chooseRunning } from '../../running.js'
 import { followedBy } from '../../setup/followed.js'
 import { configOption, defineVerb, jsonOption } from '../../verb.js'
-import { entryOf, openOwn } from './own-server.js'
+import { ownEntryOf, openOwn } from './own-server.js'
 
 const toggle = (isDisabled: boolean) => {
   const verb = isDisabled ? 'disable' : 'enable'
@@ -20,7 +20,7 @@ const toggle = (isDisabled: boolean) => {
     async run({ config, server: name, json = false }) {
       const { own, files } = await openOwn(config)
       const { toggled, writeOwnFile } = await import('../../../setup/own-file.js')
-      const isWritten = await writeOwnFile(files, own, toggled(name, entryOf(own, name, verb), isDisabled))
+      const isWritten = await writeOwnFile(files, own, toggled(name, ownEntryOf(own, name, verb), isDisabled))
       // One that was switched off on the page only is on in the file.
       if (!isDisabled && !isWritten) await enableRunning(own.file.state.path, name)
       if (json) print(JSON.stringify({ version: 1, name, disabled: isDisabled, changed: isWritten }))

@@ -4,11 +4,11 @@ import type { OnConflict, Plan, Planned } from '../../../setup/import/plan.js'
 import type { Sources } from '../../../setup/import/sources.js'
 import type { OwnFile } from '../../../setup/own-file.js'
 import { configTarget } from '../../configuration.js'
-import { ask, confirm, isInteractive } from '../../output/ask.js'
+import { askUser, confirm, isInteractive } from '../../output/ask.js'
 import { count, print, say } from '../../output/output.js'
 import { stdoutLook, tableText } from '../../output/table.js'
 import { followedBy } from '../../setup/followed.js'
-import { ownScripts, setupFiles, thisMachine } from '../../setup/setup-files.js'
+import { ownScripts, setupFiles, setupMachine } from '../../setup/setup-files.js'
 import {
   CliError,
   configOption,
@@ -68,7 +68,7 @@ export const importVerb = defineVerb({
       import('../../../setup/import/plan.js'),
       import('../../../setup/import/sources.js'),
     ])
-    const own = await openOwnFile(files, configTarget(args.config), thisMachine())
+    const own = await openOwnFile(files, configTarget(args.config), setupMachine())
     const { sources, problems, projects } = await readSources(args)
     const isAsking =
       isInteractive() && [args.yes, args.dryRun].every(flag => flag !== true) && fileOf(args) !== '-'
@@ -78,7 +78,7 @@ export const importVerb = defineVerb({
       name: args.name,
       scripts: ownScripts(),
       onConflict: (name, from) => resolveConflict(args.onConflict, isAsking, { name, from }),
-      askSecret: async (name, server) => (isAsking ? await ask(`${name} for ${server}: `, true) : undefined),
+      askSecret: async (name, server) => (isAsking ? await askUser(`${name} for ${server}: `, true) : undefined),
     })
     for (const problem of problems) say(problem.message)
     for (const each of projects) say(projectWords(each))
@@ -127,7 +127,7 @@ const readSources = async (args: Args): Promise<Sources> => {
     return { sources: fromFiles, problems: [], projects: [] }
   const clients =
     args.all === true || given.length === 0 ? undefined : CLIENTS.filter(({ id }) => named.includes(id))
-  const found = await readClients({ machine: thisMachine(), disk, clients, project })
+  const found = await readClients({ machine: setupMachine(), disk, clients, project })
   return { ...found, sources: [...fromFiles, ...found.sources] }
 }
 
@@ -157,7 +157,7 @@ const resolveConflict = async (
 ): Promise<OnConflict> => {
   if (given !== 'ask') return given
   if (!isAsking) return 'rename'
-  const answer = await ask(
+  const answer = await askUser(
     `${name} is there, and has other variables in ${from}: rename, skip or replace? [r/s/p] `,
   )
   return /^s/i.test(answer) ? 'skip' : /^p|^replace/i.test(answer) ? 'replace' : 'rename'

@@ -3,7 +3,7 @@ import type { Plan, Planned } from '../../../setup/import/plan.js'
 import { projectWords } from '../../../setup/import/sources.js'
 import type { OwnFile } from '../../../setup/own-file.js'
 import { readUsable } from '../../configuration.js'
-import { count, oneLine, say, shortPath } from '../../output/output.js'
+import { count, oneLineText, say, shortPath } from '../../output/output.js'
 import { wrapped, wrappedText } from '../../output/wrap.js'
 import type { ClientPlan } from '../../setup/client-plans.js'
 import { type Findings, foundCount } from '../../setup/finding.js'
@@ -16,7 +16,7 @@ export const newIn = ({ servers }: Plan): readonly (Planned & { readonly as: str
   )
 
 /** What an import has done to our file. */
-export const outcomeOf = ({ file: { state }, servers }: OwnFile, added: number): string => {
+export const initOutcomeOf = ({ file: { state }, servers }: OwnFile, added: number): string => {
   const path = shortPath(state.path)
   if (added > 0) return `${count(added, 'new server')}, written to ${path}`
   if (state.bytes === undefined) return `no servers yet; created ${path}`
@@ -27,7 +27,7 @@ export const outcomeOf = ({ file: { state }, servers }: OwnFile, added: number):
 export const secretOwners = ({ servers, secrets }: Plan): readonly string[] =>
   [...secrets.keys()].map(name => {
     const owner = servers.find(each => each.secrets.includes(name))
-    return owner === undefined ? name : `${name} (${oneLine(owner.as ?? owner.name)}, ${owner.from})`
+    return owner === undefined ? name : `${name} (${oneLineText(owner.as ?? owner.name)}, ${owner.from})`
   })
 
 /** Prints which clients accept fewer tools than they have now, and what they see instead. */
@@ -66,18 +66,18 @@ export const UNCHOSEN = 'it was not chosen'
 /** Ends with what was found, what moved, and what was left where and why. */
 export const saySummary = (found: Findings, work: readonly ClientPlan[]): void => {
   const total = foundCount(found)
-  const moved = [...new Set(work.flatMap(each => each.moved.map(({ as }) => oneLine(as))))]
+  const moved = [...new Set(work.flatMap(each => each.moved.map(({ as }) => oneLineText(as))))]
   const which = moved.length === 0 ? '' : `: ${moved.join(', ')}`
   say(wrappedText(`Found ${count(total, 'server')}, moved ${moved.length} behind the proxy${which}`))
   const stays = work.flatMap(each =>
     each.stays.map(stay => ({ ...stay, client: each.plan.place.client.label })),
   )
   const left = stays.flatMap(({ name, client, why }) =>
-    why === UNCHOSEN ? [] : [`  left ${oneLine(name)} in ${client}: ${why}`],
+    why === UNCHOSEN ? [] : [`  left ${oneLineText(name)} in ${client}: ${why}`],
   )
   const unchosen = stays
     .filter(({ why }) => why === UNCHOSEN)
-    .map(({ name, client }) => `${oneLine(name)} (${client})`)
+    .map(({ name, client }) => `${oneLineText(name)} (${client})`)
   const lines = unchosen.length === 0 ? left : [...left, `  not chosen: ${unchosen.join(', ')}`]
   for (const line of lines) say(wrappedText(line, { indent: '    ' }))
   for (const each of found.projects) say(wrappedText(`  ${projectWords(each)}`, { indent: '    ' }))
@@ -95,13 +95,13 @@ interface Done {
 export const changeLines = ({ found, plan, work }: Omit<Done, 'started'>): readonly string[] => {
   const { path } = found.own.file.state
   return [
-    ...newIn(plan).map(({ as, from }) => `${path}  + ${oneLine(as)} from ${from}`),
+    ...newIn(plan).map(({ as, from }) => `${path}  + ${oneLineText(as)} from ${from}`),
     ...work.flatMap(({ plan: each }) => each.lines.map(line => `${each.path}  ${line}`)),
   ]
 }
 
 /** The result for programs. */
-export const documentOf = ({ found, plan, started, work }: Done): string =>
+export const initDocumentOf = ({ found, plan, started, work }: Done): string =>
   JSON.stringify({
     version: 1,
     file: found.own.file.state.path,

@@ -1,16 +1,16 @@
 import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../../machine/package-file.js'
-import type { Client } from '../../../setup/clients/clients.js'
+import type { ClientProgram } from '../../../setup/clients/clients.js'
 import type { Plan, Planned } from '../../../setup/import/plan.js'
 import { projectWords, type Source } from '../../../setup/import/sources.js'
-import type { Place, PlannedInstall } from '../../../setup/install/install.js'
+import type { InstallPlace, PlannedInstall } from '../../../setup/install/install.js'
 import { SetupError } from '../../../setup/setup-error.js'
 import { readUsable } from '../../configuration.js'
 import { choose, confirm, isInteractive } from '../../output/ask.js'
 import { mark } from '../../output/look.js'
-import { count, oneLine, print, say, shortPath } from '../../output/output.js'
+import { count, oneLineText, print, say, shortPath } from '../../output/output.js'
 import { wrapped, wrappedText } from '../../output/wrap.js'
-import { stayLines, type Verdict } from '../../setup/client-moves.js'
+import { stayLines, type StartVerdict } from '../../setup/client-moves.js'
 import {
   type ClientPlan,
   type ClientsWish,
@@ -22,7 +22,7 @@ import {
   withRules,
   writeClientViews,
 } from '../../setup/client-plans.js'
-import { type Findings, findServers, foundParts, SILENT } from '../../setup/finding.js'
+import { type Findings, findServers, foundParts, QUIET_SOURCES } from '../../setup/finding.js'
 import { type Started, startOnce, verdictOn } from '../../setup/first-start.js'
 import { askDoubtful, askInput, inputTexts } from '../../setup/inputs.js'
 import {
@@ -30,7 +30,7 @@ import {
   clientsNamed,
   clientsThere,
   openContext,
-  placeOf,
+  installPlaceOf,
   readBack,
 } from '../../setup/installing.js'
 import { type Interrupts, interruptible } from '../../setup/interrupts.js'
@@ -48,9 +48,9 @@ import {
 } from '../../verb.js'
 import {
   changeLines,
-  documentOf,
+  initDocumentOf,
   newIn,
-  outcomeOf,
+  initOutcomeOf,
   sayCaps,
   sayDiff,
   saySummary,
@@ -108,11 +108,11 @@ const setUp = async (args: Args, interrupts: Interrupts): Promise<number> => {
   const code = await replaceIn(work, context, interrupts)
   await sayCaps(args.config, work, started)
   saySummary(found, work)
-  if (args.json === true) print(documentOf({ found, plan, started, work }))
+  if (args.json === true) print(initDocumentOf({ found, plan, started, work }))
   return able.length < clients.length ? Math.max(code, EXIT.failure) : code
 }
 
-const wishOf = ({ install }: Args, found: Findings, plan: Plan, verdict: Verdict): ClientsWish => {
+const wishOf = ({ install }: Args, found: Findings, plan: Plan, verdict: StartVerdict): ClientsWish => {
   const fresh = new Set(newIn(plan).map(({ as }) => as))
   const offered = new Set(newIn(found.plan).map(({ as }) => as))
   return {
@@ -145,7 +145,7 @@ const sayFound = (found: Findings): void => {
 /** The servers that are new to us, as far as they are wanted. */
 const chooseServers = async ({ plan }: Findings, isAsking: boolean): Promise<ReadonlySet<string>> => {
   const items = newIn(plan)
-  const labelOf = ({ as }: { readonly as: string }): string => oneLine(as)
+  const labelOf = ({ as }: { readonly as: string }): string => oneLineText(as)
   const all =
     isAsking && items.length > 0
       ? await choose({ title: 'Servers', items, labelOf, question: 'Add all to the proxy?' })
@@ -162,7 +162,7 @@ const planServers = async (
 ): Promise<Plan> => {
   const { planImport } = await import('../../../setup/import/plan.js')
   const wanted = chosenOf(sources, planned, chosen)
-  const options = { ...SILENT, scripts: ownScripts() }
+  const options = { ...QUIET_SOURCES, scripts: ownScripts() }
   const all = await planImport(own, wanted, options)
   // On a terminal, values that may be secrets get a question of their own.
   const moved = isAsking ? await planImport(own, wanted, { ...options, isSecret: () => false }) : all
@@ -211,8 +211,8 @@ const writeServers = async ({ own }: Findings, plan: Plan, { wrote }: Interrupts
   const { bytes, path } = own.file.state
   if (changes.length > 0 || bytes === undefined) wrote(path)
   for (const { as, notes } of newIn(plan))
-    for (const note of new Set(notes)) say(wrappedText(`  ${oneLine(as)}: ${oneLine(note)}`))
-  say(wrappedText(`${mark(true)} ${outcomeOf(own, changes.length)}`))
+    for (const note of new Set(notes)) say(wrappedText(`  ${oneLineText(as)}: ${oneLineText(note)}`))
+  say(wrappedText(`${mark(true)} ${initOutcomeOf(own, changes.length)}`))
 }
 
 /** Starts all servers of our file once; those that require a login again, if the user signs in. */
@@ -237,14 +237,14 @@ const startServers = async (
   }
 }
 
-const placesOf = async (clients: readonly Client[], context: Context): Promise<readonly Place[]> =>
-  await Promise.all(clients.map(client => placeOf(client, 'user', context)))
+const placesOf = async (clients: readonly ClientProgram[], context: Context): Promise<readonly InstallPlace[]> =>
+  await Promise.all(clients.map(client => installPlaceOf(client, 'user', context)))
 
-const clientsFor = async ({ install }: Args, context: Context): Promise<readonly Client[]> =>
+const clientsFor = async ({ install }: Args, context: Context): Promise<readonly ClientProgram[]> =>
   install === undefined ? await clientsThere(context) : clientsNamed(install)
 
 /** Does the work for one client; a file of which that cannot be done keeps no others from theirs. */
-const attempt = async ({ label }: Client, work: () => Promise<unknown>): Promise<boolean> => {
+const attempt = async ({ label }: ClientProgram, work: () => Promise<unknown>): Promise<boolean> => {
   try {
     await work()
     return true
@@ -256,8 +256,8 @@ const attempt = async ({ label }: Client, work: () => Promise<unknown>): Promise
 }
 
 /** The clients whose files can be edited; for each other one, prints the reason. */
-const editable = async (clients: readonly Client[], context: Context): Promise<readonly Client[]> => {
-  const able: Client[] = []
+const editable = async (clients: readonly ClientProgram[], context: Context): Promise<readonly ClientProgram[]> => {
+  const able: ClientProgram[] = []
   for (const client of clients) {
     if (await attempt(client, () => checkEditable(client, context))) able.push(client)
   }
@@ -334,7 +334,7 @@ const rehearse = async (args: Args, found: Findings, plan: Plan): Promise<number
   const wish = wishOf(args, found, plan, () => undefined)
   const work = await planClients(await placesOf(able, context), context, wish)
   for (const each of work) for (const line of stayLines(each)) say(line)
-  if (args.json === true) print(documentOf({ found, plan, started: [], work }))
+  if (args.json === true) print(initDocumentOf({ found, plan, started: [], work }))
   else for (const line of changeLines({ found, plan, work })) print(line)
   say('nothing was written')
   return EXIT.ok

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../../machine/package-file.js'
-import { CLIENTS, type Client } from '../../../setup/clients/clients.js'
-import type { Place, PlannedInstall } from '../../../setup/install/install.js'
+import { CLIENTS, type ClientProgram } from '../../../setup/clients/clients.js'
+import type { InstallPlace, PlannedInstall } from '../../../setup/install/install.js'
 import type { Terms } from '../../../setup/install/journal.js'
 import { confirm, isInteractive } from '../../output/ask.js'
 import { print, say } from '../../output/output.js'
@@ -14,9 +14,9 @@ import {
   clientsNamed,
   clientsThere,
   entryOf,
-  inTurn,
+  oneByOne,
   openContext,
-  placeOf,
+  installPlaceOf,
   placesToUndoOf,
   readBack,
 } from '../../setup/installing.js'
@@ -159,7 +159,7 @@ const termsOf = (args: Args, { ownFile }: Context): Terms => ({
   project: args.scope === 'project' ? process.cwd() : undefined,
 })
 
-const clientsOf = async (args: Args, context: Context): Promise<readonly Client[]> => {
+const clientsOf = async (args: Args, context: Context): Promise<readonly ClientProgram[]> => {
   const named = clientsNamed(args.clients ?? [])
   if (args.all === true) {
     const there = await clientsThere(context)
@@ -199,13 +199,13 @@ const planAll = async (args: Args, context: Context): Promise<Work> => {
   const { planInstall } = await import('../../../setup/install/install.js')
   const places = await Promise.all(
     clients.map(async client =>
-      file === undefined ? await placeOf(client, scope, context) : { client, scope, file: resolve(file) },
+      file === undefined ? await installPlaceOf(client, scope, context) : { client, scope, file: resolve(file) },
     ),
   )
   const terms = termsOf(args, context)
   if (args.takeOver === true) return await planTaking(args, { places, terms }, context)
   const viewOf = await viewsBefore(context)
-  const work = await inTurn(
+  const work = await oneByOne(
     places.map(place => async () => {
       const own = { ...terms, view: terms.view ?? viewOf(place) }
       const entry = await entryOf(place.client, own, context.programs)
@@ -216,7 +216,7 @@ const planAll = async (args: Args, context: Context): Promise<Work> => {
 }
 
 /** The view that a client of the user has already, which it keeps. */
-const viewsBefore = async ({ journals, ownFile }: Context): Promise<(place: Place) => string | undefined> => {
+const viewsBefore = async ({ journals, ownFile }: Context): Promise<(place: InstallPlace) => string | undefined> => {
   const { viewsIn } = await import('../../../setup/client-views.js')
   const views = viewsIn(ownFile.file.value)
   const installs = await journals.all()
@@ -229,7 +229,7 @@ const viewsBefore = async ({ journals, ownFile }: Context): Promise<(place: Plac
 
 const planTaking = async (
   args: Args,
-  { places, terms }: { readonly places: readonly Place[]; readonly terms: Terms },
+  { places, terms }: { readonly places: readonly InstallPlace[]; readonly terms: Terms },
   context: Context,
 ): Promise<Work> => {
   const { config } = args
@@ -242,7 +242,7 @@ const planTaking = async (
 
 const planUndos = async (
   { file, scope }: Args,
-  clients: readonly Client[],
+  clients: readonly ClientProgram[],
   context: Context,
 ): Promise<readonly PlannedInstall[]> => {
   const { planUndo } = await import('../../../setup/install/install.js')
@@ -253,7 +253,7 @@ const planUndos = async (
         : [{ client, scope, file: resolve(file) }],
     ),
   )
-  return await inTurn(places.flat().map(place => () => planUndo(context, place)))
+  return await oneByOne(places.flat().map(place => () => planUndo(context, place)))
 }
 
 /** All entries that the journals know, as they would be written today. */
@@ -269,7 +269,7 @@ const planRefresh = async (context: Context): Promise<Work> => {
       return await planInstall(context, { client, scope, file: path }, { entry, terms, takes: [] })
     }
   })
-  return { work: await inTurn(plans) }
+  return { work: await oneByOne(plans) }
 }
 
 /** Shows all that changes; of the entries of others no secrets. */

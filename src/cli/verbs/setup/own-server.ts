@@ -1,20 +1,20 @@
 import { suggest } from '../../../config/schema/suggest.js'
 import type { Files } from '../../../setup/files/revise.js'
-import type { Entry } from '../../../setup/import/normalise.js'
+import type { ImportedEntry } from '../../../setup/import/normalise.js'
 import type { OwnFile } from '../../../setup/own-file.js'
 import { configTarget } from '../../configuration.js'
-import { setupFiles, thisMachine } from '../../setup/setup-files.js'
+import { setupFiles, setupMachine } from '../../setup/setup-files.js'
 import { CliError, EXIT } from '../../verb.js'
 
 export const openOwn = async (
   config: string | undefined,
 ): Promise<{ readonly own: OwnFile; readonly files: Files }> => {
   const [{ files }, { openOwnFile }] = await Promise.all([setupFiles(), import('../../../setup/own-file.js')])
-  return { own: await openOwnFile(files, configTarget(config), thisMachine()), files }
+  return { own: await openOwnFile(files, configTarget(config), setupMachine()), files }
 }
 
 /** The entry of a server, which `verb` is about. Throws a CliError for a name that is not there. */
-export const entryOf = ({ servers, file }: OwnFile, name: string, verb: string): Entry => {
+export const ownEntryOf = ({ servers, file }: OwnFile, name: string, verb: string): ImportedEntry => {
   const entry = servers.get(name)
   if (entry !== undefined) return entry
   const meant = suggest(name, [...servers.keys()])

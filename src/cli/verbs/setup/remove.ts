@@ -1,7 +1,7 @@
 import { print, say } from '../../output/output.js'
 import { followedBy } from '../../setup/followed.js'
 import { configOption, defineVerb, jsonOption } from '../../verb.js'
-import { entryOf, openOwn } from './own-server.js'
+import { ownEntryOf, openOwn } from './own-server.js'
 
 export const remove = defineVerb({
   usage: 'remove <server>',
@@ -20,7 +20,7 @@ export const remove = defineVerb({
       import('../../../setup/import/secrets.js'),
       import('../../../setup/own-file.js'),
     ])
-    const entry = redacted(entryOf(own, name, 'remove'))
+    const entry = redacted(ownEntryOf(own, name, 'remove'))
     await writeOwnFile(files, own, [{ at: [], name, value: undefined }])
     print(
       json === true

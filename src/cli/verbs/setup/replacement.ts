@@ -1,4 +1,4 @@
-import type { Place, PlannedInstall } from '../../../setup/install/install.js'
+import type { InstallPlace, PlannedInstall } from '../../../setup/install/install.js'
 import type { Terms } from '../../../setup/install/journal.js'
 import { readUsable } from '../../configuration.js'
 import { say } from '../../output/output.js'
@@ -10,7 +10,7 @@ import type { Context } from '../../setup/installing.js'
 import { planTakeOver } from './take-over.js'
 
 /** What is found before servers move: those of other clients stay hidden from these. */
-const wishIn = (places: readonly Place[], takeOver: TakeOver, found: Findings) => {
+const wishIn = (places: readonly InstallPlace[], takeOver: TakeOver, found: Findings) => {
   const candidates = places.flatMap(({ file }) => takeOver.candidates(file))
   return {
     // A client without servers sees all: it was named to get some.
@@ -24,7 +24,7 @@ const wishIn = (places: readonly Place[], takeOver: TakeOver, found: Findings) =
 }
 
 interface Replacing {
-  readonly places: readonly Place[]
+  readonly places: readonly InstallPlace[]
   readonly terms: Terms
   readonly config: string | undefined
   readonly isAsking: boolean

@@ -1,4 +1,4 @@
-import type { Client } from '../../../setup/clients/clients.js'
+import type { ClientProgram } from '../../../setup/clients/clients.js'
 import { ruleAgainst } from '../../../setup/clients/tool-rules.js'
 import type { Files } from '../../../setup/files/revise.js'
 import type { Plan } from '../../../setup/import/plan.js'
@@ -7,7 +7,7 @@ import type { OwnFile } from '../../../setup/own-file.js'
 import { say } from '../../output/output.js'
 import type { Candidate, TakeOver } from '../../setup/client-moves.js'
 import { askInput } from '../../setup/inputs.js'
-import { thisMachine } from '../../setup/setup-files.js'
+import { setupMachine } from '../../setup/setup-files.js'
 
 interface TakeOverContext {
   readonly files: Files
@@ -17,7 +17,7 @@ interface TakeOverContext {
 
 /** Plans to import all servers of these files. Rejects with a SetupError. */
 export const planTakeOver = async (
-  places: readonly { readonly client: Client; readonly file: string }[],
+  places: readonly { readonly client: ClientProgram; readonly file: string }[],
   { files, ownFile, own }: TakeOverContext,
   isAsking: boolean,
   tell: (text: string) => void = say,
@@ -27,7 +27,7 @@ export const planTakeOver = async (
     import('../../../setup/import/sources.js'),
     import('../../../setup/own-file.js'),
   ])
-  const machine = thisMachine()
+  const machine = setupMachine()
   const sources = await Promise.all(
     places.map(({ client, file }) => readClientFile({ machine, disk: files.disk }, client, file)),
   )

@@ -5,16 +5,16 @@ import { OWN_PACKAGE } from '../../../machine/own-package.js'
 import { packageFile } from '../../../machine/package-file.js'
 import { CLIENTS } from '../../../setup/clients/clients.js'
 import { foldersOf } from '../../../setup/clients/machine.js'
-import type { Place, PlannedInstall } from '../../../setup/install/install.js'
+import type { InstallPlace, PlannedInstall } from '../../../setup/install/install.js'
 import { SetupError } from '../../../setup/setup-error.js'
 import { confirm, isInteractive } from '../../output/ask.js'
 import { mark } from '../../output/look.js'
-import { oneLine, print, say, shortPath } from '../../output/output.js'
+import { oneLineText, print, say, shortPath } from '../../output/output.js'
 import { wrappedText } from '../../output/wrap.js'
 import { removeAddedRules } from '../../setup/client-rules.js'
-import { type Context, inTurn, openContext } from '../../setup/installing.js'
+import { type Context, oneByOne, openContext } from '../../setup/installing.js'
 import { type Interrupts, interruptible } from '../../setup/interrupts.js'
-import { setupFiles, thisMachine } from '../../setup/setup-files.js'
+import { setupFiles, setupMachine } from '../../setup/setup-files.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, type VerbArguments } from '../../verb.js'
 
 const flags = {
@@ -50,7 +50,7 @@ interface Restored {
 
 const goAway = async (args: Args, interrupts: Interrupts): Promise<number> => {
   const context = await openContext(args.config, fileURLToPath(packageFile('bin/connect.cjs')))
-  const places = (await context.journals.all()).flatMap(({ client: id, scope, install }): Place[] => {
+  const places = (await context.journals.all()).flatMap(({ client: id, scope, install }): InstallPlace[] => {
     const client = CLIENTS.find(each => each.id === id)
     return client === undefined ? [] : [{ client, scope, file: install.path }]
   })
@@ -89,7 +89,7 @@ const permit = async ({ yes, purge }: Args): Promise<void> => {
 }
 
 const restoreAll = async (
-  places: readonly Place[],
+  places: readonly InstallPlace[],
   context: Context,
   { check, wrote }: Interrupts,
 ): Promise<readonly Restored[]> => {
@@ -100,7 +100,7 @@ const restoreAll = async (
     const { client, file } = place
     const base = { client: client.id, file }
     try {
-      const [plan] = await inTurn([async (): Promise<PlannedInstall> => await planUndo(context, place)])
+      const [plan] = await oneByOne([async (): Promise<PlannedInstall> => await planUndo(context, place)])
       await plan?.carryOut()
       wrote(file)
       done.push({ ...base, restored: true })
@@ -115,12 +115,12 @@ const restoreAll = async (
 }
 
 /** Removes what killed runs have left next to the files that setup writes. */
-const sweep = async (places: readonly Place[], { files, ownFile }: Context): Promise<void> => {
+const sweep = async (places: readonly InstallPlace[], { files, ownFile }: Context): Promise<void> => {
   const [{ removeLeftovers }, { settingsFiles }] = await Promise.all([
     import('../../../setup/files/revise.js'),
     import('../../../setup/clients/tool-rules.js'),
   ])
-  const machine = thisMachine()
+  const machine = setupMachine()
   const written = new Set([
     ...places.map(({ file }) => file),
     ...CLIENTS.flatMap(({ user }) => user(foldersOf(machine))),
@@ -143,7 +143,7 @@ const stopAll = async (config: string | undefined) => {
     } catch (thrown) {
       const isMissing = thrown instanceof CliError && thrown.code === EXIT.configuration
       if (!isMissing)
-        say(`${mark(false)} ${oneLine(thrown instanceof Error ? thrown.message : String(thrown))}`)
+        say(`${mark(false)} ${oneLineText(thrown instanceof Error ? thrown.message : String(thrown))}`)
       return false
     }
   }

@@ -7,7 +7,7 @@ import type { ReplyStream } from '../../../rpc/host.js'
 import type { Classified } from '../../../wire/classify.js'
 import { encodeError } from '../../../wire/jsonrpc.js'
 import { whole } from '../../../wire/message-parts.js'
-import { encodeFault } from '../errors.js'
+import { encodeLegacyFault } from '../errors.js'
 import type { LegacyUplink } from './uplink.js'
 
 /** The only revision with JSON-RPC batches (2025-03-26, basic, "Batching"). */
@@ -37,7 +37,7 @@ export const toolCallsIn = (items: readonly Classified[]): readonly JsonText[] =
   })
 
 /** A reply stream for messages that are not answered. */
-export const SILENT: ReplyStream = { canAsk: false, send: () => undefined, end: () => undefined }
+export const NO_REPLY: ReplyStream = { canAsk: false, send: () => undefined, end: () => undefined }
 
 /**
  * Runs the members of a batch independently. With an account, their answers are counted and end `replies` as
@@ -63,7 +63,7 @@ export const runBatch = (
     },
   })
   for (const item of items) {
-    const stream = isAnswered(item) ? repliesTo(idOf(item)) : SILENT
+    const stream = isAnswered(item) ? repliesTo(idOf(item)) : NO_REPLY
     if (item.is === 'message') uplink.receive(item.message, stream)
     else if (item.is === 'batch')
       stream.end(encodeError(undefined, ownErrorText(-32600, 'A batch may not hold a batch')))
@@ -90,7 +90,7 @@ class BatchAnswers {
   add(frame: Buffer, id: JsonText | undefined): void {
     const holding = this.#account.reserve(frame.length)
     if (holding !== undefined) this.#holdings.push(holding)
-    this.#frames.push(holding === undefined ? encodeError(id, encodeFault(tooLong())) : frame)
+    this.#frames.push(holding === undefined ? encodeError(id, encodeLegacyFault(tooLong())) : frame)
   }
 
   /** The answers as one array; undefined if there are none. */

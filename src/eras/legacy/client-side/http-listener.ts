@@ -4,17 +4,17 @@ import type { JsonText } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { LinkedList } from '../../../kernel/linked-list.js'
 import { insufficientScope } from '../../../model/access.js'
-import { isInteractive } from '../../../model/peer.js'
+import { canAnswerQuestions } from '../../../model/peer.js'
 import { isLegacyRevision } from '../../../model/revision.js'
 import { faultText } from '../../../model/rpc-error.js'
 import type { AdoptedSession, SessionHost } from '../../../rpc/directory.js'
 import type { ListenerOptions } from '../../../rpc/host.js'
-import { overloadResponse, refuse, refuseForScopes, refuseWith } from '../../../rpc/http/errors.js'
+import { overloadResponse, refuseRequest, refuseForScopes, refuseWith } from '../../../rpc/http/errors.js'
 import { tokenIn } from '../../../rpc/progress-token.js'
 import type { Classified } from '../../../wire/classify.js'
 import type { AcceptedTypes, HttpExchange } from '../../../wire/http.js'
 import { type Message, metaOf } from '../../../wire/jsonrpc.js'
-import { batchError, isAnswered, runBatch, SILENT, toolCallsIn } from './batch.js'
+import { batchError, isAnswered, runBatch, NO_REPLY, toolCallsIn } from './batch.js'
 import { DeferredResponder } from './deferred-responder.js'
 import { HttpSession, type HttpShared } from './http-session.js'
 import { HttpSessions } from './http-sessions.js'
@@ -157,7 +157,7 @@ export class LegacyHttpListener implements SessionHost {
     if (session === undefined) return
     if (message.kind !== 'request') {
       responder.send(202, {})
-      session.uplink.receive(message, SILENT)
+      session.uplink.receive(message, NO_REPLY)
       return
     }
     const full = session.fullFault()
@@ -187,7 +187,7 @@ export class LegacyHttpListener implements SessionHost {
     if (session === undefined) return
     const error = batchError(items, session.uplink)
     if (error !== undefined) {
-      refuse(responder, 400, error)
+      refuseRequest(responder, 400, error)
       return
     }
     const { caller } = exchange.request
@@ -221,7 +221,7 @@ export class LegacyHttpListener implements SessionHost {
     if (!isAsking) responder.send(202, {})
     const post = isAsking ? session.post(responder, accepts.events ? 'streams' : 'json') : undefined
     if (post !== undefined) post.arrival = request
-    runBatch(items, session.uplink, post ?? SILENT, accepts.events ? undefined : this.#bounds.unread)
+    runBatch(items, session.uplink, post ?? NO_REPLY, accepts.events ? undefined : this.#bounds.unread)
   }
 
   // ── GET: opens or resumes a stream; DELETE: ends the session ──
@@ -229,7 +229,7 @@ export class LegacyHttpListener implements SessionHost {
   get(exchange: HttpExchange): void {
     const { request, responder, accepts } = exchange
     if (request.headers.accept === undefined || !accepts.events) {
-      refuse(responder, 406, 'Accept must list text/event-stream')
+      refuseRequest(responder, 406, 'Accept must list text/event-stream')
       return
     }
     const session = this.#session(exchange)
@@ -237,7 +237,7 @@ export class LegacyHttpListener implements SessionHost {
     const last = request.headers['last-event-id']
     if (last === undefined) session.listen(responder)
     else if (last.length > HANDLE_CHARS || !session.resume(last, responder)) {
-      refuse(responder, 400, 'Cannot resume after this event')
+      refuseRequest(responder, 400, 'Cannot resume after this event')
     }
   }
 
@@ -254,17 +254,17 @@ export class LegacyHttpListener implements SessionHost {
   #session({ request, responder }: HttpExchange): HttpSession | undefined {
     const id = request.headers['mcp-session-id']
     if (id === undefined) {
-      refuse(responder, 400, 'Mcp-Session-Id header is missing: send initialize first')
+      refuseRequest(responder, 400, 'Mcp-Session-Id header is missing: send initialize first')
       return undefined
     }
     const session = id.length > HANDLE_CHARS ? undefined : this.#sessions.find(id, request.caller)
     if (session === undefined) {
-      refuse(responder, 404, 'Session not found: send initialize to start a new one')
+      refuseRequest(responder, 404, 'Session not found: send initialize to start a new one')
       return undefined
     }
     const version = request.headers['mcp-protocol-version']
     if (version !== undefined && !isLegacyRevision(version)) {
-      refuse(responder, 400, 'Unsupported MCP-Protocol-Version')
+      refuseRequest(responder, 400, 'Unsupported MCP-Protocol-Version')
       return undefined
     }
     return session
@@ -278,5 +278,5 @@ const isStreamed = (
   takes: AcceptedTypes,
 ): boolean => {
   if (!TALKATIVE.has(message.method) || !takes.events) return false
-  return isInteractive(session.uplink.capabilities) || tokenIn(metaOf(message)) !== undefined
+  return canAnswerQuestions(session.uplink.capabilities) || tokenIn(metaOf(message)) !== undefined
 }

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../../kernel/async/clock.js'
 import type { Fault } from '../../../kernel/faults.js'
 import { type JsonText, rawText } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
-import type { Link, LinkedList } from '../../../kernel/linked-list.js'
+import type { ListLink, LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { Arrival } from '../../../model/links.js'
 import type { OwnChallenge, ReplyStream } from '../../../rpc/host.js'
@@ -62,7 +62,7 @@ export class EventStream implements LiveStream {
   readonly number: number
   readonly #owner: StreamOwner
   #out: HttpStream | undefined
-  #live: Link<LiveStream> | undefined
+  #live: ListLink<LiveStream> | undefined
   #isEnded = false
 
   /** `requestId` is the id of the answered request; empty for several. */
@@ -153,7 +153,7 @@ export class PostStream implements ReplyStream, LiveStream {
   readonly #owner: StreamOwner
   /** Its client accepts only JSON: other messages about the request use the standalone stream. */
   readonly #isJson: boolean
-  readonly #live: Link<LiveStream>
+  readonly #live: ListLink<LiveStream>
   /** Set for requests. */
   arrival: Arrival | undefined
   /** The id of the answered request, if it is a single one. */

@@ -24,8 +24,8 @@ import {
   metaOf,
 } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
-import { encodeEnd, encodeFault, projectError } from '../errors.js'
-import { knowsStructure, projectOnce } from '../project/messages.js'
+import { encodeLegacyEnd, encodeLegacyFault, projectLegacyError } from '../errors.js'
+import { knowsStructure, projectLegacyOnce } from '../project/messages.js'
 
 /** The part of the session that an inbound call uses. */
 interface Session extends Client {
@@ -34,7 +34,7 @@ interface Session extends Client {
 }
 
 /** One request of a legacy client, from its arrival to its answer; its id and token never leave this hop. */
-export class InboundCall implements Call {
+export class LegacyInboundCall implements Call {
   readonly client: Client
   readonly caller: Caller
   readonly method: string
@@ -122,7 +122,7 @@ export class InboundCall implements Call {
 
   /** Ends the call with its session: the client gets an error. */
   abandon(reason: string, why: Fault): void {
-    this.#callOff(reason, encodeError(this.id, encodeFault(why)))
+    this.#callOff(reason, encodeError(this.id, encodeLegacyFault(why)))
   }
 
   #callOff(reason: CancelReason, answer: Buffer | undefined): void {
@@ -141,7 +141,7 @@ export class InboundCall implements Call {
       case 'error':
         return encodeError(this.id, this.#projected(outcome))
       case 'fault':
-        return encodeError(this.id, encodeEnd(outcome))
+        return encodeError(this.id, encodeLegacyEnd(outcome))
     }
   }
 
@@ -149,7 +149,7 @@ export class InboundCall implements Call {
   #known({ result, isPlain, isStructured }: Answer & { kind: 'result' }): JsonText {
     const { revision } = this.#session
     const isKnown = isPlain === true && (isStructured !== true || knowsStructure(revision))
-    return isKnown ? result : projectOnce(revision, this.method, result)
+    return isKnown ? result : projectLegacyOnce(revision, this.method, result)
   }
 
   /** Passes on codes of legacy servers; codes of modern ones have another meaning here, or none. */
@@ -157,6 +157,6 @@ export class InboundCall implements Call {
     if (revision === undefined || isLegacyRevision(revision)) return error
     const { method, params } = this
     const isRead = method === 'resources/read' && params !== undefined
-    return projectError(error, { server, uri: isRead ? textMember(params, 'uri') : undefined })
+    return projectLegacyError(error, { server, uri: isRead ? textMember(params, 'uri') : undefined })
   }
 }

@@ -8,7 +8,7 @@ import { type Answer, failed } from '../../../model/outcome.js'
 import type { Outlet } from '../../../rpc/host.js'
 import { withProgressToken } from '../../../rpc/progress-token.js'
 import { encodeNotification, encodeRequest, idKey, isId } from '../../../wire/jsonrpc.js'
-import type { InboundCall } from './inbound-call.js'
+import type { LegacyInboundCall } from './inbound-call.js'
 
 /** The time a question waits for a client that neither made a request nor reported to be ready. */
 const READY_WAIT_MS = 10_000
@@ -16,7 +16,7 @@ const READY_WAIT_MS = 10_000
 /** A server request, and the bytes that are held for it. */
 interface DeferredRequest {
   readonly request: ServerRequest
-  readonly during: InboundCall | undefined
+  readonly during: LegacyInboundCall | undefined
   readonly holding: Holding
 }
 
@@ -45,7 +45,7 @@ export class PendingServerRequests {
     this.#bounds = bounds
   }
 
-  add(request: ServerRequest, during: InboundCall | undefined): void {
+  add(request: ServerRequest, during: LegacyInboundCall | undefined): void {
     const unanswered = (this.#open?.size ?? 0) + (this.#deferred?.length ?? 0)
     if (unanswered >= this.#bounds.max.questionsPerClient) {
       const reason = `The client has ${unanswered} unanswered requests`
@@ -146,4 +146,4 @@ export class PendingServerRequests {
   }
 }
 
-const canAsk = ({ isOver, replies }: InboundCall): boolean => !isOver && replies.canAsk
+const canAsk = ({ isOver, replies }: LegacyInboundCall): boolean => !isOver && replies.canAsk

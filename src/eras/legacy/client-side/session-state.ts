@@ -2,7 +2,7 @@ import { type JsonText, ownText, rawText, textMember, textOf } from '../../../ke
 import type { SessionRecord, StateRequest } from '../../../rpc/directory.js'
 import type { Outlet, ReplyStream } from '../../../rpc/host.js'
 import { encodeNotification, type Message } from '../../../wire/jsonrpc.js'
-import { SILENT } from './batch.js'
+import { NO_REPLY } from './batch.js'
 import { ServerSessions } from './server-sessions.js'
 import type { LegacyUplink } from './uplink.js'
 
@@ -94,6 +94,6 @@ export const replayState = (session: Restored, { introduction, requests, servers
     }
   }
   again('initialize', introduction, { canAsk: false, send: () => undefined, end })
-  uplink.receive({ kind: 'notification', method: 'notifications/initialized', params: undefined }, SILENT)
-  for (const { method, params } of requests) again(method, params, SILENT)
+  uplink.receive({ kind: 'notification', method: 'notifications/initialized', params: undefined }, NO_REPLY)
+  for (const { method, params } of requests) again(method, params, NO_REPLY)
 }

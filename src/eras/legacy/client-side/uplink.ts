@@ -12,11 +12,11 @@ import { type LegacyRevision, NEWEST_LEGACY } from '../../../model/revision.js'
 import type { Outlet, ReplyStream, UplinkOptions } from '../../../rpc/host.js'
 import { encodeError, encodeNotification, idKey, type Message } from '../../../wire/jsonrpc.js'
 import { cancelledKey } from '../../protocol.js'
-import { encodeFault } from '../errors.js'
+import { encodeLegacyFault } from '../errors.js'
 import { readInitialize, writeInitialize } from '../initialize-params.js'
 import { hasUnknownAudio, projectServerRequest } from '../project/server-request.js'
 import type { EarlyCancels } from './early-cancels.js'
-import { InboundCall } from './inbound-call.js'
+import { LegacyInboundCall } from './inbound-call.js'
 import { PendingServerRequests } from './pending-server-requests.js'
 
 const EMPTY = rawText('{}')
@@ -50,7 +50,7 @@ export class LegacyUplink implements Client {
   sessionAt: Client['sessionAt']
   readonly #options: UplinkOptions
   readonly #outlet: Outlet
-  readonly #calls = new HashTable<string, InboundCall>()
+  readonly #calls = new HashTable<string, LegacyInboundCall>()
   readonly #serverRequests: PendingServerRequests
   readonly #bounds: LimitCounters
   readonly #early: EarlyCancels | undefined
@@ -59,7 +59,7 @@ export class LegacyUplink implements Client {
   #hasInputEnded = false
   /** Messages received while initializing; the first is `initialize` itself. */
   #waiting: Waiting[] = []
-  #initializeCall: InboundCall | undefined
+  #initializeCall: LegacyInboundCall | undefined
 
   /** `early` is set if the client's messages may arrive through several replicas. */
   constructor(caller: Caller, outlet: Outlet, options: UplinkOptions, early?: EarlyCancels) {
@@ -172,7 +172,7 @@ export class LegacyUplink implements Client {
       ask.answer(failed(new Fault('invalid-params', 'Sampling with audio not supported')))
       return
     }
-    this.#serverRequests.add(ask, during instanceof InboundCall ? during : undefined)
+    this.#serverRequests.add(ask, during instanceof LegacyInboundCall ? during : undefined)
   }
 
   project(method: string, params: JsonText | undefined, isShared: boolean): ProjectedRequest {
@@ -249,7 +249,7 @@ export class LegacyUplink implements Client {
     }
     // A client that makes requests is ready, even without reporting it.
     this.#serverRequests.release()
-    const call = new InboundCall(message, key, replies, this)
+    const call = new LegacyInboundCall(message, key, replies, this)
     this.#calls.set(key, call)
     const early = this.#early?.take(key)
     if (early === undefined) this.#options.handler.call(call)
@@ -272,13 +272,13 @@ export class LegacyUplink implements Client {
     }
     if (!this.#wait(message, replies)) return
     this.#state = 'initializing'
-    const call = new InboundCall(message, undefined, replies, this)
+    const call = new LegacyInboundCall(message, undefined, replies, this)
     this.#initializeCall = call
     this.#options.handler.answering?.(call)
     void this.#options.handler.welcome(this).then(welcome => this.#initialized(call, welcome))
   }
 
-  #initialized(call: InboundCall, welcome: Welcome): void {
+  #initialized(call: LegacyInboundCall, welcome: Welcome): void {
     if (this.#state !== 'initializing') return
     this.#state = 'open'
     this.#initializeCall = undefined
@@ -292,7 +292,7 @@ export class LegacyUplink implements Client {
 
   /** Ends a request that is answered here. */
   #end(message: Message & { kind: 'request' }, replies: ReplyStream, outcome: Outcome): void {
-    const call = new InboundCall(message, undefined, replies, this)
+    const call = new LegacyInboundCall(message, undefined, replies, this)
     this.#options.handler.answering?.(call)
     call.end(outcome)
   }
@@ -349,5 +349,5 @@ const bytesOf = (message: Message): number => {
 }
 
 const refuse = (message: Message, replies: ReplyStream, why: Fault): void => {
-  replies.end(message.kind === 'request' ? encodeError(message.id, encodeFault(why)) : undefined)
+  replies.end(message.kind === 'request' ? encodeError(message.id, encodeLegacyFault(why)) : undefined)
 }

@@ -18,7 +18,7 @@ import { LISTS, type ListName, listOfMethod } from '../../../model/listing.js'
 import type { LegacyRevision } from '../../../model/revision.js'
 import { EMPTY_RESULTS } from '../methods.js'
 import { projectBlock, projectContents, projectMessage } from './content.js'
-import { projectAnnotations, projectInnerMeta, projectMeta, projectRequestMeta } from './meta.js'
+import { projectAnnotations, projectInnerMeta, projectLegacyMeta, projectRequestMeta } from './meta.js'
 import { projectOutputSchema, withObjectProperties } from './schemas.js'
 
 type Strips = Readonly<Record<LegacyRevision, readonly string[]>>
@@ -83,11 +83,11 @@ const MODERN_KEYS = MODERN_MEMBERS.map(name => `"${name}"`)
 
 const projectFrame = (revision: LegacyRevision, result: JsonText): JsonText => {
   const known = mayContain(result, ...MODERN_KEYS) ? withoutMember(result, ...MODERN_MEMBERS) : result
-  return projectMeta(revision, known)
+  return projectLegacyMeta(revision, known)
 }
 
 /** Projects a result for a client of `revision`; returns the same reference if it is fully supported. */
-export const projectResult = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
+export const projectLegacyResult = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
   const known = projectFrame(revision, result)
   const list = listOfMethod(method)
   if (list !== undefined) {
@@ -138,7 +138,7 @@ const holdsAny = (object: JsonText, keys: readonly string[]): boolean => {
 }
 
 /** Projects params for a server of `revision`, without members of later revisions. */
-export const projectRequest = (
+export const projectLegacyRequest = (
   revision: LegacyRevision,
   method: string,
   params: JsonText | undefined,
@@ -157,8 +157,8 @@ export const projectRequest = (
 const pages = new WeakMap<JsonText, Map<LegacyRevision, JsonText>>()
 
 /** Projects like `projectResult`, but only once for each page of a list. */
-export const projectOnce = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
-  if (listOfMethod(method) === undefined) return projectResult(revision, method, result)
+export const projectLegacyOnce = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
+  if (listOfMethod(method) === undefined) return projectLegacyResult(revision, method, result)
   let byRevision = pages.get(result)
   if (byRevision === undefined) {
     byRevision = new Map()
@@ -166,7 +166,7 @@ export const projectOnce = (revision: LegacyRevision, method: string, result: Js
   }
   let projected = byRevision.get(revision)
   if (projected === undefined) {
-    projected = projectResult(revision, method, result)
+    projected = projectLegacyResult(revision, method, result)
     byRevision.set(revision, projected)
   }
   return projected

@@ -7,14 +7,14 @@ import { META, RESERVED, TASK_KEYS } from '../../protocol.js'
 const MODERN_KEYS: readonly string[] = Object.values(META)
 
 /** Removes `_meta` keys that the client's revision does not define. */
-export const projectMeta = (revision: LegacyRevision, holder: JsonText): JsonText => {
+export const projectLegacyMeta = (revision: LegacyRevision, holder: JsonText): JsonText => {
   const strange = revision < '2025-11-25' ? [...MODERN_KEYS, ...TASK_KEYS] : MODERN_KEYS
   return withoutInner(holder, '_meta', at => at.keyStarts(RESERVED) && strange.some(key => at.keyIs(key)))
 }
 
 /** The same for items and blocks, which have `_meta` since 2025-06-18. */
 export const projectInnerMeta = (revision: LegacyRevision, holder: JsonText): JsonText =>
-  revision < '2025-06-18' ? withoutMember(holder, '_meta') : projectMeta(revision, holder)
+  revision < '2025-06-18' ? withoutMember(holder, '_meta') : projectLegacyMeta(revision, holder)
 
 /**
  * Removes reserved `_meta` keys from params for a server; legacy revisions define only the one for tasks.

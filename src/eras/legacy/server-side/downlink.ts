@@ -30,7 +30,7 @@ import type { LegacyFacts } from '../initialize-params.js'
 import { SERVER_REQUESTS } from '../methods.js'
 import { projectAnswer } from '../project/server-request.js'
 import { Heartbeat, type HeartbeatOptions } from './heartbeat.js'
-import { OutboundCall, type OutboundContext } from './outbound-call.js'
+import { LegacyOutboundCall, type LegacyOutboundContext } from './outbound-call.js'
 
 const EMPTY = rawText('{}')
 const RELATED_REQUEST = 'io.modelcontextprotocol/related-request'
@@ -51,7 +51,7 @@ export interface LegacyLinkOptions {
  * A connection to a legacy server, after its handshake. The request ids and progress tokens of this hop are
  * created here and never sent to clients.
  */
-export class LegacyDownlink implements Downlink, ConversationListener, OutboundContext {
+export class LegacyDownlink implements Downlink, ConversationListener, LegacyOutboundContext {
   readonly serverRequests = 'pushed'
   readonly hasOtherMode: boolean
   readonly server: string
@@ -107,7 +107,7 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
   }
 
   call(request: Request, sink: CallSink): DownstreamCall {
-    return new OutboundCall(request, sink, this)
+    return new LegacyOutboundCall(request, sink, this)
   }
 
   notify(method: string, params: JsonText | undefined): void {
@@ -188,7 +188,7 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
     return call?.hasToken === true ? call : undefined
   }
 
-  #callOf(related: JsonText): OutboundCall | undefined {
+  #callOf(related: JsonText): LegacyOutboundCall | undefined {
     const id = kindOf(related) === 'object' ? memberOf(related, 'requestId') : related
     return id !== undefined && isId(id) ? callOf(this.conversation.named(id)) : undefined
   }
@@ -223,8 +223,8 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
 }
 
 /** Returns the call whose stream carried a message of the server. */
-const callOf = (about: CallSink | undefined): OutboundCall | undefined =>
-  about instanceof OutboundCall ? about : undefined
+const callOf = (about: CallSink | undefined): LegacyOutboundCall | undefined =>
+  about instanceof LegacyOutboundCall ? about : undefined
 
 /** Receives the answer to a server request, and its progress. */
 interface ServerRequestReplies {

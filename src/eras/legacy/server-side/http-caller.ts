@@ -7,7 +7,7 @@ import { errorCode } from '../../../model/rpc-error.js'
 import type { CallerContext } from '../../../rpc/channel/caller.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import { type OwnId, ownIdOf } from '../../../rpc/channel/pending-requests.js'
-import type { HttpExchange } from '../../../rpc/http/exchange.js'
+import type { RequestExchange } from '../../../rpc/http/exchange.js'
 import { type RemoteReply, readStream } from '../../../rpc/http/fetch-reply.js'
 import { isAnswerBody, type RemoteAddress, type StreamHandlers } from '../../../rpc/http/reply.js'
 import { classify } from '../../../wire/classify.js'
@@ -36,7 +36,7 @@ interface HttpContext extends CallerContext {
  * A session over Streamable HTTP (2025-03-26 to 2025-11-25, basic/transports): each request is a POST whose
  * response, JSON or SSE, is its stream; all other messages arrive on one standalone GET stream.
  */
-export class HttpCaller extends HttpConversation implements Conversation {
+export class LegacyHttpCaller extends HttpConversation implements Conversation {
   readonly #remote: HttpRemote
   readonly #all = new AbortController()
   readonly #posts: Posts
@@ -118,7 +118,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
 
   // ── one request and its stream ──
 
-  admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean {
+  admits(exchange: RequestExchange, status: number, headers: HttpHeaders): boolean {
     const fault = this.#remote.learnSession(headers)
     // A body that may be an answer is read first.
     const isLost = status === 404 && this.#remote.hasSession && !isAnswerBody(status, headers)
@@ -129,21 +129,21 @@ export class HttpCaller extends HttpConversation implements Conversation {
     return false
   }
 
-  faultIn(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined {
+  faultIn(exchange: RequestExchange, status: number, body: Buffer): Fault | undefined {
     const isLost = status === 404 && this.#remote.hasSession && !isAnswer(body, exchange.id)
     if (!isLost) return undefined
     this.#sessionLost(exchange.id)
     return sessionLost()
   }
 
-  streamEnded(exchange: HttpExchange, reader: SseReader): void {
+  streamEnded(exchange: RequestExchange, reader: SseReader): void {
     const position = newPosition()
     advance(position, reader)
     void this.#follow(exchange, position)
   }
 
   /** Resumes a request's SSE stream until its answer arrives, over several connections if necessary. */
-  async #follow(exchange: HttpExchange, position: StreamPosition): Promise<void> {
+  async #follow(exchange: RequestExchange, position: StreamPosition): Promise<void> {
     const { signal } = exchange
     for (let tries = 0; position.lastEventId !== undefined && tries < RESUME_TRIES; ) {
       await sleep(this.clock, reopenMs(position, tries, RESUME), signal)

@@ -4,7 +4,7 @@ import { within } from '../../../kernel/async/deadline.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
 import type { ServerFacts } from '../../../model/peer.js'
-import type { HttpExchange } from '../../../rpc/http/exchange.js'
+import type { RequestExchange } from '../../../rpc/http/exchange.js'
 import { fetchReply, type RemoteReply } from '../../../rpc/http/fetch-reply.js'
 import { POST_HEADERS, type RemoteAddress } from '../../../rpc/http/reply.js'
 import type { SseReader } from '../../../wire/framing/sse-read.js'
@@ -71,7 +71,7 @@ export class HttpRemote {
   }
 
   /** Sends a request of the conversation; `more` are headers of this request only. */
-  send(exchange: HttpExchange, frame: Buffer, more: Headers | undefined): void {
+  send(exchange: RequestExchange, frame: Buffer, more: Headers | undefined): void {
     const post = this.#post(frame)
     exchange.send(this.#http, more === undefined ? post : { ...post, headers: { ...post.headers, ...more } })
   }

@@ -23,7 +23,7 @@ import {
   UnknownRevision,
 } from '../initialize-params.js'
 import { LegacyDownlink, type LegacyLinkOptions } from './downlink.js'
-import { HttpCaller } from './http-caller.js'
+import { LegacyHttpCaller } from './http-caller.js'
 import { readSavedSession } from './saved-session.js'
 import { openSseChannel } from './sse-channel.js'
 
@@ -160,9 +160,9 @@ export const tryLegacyUrl = async (
   { hasSse, elsewhere }: OtherWays,
 ): Promise<LegacyRemote | undefined> => {
   const bufferedClose = new BufferedClose(options.listener)
-  let conversation: HttpCaller | undefined
+  let conversation: LegacyHttpCaller | undefined
   const start = (listener: ConversationListener): Conversation => {
-    conversation = new HttpCaller(http, to, listener, options)
+    conversation = new LegacyHttpCaller(http, to, listener, options)
     return conversation
   }
   try {
@@ -196,7 +196,7 @@ export const resumeLegacyUrl = async (
   const listener = new BufferedClose(options.listener)
   // Without a probe, the server may support another era as well.
   const link = new LegacyDownlink({ ...options, listener, hasOtherMode: true })
-  const conversation = new HttpCaller(http, to, link, options)
+  const conversation = new LegacyHttpCaller(http, to, link, options)
   link.attach(conversation)
   conversation.resumeSession(saved)
   try {

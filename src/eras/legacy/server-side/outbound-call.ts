@@ -12,12 +12,12 @@ import { withProgressToken } from '../../../rpc/progress-token.js'
 import { withMeta } from '../../../wire/jsonrpc.js'
 import { hasBecomeModern } from '../../detect/probe-verdict.js'
 import { EMPTY_RESULTS } from '../methods.js'
-import { projectRequest } from '../project/messages.js'
+import { projectLegacyRequest } from '../project/messages.js'
 
 const EMPTY = rawText('{}')
 
 /** The part of the connection that a request uses. */
-export interface OutboundContext {
+export interface LegacyOutboundContext {
   /** The server's name. */
   readonly server: string
   readonly revision: LegacyRevision
@@ -29,19 +29,19 @@ export interface OutboundContext {
 /**
  * One request in flight: receives its messages from the conversation, and can be cancelled by its caller.
  */
-export class OutboundCall implements CallSink, DownstreamCall {
+export class LegacyOutboundCall implements CallSink, DownstreamCall {
   readonly headers: CallSink['headers']
   readonly id: number
   /** True if the server was given a progress token, which is the id. */
   readonly hasToken: boolean
   readonly #method: string
   readonly #sink: CallSink
-  readonly #context: OutboundContext
+  readonly #context: LegacyOutboundContext
   #isOver = false
   /** A progress token lives as long as the task of its request (2025-11-25, basic/utilities/tasks). */
   #isTask = false
 
-  constructor(request: Request, sink: CallSink, context: OutboundContext) {
+  constructor(request: Request, sink: CallSink, context: LegacyOutboundContext) {
     const { conversation, revision } = context
     this.id = conversation.nextId()
     this.headers = request.headers
@@ -110,7 +110,7 @@ const paramsFor = (
   { method, params, isBare, wantsProgress, taskTtlMs }: Request,
   id: number,
 ): JsonText | undefined => {
-  const known = isBare === true ? params : projectRequest(revision, method, params)
+  const known = isBare === true ? params : projectLegacyRequest(revision, method, params)
   const asked = withTask(known, taskTtlMs)
   if (isBare !== true || asked === undefined)
     return withProgressToken(asked, wantsProgress ? textOf(id) : undefined)

@@ -18,9 +18,9 @@ import { encodeServerCapabilities } from '../../../rpc/capabilities.js'
 import { encodeError, encodeResult, frameResult } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { META, MODERN_REVISION } from '../../protocol.js'
-import { encodeEnd, httpStatusOf, projectError, type Stage } from '../errors.js'
-import { isCacheable, mayNeedInput } from '../methods.js'
-import { projectOnce } from '../project/messages.js'
+import { encodeModernEnd, httpStatusOf, projectModernError, type Stage } from '../errors.js'
+import { isCacheable, methodMayNeedInput } from '../methods.js'
+import { projectModernOnce } from '../project/messages.js'
 import { readResultType, stamped } from '../result-type.js'
 
 export interface RequestFacts {
@@ -57,20 +57,20 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
         ? plainText(outcome.result, id, identity)
         : resultText(outcome.result, outcome.hints, asked, identity)
     case 'input':
-      return mayNeedInput(method)
+      return methodMayNeedInput(method)
         ? { frame: encodeResult(id, encodeInput(outcome.result, identity)), status: OK }
         : encodeOutcome(answerOf(outcome), asked, identity)
     case 'task':
       return encodeOutcome(answerOf(outcome), asked, identity)
     case 'error': {
       const uri = method === 'resources/read' ? textMember(asked.params ?? NOTHING, 'uri') : undefined
-      return errorResponse(id, projectError(outcome.error, { uri, declared: asked.declared }), 'dispatched')
+      return errorResponse(id, projectModernError(outcome.error, { uri, declared: asked.declared }), 'dispatched')
     }
     case 'fault':
       // An unknown method has the status of a request that was not dispatched.
       return errorResponse(
         id,
-        encodeEnd(outcome),
+        encodeModernEnd(outcome),
         outcome.fault.code === 'unknown-method' ? 'entry' : 'dispatched',
       )
   }
@@ -121,7 +121,7 @@ const resultText = (
   // Servers without result types predate cache hints.
   const own = type === 'absent' ? UNCACHED : readCacheHints(result)
   const members = isCacheable(method) ? hintMembers(restricted(hints ?? own, asked)) : []
-  const complete = stamped(projectOnce(method, result), { type: 'complete', identity, members })
+  const complete = stamped(projectModernOnce(method, result), { type: 'complete', identity, members })
   return {
     frame: frameResult(id, method === LISTEN ? withSubscriptionId(complete, id) : complete),
     status: OK,

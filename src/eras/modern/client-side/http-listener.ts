@@ -1,16 +1,16 @@
 import type { Caller, RenewCaller } from '../../../kernel/caller.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
-import { type Link, LinkedList } from '../../../kernel/linked-list.js'
+import { type ListLink, LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { ListenerOptions, OwnChallenge, ScopeChallenge } from '../../../rpc/host.js'
-import { refuse, refuseForScopes } from '../../../rpc/http/errors.js'
+import { refuseRequest, refuseForScopes } from '../../../rpc/http/errors.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
 import type { AcceptedTypes, HttpExchange, HttpResponder, HttpStream } from '../../../wire/http.js'
 import { type Message, metaOf } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { readEnvelope } from '../envelope.js'
 import { LISTEN } from './encode-outcome.js'
-import type { Ending, Replies } from './inbound-call.js'
+import type { CallEnding, Replies } from './inbound-call.js'
 import { ModernUplink, type RequestMessage } from './uplink.js'
 
 /** Serves an endpoint for this revision (basic/transports/streamable-http): every POST is independent. */
@@ -53,7 +53,7 @@ export class ModernHttpListener {
     const { caller } = request
     const form = formOf(message, accepts)
     if (form === 'json' && message.method === LISTEN) {
-      refuse(responder, 406, 'Accept must list text/event-stream', { id: message.id })
+      refuseRequest(responder, 406, 'Accept must list text/event-stream', { id: message.id })
       return
     }
     this.#exchanges += 1
@@ -112,7 +112,7 @@ export class HttpAnswer implements Replies {
   readonly #form: AnswerForm
   readonly #context: AnswerContext
   readonly #caller: Caller
-  readonly #link: Link<HttpAnswer>
+  readonly #link: ListLink<HttpAnswer>
   #out: HttpStream | undefined
   /** True if the client has waited since the last keep-alive. */
   #hasWaited = false
@@ -137,7 +137,7 @@ export class HttpAnswer implements Replies {
     this.#write(frame)
   }
 
-  end(frame: OutgoingMessage | undefined, { status, headers, why }: Ending): void {
+  end(frame: OutgoingMessage | undefined, { status, headers, why }: CallEnding): void {
     if (this.#isOver) return
     const challenge: OwnChallenge = scopes => this.#context.challenge?.(scopes, this.#caller)
     if (this.#out === undefined && refuseForScopes(this.#responder, why, challenge)) {

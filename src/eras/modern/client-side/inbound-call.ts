@@ -3,7 +3,7 @@ import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, objectText, rawText } from '../../../kernel/json/text.js'
 import type { CallTrace } from '../../../model/call-trace.js'
 import { type Call, type CancelReason, endOf, type OnFault, type OnOver } from '../../../model/links.js'
-import type { LogLevel } from '../../../model/log-level.js'
+import type { McpLogLevel } from '../../../model/log-level.js'
 import { failed, type Outcome, succeeded } from '../../../model/outcome.js'
 import { Progress } from '../../../model/progress.js'
 import { overloadResponse } from '../../../rpc/http/errors.js'
@@ -11,7 +11,7 @@ import { encodeProgress } from '../../../rpc/progress-token.js'
 import { encodeNotification } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { LISTEN_NOTIFICATIONS } from '../methods.js'
-import { projectMeta } from '../project/meta.js'
+import { projectModernMeta } from '../project/meta.js'
 import type { ModernClient } from './clients.js'
 import {
   encodeOutcome,
@@ -28,7 +28,7 @@ export interface InboundRequest extends RequestFacts {
   readonly client: ModernClient
   readonly caller: Caller
   readonly named?: string | undefined
-  readonly logLevel: LogLevel | undefined
+  readonly logLevel: McpLogLevel | undefined
   /** The progress token, in latin1. */
   readonly token?: string | undefined
   readonly replies: Replies
@@ -40,14 +40,14 @@ export interface InboundRequest extends RequestFacts {
 }
 
 /** One request of a modern client, from its arrival to its answer; its id and token never leave this hop. */
-export class InboundCall implements Call {
+export class ModernInboundCall implements Call {
   readonly client: ModernClient
   readonly caller: Caller
   readonly method: string
   params: JsonText | undefined
   named: string | undefined
   readonly wantsProgress: boolean
-  readonly logLevel: LogLevel | undefined
+  readonly logLevel: McpLogLevel | undefined
   onCancel: ((reason: CancelReason) => void) | undefined
   servedBy: string | undefined
   ownName: string | undefined
@@ -85,7 +85,7 @@ export class InboundCall implements Call {
   progress(progress: Progress): void {
     const { token } = this.#request
     if (this.#isOver || token === undefined) return
-    const params = projectMeta(progress.params)
+    const params = projectModernMeta(progress.params)
     const known = params === progress.params ? progress : new Progress(params)
     this.#request.replies.send(encodeProgress(known, token), true)
   }
@@ -95,7 +95,7 @@ export class InboundCall implements Call {
       if (LISTEN_NOTIFICATIONS.has(method)) this.#send(method, withSubscriptionId(params, this.#request.id))
     } else if (method === 'notifications/message' && this.logLevel !== undefined && params !== undefined) {
       // Without a level there are no log messages (server/utilities/logging, "Per-Request Log Level").
-      this.#send(method, projectMeta(params), true)
+      this.#send(method, projectModernMeta(params), true)
     }
   }
 
@@ -165,7 +165,7 @@ export class InboundCall implements Call {
 }
 
 /** Transport-specific details of an answer. */
-export interface Ending {
+export interface CallEnding {
   /** Over HTTP: the status. */
   readonly status: number
   /** Over HTTP: additional headers. */
@@ -181,5 +181,5 @@ export interface Replies {
   /** Sends a notification of the request; skipped if it `mayDrop` and the client is behind. */
   send(frame: OutgoingMessage, mayDrop?: boolean): void
   /** Sends the answer, or none if the client no longer waits for it. Called once, and last. */
-  end(frame: OutgoingMessage | undefined, ending: Ending): void
+  end(frame: OutgoingMessage | undefined, ending: CallEnding): void
 }

@@ -11,13 +11,13 @@ import { shortName } from '../../../secrets/mask.js'
 import { bareParams, type Message, metaOf } from '../../../wire/jsonrpc.js'
 import { cancelledKey } from '../../protocol.js'
 import { type Envelope, readEnvelope } from '../envelope.js'
-import { encodeFault, headerMismatch } from '../errors.js'
+import { encodeModernFault, headerMismatch } from '../errors.js'
 import { REQUESTS } from '../methods.js'
 import { checkHeaders } from '../mirror-headers.js'
 import { headersOfTool } from '../param-headers.js'
 import { type ClientLimits, type ModernClient, ModernClients } from './clients.js'
 import { encodeEntryError, LISTEN, writeDiscover } from './encode-outcome.js'
-import { InboundCall, type Replies } from './inbound-call.js'
+import { ModernInboundCall, type Replies } from './inbound-call.js'
 
 export type RequestMessage = Extract<Message, { kind: 'request' }>
 
@@ -32,7 +32,7 @@ export interface RequestContext {
 }
 
 /** The source of requests: an endpoint shared by clients, or a channel, usually of one client. */
-export type Entry = 'endpoint' | 'channel'
+export type UplinkEntry = 'endpoint' | 'channel'
 
 /** Bounds the info of all clients together. */
 const INFO_TOTAL_BYTES = 32 * 1024 * 1024
@@ -46,13 +46,13 @@ const SHOWN_LENGTH = 128
  */
 export class ModernUplink {
   readonly #options: ListenerOptions
-  readonly #entry: Entry
+  readonly #entry: UplinkEntry
   readonly #bounds: LimitCounters
   readonly #identity: JsonText
   readonly #clients: ModernClients
-  readonly #calls = new HashTable<string, InboundCall>()
+  readonly #calls = new HashTable<string, ModernInboundCall>()
 
-  constructor(options: ListenerOptions, entry: Entry) {
+  constructor(options: ListenerOptions, entry: UplinkEntry) {
     const bounds = options.bounds ?? new LimitCounters()
     this.#options = options
     this.#entry = entry
@@ -87,7 +87,7 @@ export class ModernUplink {
     return this.#calls.size
   }
 
-  find(key: string): InboundCall | undefined {
+  find(key: string): ModernInboundCall | undefined {
     return this.#calls.get(key)
   }
 
@@ -130,13 +130,13 @@ export class ModernUplink {
   }
 
   /** Creates the call of a request; undefined if it was rejected. */
-  #admit(message: RequestMessage, context: RequestContext): InboundCall | undefined {
+  #admit(message: RequestMessage, context: RequestContext): ModernInboundCall | undefined {
     try {
       const envelope = this.#check(message, context)
       if (envelope !== undefined) return this.#callOf(message, context, envelope)
     } catch (thrown) {
       const why = Fault.from(thrown)
-      this.#refuse(message, context, encodeFault(why), why)
+      this.#refuse(message, context, encodeModernFault(why), why)
     }
     return undefined
   }
@@ -164,12 +164,12 @@ export class ModernUplink {
     message: RequestMessage,
     { caller, replies, key, arrival }: RequestContext,
     envelope: Envelope,
-  ): InboundCall {
+  ): ModernInboundCall {
     const { id, method, params } = message
     // The client description is only for this hop: most servers get the remaining params unchanged.
     const named = envelope.isAll ? message.named : undefined
     const client = this.#clientOf(caller, envelope)
-    const call = new InboundCall({
+    const call = new ModernInboundCall({
       id,
       method,
       params: named === undefined ? params : bareParams(message),
@@ -189,7 +189,7 @@ export class ModernUplink {
     return call
   }
 
-  async #discover(call: InboundCall): Promise<void> {
+  async #discover(call: ModernInboundCall): Promise<void> {
     this.#options.handler.answering?.(call)
     const welcome = await this.#options.handler.welcome(call.client)
     // Servers come and go, and no notification reports a stale answer.

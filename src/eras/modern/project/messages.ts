@@ -11,7 +11,7 @@ import { shownJson, textBlock, withReadableContent } from '../../../model/conten
 import { LISTS, listOfMethod } from '../../../model/listing.js'
 import { paramHeadersOf } from '../param-headers.js'
 import { readResultType } from '../result-type.js'
-import { projectMeta } from './meta.js'
+import { projectModernMeta } from './meta.js'
 
 /** Content blocks of tool results and prompts (schema, `ContentBlock`). */
 const BLOCKS: ReadonlySet<string | undefined> = new Set([
@@ -23,7 +23,7 @@ const BLOCKS: ReadonlySet<string | undefined> = new Set([
 ])
 
 const projectBlock = (block: JsonText): JsonText =>
-  BLOCKS.has(stringOf(memberOf(block, 'type'))) ? projectMeta(block) : textBlock(shownJson(block))
+  BLOCKS.has(stringOf(memberOf(block, 'type'))) ? projectModernMeta(block) : textBlock(shownJson(block))
 
 /**
  * Drops `execution`, because tasks are an extension now, and invalid header annotations, for which HTTP
@@ -31,7 +31,7 @@ const projectBlock = (block: JsonText): JsonText =>
  */
 const projectTool = (tool: JsonText): JsonText =>
   editMember(
-    projectMeta(withoutMember(tool, 'execution')),
+    projectModernMeta(withoutMember(tool, 'execution')),
     'inputSchema',
     schema => paramHeadersOf(schema).schema,
   )
@@ -41,11 +41,11 @@ const projectTool = (tool: JsonText): JsonText =>
  *
  * @internal
  */
-export const projectResult = (method: string, result: JsonText): JsonText => {
-  const known = projectMeta(result)
+export const projectModernResult = (method: string, result: JsonText): JsonText => {
+  const known = projectModernMeta(result)
   const list = listOfMethod(method)
   if (list !== undefined) {
-    const project = list === 'tools' ? projectTool : projectMeta
+    const project = list === 'tools' ? projectTool : projectModernMeta
     return editMember(known, LISTS[list].member, items => mapElements(items, project))
   }
   switch (method) {
@@ -54,7 +54,7 @@ export const projectResult = (method: string, result: JsonText): JsonText => {
     case 'prompts/get':
       return editMember(known, 'messages', messages => mapElements(messages, projectMessage))
     case 'resources/read':
-      return editMember(known, 'contents', contents => mapElements(contents, projectMeta))
+      return editMember(known, 'contents', contents => mapElements(contents, projectModernMeta))
     default:
       return known
   }
@@ -73,7 +73,7 @@ const projectMessage = (message: JsonText): JsonText =>
   )
 
 /** Projects params for a modern server, without the `task` of 2025-11-25. */
-export const projectRequest = (params: JsonText | undefined): JsonText | undefined =>
+export const projectModernRequest = (params: JsonText | undefined): JsonText | undefined =>
   params !== undefined && kindOf(params) === 'object' && mayContain(params, '"task"')
     ? withoutMember(params, 'task')
     : params
@@ -82,11 +82,11 @@ export const projectRequest = (params: JsonText | undefined): JsonText | undefin
 const pages = new WeakMap<JsonText, JsonText>()
 
 /** Projects like `projectResult`, but only once for each page of a list. */
-export const projectOnce = (method: string, result: JsonText): JsonText => {
-  if (listOfMethod(method) === undefined) return projectResult(method, result)
+export const projectModernOnce = (method: string, result: JsonText): JsonText => {
+  if (listOfMethod(method) === undefined) return projectModernResult(method, result)
   let projected = pages.get(result)
   if (projected === undefined) {
-    projected = projectResult(method, result)
+    projected = projectModernResult(method, result)
     pages.set(result, projected)
   }
   return projected

@@ -15,5 +15,5 @@ export const withoutReservedMeta = (holder: JsonText): JsonText =>
   withoutMetaKeys(holder, at => at.keyStarts(RESERVED))
 
 /** Removes the `_meta` keys that exist only in 2025-11-25. */
-export const projectMeta = (holder: JsonText): JsonText =>
+export const projectModernMeta = (holder: JsonText): JsonText =>
   withoutMetaKeys(holder, at => TASK_KEYS.some(key => at.keyIs(key)))

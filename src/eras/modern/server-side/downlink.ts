@@ -10,7 +10,7 @@ import type { Conversation, ConversationListener } from '../../../rpc/channel/co
 import { MODERN_REVISION } from '../../protocol.js'
 import { discoverParams } from '../envelope.js'
 import { REQUEST_NOTIFICATIONS } from '../methods.js'
-import { LocalCall, OutboundCall, type OutboundContext } from './outbound-call.js'
+import { LocalCall, ModernOutboundCall, type ModernOutboundContext } from './outbound-call.js'
 import { RevisionCheck } from './revision-check.js'
 import { SubscriptionStream } from './subscription-stream.js'
 import type { ToolSchemas } from './tool-schemas.js'
@@ -42,7 +42,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
   readonly facts: ServerFacts
   readonly #schemas: ToolSchemas | undefined
   readonly #options: ModernLinkOptions
-  #attached: OutboundContext | undefined
+  #attached: ModernOutboundContext | undefined
 
   /** `schemas` is undefined on pipes, where no arguments are repeated in headers. */
   constructor(facts: ServerFacts, schemas: ToolSchemas | undefined, options: ModernLinkOptions) {
@@ -98,7 +98,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
           settle(succeeded(EMPTY))
         })
       default: {
-        const call = new OutboundCall(request, sink, context)
+        const call = new ModernOutboundCall(request, sink, context)
         call.start()
         return call
       }
@@ -135,7 +135,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
     if (this.#attached?.subscriptions.noticed(method, params, about) === true) return
     const { listener, log } = this.#options
     if (REQUEST_NOTIFICATIONS.has(method)) {
-      listener.notified(method, params, about instanceof OutboundCall ? about : undefined)
+      listener.notified(method, params, about instanceof ModernOutboundCall ? about : undefined)
     } else log.debug({ method }, 'ignoring a notification that belongs to no open stream')
   }
 
@@ -146,7 +146,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
 
   // ── requests and outcomes ──
 
-  get #connection(): OutboundContext {
+  get #connection(): ModernOutboundContext {
     if (this.#attached === undefined) throw new Fault('internal', 'The server is not connected')
     return this.#attached
   }

@@ -5,7 +5,7 @@ import { errorCode } from '../../../model/rpc-error.js'
 import type { CallerContext } from '../../../rpc/channel/caller.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import { type OwnId, ownIdOf } from '../../../rpc/channel/pending-requests.js'
-import type { HttpExchange } from '../../../rpc/http/exchange.js'
+import type { RequestExchange } from '../../../rpc/http/exchange.js'
 import { POST_HEADERS, type RemoteAddress, statusFault } from '../../../rpc/http/reply.js'
 import { classify } from '../../../wire/classify.js'
 import type { HttpClient } from '../../../wire/http.js'
@@ -30,7 +30,7 @@ export interface HttpCallerOptions extends CallerContext {
  * A conversation over HTTP (2026-07-28, basic/transports/streamable-http): each request is a POST whose
  * response is its stream; there is no session, and nothing arrives outside of a response.
  */
-export class HttpCaller extends HttpConversation implements Conversation {
+export class ModernHttpCaller extends HttpConversation implements Conversation {
   readonly #http: HttpClient
   readonly #to: RemoteAddress
   readonly #options: HttpCallerOptions
@@ -99,14 +99,14 @@ export class HttpCaller extends HttpConversation implements Conversation {
     return true
   }
 
-  faultIn(_exchange: HttpExchange, status: number, body: Buffer): Fault | undefined {
+  faultIn(_exchange: RequestExchange, status: number, body: Buffer): Fault | undefined {
     const code = status === BAD_REQUEST ? unreadCode(body) : undefined
     if (code === undefined) return undefined
     const { message, data } = statusFault(status)
     return new Fault('unavailable', message, { data: { ...data, code } })
   }
 
-  streamEnded(exchange: HttpExchange): void {
+  streamEnded(exchange: RequestExchange): void {
     exchange.fail(new Fault('disconnected', 'The server ended the stream without an answer'))
   }
 

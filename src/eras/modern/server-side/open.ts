@@ -7,7 +7,7 @@ import type { RemoteAddress } from '../../../rpc/http/reply.js'
 import type { HttpClient } from '../../../wire/http.js'
 import { META, MODERN_REVISION } from '../../protocol.js'
 import { ModernDownlink, type ModernLinkOptions } from './downlink.js'
-import { HttpCaller, type HttpCallerOptions } from './http-caller.js'
+import { ModernHttpCaller, type HttpCallerOptions } from './http-caller.js'
 import { ToolSchemas } from './tool-schemas.js'
 
 /** Options for opening a connection to a modern server. */
@@ -34,7 +34,7 @@ export const openModernHttp = (
 ): Downlink => {
   const schemas = new ToolSchemas(options.log)
   const link = new ModernDownlink(factsOf(options.discovered), schemas, options)
-  link.attach(new HttpCaller(http, to, link, { ...options, schemaOf: tool => schemas.of(tool) }))
+  link.attach(new ModernHttpCaller(http, to, link, { ...options, schemaOf: tool => schemas.of(tool) }))
   return link
 }
 

@@ -32,8 +32,8 @@ import { withProgressToken } from '../../../rpc/progress-token.js'
 import { shortName } from '../../../secrets/mask.js'
 import { META, MODERN_CODES, MODERN_REVISION } from '../../protocol.js'
 import { requestParams } from '../envelope.js'
-import { mayNeedInput } from '../methods.js'
-import { projectRequest } from '../project/messages.js'
+import { methodMayNeedInput } from '../methods.js'
+import { projectModernRequest } from '../project/messages.js'
 import { readResultType } from '../result-type.js'
 import type { RevisionCheck } from './revision-check.js'
 import type { SubscriptionStream } from './subscription-stream.js'
@@ -52,7 +52,7 @@ const REPEATABLE: ReadonlySet<string> = new Set([
 ])
 
 /** The part of the connection that a request uses. */
-export interface OutboundContext {
+export interface ModernOutboundContext {
   readonly server: string
   readonly identity: JsonText
   readonly conversation: Conversation
@@ -67,17 +67,17 @@ export interface OutboundContext {
  * One request in flight. It is stateless, so it may be repeated under another id: if the response of a safe
  * method was lost, or if the server rejected the headers without reading the body.
  */
-export class OutboundCall implements CallSink, DownstreamCall {
+export class ModernOutboundCall implements CallSink, DownstreamCall {
   readonly headers: CallSink['headers']
   readonly #request: Request
   readonly #sink: CallSink
-  readonly #context: OutboundContext
+  readonly #context: ModernOutboundContext
   id = 0
   #wasRepeated = false
   #wasCorrected = false
   #isOver = false
 
-  constructor(request: Request, sink: CallSink, context: OutboundContext) {
+  constructor(request: Request, sink: CallSink, context: ModernOutboundContext) {
     this.headers = request.headers
     this.#request = request
     this.#sink = sink
@@ -88,7 +88,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
     const { conversation, identity } = this.#context
     const { method, params, isBare, wantsProgress } = this.#request
     this.id = conversation.nextId()
-    const known = isBare === true ? params : projectRequest(params)
+    const known = isBare === true ? params : projectModernRequest(params)
     const enveloped = requestParams(known, identity, this.#request)
     const token = wantsProgress ? textOf(this.id) : undefined
     const whole = isBare === true && !wantsProgress ? enveloped : withProgressToken(enveloped, token)
@@ -185,7 +185,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
       case 'absent':
         return succeeded(this.#listed(method, result))
       case 'input_required':
-        return mayNeedInput(method) ? { kind: 'input', result } : strangeType(server, result)
+        return methodMayNeedInput(method) ? { kind: 'input', result } : strangeType(server, result)
       case 'task':
         return followsTasks === true ? { kind: 'task', result } : strangeType(server, result)
       case 'unknown':

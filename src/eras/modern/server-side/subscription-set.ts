@@ -31,7 +31,7 @@ const EMPTY = rawText('{}')
 const TRUE = rawText('true')
 
 /** Returns the lists whose changes the server declares to report. */
-export const kindsOf = (capabilities: ServerCapabilities): readonly ListKind[] =>
+export const changeKindsOf = (capabilities: ServerCapabilities): readonly ListKind[] =>
   LIST_KINDS.filter(({ capability }) => capabilities[capability]?.listChanged === true)
 
 /** Makes the params of `subscriptions/listen`, without the envelope. */

@@ -16,7 +16,7 @@ import { withoutReservedMeta } from '../project/meta.js'
 import type { RevisionCheck } from './revision-check.js'
 import {
   acceptedIn,
-  kindsOf,
+  changeKindsOf,
   type ListKind,
   listenParams,
   notAccepted,
@@ -85,7 +85,7 @@ export class SubscriptionStream {
 
   constructor(context: SubscriptionStreamContext) {
     this.#context = context
-    this.#kinds = kindsOf(context.capabilities)
+    this.#kinds = changeKindsOf(context.capabilities)
   }
 
   /** True if all changes that the server can report will be received. */

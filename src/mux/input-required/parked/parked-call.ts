@@ -4,7 +4,7 @@ import type { Caller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
 import type { Call, CancelReason, Client, ServerRequest } from '../../../model/links.js'
-import type { LogLevel } from '../../../model/log-level.js'
+import type { McpLogLevel } from '../../../model/log-level.js'
 import { type Answer, bytesOf, failed, type Outcome, succeeded } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 import type { Connection } from '../../../peers/connection.js'
@@ -82,7 +82,7 @@ export class ParkedCall implements Call, Parkable {
     return this.#upstream.caller
   }
 
-  get logLevel(): LogLevel | undefined {
+  get logLevel(): McpLogLevel | undefined {
     return this.#upstream.logLevel
   }
 

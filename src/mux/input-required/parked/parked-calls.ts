@@ -10,7 +10,7 @@ import { type JsonText, textMember } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import { insufficientScope } from '../../../model/access.js'
 import type { Call, Client, Viewer } from '../../../model/links.js'
-import { isInteractive } from '../../../model/peer.js'
+import { canAnswerQuestions } from '../../../model/peer.js'
 import type { Connection } from '../../../peers/connection.js'
 import { partyOf } from '../../calls/party-list.js'
 import type { LogLevels } from '../../notifications/log-levels.js'
@@ -226,7 +226,7 @@ export class ParkedCalls implements ParkedCallContext {
 
 /** Returns whether the call's client supports server requests in results, for this method. */
 export const mayBeParked = ({ client, method }: Call): boolean =>
-  client.serverRequests === 'returned' && isInteractive(client.capabilities) && mayNeedInput(method)
+  client.serverRequests === 'returned' && canAnswerQuestions(client.capabilities) && mayNeedInput(method)
 
 const countDown = <K>(counts: Map<K, number>, key: K): void => {
   const left = (counts.get(key) ?? 1) - 1

@@ -4,7 +4,7 @@ import type { ServerRequest } from '../../../model/links.js'
 import { type Answer, failed, succeeded } from '../../../model/outcome.js'
 import type { ClientCapabilities } from '../../../model/peer.js'
 import { canBeAsked, incapable } from '../../server-requests/client-capabilities.js'
-import { bareAnswer, bareParams, isAnswer, type KeyedQuestion, noAnswer } from '../questions.js'
+import { bareAnswer, questionParams, isAnswer, type KeyedQuestion, noAnswer } from '../questions.js'
 import { questionHash } from '../retry/request-states.js'
 import type { AskedQuestion, History } from '../retry/sealed-state.js'
 
@@ -190,6 +190,6 @@ export const askedUnder = (questions: readonly (Question & { readonly key: strin
   questions.map(({ key, method, params }) => ({ key, method, question: hashOf({ method, params }) }))
 
 /** Hashes a question without per-request data such as its progress token. */
-const hashOf = ({ method, params }: Question): string => questionHash(method, bareParams(method, params))
+const hashOf = ({ method, params }: Question): string => questionHash(method, questionParams(method, params))
 
 const sizeOf = ([question, answer]: readonly [string, JsonText]): number => question.length + answer.length

@@ -77,10 +77,10 @@ interface RootsFacts {
   readonly kind: 'roots'
 }
 
-export type StateFacts = ParkFacts | PreFacts | RelayFacts | UrlFacts | SignInFacts | RootsFacts
+export type SealedFacts = ParkFacts | PreFacts | RelayFacts | UrlFacts | SignInFacts | RootsFacts
 
-export type SealedState = Binding & StateFacts
-export type StateOf<K extends StateFacts['kind']> = SealedState & { readonly kind: K }
+export type SealedState = Binding & SealedFacts
+export type StateOf<K extends SealedFacts['kind']> = SealedState & { readonly kind: K }
 
 /** A 32-byte key with the id that states carry. */
 export interface SealKey {
@@ -172,7 +172,7 @@ const encodeState = (state: SealedState, expiresAtMs: number): JsonText =>
     ...membersOfKind(state),
   ])
 
-const membersOfKind = (state: StateFacts): readonly (readonly [string, JsonText])[] => {
+const membersOfKind = (state: SealedFacts): readonly (readonly [string, JsonText])[] => {
   switch (state.kind) {
     case 'park':
       return [
@@ -220,7 +220,7 @@ const decodeState = (text: JsonText): SealedState | undefined => {
   return binding && facts && { ...binding, ...facts }
 }
 
-const factsOf = (text: JsonText): StateFacts | undefined => {
+const factsOf = (text: JsonText): SealedFacts | undefined => {
   const kind = textMember(text, 'k') ?? ''
   switch (kind) {
     case 'park': {

@@ -8,7 +8,7 @@ import t from 'tap'
 import { rewriteItem } from '../../../../src/catalog/names/rewrite.js'
 import { repairItem } from '../../../../src/catalog/repair/items.js'
 import { repairResult } from '../../../../src/catalog/repair/results.js'
-import { projectItem, projectRequest, projectResult } from '../../../../src/eras/legacy/project/messages.js'
+import { projectItem, projectLegacyRequest, projectLegacyResult } from '../../../../src/eras/legacy/project/messages.js'
 import {
   elementsOf,
   type JsonText,
@@ -243,14 +243,14 @@ const RESULTS: [string, LegacyRevision, string, string, string][] = [
 
 t.test('a client reads what its revision can say', async t => {
   for (const [rule, revision, method, server, client] of RESULTS) {
-    t.equal(projectResult(revision, method, json(server)).toString(), client, rule)
+    t.equal(projectLegacyResult(revision, method, json(server)).toString(), client, rule)
   }
 })
 
 t.test('what a client of any revision may read changes no more', async t => {
   for (const [rule, revision, method, server] of RESULTS) {
-    const once = projectResult(revision, method, json(server))
-    t.equal(projectResult(revision, method, once), once, rule)
+    const once = projectLegacyResult(revision, method, json(server))
+    t.equal(projectLegacyResult(revision, method, once), once, rule)
   }
 })
 
@@ -262,7 +262,7 @@ t.test('a sloppy server’s list is repaired, renamed and projected to what a st
     const repaired = repairItem('tools', tool)
     return 'dropped' in repaired ? [] : [rewriteItem('tools', repaired.item, { name: 'a__x' })]
   })
-  const page = projectResult(R4, 'tools/list', json(`{"tools":[${items.join(',')}]}`))
+  const page = projectLegacyResult(R4, 'tools/list', json(`{"tools":[${items.join(',')}]}`))
   t.same(valueOf(page), { tools: [{ name: 'a__x', inputSchema: { properties: { a: {} }, type: 'object' } }] })
   t.ok(ListToolsResultSchema.safeParse(valueOf(page)).success)
 })
@@ -298,7 +298,7 @@ t.test('clean data reaches a client of the newest legacy revision as it is', asy
     ['vendor/method', '{"a":1}'],
   ] as const) {
     const result = json(text)
-    t.equal(projectResult(R4, method, result), result, text)
+    t.equal(projectLegacyResult(R4, method, result), result, text)
   }
 })
 
@@ -306,15 +306,15 @@ t.test('structured output is given to those who know it, in the form that their 
   const text = '{"content":[{"type":"text","text":"x"}],"structuredContent":{"n":12345678901234567890}}'
   for (const revision of [R1, R2] as const) {
     t.equal(
-      projectResult(revision, 'tools/call', json(text)).toString(),
+      projectLegacyResult(revision, 'tools/call', json(text)).toString(),
       '{"content":[{"type":"text","text":"x"}]}',
     )
   }
   for (const revision of [R3, R4] as const) {
     const result = json(text)
-    t.equal(projectResult(revision, 'tools/call', result), result)
+    t.equal(projectLegacyResult(revision, 'tools/call', result), result)
     for (const value of ['null', '"s"', '1.0', 'false', '[]']) {
-      const other = projectResult(
+      const other = projectLegacyResult(
         revision,
         'tools/call',
         json(`{"content":[1],"structuredContent":${value}}`),
@@ -327,10 +327,10 @@ t.test('structured output is given to those who know it, in the form that their 
 t.test('an empty result holds nothing but _meta', async t => {
   for (const method of ['ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe']) {
     for (const revision of LEGACY_REVISIONS) {
-      t.equal(projectResult(revision, method, json('{"resultType":"complete","x":1}')).toString(), '{}')
+      t.equal(projectLegacyResult(revision, method, json('{"resultType":"complete","x":1}')).toString(), '{}')
       const modern =
         '{"x":1,"_meta":{"a":1.0,"io.modelcontextprotocol/serverInfo":{}},"resultType":"complete"}'
-      const result = projectResult(revision, method, json(modern))
+      const result = projectLegacyResult(revision, method, json(modern))
       t.equal(result.toString(), '{"_meta":{"a":1.0}}')
       t.ok(EmptyResultSchema.safeParse(valueOf(result)).success)
     }
@@ -352,7 +352,7 @@ t.test('no word of 2026-07-28 reaches an older client', async t => {
       ['tools/list', `"tools":[{"name":"x","inputSchema":{"type":"object"},${meta}}]`],
       ['resources/list', `"resources":[{"uri":"a:b","name":"n",${meta}}]`],
     ] as const) {
-      const read = JSON.stringify(valueOf(projectResult(revision, method, json(`{${frame},${body}}`))))
+      const read = JSON.stringify(valueOf(projectLegacyResult(revision, method, json(`{${frame},${body}}`))))
       t.notMatch(read, /resultType|ttlMs|cacheScope|io\.modelcontextprotocol/, `${revision} ${method}`)
       t.equal(read.includes('"t"') || method.endsWith('list'), true)
       t.equal(read.split('"k":1').length - 1 > 1, revision >= R3, 'inner _meta exists since 2025-06-18')
@@ -363,11 +363,11 @@ t.test('no word of 2026-07-28 reaches an older client', async t => {
 t.test('prompts and resources are projected like tool results', async t => {
   const prompt =
     '{"messages":[{"role":"user","content":{"type":"audio","data":"QQ==","mimeType":"a/b"}},{"role":"user","content":[{"type":"resource_link","uri":"a:b","name":"n"}]}]}'
-  const read = valueOf(projectResult(R1, 'prompts/get', json(prompt))) as { messages: { content: unknown }[] }
+  const read = valueOf(projectLegacyResult(R1, 'prompts/get', json(prompt))) as { messages: { content: unknown }[] }
   t.match(read.messages[0], { content: { type: 'resource', resource: { blob: 'QQ==' } } })
   t.same(read.messages[1]?.content, [{ type: 'text', text: 'n: a:b' }])
   t.equal(
-    projectResult(
+    projectLegacyResult(
       R2,
       'resources/read',
       json('{"contents":[{"uri":"a:b","text":"t","_meta":{"a":1}},7]}'),
@@ -387,10 +387,10 @@ t.test('whatever a server answers, an SDK client takes it repaired and projected
   ]
   for (const revision of LEGACY_REVISIONS) {
     const call = repairResult('tools/call', json(`{"content":[${blocks.join(',')}],"structuredContent":[1]}`))
-    t.ok(CallToolResultSchema.safeParse(valueOf(projectResult(revision, 'tools/call', call))).success)
+    t.ok(CallToolResultSchema.safeParse(valueOf(projectLegacyResult(revision, 'tools/call', call))).success)
     const messages = blocks.map(block => `{"role":"user","content":${block}}`)
     const prompt = repairResult('prompts/get', json(`{"messages":[${messages.join(',')}]}`))
-    t.ok(GetPromptResultSchema.safeParse(valueOf(projectResult(revision, 'prompts/get', prompt))).success)
+    t.ok(GetPromptResultSchema.safeParse(valueOf(projectLegacyResult(revision, 'prompts/get', prompt))).success)
   }
 })
 
@@ -439,13 +439,13 @@ const REQUESTS: [string, LegacyRevision, string, string, string][] = [
 
 t.test('a server is asked what its revision can understand', async t => {
   for (const [rule, revision, method, client, server] of REQUESTS) {
-    t.equal(projectRequest(revision, method, json(client))?.toString(), server, `${rule} ${revision}`)
+    t.equal(projectLegacyRequest(revision, method, json(client))?.toString(), server, `${rule} ${revision}`)
   }
 })
 
 t.test('a request that every revision understands is passed on as it is', async t => {
   for (const revision of LEGACY_REVISIONS) {
-    t.equal(projectRequest(revision, 'tools/list', undefined), undefined)
+    t.equal(projectLegacyRequest(revision, 'tools/list', undefined), undefined)
     for (const text of [
       '{}',
       '{ "name":"x" ,"arguments":{"n":9223372036854775807},"_meta":{"progressToken":0}}',
@@ -453,7 +453,7 @@ t.test('a request that every revision understands is passed on as it is', async 
       '[]',
     ]) {
       const params = json(text)
-      t.equal(projectRequest(revision, 'tools/call', params), params)
+      t.equal(projectLegacyRequest(revision, 'tools/call', params), params)
     }
   }
 })

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
-import { projectItem, projectResult } from '../../../../src/eras/legacy/project/messages.js'
+import { projectItem, projectLegacyResult } from '../../../../src/eras/legacy/project/messages.js'
 import { projectOutputSchema, withObjectProperties } from '../../../../src/eras/legacy/project/schemas.js'
 import { type JsonText, memberOf, readJson, valueOf } from '../../../../src/kernel/json/text.js'
 
@@ -110,7 +110,7 @@ t.test('what a tool returns is what its list promises, or nothing is promised', 
     const promised = memberOf(tool, 'outputSchema')
     t.equal(promised !== undefined, isPromised, schema)
     for (const value of values) {
-      const result = projectResult(
+      const result = projectLegacyResult(
         '2025-11-25',
         'tools/call',
         json(`{"content":[1],"structuredContent":${value}}`),

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ModernClients } from '../../../../src/eras/modern/client-side/clients.js'
-import { type Ending, InboundCall } from '../../../../src/eras/modern/client-side/inbound-call.js'
+import { type CallEnding, ModernInboundCall } from '../../../../src/eras/modern/client-side/inbound-call.js'
 import { readEnvelope } from '../../../../src/eras/modern/envelope.js'
 import { LOCAL } from '../../../../src/kernel/caller.js'
 import { Fault } from '../../../../src/kernel/faults.js'
@@ -19,7 +19,7 @@ const start = (
   { id = '1', params = {}, meta = {} }: { id?: string; params?: object; meta?: object } = {},
 ) => {
   const said: string[] = []
-  const endings: Ending[] = []
+  const endings: CallEnding[] = []
   const cancels: (string | undefined)[] = []
   const text = textOf({ ...params, _meta: { ...ENVELOPE, ...meta } })
   const check = readEnvelope(textOf({ ...ENVELOPE, ...meta }))
@@ -32,7 +32,7 @@ const start = (
   ).of(LOCAL, envelope)
   if (client === undefined) throw new Error('there is room')
   let overs = 0
-  const call = new InboundCall({
+  const call = new ModernInboundCall({
     id: rawText(id),
     method,
     params: text,

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Ending } from '../../../../src/eras/modern/client-side/inbound-call.js'
-import { type Entry, ModernUplink } from '../../../../src/eras/modern/client-side/uplink.js'
+import type { CallEnding } from '../../../../src/eras/modern/client-side/inbound-call.js'
+import { type UplinkEntry, ModernUplink } from '../../../../src/eras/modern/client-side/uplink.js'
 import { Deferred } from '../../../../src/kernel/async/deferred.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import type { Limits } from '../../../../src/kernel/limits.js'
@@ -18,7 +18,7 @@ import { type Heard, rpc } from '../../../support/wire/channel-pair.js'
 
 const EMPTY = succeeded(rawText('{}'))
 
-const start = (limits: Partial<Limits> = {}, way: Entry = 'endpoint') => {
+const start = (limits: Partial<Limits> = {}, way: UplinkEntry = 'endpoint') => {
   const handler = new FakeHandler()
   const clock = new FakeClock()
   const uplink = new ModernUplink(
@@ -35,7 +35,7 @@ const start = (limits: Partial<Limits> = {}, way: Entry = 'endpoint') => {
       principal = 'local',
     }: { headers?: HttpHeaders | undefined; key?: string; principal?: string } = {},
   ) => {
-    const heard: { frames: Heard[]; ending: Ending | undefined } = { frames: [], ending: undefined }
+    const heard: { frames: Heard[]; ending: CallEnding | undefined } = { frames: [], ending: undefined }
     const classified = classify(Buffer.from(rpc(message)))
     if (classified.is !== 'message' || classified.message.kind !== 'request') throw new Error('no request')
     exchanges += 1

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { projectOnce, projectRequest, projectResult } from '../../../../src/eras/modern/project/messages.js'
+import { projectModernOnce, projectModernRequest, projectModernResult } from '../../../../src/eras/modern/project/messages.js'
 import { type JsonText, readJson, textOf, valueOf } from '../../../../src/kernel/json/text.js'
 import { sdkOnPipe } from '../../../support/client/sdk-client.js'
 
@@ -79,9 +79,9 @@ const RESULTS: [string, string, string, string][] = [
 
 t.test('a modern client reads what its revision can say', async t => {
   for (const [rule, method, server, client] of RESULTS) {
-    const once = projectResult(method, json(server))
+    const once = projectModernResult(method, json(server))
     t.equal(once.toString(), client, rule)
-    t.equal(projectResult(method, once), once, `${rule}, again`)
+    t.equal(projectModernResult(method, once), once, `${rule}, again`)
   }
 })
 
@@ -116,7 +116,7 @@ t.test('what this revision can say reaches its clients as it is', async t => {
   ]
   for (const [method, text] of CASES) {
     const result = json(text)
-    t.equal(projectResult(method, result), result, `${method} ${text.slice(0, 60)}`)
+    t.equal(projectModernResult(method, result), result, `${method} ${text.slice(0, 60)}`)
   }
 })
 
@@ -138,29 +138,29 @@ t.test('an annotation that no client could follow is not shown, and its tool is'
   ] as const
   const page = json(`{"tools":[${shown.map(([is], index) => tool(`t${index}`, is)).join(',')}]}`)
   const expected = `{"tools":[${shown.map(([, as], index) => tool(`t${index}`, as)).join(',')}]}`
-  t.equal(projectResult('tools/list', page).toString(), expected)
+  t.equal(projectModernResult('tools/list', page).toString(), expected)
 })
 
 t.test('only lists are projected as lists', async t => {
   const result = json('{"tools":[{"name":"x","execution":{}}]}')
-  t.equal(projectResult('tools/list', result).toString(), '{"tools":[{"name":"x"}]}')
+  t.equal(projectModernResult('tools/list', result).toString(), '{"tools":[{"name":"x"}]}')
 })
 
 t.test('a request to a modern server asks for no task', async t => {
   t.equal(
-    projectRequest(json('{"name":"x", "task":{"ttl":1} ,"arguments":{"task":1.0}}'))?.toString(),
+    projectModernRequest(json('{"name":"x", "task":{"ttl":1} ,"arguments":{"task":1.0}}'))?.toString(),
     '{"name":"x" ,"arguments":{"task":1.0}}',
   )
   for (const text of ['{"arguments":{"task":1}}', '{"context":{},"name":"task"}', '{}']) {
     const params = json(text)
-    t.equal(projectRequest(params), params, text)
+    t.equal(projectModernRequest(params), params, text)
   }
-  t.equal(projectRequest(undefined), undefined)
+  t.equal(projectModernRequest(undefined), undefined)
 })
 
 t.test('the official client takes what a legacy server answered, once it is projected', async t => {
   const complete = (method: string, text: string, more = ''): string =>
-    `${projectResult(method, json(text)).toString().slice(0, -1)},"resultType":"complete"${more}}`
+    `${projectModernResult(method, json(text)).toString().slice(0, -1)},"resultType":"complete"${more}}`
   const listed = (method: string, text: string): string =>
     complete(method, text, ',"ttlMs":0,"cacheScope":"private"')
   const ANSWERS: Record<string, string> = {
@@ -193,18 +193,18 @@ t.test('the official client takes what a legacy server answered, once it is proj
 
 t.test('a page of a list is projected once for all clients', t => {
   const page = textOf({ tools: [{ name: 'x', inputSchema: { type: 'object' }, execution: {} }] })
-  const projected = projectOnce('tools/list', page)
+  const projected = projectModernOnce('tools/list', page)
   t.same(valueOf(projected), { tools: [{ name: 'x', inputSchema: { type: 'object' } }] })
-  t.equal(projectOnce('tools/list', page), projected)
+  t.equal(projectModernOnce('tools/list', page), projected)
   const plain = textOf({ tools: [] })
-  t.equal(projectOnce('tools/list', plain), plain)
+  t.equal(projectModernOnce('tools/list', plain), plain)
   t.end()
 })
 
 t.test('results other than lists are projected each time', t => {
   const result = textOf({ content: [{ type: 'strange' }] })
-  const projected = projectOnce('tools/call', result)
+  const projected = projectModernOnce('tools/call', result)
   t.match(valueOf(projected), { content: [{ type: 'text' }] })
-  t.not(projectOnce('tools/call', result), projected)
+  t.not(projectModernOnce('tools/call', result), projected)
   t.end()
 })
