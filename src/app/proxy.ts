@@ -136,8 +136,12 @@ class RunningProxy implements Proxy {
     this.#failures = serverFailures(config, { ...remembering, lastLoginMs: () => lastLoginMs(state) })
     const late = { config: () => this.#config, router: () => this.#router, logins, cache: this.#cache }
     this.#cluster = lateCluster(config, { ...late, bounds, clock, log, meter: this.#metrics })
-    const { instance: replica } = this.#cluster ?? {}
-    this.audit = openAudit(config.audit, { clock, log, meter: this.#metrics, replica })
+    this.audit = openAudit(config.audit, {
+      clock,
+      log,
+      meter: this.#metrics,
+      replica: this.#cluster?.instance,
+    })
     this.#router = this.#createRouter(options)
     this.#admission = new Admission(this.#router, clock, bounds, this.#watch())
     this.clientHandler = this.audit.wrap(this.#admission.handler)
@@ -208,17 +212,14 @@ class RunningProxy implements Proxy {
   }
 
   #statusContext(): StatusContext {
-    const { endpoints, config } = { endpoints: this.#endpoints, config: () => this.#config }
     return {
       ...{ router: this.#router, admission: this.#admission, children: this.children },
       ...{ configOf: this.#servers.configOf, logins: this.#logins },
-      bounds: this.bounds,
-      clock: this.#clock,
-      startedMs: this.#startedMs,
+      ...{ bounds: this.bounds, clock: this.#clock, startedMs: this.#startedMs },
       configStatus: this.#options.configStatus,
       cluster: () => this.#cluster?.status(),
-      config,
-      refused: () => endpoints.reduce((sum, endpoint) => sum + (endpoint.refused?.() ?? 0), 0),
+      config: () => this.#config,
+      refused: () => this.#endpoints.reduce((sum, endpoint) => sum + (endpoint.refused?.() ?? 0), 0),
     }
   }
 
@@ -314,16 +315,11 @@ class RunningProxy implements Proxy {
   #createRouter(options: ProxyOptions): Router {
     const [{ pageSize, startupWaitMs }, log] = [this.#config, this.#log]
     return new Router({
-      ...{
-        cache: this.#cache,
-        failures: this.#failures,
-        findWorkspace: workspaceOfRoots,
-        resultsMax: () => this.#config.resultsMax,
-      },
+      ...{ cache: this.#cache, failures: this.#failures, findWorkspace: workspaceOfRoots },
+      resultsMax: () => this.#config.resultsMax,
       ...{ clientViews: this.views, toolExposure: this.#isAlone ? undefined : this.#toolExposure },
       ...{ servers: this.#servers.servers, exposureOf: this.#servers.exposureOf, isAlone: this.#isAlone },
-      ...{ dial: this.#dialer.dial, clock: this.#clock },
-      ...{ log, bounds: this.bounds },
+      ...{ dial: this.#dialer.dial, clock: this.#clock, log, bounds: this.bounds },
       ...{ sealer: sealerOf(this.#config, options.stateDir, log), replica: this.#cluster?.instance },
       ...{ pageSize, startupWaitMs, listWaitMs: options.listWaitMs ?? LIST_WAIT_MS },
       onAsked: this.audit.onAsked,

@@ -22,7 +22,7 @@ interface ToolOverride {
 }
 
 /** Defines which of a server's tools are exposed, and under which names. All names are the server's own. */
-export interface ToolExposure {
+export interface ToolVisibility {
   /** Globs; undefined allows all tools. */
   readonly allow: readonly string[] | undefined
   /** Globs; wins over `allow`. */
@@ -35,7 +35,7 @@ export interface Exposure {
   /** False exposes tools and prompts under their own names. */
   readonly prefix: boolean
   readonly uris: 'prefix' | 'preserve'
-  readonly tools: ToolExposure
+  readonly tools: ToolVisibility
   /** Labels for views and for the tool search. */
   readonly tags: readonly string[]
   /** Template for the description of tools that have none; see `describedBy`. */
@@ -61,7 +61,7 @@ export interface ToolFilter {
   overridden(name: string, tool: JsonText): JsonText
 }
 
-export const createToolFilter = (rules: ToolExposure): ToolFilter => {
+export const createToolFilter = (rules: ToolVisibility): ToolFilter => {
   const isListed = rules.allow === undefined ? () => true : matcherOf(rules.allow)
   const isDenied = matcherOf(rules.deny)
   const renames = new Map(Object.entries(rules.rename))

@@ -3,7 +3,7 @@ import type { LocalClient, LocalClientOptions } from '../control/local-client.js
 import { type Caller, LOCAL } from '../kernel/caller.js'
 import type { ServerStatus } from '../status/status.js'
 import { ProgressLine } from './output/progress.js'
-import { type WorkOutcome, untilSignal } from './until-signal.js'
+import { untilSignal, type WorkOutcome } from './until-signal.js'
 
 /** A proxy in this process, for verbs that end by themselves. */
 export interface InProcessSession {

@@ -88,5 +88,8 @@ const explained = async (thrown: unknown, argv: readonly string[]): Promise<numb
   ])
   const command = commandAt(argv)
   const isInGroup = command !== undefined && command !== commandAt(argv.slice(0, 1))
-  return explainError(thrown, command === undefined ? [] : argv.slice(0, isInGroup && !isGroup(command) ? 2 : 1))
+  return explainError(
+    thrown,
+    command === undefined ? [] : argv.slice(0, isInGroup && !isGroup(command) ? 2 : 1),
+  )
 }

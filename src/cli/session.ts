@@ -10,7 +10,7 @@ import type { ProxyStatus, ServerStatus } from '../status/status.js'
 import { configFile, loadFile, readConfiguration } from './configuration.js'
 import { callerHere, inProcess } from './in-process.js'
 import { withLogins } from './logins.js'
-import { type WorkOutcome, untilSignal } from './until-signal.js'
+import { untilSignal, type WorkOutcome } from './until-signal.js'
 import { CliError, EXIT } from './verb.js'
 
 export const aloneOption = {

@@ -8,7 +8,7 @@ import type { KeyRing } from './key-ring.js'
 import type { ClusterMembers } from './members.js'
 import { NO_GENERATION, type SessionIds, type SessionName } from './sealed-id.js'
 import { SessionCounts } from './session-counts.js'
-import { sessionFactsOf, openRecord, rebuiltRecord, sealRecord } from './session-records.js'
+import { openRecord, rebuiltRecord, sealRecord, sessionFactsOf } from './session-records.js'
 
 /** Changes within this time are written together. */
 const SETTLE_MS = 250

@@ -2,7 +2,7 @@ import { type Clock, pause, type Timer } from '../kernel/async/clock.js'
 import { within } from '../kernel/async/deadline.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
-import type { Beat, ClusterStore, ClusterMember, MemberFacts } from './engine/store.js'
+import type { Beat, ClusterMember, ClusterStore, MemberFacts } from './engine/store.js'
 import { hasKeysOf } from './key-ring.js'
 import { NO_GENERATION } from './sealed-id.js'
 

@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { createReport, type Report } from './file/problem.js'
 import { readTree } from './file/syntax.js'
-import { bareRecord, createLocator, type TreeItem, repeated } from './file/tree.js'
+import { bareRecord, createLocator, repeated, type TreeItem } from './file/tree.js'
 import { readAuth } from './read/auth.js'
 import { ONE_PRINCIPAL, readCluster } from './read/cluster.js'
 import type { ReadContext } from './read/entry.js'

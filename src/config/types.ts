@@ -5,10 +5,6 @@ import type { PlainSettings } from './schema/settings.generated.js'
 /** The clients that share a connection: of a principal, a principal and folder, a session, or all. */
 export type Sharing = 'principal' | 'workspace' | 'session' | 'all'
 
-export type UriMode = ServerSettings['uris']
-
-export type Start = ServerSettings['start']
-
 /** The era of the protocol that a server supports; `auto` detects it. */
 export type Era = ServerSettings['era']
 
@@ -301,7 +297,7 @@ export interface AuditConfig {
 }
 
 /** The daemon that clients share. */
-export type DaemonConfig = PlainSettings['daemon']
+type DaemonConfig = PlainSettings['daemon']
 
 /** Metrics, and where else than at `/metrics` they are served. */
 export interface MetricsConfig extends MetricsSettings {

@@ -1,4 +1,9 @@
-import { type NumberedProblem, type ProblemInstead, type ProblemValues, problem } from '../problems/problem.js'
+import {
+  type NumberedProblem,
+  type ProblemInstead,
+  type ProblemValues,
+  problem,
+} from '../problems/problem.js'
 import type { ProblemId } from '../problems/table.js'
 
 /** The automatic fix for a finding. */

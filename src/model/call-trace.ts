@@ -166,7 +166,10 @@ export class CallTrace {
     this.onLate?.(part)
   }
 
-  #begin(about: Pick<TracePart, 'is' | 'what' | 'link' | 'attempt' | 'to'>, beganMs = this.origin.nowMs()): TracePart {
+  #begin(
+    about: Pick<TracePart, 'is' | 'what' | 'link' | 'attempt' | 'to'>,
+    beganMs = this.origin.nowMs(),
+  ): TracePart {
     const spanId = this.origin.newSpanId()
     const { is, what, link, attempt, to } = about
     // Member by member, because spreading objects of several shapes is slow.

@@ -12,7 +12,8 @@ export const LOG_LEVELS = [
 
 export type McpLogLevel = (typeof LOG_LEVELS)[number]
 
-export const isLogLevel = (text: string): text is McpLogLevel => (LOG_LEVELS as readonly string[]).includes(text)
+export const isLogLevel = (text: string): text is McpLogLevel =>
+  (LOG_LEVELS as readonly string[]).includes(text)
 
 export const rankOf = (level: McpLogLevel): number => LOG_LEVELS.indexOf(level)
 

@@ -1,6 +1,6 @@
 import type { Client, ServerRequestMode } from '../model/links.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../model/peer.js'
-import type { ServerOptions, ConnectionSharing } from './dial.js'
+import type { ConnectionSharing, ServerOptions } from './dial.js'
 
 /**
  * Identifies a client's connection to a server in each mode of server requests, and the capabilities declared

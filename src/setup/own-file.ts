@@ -38,7 +38,11 @@ export interface OwnFile {
 }
 
 /** Opens our configuration, also one that is missing. Rejects with a SetupError. */
-export const openOwnFile = async (files: Files, path: string, { home, env }: ClientMachine): Promise<OwnFile> => {
+export const openOwnFile = async (
+  files: Files,
+  path: string,
+  { home, env }: ClientMachine,
+): Promise<OwnFile> => {
   const file = await openFile(files, path, 'jsonc')
   const root = isObject(file.value) ? file.value : {}
   const at = containerIn(root)
@@ -52,7 +56,9 @@ export const openOwnFile = async (files: Files, path: string, { home, env }: Cli
     file,
     secrets,
     at,
-    servers: new Map(serversOf(root, at).filter((each): each is [string, ImportedEntry] => isObject(each[1]))),
+    servers: new Map(
+      serversOf(root, at).filter((each): each is [string, ImportedEntry] => isObject(each[1])),
+    ),
     variables: parseEnvFile(revisedTextOf(secrets)),
     urls: urlsOf(isObject(root['listen']) ? root['listen'] : {}),
     home,
@@ -132,7 +138,11 @@ export const writeOwnFile = async (
 }
 
 /** The file as it is now, in which the servers to be changed are those of `own`. */
-const unchangedFile = async (files: Files, own: OwnFile, changes: readonly FileChange[]): Promise<OpenFile> => {
+const unchangedFile = async (
+  files: Files,
+  own: OwnFile,
+  changes: readonly FileChange[],
+): Promise<OpenFile> => {
   const { path } = own.file.state
   const file = await openFile(files, path, 'jsonc')
   if (hashOf(file.state.bytes) === hashOf(own.file.state.bytes)) return own.file

@@ -36,7 +36,11 @@ export interface Opened extends Head {
  * system error if no proxy listens, else with a Fault: `timeout` without a response in time, `disconnected`
  * if the connection closes early, `unavailable` for an invalid response or a socket of another user.
  */
-export const askDaemon = async (options: DaemonAskOptions, target: string, body?: string): Promise<DaemonReply> => {
+export const askDaemon = async (
+  options: DaemonAskOptions,
+  target: string,
+  body?: string,
+): Promise<DaemonReply> => {
   const opened = await open(options, `${body === undefined ? 'GET' : 'POST'} ${target}`, {
     connection: 'close',
     ...(body !== undefined && {

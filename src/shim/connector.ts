@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
 import { Fault } from '../kernel/faults.js'
-import { type DaemonAskOptions, askDaemon, askToConnect, bodyOf } from './ask.js'
+import { askDaemon, askToConnect, bodyOf, type DaemonAskOptions } from './ask.js'
 import { Deadline } from './deadline.js'
 import {
+  type DaemonWelcome,
   decodeRefusal,
   decodeWelcome,
   HELLO_HEADER,
@@ -12,10 +13,16 @@ import {
   isProven,
   isService,
   newProof,
-  type DaemonWelcome,
 } from './hello.js'
 import { StartLock } from './lock.js'
-import { type PlaceEnvironment, isDenied, isHangUp, isNobody, type RuntimePaths, preparePlace } from './place.js'
+import {
+  isDenied,
+  isHangUp,
+  isNobody,
+  type PlaceEnvironment,
+  preparePlace,
+  type RuntimePaths,
+} from './place.js'
 import { type DaemonProgram, startDaemon } from './start.js'
 
 /** A connection to the daemon; the stream carries MCP messages as lines. */

@@ -1,9 +1,9 @@
 import t from 'tap'
-import type { ToolExposure } from '../../src/catalog/exposure.js'
+import type { ToolVisibility } from '../../src/catalog/exposure.js'
 import { createToolFilter, describedBy } from '../../src/catalog/exposure.js'
 import { rawText, valueOf } from '../../src/kernel/json/text.js'
 
-const filter = (rules: Partial<ToolExposure>) =>
+const filter = (rules: Partial<ToolVisibility>) =>
   createToolFilter({ allow: undefined, deny: [], rename: {}, override: {}, ...rules })
 
 /** allow, deny → which of the names are shown */

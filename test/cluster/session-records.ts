@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { KeyRing } from '../../src/cluster/key-ring.js'
-import { sessionFactsOf, openRecord, rebuiltRecord, sealRecord } from '../../src/cluster/session-records.js'
+import { openRecord, rebuiltRecord, sealRecord, sessionFactsOf } from '../../src/cluster/session-records.js'
 import { readInitialize } from '../../src/eras/legacy/initialize-params.js'
 import { textOf } from '../../src/kernel/json/text.js'
 import { LEGACY_REVISIONS } from '../../src/model/revision.js'

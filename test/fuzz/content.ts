@@ -132,7 +132,8 @@ void holds(
       whole(repaired)
       const mapped = rewriteUris(method, repaired, uri => `a+${uri}`)
       whole(mapped)
-      for (const revision of LEGACY_REVISIONS) whole(soon(() => projectLegacyResult(revision, method, mapped)))
+      for (const revision of LEGACY_REVISIONS)
+        whole(soon(() => projectLegacyResult(revision, method, mapped)))
       if (kindOf(result) === 'object') whole(projectModern(method, mapped))
     }
     readResultType(result)

@@ -59,7 +59,13 @@ t.test('a hostile schema makes a form that is harmless', async t => {
   endless.properties['a'] = endless
   t.ok(
     render(
-      <ObjectFields id="x" schema={endless} draft={emptyDraft(endless)} depth={0} onDraft={() => undefined} />,
+      <ObjectFields
+        id="x"
+        schema={endless}
+        draft={emptyDraft(endless)}
+        depth={0}
+        onDraft={() => undefined}
+      />,
     ),
   )
   const wide = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`p${n}`, { type: 'string' }]))

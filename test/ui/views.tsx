@@ -1,7 +1,7 @@
 import { render } from 'preact-render-to-string'
 import t from 'tap'
 import type { ClientsView, ConfigView } from '../../src/control/api/views.js'
-import { parseRoute, type PageRoute } from '../../src/ui/live/route.js'
+import { type PageRoute, parseRoute } from '../../src/ui/live/route.js'
 import { NOTHING, type PageState } from '../../src/ui/live/state.js'
 import { age, bytes, clockTime, ms } from '../../src/ui/parts/format.js'
 import { joined } from '../../src/ui/parts/repeats.js'

@@ -66,7 +66,10 @@ const machineMetadata = async ({ id, sha256, jwks }: MachineClient): Promise<Cli
 })
 
 /** Reads the public keys of a configured client. Rejects with a Fault `unavailable` if there are none. */
-export const readClientKeys = async (id: string, file: string): Promise<NonNullable<ClientMetadata['jwks']>> => {
+export const readClientKeys = async (
+  id: string,
+  file: string,
+): Promise<NonNullable<ClientMetadata['jwks']>> => {
   try {
     const read: unknown = JSON.parse(await readFile(file, 'utf8'))
     if (!isObject(read) || !Array.isArray(read['keys']) || !read['keys'].every(isPublicKey))

@@ -263,7 +263,10 @@ const verifiedToken = (kept: AdapterPayload, people: SignedInPeople): VerifiedTo
 }
 
 /** Returns the principal that a shell of this user may approve: `local` if no people are configured. */
-const approver = (people: SignedInPeople, as: string | undefined): { principal: Principal } | { why: string } => {
+const approver = (
+  people: SignedInPeople,
+  as: string | undefined,
+): { principal: Principal } | { why: string } => {
   if (as === undefined) {
     return people.areNamed
       ? { why: 'the configuration has people: name one with --as NAME' }

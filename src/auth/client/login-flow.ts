@@ -7,8 +7,8 @@ import type { PrivateJwk } from './dpop.js'
 import type { OAuthSettings } from './settings.js'
 import {
   type AuthorizationContext,
-  type OAuthClient,
   cutErrorText,
+  type OAuthClient,
   requestTokens,
   type TokenAnswer,
   tokenErrorText,
@@ -84,7 +84,8 @@ export const checkEndpoints = (
 ): void => {
   const endpoint = server.token_endpoint
   const token = endpoint !== undefined && URL.canParse(endpoint) ? new URL(endpoint) : undefined
-  if (token === undefined) throw refused(`the metadata of ${cutErrorText(server.issuer)} names no token endpoint`)
+  if (token === undefined)
+    throw refused(`the metadata of ${cutErrorText(server.issuer)} names no token endpoint`)
   const named = [url, settings.issuer, settings.endpoints?.token].flatMap(each => each ?? [])
   const isHere = named.some(each => URL.canParse(each) && isLoopbackHost(new URL(each).hostname))
   if (token.protocol === 'https:') return

@@ -9,7 +9,7 @@ import { objectIn } from '../../kernel/object.js'
 import { isLoopbackHost } from '../../machine/loopback.js'
 import type { Discovery } from './discover.js'
 import type { OAuthSettings } from './settings.js'
-import { type AuthorizationContext, type OAuthClient, cutErrorText, tokenErrorText } from './tokens.js'
+import { type AuthorizationContext, cutErrorText, type OAuthClient, tokenErrorText } from './tokens.js'
 
 /** A client to register. */
 export interface Registration {

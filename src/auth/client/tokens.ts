@@ -121,7 +121,10 @@ const SECRETS: ReadonlySet<string> = new Set([
 const DEFAULT_METHODS = ['client_secret_basic']
 
 /** Returns the authentication of a client with a secret, or without (default of RFC 8414 §2). */
-export const authenticationOf = ({ secret, method }: OAuthClient, server: AuthorizationServer): ClientAuth => {
+export const authenticationOf = (
+  { secret, method }: OAuthClient,
+  server: AuthorizationServer,
+): ClientAuth => {
   if (secret === undefined) return None()
   const methods = server.token_endpoint_auth_methods_supported ?? DEFAULT_METHODS
   const usable = ['client_secret_basic', 'client_secret_post', 'none'].filter(each => methods.includes(each))
@@ -159,7 +162,8 @@ export const readAnswer = async (response: Response, expected: Expected): Promis
     return { is: 'failed', why, retryAfterMs: millisecondsIn(headers.get('retry-after')) }
   }
   const { error } = body
-  if (typeof error === 'string') return { is: 'refused', error: cutErrorText(error), words: tokenErrorText(body) }
+  if (typeof error === 'string')
+    return { is: 'refused', error: cutErrorText(error), words: tokenErrorText(body) }
   if (status >= 300) return { is: 'failed', why: `its token endpoint answered with HTTP status ${status}` }
   return readTokens(body, expected)
 }
@@ -214,7 +218,10 @@ const SHOWN_BYTES = 300
 export const cutErrorText = (words: string): string => sanitizeLine(words, SHOWN_BYTES)
 
 /** Formats an OAuth error: the code, and the description in quotes. */
-export const tokenErrorText = ({ error, error_description: more }: Readonly<Record<string, unknown>>): string => {
+export const tokenErrorText = ({
+  error,
+  error_description: more,
+}: Readonly<Record<string, unknown>>): string => {
   const code = typeof error === 'string' ? cutErrorText(error) : 'an error'
   return typeof more === 'string' ? `${code}, "${cutErrorText(more)}"` : code
 }

@@ -15,7 +15,7 @@ import { type PendingSignIn, SignInRefused } from '../sign-in/identity-provider.
 import type { Browsers } from './browser.js'
 import { isIssuerCallback } from './client-document.js'
 import { type Away, type Heard, hear, isAnswerTo, type LoginProgress, progressOf } from './progress.js'
-import { SIGN_IN_LINK_PATH, type SignInPageLink, type SignInLinks } from './sign-in-links.js'
+import { SIGN_IN_LINK_PATH, type SignInLinks, type SignInPageLink } from './sign-in-links.js'
 import { deniedPage, donePage, FOREIGN, GONE, goOnPage, NOT_HERE, strangerPage, whoPage } from './views.js'
 import type { LoginDraft, Underway, WebLogins } from './web-login.js'
 

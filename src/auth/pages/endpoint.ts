@@ -13,7 +13,7 @@ import type { RefusedCredentials } from '../refused-credentials.js'
 import type { Logins } from '../store/logins.js'
 import { isIssuerCallback } from './client-document.js'
 import type { ConnectPages } from './connect-pages.js'
-import { SIGN_IN_LINK_PATH, type SignInPageLink, type SignInLinks } from './sign-in-links.js'
+import { SIGN_IN_LINK_PATH, type SignInLinks, type SignInPageLink } from './sign-in-links.js'
 
 export interface ConnectContext {
   readonly links: SignInLinks

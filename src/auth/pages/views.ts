@@ -1,4 +1,4 @@
-import { type Html, html, type HtmlPage } from '../authorization-server/sign-in/page.js'
+import { type Html, type HtmlPage, html } from '../authorization-server/sign-in/page.js'
 import type { Ways } from './browser.js'
 
 /** Content of a form. */
@@ -23,7 +23,9 @@ const note = ({ problem }: Form): Html | undefined =>
 const AGAIN_S = 2
 
 /** Renders the page on which the user of a link authenticates. */
-export const whoPage = (view: Form & Ways & { readonly server: string; readonly status?: number }): HtmlPage => {
+export const whoPage = (
+  view: Form & Ways & { readonly server: string; readonly status?: number },
+): HtmlPage => {
   const { byToken, code, provider, server, status } = view
   const isStuck = !byToken && provider === undefined && code === undefined
   return {

@@ -6,7 +6,7 @@ import { isPersonalToken, tokenHash } from '../../secrets/personal-token.js'
 import { addressGroup, PerMinute } from '../per-minute.js'
 import { RefusedCredentials } from '../refused-credentials.js'
 import { isWellFormed, readBearer } from './bearer.js'
-import { type Challenge, type AccessRefusal, refuseAccess, refuseForNow } from './challenge.js'
+import { type AccessRefusal, type Challenge, refuseAccess, refuseForNow } from './challenge.js'
 import { type AccessRules, People } from './people.js'
 import type { ProtectedResource } from './protected-resource.js'
 import type { TokenChecks } from './token-checks.js'
@@ -127,7 +127,11 @@ export class AccessGate {
   }
 
   /** Asks other replicas for an unknown token, before the issuers. */
-  #seek(text: string, sha256: string, head: RequestHead): Caller | AccessRefusal | Promise<Caller | AccessRefusal> {
+  #seek(
+    text: string,
+    sha256: string,
+    head: RequestHead,
+  ): Caller | AccessRefusal | Promise<Caller | AccessRefusal> {
     const { issued } = this.#options
     if (issued?.seek === undefined || this.#isOverLimit(head)) return this.#check(text, sha256, head)
     return issued.seek(sha256).then(
@@ -140,7 +144,11 @@ export class AccessGate {
     )
   }
 
-  #check(text: string, sha256: string, head: RequestHead): Caller | AccessRefusal | Promise<Caller | AccessRefusal> {
+  #check(
+    text: string,
+    sha256: string,
+    head: RequestHead,
+  ): Caller | AccessRefusal | Promise<Caller | AccessRefusal> {
     const { checks } = this.#options
     if (checks === undefined) return this.#invalid(head, UNKNOWN)
     const address = addressGroup(head.address)
@@ -149,7 +157,12 @@ export class AccessGate {
     return checked.then(verdict => this.#conclude(verdict, sha256, head))
   }
 
-  #conclude(verdict: TokenVerdict, sha256: string, head: RequestHead, isFromIssuer = true): Caller | AccessRefusal {
+  #conclude(
+    verdict: TokenVerdict,
+    sha256: string,
+    head: RequestHead,
+    isFromIssuer = true,
+  ): Caller | AccessRefusal {
     if (verdict.is === 'unavailable') {
       return refuseForNow(503, RETRY_MS, 'The access token cannot be checked at the moment')
     }

@@ -13,7 +13,7 @@ import type { Logger } from '../../kernel/logger.js'
 import { isIssuedToken } from '../../secrets/personal-token.js'
 import { readClaims, SKEW_MS } from './claims.js'
 import type { Issuer } from './issuer.js'
-import type { Asks, TokenVerifier, TokenVerdict } from './tokens.js'
+import type { Asks, TokenVerdict, TokenVerifier } from './tokens.js'
 
 export interface IssuersOptions {
   readonly issuers: readonly Issuer[]

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/async/clock.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
-import type { Asks, TokenVerifier, TokenVerdict, VerifiedToken } from './tokens.js'
+import type { Asks, TokenVerdict, TokenVerifier, VerifiedToken } from './tokens.js'
 
 /** Maximum number of cached valid and invalid tokens. */
 const MOST_GOOD = 10_000

@@ -100,7 +100,10 @@ export class IdentityProvider {
   /**
    * Completes a sign-in from the browser's redirect. Rejects with SignInRefused if the user may not sign in.
    */
-  async finish(answer: URLSearchParams, { state, verifier, nonce }: PendingSignIn): Promise<SignedInIdentity> {
+  async finish(
+    answer: URLSearchParams,
+    { state, verifier, nonce }: PendingSignIn,
+  ): Promise<SignedInIdentity> {
     const metadata = await this.#discover()
     return await this.#ask(async () => {
       const params = oauth.validateAuthResponse(metadata, this.#client, answer, state)

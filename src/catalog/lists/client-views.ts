@@ -25,7 +25,7 @@ import { MergedList, mergeKey, partsOf } from './merge.js'
 import { cutPage } from './page.js'
 import { type CachedProfile, offers, type ProfileCache } from './profile-cache.js'
 import type { ServerView } from './server-view.js'
-import { isPlainChoice, type ShownList, applyToolChoice } from './shown-tools.js'
+import { applyToolChoice, isPlainChoice, type ShownList } from './shown-tools.js'
 
 export interface ListOptions {
   readonly pageSize: number

@@ -1,6 +1,6 @@
 import { textOf } from '../../kernel/json/text.js'
 import type { Server } from '../../peers/server.js'
-import { listBytesOf, digestOf, type Listed } from '../lists/listed.js'
+import { digestOf, type Listed, listBytesOf } from '../lists/listed.js'
 import { exposedName } from './names.js'
 
 const OWN = 'sign_in'

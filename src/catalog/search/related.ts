@@ -37,7 +37,11 @@ const entryOf = (line: string): Entry => {
   if (synonyms !== undefined)
     return { keys: synonyms.split(','), relatedTo: () => searchWords(words), weight: SYNONYM }
   const keys = words.split(',')
-  return { keys, relatedTo: key => keys.flatMap(other => (other === key ? [] : searchWords(other))), weight: 1 }
+  return {
+    keys,
+    relatedTo: key => keys.flatMap(other => (other === key ? [] : searchWords(other))),
+    weight: 1,
+  }
 }
 
 /** Indexes entries by the first words of their keys; the rest is parsed on demand. */

@@ -39,7 +39,11 @@ export interface ClientMoves {
 }
 
 /** Divides the servers of a client: only those move that were seen to work behind the proxy. */
-export const movesIn = (place: InstallPlace, { candidates }: TakeOver, verdict: StartVerdict): ClientMoves => {
+export const movesIn = (
+  place: InstallPlace,
+  { candidates }: TakeOver,
+  verdict: StartVerdict,
+): ClientMoves => {
   const moved: ClientMoves['moved'][number][] = []
   const stays: ClientMoves['stays'][number][] = []
   for (const each of candidates(place.file)) {
@@ -74,7 +78,10 @@ export const takenBefore = async (
     )
     const dialect = { timeoutUnit: 'ms', hasShellVariables: false } as const
     const source = { id: client, label: client, file: install.path, found: entries, dialect }
-    const { servers } = await planImport(ownFile, [source as never], { ...QUIET_SOURCES, scripts: own.scripts })
+    const { servers } = await planImport(ownFile, [source as never], {
+      ...QUIET_SOURCES,
+      scripts: own.scripts,
+    })
     const names = servers.flatMap(({ name, state, as }) => {
       if (state === 'there' && as !== undefined) return [{ name, as }]
       return ownFile.servers.has(name) ? [{ name, as: name }] : []

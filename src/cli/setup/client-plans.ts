@@ -6,9 +6,9 @@ import type { InstallPlace, PlannedInstall } from '../../setup/install/install.j
 import type { OwnedInstall, Terms } from '../../setup/install/journal.js'
 import { oneLineText, shortPath } from '../output/output.js'
 import { planTakeOver } from '../verbs/setup/take-over.js'
-import { type ClientMoves, movesIn, type TakeOver, takenBefore, type StartVerdict } from './client-moves.js'
+import { type ClientMoves, movesIn, type StartVerdict, type TakeOver, takenBefore } from './client-moves.js'
 import { keepRules } from './client-rules.js'
-import { type Context, entryOf, oneByOne, installPlaceOf, usualTerms } from './installing.js'
+import { type Context, entryOf, installPlaceOf, oneByOne, usualTerms } from './installing.js'
 import { setupMachine } from './setup-files.js'
 import { type ClientShare, type ClientView, viewFor } from './view-plan.js'
 

@@ -116,7 +116,11 @@ const usualFile = async (
 }
 
 /** The same as a place. Throws a CliError if there can be none. */
-export const installPlaceOf = async (client: ClientProgram, scope: Scope, context: Context): Promise<InstallPlace> => {
+export const installPlaceOf = async (
+  client: ClientProgram,
+  scope: Scope,
+  context: Context,
+): Promise<InstallPlace> => {
   const found = await usualFile(client, scope, context)
   if (found !== undefined) return { client, scope, file: found }
   const why =

@@ -117,7 +117,8 @@ export const bridge = defineVerb({
     }
     const level = args.logLevel ?? DEFAULTS.logLevel
     const served = { config, level, isAlone: true, verb: 'bridge' as const }
-    if (args.to === 'stdio') return await serveStdioCommand(served, stdioSnippet(name, bridgeArgs(args, command)))
+    if (args.to === 'stdio')
+      return await serveStdioCommand(served, stdioSnippet(name, bridgeArgs(args, command)))
     return await serveNetwork(served, { name, first: args.to })
   },
 })

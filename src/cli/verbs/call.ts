@@ -11,7 +11,7 @@ import {
 import { plainText } from '../../secrets/plain-text.js'
 import { loginFault, loginOption } from '../logins.js'
 import { count, oneLineText, print, say } from '../output/output.js'
-import { aloneOption, inSession, isWell, type ProxySession, type CliSessionOptions } from '../session.js'
+import { aloneOption, type CliSessionOptions, inSession, isWell, type ProxySession } from '../session.js'
 import { toolArguments } from '../tool-arguments.js'
 import { CliError, configOption, defineVerb, EXIT, logLevelOption, textOption } from '../verb.js'
 

@@ -1,8 +1,21 @@
 import { Fault } from '../../kernel/faults.js'
 import { newGeneration } from '../sealed-id.js'
 import type { Engine } from './engine.js'
-import { BEAT, CLAIM, COUNT, LEAVE, LOOK, NEWS_CHANNEL, NOTE, READ, RELEASE, REMOVE, TAKE, WRITE } from './scripts.js'
-import type { Beat, ClusterStore, ClusterMember, MemberFacts, StoredSession } from './store.js'
+import {
+  BEAT,
+  CLAIM,
+  COUNT,
+  LEAVE,
+  LOOK,
+  NEWS_CHANNEL,
+  NOTE,
+  READ,
+  RELEASE,
+  REMOVE,
+  TAKE,
+  WRITE,
+} from './scripts.js'
+import type { Beat, ClusterMember, ClusterStore, MemberFacts, StoredSession } from './store.js'
 
 /** Stores the shared state in Redis or Valkey; all keys begin with `prefix` and share one slot. */
 export const createEngineStore = (engine: Engine, prefix: string): ClusterStore => {

@@ -193,7 +193,10 @@ export class Forwarding implements ReplyListener {
       const body = answers.length === 1 ? first : `[${answers.join(',')}]`
       responder.send(200, { 'content-type': 'application/json' }, body)
     } else if (request.method === 'POST') responder.send(202, {})
-    else refuseRequest(responder, 503, 'The replica of this session is gone', { headers: { 'retry-after': '1' } })
+    else
+      refuseRequest(responder, 503, 'The replica of this session is gone', {
+        headers: { 'retry-after': '1' },
+      })
   }
 
   get #isInEvent(): boolean {

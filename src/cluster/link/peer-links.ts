@@ -120,7 +120,10 @@ export class PeerLinks {
   }
 
   /** Sends a liveness check, with `word` as a notification; `status` is 0 without an answer. */
-  probe(to: ClusterMember, word?: typeof NEWS | typeof LEFT): Promise<PeerWords & { readonly status: number }> {
+  probe(
+    to: ClusterMember,
+    word?: typeof NEWS | typeof LEFT,
+  ): Promise<PeerWords & { readonly status: number }> {
     return new Promise(resolve => {
       const chunks: Buffer[] = []
       const end = (fault?: Fault): void => {

@@ -1,6 +1,6 @@
 import type { ProblemId } from '../../problems/table.js'
 import type { Problem } from '../types.js'
-import type { TreeItem, Spot } from './tree.js'
+import type { Spot, TreeItem } from './tree.js'
 
 export interface Words {
   /** The problem number; D011 if absent. */

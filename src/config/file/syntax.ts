@@ -1,7 +1,7 @@
 import { createScanner, getNodeValue, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { MAX_DEPTH } from '../defaults.js'
 import type { Report, Words } from './problem.js'
-import { type TreeItem, rootItem } from './tree.js'
+import { rootItem, type TreeItem } from './tree.js'
 
 type Code = ReturnType<typeof printParseErrorCode>
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { syntaxValueOf } from '../file/syntax.js'
-import { type TreeItem, itemAt, members } from '../file/tree.js'
+import { itemAt, members, type TreeItem } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import { type ClusterValues, validateCluster } from '../schema/validate.js'
@@ -47,7 +47,11 @@ const checked = (item: TreeItem, { report }: ReadContext): ClusterValues | undef
   return undefined
 }
 
-const readChecked = (item: TreeItem, values: ClusterValues, context: ReadContext): ClusterConfig | undefined => {
+const readChecked = (
+  item: TreeItem,
+  values: ClusterValues,
+  context: ReadContext,
+): ClusterConfig | undefined => {
   const keys = readConfigKeys(item, values.keys, context)
   if (values.keys.length === 0) {
     context.report.error(itemAt(item, ['keys']), {

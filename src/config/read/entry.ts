@@ -1,6 +1,6 @@
 import type { Report, Words } from '../file/problem.js'
 import { syntaxValueOf } from '../file/syntax.js'
-import { type TreeItem, itemAt, nodeKindOf, members } from '../file/tree.js'
+import { itemAt, members, nodeKindOf, type TreeItem } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { FOREIGN_SERVER_KEYS, NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import { type Misfit, type ServerValues, validateServer } from '../schema/validate.js'
@@ -90,7 +90,9 @@ export function readEntry(
   const checked = [...folded].filter(
     ([key, member]) => KEYS.server.includes(key) && !isFolded(key, member, folded),
   )
-  const result = validateServer(Object.fromEntries(checked.map(([key, member]) => [key, syntaxValueOf(member)])))
+  const result = validateServer(
+    Object.fromEntries(checked.map(([key, member]) => [key, syntaxValueOf(member)])),
+  )
   if (result.is === 'fine') return { name, item, members: folded, values: result.value }
   reportMisfits(result.misfits, folded, report)
   return undefined

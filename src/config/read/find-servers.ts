@@ -1,4 +1,4 @@
-import { type TreeItem, nodeKindOf, members } from '../file/tree.js'
+import { members, nodeKindOf, type TreeItem } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { FOREIGN_ROOT_KEYS, warnUnknown } from '../schema/keys.js'
 import type { ReadContext } from './entry.js'

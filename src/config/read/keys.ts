@@ -8,7 +8,11 @@ const KEY_FIX =
   'Write 32 random bytes in base64, such as `openssl rand -base64 32` prints; until then this key is not used.'
 
 /** Returns the valid `keys` of an object, in base64; reports the others, without their values. */
-export const readConfigKeys = (item: TreeItem, keys: readonly string[], context: ReadContext): readonly string[] => {
+export const readConfigKeys = (
+  item: TreeItem,
+  keys: readonly string[],
+  context: ReadContext,
+): readonly string[] => {
   const seen = new Set<string>()
   return keys.flatMap((_, index) => {
     const place = itemAt(item, ['keys', String(index)])

@@ -1,5 +1,5 @@
 import { isLoopbackHost } from '../../machine/loopback.js'
-import { type TreeItem, members } from '../file/tree.js'
+import { members, type TreeItem } from '../file/tree.js'
 import type { SettingsValues } from '../schema/validate.js'
 import type { MetricsConfig } from '../types.js'
 import { readAddress } from './address.js'

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
 import { isLoopbackHost } from '../../machine/loopback.js'
 import type { Report, Words } from '../file/problem.js'
-import { type TreeItem, itemAt, members } from '../file/tree.js'
+import { itemAt, members, type TreeItem } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import type { AuthConfig, OAuthConfig, ServerConfig, ServerTransport } from '../types.js'
-import type { ServerEntry, ReadContext } from './entry.js'
+import type { ReadContext, ServerEntry } from './entry.js'
 import { expandedPath, expandedWhole } from './variables.js'
 
 /** Reads how the proxy signs in at a server; undefined if it does not. Reports conflicts. */

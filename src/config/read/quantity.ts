@@ -1,7 +1,7 @@
 import { LIMIT_NAMES, LIMIT_TABLE, type LimitName, type Limits, shownLimit } from '../../kernel/limits.js'
 import { MAX_DURATION_MS } from '../defaults.js'
 import type { Report } from '../file/problem.js'
-import { type TreeItem, members } from '../file/tree.js'
+import { members, type TreeItem } from '../file/tree.js'
 import { durationMs, inUnits, type Quantity } from '../schema/duration.js'
 
 const BYTE_UNITS: Readonly<Record<string, number>> = {

@@ -1,6 +1,6 @@
 import { DEFAULTS } from '../defaults.js'
 import type { Report } from '../file/problem.js'
-import { bareRecord, type TreeItem, itemAt, nodeKindOf, members } from '../file/tree.js'
+import { bareRecord, itemAt, members, nodeKindOf, type TreeItem } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import type {
   Era,
@@ -13,7 +13,7 @@ import type {
   ToolRules,
   WaitingServer,
 } from '../types.js'
-import { type ServerEntry, foldEntry, isDisabled, type ReadContext, readEntry } from './entry.js'
+import { foldEntry, isDisabled, type ReadContext, readEntry, type ServerEntry } from './entry.js'
 import { readLogin } from './oauth.js'
 import { readPlain } from './plain.js'
 import { readLimits } from './quantity.js'
@@ -80,7 +80,11 @@ const readConfig = (entry: ServerEntry, context: ReadContext): ServerConfig | un
   }
 }
 
-const readSharing = ({ values, members: folded, item }: ServerEntry, reach: Reach, report: Report): Sharing => {
+const readSharing = (
+  { values, members: folded, item }: ServerEntry,
+  reach: Reach,
+  report: Report,
+): Sharing => {
   const { sharing } = values
   const place = folded.get('sharing') ?? item
   if (reach.usesWorkspace === true) {

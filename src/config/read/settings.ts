@@ -4,7 +4,7 @@ import { parseNetwork } from '../../machine/networks.js'
 import { isNamedPipe, socketPathOf } from '../../machine/socket-path.js'
 import { DEFAULTS } from '../defaults.js'
 import { syntaxValueOf } from '../file/syntax.js'
-import { type TreeItem, members } from '../file/tree.js'
+import { members, type TreeItem } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import { type SettingsValues, validateSettings } from '../schema/validate.js'
@@ -85,7 +85,9 @@ const APART = new Set(['auth', 'cluster', 'views', 'clients'])
 
 const checkedSettings = (items: ReadonlyMap<string, TreeItem>, { report }: ReadContext): SettingsValues => {
   const known = [...items].filter(([key]) => KEYS.root.includes(key) && !APART.has(key))
-  const values: Record<string, unknown> = Object.fromEntries(known.map(([key, item]) => [key, syntaxValueOf(item)]))
+  const values: Record<string, unknown> = Object.fromEntries(
+    known.map(([key, item]) => [key, syntaxValueOf(item)]),
+  )
   const result = validateSettings(values)
   if (result.is === 'fine') return result.value
   reportMisfits(

@@ -1,6 +1,6 @@
 import { DEFAULTS } from '../defaults.js'
 import type { Report } from '../file/problem.js'
-import { type TreeItem, itemAt, members } from '../file/tree.js'
+import { itemAt, members, type TreeItem } from '../file/tree.js'
 import type { ServerValues } from '../schema/validate.js'
 import type { Timeouts } from '../types.js'
 import { readPlain } from './plain.js'

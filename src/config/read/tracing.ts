@@ -1,4 +1,4 @@
-import { type TreeItem, itemAt, members } from '../file/tree.js'
+import { itemAt, members, type TreeItem } from '../file/tree.js'
 import type { SettingsValues } from '../schema/validate.js'
 import type { TracingConfig } from '../types.js'
 import type { ReadContext } from './entry.js'

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import { socketPathOf } from '../../machine/socket-path.js'
 import type { Words } from '../file/problem.js'
-import { bareRecord, elements, type TreeItem, members } from '../file/tree.js'
+import { bareRecord, elements, members, type TreeItem } from '../file/tree.js'
 import type { ServerTransport, ServerWritten, UrlTransport } from '../types.js'
-import type { ServerEntry, ReadContext } from './entry.js'
+import type { ReadContext, ServerEntry } from './entry.js'
 import { expanded, expandedPath, expandedWhole } from './variables.js'
 
 type Kind = 'stdio' | Exclude<UrlTransport['kind'], 'auto'>
@@ -164,7 +164,12 @@ const readHeader = (item: TreeItem, context: ReadContext): string => {
   return value
 }
 
-const warnIgnored = (entry: ServerEntry, keys: readonly string[], why: string, { report }: ReadContext): void => {
+const warnIgnored = (
+  entry: ServerEntry,
+  keys: readonly string[],
+  why: string,
+  { report }: ReadContext,
+): void => {
   for (const key of keys) {
     const item = entry.members.get(key)
     if (item !== undefined) report.nameWarning(item, { message: `ignored: ${why}`, fix: 'Remove it.' })
@@ -202,7 +207,10 @@ const UNKNOWN_SCHEME: Words = {
 const isSocketUrl = (url: string): boolean => /^(?:unix|pipe):/i.test(url)
 
 /** Reads an address; without a `type` it decides about the transport. */
-export const readTransportAddress = (url: string, type: UrlTransport['kind'] | undefined): TransportAddress => {
+export const readTransportAddress = (
+  url: string,
+  type: UrlTransport['kind'] | undefined,
+): TransportAddress => {
   if (type === undefined && isSocketUrl(url)) {
     const path = socketPathOf(url)
     return path === undefined ? { is: 'wrong', words: NO_SOCKET } : { is: 'socket', path }

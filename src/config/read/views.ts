@@ -1,7 +1,7 @@
 import { DEFAULTS } from '../defaults.js'
 import type { Report } from '../file/problem.js'
 import { syntaxValueOf } from '../file/syntax.js'
-import { type TreeItem, nodeKindOf, members } from '../file/tree.js'
+import { members, nodeKindOf, type TreeItem } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { suggest } from '../schema/suggest.js'
 import { type SettingsValues, validateSettings } from '../schema/validate.js'

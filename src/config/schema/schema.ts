@@ -5,7 +5,18 @@ import { limits } from './limits.js'
 import { server } from './server.js'
 import { log, metrics, metricsInEditors, tracing, tracingInEditors } from './telemetry.js'
 import { timeouts } from './timeouts.js'
-import { anyTexts, flag, glob, limit, objectFix, plain, text, texts, waitTime, wholeNumber } from './values.js'
+import {
+  anyTexts,
+  flag,
+  glob,
+  limit,
+  objectFix,
+  plain,
+  text,
+  texts,
+  waitTime,
+  wholeNumber,
+} from './values.js'
 import { client, expose, VIEWS_EXAMPLE, view } from './views.js'
 
 const originFix = 'Write a list of origins, such as ["https://app.example.com"].'

@@ -75,7 +75,9 @@ export const view = z.object(
 export const client = z.object(
   {
     view: text('Write the name of a view.').optional().describe('Their view, unless they request another.'),
-    maxTools: wholeNumber(1, 100_000).optional().describe('The maximum number of tools that they can handle.'),
+    maxTools: wholeNumber(1, 100_000)
+      .optional()
+      .describe('The maximum number of tools that they can handle.'),
     expose: expose.optional().describe('How tools are shown to them.'),
   },
   objectFix('{ "maxTools": 40 }'),

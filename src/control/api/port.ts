@@ -4,7 +4,7 @@ import { type Caller, LOCAL } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { isObject } from '../../kernel/object.js'
 import type { Api } from './api.js'
-import { apiRequest, requestBodyOf, FAULT_STATUSES, sendAnswer, sendJson } from './http.js'
+import { apiRequest, FAULT_STATUSES, requestBodyOf, sendAnswer, sendJson } from './http.js'
 import type { PageLogins } from './page-logins.js'
 import { type PageSessions, pageCookie, setCookie } from './page-sessions.js'
 import type { ApiAnswer } from './streams.js'
@@ -102,7 +102,10 @@ interface Refusal {
 }
 
 /** Returns the refusal of a request that must not use the port, regardless of its credentials. */
-export const refusalFor = (request: IncomingMessage, { isFromHere, hasToken }: PortEntry): Refusal | undefined =>
+export const refusalFor = (
+  request: IncomingMessage,
+  { isFromHere, hasToken }: PortEntry,
+): Refusal | undefined =>
   isFromHere(request) || hasToken !== undefined
     ? undefined
     : {

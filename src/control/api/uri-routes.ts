@@ -3,7 +3,7 @@ import { matchTemplate, schemeAliases, splitUri } from '../../catalog/names/uris
 import { type JsonText, memberOf, stringOf } from '../../kernel/json/text.js'
 import type { ListName } from '../../model/listing.js'
 import type { ControlApiContext } from './context.js'
-import { type Cause, reachOf, type Explanation, type Why } from './verdicts.js'
+import { type Cause, type Explanation, reachOf, type Why } from './verdicts.js'
 
 // Explains the route of a resource read, in the order in which `Owners` looks for its server.
 

@@ -196,3 +196,17 @@ const RESTING: Readonly<Record<string, string | undefined>> = {
   idle: 'it is not running; the first call starts it',
   starting: 'it is being started',
 }
+
+/** The causes of a tool that no list shows. */
+export const TRUNCATED: readonly Cause[] = [
+  { verdict: 'cut-off', words: 'the list of its tools was truncated at a limit (limits.items)' },
+]
+
+export const UNREAD_LIST: readonly Cause[] = [
+  { verdict: 'list-not-read', words: 'the list of its tools was not read yet' },
+]
+
+export const notListed = (near: string): Cause => ({
+  verdict: 'unknown',
+  words: `the server lists no such tool${near}`,
+})

@@ -20,14 +20,17 @@ import { fixFor } from './fixes.js'
 import { inServer, placed } from './places.js'
 import { ambiguous, ofOnlyServer, ofUri, rawsOf } from './uri-routes.js'
 import {
-  serverVerdict,
   ageText,
   type Cause,
   causesOf,
+  type Explanation,
   isAnsweredBy,
+  notListed,
   numberedVerdict,
   reachOf,
-  type Explanation,
+  serverVerdict,
+  TRUNCATED,
+  UNREAD_LIST,
   type Why,
 } from './verdicts.js'
 import { mergedItems } from './views.js'
@@ -174,7 +177,13 @@ const explainItem = (context: ControlApiContext, query: string, item: Found): Wh
   const gone = leftOutFor(context, item)
   if (gone.length > 0) {
     const [{ verdict } = { verdict: 'hidden' as const }] = gone
-    return { ...base, about: serverVerdict(context, view.server, list), verdict, answered: false, causes: gone }
+    return {
+      ...base,
+      about: serverVerdict(context, view.server, list),
+      verdict,
+      answered: false,
+      causes: gone,
+    }
   }
   const { answered, causes: state } = reachOf(context, name, list)
   const about = serverVerdict(context, view.server, list)
@@ -302,19 +311,6 @@ const configOf = ({ configOf: find }: ControlApiContext, view: ServerView): Serv
 const isFull = (known: { readonly length: number } | undefined, { bounds }: Server): boolean =>
   known !== undefined && known.length >= bounds.max.items
 
-const CUT: readonly Cause[] = [
-  { verdict: 'cut-off', words: 'the list of its tools was truncated at a limit (limits.items)' },
-]
-
-const notListed = (near: string): Cause => ({
-  verdict: 'unknown',
-  words: `the server lists no such tool${near}`,
-})
-
-const UNREAD: readonly Cause[] = [
-  { verdict: 'list-not-read', words: 'the list of its tools was not read yet' },
-]
-
 /** Explains a name with the prefix of a server that does not list it, or whose list was not read. */
 const ofPrefix = (context: ControlApiContext, query: string): Why | undefined => {
   for (const view of context.router.catalog.views.values()) {
@@ -329,10 +325,10 @@ const ofPrefix = (context: ControlApiContext, query: string): Why | undefined =>
     } as const
     const summary = context.router.catalog.summary(view.server, [...view.server.connections])
     const known = summary.listed('tools')?.raw
-    const cut = isFull(known, view.server) || summary.truncated.includes('tools') ? CUT : []
+    const cut = isFull(known, view.server) || summary.truncated.includes('tools') ? TRUNCATED : []
     const { causes: state } = reachOf(context, name, 'tools')
     const isUnread = known === undefined && !state.some(({ verdict }) => verdict === 'list-not-read')
-    const unread = isUnread ? UNREAD : []
+    const unread = isUnread ? UNREAD_LIST : []
     const nowhere = known === undefined ? [] : [notListed(suggestion(context, query))]
     const causes = [...cut, ...unread, ...nowhere, ...state]
     return { ...base, verdict: causes[0]?.verdict ?? 'unknown', answered: false, causes }

@@ -14,9 +14,9 @@ import {
   encodeWelcome,
   HELLO_HEADER,
   type Hello,
+  type HelloRefusal,
   isProven,
   LINES_PROTOCOL,
-  type HelloRefusal,
 } from '../../shim/hello.js'
 import type { RuntimePaths } from '../../shim/place.js'
 import type { ProxyStatus } from '../../status/status.js'
@@ -29,15 +29,15 @@ import { bindPath } from '../../transport/socket/bind.js'
 import type { Api } from '../api/api.js'
 import {
   apiRequest,
-  requestBodyOf,
   FAULT_STATUSES,
+  requestBodyOf,
   sendAnswer,
   sendJson,
   targetOf,
   wantsEvents,
 } from '../api/http.js'
 import type { VariableStatus } from '../environment/environment.js'
-import { tokenIn } from './daemon-lock.js'
+import { tokenInFile } from './daemon-lock.js'
 import { keepFacts } from './facts-file.js'
 import { type InstallWatch, watchInstall } from './install-watch.js'
 import type { KeptLines, LogFilter } from './kept-lines.js'
@@ -107,7 +107,7 @@ const OURSELVES = { version: IDENTITY.version, pid: process.pid }
 /** Opens the private socket at free paths. Rejects with a Fault `unavailable`. */
 export const openControl = async (place: RuntimePaths, controlled: Controlled): Promise<Control> => {
   const server = createControlServer(controlled.bounds.max.connections)
-  const token = tokenIn(place.token)
+  const token = tokenInFile(place.token)
   const installWatch = watchOwn(controlled)
   const api = new ControlApi(controlled, token, () => installWatch.look())
   const onRequest = inTurn((request: IncomingMessage, response: ServerResponse) => {

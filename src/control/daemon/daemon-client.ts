@@ -23,7 +23,7 @@ import { isHangUp, isNobody, type RuntimePaths } from '../../shim/place.js'
 import { LineSplitter } from '../../wire/framing/ndjson.js'
 import { encodeError, encodeNotification, encodeRequest, type Message } from '../../wire/jsonrpc.js'
 import { type LocalClientOptions, readWholeList } from '../local-client.js'
-import { asking, tokenIn } from './daemon-lock.js'
+import { asking, tokenInFile } from './daemon-lock.js'
 
 /** Time limit for a stopping proxy to be replaced. */
 const DRAIN_MS = 10_000
@@ -169,7 +169,7 @@ const tryStream = async (place: RuntimePaths, client: string): Promise<Duplex | 
     throw new Fault('unavailable', say)
   }
   const { proof } = decodeWelcome(headers.get(HELLO_HEADER)) ?? {}
-  if (isProven(tokenIn(place.token), 'daemon', { nonce: hello.nonce, proof })) return stream
+  if (isProven(tokenInFile(place.token), 'daemon', { nonce: hello.nonce, proof })) return stream
   stream.destroy()
   throw new Fault('unavailable', `the program at ${place.socket} is not mcp-proxy`)
 }

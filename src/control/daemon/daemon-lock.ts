@@ -4,10 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Fault } from '../../kernel/faults.js'
 import { isObject } from '../../kernel/object.js'
 import { IDENTITY } from '../../machine/identity.js'
-import { type DaemonAskOptions, askDaemon } from '../../shim/ask.js'
+import { askDaemon, type DaemonAskOptions } from '../../shim/ask.js'
 import { isNewer, newProof } from '../../shim/hello.js'
 import { StartLock } from '../../shim/lock.js'
-import { isHangUp, isNobody, type RuntimePaths, preparePlace } from '../../shim/place.js'
+import { isHangUp, isNobody, preparePlace, type RuntimePaths } from '../../shim/place.js'
 import { createPrivateSync } from '../../state/private-file.js'
 
 /** Time limit for another program to release the lock, and for an older proxy to end. */
@@ -103,7 +103,11 @@ const occupantNow = async (place: RuntimePaths): Promise<Occupant> => {
 }
 
 const displace = async (place: RuntimePaths, { pid }: Occupant, lock: StartLock): Promise<void> => {
-  await askDaemon(asking(place), '/v1/hand-over', JSON.stringify({ version: IDENTITY.version, pid: process.pid }))
+  await askDaemon(
+    asking(place),
+    '/v1/hand-over',
+    JSON.stringify({ version: IDENTITY.version, pid: process.pid }),
+  )
   for (const endMs = performance.now() + PATIENCE_MS; performance.now() < endMs; ) {
     if ((await occupantOf(place).catch(() => ({ pid })))?.pid !== pid) return
     lock.renew()
@@ -119,10 +123,10 @@ export const asking = (
 ): DaemonAskOptions => ({
   socket,
   limitMs,
-  hello: { version: IDENTITY.version, pid: process.pid, ...newProof(tokenIn(token)) },
+  hello: { version: IDENTITY.version, pid: process.pid, ...newProof(tokenInFile(token)) },
 })
 
-export const tokenIn = (file: string | undefined): Buffer | undefined =>
+export const tokenInFile = (file: string | undefined): Buffer | undefined =>
   file === undefined ? undefined : readFileSync(file)
 
 const TOKEN_BYTES = 32

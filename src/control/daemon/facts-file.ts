@@ -6,7 +6,10 @@ import { readPrivate, writePrivate } from '../../state/private-file.js'
 const RECORD_BYTES = 64 * 1024
 
 /** Writes a record of the running process for people. Returns a function that removes it. */
-export const keepFacts = async ({ facts, socket, log }: RuntimePaths, config: string): Promise<() => void> => {
+export const keepFacts = async (
+  { facts, socket, log }: RuntimePaths,
+  config: string,
+): Promise<() => void> => {
   const { pid } = process
   const startedAt = new Date().toISOString()
   const text = JSON.stringify({

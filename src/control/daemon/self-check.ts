@@ -20,7 +20,10 @@ export interface SelfCheckOptions {
 }
 
 /** Checks that clients still reach this process at its socket. Call `cancel` before removing the socket. */
-export const startSelfCheck = (place: RuntimePaths, { mayStay, end, handOver, clock, log }: SelfCheckOptions) => {
+export const startSelfCheck = (
+  place: RuntimePaths,
+  { mayStay, end, handOver, clock, log }: SelfCheckOptions,
+) => {
   const { socket } = place
   let isOver = false
   let isTold = false

@@ -28,11 +28,13 @@ export const lookAtSyntax = ({ loaded }: ConfigFacts): readonly Finding[] =>
 
 /** Returns the keys of the secrets in an entry, such as `env.TOKEN`. */
 const secretKeys = (entry: ImportedEntry): readonly string[] => {
-  const parts = Object.entries(entry).flatMap(([key, value]): readonly (readonly [string, ImportedEntry])[] => {
-    if (key !== 'env' && key !== 'headers') return [[key, { [key]: value }]]
-    const members = isObject(value) ? Object.entries(value) : []
-    return members.map(([name, each]) => [`${key}.${name}`, { [key]: { [name]: each } }])
-  })
+  const parts = Object.entries(entry).flatMap(
+    ([key, value]): readonly (readonly [string, ImportedEntry])[] => {
+      if (key !== 'env' && key !== 'headers') return [[key, { [key]: value }]]
+      const members = isObject(value) ? Object.entries(value) : []
+      return members.map(([name, each]) => [`${key}.${name}`, { [key]: { [name]: each } }])
+    },
+  )
   return parts.flatMap(([key, part]) => {
     return literalSecrets([part]).length > 0 ? [key] : []
   })

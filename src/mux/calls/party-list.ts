@@ -1,4 +1,4 @@
-import { type ListLink, LinkedList } from '../../kernel/linked-list.js'
+import { LinkedList, type ListLink } from '../../kernel/linked-list.js'
 import { type Client, isOnePerson } from '../../model/links.js'
 import { newClientId } from '../../model/peer.js'
 

@@ -135,7 +135,12 @@ export class ResourceSubscriptions {
    * Subscribes at the owner of a URI. Resolves when the request was sent, with undefined if it is no longer
    * wanted. Rejects with a Fault.
    */
-  async join({ subscriber, client, exposed, isWanted }: SubscriptionRequest): Promise<JoinedSubscription | undefined> {
+  async join({
+    subscriber,
+    client,
+    exposed,
+    isWanted,
+  }: SubscriptionRequest): Promise<JoinedSubscription | undefined> {
     if (exposed.length > URI_CHARS)
       throw new Fault('invalid-params', `A URI of more than ${URI_CHARS} characters cannot be subscribed`)
     const { server, own } = await this.#context.owners.uri({ client, caller: subscriber.caller }, exposed)

@@ -39,7 +39,7 @@ import {
   textAnswer,
   unknownText,
 } from './answers.js'
-import { SearchArguments, BadArguments } from './arguments.js'
+import { BadArguments, SearchArguments } from './arguments.js'
 import type { LongResults } from './long-results.js'
 
 /** Maximum number of suggested names. */

@@ -98,7 +98,8 @@ const optionOf = (key: string, option: unknown, inputs: Set<string>): string => 
   return `\${${variableName(key)}}`
 }
 
-const argumentsOf = ({ args }: ContainerMembers): readonly string[] => (Array.isArray(args) ? args.map(String) : [])
+const argumentsOf = ({ args }: ContainerMembers): readonly string[] =>
+  Array.isArray(args) ? args.map(String) : []
 
 const entryOf = (
   { command, args, env }: ContainerMembers,

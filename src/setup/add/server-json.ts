@@ -22,7 +22,8 @@ const RUNNERS: Readonly<
   ],
 }
 
-const list = (value: unknown): readonly ContainerMembers[] => (Array.isArray(value) ? value.filter(isObject) : [])
+const list = (value: unknown): readonly ContainerMembers[] =>
+  Array.isArray(value) ? value.filter(isObject) : []
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
     ? String(value)

@@ -4,7 +4,7 @@ import { isObject } from '../../kernel/object.js'
 import type { Json } from '../edit/change.js'
 import { openFile, readValue, type Syntax } from '../files/edit-file.js'
 import { type Files, hashOf, readState, replaceFile } from '../files/revise.js'
-import { foldersOf, type ClientMachine } from './machine.js'
+import { type ClientMachine, foldersOf } from './machine.js'
 
 /** A server that moves from a client behind the proxy, and the names of its tools there. */
 export interface MovedServer {
@@ -56,7 +56,8 @@ const textsIn = (value: unknown): readonly string[] =>
 const permissionsOf = (root: unknown): Readonly<Record<string, unknown>> =>
   isObject(root) && isObject(root['permissions']) ? root['permissions'] : {}
 
-const claudeFolder = ({ env, home }: ClientMachine): string => env['CLAUDE_CONFIG_DIR'] || join(home, '.claude')
+const claudeFolder = ({ env, home }: ClientMachine): string =>
+  env['CLAUDE_CONFIG_DIR'] || join(home, '.claude')
 
 const MANAGED: Readonly<Partial<Record<string, string>>> = {
   darwin: '/Library/Application Support/ClaudeCode/managed-settings.json',

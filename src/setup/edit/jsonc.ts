@@ -4,7 +4,7 @@ import { createReport } from '../../config/file/problem.js'
 import { readTree, syntaxValueOf } from '../../config/file/syntax.js'
 import { createLocator, repeated } from '../../config/file/tree.js'
 import { isObject } from '../../kernel/object.js'
-import { type FileChange, EditError, type Json, type ParseText, type Splice } from './change.js'
+import { EditError, type FileChange, type Json, type ParseText, type Splice } from './change.js'
 import { endOfString, foldJson } from './fold.js'
 import { indentAt, indented, lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
 

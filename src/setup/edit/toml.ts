@@ -1,6 +1,6 @@
 import { parse, TomlError } from 'smol-toml'
 import { isObject } from '../../kernel/object.js'
-import { type FileChange, EditError, type Json, type ParseText, type Splice } from './change.js'
+import { EditError, type FileChange, type Json, type ParseText, type Splice } from './change.js'
 import { lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
 
 /** TOML, in which a member that is a map is the tables that are named after it. */

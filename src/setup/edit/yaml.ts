@@ -11,7 +11,7 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml'
-import { type FileChange, EditError, type Json, type ParseText, type Splice } from './change.js'
+import { EditError, type FileChange, type Json, type ParseText, type Splice } from './change.js'
 import { indented, lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
 
 /** YAML of one document, whose collections on the way to a change are written in block style. */

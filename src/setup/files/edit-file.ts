@@ -1,4 +1,11 @@
-import { type FileChange, type Editable, EditError, editable, type ParseText, valueIn } from '../edit/change.js'
+import {
+  type Editable,
+  EditError,
+  editable,
+  type FileChange,
+  type ParseText,
+  valueIn,
+} from '../edit/change.js'
 import { SetupError } from '../setup-error.js'
 import { type FileState, type Files, isLarge, readOnce, revisedTextOf } from './revise.js'
 

@@ -147,7 +147,10 @@ export const settingsOf = (entry: ImportedEntry, home = ''): string => {
 }
 
 /** The entry with the values of these variables, as far as they are known. */
-export const resolvedEntry = (entry: ImportedEntry, values: Readonly<Record<string, string>>): ImportedEntry =>
+export const resolvedEntry = (
+  entry: ImportedEntry,
+  values: Readonly<Record<string, string>>,
+): ImportedEntry =>
   JSON.parse(JSON.stringify(entry), (_key, value: unknown) =>
     typeof value === 'string'
       ? withValues(value, name => (Object.hasOwn(values, name) ? values[name] : undefined))

@@ -60,7 +60,11 @@ export type IsSecret = (name: string, value: string) => boolean
  * Replaces each secret in the env, headers, arguments, program and address of a server. `isSecret` is called
  * for doubtful values of variables and short options, which stay without it.
  */
-export const replaceSecrets = (entry: ImportedEntry, put: Take, isSecret: IsSecret = () => false): ImportedEntry => {
+export const replaceSecrets = (
+  entry: ImportedEntry,
+  put: Take,
+  isSecret: IsSecret = () => false,
+): ImportedEntry => {
   const take: Take = (name, value) => put(name, value.replaceAll('$${', '${'))
   const { env, headers, args, url, command } = entry
   const isTaken: IsSecret = (name, value) =>

@@ -1,6 +1,6 @@
 import { dirname, join, sep } from 'node:path'
 import { CLIENTS, type ClientProgram, isOfFolder } from '../clients/clients.js'
-import { type Folders, foldersOf, type ClientMachine } from '../clients/machine.js'
+import { type ClientMachine, type Folders, foldersOf } from '../clients/machine.js'
 import { valueIn } from '../edit/change.js'
 import type { Disk } from '../files/disk.js'
 import { located, parserOf, readValue, type Syntax } from '../files/edit-file.js'
@@ -60,7 +60,11 @@ const dialectOf = ({ timeoutUnit, hasShellVariables = false }: ClientProgram): D
 })
 
 /** Where a client starts the servers of its user's file. */
-export const sourceStartOf = (client: ClientProgram, file: string, home: string): Pick<Source, 'folder' | 'start'> => {
+export const sourceStartOf = (
+  client: ClientProgram,
+  file: string,
+  home: string,
+): Pick<Source, 'folder' | 'start'> => {
   if (isOfFolder(client)) return ofProject(dirname(file))
   return { start: { path: client.startsInProject === true ? WORKSPACE : home, otherwise: home } }
 }

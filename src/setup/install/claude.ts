@@ -15,7 +15,11 @@ const LIMIT_MS = 30_000
  * `claude mcp add-json`, where the program of Claude Code is on PATH: one that runs keeps its file in memory,
  * and would write over ours. Undefined without the program.
  */
-export const claudeProgram = async ({ env, platform, home }: ClientMachine): Promise<AddEntry | undefined> => {
+export const claudeProgram = async ({
+  env,
+  platform,
+  home,
+}: ClientMachine): Promise<AddEntry | undefined> => {
   const names = platform === 'win32' ? ['claude.exe', 'claude.cmd'] : ['claude']
   const folders = (env['PATH'] ?? '').split(delimiter).filter(folder => isAbsolute(folder))
   for (const path of folders.flatMap(folder => names.map(name => join(folder, name)))) {

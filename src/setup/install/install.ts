@@ -190,7 +190,11 @@ interface Found {
 }
 
 /** What a file has of our installs, and whether this client's own is among them. */
-const foundOf = (installs: readonly OwnedInstall[], { client, scope }: InstallPlace, { state, members }: Found) => {
+const foundOf = (
+  installs: readonly OwnedInstall[],
+  { client, scope }: InstallPlace,
+  { state, members }: Found,
+) => {
   const own = installs.find(each => each.client === client.id && each.scope === scope)
   const last = (own ?? installs[0])?.install
   // Somebody has put the file back, or it was never written.
@@ -267,10 +271,13 @@ const write = async (
 ): Promise<void> => {
   const { path } = state
   const bytes = made()
-  const isOwn = ({ client, scope }: OwnedInstall): boolean => client === place.client.id && scope === place.scope
+  const isOwn = ({ client, scope }: OwnedInstall): boolean =>
+    client === place.client.id && scope === place.scope
   const others = installs.filter(each => !isOwn(each))
-  const put = async ({ client, scope }: Pick<OwnedInstall, 'client' | 'scope'>, install: Install | undefined) =>
-    await journals.write(client, scope, path, install)
+  const put = async (
+    { client, scope }: Pick<OwnedInstall, 'client' | 'scope'>,
+    install: Install | undefined,
+  ) => await journals.write(client, scope, path, install)
   const own = { client: place.client.id, scope: place.scope }
   const before = hashOf(state.bytes)
   const isUntouched = base?.after === before

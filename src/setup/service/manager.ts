@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { foldersOf, type ClientMachine } from '../clients/machine.js'
+import { type ClientMachine, foldersOf } from '../clients/machine.js'
 import { launchdPlist, type ServiceProgram, systemdUnit, taskXml } from './files.js'
 
 /** The systems whose managers of services we know. */
@@ -28,7 +28,11 @@ export interface ServiceManager {
 }
 
 /** `uid` is that of this user. */
-export const serviceManager = (platform: ServicePlatform, machine: ClientMachine, uid: number): ServiceManager => {
+export const serviceManager = (
+  platform: ServicePlatform,
+  machine: ClientMachine,
+  uid: number,
+): ServiceManager => {
   const manager = { linux: systemd, darwin: launchd, win32: scheduler }[platform]
   return manager(machine, uid)
 }

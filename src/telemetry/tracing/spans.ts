@@ -1,5 +1,5 @@
 import { type JsonText, memberOf, stringOf, textMember } from '../../kernel/json/text.js'
-import type { CallTrace, Destination, TracePart, SpanContext } from '../../model/call-trace.js'
+import type { CallTrace, Destination, SpanContext, TracePart } from '../../model/call-trace.js'
 import { type Failure, failureOf, isFine } from '../../model/failure.js'
 import type { Call, Client } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'

@@ -5,7 +5,7 @@ import { type JsonText, memberOf, stringOf, textMember } from '../../kernel/json
 import type { Logger } from '../../kernel/logger.js'
 import { IDENTITY } from '../../machine/identity.js'
 import type { Meter } from '../../metering/meter.js'
-import { CallTrace, type TracePart, type SpanContext } from '../../model/call-trace.js'
+import { CallTrace, type SpanContext, type TracePart } from '../../model/call-trace.js'
 import { isFine } from '../../model/failure.js'
 import type { Arrival, Call } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'

@@ -10,7 +10,7 @@ import type { LimitName } from '../../kernel/limits.js'
 import { IncomingRequest } from '../node-internals.js'
 import { type GateOptions, HttpGate } from './gate.js'
 import { isBusy, refuseOn } from './responder.js'
-import { FEW, Sources } from './sources.js'
+import { ConnectionSources, FEW } from './sources.js'
 
 export interface HttpServerOptions extends Omit<GateOptions, 'bounds'> {
   /** 0 selects any free port. */
@@ -126,7 +126,7 @@ export async function listenHttp(options: HttpServerOptions): Promise<HttpPort> 
   const gate = new HttpGate({ ...options, bounds })
   const server = createNodeServer(options, gate, bounds)
   const sockets = new Set<Socket>()
-  const sources = new Sources(server.maxConnections, clock)
+  const sources = new ConnectionSources(server.maxConnections, clock)
   if (server.maxConnections >= FEW) server.on('drop', () => sources.dropped())
   if (options.upgrade !== undefined) server.on('upgrade', ({ socket }) => sources.upgraded(socket))
   server.on('connection', socket => {

@@ -13,7 +13,7 @@ const FRESH_MS = 1000
  * Keeps one source from filling a port with idle connections: once few places are left, its oldest idle
  * connection makes room for its next one.
  */
-export class Sources {
+export class ConnectionSources {
   readonly #maxOpen: number
   readonly #clock: Clock
   /** The HTTP connections of each source and the times at which they were opened, oldest first. */

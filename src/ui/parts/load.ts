@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { read, messageOf } from '../live/api.js'
+import { messageOf, read } from '../live/api.js'
 
 /** The value or the error of a request; both undefined until an answer arrives. */
 export interface LoadedData<T> {

@@ -1,10 +1,10 @@
 import {
   asSchema,
   type Draft,
-  emptyDraft,
-  isRequired,
-  fieldKindOf,
   draftMemberOf,
+  emptyDraft,
+  fieldKindOf,
+  isRequired,
   propertiesOf,
   type Schema,
 } from './drafts.js'

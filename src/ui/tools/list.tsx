@@ -46,7 +46,12 @@ const COLUMNS: readonly Column<ToolRow>[] = [
     width: 'minmax(0, 5fr)',
     isWide: true,
   },
-  { head: 'Calls', cell: ({ calls }) => (calls === 0 ? '–' : countText(calls)), width: '3.5rem', isNumber: true },
+  {
+    head: 'Calls',
+    cell: ({ calls }) => (calls === 0 ? '–' : countText(calls)),
+    width: '3.5rem',
+    isNumber: true,
+  },
   {
     head: 'Failed',
     cell: ({ errors }) => (errors === 0 ? '–' : countText(errors)),

@@ -1,7 +1,15 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { followEvents, messageOf } from '../live/api.js'
 import type { StreamEvent } from '../live/events.js'
-import { type Draft, emptyDraft, isRecord, fieldKindOf, propertiesOf, readDraft, type Schema } from './drafts.js'
+import {
+  type Draft,
+  emptyDraft,
+  fieldKindOf,
+  isRecord,
+  propertiesOf,
+  readDraft,
+  type Schema,
+} from './drafts.js'
 import { Field, type FieldProps, ObjectFields } from './fields.js'
 import { type CallAnswer, Result } from './result.js'
 

@@ -1,12 +1,12 @@
 import { useMemo, useState } from 'preact/hooks'
 import { hrefOf } from '../live/route.js'
-import type { PageState, CallRow } from '../live/state.js'
+import type { CallRow, PageState } from '../live/state.js'
 import { clockTime, many, ms } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
 import { type Column, Table } from '../parts/table.js'
 import { Empty } from '../parts/text.js'
 import { Filter } from './filter.js'
-import { InFlight } from './in-flight.js'
+import { InFlightView } from './in-flight.js'
 
 const clientOf = ({ client, clientName }: CallRow) => (
   <span class="name">{clientName ?? `client ${client}`}</span>
@@ -62,7 +62,7 @@ export const Calls = ({ state, filter }: { readonly state: PageState; readonly f
           {held === undefined ? 'Pause' : 'Go on'}
         </button>
       </Filter>
-      <InFlight calls={state.underWay} />
+      <InFlightView calls={state.underWay} />
       {found.length > 0 ? (
         <Table label="Calls that are over" columns={COLUMNS} rows={found} keyOf={({ n }) => n} />
       ) : (

@@ -14,7 +14,7 @@ const PLACES: Readonly<Record<string, string>> = {
 }
 
 /** Lists the calls in flight, oldest first, with the stage of each. */
-export const InFlight = ({ calls }: { readonly calls: readonly UnderWayCall[] }) => {
+export const InFlightView = ({ calls }: { readonly calls: readonly UnderWayCall[] }) => {
   const oldest = [...calls].sort((one, other) => other.ms - one.ms)
   return (
     <section aria-labelledby="in-flight">

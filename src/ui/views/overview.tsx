@@ -7,7 +7,7 @@ import { FactList } from '../parts/facts.js'
 import { bytes, countText, many, ms } from '../parts/format.js'
 import { Sparkline } from '../parts/sparkline.js'
 import { CommandText, Empty } from '../parts/text.js'
-import { InFlight } from './in-flight.js'
+import { InFlightView } from './in-flight.js'
 import { ServerTable } from './servers.js'
 import { TroubleList } from './trouble-list.js'
 
@@ -71,7 +71,7 @@ export const Overview = ({ state }: { readonly state: PageState }) => {
         <h3 id="all-servers">Servers</h3>
         <ServerTable state={state} servers={servers.servers} />
       </section>
-      <InFlight calls={state.underWay} />
+      <InFlightView calls={state.underWay} />
     </>
   )
 }

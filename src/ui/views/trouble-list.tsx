@@ -34,7 +34,11 @@ export const TroubleList = ({
             <span class="words">
               <LongText text={words} first={300} />
             </span>
-            {LOGINS.has(kind) ? <SignInButton name={about} command={command} /> : <CommandText text={command} />}
+            {LOGINS.has(kind) ? (
+              <SignInButton name={about} command={command} />
+            ) : (
+              <CommandText text={command} />
+            )}
           </li>
         ))}
       </ul>

@@ -40,7 +40,8 @@ class Room {
   }
 
   #clusterOf(id: string): Pick<Cluster, 'others' | 'eldest' | 'send'> {
-    const others = (): readonly ClusterMember[] => [...this.relays.keys()].filter(each => each !== id).map(member)
+    const others = (): readonly ClusterMember[] =>
+      [...this.relays.keys()].filter(each => each !== id).map(member)
     const eldest = (): ClusterMember | undefined => (this.eldest === id ? undefined : member(this.eldest))
     return {
       get others() {

@@ -43,7 +43,10 @@ t.test('with people, an approval names one of them (AU-52)', async t => {
   const client = await clientOf(as)
   const page = await browser.open(authorizePath(client))
   const code = codeOn(page)
-  t.match(await approveSignIn(as.stateDir, { code, as: undefined }), { isApproved: false, words: '--as NAME' })
+  t.match(await approveSignIn(as.stateDir, { code, as: undefined }), {
+    isApproved: false,
+    words: '--as NAME',
+  })
   t.match(await approveSignIn(as.stateDir, { code, as: 'eve' }), { isApproved: false, words: 'eve' })
   t.match(await approveSignIn(as.stateDir, { code, as: 'bob' }), { isApproved: true })
   const answer = answerAt(await browser.press(page, 'allow'))

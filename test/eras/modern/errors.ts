@@ -128,7 +128,10 @@ t.test('an error that may pass is the very same', async t => {
 })
 
 t.test('without a URI in the request none is made up', async t => {
-  const error = projectModernError(json('{"code":-32002,"message":"m"}'), { uri: undefined, declared: json('{}') })
+  const error = projectModernError(json('{"code":-32002,"message":"m"}'), {
+    uri: undefined,
+    declared: json('{}'),
+  })
   t.equal(error.toString(), '{"code":-32602,"message":"m"}')
 })
 

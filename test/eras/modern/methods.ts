@@ -82,7 +82,11 @@ t.test(
       'server/discover',
       'tools/list',
     ])
-    t.same([...REQUESTS.keys()].filter(methodMayNeedInput).sort(), ['prompts/get', 'resources/read', 'tools/call'])
+    t.same([...REQUESTS.keys()].filter(methodMayNeedInput).sort(), [
+      'prompts/get',
+      'resources/read',
+      'tools/call',
+    ])
     t.notOk(isCacheable('initialize') || methodMayNeedInput('tasks/get') || isCacheable('constructor'))
     t.same(Object.fromEntries(NAMED_BY), {
       'tools/call': 'name',

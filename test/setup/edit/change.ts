@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
 import {
-  type FileChange,
   EditError,
   edit,
+  type FileChange,
   type Json,
   type ParseText,
   valueIn,

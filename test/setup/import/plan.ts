@@ -27,7 +27,12 @@ const OPTIONS: PlanOptions = {
   askSecret: async () => undefined,
 }
 
-const machineIn = (home: string): ClientMachine => ({ platform: 'linux', home, cwd: join(home, 'work'), env: {} })
+const machineIn = (home: string): ClientMachine => ({
+  platform: 'linux',
+  home,
+  cwd: join(home, 'work'),
+  env: {},
+})
 
 const write = (home: string, files: Record<string, string | object>): void => {
   for (const [path, content] of Object.entries(files)) {

@@ -10,8 +10,8 @@ import { openFile } from '../../../src/setup/files/edit-file.js'
 import { claudeProgram } from '../../../src/setup/install/claude.js'
 import { entryFor, placeVariables } from '../../../src/setup/install/entry.js'
 import {
-  type InstallContext,
   entryMembersOf,
+  type InstallContext,
   placesToUndo,
   planInstall,
   planUndo,

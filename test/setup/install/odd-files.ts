@@ -33,7 +33,8 @@ const clientWith = (t: Test, client: ClientProgram, content: string) => {
     own: { scripts: ['CONNECT'], urls: [TERMS.url] },
   }
   const place = { client, scope: 'user', file } as const
-  const members = async () => entryMembersOf((await openFile(context.files, file, client.syntax)).value, client.at)
+  const members = async () =>
+    entryMembersOf((await openFile(context.files, file, client.syntax)).value, client.at)
   const read = (): string => readFileSync(file, 'utf8')
   return {
     file,

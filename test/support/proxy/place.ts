@@ -4,7 +4,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { type RuntimePaths, placeOf, preparePlace } from '../../../src/shim/place.js'
+import { placeOf, preparePlace, type RuntimePaths } from '../../../src/shim/place.js'
 
 /** A place of its own for a proxy; its path is short enough for a socket. */
 export const newPlace = (t: Test): RuntimePaths => {

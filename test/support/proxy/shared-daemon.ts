@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import { type RuntimePaths, placeId, placeOf, thisPlace } from '../../../src/shim/place.js'
+import { placeId, placeOf, type RuntimePaths, thisPlace } from '../../../src/shim/place.js'
 import type { Loose } from '../client/raw-client.js'
 import { isRunning, until } from '../processes.js'
 import { BIN, configFile } from './start.js'
@@ -17,7 +17,8 @@ export const waiting = (more: object = {}) => ({
 })
 
 /** Where the daemon of a configuration is met. */
-export const placeFor = (file: string, env = process.env): RuntimePaths => placeOf(placeId(file, thisPlace()), env)
+export const placeFor = (file: string, env = process.env): RuntimePaths =>
+  placeOf(placeId(file, thisPlace()), env)
 
 /** A configuration whose daemon ends with the test. */
 export const configured = (t: Test, servers: object = waiting(), more: object = {}): string => {

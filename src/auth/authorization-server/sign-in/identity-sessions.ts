@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import {
   type AccessToken,
-  type SignedInIdentity,
   type IdentityProvider,
+  type SignedInIdentity,
   SignInRefused,
 } from '../../../auth/sign-in/identity-provider.js'
 import type { Principal } from '../../../kernel/caller.js'

@@ -1,4 +1,4 @@
-import { type Html, html, type HtmlPage } from './page.js'
+import { type Html, type HtmlPage, html } from './page.js'
 
 /** Content of the sign-in page. All peer text is escaped. */
 export interface SignInView {

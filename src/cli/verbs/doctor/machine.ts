@@ -21,7 +21,7 @@ import { IDENTITY } from '../../../machine/identity.js'
 import { plainLine } from '../../../secrets/plain-text.js'
 import { askDaemon } from '../../../shim/ask.js'
 import { abandonedDrafts, isAbandoned } from '../../../shim/lock.js'
-import { isDenied, isNobody, type RuntimePaths, placeId, placeOf, thisMachine } from '../../../shim/place.js'
+import { isDenied, isNobody, placeId, placeOf, type RuntimePaths, thisMachine } from '../../../shim/place.js'
 import { leftovers, runningProxies } from '../../../state/processes/orphans.js'
 import { portOwner } from '../../../state/processes/port-owner.js'
 

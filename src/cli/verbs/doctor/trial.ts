@@ -13,7 +13,7 @@ import { homeFolder } from '../../../machine/who-am-i.js'
 import { sanitizeLine } from '../../../secrets/mask.js'
 import { askDaemon } from '../../../shim/ask.js'
 import { Connector, NoDaemon } from '../../../shim/connector.js'
-import { type RuntimePaths, placeId, placeOf, preparePlace, thisMachine } from '../../../shim/place.js'
+import { placeId, placeOf, preparePlace, type RuntimePaths, thisMachine } from '../../../shim/place.js'
 import type { DaemonProgram } from '../../../shim/start.js'
 
 /** As long as a shim waits. */

@@ -7,14 +7,14 @@ import { whoAmI } from '../../../machine/who-am-i.js'
 import { type FileState, type Files, readState } from '../../../setup/files/revise.js'
 import { commandIn } from '../../../setup/service/files.js'
 import {
-  type ServiceCommand,
   SERVICE_PLATFORMS,
+  type ServiceCommand,
   type ServiceManager,
   type ServicePlatform,
   serviceManager,
 } from '../../../setup/service/manager.js'
 import { askDaemon } from '../../../shim/ask.js'
-import { thisMachine as machineOfPlace, type RuntimePaths, placeId, placeOf } from '../../../shim/place.js'
+import { thisMachine as machineOfPlace, placeId, placeOf, type RuntimePaths } from '../../../shim/place.js'
 import { oneLineText } from '../../output/output.js'
 import { managerOf } from '../../seat.js'
 import { setupFiles, setupMachine } from '../../setup/setup-files.js'

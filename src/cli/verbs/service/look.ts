@@ -1,7 +1,15 @@
 import { existsSync } from 'node:fs'
 import { oneLineText, print, printText } from '../../output/output.js'
 import { defineVerb, EXIT } from '../../verb.js'
-import { configIn, type FoundService, findService, isActive, keptAt, lingers, servicePlaceIn } from './found.js'
+import {
+  configIn,
+  type FoundService,
+  findService,
+  isActive,
+  keptAt,
+  lingers,
+  servicePlaceIn,
+} from './found.js'
 
 export const status = defineVerb({
   usage: 'status',

@@ -8,7 +8,7 @@ import { readState, replaceFile } from '../../../setup/files/revise.js'
 import { placeVariables } from '../../../setup/install/entry.js'
 import { isInNpxCache, lastingNode, lastingScript } from '../../../setup/install/programs.js'
 import type { ServiceProgram } from '../../../setup/service/files.js'
-import { type ServiceCommand, SERVICE_PLATFORMS, serviceManager } from '../../../setup/service/manager.js'
+import { SERVICE_PLATFORMS, type ServiceCommand, serviceManager } from '../../../setup/service/manager.js'
 import { askDaemon } from '../../../shim/ask.js'
 import { preparePlace } from '../../../shim/place.js'
 import { readPort } from '../../listening.js'
@@ -25,8 +25,8 @@ import {
   type KeptProxy,
   keptAt,
   lingers,
-  servicePlaceIn,
   runCommand,
+  servicePlaceIn,
   servicePlatform,
 } from './found.js'
 

@@ -150,7 +150,10 @@ const describe = async (args: Args, command: readonly string[] | undefined): Pro
   throw new CliError(EXIT.usage, `what is "${name}"? Write its command after --, or its URL behind the name`)
 }
 
-const commandEntry = ([command = '', ...args]: readonly string[], pairs: readonly string[] = []): ImportedEntry => {
+const commandEntry = (
+  [command = '', ...args]: readonly string[],
+  pairs: readonly string[] = [],
+): ImportedEntry => {
   if (command === '') throw new CliError(EXIT.usage, 'which command? Write it after --')
   const env = pairs.map((pair): [string, string] => {
     const at = pair.indexOf('=')

@@ -2,7 +2,7 @@ import { print, say } from '../../output/output.js'
 import { askRunning, chooseRunning } from '../../running.js'
 import { followedBy } from '../../setup/followed.js'
 import { configOption, defineVerb, jsonOption } from '../../verb.js'
-import { ownEntryOf, openOwn } from './own-server.js'
+import { openOwn, ownEntryOf } from './own-server.js'
 
 const toggle = (isDisabled: boolean) => {
   const verb = isDisabled ? 'disable' : 'enable'

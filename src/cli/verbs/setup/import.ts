@@ -78,7 +78,8 @@ export const importVerb = defineVerb({
       name: args.name,
       scripts: ownScripts(),
       onConflict: (name, from) => resolveConflict(args.onConflict, isAsking, { name, from }),
-      askSecret: async (name, server) => (isAsking ? await askUser(`${name} for ${server}: `, true) : undefined),
+      askSecret: async (name, server) =>
+        isAsking ? await askUser(`${name} for ${server}: `, true) : undefined,
     })
     for (const problem of problems) say(problem.message)
     for (const each of projects) say(projectWords(each))

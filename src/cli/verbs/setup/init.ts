@@ -10,7 +10,7 @@ import { choose, confirm, isInteractive } from '../../output/ask.js'
 import { mark } from '../../output/look.js'
 import { count, oneLineText, print, say, shortPath } from '../../output/output.js'
 import { wrapped, wrappedText } from '../../output/wrap.js'
-import { stayLines, type StartVerdict } from '../../setup/client-moves.js'
+import { type StartVerdict, stayLines } from '../../setup/client-moves.js'
 import {
   type ClientPlan,
   type ClientsWish,
@@ -29,8 +29,8 @@ import {
   type Context,
   clientsNamed,
   clientsThere,
-  openContext,
   installPlaceOf,
+  openContext,
   readBack,
 } from '../../setup/installing.js'
 import { type Interrupts, interruptible } from '../../setup/interrupts.js'
@@ -49,8 +49,8 @@ import {
 import {
   changeLines,
   initDocumentOf,
-  newIn,
   initOutcomeOf,
+  newIn,
   sayCaps,
   sayDiff,
   saySummary,
@@ -237,7 +237,10 @@ const startServers = async (
   }
 }
 
-const placesOf = async (clients: readonly ClientProgram[], context: Context): Promise<readonly InstallPlace[]> =>
+const placesOf = async (
+  clients: readonly ClientProgram[],
+  context: Context,
+): Promise<readonly InstallPlace[]> =>
   await Promise.all(clients.map(client => installPlaceOf(client, 'user', context)))
 
 const clientsFor = async ({ install }: Args, context: Context): Promise<readonly ClientProgram[]> =>
@@ -256,7 +259,10 @@ const attempt = async ({ label }: ClientProgram, work: () => Promise<unknown>): 
 }
 
 /** The clients whose files can be edited; for each other one, prints the reason. */
-const editable = async (clients: readonly ClientProgram[], context: Context): Promise<readonly ClientProgram[]> => {
+const editable = async (
+  clients: readonly ClientProgram[],
+  context: Context,
+): Promise<readonly ClientProgram[]> => {
   const able: ClientProgram[] = []
   for (const client of clients) {
     if (await attempt(client, () => checkEditable(client, context))) able.push(client)

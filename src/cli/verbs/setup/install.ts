@@ -14,9 +14,9 @@ import {
   clientsNamed,
   clientsThere,
   entryOf,
+  installPlaceOf,
   oneByOne,
   openContext,
-  installPlaceOf,
   placesToUndoOf,
   readBack,
 } from '../../setup/installing.js'
@@ -199,7 +199,9 @@ const planAll = async (args: Args, context: Context): Promise<Work> => {
   const { planInstall } = await import('../../../setup/install/install.js')
   const places = await Promise.all(
     clients.map(async client =>
-      file === undefined ? await installPlaceOf(client, scope, context) : { client, scope, file: resolve(file) },
+      file === undefined
+        ? await installPlaceOf(client, scope, context)
+        : { client, scope, file: resolve(file) },
     ),
   )
   const terms = termsOf(args, context)
@@ -216,7 +218,10 @@ const planAll = async (args: Args, context: Context): Promise<Work> => {
 }
 
 /** The view that a client of the user has already, which it keeps. */
-const viewsBefore = async ({ journals, ownFile }: Context): Promise<(place: InstallPlace) => string | undefined> => {
+const viewsBefore = async ({
+  journals,
+  ownFile,
+}: Context): Promise<(place: InstallPlace) => string | undefined> => {
   const { viewsIn } = await import('../../../setup/client-views.js')
   const views = viewsIn(ownFile.file.value)
   const installs = await journals.all()

@@ -1,7 +1,7 @@
 import { print, say } from '../../output/output.js'
 import { followedBy } from '../../setup/followed.js'
 import { configOption, defineVerb, jsonOption } from '../../verb.js'
-import { ownEntryOf, openOwn } from './own-server.js'
+import { openOwn, ownEntryOf } from './own-server.js'
 
 export const remove = defineVerb({
   usage: 'remove <server>',

@@ -64,7 +64,11 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
       return encodeOutcome(answerOf(outcome), asked, identity)
     case 'error': {
       const uri = method === 'resources/read' ? textMember(asked.params ?? NOTHING, 'uri') : undefined
-      return errorResponse(id, projectModernError(outcome.error, { uri, declared: asked.declared }), 'dispatched')
+      return errorResponse(
+        id,
+        projectModernError(outcome.error, { uri, declared: asked.declared }),
+        'dispatched',
+      )
     }
     case 'fault':
       // An unknown method has the status of a request that was not dispatched.

@@ -7,7 +7,7 @@ import type { RemoteAddress } from '../../../rpc/http/reply.js'
 import type { HttpClient } from '../../../wire/http.js'
 import { META, MODERN_REVISION } from '../../protocol.js'
 import { ModernDownlink, type ModernLinkOptions } from './downlink.js'
-import { ModernHttpCaller, type HttpCallerOptions } from './http-caller.js'
+import { type HttpCallerOptions, ModernHttpCaller } from './http-caller.js'
 import { ToolSchemas } from './tool-schemas.js'
 
 /** Options for opening a connection to a modern server. */

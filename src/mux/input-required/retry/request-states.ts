@@ -5,7 +5,7 @@ import { randomId } from '../../../kernel/ids.js'
 import { canonicalJson } from '../../../kernel/json/canonical.js'
 import { type JsonText, rawText, withoutMembers } from '../../../kernel/json/text.js'
 import type { Call } from '../../../model/links.js'
-import type { SealedState, Sealer, SealedFacts } from './sealed-state.js'
+import type { SealedFacts, SealedState, Sealer } from './sealed-state.js'
 
 /** Requests that may be answered with questions (basic/patterns/mrtr), and the members that identify them. */
 const SUBJECTS: Readonly<Record<string, readonly string[]>> = {

@@ -8,7 +8,11 @@ import t from 'tap'
 import { rewriteItem } from '../../../../src/catalog/names/rewrite.js'
 import { repairItem } from '../../../../src/catalog/repair/items.js'
 import { repairResult } from '../../../../src/catalog/repair/results.js'
-import { projectItem, projectLegacyRequest, projectLegacyResult } from '../../../../src/eras/legacy/project/messages.js'
+import {
+  projectItem,
+  projectLegacyRequest,
+  projectLegacyResult,
+} from '../../../../src/eras/legacy/project/messages.js'
 import {
   elementsOf,
   type JsonText,
@@ -363,7 +367,9 @@ t.test('no word of 2026-07-28 reaches an older client', async t => {
 t.test('prompts and resources are projected like tool results', async t => {
   const prompt =
     '{"messages":[{"role":"user","content":{"type":"audio","data":"QQ==","mimeType":"a/b"}},{"role":"user","content":[{"type":"resource_link","uri":"a:b","name":"n"}]}]}'
-  const read = valueOf(projectLegacyResult(R1, 'prompts/get', json(prompt))) as { messages: { content: unknown }[] }
+  const read = valueOf(projectLegacyResult(R1, 'prompts/get', json(prompt))) as {
+    messages: { content: unknown }[]
+  }
   t.match(read.messages[0], { content: { type: 'resource', resource: { blob: 'QQ==' } } })
   t.same(read.messages[1]?.content, [{ type: 'text', text: 'n: a:b' }])
   t.equal(
@@ -390,7 +396,9 @@ t.test('whatever a server answers, an SDK client takes it repaired and projected
     t.ok(CallToolResultSchema.safeParse(valueOf(projectLegacyResult(revision, 'tools/call', call))).success)
     const messages = blocks.map(block => `{"role":"user","content":${block}}`)
     const prompt = repairResult('prompts/get', json(`{"messages":[${messages.join(',')}]}`))
-    t.ok(GetPromptResultSchema.safeParse(valueOf(projectLegacyResult(revision, 'prompts/get', prompt))).success)
+    t.ok(
+      GetPromptResultSchema.safeParse(valueOf(projectLegacyResult(revision, 'prompts/get', prompt))).success,
+    )
   }
 })
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { CallEnding } from '../../../../src/eras/modern/client-side/inbound-call.js'
-import { type UplinkEntry, ModernUplink } from '../../../../src/eras/modern/client-side/uplink.js'
+import { ModernUplink, type UplinkEntry } from '../../../../src/eras/modern/client-side/uplink.js'
 import { Deferred } from '../../../../src/kernel/async/deferred.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import type { Limits } from '../../../../src/kernel/limits.js'

@@ -1,5 +1,9 @@
 import t from 'tap'
-import { projectModernOnce, projectModernRequest, projectModernResult } from '../../../../src/eras/modern/project/messages.js'
+import {
+  projectModernOnce,
+  projectModernRequest,
+  projectModernResult,
+} from '../../../../src/eras/modern/project/messages.js'
 import { type JsonText, readJson, textOf, valueOf } from '../../../../src/kernel/json/text.js'
 import { sdkOnPipe } from '../../../support/client/sdk-client.js'
 
