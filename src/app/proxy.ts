@@ -1,5 +1,4 @@
 import { Connect } from '../auth/pages/connect.js'
-import { lastLoginMs } from '../auth/store/files.js'
 import { Logins } from '../auth/store/logins.js'
 import { ToolExposure } from '../catalog/views/tool-exposure.js'
 import { Views } from '../catalog/views/views.js'
@@ -17,8 +16,6 @@ import type { ClientHandler } from '../model/links.js'
 import { Admission, type Watch } from '../mux/calls/admission.js'
 import { Router } from '../mux/router.js'
 import { Children } from '../state/processes/children.js'
-import { type ServerCacheFiles, serverCacheFiles } from '../state/server-cache.js'
-import { type ServerFailures, serverFailures } from '../state/server-failures.js'
 import { sealerOf, stateDir } from '../state/state-key.js'
 import { watchMemory } from '../status/memory-pressure.js'
 import { type ProxyStatus, proxyStatus, type StatusContext } from '../status/status.js'
@@ -29,6 +26,7 @@ import type { MetricsEndpoint } from '../telemetry/metrics/listener.js'
 import type { Metrics } from '../telemetry/metrics/registry.js'
 import { clusterContext, type LateCluster, lateCluster } from './cluster/late-cluster.js'
 import { Dialer } from './dialer.js'
+import { type KnownServers, knownServers } from './known-servers.js'
 import type { EndpointContext, HttpEndpoints } from './listeners/http.js'
 import { PageOrigin } from './listeners/page-origin.js'
 import type { Endpoint, Proxy, ProxyOptions, Spoken } from './proxy-contract.js'
@@ -81,8 +79,7 @@ class RunningProxy implements Proxy {
   readonly #masks = new SecretMasks()
   readonly bounds: LimitCounters
   readonly #servers: ServerRegistry
-  readonly #cache: ServerCacheFiles | undefined
-  readonly #failures: ServerFailures | undefined
+  readonly #known: KnownServers
   readonly #logins: Logins
   readonly #connect: Connect
   readonly #cluster: LateCluster | undefined
@@ -131,17 +128,11 @@ class RunningProxy implements Proxy {
     const parts = { clock, log, children: this.children, bounds, makeRoom, logins }
     this.#dialer = new Dialer(configOf, { ...parts, programEnv: options.programEnv ?? (() => process.env) })
     const { stateDir: kept, isFirstStart } = options
-    const remembering = { stateDir: kept, isFirstStart, configOf, clock, log }
-    this.#cache = serverCacheFiles(config, remembering)
-    this.#failures = serverFailures(config, { ...remembering, lastLoginMs: () => lastLoginMs(state) })
-    const late = { config: () => this.#config, router: () => this.#router, logins, cache: this.#cache }
+    this.#known = knownServers(config, { stateDir: kept, isFirstStart, configOf, clock, log }, state)
+    const late = { config: () => this.#config, router: () => this.#router, logins, cache: this.#known.cache }
     this.#cluster = lateCluster(config, { ...late, bounds, clock, log, meter: this.#metrics })
-    this.audit = openAudit(config.audit, {
-      clock,
-      log,
-      meter: this.#metrics,
-      replica: this.#cluster?.instance,
-    })
+    const { instance: replica } = this.#cluster ?? {}
+    this.audit = openAudit(config.audit, { clock, log, meter: this.#metrics, replica })
     this.#router = this.#createRouter(options)
     this.#admission = new Admission(this.#router, clock, bounds, this.#watch())
     this.clientHandler = this.audit.wrap(this.#admission.handler)
@@ -298,8 +289,7 @@ class RunningProxy implements Proxy {
     await Promise.all(this.#endpoints.map(endpoint => endpoint.close()))
     await this.#router.close()
     await this.#tracing?.close()
-    await this.#cache?.close()
-    await this.#failures?.close()
+    await this.#known.close()
     await this.#dialer.close()
     this.#logins.close()
     await this.audit.close()
@@ -315,7 +305,7 @@ class RunningProxy implements Proxy {
   #createRouter(options: ProxyOptions): Router {
     const [{ pageSize, startupWaitMs }, log] = [this.#config, this.#log]
     return new Router({
-      ...{ cache: this.#cache, failures: this.#failures, findWorkspace: workspaceOfRoots },
+      ...{ cache: this.#known.cache, failures: this.#known.failures, findWorkspace: workspaceOfRoots },
       resultsMax: () => this.#config.resultsMax,
       ...{ clientViews: this.views, toolExposure: this.#isAlone ? undefined : this.#toolExposure },
       ...{ servers: this.#servers.servers, exposureOf: this.#servers.exposureOf, isAlone: this.#isAlone },

@@ -85,8 +85,8 @@ export class Owners {
 
   /**
    * Returns the owner of a URI: by its prefix, else the only server that lists it, else the longest matching
-   * template, else the server whose result contained it last, else the only server with resources. Rejects with
-   * a Fault that names the candidates if there are several.
+   * template, else the server whose result contained it last, else the only server with resources. Rejects
+   * with a Fault that names the candidates if there are several.
    */
   uri(viewer: Viewer, exposed: string): Owned | Promise<Owned> {
     return (

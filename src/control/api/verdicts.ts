@@ -210,3 +210,7 @@ export const notListed = (near: string): Cause => ({
   verdict: 'unknown',
   words: `the server lists no such tool${near}`,
 })
+
+/** A cached list does not record whether it was truncated. */
+export const isFull = (known: { readonly length: number } | undefined, { bounds }: Server): boolean =>
+  known !== undefined && known.length >= bounds.max.items

@@ -10,7 +10,6 @@ import { matcherOf } from '../../kernel/globs.js'
 import { arrayText, type JsonText, objectText, textMember } from '../../kernel/json/text.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { isLegacyRevision } from '../../model/revision.js'
-import type { Server } from '../../peers/server.js'
 import { sanitizeLine } from '../../secrets/mask.js'
 import { visibleText } from '../../secrets/plain-text.js'
 import { exposed } from '../../status/exposed.js'
@@ -25,6 +24,7 @@ import {
   causesOf,
   type Explanation,
   isAnsweredBy,
+  isFull,
   notListed,
   numberedVerdict,
   reachOf,
@@ -306,10 +306,6 @@ const configOf = ({ configOf: find }: ControlApiContext, view: ServerView): Serv
   find(view.server.options)
 
 // ── unlisted names ──
-
-/** A cached list does not record whether it was truncated. */
-const isFull = (known: { readonly length: number } | undefined, { bounds }: Server): boolean =>
-  known !== undefined && known.length >= bounds.max.items
 
 /** Explains a name with the prefix of a server that does not list it, or whose list was not read. */
 const ofPrefix = (context: ControlApiContext, query: string): Why | undefined => {

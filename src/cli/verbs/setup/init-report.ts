@@ -91,6 +91,12 @@ interface Done {
   readonly work: readonly ClientPlan[]
 }
 
+/** The next step where no client was changed. */
+export const nextStep = (work: readonly ClientPlan[]): string => {
+  const isEverywhere = work.length > 0 && work.every(({ install }) => install !== undefined)
+  return isEverywhere ? 'all have the proxy' : 'to add the proxy to a client: mcp-proxy install CLIENT'
+}
+
 /** The lines that a rehearsal would add or change, each with its file. */
 export const changeLines = ({ found, plan, work }: Omit<Done, 'started'>): readonly string[] => {
   const { path } = found.own.file.state

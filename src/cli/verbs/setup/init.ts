@@ -4,7 +4,6 @@ import type { ClientProgram } from '../../../setup/clients/clients.js'
 import type { Plan, Planned } from '../../../setup/import/plan.js'
 import { projectWords, type Source } from '../../../setup/import/sources.js'
 import type { InstallPlace, PlannedInstall } from '../../../setup/install/install.js'
-import { SetupError } from '../../../setup/setup-error.js'
 import { readUsable } from '../../configuration.js'
 import { choose, confirm, isInteractive } from '../../output/ask.js'
 import { mark } from '../../output/look.js'
@@ -14,7 +13,6 @@ import { type StartVerdict, stayLines } from '../../setup/client-moves.js'
 import {
   type ClientPlan,
   type ClientsWish,
-  checkEditable,
   clientLine,
   planClients,
   replanned,
@@ -22,6 +20,7 @@ import {
   withRules,
   writeClientViews,
 } from '../../setup/client-plans.js'
+import { attempt, editable } from '../../setup/editable-clients.js'
 import { type Findings, findServers, foundParts, QUIET_SOURCES } from '../../setup/finding.js'
 import { type Started, startOnce, verdictOn } from '../../setup/first-start.js'
 import { askDoubtful, askInput, inputTexts } from '../../setup/inputs.js'
@@ -51,6 +50,7 @@ import {
   initDocumentOf,
   initOutcomeOf,
   newIn,
+  nextStep,
   sayCaps,
   sayDiff,
   saySummary,
@@ -246,30 +246,6 @@ const placesOf = async (
 const clientsFor = async ({ install }: Args, context: Context): Promise<readonly ClientProgram[]> =>
   install === undefined ? await clientsThere(context) : clientsNamed(install)
 
-/** Does the work for one client; a file of which that cannot be done keeps no others from theirs. */
-const attempt = async ({ label }: ClientProgram, work: () => Promise<unknown>): Promise<boolean> => {
-  try {
-    await work()
-    return true
-  } catch (thrown) {
-    if (!(thrown instanceof SetupError)) throw thrown
-    say(`${mark(false)} ${label}: ${thrown.message}; fix: ${thrown.fix}`)
-    return false
-  }
-}
-
-/** The clients whose files can be edited; for each other one, prints the reason. */
-const editable = async (
-  clients: readonly ClientProgram[],
-  context: Context,
-): Promise<readonly ClientProgram[]> => {
-  const able: ClientProgram[] = []
-  for (const client of clients) {
-    if (await attempt(client, () => checkEditable(client, context))) able.push(client)
-  }
-  return able
-}
-
 /** Shows what changes in the files of clients and what stays, and asks which of them may change. */
 const chooseClients = async (
   planned: readonly ClientPlan[],
@@ -327,9 +303,7 @@ const replaceIn = async (
   const todo = done.filter(({ changes }) => changes.length > 0)
   const code = done.length < work.length ? EXIT.failure : EXIT.ok
   if (todo.length > 0) return Math.max(code, await readBack(todo))
-  const isEverywhere = work.length > 0 && work.every(({ install }) => install !== undefined)
-  const next = isEverywhere ? 'all have the proxy' : 'to add the proxy to a client: mcp-proxy install CLIENT'
-  say(`no client was changed; ${next}`)
+  say(`no client was changed; ${nextStep(work)}`)
   return code
 }
 
