@@ -26,7 +26,7 @@ import { why } from './verbs/why.js'
 
 export type Command = Verb | VerbGroup
 
-/** All that may follow `mcp-proxy`, in the groups and the order in which the help shows it. */
+/** All verbs and verb groups, in the sections and order of the help. */
 export const SECTIONS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
   ['Start', [init, importVerb, add, install, uninstall, remove, enable, disable]],
   ['Run', [connect, serve, daemon, service, stdio, bridge, auth]],
@@ -37,10 +37,10 @@ export const COMMANDS: readonly Command[] = SECTIONS.flatMap(([, commands]) => c
 
 export const isGroup = (command: Command): command is VerbGroup => 'verbs' in command
 
-/** The word that a command begins with. */
+/** Returns the first word of a command's usage. */
 export const nameOf = ({ usage }: Command): string => usage.split(' ', 1).join()
 
-/** What the first words of a command line name; undefined for a word that is none of them. */
+/** Returns the command that the first words of a command line name, or undefined for unknown words. */
 export const commandAt = ([first, second]: readonly string[]): Command | undefined => {
   const command = COMMANDS.find(each => nameOf(each) === first)
   if (command === undefined || !isGroup(command)) return command

@@ -2,8 +2,8 @@ import { configFile, loadFile } from './configuration.js'
 import { CliError, EXIT } from './verb.js'
 
 /**
- * Answers a path of the control API without a running proxy, from the configuration and from what is kept of
- * its servers. Starts nothing. Rejects with a CliError for a configuration that cannot be used.
+ * Answers a control API path without a running proxy, from the configuration and the cached server lists.
+ * Starts nothing. Rejects with a CliError for an unusable configuration.
  */
 export const answerAtRest = async (
   flag: string | undefined,

@@ -12,8 +12,8 @@ const HELP_WIDTH = 110
 const HELP = new Set(['--help', '-h'])
 
 /**
- * Parses any command line, and prints help where it is asked for; `command` is what followed `--`. Resolves
- * with the chosen verb unless there is nothing left to do; rejects with a CliError that says what is wrong.
+ * Parses a command line and prints help on request; `command` holds the words after `--`. Resolves with the
+ * chosen verb, or undefined when only help was printed. Rejects with a CliError for invalid arguments.
  */
 export const readCommandLine = async (
   words: readonly string[],
@@ -37,7 +37,7 @@ export const readCommandLine = async (
       }
       chosen = { isService: verb.isService === true, run: () => verb.run(args, command) }
     }
-    // The page of all commands is ours; that of a group is made of these.
+    // We write the top-level help ourselves; yargs builds a group's help from these commands.
     if (usage === verb.usage) to.command(verb.usage, false, build, choose)
     else to.command(verb.usage, verb.describe, build, choose)
   }
@@ -70,10 +70,9 @@ const createCli = (words: readonly string[]): Argv =>
     .wrap(process.stdout.isTTY ? Math.min(HELP_WIDTH, columnsOf(process.stdout)) : HELP_WIDTH)
     .showHelpOnFail(false)
 
-/** The page of all commands. */
 const allCommands = (): string => {
   const width = Math.max(...COMMANDS.map(each => nameOf(each).length)) + 2
-  // A long command would hide the names; the first lines show it.
+  // Omits a long command, which would hide the verb names; the first lines show it.
   const program = isShortCommand() ? `${ownCommand()} ` : ''
   const line = (each: Command): string => `  ${program}${nameOf(each).padEnd(width)}${each.describe}`
   const sections = SECTIONS.map(([title, commands]) => [`${title}:`, ...commands.map(line)].join('\n'))
@@ -92,10 +91,10 @@ const describe = (cli: Argv, verb: Verb, usage: string): Argv => {
   return cli.epilog(examplesText(examples))
 }
 
-/** Commands longer than this are described on a line of their own. */
+/** Maximum width of an example that shares its line with its description. */
 const EXAMPLE_WIDTH = 55
 
-/** Not by yargs, which breaks commands, so that they cannot be copied. */
+/** Formats examples without yargs, which breaks commands across lines so that they cannot be copied. */
 const examplesText = (written: Verb['examples']): string => {
   const examples = written.map(([command, description]) => [pasteable(command), description] as const)
   const short = examples.map(([{ length }]) => length).filter(length => length <= EXAMPLE_WIDTH)
@@ -108,7 +107,7 @@ const examplesText = (written: Verb['examples']): string => {
   return ['Examples:', ...lines].join('\n')
 }
 
-/** Turns a message of yargs into an error that helps. */
+/** Turns a yargs message into a CliError. */
 const usageError = (message: string, words: readonly string[]): CliError => {
   const command = commandAt(words)
   if (message === NO_COMMAND) return noCommand(words, command)
@@ -150,7 +149,7 @@ const namesIn = (command: Command | undefined): readonly string[] =>
 
 const commandsOf = (command: Command | undefined): string => `commands are ${namesIn(command).join(', ')}`
 
-/** Throws a CliError for help on a command that does not exist, for which yargs prints the help of all. */
+/** Throws a CliError for help on an unknown command; yargs would print the top-level help. */
 const checkCommand = (words: readonly string[]): void => {
   const [first = '', second = ''] = words
   const command = commandAt([first])
@@ -184,7 +183,7 @@ const unknownWord = (word: string, words: readonly string[], command: Command | 
 
 const hint = (meant: string | undefined): string => (meant === undefined ? '' : `; did you mean ${meant}?`)
 
-/** yargs makes an array of any flag that is given twice. */
+/** Rejects repeated flags, which yargs turns into arrays. */
 const checkRepeated = (args: Readonly<Record<string, unknown>>, words: readonly string[]): true => {
   const command = commandAt(words)
   const flags = command === undefined || isGroup(command) ? {} : command.flags

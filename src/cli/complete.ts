@@ -3,19 +3,19 @@ import { COMMANDS, type Command, commandAt, isGroup, nameOf } from './all-verbs.
 import { print } from './output/output.js'
 import { EXIT, type Flags, type Verb } from './verb.js'
 
-/** What may stand at a place, and what is said about it. */
+/** A completion and its description. */
 type Candidate = readonly [word: string, about: string]
 
 /**
- * Answers the scripts of shells (`mcp-proxy completion`): prints what the last of the words may become. The
- * first word is `mcp-proxy`, with `fish` before it in fish. Nothing is started for it.
+ * Prints completions of the last word for the shell scripts of `mcp-proxy completion`. The first word is
+ * `mcp-proxy`, preceded by `fish` in fish. Starts no servers.
  */
 export const complete = async (given: readonly string[]): Promise<number> => {
   const isFish = given[0] === 'fish'
   const words = given.slice(isFish ? 2 : 1)
   const last = words.at(-1) ?? ''
   const found = (await candidates(words.slice(0, -1), last)).filter(([word]) => word.startsWith(last))
-  // The script for zsh sets this variable.
+  // Only the zsh script sets this variable.
   const isZsh = process.env['COMP_CWORD'] !== undefined
   const lines = found.map(([word, about]) => {
     if (isFish) return `${word}\t${about}`
@@ -44,7 +44,7 @@ const ofFlag = ([name, { describe }]: [string, Flags[string]]): Candidate => [`-
 
 type Choices = readonly (string | number | true | undefined)[]
 
-/** The positional that comes next: a list goes on as long as there are words. */
+/** Returns the next positional; a list positional repeats. */
 const placeIn = ({ usage, flags, positionals = {} }: Verb, words: readonly string[]) => {
   const places = usage.match(/(?<=[<[])\w+(?:\.\.)?/g) ?? []
   const free = words.filter((word, at) => !word.startsWith('-') && !isValueOf(flags, words[at - 1] ?? ''))

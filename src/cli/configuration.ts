@@ -8,11 +8,11 @@ import { say } from './output/output.js'
 import { setupMachine } from './setup/setup-files.js'
 import { CliError, EXIT, problemError } from './verb.js'
 
-/** The file named by the flag or the environment, or else that of the user; it need not exist. */
+/** Returns the file named by the flag or the environment, or the user's own file. The file may be missing. */
 export const configTarget = (flag: string | undefined): string =>
   named(flag) ?? named(process.env['MCP_PROXY_CONFIG']) ?? defaultConfigFile(setupMachine())
 
-/** The same for verbs that read it. Throws a CliError if none is named, and the user has none. */
+/** Returns the configuration file to read. Throws a CliError if none is named and the user has none. */
 export const configFile = (flag: string | undefined): string => {
   const file = configTarget(flag)
   const isNamed = (named(flag) ?? named(process.env['MCP_PROXY_CONFIG'])) !== undefined
@@ -23,7 +23,7 @@ export const configFile = (flag: string | undefined): string => {
 
 const named = (path: string | undefined): string | undefined => (path === '' ? undefined : path)
 
-/** Reads a configuration with its problems; without `environment` its variables are those of this process. */
+/** Reads a configuration with its problems. `environment` defaults to the variables of this process. */
 export const loadFile = async (file: string, environment?: ProxyEnvironment): Promise<Loaded> => {
   const { loadConfig, readConfigText } = await import('../config/load.js')
   if (environment === undefined) return await loadConfig(file, process.env)
@@ -42,7 +42,7 @@ export const readConfiguration = async (flag: string | undefined): Promise<Proxy
 
 /**
  * Reads a configuration, prints its problems and keeps the valid servers. A file without servers is valid.
- * Throws a CliError if the file cannot be used, or if errors have cost all of its servers.
+ * Throws a CliError if the file is unusable or errors removed all of its servers.
  */
 export const readUsable = async (
   flag: string | undefined,

@@ -11,7 +11,7 @@ interface Lines {
   readonly fix?: string | undefined
 }
 
-/** Says on stderr what ended a command line, in three lines, and returns the exit code. */
+/** Prints an error to stderr in up to three lines and returns the exit code. */
 export const explainError = (thrown: unknown, words: readonly string[]): number => {
   const { code, what, why = WHYS[code], fix = fixFor(code, words) } = linesOf(thrown)
   say(`mcp-proxy: ${what}`)

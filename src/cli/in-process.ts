@@ -5,34 +5,35 @@ import type { ServerStatus } from '../status/status.js'
 import { ProgressLine } from './output/progress.js'
 import { untilSignal, type WorkOutcome } from './until-signal.js'
 
-/** A proxy in this process, for verbs that end by themselves. */
+/** A proxy in this process, for short-lived verbs. */
 export interface InProcessSession {
   readonly client: LocalClient
-  /** The state of the servers; one that failed and is being retried counts as failed. */
+  /** Returns the server states; a failed server that is being retried counts as failed. */
   readonly status: () => readonly ServerStatus[]
 }
 
 interface InProcessOptions {
   readonly level: LogLevel
-  /** Whether the lists of servers are cached for the next proxy; cached lists are not read. */
+  /** Cache the server lists for the next proxy. Cached lists are not read. */
   readonly isRemembered?: boolean
-  /** The exit code of a signal that arrived before this began, if there was one. */
+  /** Exit code of a signal that arrived before the session started. */
   readonly stopped?: () => number | undefined
 }
 
-/** A program of our user that works in the current folder, for servers that need a folder. */
+/** Returns a local caller in the current folder, for servers that need a folder. */
 export const callerHere = (): Caller => ({ ...LOCAL, cwd: process.cwd() })
 
-/** More than any list has, so that one page is enough and a server that is down is awaited once. */
+/**
+ * Larger than any list, so that one page is enough and the client waits for an unavailable server only once.
+ */
 const PAGE_SIZE = 1_000_000
 const POLL_MS = 50
-/** Nobody wonders about less. */
+/** Starts that take less time show no progress. */
 const QUIET_MS = 500
 
 /**
- * Starts the servers, waits for each for its own time to connect, does `work`, shows its result and ends
- * everything. Resolves with the exit code of `work` or of the signal that ended it; rejects with what `work`
- * threw.
+ * Starts the servers, waits up to each server's connect timeout, runs `work`, shows its result and stops
+ * everything. Resolves with the exit code of `work` or of the signal that ended it; rejects as `work` does.
  */
 export const inProcess = async (
   config: ProxyConfig,
@@ -68,7 +69,7 @@ const ownMemory = async () => {
   return { stateDir: stateDir(process.env), isFirstStart: true }
 }
 
-/** Watches them start, shows on a terminal which are slow, and remembers why one that is retried failed. */
+/** Shows slow servers on a terminal while they start, and remembers why a retried server failed. */
 const watchStarts = (current: () => readonly ServerStatus[]) => {
   const failures = new Map<string, Pick<ServerStatus, 'why' | 'stderr'>>()
   const startedMs = performance.now()

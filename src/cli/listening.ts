@@ -28,8 +28,8 @@ const PORT_MAX = 65_535
 const WILDCARDS = ['0.0.0.0', '::', '']
 
 /**
- * Where to listen: flags win over the file, and `--host` or `--port` asks for HTTP. Throws a CliError for a
- * bad port or socket, or an address that needs `--allow-remote`, or a public URL.
+ * Resolves the listen address. Flags override the file; `--host` or `--port` enables HTTP. Throws a CliError
+ * for an invalid port or socket, or for a remote address without `--allow-remote` or a public URL.
  */
 export const resolveListen = (
   configured: ListenConfig,
@@ -57,7 +57,7 @@ const readSocket = (text: string): string => {
   return isNamedPipe(text) ? text : resolve(text)
 }
 
-/** Throws a CliError. */
+/** Parses a port. Throws a CliError. */
 export const readPort = (text: string): number => {
   const port = Number(text)
   if (/^\d{1,5}$/.test(text) && port <= PORT_MAX) return port
@@ -75,7 +75,7 @@ const checkGuarded = (host: string, auth: AuthConfig | undefined): void => {
   )
 }
 
-/** Without `publicUrl` clients are known to use the address that we listen on, if anything. */
+/** Without `publicUrl`, the listen address is the only host name that clients are known to use. */
 const checkNames = (host: string, allowedHosts: readonly string[], auth: AuthConfig | undefined): void => {
   if (auth?.publicUrl !== undefined) return
   if (auth !== undefined && (auth.issuers.length > 0 || auth.embedded !== undefined)) {

@@ -6,7 +6,7 @@ import { print, say } from './output/output.js'
 import { stdoutLook } from './output/table.js'
 import { CliError, EXIT } from './verb.js'
 
-/** The lines of the log and of the one before it; none if there is no log. */
+/** Returns the lines of the log file and its predecessor; empty without a log. */
 export const writtenLines = (log: string): readonly string[] =>
   [`${log}.1`, log].flatMap(path => {
     try {
@@ -18,14 +18,13 @@ export const writtenLines = (log: string): readonly string[] =>
     }
   })
 
-/** How long the next proxy may take to come. */
+/** Maximum wait for the next proxy. */
 const NEXT_MS = 10_000
 const POLL_MS = 250
 
 /**
- * Shows the lines of a log as they come, and goes on with the next proxy if one comes soon after this one:
- * daemons are started again by their clients. `open` gets the time from which on lines are new, but for the
- * first time.
+ * Prints log lines as they arrive. When the proxy ends, continues with the next one if it starts soon,
+ * because clients restart daemons. `open` receives the time of the first new line, except on the first call.
  */
 export const followLog = async (
   open: (sinceMs: number | undefined) => Promise<Socket>,
@@ -44,7 +43,7 @@ export const followLog = async (
   }
 }
 
-/** Prints lines of a log: for programs as they are, else for people. */
+/** Returns a printer of log lines: raw JSON, or readable text. */
 export const linePrinter = (isJson: boolean) => {
   const { dim, yellow, red } = createColors(stdoutLook().hasColor)
   const paint = (level: number, word: string): string =>
@@ -52,7 +51,7 @@ export const linePrinter = (isJson: boolean) => {
   return (line: string): void => print(isJson ? line : readable(line, paint))
 }
 
-/** Shows the lines that come on a stream, and resolves when it has ended. */
+/** Prints the lines of a stream and resolves when the stream ends. */
 const showLines = (stream: Socket, show: (line: string) => void): Promise<void> => {
   let rest = ''
   stream.setEncoding('utf8')
@@ -70,7 +69,7 @@ const showLines = (stream: Socket, show: (line: string) => void): Promise<void> 
 
 const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** A span of time as people write it. Throws a CliError for anything else. */
+/** Parses a duration such as `10m`. Returns milliseconds; throws a CliError. */
 export const spanMs = (text: string): number => {
   const [, number = '', unit = ''] = /^(\d+)([smhd])$/.exec(text) ?? []
   const ms = Number(number) * (UNITS[unit] ?? Number.NaN)
@@ -81,7 +80,7 @@ export const spanMs = (text: string): number => {
 
 const LEVEL_WORDS: Readonly<Record<number, string>> = { 20: 'debug', 30: 'info', 40: 'warn', 50: 'error' }
 
-/** A line of the log for people; what is no JSON stays as it is. */
+/** Formats a log line for people; returns non-JSON lines unchanged. */
 const readable = (line: string, paint: (level: number, word: string) => string): string => {
   let facts: Record<string, unknown>
   try {
@@ -91,7 +90,7 @@ const readable = (line: string, paint: (level: number, word: string) => string):
   }
   const { time, level, msg, server, stderr, ...rest } = facts
   const date = new Date(Number(time))
-  // Words of Node are no lines of ours, even if they are JSON.
+  // Node's own messages are not log lines, even if they are JSON.
   if (Number.isNaN(date.getTime())) return line
   const at = date.toISOString().slice(11, 19)
   const about = typeof server === 'string' ? `${server}: ` : ''

@@ -8,10 +8,10 @@ export const loginOption = {
   describe: 'Sign in if a server requires it, then continue; the default on a terminal',
 } as const
 
-/** The states in which a person can help. */
+/** Server states that a login resolves. */
 const WANTS_LOGIN: ReadonlySet<unknown> = new Set(['needs-auth', 'insufficient-scope'])
 
-/** The fault of the first server that waits for a person, as the call of one of its tools ends. */
+/** Returns the fault of the first server that needs a login, as its tool calls report it. */
 export const loginFault = (servers: readonly ServerStatus[]): Fault | undefined => {
   const server = servers.find(({ state }) => WANTS_LOGIN.has(state))
   if (server === undefined) return undefined
@@ -19,12 +19,12 @@ export const loginFault = (servers: readonly ServerStatus[]): Fault | undefined 
   return new Fault('unauthorized', why, { data: { server: name, reason } })
 }
 
-/** A server that never lets us in is not signed in at for ever. */
+/** Bounds the logins at a server that keeps refusing them. */
 const LOGINS_MAX = 3
 
 /**
- * Does `work`; if it fails for want of a login, signs in and does it again, where `isWanted` or on a
- * terminal. `mayHelp` tells the work whether there would be another attempt.
+ * Runs `work`. If it fails for lack of a login, signs in and runs it again, when `isWanted` or on a terminal.
+ * `mayHelp` tells `work` whether another attempt is possible.
  */
 export const withLogins = async <T>(
   config: ProxyConfig,
@@ -49,7 +49,7 @@ export const withLogins = async <T>(
   }
 }
 
-/** The server that waits for a person, if that is why something failed. */
+/** Returns the server whose missing login caused an error. */
 const waitingServer = (thrown: unknown): string | undefined => {
   const { reason, server } = (thrown instanceof Fault ? thrown.data : undefined) ?? {}
   return WANTS_LOGIN.has(reason) && typeof server === 'string' ? server : undefined

@@ -3,12 +3,12 @@ import { flush, tolerateReaders } from './output/output.js'
 import { parseSimple } from './parse-simple.js'
 import { type Chosen, CliError, EXIT, type Verb } from './verb.js'
 
-/** How long a service that ends waits for its output to be read. */
+/** Maximum wait for readers to take the remaining output of a service. */
 const FLUSH_MS = 500
 
 /**
- * Runs a command line, without node and script, to its end. `keepCode` keeps the code that V8 compiled for a
- * service. Resolves with the exit code; never rejects.
+ * Runs a command line (without node and script) and resolves with the exit code; never rejects. `keepCode`
+ * saves the compiled V8 code of a service.
  */
 export const main = async (
   argv: readonly string[],
@@ -26,7 +26,7 @@ export const main = async (
 
 const run = async (argv: readonly string[]) => {
   if (!hasCurrentFolder()) throw new CliError(EXIT.failure, NO_FOLDER.message, NO_FOLDER)
-  // What follows -- is another program's command line, which no parser of ours may see.
+  // Words after -- belong to another program's command line; our parser must not read them.
   const end = argv.indexOf('--')
   const [first, ...others] = end === -1 ? argv : argv.slice(0, end)
   const command = end === -1 ? undefined : argv.slice(end + 1)
@@ -55,8 +55,8 @@ const chooseWithYargs = async (words: readonly string[], command: readonly strin
 }
 
 /**
- * yargs takes 13 MiB for as long as we run, and 60 ms to load and to lay out a help that nobody has asked
- * for: services with simple arguments do without, and doctor, which programs ask often.
+ * Avoids yargs, which costs 13 MiB and 60 ms, for services with simple arguments and for doctor, which
+ * programs call often.
  */
 const chooseSimply = async (
   [name = '', ...words]: readonly string[],
@@ -80,7 +80,7 @@ const SIMPLE = new Map<string, () => Promise<Verb>>([
   ['logs', async () => (await import('./verbs/logs.js')).logs],
 ])
 
-/** Says what went wrong; the words that name a command lead to its help. */
+/** Prints an error; the words that name a command select its help. */
 const explained = async (thrown: unknown, argv: readonly string[]): Promise<number> => {
   const [{ explainError }, { commandAt, isGroup }] = await Promise.all([
     import('./explain.js'),

@@ -10,7 +10,7 @@ import { findServers } from './setup/finding.js'
 import { setupFiles, setupMachine } from './setup/setup-files.js'
 import { EXIT } from './verb.js'
 
-/** What `mcp-proxy` alone says on a terminal: how things are, or what there is to begin with. */
+/** Shows the status on a terminal, or how to get started, for `mcp-proxy` without a verb. */
 export const overview = async (): Promise<number> => {
   const file = resolve(configTarget(undefined))
   if (!existsSync(file)) return await beginning()
@@ -42,7 +42,7 @@ const DOCTOR: Next = ['doctor', 'find problems and print the fix for each']
 
 const next = ([command, about]: Next): string => `  mcp-proxy ${command.padEnd(15)}${about}`
 
-/** Lists the servers of all clients, with their files and scopes; starts and writes nothing. */
+/** Lists the servers of all clients with their files and scopes; starts and writes nothing. */
 const beginning = async (): Promise<number> => {
   const [found, rows] = await Promise.all([findServers(undefined), clientServers()])
   const names = found.plan.servers.filter(({ entry }) => entry !== undefined)
@@ -64,7 +64,7 @@ const beginning = async (): Promise<number> => {
 
 type Row = readonly [server: string, client: string, scope: string, file: string]
 
-/** The servers in the files of the user, of this folder, and of the projects that clients know. */
+/** Returns the servers in the user's files, the current folder and the projects that clients know. */
 const clientServers = async (): Promise<readonly Row[]> => {
   const [{ files }, { readClients }, { projectsIn }, { readValue }] = await Promise.all([
     setupFiles(),
@@ -93,7 +93,7 @@ const clientServers = async (): Promise<readonly Row[]> => {
 const scopeOf = (folder: string | undefined): string =>
   folder === undefined ? 'user' : `project ${shortPath(folder)}`
 
-/** A terminal does not wait for a daemon that hangs. */
+/** Maximum wait for a daemon that hangs. */
 const PATIENCE_MS = 1000
 
 const askDaemon = async (file: string): Promise<ProxyStatus | undefined> => {
@@ -108,12 +108,12 @@ const askDaemon = async (file: string): Promise<ProxyStatus | undefined> => {
     const place = placeOf(placeId(file, machine.at), process.env, machine)
     return parseStatus((await askDaemon(asking(place, PATIENCE_MS), '/v1/status')).body, place.socket)
   } catch {
-    // `mcp-proxy doctor` says why.
+    // `mcp-proxy doctor` shows the reason.
     return undefined
   }
 }
 
-/** Clients that our entry was written into. */
+/** Returns the clients that have our entry. */
 const installedIn = async (): Promise<readonly string[]> => {
   const [{ files, state }, { Journals }, { CLIENTS }] = await Promise.all([
     setupFiles(),
@@ -139,7 +139,7 @@ const serversLine = ({ config, disabled }: Loaded, state: ProxyStatus | undefine
   return parts.join(', ')
 }
 
-/** The tools of the last run, which were cached then. */
+/** Returns the cached tools of the last run. */
 const rememberedTools = async ({ config }: Loaded): Promise<string> => {
   const [{ knownTools }, { stateDir }] = await Promise.all([
     import('../state/known-tools.js'),

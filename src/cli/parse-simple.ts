@@ -1,7 +1,7 @@
 import parser from 'yargs-parser'
 import type { Flags, Verb, VerbArguments } from './verb.js'
 
-/** How both parsers read a command line. */
+/** Grammar options shared by both parsers. */
 export const GRAMMAR = {
   'parse-numbers': false,
   'parse-positional-numbers': false,
@@ -11,8 +11,8 @@ export const GRAMMAR = {
 } as const
 
 /**
- * Parses the usual arguments of a verb with the parser inside yargs. Returns undefined for all others, valid
- * or not: yargs itself checks those, explains errors and prints help.
+ * Parses common arguments of a verb with the parser inside yargs. Returns undefined for all others, valid or
+ * not; yargs then checks them, explains errors and prints help.
  */
 export const parseSimple = (
   { flags, usage }: Verb,
@@ -41,10 +41,10 @@ export const parseSimple = (
   return { ...values, ...positionals, _: [name], $0: 'mcp-proxy' }
 }
 
-/** Short flags and quoted values are left to yargs, and flags whose names are not written as ours are. */
+/** Leaves short flags, quoted values and unusual flag names to yargs. */
 const isSimple = (word: string): boolean => /^(?:--[a-z]+(?:-[a-z]+)*(?:=[^"'].*)?$|[^-"'])/s.test(word)
 
-/** Whether yargs accepts the value of a flag as it is. */
+/** Returns whether yargs accepts a flag's value unchanged. */
 const isUsual = (value: unknown, { alias, array, choices, type }: Flags[string]): boolean => {
   if (value === undefined) return true
   if (alias !== undefined) return false
@@ -56,7 +56,10 @@ const isUsual = (value: unknown, { alias, array, choices, type }: Flags[string])
   return typeof value === 'string' && value !== '' && choices?.includes(value) !== false
 }
 
-/** Assigns words to the places of a usage such as `<tool> [pairs..]`; undefined if their number differs. */
+/**
+ * Assigns words to the positionals of a usage such as `<tool> [pairs..]`; undefined if the number of words
+ * differs.
+ */
 const place = (
   places: readonly string[],
   words: readonly string[],

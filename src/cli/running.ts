@@ -7,9 +7,9 @@ import { CliError, EXIT, textOption } from './verb.js'
 
 const LIMIT_MS = 5000
 
-/** The running proxies of this user that a verb may mean, and which of them it means. */
+/** The user's running proxies that match a verb's flags, and the selected one. */
 export interface ProxyChoice {
-  /** Undefined if there is none, or more than one. */
+  /** Undefined if none or several match. */
   readonly one: InstanceRecord | undefined
   readonly all: readonly InstanceRecord[]
 }
@@ -17,8 +17,8 @@ export interface ProxyChoice {
 export const pidOption = textOption('The process id of the proxy, if several run')
 
 /**
- * Chooses a running proxy: the one with this process id; else the daemon of this configuration, of
- * `MCP_PROXY_CONFIG` or of the user's own file; else the only one.
+ * Selects a running proxy: by process id; else the daemon of this configuration, of `MCP_PROXY_CONFIG` or of
+ * the user's own file; else the only one.
  */
 export const chooseRunning = async (config: string | undefined, pid?: string): Promise<ProxyChoice> => {
   const { runningProxies } = await import('../state/processes/orphans.js')
@@ -27,7 +27,7 @@ export const chooseRunning = async (config: string | undefined, pid?: string): P
     one => (pid === undefined || String(one.pid) === pid) && (config === undefined || runsWith(one, config)),
   )
   const file = configTarget(config)
-  // The user's own file and the variable choose among several proxies, but do not hide the only one.
+  // The user's own file and the variable select among several proxies, but do not hide the only one.
   const sameFile = meant.filter(one => runsWith(one, file))
   const [found] = [sameFile.filter(({ verb }) => verb === 'serve'), sameFile, meant].filter(isOne)
   return { one: found?.[0], all: meant }
@@ -35,7 +35,7 @@ export const chooseRunning = async (config: string | undefined, pid?: string): P
 
 const isOne = (all: readonly unknown[]): boolean => all.length === 1
 
-/** The running proxy that a verb means. Rejects with a CliError if there is not exactly one. */
+/** Returns the running proxy that a verb means. Rejects with a CliError unless exactly one matches. */
 export const theRunning = async (config: string | undefined, pid?: string): Promise<InstanceRecord> => {
   const { one, all } = await chooseRunning(config, pid)
   if (one !== undefined) return one
@@ -53,14 +53,14 @@ const NOBODY = {
   fix: 'mcp-proxy daemon start',
 }
 
-/** Whether a proxy runs with a configuration, under any of its folder's paths. */
+/** Returns whether a proxy uses a configuration, under any path of its folder. */
 export const runsWith = (one: InstanceRecord, file: string): boolean =>
   one.config !== undefined && isSamePath(configPath(one.config), configPath(file))
 
 export const runningName = ({ verb, pid, url, config }: InstanceRecord): string =>
   [`${verb}, pid ${pid}`, url, config].filter(part => part !== undefined).join(', ')
 
-/** Asks a running proxy on its private socket, with POST if there is a body. Throws a CliError. */
+/** Sends a request to a proxy's private socket; a body makes it a POST. Throws a CliError. */
 export const askRunning = async (one: InstanceRecord, target: string, body?: string): Promise<string> => {
   const options = await optionsOf(one)
   const { askDaemon } = await import('../shim/ask.js')
@@ -69,7 +69,7 @@ export const askRunning = async (one: InstanceRecord, target: string, body?: str
   throw new CliError(EXIT.failure, `${runningName(one)} says: ${errorIn(reply.body)}`)
 }
 
-/** The same for an answer that does not end by itself. */
+/** Opens a streaming request at a proxy's private socket. Throws a CliError. */
 export const followRunning = async (one: InstanceRecord, target: string): Promise<Opened> => {
   const options = await optionsOf(one)
   const { follow } = await import('../shim/ask.js')

@@ -12,36 +12,35 @@ import { LOCK_VARIABLE } from '../shim/start.js'
 import type { LineSink } from '../telemetry/logs/logger.js'
 import { say } from './output/output.js'
 
-/** The place of a configuration, which one proxy has at a time. */
+/** The exclusive claim of one proxy on a configuration. */
 export interface Seat {
   readonly place: RuntimePaths
   /** Held until the private socket is open. */
   readonly lock: StartLock
-  /** Whether clients have started it, and no person who reads its output. */
+  /** True if a client started it, rather than a person who reads its output. */
   readonly isDaemon: boolean
-  /** As `Welcome.kept`. */
+  /** Service manager; see `Welcome.kept`. */
   readonly kept: string | undefined
   readonly isService: boolean
-  /** Where its log goes, if not to stderr. */
+  /** Log destination; stderr if undefined. */
   readonly sink: LineSink | undefined
 }
 
-/** How `serve` was asked to run. */
+/** Options of `serve`. */
 export interface ServeMode {
   readonly daemon?: boolean | undefined
   readonly service?: boolean | undefined
   readonly keep?: boolean | undefined
 }
 
-/** Who keeps a service on a system, as `Welcome.kept` says. */
+/** Returns the service manager of a platform, as in `Welcome.kept`. */
 export const managerOf = (platform: NodeJS.Platform): string =>
   ({ darwin: 'launchd', win32: 'task' })[platform as string] ?? 'systemd'
 
 /**
- * Takes the place of a configuration file; `taken` where a daemon has it that is no older than we are, or for
- * a replica where any proxy has it.
- * Undefined where there are no places: the file is none, or this user has nowhere to write. Rejects with a
- * Fault.
+ * Claims a configuration file. Resolves with `taken` if a daemon of the same or a newer version has it or,
+ * for a replica, if any proxy has it. Resolves with undefined if the source is not a file or the user has no
+ * writable folder. Rejects with a Fault.
  */
 export const takeSeatOf = async (
   file: string,
@@ -79,7 +78,7 @@ const logFileAt = async (path: string): Promise<LineSink> => {
 }
 
 interface Opening {
-  /** Undefined for a proxy that shares its configuration with others, or has none. */
+  /** Undefined for a proxy that shares its configuration or has none. */
   readonly seat: Seat | undefined
   readonly proxy: Proxy
   readonly config: ProxyConfig
@@ -91,7 +90,7 @@ interface Opening {
   readonly variables?: ControlledVariables
 }
 
-/** Opens the private socket of a proxy. Rejects only where that is the only way in. */
+/** Opens a proxy's private socket. Rejects only if the socket is the only way to reach the proxy. */
 export const openPlace = async (opening: Opening): Promise<Control | undefined> => {
   const { seat, proxy, config, log, end } = opening
   try {
@@ -105,7 +104,7 @@ export const openPlace = async (opening: Opening): Promise<Control | undefined> 
   }
 }
 
-/** Who is served sees that the start is over: the lock is gone before the first client can connect. */
+/** Releases the lock before the first client can connect. */
 const openSocket = async (opening: Opening): Promise<Control> => {
   const { seat, proxy, file } = opening
   try {
@@ -133,7 +132,7 @@ const openSocket = async (opening: Opening): Promise<Control> => {
   }
 }
 
-/** A place that is named after the proxy itself. */
+/** Returns a place named after the proxy itself. */
 const ownPlace = ({ children }: Proxy): RuntimePaths => {
   const place = placeOf(children.mark, process.env)
   preparePlace(place)

@@ -29,44 +29,44 @@ interface Served {
   readonly level: LogLevel
   readonly isAlone?: boolean
   readonly verb: 'serve' | 'stdio' | 'bridge'
-  /** The view of the client on stdin; one that exists. */
+  /** An existing view for the client on stdin. */
   readonly view?: string | undefined
-  /** Where the configuration came from; it may change while we run. */
+  /** Configuration source; the file may change while the proxy runs. */
   readonly source?: Source
-  /** The place of the configuration, if it is ours alone. */
+  /** Claim on the configuration, if it is exclusive. */
   readonly seat?: Seat | undefined
-  /** The folder that the client on stdio says it works in. */
+  /** Working folder that the client on stdio reports. */
   readonly workspace?: string | undefined
-  /** Where its variables come from, if not from this process alone. */
+  /** Source of variables, if not this process alone. */
   readonly environment?: ProxyEnvironment | undefined
 }
 
 interface Source {
-  /** Absolute. */
+  /** Absolute path. */
   readonly file: string
-  /** Its content at the start. */
+  /** Content at startup. */
   readonly loaded: Usable
-  /** Whether the command line sets the log level, whatever the file says. */
+  /** True if the command line overrides the file's log level. */
   readonly isLevelFixed: boolean
 }
 
 interface Snippets {
-  /** The name that they give us. */
+  /** Name of our entry in snippets. */
   readonly name: string
   readonly more?: string
-  /** The transport whose address comes first; Streamable HTTP if absent. */
+  /** Transport whose address comes first; Streamable HTTP by default. */
   readonly first?: Way
 }
 
-/** Serves until a signal comes. Prints the addresses to stdout, and snippets for clients to stderr. */
+/** Serves until a signal. Prints the addresses to stdout and client snippets to stderr. */
 export const serveNetwork = async (served: Served, { name, more, first }: Snippets): Promise<number> => {
   const { config, verb } = served
   const { http, socket } = config.listen
   const { proxy, shutdown, settle, open } = await start(served)
-  // The only server of a bridge is there for whoever comes: it starts while we open what they come to.
+  // Starts a bridge's only server while we open the addresses.
   const spoken = verb === 'bridge' ? proxy.startOnly() : undefined
   try {
-    // Clients that wait for the daemon come first.
+    // Serve clients that wait for the daemon first.
     const control = await open()
     await proxy.listenMetrics()
     const httpFront = http ? await proxy.listen() : undefined
@@ -86,17 +86,17 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
   return await shutdown.ended
 }
 
-/** Says what a bridged server speaks; who cannot be reached stands in the log. */
+/** Reports the protocol version of a bridged server; the log covers unreachable servers. */
 const tellRevision = (spoken: Spoken | undefined, first: ListenAddress | undefined): void => {
   if (spoken === undefined || first === undefined) return
   const [legacy = ''] = spoken.offered
-  // HTTP+SSE is a transport of sessions, which 2026-07-28 has none of.
+  // HTTP+SSE needs sessions, which 2026-07-28 does not have.
   const offered = first.way === 'sse' ? `${legacy} and older` : spoken.offered.join(' and ')
   say(`${first.url}   speaks ${spoken.revision}, offered as ${offered}`)
 }
 
 /**
- * Serves the client on our stdin and stdout until it leaves or a signal comes; shows `hint` on a terminal.
+ * Serves the client on stdin and stdout until it disconnects or a signal arrives; shows `hint` on a terminal.
  */
 export const serveStdioCommand = async (served: Served, hint: string): Promise<number> => {
   const { proxy, shutdown, settle, open } = await start(served)
@@ -104,7 +104,7 @@ export const serveStdioCommand = async (served: Served, hint: string): Promise<n
   void proxy
     .serveStdio(served.view, served.workspace)
     .gone.then(fault => shutdown.end(fault === undefined ? EXIT.ok : EXIT.failure))
-  // Not on the way of the first answer, and no reason to leave a client without its servers.
+  // Must not delay the first answer, and its failure must not end the session.
   proxy.listenMetrics().catch((thrown: unknown) => say(`mcp-proxy: ${Fault.from(thrown).message}`))
   void open().then(control => {
     settle(undefined, control)
@@ -113,8 +113,8 @@ export const serveStdioCommand = async (served: Served, hint: string): Promise<n
 }
 
 /**
- * Loads what a proxy needs, while the configuration is read. One part after the other: all files of one are
- * opened at once, and a process may have as few as 64 descriptors.
+ * Loads the proxy's modules while the configuration is read. One module after the other: each opens all its
+ * files at once, and a process may have as few as 64 descriptors.
  */
 export const loadParts = async () => {
   await import('../app/dialer.js')
@@ -127,7 +127,10 @@ export const loadParts = async () => {
   return [proxy, ...(await Promise.all(others))] as const
 }
 
-/** Loaded at the start: an update may have taken them away by the time the file changes. */
+/**
+ * Loads the reload code at startup: an update may have removed the files by the time the configuration
+ * changes.
+ */
 const reloadParts = async () => ({
   ...(await import('../app/reload.js')),
   ...(await import('../config/parse.js')),
@@ -137,7 +140,7 @@ const start = async (served: Served) => {
   const { config, level, verb, source, seat, environment } = served
   const [{ createProxy }, { createLogger }, shutdowns, { stateDir }] = await loadParts()
   const reload = source && (await isFile(source.file)) ? await reloadParts() : undefined
-  // On Windows SIGHUP means only that the console is closed.
+  // On Windows, SIGHUP only means that the console was closed.
   const terminal = reload && process.platform !== 'win32' ? shutdowns.watchTerminal() : undefined
   const lines = new KeptLines()
   const isTerminal = process.stderr.isTTY
@@ -157,19 +160,18 @@ const start = async (served: Served) => {
   let opening: Promise<Control | undefined> | undefined
   const close = async (): Promise<void> => {
     reloader?.close()
-    // Neither a socket nor a record must be left, though a client leaves at once, or servers end slowly.
+    // Leave no socket or record behind, even if a client leaves at once or servers end slowly.
     const control = await opening?.catch(() => undefined)
     if (seat === undefined) await control?.close()
     await proxy.close()
     await (await instance)?.close()
-    // Whoever waits for our place takes it at once.
+    // Releases the configuration at once to a waiting proxy.
     if (seat !== undefined) await control?.close()
   }
   const drain = (): Promise<void> => {
     reloader?.close()
     return proxy.drain()
   }
-  /** Opens the private socket. */
   const open = (): Promise<Control | undefined> => {
     const parts = { seat, proxy, config, lines, log, ...followed, file: source?.file }
     opening = openPlace({ ...parts, end: code => shutdown.end(code) })
@@ -201,12 +203,12 @@ const start = async (served: Served) => {
 
 const proxyOptions = ({ config, isAlone = false, environment }: Served): ProxyOptions => ({
   isAlone,
-  // There are no other servers to show meanwhile.
+  // A bridge has no other servers to list meanwhile.
   ...(isAlone && { listWaitMs: config.startupWaitMs }),
   ...(environment && { programEnv: () => environment.forPrograms() }),
 })
 
-/** What programs on the private socket may do with a configuration that can be read again. */
+/** Control operations on a reloadable configuration. */
 const follow = async (reloader: Reloader, proxy: Proxy, environment: ProxyEnvironment | undefined) => {
   if (environment === undefined) return { reload: () => reloader.reload() }
   const { variablesOf, wantedBy } = await import('../control/environment/environment.js')
@@ -228,7 +230,7 @@ const follow = async (reloader: Reloader, proxy: Proxy, environment: ProxyEnviro
   return { reload, variables }
 }
 
-/** How a changed file reaches a proxy. */
+/** Applies a changed file to a proxy. */
 const reloading = (
   proxy: Proxy,
   log: AdjustableLogger,
@@ -237,7 +239,7 @@ const reloading = (
 ) => ({
   ...source,
   apply: (next: ProxyConfig): ConfigDiff => {
-    // The command line decides where to listen for as long as we run.
+    // The command line fixes the listen address for the whole run.
     const isSame = isSameSetting('listen', source.loaded.config, next)
     return proxy.reload(isSame ? { ...next, listen: config.listen } : next)
   },
@@ -254,7 +256,7 @@ const reloading = (
   log,
 })
 
-/** Ends what dead proxies left behind, and records what we would leave. Never rejects. */
+/** Cleans up after dead proxies and records this one. Never rejects. */
 const register = async (options: OwnFacts): Promise<Instance | undefined> => {
   try {
     const { registerInstance } = await import('../state/processes/orphans.js')
@@ -265,7 +267,7 @@ const register = async (options: OwnFacts): Promise<Instance | undefined> => {
   }
 }
 
-/** A pipe, for example, cannot be read again. */
+/** Returns false for a pipe, for example, which cannot be read again. */
 const isFile = async (path: string): Promise<boolean> => {
   const found = await stat(path).catch(() => undefined)
   return found?.isFile() !== false

@@ -18,13 +18,13 @@ export const aloneOption = {
   describe: 'Start copies of the servers even if a proxy of this configuration runs',
 } as const
 
-/** What a verb knows of the proxy that it uses: the running one, or one in this process. */
+/** The proxy that a verb uses: the running one, or one in this process. */
 export interface ProxySession {
   readonly client: Pick<LocalClient, 'list' | 'request'>
   readonly status: () => readonly ServerStatus[] | Promise<readonly ServerStatus[]>
-  /** The servers of the configuration file. */
+  /** Servers of the configuration file. */
   readonly servers: readonly ServerConfig[]
-  /** As `withLogins`. */
+  /** See `withLogins`. */
   readonly mayHelp: (server: string) => boolean
 }
 
@@ -34,19 +34,19 @@ export interface CliSessionOptions extends Pick<LocalClientOptions, 'onProgress'
   readonly alone: boolean | undefined
   readonly login: boolean | undefined
   readonly level: LogLevel
-  /** The servers that a proxy in this process starts; all if absent. */
+  /** Selects the servers that a proxy in this process starts; all by default. */
   readonly choose?: (servers: readonly ServerConfig[]) => readonly ServerConfig[]
 }
 
-/** A server that rests in a running proxy starts with its next call. */
+/** Returns whether a server is usable; an idle server in a running proxy starts with its next call. */
 export const isWell = ({ state }: Pick<ServerStatus, 'state'>): boolean =>
   state === 'ready' || state === 'idle'
 
 type Work = (session: ProxySession) => Promise<WorkOutcome>
 
 /**
- * Does work with the running proxy of a configuration or, without one, with copies of its servers in this
- * process. Resolves with the exit code of `work` or of the signal that ended it.
+ * Runs work against the running proxy of a configuration or, without one, against copies of its servers in
+ * this process. Resolves with the exit code of `work` or of the signal that ended it.
  */
 export const inSession = async (options: CliSessionOptions, work: Work): Promise<number> => {
   const { alone = false, config: flag, login } = options
@@ -67,7 +67,10 @@ export const inSession = async (options: CliSessionOptions, work: Work): Promise
   )
 }
 
-/** Where the proxy of a configuration answers; undefined if none does. Rejects with a CliError if it hangs */
+/**
+ * Returns the place of a configuration's running proxy, or undefined if none answers. Rejects with a CliError
+ * if the proxy hangs.
+ */
 const occupiedPlace = async (file: string): Promise<RuntimePaths | undefined> => {
   const [{ occupantOf }, { placeId, placeOf, thisMachine }] = await Promise.all([
     import('../control/daemon/daemon-lock.js'),
@@ -78,7 +81,7 @@ const occupiedPlace = async (file: string): Promise<RuntimePaths | undefined> =>
   try {
     return (await occupantOf(place)) && place
   } catch (thrown) {
-    // Without a way to it, nothing is known of it.
+    // After any other error, the daemon's state is unknown.
     if (!(thrown instanceof Fault) || thrown.code !== 'timeout') return undefined
     throw new CliError(EXIT.failure, 'the daemon of this configuration does not answer (D042)', {
       why: thrown.message,
@@ -87,7 +90,7 @@ const occupiedPlace = async (file: string): Promise<RuntimePaths | undefined> =>
   }
 }
 
-/** Does work as a client of the proxy at a place. */
+/** Runs work as a client of the proxy at a place. */
 const atDaemon = async (
   place: RuntimePaths,
   { verb, onProgress }: CliSessionOptions,

@@ -18,8 +18,8 @@ import { CliError, EXIT } from './verb.js'
 const EMPTY = rawText('{}')
 
 /**
- * The arguments of a tool: the object of `--args` with each `key=value` added as the input schema says.
- * Numbers stay as they are written. Throws a CliError that names the wrong argument.
+ * Builds a tool's arguments: the object of `--args` plus each `key=value`, typed by the input schema. Numbers
+ * stay as written. Throws a CliError that names the invalid argument.
  */
 export const toolArguments = (
   pairs: readonly string[],
@@ -69,7 +69,7 @@ const readValue = (key: string, value: string, schema: JsonText | undefined): Js
   throw usage(`${key} must be ${wanted}${kinds.some(isNested) ? ' in JSON' : ''}, not "${value}"`)
 }
 
-/** Reports a typo, where the schema allows only the members that it names, before the server is asked. */
+/** Reports a typo before the call if the schema forbids additional members. */
 const checkKnown = (key: string, schema: JsonText | undefined): void => {
   if (schema === undefined || memberOf(schema, 'additionalProperties')?.toString('latin1') !== 'false') return
   if (memberOf(schema, 'patternProperties') !== undefined) return
@@ -91,7 +91,7 @@ const KINDS: Readonly<Record<string, JsonKind>> = {
   null: 'null',
 }
 
-/** The kinds of value that a schema allows, if it says so without references; otherwise none. */
+/** Returns the kinds of value that a schema allows; empty if it does not declare them without references. */
 const kindsOf = (schema: JsonText): JsonKind[] => {
   const type = memberOf(schema, 'type')
   if (type !== undefined) {
@@ -103,7 +103,7 @@ const kindsOf = (schema: JsonText): JsonKind[] => {
   const options = memberOf(schema, 'anyOf') ?? memberOf(schema, 'oneOf')
   if (options === undefined) return []
   const found = [...elementsOf(options)].map(kindsOf)
-  // A branch that says nothing may allow anything.
+  // A branch without a type may allow anything.
   return found.some(kinds => kinds.length === 0) ? [] : [...new Set(found.flat())]
 }
 

@@ -13,10 +13,10 @@ interface Asked {
 
 const HEADINGS = ['TOOL', 'SERVER', 'CALLS', 'FAILED', 'P50', 'P99']
 
-/** As many as a proxy tells at once. */
+/** The maximum that a proxy returns at once. */
 const MOST = 10_000
 
-/** Shows how often tools were called, and how long that took; those called most first. Throws a CliError. */
+/** Shows call counts and durations of tools, most called first. Throws a CliError. */
 export const showTools = async ({ url, config, pid, json }: Asked): Promise<number> => {
   if (url !== undefined) throw new CliError(EXIT.usage, '--tools is told on this machine only, without --url')
   const one = await theRunning(config, pid)

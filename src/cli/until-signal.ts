@@ -1,24 +1,24 @@
 import type { Logger } from '../kernel/logger.js'
 import { EXIT } from './verb.js'
 
-/** What a verb found, to be printed. */
+/** A verb's result. */
 export interface WorkOutcome {
   readonly code: number
-  /** Prints it; not called if a signal ended the work. */
+  /** Prints the result; not called if a signal ended the work. */
   readonly show: () => void
 }
 
 export interface WorkEnding {
-  /** Ends what the work uses; called after the work, or at a signal. Never rejects. */
+  /** Closes the resources of the work, after it or at a signal. Never rejects. */
   readonly close: () => Promise<void>
   readonly log: Logger
-  /** The exit code of a signal that came before; nothing is waited for then. */
+  /** Exit code of an earlier signal; nothing is awaited then. */
   readonly stopped?: number | undefined
 }
 
 /**
- * Does work, shows its result, and ends everything, at the latest at a signal. Resolves with the exit code of
- * the work or of the signal; rejects with what the work threw.
+ * Runs work, shows its result and closes everything, at the latest at a signal. Resolves with the exit code
+ * of the work or of the signal; rejects as the work does.
  */
 export const untilSignal = async (
   { close, log, stopped }: WorkEnding,

@@ -6,46 +6,48 @@ export type Flags = Readonly<Record<string, Options>>
 
 type Positionals = Readonly<Record<string, PositionalOptions>>
 
-/** What `run` gets: the values of all flags and positionals. */
+/** Arguments of `run`: the values of all flags and positionals. */
 export type VerbArguments<F extends Flags, P extends Positionals = Positionals> = ArgumentsCamelCase<
   InferredOptionTypes<string extends keyof P ? F : F & P>
 >
 
-/** One word after `mcp-proxy`, and what it does. Its file imports at the top only what the help needs. */
+/** A verb of `mcp-proxy`. Its file imports at the top only the modules that the help needs. */
 export interface Verb<F extends Flags = Flags, P extends Positionals = Positionals> {
-  /** As yargs reads it, such as `call <tool> [pairs..]`. */
+  /** Usage in yargs syntax, such as `call <tool> [pairs..]`. */
   readonly usage: string
   readonly describe: string
-  /** What a command line lacks that names no more than the verb, such as `the name of a tool`. */
+  /** Missing part of a command line with only the verb, such as `the name of a tool`. */
   readonly needs?: string
-  /** What its help begins with in place of both. */
+  /** Replaces the usage and options at the start of the help. */
   readonly synopsis?: string
   readonly flags: F
   readonly positionals?: P
   readonly examples: readonly (readonly [command: string, description: string])[]
-  /** Whether a command may follow `--`. */
+  /** Allows a command after `--`. */
   readonly takesCommand?: boolean
-  /** Whether it runs until it is told to end: then nobody who does not read its output may hold it up. */
+  /** True if it runs until a signal; a stalled reader of its output must not block it. */
   readonly isService?: boolean
-  /** `command` is what followed `--`. Resolves with the exit code; rejects with a CliError or a Fault. */
+  /**
+   * `command` holds the words after `--`. Resolves with the exit code; rejects with a CliError or a Fault.
+   */
   run(args: VerbArguments<F, P>, command: readonly string[] | undefined): Promise<number>
 }
 
-/** One word after `mcp-proxy` with verbs of its own behind it, such as `auth login`. */
+/** A group of verbs, such as `auth`. */
 export interface VerbGroup {
   readonly usage: string
   readonly describe: string
   readonly verbs: readonly Verb[]
 }
 
-/** Gives `run` the types of the flags and positionals. */
+/** Types the arguments of `run` by the flags and positionals. */
 export const defineVerb = <const F extends Flags, const P extends Positionals = Positionals>(
   verb: Verb<F, P>,
 ): Verb<F, P> => verb
 
 export interface Chosen {
   readonly isService: boolean
-  /** As `Verb.run`. */
+  /** See `Verb.run`. */
   readonly run: () => Promise<number>
 }
 
@@ -56,7 +58,7 @@ interface Explained {
   readonly fix?: string | undefined
 }
 
-/** Ends a verb with what is wrong, and as far as it is known why, and what fixes it. */
+/** Ends a verb with an error, its reason and its fix, as far as known. */
 export class CliError extends Error {
   readonly code: number
   readonly why: string | undefined
@@ -71,14 +73,14 @@ export class CliError extends Error {
   }
 }
 
-/** The same for a problem with a number (docs/doctor.md). */
+/** Returns a CliError for a numbered problem (docs/doctor.md). */
 export const problemError = (code: number, { id, message, why, fix }: ReturnType<typeof problem>): CliError =>
   new CliError(code, `${id}: ${message}`, { why, fix })
 
 export const textOption = (describe: string) =>
   ({ type: 'string', requiresArg: true, describe }) as const satisfies Options
 
-/** An option with a text that may be given many times. */
+/** Defines a repeatable text option. */
 export const textsOption = (describe: string) =>
   ({ type: 'string', array: true, requiresArg: true, describe }) as const satisfies Options
 
@@ -99,7 +101,7 @@ export const jsonOption = {
   describe: 'One JSON document',
 } as const satisfies Options
 
-/** Exit codes; part of the interface of every verb, so they never change. */
+/** Exit codes. They are part of every verb's interface, so they never change. */
 export const EXIT = {
   ok: 0,
   negative: 1,
@@ -108,7 +110,7 @@ export const EXIT = {
   failure: 4,
 } as const
 
-/** The same for the help; codes of signals are those of shells (128 and the signal's number). */
+/** Exit codes for the help; signals use the shell's codes (128 plus the signal number). */
 export const EXIT_TABLE = `Exit codes:
   0    success; for serve, stdio and bridge also SIGINT and SIGTERM
   1    the tool answered with an error (call), check found errors, or mcp-proxy crashed

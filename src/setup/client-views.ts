@@ -5,20 +5,23 @@ import { openFile } from './files/edit-file.js'
 import { type Files, hashOf, replaceFile } from './files/revise.js'
 import { SetupError } from './setup-error.js'
 
-/** Characters that picomatch takes literally, also within `!(…)`. */
+/** Characters that picomatch treats as special; all others are literal, also within `!(…)`. */
 const LITERAL = /[^\p{L}\p{N}_ .-]/gu
 
-/** A glob of all server names but these. */
+/** Returns a glob for all server names except these. */
 const allBut = (names: readonly string[]): string =>
   `!(${names.map(name => name.replace(LITERAL, '\\$&')).join('|')})`
 
-/** The names that such a glob leaves out; undefined for any other glob. */
+/** Returns the names that such a glob excludes; undefined for any other glob. */
 const leftOutBy = (glob: unknown): readonly string[] | undefined => {
   const [, inner] = typeof glob === 'string' ? (/^!\(((?:\\.|[^\\()])*)\)$/su.exec(glob) ?? []) : []
   return inner?.match(/(?:\\.|[^\\|])+/gsu)?.map(part => part.replace(/\\(.)/gsu, '$1'))
 }
 
-/** The views of our file: the servers that each leaves out, or undefined for a user's own view. */
+/**
+ * Returns the views of our file with the servers that each leaves out; undefined for a view that the user
+ * wrote.
+ */
 export const viewsIn = (root: unknown): ReadonlyMap<string, readonly string[] | undefined> => {
   const views = isObject(root) && isObject(root['views']) ? root['views'] : {}
   return new Map(Object.entries(views).map(([name, view]) => [name, leftOutOf(view)]))
@@ -40,8 +43,8 @@ const modeIn = (value: unknown): unknown => {
 }
 
 /**
- * The member of our file that could show a client search tools, whatever its view is; undefined if a view of
- * ours can rule them out. `view` is the name of a view that the user made.
+ * Returns the member of our file that may show a client search tools whatever its view is; undefined if a
+ * generated view can prevent that. `view` names a view that the user made.
  */
 export const searchRuleFor = (root: unknown, client: string, view?: string): string | undefined => {
   const { clients, views } = isObject(root) ? root : {}
@@ -56,16 +59,16 @@ export const searchRuleFor = (root: unknown, client: string, view?: string): str
   return `views.${view}`
 }
 
-/** A view of ours. */
+/** A generated view. */
 export interface WantedView {
-  /** The servers that it leaves out. */
+  /** Servers that it leaves out. */
   readonly without: readonly string[]
-  /** Whether it never shows search tools, by which a client could get round its rules for tools. */
+  /** Disables search tools, through which a client could bypass its rules for tools. */
   readonly isDirect: boolean
 }
 
 /**
- * Writes these views, and removes undefined ones. Resolves with whether the file changed. Rejects with a
+ * Writes these views and removes undefined ones. Resolves with whether the file changed. Rejects with a
  * SetupError.
  */
 export const writeViews = async (

@@ -22,22 +22,22 @@ import type { ImportedEntry } from './import/normalise.js'
 import { holdsSecrets } from './import/secrets.js'
 import { SetupError } from './setup-error.js'
 
-/** Our configuration, opened to be edited, and the file of its secrets. */
+/** Our configuration, opened for editing, and its secrets file. */
 export interface OwnFile {
   readonly file: OpenFile
   readonly secrets: FileState
-  /** The names that lead to its servers. */
+  /** Path of its servers in the file. */
   readonly at: readonly string[]
   readonly servers: ReadonlyMap<string, ImportedEntry>
   readonly variables: Readonly<Record<string, string>>
-  /** Addresses at which a proxy of this file listens. */
+  /** Addresses where a proxy of this file listens. */
   readonly urls: readonly string[]
   readonly home: string
-  /** The folder in which its programs without `cwd` run. */
+  /** Default working folder of its programs. */
   readonly programFolder: string
 }
 
-/** Opens our configuration, also one that is missing. Rejects with a SetupError. */
+/** Opens our configuration, which may be missing. Rejects with a SetupError. */
 export const openOwnFile = async (
   files: Files,
   path: string,
@@ -74,7 +74,7 @@ const serversOf = (
   return Object.entries(isObject(found) ? found : {})
 }
 
-/** As `config/read/find-servers.ts` finds them. */
+/** Finds servers like `config/read/find-servers.ts`. */
 const containerIn = (root: Readonly<Record<string, unknown>>): readonly string[] => {
   const key = ['mcpServers', 'servers', 'context_servers'].find(each => isObject(root[each]))
   if (key !== undefined) return [key]
@@ -90,10 +90,10 @@ const urlsOf = ({ host, port }: Readonly<Record<string, unknown>>): readonly str
   )
 }
 
-/** What `disabled` and `enabled` of an entry must become; nothing if it is so already. */
+/** Returns the changes of an entry's `disabled` and `enabled`; empty if none are needed. */
 export const toggled = (name: string, entry: ImportedEntry, isDisabled: boolean): readonly FileChange[] => {
   const inner = entry[WRAPPER]
-  // As `config/read/entry.ts` reads them.
+  // Reads them like `config/read/entry.ts`.
   const isInner = isObject(inner) && ('disabled' in inner || 'enabled' in inner)
   const { disabled, enabled } = (isInner ? inner : entry) as ImportedEntry
   if ((disabled === true || enabled === false) === isDisabled) return []
@@ -113,9 +113,9 @@ export const writeEmptyFile = async (files: Files, { file: { state } }: OwnFile)
 }
 
 /**
- * Writes new secrets, and then changes whose `at` begins below the map of servers: no server is without its
- * secrets. Changes that another process has made since `own` was read are kept. Resolves with whether
- * anything was written. Rejects with a SetupError; with a ConflictError if the other changes are to the same
+ * Writes new secrets, then changes whose `at` starts below the map of servers, so that no server lacks its
+ * secrets. Keeps changes that another process has made since `own` was read. Resolves with whether anything
+ * was written. Rejects with a SetupError, and with a ConflictError if the other changes affect the same
  * servers or secrets.
  */
 export const writeOwnFile = async (
@@ -130,14 +130,14 @@ export const writeOwnFile = async (
     const bytes = edited(changes.map(change => ({ ...change, at: [...own.at, ...change.at] })))
     if (secrets.size > 0) await addSecrets(files, own, secrets)
     const isChanged = changes.length > 0 && hashOf(bytes) !== hashOf(state.bytes)
-    // Where secrets are kept, the file is for this user only.
+    // A file with secrets is readable by this user only.
     const isPrivate = changes.some(({ value }) => isObject(value) && holdsSecrets(value))
     if (isChanged) await replaceFile(files, isPrivate ? { ...state, mode: 0o600 } : state, bytes)
     return isChanged || secrets.size > 0
   })
 }
 
-/** The file as it is now, in which the servers to be changed are those of `own`. */
+/** Returns the current file after checking that the servers to change are the same as in `own`. */
 const unchangedFile = async (
   files: Files,
   own: OwnFile,

@@ -1,4 +1,4 @@
-/** A file that cannot be read, edited or written; nothing was written to it. */
+/** Reports a file that cannot be read, edited or written; nothing was written to it. */
 export class SetupError extends Error {
   readonly fix: string
 
@@ -9,6 +9,6 @@ export class SetupError extends Error {
   }
 }
 
-/** Lines begin with 1; 0 stands for the whole file. */
+/** Lines start at 1; 0 means the whole file. */
 const fixOf = (file: string, line: number): string =>
   line === 0 ? 'run this again' : `correct line ${line} of ${file}, and run this again`

@@ -2,10 +2,10 @@ import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../machine/package-file.js'
 import { socketUrlOf } from '../../machine/socket-path.js'
 
-/** A transport of an address that we listen on. */
+/** A transport of a listen address. */
 export type Way = 'http' | 'sse' | 'ws' | 'unix'
 
-/** An address that clients are told. */
+/** An address to announce to clients. */
 export interface ListenAddress {
   readonly way: Way
   readonly url: string
@@ -17,7 +17,7 @@ interface HttpUrls {
   readonly wsUrl: string | undefined
 }
 
-/** All addresses of an HTTP port and a socket; that of the transport `first` comes first. */
+/** Returns all addresses of an HTTP port and a socket, the transport `first` first. */
 export const addressesOf = (
   http: HttpUrls | undefined,
   socketPath: string | undefined,
@@ -40,7 +40,9 @@ const LABELS: Readonly<Record<Way, string>> = {
   unix: '',
 }
 
-/** The lines of stdout about them. The first ends with its URL, for programs. */
+/**
+ * Formats the stdout lines for these addresses. The first line ends with its URL, for programs that parse it.
+ */
 export const listeningLines = (addresses: readonly ListenAddress[]): string =>
   addresses
     .map(({ way, url }, index) => `mcp-proxy listening on ${url}${index === 0 ? '' : LABELS[way]}`)
@@ -50,7 +52,7 @@ const script = fileURLToPath(packageFile('bin/mcp-proxy.js'))
 
 const json = (value: unknown): string => JSON.stringify(value, null, 2)
 
-/** Snippets of client configuration for these addresses; the first gets most. */
+/** Formats client configuration snippets for these addresses, mostly for the first. */
 export const addressSnippets = (name: string, addresses: readonly ListenAddress[]): string => {
   const known = addresses.filter(({ way }) => way === 'http' || way === 'sse')
   const parts = known.map(({ way, url }, index) =>
@@ -82,7 +84,8 @@ const urlSnippets = (name: string, type: string, url: string): string => {
 }
 
 /**
- * A snippet for clients that start servers, with absolute paths: desktop programs lack the PATH of a shell.
+ * Formats a snippet for clients that start servers, with absolute paths because desktop programs lack the
+ * shell's PATH.
  */
 export const stdioSnippet = (name: string, args: readonly string[], how?: string): string =>
   [

@@ -5,12 +5,12 @@ import { say } from './output.js'
 import { shownText } from './signs.js'
 import { wrapped, wrappedText } from './wrap.js'
 
-/** Whether somebody sits at both ends; else nothing is asked. */
+/** Returns whether stdin and stderr are terminals; otherwise verbs ask no questions. */
 export const isInteractive = (): boolean => process.stdin.isTTY && process.stderr.isTTY
 
 const INTERRUPTED = 130
 
-/** Exit codes as shells give them; `app/shutdown.ts` has all. */
+/** Exit codes as shells assign them; the full list is in `app/shutdown.ts`. */
 const STOPS = { SIGINT: INTERRUPTED, SIGTERM: 143, SIGHUP: 129 } as const
 const SIGNALS = Object.keys(STOPS) as (keyof typeof STOPS)[]
 
@@ -19,7 +19,7 @@ interface Waiting {
   readonly stop: (thrown: unknown) => void
 }
 
-/** One dialogue on stderr for as long as the process runs: what is typed ahead is the next answer. */
+/** The only dialogue on stderr of this process. It keeps typed-ahead lines as the next answers. */
 class Dialogue {
   #isHidden = false
   #isOver = false
@@ -45,7 +45,7 @@ class Dialogue {
       else waiting.answer(line)
     })
     this.#lines.on('SIGINT', () => {
-      // Between two questions it is meant for whatever is done there.
+      // Between two questions, Ctrl-C is for the verb's own signal handler.
       if (this.#waiting === undefined) process.kill(process.pid, 'SIGINT')
       else this.#waiting.stop(STOPPED)
     })
@@ -73,7 +73,7 @@ class Dialogue {
     }
   }
 
-  /** A terminal sends Ctrl-C as a key; other programs send these. */
+  /** A terminal sends Ctrl-C as a key; other programs send signals. */
   #stopOnSignals(): () => void {
     const stop = (signal: keyof typeof STOPS): void =>
       this.#waiting?.stop(new CliError(STOPS[signal], STOPPED.message))
@@ -101,13 +101,13 @@ const STOPPED = new CliError(INTERRUPTED, 'stopped: nothing more was written')
 
 let dialogue: Dialogue | undefined
 
-/** Asks on stderr. Rejects with a CliError at Ctrl-C, and at the end of stdin. */
+/** Asks on stderr. Rejects with a CliError at Ctrl-C or when stdin ends. */
 export const askUser = async (question: string, isHidden = false): Promise<string> => {
   dialogue ??= new Dialogue()
   return await dialogue.ask(shownText(question), isHidden)
 }
 
-/** Asks a question that a bare Enter answers with yes. */
+/** Asks a yes/no question; Enter means yes. */
 export const confirm = async (question: string): Promise<boolean> => {
   for (;;) {
     const answer = await askUser(wrappedText(`${question} [Y/n] `))
@@ -117,24 +117,28 @@ export const confirm = async (question: string): Promise<boolean> => {
   }
 }
 
-/** The numbers of a list in an answer, as indices; undefined for anything else. @internal */
+/** Parses the list numbers of an answer into indices; undefined for invalid answers. @internal */
 export const readNumbers = (answer: string, count: number): readonly number[] | undefined => {
   const words = answer.split(/[\s,]+/).filter(word => word !== '')
   const found = words.map(word => (/^\d{1,4}$/.test(word) ? Number(word) - 1 : -1))
   return words.length > 0 && found.every(at => at >= 0 && at < count) ? [...new Set(found)] : undefined
 }
 
-/** A list of which some, all or none may be chosen. */
+/** A list from which the user chooses some, all or no items. */
 interface Choice<T> {
   readonly title: string
   readonly items: readonly T[]
   readonly labelOf: (item: T) => string
   readonly question: string
-  /** Other answers, after which the question is asked again: a letter, its meaning, and what it does. */
+  /**
+   * Other answers, each with a letter, a meaning and an action. The question is repeated after the action.
+   */
   readonly others?: readonly (readonly [letter: string, meaning: string, work: () => void])[]
 }
 
-/** Shows a numbered list and asks: Enter takes all, numbers take some, n none. Rejects as `ask` does. */
+/**
+ * Shows a numbered list and asks: Enter takes all, numbers take some, n takes none. Rejects as `ask` does.
+ */
 export const choose = async <T>(choice: Choice<T>): Promise<readonly T[]> => {
   const { title, items, labelOf, question, others = [] } = choice
   const labels = items.map((item, at) => `${at + 1} ${labelOf(item)}`)
@@ -166,5 +170,5 @@ export const choose = async <T>(choice: Choice<T>): Promise<readonly T[]> => {
   }
 }
 
-/** Characters of a label that shares a line with others. */
+/** Maximum characters of a label that shares its line. */
 const LABEL_MAX = 30

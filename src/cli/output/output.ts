@@ -7,21 +7,23 @@ import { unblock } from '../../transport/node-internals.js'
 import { shownText } from './signs.js'
 import { pasteable } from './typed.js'
 
-/** Writes a line of data to stdout, for programs as well as for people. */
+/** Writes a line of data to stdout, for programs and people. */
 export const print = (text: string | Uint8Array): void => {
   process.stdout.write(text)
   process.stdout.write('\n')
 }
 
-/** Writes a line for people to stdout, whose commands can be pasted; `print` writes documents unchanged. */
+/**
+ * Writes a line for people to stdout and makes its commands pasteable; `print` writes documents unchanged.
+ */
 export const printText = (text: string): void => print(pasteable(text))
 
-/** Writes a line for people to stderr; stdout may be the protocol. */
+/** Writes a line for people to stderr; stdout may carry the protocol. */
 export const say = (text: string): void => {
   process.stderr.write(`${shownText(pasteable(text))}\n`)
 }
 
-/** Keeps us running if the reader of our output leaves early, as `head` does, or does not read at all. */
+/** Keeps the process running if the output's reader leaves early, as `head` does, or stops reading. */
 export const tolerateReaders = (): void => {
   for (const stream of [process.stdout, process.stderr]) {
     unblock(stream)
@@ -42,16 +44,16 @@ const written = (stream: NodeJS.WriteStream): Promise<void> =>
     else stream.write('', () => resolve())
   })
 
-/** Text of a server as one plain line. */
+/** Returns a server's text as one plain line. */
 export const oneLineText = (text: string): string => plainText(text).replace(/\s+/g, ' ').trim()
 
-/** A path as people write it: below the home folder with `~`. Not for programs. */
+/** Shortens a path below the home folder to `~`, for people only. */
 export const shortPath = (path: string, home = homeFolder()): string =>
   home.length > 1 && path.startsWith(`${home}${sep}`) ? `~${path.slice(home.length)}` : path
 
-/** Words about a problem behind its number (docs/doctor.md), if it has one; they may begin with it. */
+/** Prefixes a problem's message with its number (docs/doctor.md) unless it is there already. */
 export const numbered = (words: string, number: string | undefined): string =>
   number === undefined || words.startsWith(number) ? words : `${number}: ${words}`
 
-/** Such as "1 server" and "2 servers". */
+/** Formats a count such as "1 server" or "2 servers". */
 export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`

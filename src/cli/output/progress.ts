@@ -1,6 +1,6 @@
 import { columnsOf } from './look.js'
 
-/** A line on stderr that changes in place while something takes its time; nothing where it is no terminal. */
+/** A stderr line that updates in place during slow work; does nothing without a terminal. */
 export class ProgressLine {
   #shown = ''
 
@@ -10,7 +10,6 @@ export class ProgressLine {
     process.stderr.write(`\r${text.slice(0, Math.max(1, columnsOf(process.stderr) - 1))}\x1b[K`)
   }
 
-  /** Takes the line away. */
   clear(): void {
     if (this.#shown !== '') process.stderr.write('\r\x1b[K')
     this.#shown = ''

@@ -3,12 +3,12 @@ import { columnsOf, hasColor } from './look.js'
 import { oneLineText } from './output.js'
 
 export interface Look {
-  /** Columns of the terminal; undefined for a file or a pipe, where nothing is cut. */
+  /** Terminal columns; undefined for a file or pipe, which truncates nothing. */
   readonly width: number | undefined
   readonly hasColor: boolean
 }
 
-/** How to draw on our stdout. */
+/** Returns the layout for stdout. */
 export const stdoutLook = (): Look => ({
   width: process.stdout.isTTY ? columnsOf(process.stdout) : undefined,
   hasColor: hasColor(process.stdout),
@@ -16,7 +16,7 @@ export const stdoutLook = (): Look => ({
 
 const GAP = '  '
 const ELLIPSIS = '…'
-/** The least width to which a column is cut; lines wrap instead. */
+/** Minimum width of a truncated column; narrower tables wrap. */
 const MIN_WIDTH = 6
 
 const EAST_ASIAN =
@@ -47,7 +47,7 @@ const cut = (text: string, width: number): string => {
 
 const pad = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - textWidth(text)))
 
-/** Narrows the widest columns until a line fits into a terminal. */
+/** Narrows the widest columns until a line fits the terminal. */
 const fitted = (widths: readonly number[], room: number | undefined): readonly number[] => {
   const fitting = [...widths]
   const gaps = GAP.length * (widths.length - 1)
@@ -55,7 +55,7 @@ const fitted = (widths: readonly number[], room: number | undefined): readonly n
   while (excess > 0) {
     const widest = Math.max(...fitting)
     if (widest <= MIN_WIDTH) break
-    // Down to the second widest at once: a cell may hold thousands of characters.
+    // Shrinks to the second widest at once: a cell may hold thousands of characters.
     const [, second = 0] = fitting.toSorted((one, other) => other - one)
     const step = Math.min(excess, Math.max(1, widest - Math.max(MIN_WIDTH, second)))
     fitting[fitting.lastIndexOf(widest)] = widest - step
@@ -64,7 +64,7 @@ const fitted = (widths: readonly number[], room: number | undefined): readonly n
   return fitting
 }
 
-/** A table with aligned columns under a line of headings; on a terminal the widest columns are cut to fit. */
+/** Formats an aligned table with headings; truncates the widest columns to fit a terminal. */
 export const tableText = (
   headings: readonly string[],
   rows: readonly (readonly string[])[],

@@ -3,28 +3,30 @@ import { delimiter, join } from 'node:path'
 
 const SHORT = 'mcp-proxy'
 
-/** The verbs that texts name, and their groups; a test compares them with the command line. */
+/** Verbs and groups that texts name; a test compares them with the command line. */
 const VERBS =
   'init import add install uninstall remove enable disable connect serve daemon service stdio bridge auth ' +
   'status why logs ui list call doctor check cluster completion'
 
-/** A command in a text, and not the name of the program in a sentence or a path. */
+/** Matches a command in a text, but not the program name in a sentence or path. */
 const ADVICE = new RegExp(`(?<![\\w/\\\\.@-])${SHORT} (?=(?:${VERBS.replaceAll(' ', '|')}|--\\w+)\\b)`, 'g')
 
 let typed: string | undefined
 
-/** What the user types to start this program: `mcp-proxy`, or Node with the path of the script. */
+/**
+ * Returns the command that the user types to start this program: `mcp-proxy`, or Node with the script path.
+ */
 export const ownCommand = (): string => {
   typed ??= commandFor(process.argv[1])
   return typed
 }
 
-/** Whether that is the short command. */
+/** Returns whether the user can type `mcp-proxy`. */
 export const isShortCommand = (): boolean => ownCommand() === SHORT
 
 /**
- * A text for people in which every `mcp-proxy VERB` can be pasted into a shell: `mcp-proxy` where it is this
- * program, else Node with the path of the script.
+ * Makes every `mcp-proxy VERB` in a text pasteable: replaces `mcp-proxy` with Node and the script path if the
+ * shell would not find this program.
  */
 export const pasteable = (text: string): string => {
   if (!text.includes(`${SHORT} `)) return text
@@ -32,15 +34,14 @@ export const pasteable = (text: string): string => {
   return command === SHORT ? text : text.replace(ADVICE, () => `${command} `)
 }
 
-/** From now on the user types the command of this script, such as one that was just installed. */
+/** Sets the script whose command texts show from now on, such as a new installation. */
 export const typeAs = (script: string): void => {
   typed = commandFor(script)
 }
 
 /**
- * What a user types to start a script of ours; `mcp-proxy` where another program runs us, such as a test.
- *
- * @internal
+ * Returns the command that starts one of our scripts; `mcp-proxy` if another program, such as a test, runs
+ * us. @internal
  */
 export const commandFor = (
   script: string | undefined,
@@ -48,7 +49,7 @@ export const commandFor = (
 ): string => {
   const own = script === undefined ? undefined : realOf(script)
   if (own === undefined || !/[/\\]bin[/\\]mcp-proxy\.js$/.test(own)) return SHORT
-  // npx and npm put folders on PATH that no shell of the user has.
+  // npx and npm add folders to PATH that the user's shell does not have.
   const folders = path
     .split(delimiter)
     .filter(folder => !/[/\\](?:_npx|node_modules)[/\\]/.test(`${folder}/`))
@@ -73,7 +74,7 @@ const realOf = (path: string): string | undefined => {
   }
 }
 
-/** A word for a POSIX shell, or for `cmd`. */
+/** Quotes a word for a POSIX shell or `cmd`. */
 const quoted = (word: string): string => {
   if (/^[\w/.:@%+,~-]+$/.test(word)) return word
   return process.platform === 'win32' ? `"${word}"` : `'${word.replaceAll("'", String.raw`'\''`)}'`

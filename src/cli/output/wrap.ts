@@ -2,7 +2,7 @@ import { columnsOf } from './look.js'
 
 interface Layout {
   readonly separator?: string
-  /** Before each line but the first. */
+  /** Prefix of each line but the first. */
   readonly indent?: string
   readonly width?: number
 }
@@ -10,7 +10,10 @@ interface Layout {
 const stderrWidth = (): number =>
   process.stderr.isTTY ? columnsOf(process.stderr) : Number.POSITIVE_INFINITY
 
-/** Joins parts into lines that fit the terminal on stderr; no part is broken. Elsewhere all is one line. */
+/**
+ * Joins parts into lines that fit the terminal on stderr, without breaking a part. Without a terminal,
+ * returns one line.
+ */
 export const wrapped = (
   parts: readonly string[],
   { separator = ' ', indent = '  ', width = stderrWidth() }: Layout = {},
@@ -28,7 +31,7 @@ export const wrapped = (
   return [...lines, line].join('\n')
 }
 
-/** The same for a sentence, which may be indented. */
+/** Wraps a sentence, optionally indented. */
 export const wrappedText = (text: string, layout: Layout = {}): string => {
   const [, start = '', rest = ''] = /^(\s*)(.*)$/s.exec(text) ?? []
   const [first = '', ...words] = rest.split(' ')

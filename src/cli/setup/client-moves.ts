@@ -6,19 +6,19 @@ import type { Context } from './installing.js'
 
 /** A server of a client's file that may move behind the proxy. */
 export interface Candidate {
-  /** In the client's file. */
+  /** Name in the client's file. */
   readonly name: string
-  /** In our file; undefined if it is not there. */
+  /** Name in our file; undefined if it is not there. */
   readonly as: string | undefined
-  /** Whether our file does not have it yet. */
+  /** True if our file lacks it. */
   readonly isNew: boolean
-  /** The reason why it stays in its client, as far as that is known before it is started. */
+  /** Reason why it stays in its client, as far as known before it starts. */
   readonly why: string | undefined
 }
 
-/** An import of servers that are then removed from their clients. */
+/** An import that removes servers from their clients. */
 export interface TakeOver {
-  /** The servers of a client's file, except our own entry. */
+  /** Returns the servers of a client's file, except our own entry. */
   readonly candidates: (file: string) => readonly Candidate[]
   /** New servers, as `name from client`. */
   readonly imported: readonly string[]
@@ -26,19 +26,19 @@ export interface TakeOver {
   readonly carryOut: () => Promise<void>
 }
 
-/** The reason why a server of our file may not replace a client's; undefined if it may. */
+/** Returns why a server of our file may not replace a client's server; undefined if it may. */
 export type StartVerdict = (as: string, isNew: boolean) => string | undefined
 
-/** What becomes of the servers of one client. */
+/** Planned moves of one client's servers. */
 export interface ClientMoves {
   readonly place: InstallPlace
   /** Servers that move behind the proxy. */
   readonly moved: readonly (Candidate & { readonly as: string })[]
-  /** Servers that stay, each with its reason. */
+  /** Servers that stay, with reasons. */
   readonly stays: readonly (Candidate & { readonly why: string })[]
 }
 
-/** Divides the servers of a client: only those move that were seen to work behind the proxy. */
+/** Splits a client's servers; only servers that were seen to work behind the proxy move. */
 export const movesIn = (
   place: InstallPlace,
   { candidates }: TakeOver,
@@ -55,13 +55,13 @@ export const movesIn = (
   return { place, moved, stays }
 }
 
-/** A server that moved behind the proxy: its name in the client's file, and in ours. */
+/** A server that moved behind the proxy, with its names in the client's file and in ours. */
 export interface Taken {
   readonly name: string
   readonly as: string
 }
 
-/** The servers that installs have removed from their clients, with their names there and in our file. */
+/** Returns the servers that installs removed from their clients, with their names there and in our file. */
 export const takenBefore = async (
   installs: readonly OwnedInstall[],
   { ownFile, own }: Pick<Context, 'ownFile' | 'own'>,
@@ -91,7 +91,7 @@ export const takenBefore = async (
   return owned => found.get(owned) ?? []
 }
 
-/** Such as `! weather stays in VS Code: WEATHER_KEY is missing`. */
+/** Formats lines such as `! weather stays in VS Code: WEATHER_KEY is missing`. */
 export const stayLines = ({ stays, place }: ClientMoves): readonly string[] =>
   stays.map(({ name, why }) =>
     wrappedText(`! ${oneLineText(name)} stays in ${place.client.label}: ${oneLineText(why)}`),

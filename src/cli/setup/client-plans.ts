@@ -12,33 +12,33 @@ import { type Context, entryOf, installPlaceOf, oneByOne, usualTerms } from './i
 import { setupMachine } from './setup-files.js'
 import { type ClientShare, type ClientView, viewFor } from './view-plan.js'
 
-/** The changes of one client's file, and what becomes of its servers. */
+/** Planned changes of one client's file and servers. */
 export interface ClientPlan extends ClientMoves {
   readonly plan: PlannedInstall
   readonly install: OwnedInstall['install'] | undefined
-  /** The view by which it keeps seeing only its own servers; undefined if it sees all. */
+  /** View that hides other clients' servers; undefined if the client sees all servers. */
   readonly view: ClientView | undefined
-  /** How its entry starts or addresses us; a view in it is the user's. */
+  /** Terms of its entry; a view in them was set by the user. */
   readonly terms: Terms
-  /** Whether it gets an entry although none of its servers moves. */
+  /** True if it gets an entry although none of its servers moves. */
   readonly isAsked: boolean
 }
 
 export interface ClientsWish {
-  /** Clients that the user has named. */
+  /** Clients that the user named. */
   readonly named: readonly string[]
-  /** The servers of our file that were found in clients. */
+  /** Servers of our file that were found in clients. */
   readonly found: readonly string[]
-  /** Those of them that are new. */
+  /** New servers among `found`. */
   readonly fresh: ReadonlySet<string>
   readonly verdict: StartVerdict
-  /** How the entries of these clients are to be, where the user has said that. */
+  /** Terms of these clients' entries, if the user set them. */
   readonly terms?: Terms
 }
 
 /**
- * Plans to replace the servers of these clients by our entry, as far as they work behind the proxy. Clients
- * that have our entry already are planned too, if they would see new servers of others. Rejects with a
+ * Plans to replace these clients' servers with our entry, as far as they work behind the proxy. Also plans
+ * clients that already have our entry if they would see other clients' new servers. Rejects with a
  * SetupError.
  */
 export const planClients = async (
@@ -59,7 +59,7 @@ export const planClients = async (
 
 interface Where {
   readonly places: readonly InstallPlace[]
-  /** Of clients that have our entry, and of which nothing else is wanted. */
+  /** Clients that have our entry and need no other change. */
   readonly others: readonly InstallPlace[]
   readonly installs: readonly OwnedInstall[]
 }
@@ -99,7 +99,7 @@ const draftsOf = async (
 interface DraftInput {
   readonly terms: ClientsWish['terms']
   readonly owned: OwnedInstall | undefined
-  /** The servers that the client had before. */
+  /** Servers that the client had before. */
   readonly had: readonly string[]
   readonly isNamed: boolean
   readonly fromClients: ReadonlySet<string>
@@ -129,17 +129,17 @@ const draftOf = async (
   return { ...moves, ...own, install: old, view }
 }
 
-/** Returns a view that the user wrote, and undefined for one of ours. */
+/** Returns a view that the user wrote; undefined for a generated view. */
 const usersOwn = (views: ReturnType<typeof viewsIn>, name: string | undefined): string | undefined =>
   name !== undefined && views.get(name) === undefined ? name : undefined
 
-/** Whether a client keeps its file as it is: an entry without any server would only be in the way. */
+/** Returns whether a client's file stays unchanged; an entry without any server would be useless. */
 const isLeftAlone = ({ install, moved, stays, isAsked }: Draft): boolean =>
   !isAsked && install === undefined && moved.length === 0 && stays.length > 0
 
 /**
- * Rules that a client has for tools do not cover calls through search tools. It sees its tools directly then;
- * where our file has another rule for it, the servers that its rules name stay.
+ * Search tools bypass a client's rules for tools, so such a client sees its tools directly. If our file has
+ * another rule for the client, the servers that its rules name stay.
  */
 const restricted = async (
   moves: ClientMoves,
@@ -161,7 +161,7 @@ const restricted = async (
   return { moves: { ...moves, moved, stays: [...moves.stays, ...stays] }, isDirect: isOld }
 }
 
-/** The same clients with their changes planned again. Rejects with a SetupError. */
+/** Plans the same clients' changes again. Rejects with a SetupError. */
 export const replanned = async (
   drafts: readonly Draft[],
   context: Context,
@@ -182,7 +182,9 @@ export const replanned = async (
   })
 }
 
-/** The same plans once the rules of clients have the new names; servers whose rules do not get them stay. */
+/**
+ * Returns the plans after the clients' rules got the new names; servers whose rules were not changed stay.
+ */
 export const withRules = async (
   plans: readonly ClientPlan[],
   context: Context,
@@ -193,7 +195,7 @@ export const withRules = async (
   return kept.every((each, at) => each === plans[at]) ? plans : await replanned(kept, context)
 }
 
-/** The same client with all servers, and without search tools if its rules need that. */
+/** Returns the plan with all servers, and without search tools if the client's rules need that. */
 export const withAll = (each: ClientPlan): ClientPlan => ({
   ...each,
   view: each.view?.isDirect === true ? { ...each.view, without: [] } : undefined,
@@ -205,7 +207,7 @@ const unchanged = (place: InstallPlace): PlannedInstall => ({
   carryOut: () => Promise.resolve(),
 })
 
-/** Rejects with a SetupError if the file of a client cannot be edited. */
+/** Rejects with a SetupError if a client's file cannot be edited. */
 export const checkEditable = async (client: ClientProgram, context: Context): Promise<void> => {
   const [{ planInstall }, { readClientFile }] = await Promise.all([
     import('../../setup/install/install.js'),
@@ -219,7 +221,7 @@ export const checkEditable = async (client: ClientProgram, context: Context): Pr
   await planInstall(context, place, { entry, terms, takes: found.map(({ name }) => name) })
 }
 
-/** Writes the views of these clients, and removes unused ones. Resolves with whether any changed. */
+/** Writes these clients' views and removes unused ones. Resolves with whether any changed. */
 export const writeClientViews = async (
   plans: readonly ClientPlan[],
   { files, ownFile }: Context,
@@ -236,7 +238,7 @@ export const writeClientViews = async (
   return await writeViews(files, ownFile.file.state.path, wanted)
 }
 
-/** Such as `Cursor: everything, linear → mcp-proxy (~/.cursor/mcp.json)`. */
+/** Formats a line such as `Cursor: everything, linear → mcp-proxy (~/.cursor/mcp.json)`. */
 export const clientLine = ({ moved, plan: { place, path } }: ClientPlan): string => {
   const names = moved.map(({ name }) => oneLineText(name)).join(', ')
   return `${place.client.label}: ${names === '' ? 'adds' : `${names} →`} mcp-proxy (${shortPath(path)})`

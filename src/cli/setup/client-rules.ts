@@ -21,7 +21,7 @@ import { wrappedText } from '../output/wrap.js'
 import { type ClientMoves, type Taken, takenBefore } from './client-moves.js'
 import { setupFiles, setupMachine } from './setup-files.js'
 
-/** What is asked about the rules of a client before its servers move. */
+/** Options for keeping a client's rules before its servers move. */
 interface Wish {
   readonly config: string | undefined
   readonly isAsking: boolean
@@ -29,8 +29,8 @@ interface Wish {
 }
 
 /**
- * Adds the new names of moved tools to the permission rules of Claude Code, next to the old ones; if the user
- * declines, the servers that rules name stay. Resolves with what moves then. Rejects with a SetupError.
+ * Adds the moved tools' new names to Claude Code's permission rules, next to the old ones. If the user
+ * declines, the servers that rules name stay. Resolves with the remaining moves; rejects with a SetupError.
  */
 export const keepRules = async <T extends Pick<ClientMoves, 'place' | 'moved' | 'stays'>>(
   moves: T,
@@ -84,7 +84,7 @@ const sayLost = (lost: readonly LostRules[]): void => {
 
 const oneLineKept = (text: string): string => `  ${oneLineText(text)}`
 
-/** Names that are shown of a long list. */
+/** Maximum names shown of a long list. */
 const SHOWN_MAX = 5
 
 const shortList = (names: readonly string[]): string =>
@@ -96,7 +96,7 @@ const BYTES_MAX = 4 * 1024 * 1024
 
 const fileIn = (state: string): string => join(state, 'claude-rules.json')
 
-/** The rules that were added, one record for each file. */
+/** Returns the rules that were added, one record per file. */
 const addedRules = (state: string): readonly AddedRules[] => {
   try {
     const value: unknown = JSON.parse(readPrivate(fileIn(state), BYTES_MAX)?.toString() ?? '{}')
@@ -119,11 +119,11 @@ const record = async (state: string, added: AddedRules): Promise<void> => {
   await writeAdded(state, [...others, { ...added, lists, before, backup }])
 }
 
-/** The files to which rules were added. */
+/** Returns the files to which rules were added. */
 export const filesWithRules = async (): Promise<readonly string[]> =>
   addedRules((await setupFiles()).state).map(({ path }) => path)
 
-/** Takes the rules out that were added. Resolves with the changed files. Rejects with a SetupError. */
+/** Removes the rules that were added. Resolves with the changed files; rejects with a SetupError. */
 export const removeAddedRules = async (): Promise<readonly string[]> => {
   const { files, state } = await setupFiles()
   const added = addedRules(state)
@@ -132,10 +132,7 @@ export const removeAddedRules = async (): Promise<readonly string[]> => {
   return added.map(({ path }) => path)
 }
 
-/**
- * Permission rules of clients for servers that installs have moved, as far as they match no tool any more, by
- * the ids of clients.
- */
+/** Returns clients' permission rules for moved servers that no longer match a tool, by client id. */
 export const deadRulesOf = async (
   installs: readonly OwnedInstall[],
   context: Parameters<typeof takenBefore>[1],

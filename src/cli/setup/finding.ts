@@ -5,13 +5,13 @@ import { configTarget } from '../configuration.js'
 import { count } from '../output/output.js'
 import { ownScripts, setupFiles, setupMachine } from './setup-files.js'
 
-/** What was found on this machine, and what an import would make of it. */
+/** The servers found on this machine and the import plan for them. */
 export interface Findings extends Sources {
   readonly own: OwnFile
   readonly plan: Plan
 }
 
-/** Options of an import that asks nobody. */
+/** Import options that ask no questions. */
 export const QUIET_SOURCES = {
   keepsSecrets: false,
   only: undefined,
@@ -20,7 +20,7 @@ export const QUIET_SOURCES = {
   askSecret: () => Promise.resolve(undefined),
 }
 
-/** Looks for the servers of these clients, or of all; writes nothing. Rejects with a SetupError. */
+/** Finds the servers of these clients, or of all; writes nothing. Rejects with a SetupError. */
 export const findServers = async (config: string | undefined, ids?: readonly string[]): Promise<Findings> => {
   const [{ files }, { openOwnFile }, { readClients }, { planImport }, { CLIENTS }] = await Promise.all([
     setupFiles(),
@@ -37,7 +37,7 @@ export const findServers = async (config: string | undefined, ids?: readonly str
   return { ...found, own, plan }
 }
 
-/** The number of servers in each client, without our own entries, for the clients that have any. */
+/** Returns the number of servers per client, without our own entries or empty clients. */
 const countsIn = ({ sources, plan: { servers } }: Findings): ReadonlyMap<string, number> => {
   let at = 0
   const counts = sources.map(({ label, found }): readonly [string, number] => {
@@ -48,10 +48,10 @@ const countsIn = ({ sources, plan: { servers } }: Findings): ReadonlyMap<string,
   return new Map(counts.filter(([, found]) => found > 0))
 }
 
-/** Such as "Cursor 3 servers", for each client that has any. */
+/** Formats a part such as "Cursor 3 servers" for each client that has any. */
 export const foundParts = (found: Findings): readonly string[] =>
   [...countsIn(found)].map(([label, number]) => `${label} ${count(number, 'server')}`)
 
-/** The number of servers in all clients, without our own entries. */
+/** Returns the number of servers in all clients, without our own entries. */
 export const foundCount = (found: Findings): number =>
   [...countsIn(found).values()].reduce((sum, each) => sum + each, 0)

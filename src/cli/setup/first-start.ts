@@ -12,23 +12,22 @@ import { count, oneLineText, say } from '../output/output.js'
 import { wrappedText } from '../output/wrap.js'
 import { CliError, EXIT } from '../verb.js'
 
-/** How the first start of a server went. */
+/** The result of a server's first start. */
 export interface Started {
   readonly name: string
   /** Undefined if it did not start. */
   readonly tools: number | undefined
   readonly ms: number | undefined
-  /** One that waits has not failed: a client brings what it needs. */
+  /** `waiting` is not a failure: the server needs a folder or value that a client provides. */
   readonly state: 'ready' | 'waiting' | 'failed'
-  /** Whether it requires a login. */
   readonly needsLogin: boolean
-  /** With its number, and without secrets. */
+  /** Message with its problem number, without secrets. */
   readonly problem: string | undefined
-  /** The reason why it may not replace the server of a client; undefined if it may. Without secrets. */
+  /** Reason why it may not replace a client's server; undefined if it may. Without secrets. */
   readonly why: string | undefined
 }
 
-/** Starts all servers once, and prints the outcome of each. Rejects with a CliError at a signal. */
+/** Starts all servers once and prints each result. Rejects with a CliError at a signal. */
 export const startOnce = async (
   config: ProxyConfig,
   stopped: () => number | undefined = () => undefined,
@@ -36,7 +35,7 @@ export const startOnce = async (
   const beganMs = performance.now()
   let found: readonly Started[] = []
   const code = await inProcess(config, { level: 'silent', isRemembered: true, stopped }, async session => {
-    // Where no server answers there is no list; each says why for itself.
+    // Without an answering server this rejects; the report below covers each server's error.
     await session.client.list('tools').catch(expectFault)
     const spentMs = performance.now() - beganMs
     found = session.status().map(status => resultOf(status, config.servers, spentMs))
@@ -92,8 +91,8 @@ const resultOf = (status: ServerStatus, servers: readonly ServerConfig[], spentM
 const maskedLine = (text: string): string => oneLineText(mask(text))
 
 /**
- * The reason why a server may not replace the one of a client: it was not seen to run, and does not only wait
- * for a folder. Undefined if it may.
+ * Returns why a server may not replace a client's server; undefined if it may. A replacement must have been
+ * seen to run, or wait only for a folder.
  */
 export const verdictOn =
   (started: readonly Started[]): ((name: string, isNew: boolean) => string | undefined) =>
@@ -103,13 +102,13 @@ export const verdictOn =
     return found === undefined ? 'it was not started' : found.why
   }
 
-/** A problem as one line. */
+/** Formats a problem as one line. */
 export const problemWords = ({ id, message, why, fix }: NumberedProblem): string =>
   `${id}: ${message}${why === undefined ? '' : ` (${oneLineText(why)})`}; fix: ${fix}`
 
 const LAST_LINES = 5
 
-/** What is wrong with a server that was started once, by its number; secrets may be in it. */
+/** Returns the problems of a server that was started once; texts may contain secrets. */
 export const troubleOf = (
   { name: server, doctor, transport, why: reason = 'no answer in time', stderr = [] }: ServerStatus,
   config?: ServerConfig,

@@ -3,11 +3,11 @@ import { numbered, oneLineText, say } from '../output/output.js'
 import { askRunning, chooseRunning, runningName } from '../running.js'
 import { EXIT } from '../verb.js'
 
-/** A file of a few hundred servers is read well within it. */
+/** Ample for a file of a few hundred servers. */
 const LIMIT_MS = 5000
 const POLL_MS = 50
 
-/** The result of the last reload, of which only these members matter here. */
+/** The members of the last reload's result that this file uses. */
 interface LastReload {
   readonly result: string
   readonly at: string
@@ -15,8 +15,8 @@ interface LastReload {
 }
 
 /**
- * Has the running proxies of a configuration read it again after a verb has written it, and reports those
- * that reject it. Resolves with the verb's exit code: a removed server still runs in such a proxy.
+ * Makes the running proxies of a configuration reload it after a change, and reports proxies that reject it.
+ * Resolves with the exit code: a rejection is a failure, because removed servers still run in that proxy.
  */
 export const followedBy = async (file: string): Promise<number> => {
   const { all } = await chooseRunning(file)
@@ -41,7 +41,7 @@ const followed = async (one: InstanceRecord): Promise<number> => {
   return last === undefined ? EXIT.ok : EXIT.failure
 }
 
-/** Undefined if it does not read the file in time. */
+/** Resolves with undefined if the proxy does not reload in time. */
 const reloaded = async (one: InstanceRecord): Promise<LastReload | undefined> => {
   const before = (await lastReload(one))?.at
   await askRunning(one, '/v1/reload', '{}')

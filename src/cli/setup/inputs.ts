@@ -7,7 +7,7 @@ import { oneLineText, say } from '../output/output.js'
 import { wrappedText } from '../output/wrap.js'
 import { setupFiles } from './setup-files.js'
 
-/** The client's own descriptions of the values that it asks for (`inputs` of VS Code), by variable. */
+/** Returns the client's descriptions of the values that it asks for (`inputs` of VS Code), by variable. */
 export const inputTexts = async (sources: readonly Source[]): Promise<ReadonlyMap<string, string>> => {
   const [{ files }, { readValue }, { variableName }] = await Promise.all([
     setupFiles(),
@@ -30,8 +30,8 @@ export const inputTexts = async (sources: readonly Source[]): Promise<ReadonlyMa
 }
 
 /**
- * Asks for a value that a client would have asked for, without showing it; undefined if there is no terminal
- * or no answer. `text` is the client's own description of it.
+ * Asks for a value without echo, as the client would have; undefined without a terminal or an answer. `text`
+ * is the client's description of the value.
  */
 export const askInput = async (name: string, server: string, text = ''): Promise<string | undefined> => {
   if (!isInteractive()) return undefined
@@ -40,12 +40,12 @@ export const askInput = async (name: string, server: string, text = ''): Promise
   return await askUser(`  ${name}: `, true)
 }
 
-/** Characters of a value that may be a secret, by which its owner recognises it. */
+/** Shown characters of a possible secret, enough for its owner to recognise it. */
 const SHOWN_CHARS = 3
 
 /**
- * Asks which values that may be secrets are moved to `file`; Enter moves all. Resolves with the values that
- * stay. Rejects as `ask` does.
+ * Asks which possible secrets to move to `file`; Enter moves all. Resolves with the values that stay. Rejects
+ * as `ask` does.
  */
 export const askDoubtful = async ({ servers }: Plan, file: string): Promise<ReadonlySet<string>> => {
   const items = servers.flatMap(({ as, name: found, from, doubtful }) =>

@@ -15,13 +15,16 @@ import { say } from '../output/output.js'
 import { CliError, EXIT } from '../verb.js'
 import { ownScripts, setupFiles, setupMachine } from './setup-files.js'
 
-/** What entries are made of, and where they are written. */
+/** The parts of entries, and the files to write them to. */
 export interface Context extends InstallContext {
   readonly ownFile: OwnFile
   readonly programs: Programs
 }
 
-/** `connect` is the shim that entries start; `url` another address of ours. Rejects with a SetupError. */
+/**
+ * Opens the install context. Entries start the shim `connect`; `url` adds another address of ours. Rejects
+ * with a SetupError.
+ */
 export const openContext = async (
   flag: string | undefined,
   connect: string,
@@ -62,7 +65,7 @@ export const openContext = async (
   }
 }
 
-/** How clients start us where nothing else is asked for. */
+/** Returns the default terms of a client's entry. */
 export const usualTerms = ({ ownFile }: Context): Terms => ({
   via: 'stdio',
   url: ownFile.urls[0] ?? '',
@@ -70,7 +73,7 @@ export const usualTerms = ({ ownFile }: Context): Terms => ({
   project: undefined,
 })
 
-/** The entry of a client. Throws a CliError if it knows none of that kind. */
+/** Returns a client's entry. Throws a CliError if the client does not support that kind. */
 export const entryOf = async (client: ClientProgram, terms: Terms, programs: Programs) => {
   const { entryFor } = await import('../../setup/install/entry.js')
   const entry = entryFor(client, terms, programs)
@@ -78,7 +81,7 @@ export const entryOf = async (client: ClientProgram, terms: Terms, programs: Pro
   throw new CliError(EXIT.usage, `the file of ${client.label} knows no addresses: leave out --via http`)
 }
 
-/** The clients of these names, in our order. Throws a CliError for a name that is none. */
+/** Returns the clients with these names, in our order. Throws a CliError for an unknown name. */
 export const clientsNamed = (names: readonly string[]): readonly ClientProgram[] => {
   const ids = CLIENTS.map(({ id }) => id)
   const unknown = names.find(name => !ids.includes(name))
@@ -91,7 +94,7 @@ export const clientsNamed = (names: readonly string[]): readonly ClientProgram[]
   )
 }
 
-/** The clients that have a file of the user, also one that cannot be read. */
+/** Returns the clients that have a user file, including unreadable ones. */
 export const clientsThere = async ({ files }: Context): Promise<readonly ClientProgram[]> => {
   const { firstThere } = await import('../../setup/import/sources.js')
   const folders = foldersOf(setupMachine())
@@ -104,7 +107,7 @@ export const clientsThere = async ({ files }: Context): Promise<readonly ClientP
   return CLIENTS.filter((_, index) => found[index])
 }
 
-/** The file of a client in the home or the current folder; undefined if there can be none. */
+/** Returns a client's file in the home or current folder; undefined if it cannot have one. */
 const usualFile = async (
   client: ClientProgram,
   scope: Scope,
@@ -115,7 +118,7 @@ const usualFile = async (
   return await fileOf(files.disk, client, foldersOf(setupMachine()), project)
 }
 
-/** The same as a place. Throws a CliError if there can be none. */
+/** Returns a client's place. Throws a CliError if it cannot have one. */
 export const installPlaceOf = async (
   client: ClientProgram,
   scope: Scope,
@@ -133,7 +136,7 @@ export const installPlaceOf = async (
   })
 }
 
-/** The files of a client in which an install can be undone. Rejects with a SetupError. */
+/** Returns the files of a client in which an install can be undone. Rejects with a SetupError. */
 export const placesToUndoOf = async (
   client: ClientProgram,
   scope: Scope,
@@ -143,7 +146,7 @@ export const placesToUndoOf = async (
   return await placesToUndo(context, { client, scope, file: await usualFile(client, scope, context) })
 }
 
-/** Two clients may share a file: what the second one finds there is known only when the first one is done. */
+/** Plans one client after the other, because two clients may share a file. */
 export const oneByOne = async (
   plans: readonly (() => Promise<PlannedInstall>)[],
 ): Promise<readonly PlannedInstall[]> => {
@@ -156,11 +159,11 @@ export const oneByOne = async (
   return work
 }
 
-/** Some clients write their file back when they end, or a moment later. */
+/** Some clients rewrite their file when they end, or a moment later. */
 const READ_BACK_MS = 2000
 
 /**
- * Checks after a while that the changes are still there, and prints what makes each client read its file.
+ * Checks after a delay that the changes are still there, and prints how to make each client reload its file.
  * Resolves with the exit code.
  */
 export const readBack = async (plans: readonly PlannedInstall[], isUndo = false): Promise<number> => {

@@ -10,21 +10,24 @@ const CODES: readonly number[] = Object.values(SIGNAL_CODES)
 
 const ECHO_MS = 250
 
-/** Ends a verb that writes several files between two of them at a signal, and names the written ones. */
+/**
+ * Handles signals for a verb that writes several files: stops it between two files and lists the written
+ * ones.
+ */
 export interface Interrupts {
-  /** The exit code of a signal that has arrived. */
+  /** Returns the exit code of a signal that arrived. */
   readonly stopped: () => number | undefined
-  /** Throws a CliError once a signal has arrived. */
+  /** Throws a CliError after a signal. */
   readonly check: () => void
-  /** Does this unless a signal arrives before it is done. Rejects with a CliError then. */
+  /** Awaits `work` unless a signal arrives first. Rejects with a CliError at a signal. */
   readonly unlessStopped: <R>(work: Promise<R>) => Promise<R>
-  /** Notes that a file was written. */
+  /** Records a written file. */
   readonly wrote: (path: string) => void
 }
 
 /**
- * Does work whose steps `check` for signals; a second signal exits at once. Rejects as the work does; at a
- * signal, with a CliError that names the written files, and `again` as the command to repeat.
+ * Runs work that calls `check` between its steps; a second signal exits at once. Rejects as the work does. At
+ * a signal, rejects with a CliError that lists the written files and gives `again` as the command to repeat.
  */
 export const interruptible = async <T>(
   again: string,
@@ -36,7 +39,7 @@ export const interruptible = async <T>(
   const stopped = new Deferred<never>()
   stopped.promise.catch(() => undefined)
   const onSignal = (signal: Signal): void => {
-    // Programs that started us, such as npx, pass a Ctrl-C on: it arrives twice.
+    // Parent programs such as npx forward Ctrl-C, so it arrives twice.
     if (code !== undefined && performance.now() - atMs > ECHO_MS) process.exit(code)
     code ??= SIGNAL_CODES[signal]
     atMs = performance.now()

@@ -12,7 +12,7 @@ import { say } from '../output/output.js'
 import { typeAs } from '../output/typed.js'
 import { CliError, EXIT } from '../verb.js'
 
-/** Refuses to name a program of the npx cache, and prints the command that installs it. */
+/** Returns the error for a program in the npx cache, with the command that installs it. */
 export const fromCache = (own = ownShim()): CliError =>
   new CliError(EXIT.usage, 'nothing was written: this runs from the cache of npx', {
     why: 'clients start what is installed, and the cache may be gone tomorrow',
@@ -22,8 +22,8 @@ export const fromCache = (own = ownShim()): CliError =>
 const ownShim = (): string => fileURLToPath(packageFile('bin/connect.cjs'))
 
 /**
- * The shim that clients may name in their files: that of this installation or, if it is only in the cache of
- * npx, of one that is made now, if the user agrees. Rejects with a CliError before anything is written.
+ * Returns the shim for clients' files: the one of this installation or, if that is in the npx cache, of a new
+ * installation if the user agrees. Rejects with a CliError before anything is written.
  */
 export const lastingShim = async (isAgreed: boolean, own = ownShim()): Promise<string> => {
   if (!isInNpxCache(own)) return own
@@ -41,19 +41,19 @@ export const lastingShim = async (isAgreed: boolean, own = ownShim()): Promise<s
   return join(bin, 'connect.cjs')
 }
 
-/** A Node of the system keeps its packages where only root may write; everybody has a folder of their own. */
+/** A system Node keeps its packages where only root may write; the user's own folder is always writable. */
 const placeFor = (prefix: string): readonly string[] => {
   const folder = join(prefix, 'lib', 'node_modules')
   if (process.platform === 'win32' || mayWrite(existsSync(folder) ? folder : prefix)) return []
   return ['--prefix', join(homeFolder(), '.local')]
 }
 
-/** What npx notes beside what it keeps. */
+/** The npx metadata next to a cached package. */
 interface Kept {
   readonly dependencies: Readonly<Record<string, string>>
 }
 
-/** How npm gets what npx was asked for, where that was a file; else as an installation does. */
+/** Returns the npm arguments for the package: the file given to npx, or the installed package. */
 const askedOf = (own: string): readonly string[] => {
   const cache = own.slice(0, own.lastIndexOf('node_modules'))
   try {
@@ -61,15 +61,15 @@ const askedOf = (own: string): readonly string[] => {
     const [, file] = /^file:(.*)$/.exec(dependencies[OWN_PACKAGE.name] ?? '') ?? []
     if (file !== undefined) return [resolve(cache, file)]
   } catch {
-    // Another npm keeps it elsewhere.
+    // Other npm versions store it elsewhere.
   }
   return installWords(dirname(dirname(own)))
 }
 
-/** Runs npm; resolves with what it writes to stdout, and rejects with a CliError if it fails. */
+/** Runs npm. Resolves with its stdout; rejects with a CliError if it fails. */
 const npm = (args: readonly string[], own: string): Promise<string> =>
   new Promise((resolve, reject) => {
-    // npx sets variables that would lead npm to its cache.
+    // npx sets variables that would point npm to its cache.
     const env = Object.fromEntries(
       Object.entries(process.env).filter(
         ([name]) => !/^npm_(?:config_(?:local_)?prefix|command|lifecycle|package)/.test(name),

@@ -12,7 +12,7 @@ export const setupMachine = (): ClientMachine => ({
   env: process.env,
 })
 
-/** The folder of state, and what `setup` reads and writes with. */
+/** Returns the state folder and the file access of `setup`. */
 export const setupFiles = async (): Promise<{ readonly files: Files; readonly state: string }> => {
   const [{ systemDisk }, { stateDir }] = await Promise.all([
     import('../../setup/files/disk.js'),
@@ -22,6 +22,6 @@ export const setupFiles = async (): Promise<{ readonly files: Files; readonly st
   return { files: { disk: systemDisk, backups: join(state, 'backups') }, state }
 }
 
-/** The programs that entries of clients start. */
+/** Returns the programs that clients' entries start. */
 export const ownScripts = (): readonly string[] =>
   ['bin/mcp-proxy.js', 'bin/connect.cjs'].map(file => fileURLToPath(packageFile(file)))

@@ -4,10 +4,10 @@ import { CliError } from '../verb.js'
 import type { Started } from './first-start.js'
 import type { Interrupts } from './interrupts.js'
 
-/** As long as `auth login` waits. */
+/** The timeout of `auth login`. */
 const LOGIN_MS = 5 * 60_000
 
-/** Offers to sign in to servers that require it. Resolves with the names of those with a login now. */
+/** Offers to sign in to servers that require it. Resolves with the names of servers that now have a login. */
 export const offerLogins = async (
   started: readonly Started[],
   config: string | undefined,
@@ -34,7 +34,7 @@ const signedIn = async (name: string, config: string | undefined): Promise<boole
   }
 }
 
-/** One dialogue reads the terminal: a second reader would take its lines. */
+/** Reuses the dialogue on the terminal; a second reader would take its lines. */
 async function* pasted(): AsyncGenerator<string> {
   for (;;) yield await askUser('  ')
 }

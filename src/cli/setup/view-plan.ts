@@ -1,38 +1,38 @@
 import type { WantedView } from '../../setup/client-views.js'
 import type { ClientProgram } from '../../setup/clients/clients.js'
 
-/** What one client had, and how our entry in it is. */
+/** A client's previous servers and the state of our entry in it. */
 export interface ClientShare {
   readonly client: ClientProgram
-  /** The names in our file of the servers that moved from it, now or before. */
+  /** Names in our file of the servers that moved from it, now or before. */
   readonly had: ReadonlySet<string>
-  /** The view of its entry. */
+  /** View of its entry. */
   readonly view: string | undefined
-  /** Whether our entry is in its file already. */
+  /** True if its file already has our entry. */
   readonly isInstalled: boolean
-  /** Whether it gets all servers: the user has named it, and it had none. */
+  /** True if it gets all servers: the user named it, and it had none. */
   readonly isOpen: boolean
-  /** Whether it has rules for tools, which search tools would get round. */
+  /** True if it has rules for tools, which search tools would bypass. */
   readonly isDirect: boolean
 }
 
 interface Known {
   /** Servers that came from clients, now or before. */
   readonly fromClients: ReadonlySet<string>
-  /** Those of them that are new. */
+  /** New servers among `fromClients`. */
   readonly fresh: ReadonlySet<string>
-  /** The views of our file: the servers that each leaves out; undefined for a user's own. */
+  /** Views of our file with the servers that each leaves out; undefined for a view that the user wrote. */
   readonly views: ReadonlyMap<string, readonly string[] | undefined>
 }
 
-/** A client's view. */
 export interface ClientView extends WantedView {
   readonly name: string
 }
 
 /**
- * The view by which a client keeps seeing only the servers that it had, of all that came from clients; all
- * clients see servers that the user adds to our file. Undefined if it needs none.
+ * Returns the view that keeps a client's list unchanged: of all servers that came from clients, it shows only
+ * the client's own. All clients see servers that the user adds to our file. Undefined if the client needs no
+ * view.
  */
 export const viewFor = (
   { client, had, view, isInstalled, isOpen, isDirect }: ClientShare,
@@ -46,7 +46,7 @@ export const viewFor = (
   return { name: old === undefined ? freeName(client.id, views) : (view ?? client.id), without, isDirect }
 }
 
-/** A user's own view may have the name of a client. */
+/** Returns a free view name; the user's own view may have the client's name. */
 const freeName = (id: string, views: Known['views']): string => {
   for (let count = 1; ; count += 1) {
     const name = count === 1 ? id : `${id}-${count}`

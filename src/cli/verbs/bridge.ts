@@ -123,9 +123,7 @@ export const bridge = defineVerb({
   },
 })
 
-/**
- * As long as the only server may take to start, unless given. Throws a CliError for anything but a duration.
- */
+/** Defaults to the server's start timeout. Throws a CliError for an invalid duration. */
 const startupWaitOf = (text: string | undefined): number => {
   if (text === undefined) return DEFAULTS.timeouts.connectMs
   const ms = durationMs(text)
@@ -135,7 +133,7 @@ const startupWaitOf = (text: string | undefined): number => {
 
 const hasPort = (to: Args['to']): boolean => to === 'http' || to === 'sse' || to === 'ws'
 
-/** Throws a CliError for arguments that contradict each other. */
+/** Throws a CliError for contradictory arguments. */
 const checkCombination = (args: Args, command: readonly string[] | undefined): void => {
   const wrong =
     (command === undefined ? wrongWithUrl(args) : wrongWithCommand(args, command)) ?? wrongWithListening(args)
@@ -181,5 +179,5 @@ const bridgeArgs = (args: Args, command: readonly string[] | undefined): string[
   ...(command === undefined ? [] : ['--', ...command.map(absoluteIfPath)]),
 ]
 
-/** A client starts us in another folder. */
+/** Makes a relative path absolute, because a client starts us in another folder. */
 const absoluteIfPath = (word: string): string => (/^\.\.?[/\\]/.test(word) ? resolve(word) : word)

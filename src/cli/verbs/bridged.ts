@@ -4,7 +4,10 @@ import { readTransportAddress } from '../../config/read/transport.js'
 import type { ServerTransport, SocketTransport, StdioTransport, UrlTransport } from '../../config/types.js'
 import { CliError, EXIT } from '../verb.js'
 
-/** The transport of a typed command, which runs as in a shell: in this folder, with the whole environment. */
+/**
+ * Returns the transport of a typed command, which runs as in a shell: in this folder, with the whole
+ * environment.
+ */
 export const commandTransport = (
   [command = '', ...args]: readonly string[],
   pairs: readonly string[] = [],
@@ -19,16 +22,19 @@ export const commandTransport = (
   return { kind: 'stdio', command, args, env, unsetEnv: [], cwd: process.cwd() }
 }
 
-/** Values of `--from`; "auto" depends on the URL, and tries the newer transport of http first. */
+/** Values of `--from`. "auto" depends on the URL and tries the newer HTTP transport first. */
 export const FROM = ['auto', 'http', 'sse', 'ws'] as const
 
-/** Flags that go with a URL. */
+/** Flags of a URL. */
 export interface UrlFlags {
   readonly header?: readonly string[] | undefined
   readonly from?: (typeof FROM)[number] | undefined
 }
 
-/** The transport of a running server. Throws a CliError for a bad URL or flag, without repeating it. */
+/**
+ * Returns the transport of a running server. Throws a CliError for an invalid URL or flag, without repeating
+ * it.
+ */
 export const urlTransport = (
   url: string,
   { header, from = 'auto' }: UrlFlags = {},
@@ -70,12 +76,12 @@ const RUNNERS =
 const RUNNER_WORDS = new Set(['run', 'exec', 'dlx', 'x', 'tool'])
 const FALLBACK = 'server'
 
-/** Names of files that say nothing about a program. */
+/** File names that do not identify a program. */
 const COMMON_FILES = /^(?:index|main|__main__|mod|cli|app|start|run)$/i
-/** Folders that say as little, and Windows drives. */
+/** Folder names that do not identify a program, and Windows drives. */
 const COMMON_FOLDERS = /^(?:[a-z]:|dist|build|out|lib|src|bin|esm|cjs|target|release|debug|node_modules)$/i
 
-/** A name for logs, errors and snippets, derived from the command or address. */
+/** Derives a name for logs, errors and snippets from the command or address. */
 export const bridgedName = (transport: ServerTransport): string => {
   if (transport.kind === 'socket') return plain(stemOf(transport.path))
   if (transport.kind !== 'stdio') return plain(new URL(transport.url).hostname)
@@ -85,7 +91,7 @@ export const bridgedName = (transport: ServerTransport): string => {
     (word, index) =>
       !RUNNERS.test(stemOf(word)) &&
       !RUNNER_WORDS.has(word) &&
-      // A flag, including `cmd /c`, or the value of one, which may be a secret as in `docker run -e TOKEN=…`.
+      // A flag, including `cmd /c`, or its value, which may be a secret as in `docker run -e TOKEN=…`.
       !(index > 0 && /^-|=|^\/[a-z]$/i.test(word)) &&
       !splitArgument(word, index, words).isSecret &&
       !isCode(word, words[index - 1]),
@@ -93,11 +99,11 @@ export const bridgedName = (transport: ServerTransport): string => {
   return plain(meant === undefined ? FALLBACK : wordName(meant, transport.cwd ?? ''))
 }
 
-/** Whether it is code, as after `node -e` and `sh -c`. */
+/** Returns whether a word is code, as after `node -e` or `sh -c`. */
 const isCode = (word: string, before = ''): boolean =>
   /^(?:-[cep]|--eval|--print)$/.test(before) && /[\s;(]/.test(word)
 
-/** The last part of a path or package name, without its version or file extension. */
+/** Returns the last part of a path or package name, without version or extension. */
 const stemOf = (word: string): string =>
   (word.split(/[/\\]/).at(-1) ?? '').replace(/(?!^)@[^@]*$/, '').replace(/\.[a-z]\w{0,4}$/i, '')
 
@@ -105,7 +111,7 @@ const wordName = (word: string, folder: string): string => {
   const stem = stemOf(word)
   const isFolder = /^\.{0,2}$/.test(stem)
   if (!isFolder && (stem === word || !COMMON_FILES.test(stem))) return stem
-  // The nearest folder above it that has a name of its own.
+  // The nearest parent folder with a distinctive name.
   const parts = resolve(folder, word).split(/[/\\]/)
   const folders = isFolder ? parts : parts.slice(0, -1)
   return folders.findLast(name => name !== '' && !COMMON_FOLDERS.test(name)) ?? FALLBACK

@@ -55,7 +55,7 @@ export const call = defineVerb({
       }
     }
     const { config, alone, login, logLevel: level = 'error' } = args
-    // If none could have it, all are asked, to suggest the name that was meant.
+    // If no server can own the tool, all are started to suggest a similar name.
     const choose: CliSessionOptions['choose'] = servers => couldOwn(servers, args.tool)
     return await inSession({ verb: 'call', config, alone, login, level, onProgress, choose }, work)
   },
@@ -95,7 +95,7 @@ const callTool = async ({ client }: ProxySession, name: string, values: JsonText
   return resultOf(await client.request('tools/call', params))
 }
 
-/** The result as the server wrote it, behind the version of this form. */
+/** Returns the result as the server wrote it, preceded by the form's version. */
 const documentOf = (result: JsonText): JsonText => {
   const members = [...membersOf(result)].filter(({ key }) => key !== 'version')
   return objectText([['version', textOf(1)], ...members.map(({ key, value }) => [key, value] as const)])
@@ -103,9 +103,7 @@ const documentOf = (result: JsonText): JsonText => {
 
 const isError = (result: JsonText): boolean => memberOf(result, 'isError')?.toString('latin1') === 'true'
 
-/**
- * Prints the texts of a result, or its structured content if it has none; describes other content on stderr.
- */
+/** Prints a result's texts, or its structured content without texts; describes other content on stderr. */
 const showResult = (result: JsonText): void => {
   const content = memberOf(result, 'content')
   const blocks = content === undefined ? [] : elementsOf(content)
@@ -117,7 +115,7 @@ const showResult = (result: JsonText): void => {
       continue
     }
     texts += 1
-    // A file gets the bytes as they are, but a server must not control a terminal.
+    // A file gets the exact bytes, but a server must not control a terminal.
     print((process.stdout.isTTY ? plainText(text) : text).replace(/\n$/, ''))
   }
   const structure = memberOf(result, 'structuredContent')

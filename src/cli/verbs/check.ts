@@ -25,7 +25,7 @@ import { stdoutLook, tableText } from '../output/table.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption } from '../verb.js'
 
 const HEADINGS = ['NAME', 'TRANSPORT', 'PREFIX', 'SHARING', 'COMMAND OR URL']
-/** Left out where every server has the defaults. */
+/** Columns omitted if every server has the defaults. */
 const [PREFIX, SHARING] = [2, 3] as const
 
 export const check = defineVerb({
@@ -50,7 +50,7 @@ export const check = defineVerb({
   },
 })
 
-/** Adds the reasons why `serve` would refuse a valid file. */
+/** Adds the reasons why `serve` would reject a valid file. */
 const withStartProblems = async (file: string, loaded: Loaded): Promise<Loaded> => {
   const { config, problems } = loaded
   if (config === undefined) return loaded
@@ -65,7 +65,7 @@ const withStartProblems = async (file: string, loaded: Loaded): Promise<Loaded> 
   return { ...loaded, problems: [...problems, ...added] }
 }
 
-/** An address that `serve` refuses to listen on without flags. */
+/** Returns a problem for an address that `serve` refuses without flags. */
 const refusedListen = ({ auth, listen }: ProxyConfig): readonly StartProblem[] => {
   try {
     resolveListen(listen, {}, auth)
@@ -112,11 +112,11 @@ const printLoaded = async (
   say(`${count(servers.length, 'server')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`)
 }
 
-/** Elsewhere files with secrets have the rights 0600. */
+/** Windows only; on other systems, files with secrets have mode 0600. */
 const WINDOWS_RIGHTS =
   'On Windows, files have the rights of their folder: keep those with secrets in your profile'
 
-/** What `doctor` says of the configuration beside what is wrong in the file itself. */
+/** Findings of `doctor` beyond problems in the file itself. */
 const FURTHER = ['D012', 'D013', 'D014', 'D015', 'D016', 'D017', 'D059']
 
 const findings = async (config: string | undefined): Promise<readonly Finding[]> => {
@@ -149,11 +149,11 @@ const printAuth = async (auth: AuthConfig, listen: ListenConfig): Promise<void> 
   const { embedded, publicUrl } = auth
   if (embedded?.login === undefined) return
   const { checkLogin } = await import('../../auth/authorization-server/server.js')
-  // Nothing in it is secret, and what follows "login:" would be masked.
+  // It holds no secret, and masking would hide the text after "login:".
   print(await checkLogin(embedded.login, publicUrl))
 }
 
-/** What will be accepted over HTTP, one line for each source of tokens. */
+/** Lists the accepted credentials over HTTP, one line per source of tokens. */
 const acceptedText = (auth: AuthConfig, { host }: ListenConfig): string => {
   const { publicUrl, loopback, baseScope, people, issuers, embedded } = auth
   const isPlain = publicUrl === undefined ? !isLoopbackHost(host) : isUnencrypted(publicUrl)

@@ -18,7 +18,7 @@ export const completion = defineVerb({
     if (shell === 'fish') print(FISH)
     else {
       const { default: yargs } = await import('yargs')
-      // yargs goes by this variable.
+      // yargs selects the shell by this variable.
       process.env['SHELL'] = shell
       yargs().scriptName('mcp-proxy').showCompletionScript()
     }

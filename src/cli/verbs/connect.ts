@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../machine/package-file.js'
 import { configOption, defineVerb, textOption } from '../verb.js'
 
-/** For the help: bin/mcp-proxy.js runs the shim itself, which is a file of its own (src/shim/). */
+/** Exists for the help: bin/mcp-proxy.js runs the shim, a separate file (src/shim/), itself. */
 export const connect = defineVerb({
   usage: 'connect',
   isService: true,
@@ -26,7 +26,7 @@ export const connect = defineVerb({
   ],
   run() {
     createRequire(import.meta.url)(fileURLToPath(packageFile('bin/connect.cjs')))
-    // It ends the process by itself.
+    // The shim ends the process itself.
     return new Promise(() => undefined)
   },
 })

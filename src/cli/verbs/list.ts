@@ -8,7 +8,7 @@ import { type Look, stdoutLook, tableText } from '../output/table.js'
 import { aloneOption, inSession, isWell, type ProxySession } from '../session.js'
 import { configOption, defineVerb, EXIT, logLevelOption } from '../verb.js'
 
-/** The lists that servers have, as `--json` names them, with the title and columns of their tables. */
+/** The lists of servers by `--json` name, with table titles and columns. */
 const LISTS = [
   { list: 'tools', title: 'Tools', columns: ['name', 'description'] },
   { list: 'prompts', title: 'Prompts', columns: ['name', 'description'] },
@@ -57,7 +57,7 @@ export const list = defineVerb({
 
 type Found = ReadonlyMap<string, readonly JsonText[]>
 
-// A list that cannot be read counts as empty: the table of servers says why.
+// An unreadable list counts as empty: the table of servers shows the reason.
 const readAll = async ({ client }: ProxySession): Promise<Found> => {
   const read = async (name: (typeof LISTS)[number]['list']): Promise<readonly JsonText[]> => {
     try {
@@ -99,11 +99,11 @@ const documentText = (servers: readonly ServerStatus[], found: Found): JsonText 
 interface Cost {
   readonly name: string
   readonly tools: number
-  /** By estimate: bytes of names, descriptions and schemas, divided by four. */
+  /** Estimate: bytes of names, descriptions and schemas, divided by four. */
   readonly tokens: number
 }
 
-/** Most expensive first, with the sum of all. */
+/** Sorts by cost, highest first, and adds the sum. */
 const costsOf = (
   servers: readonly ServerStatus[],
 ): { readonly costs: readonly Cost[]; readonly all: Cost } => {

@@ -55,7 +55,7 @@ export const logs = defineVerb({
   },
 })
 
-/** The lines of the daemon's log that fit, if no proxy is running and there are any. */
+/** Returns matching lines of the daemon's log file, if no proxy runs. */
 const writtenLog = async (
   { config, pid }: { readonly config: string | undefined; readonly pid: string | undefined },
   query: URLSearchParams,

@@ -40,7 +40,7 @@ export const serve = defineVerb({
   async run(args) {
     const file = resolve(configFile(args.config))
     const isKept = args.daemon === true || args.service === true
-    // Whether it is one of several replicas has to be known before.
+    // Replicas must be known before the claim.
     const loaded = isKept ? undefined : await load(args)
     const isReplica = loaded?.usable.config.cluster !== undefined
     const taken = await takeSeatOf(file, args, isReplica)
@@ -80,7 +80,7 @@ const serveAt = async (
   const listen = resolveListen(config.listen, args, config.auth)
   const isAsked = config.listen.isGiven || args.host !== undefined || args.port !== undefined
   const isDaemon = seat?.isDaemon === true
-  // What clients start by need opens no port that nobody asked for.
+  // A daemon that clients started opens no port unless asked.
   const http = listen.http && (isAsked || !isDaemon)
   if (!isDaemon && !http && listen.socket === undefined) {
     throw new CliError(EXIT.configuration, NOWHERE)

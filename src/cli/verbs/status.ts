@@ -43,7 +43,7 @@ export const status = defineVerb({
 
 // ── which proxy ──
 
-/** Asks the running proxy that is meant; shows the configuration if none runs. Throws a CliError. */
+/** Asks the selected running proxy, or shows the configuration if none runs. Throws a CliError. */
 const askOwn = async (config: string | undefined, pid: string | undefined): Promise<ProxyStatus> => {
   const { one: running, all } = await chooseRunning(config, pid)
   if (running === undefined && all.length === 0 && pid === undefined && existsSync(configTarget(config)))
@@ -84,13 +84,13 @@ const askFor = async (url: URL): Promise<string> => {
   throw new CliError(EXIT.failure, `${url.host} ${words} (HTTP ${response.status})`)
 }
 
-/** What `/status` answered; throws a CliError for anything else. */
+/** Parses a response of `/status`. Throws a CliError for any other text. */
 export const parseStatus = (text: string, host: string): ProxyStatus => {
   try {
     const value: unknown = JSON.parse(text)
     if (isStatus(value)) return value
   } catch {
-    // As for any other text.
+    // Invalid JSON; reported below.
   }
   throw new CliError(EXIT.failure, `${host} is not mcp-proxy`)
 }
@@ -106,7 +106,7 @@ interface Asked {
   readonly json?: boolean | undefined
 }
 
-/** Shows where variables come from, which only their user may know. */
+/** Shows the sources of variables, which only the user may see. */
 const showVariables = async ({ url, config, pid, json }: Asked): Promise<number> => {
   if (url !== undefined) throw new CliError(EXIT.usage, '--env is told on this machine only, without --url')
   const one = await theRunning(config, pid)
@@ -125,7 +125,7 @@ const variablesIn = (text: string): readonly VariableStatus[] => {
 
 // ── the other replicas ──
 
-/** Throws a CliError for a proxy that has no other replicas. */
+/** Throws a CliError for a proxy without a cluster. */
 const showCluster = ({ cluster }: ProxyStatus, isJson: boolean): number => {
   if (cluster === undefined) {
     throw new CliError(EXIT.failure, 'that proxy is not part of a cluster', {
@@ -159,7 +159,7 @@ const showCluster = ({ cluster }: ProxyStatus, isJson: boolean): number => {
 
 const HEADINGS = 'NAME,STATE,SINCE,TRANSPORT,REVISION,PID,TOOLS,CLIENTS,FAILURES,LAST ERROR'.split(',')
 
-/** The form of it that programs read: its version is that of the form, and that of the proxy is inside. */
+/** Returns the JSON form of a status. Its top-level version is the form's; the proxy's version is nested. */
 export const jsonStatus = ({ name, version, ...rest }: ProxyStatus): object => ({
   version: 1,
   name,
@@ -189,7 +189,7 @@ export const shownStatus = (found: ProxyStatus): string => {
 /** Absent in older versions. */
 const leavingOf = ({ leaving = [] }: Partial<ProxyStatus>): readonly ServerStatus[] => leaving
 
-/** Where the configuration comes from, and whether the file has changed since. */
+/** Shows the configuration's source, and whether the file changed since it was read. */
 const configLines = ({ config }: ProxyStatus): readonly string[] => {
   if (config === undefined) return []
   const { file, generation, loadedAt, lastReload: last } = config
@@ -206,11 +206,11 @@ const configLines = ({ config }: ProxyStatus): readonly string[] => {
   ]
 }
 
-/** The errors of the file, each of which may have cost a server; absent in older versions. */
+/** Returns the file's errors, each of which may have removed a server; absent in older versions. */
 const wrongIn = ({ problems }: Partial<NonNullable<ProxyStatus['config']>>): readonly string[] =>
   problems?.wrong ?? []
 
-/** Who may come in over HTTP; absent in older versions. */
+/** Shows the accepted credentials over HTTP; absent in older versions. */
 const authLines = ({ auth }: Partial<ProxyStatus>): readonly string[] => {
   if (auth === undefined) return []
   const { people, issuers, embedded, refused } = auth
@@ -222,13 +222,13 @@ const authLines = ({ auth }: Partial<ProxyStatus>): readonly string[] => {
   return [`auth: ${sources.join(', ') || 'nobody has a token'}; ${count(refused, 'refused credential')}`]
 }
 
-/** What is odd about servers although they may work; absent in older versions. */
+/** Shows warnings about servers, including working ones; absent in older versions. */
 const remarkLines = ({ servers }: ProxyStatus): readonly string[] =>
   servers.flatMap(({ name, remarks = [] }: Partial<ServerStatus>) =>
     remarks.map(({ message }) => `${name}: it ${message}`),
   )
 
-/** How clients are shown tools; absent in older versions. */
+/** Shows how clients see tools; absent in older versions. */
 const exposedLines = ({ exposed = [] }: Partial<ProxyStatus>): readonly string[] =>
   exposed.map(({ client, view, mode, why, clients }) => {
     const who = `${client || 'a client without a name'}${clients > 1 ? ` (${clients})` : ''}`
@@ -236,7 +236,7 @@ const exposedLines = ({ exposed = [] }: Partial<ProxyStatus>): readonly string[]
     return `${who}${where}: ${mode === 'search' ? 'searches tools' : 'is shown all tools'}; ${why}`
   })
 
-/** Where each has a login of his own. */
+/** Shows servers where each user has a login. */
 const principalLines = ({ servers }: ProxyStatus): readonly string[] =>
   servers.flatMap(({ name, principals }) =>
     principals === undefined
@@ -246,7 +246,7 @@ const principalLines = ({ servers }: ProxyStatus): readonly string[] =>
         ],
   )
 
-/** The limits that were reached; absent in older versions. */
+/** Shows the limits that were reached; absent in older versions. */
 const limitLines = ({ limits = {} }: Partial<ProxyStatus>): readonly string[] => {
   const reached = Object.entries(limits).map(
     ([name, { hits, agoMs }]) => `${name} ${count(hits, 'time')}, last ${spanText(agoMs)} ago`,
@@ -275,7 +275,7 @@ const lastErrorOf = ({ lastError, state, stderr, why }: ServerStatus): string =>
   return `${spanText(agoMs)} ago: ${numbered(message, doctor)}${output}`
 }
 
-/** Whether a list was cut; absent in older versions. */
+/** Returns whether a list was truncated; absent in older versions. */
 const isCut = ({ truncated = [] }: Partial<ServerStatus>, list: string): boolean =>
   truncated.some(name => name === list)
 
@@ -285,7 +285,7 @@ const UNITS = [
   ['m', 60],
 ] as const
 
-/** A span of time in its largest unit. */
+/** Formats a duration in its largest unit. */
 export const spanText = (ms: number): string => {
   const seconds = Math.max(0, Math.floor(ms / 1000))
   const [unit, size] = UNITS.find(([, least]) => seconds >= least) ?? ['s', 1]

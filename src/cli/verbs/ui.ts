@@ -36,7 +36,7 @@ export const ui = defineVerb({
   },
 })
 
-/** The running proxy that is meant, else the daemon of the configuration, which is started. */
+/** Returns the selected running proxy, or starts the daemon of the configuration. */
 const runningOrStarted = async (
   config: string | undefined,
   pid: string | undefined,

@@ -39,9 +39,9 @@ export const why = defineVerb({
   },
 })
 
-/** What clients do with something. */
+/** Verbs for a client's use of each kind. */
 const DONE = { tool: 'called', prompt: 'asked for', resource: 'read', template: 'read' } as const
-/** Verdicts on what no client sees. */
+/** Verdicts on items that no client sees. */
 const UNSEEN: readonly string[] = ['hidden', 'broken', 'cut-off', 'disabled', 'misconfigured', 'removed']
 
 const headOf = (found: Why): string => `${found.query}: ${headWords(found)}`

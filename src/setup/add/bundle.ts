@@ -14,12 +14,12 @@ const MAX_FILES = 20_000
 
 export interface Bundle extends Described {
   readonly name: string
-  /** Puts its files where the entry says; repeated, it changes nothing. */
+  /** Extracts its files to the entry's folder; idempotent. */
   readonly unpack: () => Promise<void>
 }
 
 /**
- * Reads a bundle (.mcpb, manifest 0.3): a zip with a manifest. Its files go into a folder below `folder`,
+ * Reads a bundle (.mcpb, manifest 0.3): a zip file with a manifest. Its files go to a subfolder of `folder`
  * named after its content. Throws a SetupError.
  */
 export const readBundle = (file: string, bytes: Uint8Array, folder: string): Bundle => {
@@ -70,7 +70,7 @@ const manifestIn = (file: string, bytes: Uint8Array | undefined): ContainerMembe
     const value: unknown = JSON.parse(new TextDecoder().decode(bytes))
     if (isObject(value)) return value
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new SetupError(file, 'its manifest.json is missing or not JSON')
 }
@@ -117,7 +117,7 @@ const entryOf = (
   }
 }
 
-/** Into a draft first, so that a folder is whole or not there. */
+/** Extracts to a temporary folder first, so that the final folder is complete or missing. */
 const unpack = async (
   files: Readonly<Record<string, Uint8Array>>,
   place: string,

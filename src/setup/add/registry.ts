@@ -6,7 +6,7 @@ const REGISTRY = 'https://registry.modelcontextprotocol.io'
 const TIMEOUT_MS = 15_000
 const MAX_BYTES = 1024 * 1024
 
-/** The newest server.json of a name such as `io.github.user/x`. Rejects with a SetupError. */
+/** Fetches the newest server.json of a name such as `io.github.user/x`. Rejects with a SetupError. */
 export const fetchServerJson = async (name: string, registry = REGISTRY): Promise<ContainerMembers> => {
   const url = `${registry.replace(/\/$/, '')}/v0.1/servers/${encodeURIComponent(name)}/versions/latest`
   const byHand = `mcp-proxy add ${registryShortName(name)} -- COMMAND`
@@ -24,7 +24,7 @@ export const fetchServerJson = async (name: string, registry = REGISTRY): Promis
   throw new SetupError(registry, 'the registry answered with something else than a server')
 }
 
-/** What a server of a registry is called here: the last part of its name. */
+/** Returns the last part of a registry name. */
 export const registryShortName = (name: string): string => name.split('/').at(-1) ?? name
 
 const bounded = async (response: Response, registry: string): Promise<string> => {

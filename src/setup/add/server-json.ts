@@ -2,14 +2,14 @@ import { isObject } from '../../kernel/object.js'
 import type { ContainerMembers } from '../import/containers.js'
 import { type ImportedEntry, variableName } from '../import/normalise.js'
 
-/** A server that was described somewhere, and the variables that it cannot do without. */
+/** A described server and its required variables. */
 export interface Described {
   readonly entry: ImportedEntry
-  /** Names that stand in the entry as `${NAME}`. */
+  /** Names that the entry references as `${NAME}`. */
   readonly inputs: readonly string[]
 }
 
-/** How packages of a registry are run: with the version pinned. */
+/** Runners of registry packages, with the version pinned. */
 const RUNNERS: Readonly<
   Record<string, (id: string, version: string, env: readonly string[]) => readonly string[]>
 > = {
@@ -30,8 +30,8 @@ const text = (value: unknown): string | undefined =>
     : undefined
 
 /**
- * Reads a server.json of the registry (schema of 2025-12-11): its first package that is run here and speaks
- * over stdio, or its first address. Undefined if it has neither.
+ * Converts a server.json of the registry (schema of 2025-12-11): its first local stdio package, or else its
+ * first address. Undefined if it has neither.
  */
 export const describeServerJson = (root: ContainerMembers): Described | undefined => {
   const packages = list(root['packages'])
@@ -61,7 +61,7 @@ const describePackage = (described: ContainerMembers): Described => {
   const run =
     runnerOf(described)?.(text(described['identifier']) ?? '', text(described['version']) ?? '', names) ?? []
   const before = argumentsOf(described['runtimeArguments'], inputs)
-  // What the runner is given stands before the name of the package.
+  // The runner's arguments precede the package name.
   const [command = '', ...args] = [...run.slice(0, -1), ...before, ...run.slice(-1)]
   const after = argumentsOf(described['packageArguments'], inputs)
   const own = { command, args: [...args, ...after] }
@@ -95,12 +95,12 @@ const argumentsOf = (given: unknown, inputs: Set<string>): readonly string[] =>
     return isFlag && each['format'] === 'boolean' ? [name] : []
   })
 
-/** What is given, or the default, or a variable to ask for; undefined for what may be left out. */
+/** Returns the given value, the default, or a variable to ask for; undefined for an optional value. */
 const valueOf = (input: ContainerMembers, name: string, inputs: Set<string>): string | undefined => {
   const value = text(input['value'])
   const variables = isObject(input['variables']) ? input['variables'] : {}
   if (value !== undefined) return withVariables(value, variables, inputs)
-  // A default of a secret is never a secret's value.
+  // A secret's default is only a placeholder.
   const usual = input['isSecret'] === true ? undefined : text(input['default'])
   if (usual !== undefined) return usual
   if (input['isRequired'] !== true) return undefined

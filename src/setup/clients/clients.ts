@@ -5,42 +5,41 @@ import type { Folders } from './machine.js'
 
 type Members = Readonly<Record<string, Json>>
 
-/** How a client starts us: a program with its arguments, and the variables of its environment, if any. */
+/** A program with arguments and environment variables that starts us in a client. */
 interface Launch {
   readonly command: string
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** A program that reads MCP servers from a file: where that is, and how entries look in it. */
+/** A program that reads MCP servers from a file: the file's location and entry format. */
 export interface ClientProgram {
   readonly id: string
   readonly label: string
   readonly syntax: Syntax
-  /** The names that lead to its servers. */
+  /** Path of its servers in the file. */
   readonly at: readonly string[]
-  /** Whether the servers are a list, each with its `name`. */
+  /** True if the servers are a list of objects with a `name`. */
   readonly isList?: true
-  /** Files of the user, absolute; the first that exists counts, and the first of all is created. */
+  /** User files, absolute. The first existing one counts; if none exists, the first is created. */
   readonly user: (folders: Folders) => readonly string[]
-  /** Files of a project, relative to its folder. */
+  /** Project files, relative to the project folder. */
   readonly project?: readonly string[]
-  /** The unit of its `timeout`. */
   readonly timeoutUnit: 's' | 'ms'
-  /** Whether it starts servers in the folder of the project; other clients start them in the home folder. */
+  /** True if it starts servers in the project folder; other clients use the home folder. */
   readonly startsInProject?: true
-  /** Whether it replaces `${workspaceFolder}` in arguments. */
+  /** True if it replaces `${workspaceFolder}` in arguments. */
   readonly passesWorkspace?: true
-  /** Whether a file that is missing is left to the client to create. */
+  /** True if only the client may create a missing file. */
   readonly createsItself?: true
-  /** Whether `$NAME` and `%NAME%` are variables in its `env`. */
+  /** True if `$NAME` and `%NAME%` are variables in its `env`. */
   readonly hasShellVariables?: boolean
   readonly stdio: (launch: Launch) => Members
-  /** Undefined if its file knows no addresses. */
+  /** Undefined if its file does not support URLs. */
   readonly http?: (url: string) => Members
-  /** What makes it read its file again. */
+  /** Instructions to make it read its file again. */
   readonly reload: string
-  /** The same once our entry is gone, if that differs. */
+  /** Reload instructions after our entry was removed, if different. */
   readonly reloadUndone?: string
 }
 
@@ -53,7 +52,7 @@ const typed = (launch: Launch): Members => ({ type: 'stdio', ...plain(launch) })
 const url = (address: string): Members => ({ url: address })
 const typedUrl = (address: string): Members => ({ type: 'http', url: address })
 
-/** What most clients have in common. */
+/** Defaults of most clients. */
 const usual = { syntax: 'jsonc', at: ['mcpServers'], timeoutUnit: 'ms', stdio: plain, http: url } as const
 
 const vscode = (id: string, label: string, folder: string): ClientProgram => ({
@@ -72,7 +71,7 @@ const vscode = (id: string, label: string, folder: string): ClientProgram => ({
 
 const yamlLaunch = (launch: Launch): Members => ({ name: 'mcp-proxy', type: 'stdio', ...plain(launch) })
 
-/** All clients that are known, in the order in which their servers are imported. */
+/** All known clients, in the order of their imports. */
 export const CLIENTS: readonly ClientProgram[] = [
   {
     ...usual,
@@ -222,7 +221,7 @@ export const CLIENTS: readonly ClientProgram[] = [
     label: 'OpenCode',
     startsInProject: true,
     at: ['mcp'],
-    // Where both are there, the first one counts.
+    // If both exist, the first one counts.
     user: ({ home, named }) =>
       ['opencode.jsonc', 'opencode.json'].map(file =>
         join(named('XDG_CONFIG_HOME') ?? join(home, '.config'), 'opencode', file),
@@ -287,5 +286,5 @@ export const CLIENTS: readonly ClientProgram[] = [
   },
 ]
 
-/** Whether its file is one of the current folder, which is read only when it is asked for. */
+/** Returns whether its file is in the current folder, which is read only on request. */
 export const isOfFolder = ({ id }: ClientProgram): boolean => id === 'librechat'

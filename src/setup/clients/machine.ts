@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Environment } from '../../config/types.js'
 
-/** Where we run: what the places of files depend on. */
+/** The environment that file locations depend on. */
 export interface ClientMachine {
   readonly platform: NodeJS.Platform
   readonly home: string
@@ -14,15 +14,15 @@ const named = ({ env }: ClientMachine, name: string): string | undefined => {
   return value === '' ? undefined : value
 }
 
-/** Folders in which programs keep their settings, under the name of the system's own convention. */
+/** Settings folders of programs, by system convention. */
 export interface Folders {
   readonly home: string
   readonly cwd: string
-  /** XDG's on Linux and macOS, the roaming one on Windows. */
+  /** XDG config folder on Linux and macOS, roaming AppData on Windows. */
   readonly config: string
-  /** `~/Library/Application Support` on macOS; otherwise as `config`. */
+  /** `~/Library/Application Support` on macOS; otherwise equal to `config`. */
   readonly application: string
-  /** As `config`, but on Windows the local one. */
+  /** Local AppData on Windows; otherwise equal to `config`. */
   readonly local: string
   readonly isWindows: boolean
   readonly named: (variable: string) => string | undefined

@@ -6,19 +6,19 @@ import { openFile, readValue, type Syntax } from '../files/edit-file.js'
 import { type Files, hashOf, readState, replaceFile } from '../files/revise.js'
 import { type ClientMachine, foldersOf } from './machine.js'
 
-/** A server that moves from a client behind the proxy, and the names of its tools there. */
+/** A server that moves behind the proxy, and the new names of its tools. */
 export interface MovedServer {
-  /** In the client. */
+  /** Name in the client. */
   readonly name: string
-  /** Before the name of each of its tools, as clients see them. */
+  /** Prefix of its tool names as clients see them. */
   readonly alias: string
-  /** Its tools that are known: their own names, and those that clients see. */
+  /** Its known tools: their original names, and the names that clients see. */
   readonly tools: readonly { readonly own: string; readonly shown: string }[]
-  /** The name that clients see for a tool. */
+  /** Returns the name that clients see for a tool. */
   readonly shownAs: (own: string) => string
 }
 
-/** Permission rules of Claude Code in one file that lose their tools, and the names to add for them. */
+/** Permission rules of Claude Code in one file that no longer match, and the names to add for them. */
 export interface LostRules {
   readonly path: string
   readonly lists: readonly {
@@ -32,20 +32,20 @@ const LISTS = ['deny', 'ask', 'allow'] as const
 type ListName = (typeof LISTS)[number]
 
 const PROXY = 'mcp__mcp-proxy__'
-/** More projects than anybody works in; their settings are read one by one. */
+/** Maximum projects whose settings are read, one after the other. */
 const PROJECTS_MAX = 500
 
-/** Claude Code replaces other characters in the names of servers. */
+/** Claude Code replaces other characters in server names. */
 const serverRule = (name: string): string => `mcp__${name.replace(/[^A-Za-z0-9_-]/g, '_')}`
 
-/** The names that a rule must also have; undefined if it names no tool of this server. */
+/** Returns the names to add for a rule; undefined if it names no tool of this server. */
 const namesFor = (rule: string, list: ListName, server: MovedServer): readonly string[] | undefined => {
   const old = serverRule(server.name)
   if (rule !== old && !rule.startsWith(`${old}__`)) return undefined
   const tool = rule === old ? '*' : rule.slice(old.length + 2)
   if (!tool.includes('*')) return [PROXY + server.shownAs(tool)]
   const isMeant = matcherOf([tool])
-  // What is allowed by a pattern is asked for again where patterns are not known.
+  // A pattern in `allow` is not expanded: the client asks again instead.
   const known = list === 'allow' ? [] : server.tools.filter(({ own }) => isMeant(own))
   return [`${PROXY}${server.alias}__${tool}`, ...known.map(({ shown }) => PROXY + shown)]
 }
@@ -64,7 +64,9 @@ const MANAGED: Readonly<Partial<Record<string, string>>> = {
   linux: '/etc/claude-code/managed-settings.json',
 }
 
-/** The settings of Claude Code: the user's, and those of the projects that it knows and of this folder. */
+/**
+ * Returns Claude Code's settings files: the files of the user, of known projects and of the current folder.
+ */
 export const settingsFiles = async (files: Files, machine: ClientMachine): Promise<readonly string[]> => {
   const { named, home } = foldersOf(machine)
   const main = join(named('CLAUDE_CONFIG_DIR') ?? home, '.claude.json')
@@ -77,11 +79,11 @@ export const settingsFiles = async (files: Files, machine: ClientMachine): Promi
   return [...new Set([join(claudeFolder(machine), 'settings.json'), ...ofProjects])]
 }
 
-/** A file that is missing or cannot be read has no rules that its client could read. */
+/** Returns undefined for a missing or unreadable file, which has no effective rules. */
 const valueIn = async (files: Files, path: string, syntax: Syntax): Promise<unknown> =>
   await readValue(files, path, syntax).catch(() => undefined)
 
-/** The permission rules of Claude Code that would match nothing once these servers have moved. */
+/** Returns Claude Code's permission rules that would match no tool once these servers have moved. */
 export const lostRules = async (
   files: Files,
   machine: ClientMachine,
@@ -106,15 +108,15 @@ export const lostRules = async (
   return found
 }
 
-/** The rules of Claude Code that deny tools or ask before them. */
+/** Claude Code's rules that deny tools or ask before they run. */
 export interface Restrictions {
-  /** One that names a server of its file, or a tool of it. */
+  /** Returns a rule that names a server of its file, or one of its tools. */
   readonly on: (server: string) => string | undefined
-  /** One that names tools behind the proxy, which search tools would get round. */
+  /** A rule that names tools behind the proxy, which search tools would bypass. */
   readonly onProxy: string | undefined
 }
 
-/** Reads the rules of Claude Code that restrict tools; undefined for other clients. */
+/** Reads Claude Code's rules that restrict tools; undefined for other clients. */
 export const restrictionsOf = async (
   files: Files,
   machine: ClientMachine,
@@ -133,20 +135,20 @@ export const restrictionsOf = async (
   return { on, onProxy: rules.find(rule => rule.startsWith(PROXY) && !COVERS_SEARCH.test(rule)) }
 }
 
-/** Rules for all tools of the proxy, or for search tools themselves. */
+/** Matches rules for all tools of the proxy, or for the search tools. */
 const COVERS_SEARCH =
   /^mcp__mcp-proxy__(?:\*|find_tools|describe_tools|call_read_tool|call_write_tool|read_result)$/
 
-/** Rules that were added to a file, and hashes of the file before and after. */
+/** Rules added to a file, and hashes of the file before and after. */
 export interface AddedRules extends LostRules {
   readonly before: string
   readonly after: string
-  /** A copy of the file before; undefined if others have written in between. */
+  /** Backup of the file; undefined if another program has written it in between. */
   readonly backup: string | undefined
 }
 
 /**
- * Adds the new names next to the old ones; `record` is called right before the file changes. Rejects with a
+ * Adds the new names next to the old ones; calls `record` right before the file changes. Rejects with a
  * SetupError.
  */
 export const addRules = async (
@@ -165,7 +167,9 @@ export const addRules = async (
   await replaceFile(files, state, bytes, async backup => await record({ path, lists, ...hashes, backup }))
 }
 
-/** Takes added rules out; an unchanged file gets its old bytes. Rejects with a SetupError. */
+/**
+ * Removes added rules; restores the original bytes of an otherwise unchanged file. Rejects with a SetupError.
+ */
 export const dropRules = async (files: Files, added: AddedRules): Promise<void> => {
   const { state, value, edited } = await openFile(files, added.path, 'jsonc')
   const permissions = permissionsOf(value)
@@ -183,12 +187,12 @@ export const dropRules = async (files: Files, added: AddedRules): Promise<void> 
   await replaceFile(files, state, isOld ? old.bytes : edited(changes))
 }
 
-/** Where a client keeps rules about tools by the name of their server, and how they name it. */
+/** A location of a client's tool rules by server name, and their format. */
 interface RulePlace {
   readonly file: (machine: ClientMachine) => string
   readonly syntax: Syntax
   readonly at: readonly (readonly string[])[]
-  /** Whether a key or text names a tool of the server. */
+  /** Returns whether a key or text names a tool of the server. */
   readonly names: (text: string, server: string) => boolean
 }
 
@@ -235,22 +239,22 @@ const PLACES: Readonly<Partial<Record<string, RulePlace>>> = {
   },
 }
 
-/** All keys and texts below a value. */
+/** Returns all keys and strings in a value. */
 const wordsIn = (value: unknown): readonly string[] => {
   if (typeof value === 'string') return [value]
   if (Array.isArray(value)) return value.flatMap(wordsIn)
   return isObject(value) ? Object.entries(value).flatMap(([key, each]) => [key, ...wordsIn(each)]) : []
 }
 
-/** A rule of a client that restricts a server by its name, and would match nothing behind the proxy. */
+/** A client's rule for a server name that would match no tool behind the proxy. */
 export interface RuleAgainst {
   readonly rule: string
   readonly path: string
-  /** The reason why the server must stay in its client. */
+  /** Reason why the server must stay in its client. */
   readonly why: string
 }
 
-/** Finds rules that cannot get the new names of tools; for a server without any, the result is undefined. */
+/** Finds a rule that cannot get the tools' new names; undefined if the server has none. */
 export const ruleAgainst = async (
   files: Files,
   machine: ClientMachine,
@@ -271,7 +275,7 @@ export const ruleAgainst = async (
   }
 }
 
-/** Hooks and managed rules cannot be added to. */
+/** Finds hooks and managed rules, to which setup cannot add names. */
 const hooksAgainst = async (files: Files, machine: ClientMachine) => {
   const managed = MANAGED[machine.platform]
   const paths = [...(await settingsFiles(files, machine)), ...(managed === undefined ? [] : [managed])]

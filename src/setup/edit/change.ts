@@ -2,17 +2,17 @@ import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../kernel/object.js'
 import type { FoldedText } from './fold.js'
 
-/** A value of JSON. */
+/** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 
-/** One member to write into a map, or to take out of it; items of a list are found by their `name`. */
+/** A member to write to or remove from a map; list items are identified by their `name`. */
 export interface FileChange {
-  /** The names that lead from the root to the map. */
+  /** Path from the root to the map. */
   readonly at: readonly string[]
   readonly name: string
-  /** Undefined takes the member out. */
+  /** Undefined removes the member. */
   readonly value: Json | undefined
-  /** Whether the container is made a list where there is none yet. */
+  /** Creates a missing container as a list. */
   readonly isList?: boolean
 }
 
@@ -23,9 +23,9 @@ export interface Splice {
   readonly text: string
 }
 
-/** A file cannot be edited; the message has no name of a file, and nothing of its values. */
+/** Reports a file that cannot be edited. The message contains neither the file name nor any value. */
 export class EditError extends Error {
-  /** From 1; 0 where the whole file is meant. */
+  /** Counts from 1; 0 means the whole file. */
   readonly line: number
 
   constructor(message: string, line = 0) {
@@ -35,16 +35,16 @@ export class EditError extends Error {
   }
 }
 
-/** A text that was parsed: its plain value, and what to splice for a change. */
+/** A parsed text: its plain value, and the splices for a change. */
 interface Parsed {
   readonly value: unknown
-  /** Throws an EditError where splices cannot do it. */
+  /** Throws an EditError if splices cannot make the change. */
   splices(change: FileChange): readonly Splice[]
-  /** A short text to edit instead of a long one; `paths` lead to the changes. */
+  /** Returns a shortened text to edit instead of a long one; `paths` lead to the changes. */
   fold?(paths: readonly (readonly string[])[]): FoldedText | undefined
 }
 
-/** Parses a text without its byte order mark. Throws an EditError for one with mistakes or repeated keys. */
+/** Parses a text without a byte order mark. Throws an EditError for syntax errors or repeated keys. */
 export type ParseText = (text: string) => Parsed
 
 const BOM = '\uFEFF'
@@ -53,20 +53,19 @@ const bodyOf = (text: string): string => (text.startsWith(BOM) ? text.slice(1) :
 
 const markOf = (text: string): string => (text.startsWith(BOM) ? BOM : '')
 
-/** A text that was parsed, to be edited. */
+/** A parsed text to edit. */
 export interface Editable {
-  /** Its plain value. */
   readonly value: unknown
   /**
-   * Splices changes into the text. Everything else keeps its bytes, and the result is parsed again: where any
-   * other value would differ, nothing is edited. Throws an EditError.
+   * Applies changes and keeps all other bytes. The result is parsed again: if any other value would differ,
+   * the edit fails. Throws an EditError.
    */
   readonly edited: (changes: readonly FileChange[]) => string
-  /** The same, with a long result made only when it is asked for; throws at once. */
+  /** Checks changes at once and builds a long result on demand. Throws an EditError. */
   readonly edits: (changes: readonly FileChange[]) => () => string
 }
 
-/** Parses a text that may be edited. Throws an EditError. */
+/** Parses a text for editing. Throws an EditError. */
 export const editable = (parse: ParseText, text: string): Editable => {
   const body = bodyOf(text)
   const parsed = parse(body)
@@ -83,10 +82,10 @@ export const editable = (parse: ParseText, text: string): Editable => {
   return { value: parsed.value, edits, edited: changes => edits(changes)() }
 }
 
-/** The plain value of a text. Throws an EditError. */
+/** Returns the plain value of a text. Throws an EditError. */
 export const valueIn = (parse: ParseText, text: string): unknown => editable(parse, text).value
 
-/** A text after changes. Throws an EditError. */
+/** Returns a text with changes applied. Throws an EditError. */
 export const edit = (parse: ParseText, text: string, changes: readonly FileChange[]): string =>
   editable(parse, text).edited(changes)
 
@@ -108,7 +107,7 @@ const editBody = (parse: ParseText, before: ParsedBody, changes: readonly FileCh
   const actual = parsed.value ?? {}
   const isExpected =
     isDeepStrictEqual(actual, expected) ||
-    // In TOML a map without members is not there.
+    // TOML cannot represent an empty map.
     isDeepStrictEqual(
       actual,
       changes.reduce((value, { at }) => withoutEmpty(value, at), expected),
@@ -128,7 +127,7 @@ const reparsed = (parse: ParseText, body: string): Parsed => {
 }
 
 const spliced = (text: string, splices: readonly Splice[]): string => {
-  // From the end, and of those at one offset the later one first.
+  // From the end; at equal offsets, the later splice first.
   const ordered = splices.toReversed().toSorted((one, other) => other.start - one.start)
   return ordered.reduce((all, { start, end, text: own }) => all.slice(0, start) + own + all.slice(end), text)
 }
@@ -140,7 +139,7 @@ const withoutEmpty = (value: unknown, [step, ...rest]: readonly string[]): unkno
   return inMap(value, step, isEmpty ? undefined : inner)
 }
 
-/** The value after a change. */
+/** Returns the value with a change applied. */
 const changed = (root: unknown, { at, name, value, isList = false }: FileChange): unknown => {
   const [step, ...rest] = at
   if (step === undefined) {
@@ -153,13 +152,13 @@ const changed = (root: unknown, { at, name, value, isList = false }: FileChange)
 }
 
 const inMap = (map: unknown, name: string, value: unknown): unknown => {
-  // Where something else stands, the splices say so with the line.
+  // For any other value, the splices report the line.
   const others = Object.entries(isObject(map) ? map : {}).filter(
     ([key]) => key !== name || value !== undefined,
   )
   const isNew = value !== undefined && !others.some(([key]) => key === name)
   const entries = others.map(([key, old]): [string, unknown] => [key, key === name ? value : old])
-  // Not by assignment: `__proto__` is a name like any other.
+  // Assignment would treat `__proto__` specially.
   return Object.fromEntries(isNew ? [...entries, [name, value]] : entries)
 }
 

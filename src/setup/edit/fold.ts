@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
 
-/** A text in which short values represent long ones that no change touches. */
+/** A text in which placeholders replace long values that no change touches. */
 export interface FoldedText {
   readonly text: string
-  /** Puts the long values into the edited text when called; undefined if one of them has no place there. */
+  /**
+   * Returns a function that restores the long values in the edited text; undefined if a placeholder is
+   * missing.
+   */
   readonly unfold: (edited: string) => (() => string) | undefined
 }
 
@@ -17,8 +20,8 @@ interface Fold {
 }
 
 /**
- * Folds the values of valid JSON, without comments, that are not on the way to a change, so that the rest can
- * be parsed for each change. Undefined where a key stands twice.
+ * Folds values of valid JSON without comments that are not on the path of a change, so that the rest is cheap
+ * to parse for each change. Undefined if a key repeats.
  */
 export const foldJson = (text: string, paths: readonly (readonly string[])[]): FoldedText | undefined => {
   const start = afterSpace(text, 0)
@@ -54,11 +57,11 @@ export const foldJson = (text: string, paths: readonly (readonly string[])[]): F
 interface Folding {
   readonly text: string
   readonly folds: Fold[]
-  /** Occurs in no file. */
+  /** Occurs nowhere in the file. */
   readonly mark: string
 }
 
-/** Folds in the object at an offset; returns its end, or undefined where a key stands twice. */
+/** Folds values in the object at an offset. Returns its end, or undefined if a key repeats. */
 const foldMembers = (
   folding: Folding,
   object: number,
@@ -84,7 +87,7 @@ const foldMembers = (
   return at + 1
 }
 
-/** What is written in place of a value has its kind, and lines if it has: neighbours are written like it. */
+/** Builds a placeholder of the value's type and line layout, because neighbours copy their style from it. */
 const foldOf = ({ text, folds, mark }: Folding, start: number, end: number): Fold => {
   const name = JSON.stringify(`${mark}-${folds.length}`)
   const lineBreak = text.slice(start, end).includes('\n') ? (/\r?\n/.exec(text)?.[0] ?? '\n') : ''
@@ -102,7 +105,7 @@ const afterSpace = (text: string, offset: number): number => {
 
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
 
-/** The end of a text in quotes; that of the file where it is not closed. */
+/** Returns the end of a quoted string, or of the text if it is unterminated. */
 export const endOfString = (text: string, start: number): number => {
   for (let at = start + 1; ; at += 1) {
     at = text.indexOf('"', at)
@@ -115,7 +118,7 @@ export const endOfString = (text: string, start: number): number => {
 
 const [BACKSLASH, QUOTE] = [92, 34]
 
-/** The end of a value, found without recursion. */
+/** Returns the end of a value, without recursion. */
 const endOfValue = (text: string, start: number): number => {
   if (text[start] === '"') return endOfString(text, start)
   if (text[start] !== '{' && text[start] !== '[') return endOfWord(text, start)

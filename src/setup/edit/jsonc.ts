@@ -8,16 +8,19 @@ import { EditError, type FileChange, type Json, type ParseText, type Splice } fr
 import { endOfString, foldJson } from './fold.js'
 import { indentAt, indented, lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
 
-/** JSON with comments and trailing commas; an empty text is an empty object. */
+/** Parses JSON with comments and trailing commas; an empty text is an empty object. */
 export const parseJsonc: ParseText = text => {
   const large = text.length > LARGE ? parseLarge(text) : undefined
   return large ?? parseTree(text)
 }
 
-/** Characters of a file that is worth another way to parse it: `~/.claude.json` has tens of megabytes. */
+/** Minimum characters for partial parsing: `~/.claude.json` reaches tens of megabytes. */
 const LARGE = 256 * 1024
 
-/** JSON without comments, of which only the way to a change becomes a tree; else undefined. */
+/**
+ * Parses large JSON without comments and builds a tree only for the path of a change; undefined for other
+ * texts.
+ */
 const parseLarge: (text: string) => ReturnType<ParseText> | undefined = text => {
   if (isDeep(text)) return undefined
   try {
@@ -33,7 +36,7 @@ const parseLarge: (text: string) => ReturnType<ParseText> | undefined = text => 
   }
 }
 
-/** Whether JSON is nested too deeply. */
+/** Returns whether JSON is nested too deeply. */
 const isDeep = (text: string): boolean => {
   const signs = /["[\]{}]/g
   for (let depth = 0; depth <= MAX_DEPTH; ) {
@@ -60,14 +63,14 @@ const parseTree: ParseText = text => {
   return { value: plain(syntaxValueOf(root)), splices: change => splicesIn(text, root.node, change) }
 }
 
-/** jsonc-parser makes objects without prototype, which compare as different from all others. */
+/** Copies objects of jsonc-parser, which have no prototype and therefore compare as different. */
 const plain = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(plain)
   if (!isObject(value)) return value
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]))
 }
 
-/** The value of a change, wrapped in the maps that are missing. */
+/** Wraps a change's value in the missing maps. */
 const wrapped = (path: readonly string[], value: Json): readonly [string, Json] => {
   const [first = '', ...rest] = path
   return [first, rest.reduceRight<Json>((inner, key) => ({ [key]: inner }), value)]
@@ -83,7 +86,7 @@ const whole = (text: string, { at, name, value }: FileChange): Splice => {
 const memberOf = (map: Node, name: string): Node | undefined =>
   map.children?.find(property => property.children?.[0]?.value === name)
 
-/** The last value on a path that is there, and how many steps lead to it. */
+/** Returns the deepest existing value on a path, and its depth. */
 const deepest = (root: Node, at: readonly string[]): { readonly map: Node; readonly depth: number } => {
   let map = root
   for (const [depth, step] of at.entries()) {
@@ -108,19 +111,19 @@ const splicesIn = (text: string, root: Node, { at, name, value }: FileChange): r
 }
 
 interface Style {
-  /** Of the line that the member begins on. */
+  /** Indent of the member's first line. */
   readonly indent: string
-  /** One level of it; undefined writes on one line. */
+  /** One indent level; undefined writes on one line. */
   readonly unit: string | undefined
   readonly lineBreak: string
-  /** Whether there is white space after signs. */
+  /** True if white space follows punctuation. */
   readonly isWide: boolean
 }
 
 const isOneLine = (text: string, node: Node): boolean =>
   !text.slice(node.offset, node.offset + node.length).includes('\n')
 
-/** How the members of a map are written: as the last one, or as the text in which the map is empty. */
+/** Derives the style of new members from the last member, or from the text if the map is empty. */
 const styleOf = (text: string, map: Node): Style => {
   const last = map.children?.at(-1)
   const lineBreak = lineBreakOf(text)
@@ -158,7 +161,7 @@ const flat = (value: unknown): string => {
   return members.length === 0 ? '{}' : `{ ${members.join(', ')} }`
 }
 
-/** The first sign after an offset that is no white space or comment, and the offset of its end. */
+/** Returns whether the next character outside white space and comments is a comma, and its end offset. */
 const signAfter = (text: string, offset: number): { readonly isComma: boolean; readonly end: number } => {
   const scanner = createScanner(text, true)
   scanner.setPosition(offset)
@@ -167,7 +170,7 @@ const signAfter = (text: string, offset: number): { readonly isComma: boolean; r
   return { isComma: text[start] === ',', end: start + scanner.getTokenLength() }
 }
 
-/** Puts a member after the last one, behind a comment at the end of its line. */
+/** Adds a member after the last one and the comment on its line. */
 const added = (text: string, map: Node, name: string, value: Json): readonly Splice[] => {
   const style = styleOf(text, map)
   const member = `${JSON.stringify(name)}:${style.isWide ? ' ' : ''}${rendered(value, style)}`
@@ -189,7 +192,7 @@ const added = (text: string, map: Node, name: string, value: Json): readonly Spl
   return comma.isComma ? [own] : [{ start: end, end, text: ',' }, own]
 }
 
-/** The end of what stands on the same line after an offset, if that is comments and white space only. */
+/** Returns the end of the comments and white space that follow an offset on the same line. */
 const endOfComments = (text: string, offset: number, close: number): number => {
   const rest = /^(?:[ \t]|\/\*(?:(?!\*\/)[^\n])*\*\/)*(?:\/\/[^\r\n]*)?/.exec(
     text.slice(offset, Math.min(close, lineEnd(text, offset))),
@@ -207,7 +210,7 @@ const intoEmpty = (text: string, map: Node, member: string, style: Style): Splic
   return { start, end: close, text: `${style.lineBreak}${style.indent}${member}${style.lineBreak}${outer}` }
 }
 
-/** Takes a member out with one comma; comments beside it stay. */
+/** Removes a member with one comma; adjacent comments stay. */
 const taken = (text: string, map: Node, member: Node): readonly Splice[] => {
   const end = member.offset + member.length
   const after = signAfter(text, end)
@@ -222,7 +225,7 @@ const taken = (text: string, map: Node, member: Node): readonly Splice[] => {
   return [{ start: comma.end - 1, end: comma.end, text: '' }, withoutLine(text, member.offset, end)]
 }
 
-/** Also takes the white space around, and the line itself if nothing else stands on it. */
+/** Also removes the surrounding white space, and the line if it becomes empty. */
 const withoutLine = (text: string, start: number, end: number): Splice => {
   const first = lineStart(text, start)
   const isFirst = text.slice(first, start).trim() === ''

@@ -3,14 +3,14 @@ import { isObject } from '../../kernel/object.js'
 import { EditError, type FileChange, type Json, type ParseText, type Splice } from './change.js'
 import { lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
 
-/** TOML, in which a member that is a map is the tables that are named after it. */
+/** Parses TOML, in which a map-valued member consists of the tables named after it. */
 export const parseToml: ParseText = text => {
   try {
     const value: unknown = parse(text, { integersAsBigInt: 'asNeeded' })
     return { value: plain(value), splices: change => splicesIn(text, change) }
   } catch (thrown) {
     if (!(thrown instanceof TomlError)) throw thrown
-    // Its message quotes the file.
+    // The parser's message quotes the file.
     throw new EditError('this is not TOML, or names something twice', thrown.line)
   }
 }
@@ -21,12 +21,12 @@ const plain = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]))
 }
 
-/** A table: from the comments above its header to those above the next one. */
+/** A table: from the comments above its header to the comments above the next one. */
 interface Block {
   readonly path: readonly string[]
   readonly start: number
   readonly header: number
-  /** Where the line after its last value begins; what follows up to `next` is comments. */
+  /** Start of the line after its last value; only comments follow up to `next`. */
   readonly end: number
   readonly next: number
 }
@@ -47,7 +47,7 @@ const headersIn = (text: string): readonly number[] => {
   return found
 }
 
-/** Where the lines of comments begin: a line of a text may look like one, and have one at its end. */
+/** Returns the start offsets of comment lines. A line of a multi-line string may look like one. */
 const commentLines = (text: string): ReadonlySet<number> =>
   new Set(
     [...text.matchAll(TOKEN)].flatMap(({ 0: token, index }) => {
@@ -72,7 +72,7 @@ const blocksIn = (text: string): readonly Block[] => {
   })
 }
 
-/** Where the last line before an offset ends that is neither blank nor a comment. */
+/** Returns the end of the last line before an offset that is neither blank nor a comment. */
 const endBefore = (text: string, offset: number, comments: ReadonlySet<number>): number => {
   let end = offset
   for (;;) {
@@ -130,7 +130,7 @@ const atEnd = (text: string, table: string): Splice => {
   return { start: end, end, text: open + (text.trim() === '' ? '' : lineBreakOf(text)) + table }
 }
 
-/** Behind a blank line, unless the neighbour has none above: a comment right above would be ours. */
+/** Inserts below a blank line, unless the neighbour has none above: an adjacent comment would become ours. */
 const below = (text: string, neighbour: Block, table: string): Splice => {
   const start = bodyEnd(text, neighbour)
   const isTight = start === neighbour.end && !/\n[ \t]*\r?\n$/.test(text.slice(0, neighbour.start))
@@ -140,11 +140,11 @@ const below = (text: string, neighbour: Block, table: string): Splice => {
 
 const KEY = /^[ \t]*(?:([\w-]+)|"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)')[ \t]*[.=]/gm
 
-/** Blanks texts of several lines, which may hold what looks like keys. */
+/** Blanks multi-line strings, whose lines may look like keys. */
 const withoutLongTexts = (text: string): string =>
   text.replace(TOKEN, token => (/^(?:"""|''')/.test(token) ? token.replace(/[^\n]/g, ' ') : token))
 
-/** The line on which a key on the way to a path is given a value, rather than a table. */
+/** Returns the line on which a key on a path gets an inline value rather than a table. */
 const inlineLine = (text: string, path: readonly string[], blocks: readonly Block[]): number | undefined => {
   let passed = 0
   for (const { 1: bare, 2: basic, 3: literal, index } of withoutLongTexts(text).matchAll(KEY)) {
@@ -156,14 +156,14 @@ const inlineLine = (text: string, path: readonly string[], blocks: readonly Bloc
   return undefined
 }
 
-/** A key in double quotes, as TOML reads it. */
+/** Decodes a TOML key in double quotes. */
 const plainKey = (quotedKey: string): string => pathOf(`["${quotedKey}"]`)[0] ?? ''
 
-/** The end of the last line of a table that is not empty, comments included. */
+/** Returns the end of a table's last non-blank line, comments included. */
 const bodyEnd = (text: string, { header, next }: Block): number =>
   nextLine(text, header + text.slice(header, next).trimEnd().length)
 
-/** Takes a table with its comments, but not those below it: they may be about something else. */
+/** Removes a table with its comments, except the comments below it, which may belong to other text. */
 const gone = (text: string, { start, end, next }: Block): Splice => {
   const isBlank = text.slice(end, next).trim() === ''
   return { start, end: isBlank ? next : end, text: '' }
@@ -173,10 +173,10 @@ const BARE = /^[A-Za-z0-9_-]+$/
 
 const keyOf = (name: string): string => (BARE.test(name) ? name : quoted(name))
 
-/** A basic string; DEL is the only sign that JSON leaves and TOML does not. */
+/** Formats a basic string; DEL is the only character that TOML escapes and JSON does not. */
 const quoted = (text: string): string => JSON.stringify(text).replaceAll('\x7f', '\\u007f')
 
-/** The lines of a table and of the tables in it. */
+/** Formats a table and its subtables as lines. */
 const tableOf = (path: readonly string[], value: Json): readonly string[] => {
   const members = isObject(value) ? Object.entries(value as Readonly<Record<string, Json>>) : []
   const plainOnes = members.filter(([, member]) => !isObject(member) && member !== null)

@@ -14,12 +14,12 @@ import {
 import { EditError, type FileChange, type Json, type ParseText, type Splice } from './change.js'
 import { indented, lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
 
-/** YAML of one document, whose collections on the way to a change are written in block style. */
+/** Parses YAML with one document. Collections on the path of a change must be in block style. */
 export const parseYaml: ParseText = text => {
-  // Its own search for repeated keys compares each key with each other one.
+  // The parser's own check for repeated keys is quadratic.
   const document = parseDocument(text, { prettyErrors: false, logLevel: 'error', uniqueKeys: false })
   const [error] = document.errors
-  // Its message may quote the file.
+  // The parser's message may quote the file.
   if (error !== undefined)
     throw new EditError(WORDS[error.code] ?? 'this is not YAML', lineNumber(text, error.pos[0]))
   visit(document, { Map: (_, map) => checkKeys(text, map as YAMLMap<Node>) })
@@ -41,7 +41,7 @@ const checkKeys = (text: string, { items }: YAMLMap<Node>): void => {
 
 type Collection = YAMLMap<Node, Node | null> | YAMLSeq<Node>
 
-/** Where a collection stands: in the root, or as the value of a pair. */
+/** Location of a collection: the root, or the value of a pair. */
 interface Place {
   readonly node: Node | null
   readonly pair: Pair<Node, Node | null> | undefined
@@ -70,7 +70,7 @@ const splicesIn = (text: string, root: Node | null, change: FileChange): readonl
   return put(text, collection, lines, missing.length === 0 ? itemOf(collection, name) : undefined)
 }
 
-/** Writes an item behind the last one, or in place of an old one. */
+/** Writes an item after the last one, or over an old one. */
 const put = (text: string, collection: Collection, lines: string, old: Item): readonly Splice[] => {
   const column = ' '.repeat(columnOf(text, startOf(text, collection.items[0])))
   const own = `${column}${indented(lines, column, lineBreakOf(text))}${lineBreakOf(text)}`
@@ -87,7 +87,7 @@ const pairOf = (node: Node | null, name: string): Pair<Node, Node | null> | unde
     ? node.items.find(({ key }) => isScalar(key) && String(key.value) === name)
     : undefined
 
-/** The collection at a place; undefined for an empty one. */
+/** Returns the collection at a place; undefined for an empty one. */
 const blockOf = (text: string, { node, pair }: Place): Collection | undefined => {
   if (node === null || (isScalar(node) && node.value === null)) return undefined
   const line = lineNumber(text, (pair?.key ?? node).range?.[0] ?? 0)
@@ -117,7 +117,7 @@ const scalarOf = (item: Node, name: string): unknown => {
 
 const firstNode = (item: Item): Node | undefined => (item !== undefined && 'key' in item ? item.key : item)
 
-/** The offset of a pair's key, or of the dash of a list's item. */
+/** Returns the offset of a pair's key, or of a list item's dash. */
 const startOf = (text: string, item: Item): number => {
   const start = firstNode(item)?.range?.[0] ?? 0
   return item !== undefined && 'key' in item ? start : text.lastIndexOf('-', start - 1)
@@ -125,16 +125,19 @@ const startOf = (text: string, item: Item): number => {
 
 const columnOf = (text: string, offset: number): number => offset - lineStart(text, offset)
 
-/** The offset at which the line after an item begins. */
+/** Returns the offset of the line after an item. */
 const endOf = (text: string, item: Item): number => {
   const last = item !== undefined && 'key' in item ? (item.value ?? item.key) : item
   const end = last?.range?.[1] ?? 0
-  // Behind a comment of its own lines, a value ends with the white space before what follows it.
+  // After a comment on separate lines, a value includes the white space before the next token.
   const start = lineStart(text, end)
   return end > 0 && text.slice(start, end).trim() === '' ? start : nextLine(text, end)
 }
 
-/** Takes an item with its lines; a collection that becomes empty says so, for it would be null otherwise. */
+/**
+ * Removes an item with its lines. An emptied collection is written explicitly, because it would otherwise
+ * become null.
+ */
 const taken = (text: string, { pair }: Place, collection: Collection, name: string): readonly Splice[] => {
   const item = itemOf(collection, name)
   if (item === undefined) return []
@@ -149,7 +152,7 @@ const taken = (text: string, { pair }: Place, collection: Collection, name: stri
   ]
 }
 
-/** Puts the first items into a collection that is empty, or not there. */
+/** Writes the first items of an empty or missing collection. */
 const opened = (text: string, { node, pair }: Place, lines: string): readonly Splice[] => {
   const lineBreak = lineBreakOf(text)
   const [start = 0, end = 0] = node?.range ?? []
@@ -167,7 +170,7 @@ const opened = (text: string, { node, pair }: Place, lines: string): readonly Sp
   return [...mark, { start: place, end: place, text: own }]
 }
 
-/** A value in block style, its lists on one line, as its lines without indent. */
+/** Formats a value in block style as unindented lines; lists stay on one line. */
 const linesOf = (value: Json): string => {
   const document = new Document(value)
   visit(document, {

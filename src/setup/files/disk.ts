@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { mkdir, open, readdir, readFile, readlink, rename, rm, stat } from 'node:fs/promises'
 
-/** The operations of a file system that this room uses; tests pass one that fails. */
+/** The file system operations of this room; tests replace them with failing ones. */
 export interface Disk {
   readonly mkdir: (path: string, options: { mode: number }) => Promise<unknown>
   readonly open: (path: string, flags: string, mode: number) => Promise<FileHandle>
@@ -25,7 +25,7 @@ export interface Disk {
 
 export const systemDisk: Disk = { mkdir, open, readdir, readFile, readlink, rename, rm, stat }
 
-/** Whether this user may write a file, or in a folder, that is there. */
+/** Returns whether this user may write an existing file or folder. */
 export const mayWrite = (path: string): boolean => {
   try {
     accessSync(path, constants.W_OK)

@@ -9,7 +9,7 @@ import {
 import { SetupError } from '../setup-error.js'
 import { type FileState, type Files, isLarge, readOnce, revisedTextOf } from './revise.js'
 
-/** How a file is written; its parser is loaded when it is needed. */
+/** A file's syntax; its parser is loaded on demand. */
 export type Syntax = 'jsonc' | 'toml' | 'yaml'
 
 export const parserOf = async (syntax: Syntax): Promise<ParseText> => {
@@ -22,13 +22,13 @@ export const parserOf = async (syntax: Syntax): Promise<ParseText> => {
 export interface OpenFile {
   readonly state: FileState
   readonly value: unknown
-  /** The bytes after these changes; equal bytes if they change nothing. Throws a SetupError. */
+  /** Returns the bytes with these changes; identical bytes if nothing changes. Throws a SetupError. */
   readonly edited: (changes: readonly FileChange[]) => Buffer
-  /** The same, with the bytes of a large file made only when they are asked for; throws at once. */
+  /** Checks changes at once and builds a large file's bytes on demand. Throws a SetupError. */
   readonly edits: (changes: readonly FileChange[]) => () => Buffer
 }
 
-/** Opens a file, also one that is missing. Rejects with a SetupError. */
+/** Opens a file, which may be missing. Rejects with a SetupError. */
 export const openFile = async (
   { disk }: Pick<Files, 'disk'>,
   file: string,
@@ -43,10 +43,10 @@ export const openFile = async (
   return { state, value, edits: editsOf, edited: changes => editsOf(changes)() }
 }
 
-/** What large files were parsed to, for as long as they are remembered. */
+/** Parsed large files, by remembered state. */
 const parsed = new WeakMap<FileState, Map<Syntax, Editable>>()
 
-/** Parses a file; a large one once for each state that it has. Rejects with a SetupError. */
+/** Parses a file; a large one only once per state. Rejects with a SetupError. */
 const parsedAs = async (state: FileState, syntax: Syntax): Promise<Editable> => {
   const known = parsed.get(state) ?? new Map<Syntax, Editable>()
   const found = known.get(syntax)
@@ -59,7 +59,7 @@ const parsedAs = async (state: FileState, syntax: Syntax): Promise<Editable> => 
   return made
 }
 
-/** Reads the value of a file that is not edited, also one that is missing. Rejects with a SetupError. */
+/** Reads a file's value without editing it; the file may be missing. Rejects with a SetupError. */
 export const readValue = async (
   { disk }: Pick<Files, 'disk'>,
   file: string,
@@ -71,13 +71,13 @@ export const readValue = async (
   try {
     if (syntax === 'jsonc') return JSON.parse(text) as unknown
   } catch {
-    // It has comments or mistakes, whose line the parser below names.
+    // Has comments or syntax errors; the parser below reports the line.
   }
   const parse = await parserOf(syntax)
   return located(state.path, () => valueIn(parse, text))
 }
 
-/** Names the file in what an edit throws. */
+/** Adds the file to errors of an edit. */
 export const located = <T>(path: string, work: () => T): T => {
   try {
     return work()

@@ -6,18 +6,21 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { systemCode } from '../../kernel/faults.js'
 import type { Disk } from './disk.js'
 
-/** A holder renews its lock at this interval, so a lock that is not renewed belongs to a dead process. */
+/** Interval at which a holder renews its lock; a lock that is not renewed belongs to a dead process. */
 const RENEW_MS = 500
-/** Age at which a lock is stale whose process is gone. In another container it only looks gone. */
+/** Age at which a lock is stale if its process is gone. A process in another container only looks gone. */
 const GONE_MS = 3 * RENEW_MS
-/** Age at which any lock is stale: the process id may belong to another program by now. */
+/** Age at which any lock is stale: the process id may have been reused. */
 const STALE_MS = 20 * RENEW_MS
 const WAIT_MS = 30_000
 const POLL_MS = 15
 
-/** A lock cannot be taken: because of its `cause`, or because another process has held it for too long. */
+/**
+ * Reports a lock that cannot be taken: because of its `cause`, or because another process held it for too
+ * long.
+ */
 export class LockError extends Error {
-  /** The file of the lock. */
+  /** Lock file. */
   readonly lock: string
 
   constructor(lock: string, cause?: unknown) {
@@ -28,12 +31,12 @@ export class LockError extends Error {
 
 /** Tokens of the locks that this process holds or is about to take. */
 const held = new Set<string>()
-/** Lock files that the running task holds, so that it can take them again. */
+/** Lock files of the current task, which may take them again. */
 const taken = new AsyncLocalStorage<ReadonlySet<string>>()
 
 /**
- * Runs `work` while no other task or process that calls this runs for the same file. The lock is a file next
- * to it, `PATH.lock`, in a folder that must exist. Rejects with a LockError, or as `work` does.
+ * Runs `work` while no other task or process holds the lock of the same file. The lock is `PATH.lock` in the
+ * file's folder, which must exist. Rejects with a LockError, or as `work` does.
  */
 export const withFileLock = async <T>(disk: Disk, path: string, work: () => Promise<T>): Promise<T> => {
   const lock = `${path}.lock`
@@ -47,7 +50,10 @@ export const withFileLock = async <T>(disk: Disk, path: string, work: () => Prom
   }
 }
 
-/** Whether `withLock` has locked a file, in a process that may be gone; other programs use the same name. */
+/**
+ * Returns whether `withLock` created a file's lock, possibly in a dead process; other programs use the same
+ * name.
+ */
 export const isLocked = async (disk: Disk, path: string): Promise<boolean> =>
   /^\d+ [\da-f-]{36}$/.test((await tokenIn(disk, `${path}.lock`)) ?? '')
 
@@ -105,9 +111,9 @@ const hold = (disk: Disk, lock: string, { token, handle }: Held): (() => Promise
   return async () => {
     clearInterval(timer)
     await handle.close().catch(() => undefined)
-    // A process that was stopped for long has lost its lock to another one.
+    // A process that was suspended for long may have lost its lock.
     if ((await tokenIn(disk, lock)) === token) await disk.rm(lock, { force: true }).catch(() => undefined)
-    // Not before, or a task of this process would take it for one that could not be removed.
+    // Deleted last: otherwise a task of this process would take the lock for a leftover.
     held.delete(token)
   }
 }
@@ -121,19 +127,19 @@ const tokenIn = async (disk: Disk, lock: string): Promise<string | undefined> =>
 const removeStale = async (disk: Disk, lock: string): Promise<void> => {
   const token = await tokenIn(disk, lock)
   if (token === undefined || !(await isStale(disk, lock, token))) return
-  // Not if another process has replaced it meanwhile.
+  // Unless another process has replaced it meanwhile.
   if ((await tokenIn(disk, lock)) === token) await disk.rm(lock, { force: true })
 }
 
 const isStale = async (disk: Disk, lock: string, token: string): Promise<boolean> => {
   const pid = Number.parseInt(token, 10)
-  // Only a lock that could not be removed is ours and not held.
+  // Our process id without a held token means that an earlier removal failed.
   if (pid === ownPid) return !held.has(token)
   const changedMs = await disk.stat(lock).then(
     ({ mtimeMs }) => mtimeMs,
     () => Number.NaN,
   )
-  // Also negative: the clock may have been set back.
+  // Absolute, because the clock may have been set back.
   const ageMs = Math.abs(Date.now() - changedMs)
   return ageMs > (isAlive(pid) ? STALE_MS : GONE_MS)
 }

@@ -5,33 +5,33 @@ import { SetupError } from '../setup-error.js'
 import type { Disk } from './disk.js'
 import { isLocked, LockError, withFileLock } from './lock.js'
 
-/** A file as it was read: what is written in its place must know what that was. */
+/** A file as it was read; a replacement must start from this state. */
 export interface FileState {
-  /** Absolute, behind all symbolic links; the file may be missing. */
+  /** Absolute path after all symbolic links; the file may be missing. */
   readonly path: string
-  /** Undefined if there is no such file. */
+  /** Undefined if the file is missing. */
   readonly bytes: Buffer | undefined
   readonly mode: number
 }
 
-/** Where files are read and written, and where what they held before is kept. */
+/** The disk, and the location of backups. */
 export interface Files {
   readonly disk: Disk
-  /** The folder of backups; undefined keeps none. */
+  /** Folder of backups; undefined keeps none. */
   readonly backups: string | undefined
 }
 
 const MAX_BYTES = 64 * 1024 * 1024
 const PRIVATE = 0o600
 const PRIVATE_FOLDER = { mode: 0o700 } as const
-/** The most links that Linux follows on one path (path_resolution(7)). */
+/** Maximum links that Linux follows on one path (path_resolution(7)). */
 const LINKS_MAX = 40
 const BACKUPS_PER_FILE = 20
 
 export const hashOf = (bytes: Uint8Array | undefined): string =>
   bytes === undefined ? 'none' : createHash('sha256').update(bytes).digest('hex')
 
-/** Reads a file, and behind links the one that they lead to. Rejects with a SetupError. */
+/** Reads a file, following links. Rejects with a SetupError. */
 export const readState = async (disk: Disk, file: string): Promise<FileState> => {
   const path = await target(disk, resolve(file))
   return await readFound(disk, path, await found(disk, path))
@@ -39,7 +39,7 @@ export const readState = async (disk: Disk, file: string): Promise<FileState> =>
 
 type Found = Awaited<ReturnType<Disk['stat']>>
 
-/** What is at a path; undefined if nothing is. Rejects with a SetupError. */
+/** Returns the entry at a path; undefined if there is none. Rejects with a SetupError. */
 const found = async (disk: Disk, path: string): Promise<Found | undefined> => {
   try {
     return await disk.stat(path)
@@ -62,9 +62,9 @@ const readFound = async (disk: Disk, path: string, at: Found | undefined): Promi
   }
 }
 
-/** A file that is worth reading only once, such as `~/.claude.json` with its history. */
+/** Minimum size of files that are read only once, such as `~/.claude.json` with its history. */
 const LARGE_BYTES = 256 * 1024
-/** A file that was written so recently may change again without another time stamp. */
+/** A file written this recently may change again within the same time stamp. */
 const RACY_MS = 100
 
 interface Remembered {
@@ -72,14 +72,14 @@ interface Remembered {
   readonly stamp: string
 }
 
-/** The large files that were read from each disk, by path. */
+/** Large files read from each disk, by path. */
 const remembered = new WeakMap<Disk, Map<string, Remembered>>()
 
-/** Whether a file is read and parsed once in a run. */
+/** Returns whether a file is large enough to be read and parsed once per run. */
 export const isLarge = ({ bytes }: FileState): boolean => (bytes?.length ?? 0) >= LARGE_BYTES
 
 /**
- * The same as `readState`, but of a large file that has not changed since it returns the earlier state, to be
+ * Reads a file as `readState` does, but returns the earlier state of a large unchanged file, so that it is
  * parsed once.
  */
 export const readOnce = async (disk: Disk, file: string): Promise<FileState> => {
@@ -99,17 +99,17 @@ export const readOnce = async (disk: Disk, file: string): Promise<FileState> => 
   return state
 }
 
-/** Whether there is something at a path, behind links; it is not read. Rejects with a SetupError. */
+/** Returns whether a path exists, following links, without reading it. Rejects with a SetupError. */
 export const isThere = async (disk: Disk, file: string): Promise<boolean> =>
   (await found(disk, await target(disk, resolve(file)))) !== undefined
 
-/** Follows the links at the end of a path, also to a file that is missing. Rejects with a SetupError. */
+/** Follows the links at the end of a path, even to a missing file. Rejects with a SetupError. */
 const target = async (disk: Disk, path: string): Promise<string> => {
   const isLink = (await disk.readlink(path).catch(() => undefined)) !== undefined
   return isLink ? await physical(disk, path) : path
 }
 
-/** The path behind all links, as the system finds it: `..` leaves the folder that a link leads to. */
+/** Resolves all links as the system does: `..` leaves the link's target folder. */
 const physical = async (disk: Disk, path: string): Promise<string> => {
   let [at, rest] = rooted(path)
   let links = 0
@@ -136,7 +136,7 @@ const rooted = (path: string): readonly [root: string, steps: readonly string[]]
 const stepsOf = (path: string): readonly string[] =>
   path.split(sep === '/' ? '/' : /[/\\]/).filter(step => step !== '' && step !== '.')
 
-/** The text of a file, empty for a missing one. Throws a SetupError for bytes that are not UTF-8. */
+/** Returns a file's text, empty for a missing file. Throws a SetupError for bytes that are not UTF-8. */
 export const revisedTextOf = ({ path, bytes }: FileState): string => {
   try {
     return bytes === undefined ? '' : new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
@@ -145,7 +145,7 @@ export const revisedTextOf = ({ path, bytes }: FileState): string => {
   }
 }
 
-/** Another program has written a file since it was read. */
+/** Reports that another program has written a file since it was read. */
 export class ConflictError extends SetupError {
   constructor(path: string, what = 'another program has just changed this file') {
     super(path, `${what}: nothing was written; try again`)
@@ -153,8 +153,8 @@ export class ConflictError extends SetupError {
 }
 
 /**
- * Runs `work` while no other task or process of ours writes a file, whose folder is created. Work for the
- * same file may be nested. Rejects as `work` does, and with a SetupError if the file cannot be locked.
+ * Runs `work` while no other task or process of ours writes the file; creates its folder. Nested calls for
+ * the same file are allowed. Rejects as `work` does, and with a SetupError if the file cannot be locked.
  */
 export const exclusively = async <T>(disk: Disk, path: string, work: () => Promise<T>): Promise<T> => {
   await makeFolder(disk, dirname(path)).catch((thrown: unknown) => {
@@ -171,10 +171,10 @@ export const exclusively = async <T>(disk: Disk, path: string, work: () => Promi
 }
 
 /**
- * Replaces a file by one rename, so that a crash leaves the old or the new one; `undefined` removes it. A
- * copy of the old one is kept before; `beforehand` is called with its path right before the file is replaced.
- * Rejects with a SetupError, and has changed nothing then, if the file is read-only or the disk fails; with a
- * ConflictError if the file differs from `state` by now.
+ * Replaces a file by one rename, so that a crash leaves the old or the new one; `undefined` removes it. Makes
+ * a backup first, and calls `beforehand` with its path right before the replacement. Rejects with a
+ * SetupError, without changes, if the file is read-only or the disk fails, and with a ConflictError if the
+ * file differs from `state`.
  */
 export const replaceFile = async (
   files: Files,
@@ -192,16 +192,18 @@ export const replaceFile = async (
   })
 }
 
-/** The end of a draft's name, as `replace` makes it. */
+/** Suffix of temporary files, as `replace` creates them. */
 const DRAFT = /^[\da-f]{12}\.tmp$/
 
-/** Drafts that killed processes have left: no other process writes this file now, and they may hold keys. */
+/**
+ * Removes temporary files of killed processes, which may hold keys. No other process writes this file now.
+ */
 const removeDrafts = async (disk: Disk, path: string): Promise<void> => {
   for (const name of await leftNextTo(disk, path, DRAFT))
     await disk.rm(join(dirname(path), name), { force: true }).catch(() => undefined)
 }
 
-/** The names of files in the folder of `path` that are named after it, with such an ending. */
+/** Returns the names of sibling files that start with the file's name and end with `ending`. */
 const leftNextTo = async (disk: Disk, path: string, ending: RegExp): Promise<readonly string[]> => {
   const start = `${basename(path)}.`
   const names = await disk.readdir(dirname(path)).catch(() => [])
@@ -209,8 +211,8 @@ const leftNextTo = async (disk: Disk, path: string, ending: RegExp): Promise<rea
 }
 
 /**
- * Removes the drafts and the lock that a killed process has left next to a file. Never rejects: what cannot
- * be removed, or belongs to a process that runs, stays.
+ * Removes the temporary files and the lock that a killed process left next to a file. Never rejects; leaves
+ * undeletable files and files of running processes.
  */
 export const removeLeftovers = async (disk: Disk, file: string): Promise<void> => {
   try {
@@ -244,7 +246,7 @@ const replace = async (
   }
 }
 
-/** With all above it. Node's recursive `mkdir` reports ENOENT where the disk is read-only. */
+/** Creates a folder and its parents. Node's recursive `mkdir` reports ENOENT on a read-only disk. */
 const makeFolder = async (disk: Disk, folder: string): Promise<void> => {
   try {
     await makeOne(disk, folder)
@@ -260,7 +262,7 @@ const makeOne = async (disk: Disk, folder: string): Promise<void> => {
     await disk.mkdir(folder, PRIVATE_FOLDER)
   } catch (thrown) {
     if (systemCode(thrown) === 'EEXIST') return
-    // Some systems give another reason for a folder that is there.
+    // Some systems report another error for an existing folder.
     const isThere = await disk.stat(folder).then(
       () => true,
       () => false,
@@ -290,7 +292,7 @@ const write = async (
   const handle = await disk.open(path, 'wx', PRIVATE)
   try {
     await handle.writeFile(bytes)
-    // Only root may give a file away, and only to others it matters.
+    // Only root may change the owner; for other users the failure does not matter.
     if (uid !== undefined && gid !== undefined) await handle.chown(uid, gid).catch(() => undefined)
     await handle.chmod(mode)
     await handle.sync()
@@ -308,13 +310,13 @@ const checkUnchanged = async (disk: Disk, { path, bytes }: FileState): Promise<v
 }
 
 const syncFolder = async (disk: Disk, folder: string): Promise<void> => {
-  // Windows has no such thing, and some file systems refuse it.
+  // Windows cannot sync folders, and some file systems refuse it.
   const handle = await disk.open(folder, 'r', 0).catch(() => undefined)
   await handle?.sync().catch(() => undefined)
   await handle?.close().catch(() => undefined)
 }
 
-/** Keeps what a file holds, if anything, and of each file the last copies only. Rejects with a SetupError. */
+/** Backs up a file's content, if any, and keeps only the last copies per file. Rejects with a SetupError. */
 export const keepCopy = async (
   { disk, backups: folder }: Files,
   { path, bytes }: FileState,

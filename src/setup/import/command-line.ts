@@ -11,11 +11,11 @@ const isFile = (path: string): boolean => {
 
 const unquoted = (word: string): string => word.replace(/"([^"]*)"|'([^']*)'/g, '$1$2')
 
-/** Whether the first two words read as one path with a space, such as `/opt/my tools/server`. */
+/** Returns whether the first two words form one path with a space, such as `/opt/my tools/server`. */
 const isPath = (first: string, second: string): boolean =>
   /[/\\]/.test(first) && /^[^-./\\@$~"'][^"'=:]*[/\\]/.test(second)
 
-/** The program and arguments of a command line; a path with spaces stays one word if such a file exists. */
+/** Splits a command line into program and arguments; keeps an existing path with spaces as one word. */
 export const commandWords = (line: string): readonly string[] => {
   const text = line.trim()
   const words = [...text.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)]
@@ -23,7 +23,7 @@ export const commandWords = (line: string): readonly string[] => {
   const [first = '', second = ''] = texts
   if (words.length < 2 || isFile(line)) return [line]
   if (!/^[^"']*[/\\]/.test(first) || /^["']/.test(text)) return texts
-  // The longest path that is there: the rest are arguments.
+  // The longest existing path; the rest are arguments.
   const ends = words.map(({ 0: word, index }) => index + word.length)
   const count = ends.findLastIndex(end => isFile(text.slice(0, end))) + 1
   if (count > 0) return [text.slice(0, ends[count - 1]), ...texts.slice(count)]

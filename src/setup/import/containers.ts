@@ -2,12 +2,11 @@ import { isObject } from '../../kernel/object.js'
 
 export type ContainerMembers = Readonly<Record<string, unknown>>
 
-/** An entry of another program's file, as it stands there. */
+/** An entry as written in another program's file. */
 export interface Found {
-  /** Empty for a server without a name. */
+  /** Empty for an unnamed server. */
   readonly name: string
   readonly entry: ContainerMembers
-  /** Reported with it. */
   readonly note?: string
 }
 
@@ -30,7 +29,10 @@ const inContainer = (value: unknown): readonly Found[] => {
   return Object.entries(value).flatMap(([name, entry]) => (isServer(entry) ? [{ name, entry }] : []))
 }
 
-/** The servers of any known file: those in all containers, else in a map of servers, else one server. */
+/**
+ * Returns the servers of any known file: from all containers, else from a map of servers, else a single
+ * server.
+ */
 export const serversIn = (root: unknown): readonly Found[] => {
   if (!isObject(root)) return inContainer(root)
   const known = [...KEYS.flatMap(key => serversAt(root, key)), ...packaged(root)]
@@ -39,11 +41,11 @@ export const serversIn = (root: unknown): readonly Found[] => {
   return bare.length > 0 || !isServer(root) ? bare : [{ name: '', entry: root }]
 }
 
-/** The servers of one container of a file, and no others; those that the file switches off are disabled. */
+/** Returns the servers of one container; servers that the file switches off are disabled. */
 export const serversAt = (root: unknown, key: string): readonly Found[] =>
   isObject(root) ? inContainer(root[key]).map(switched(root)) : []
 
-/** Gemini lists the servers that it starts, or leaves out, apart from the servers. */
+/** Gemini lists enabled or excluded servers separately from the servers. */
 const switched = ({ mcp }: ContainerMembers): ((found: Found) => Found) => {
   const { allowed, excluded } = isObject(mcp) ? mcp : {}
   return found => {
@@ -55,14 +57,14 @@ const switched = ({ mcp }: ContainerMembers): ((found: Found) => Found) => {
   }
 }
 
-/** A project's own servers in the file of a user (Claude Code's "local" scope). */
+/** A project's own servers in a user's file (Claude Code's "local" scope). */
 export interface ProjectServers {
-  /** The project's folder. */
+  /** Project folder. */
   readonly folder: string
   readonly found: readonly Found[]
 }
 
-/** The projects that have servers of their own in a user's file. */
+/** Returns the projects with their own servers in a user's file. */
 export const projectsIn = (root: unknown): readonly ProjectServers[] => {
   const projects = isObject(root) && isObject(root['projects']) ? root['projects'] : {}
   return Object.entries(projects).flatMap(([folder, project]) => {
@@ -71,7 +73,7 @@ export const projectsIn = (root: unknown): readonly ProjectServers[] => {
   })
 }
 
-/** The server of a manifest.json of a bundle (.mcpb), whose files lie beside it. */
+/** Returns the server of a bundle's manifest.json (.mcpb), whose files are next to it. */
 const packaged = (root: ContainerMembers): readonly Found[] => {
   const { server } = root
   const config = isObject(server) ? server['mcp_config'] : undefined

@@ -7,13 +7,13 @@ import { type StartFolder, WORKSPACE } from './folder.js'
 import type { Normalised } from './normalise.js'
 import { literal } from './secrets.js'
 
-/** Where the path of an `envFile` is looked up. */
+/** Base folders for the path of an `envFile`. */
 interface Where {
   readonly home: string
   readonly start: StartFolder | undefined
 }
 
-/** The absolute path of an `envFile`; undefined if it depends on the open folder or on a variable. */
+/** Returns the absolute path of an `envFile`; undefined if it depends on the open folder or a variable. */
 const pathOf = (file: string, { home, start }: Where): string | undefined => {
   const folder = start?.isProject === true ? start.path : undefined
   const path = file
@@ -25,8 +25,8 @@ const pathOf = (file: string, { home, start }: Where): string | undefined => {
 }
 
 /**
- * Copies the variables of an `envFile` into `env`, which wins as in the client. A server whose file cannot be
- * read stays in its client.
+ * Copies the variables of an `envFile` into `env`, which takes precedence as in the client. A server with an
+ * unreadable file stays in its client.
  */
 export const withEnvFile = (server: Normalised, where: Where): Normalised => {
   const { envFile, entry, notes, obstacles } = server

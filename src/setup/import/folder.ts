@@ -3,13 +3,15 @@ import { isObject } from '../../kernel/object.js'
 import { programOf } from './identity.js'
 import type { ImportedEntry } from './normalise.js'
 
-/** The folder in which a client starts its servers: absolute, `${workspaceFolder}`, undefined if unknown. */
+/**
+ * The folder in which a client starts its servers: absolute, `${workspaceFolder}`, or undefined if unknown.
+ */
 export interface StartFolder {
   /** For programs that depend on their folder. */
   readonly path: string | undefined
   /** For all other programs. */
   readonly otherwise: string | undefined
-  /** Whether `path` is that of the project. */
+  /** True if `path` is the project folder. */
   readonly isProject?: boolean
 }
 
@@ -18,16 +20,16 @@ export const WORKSPACE = '${workspaceFolder}'
 const FILE =
   /[\w-]\.(?:[cm]?[jt]sx?|py|rb|php|lua|sh|ps1|bat|jar|jsonc?|ya?ml|toml|env|ini|csv|md|txt|db|sqlite3?)$/i
 const IN_FOLDER = /^\.\.?(?:$|[/\\])/
-/** The shell's names of the current folder, and options such as `--project-from-cwd`. */
+/** Matches shell names of the current folder, and options such as `--project-from-cwd`. */
 const CURRENT = /(?:^|[^a-z])[pc]wd(?:$|[^a-z])|%cd%/i
-/** Packages that work in the folder in which they are started, whatever their arguments. */
+/** Packages that work in their start folder, whatever their arguments. */
 const ROOTED =
   /(?:^|[/@=])(?:serena(?:-agent|-mcp-server)?|mcp-server-git|@?playwright[/-]mcp(?:-server)?)(?:$|@|==)/
 /** Programs that run a part of the project in the current folder. */
 const PROJECT_TOOLS =
   /^(?:(?:npm|pnpm|yarn|bun) (?:run|start|exec)|uv run|(?:poetry|pipenv|pdm|hatch|cargo|go|dotnet|bundle|mix|make|just|rake|task|nx|turbo)(?: |$)|deno task)/
 const INTERPRETERS = /^(?:node|deno|bun|python[\d.]*|py|ruby|php|perl|tsx|ts-node|sh|bash|zsh)$/
-/** Options that name the folder of the project themselves. */
+/** Options that name the project folder. */
 const FOLDER_OPTION = /^(?:--directory|--project|--prefix|--manifest-path|--cwd|-C)(?:=|$)/
 
 const isScheme = (text: string): boolean => /^[a-z][a-z+]+:/i.test(text)
@@ -36,7 +38,10 @@ const isRooted = (text: string): boolean => /^(?:[/\\~@]|\$\{|[a-z]:[/\\])/i.tes
 const isRelative = (text: string): boolean =>
   IN_FOLDER.test(text) || (FILE.test(text) && !isRooted(text) && !isScheme(text))
 
-/** Whether a word names a path in the current folder, also behind `--flag=` or before `:/inside` (Docker). */
+/**
+ * Returns whether a word names a path in the current folder, also after `--flag=` or before `:/inside`
+ * (Docker).
+ */
 const isOfFolder = (word: string): boolean =>
   ROOTED.test(word) ||
   CURRENT.test(word) ||
@@ -45,7 +50,7 @@ const isOfFolder = (word: string): boolean =>
 const textsOf = (value: unknown): readonly string[] =>
   isObject(value) ? Object.values(value).filter(each => typeof each === 'string') : []
 
-/** Whether a program does something else in another folder, as far as its entry shows. */
+/** Returns whether a program's behaviour depends on its folder, as far as its entry shows. */
 export const dependsOnFolder = ({ command, args, env }: ImportedEntry): boolean => {
   if (typeof command !== 'string') return false
   const words = Array.isArray(args) ? args.map(String) : []
@@ -60,12 +65,12 @@ export const dependsOnFolder = ({ command, args, env }: ImportedEntry): boolean 
 const within = (folder: string, path: string): string =>
   folder === WORKSPACE ? posix.join(WORKSPACE, path) : join(folder, path)
 
-/** Variables that name the project's folder, in programs of clients that start there. */
+/** Variables for the project folder in clients that start programs there. */
 const PROJECT_NAMES = /\$\{(?:PWD|CLAUDE_PROJECT_DIR|workspaceFolder)\}/g
 const NAMES_WORKSPACE = /\$\{(?:workspaceFolder|workspaceFolderBasename|cwd)\}/
 
 /**
- * The entry of a program with the folder in which its client would start it. `usual` is the folder of our
+ * Returns a program's entry with the folder in which its client would start it. `usual` is the folder of our
  * programs without `cwd`.
  */
 export const inFolder = (
@@ -80,7 +85,7 @@ export const inFolder = (
   return folder === undefined || isUsual ? entry : { ...entry, cwd: folder }
 }
 
-/** The folder to write into an entry; undefined if it may stay as it is. */
+/** Returns the folder to write to an entry; undefined if no change is needed. */
 const folderFor = (entry: ImportedEntry, { path, otherwise }: StartFolder): string | undefined => {
   const { cwd } = entry
   if (typeof cwd === 'string' && cwd !== '')
@@ -89,7 +94,7 @@ const folderFor = (entry: ImportedEntry, { path, otherwise }: StartFolder): stri
   return dependsOnFolder(entry) ? path : otherwise
 }
 
-/** The entry with a project's folder instead of the variables that name it. */
+/** Replaces variables for the project folder with the folder. */
 const inProject = (entry: ImportedEntry, folder: string): ImportedEntry => {
   const put = (text: string): string => text.replace(PROJECT_NAMES, () => folder)
   return JSON.parse(JSON.stringify(entry), (_key, value: unknown) =>

@@ -3,16 +3,16 @@ import type { ImportedEntry } from './normalise.js'
 import { withValues } from './secrets.js'
 
 interface Runner {
-  /** The program and the words that may follow. */
+  /** Matches the program and its subcommands. */
   readonly words: RegExp
   readonly kind: string
-  /** How the version stands at a package's name. */
+  /** Matches the version in a package name. */
   readonly version: RegExp
-  /** Flags that have a value behind them. */
+  /** Flags that take a value. */
   readonly withValue: RegExp
-  /** Those of them that name the package, whose program is named behind them. */
+  /** Flags that name the package; the program's name follows them. */
   readonly names?: RegExp
-  /** Flags that do not change the program that runs. */
+  /** Flags that do not change which program runs. */
   readonly idle: RegExp
 }
 
@@ -38,18 +38,18 @@ const RUNNERS: readonly Runner[] = [
     words: /^(?:docker|podman)(?: container)? run$/,
     kind: 'oci',
     version: /(?:@sha256:.*|:[^:/]*)$/,
-    // Most have one, so that those without are named.
+    // Most flags take a value, so the list names the exceptions.
     withValue:
       /^(?!(?:-[itdPq]|--(?:rm|init|interactive|tty|detach|privileged|read-only|publish-all|quiet))$)(?:-\w|--[\w-]+)$/,
     idle: /^(?:-[itqd]+|--(?:rm|init|interactive|tty|detach|quiet|pull|name))$/,
   },
 ]
 
-/** The name of a program without its folder and extension. */
+/** Returns a program's name without its folder and extension. */
 export const programOf = (path: string): string =>
   (path.split(/[/\\]/).at(-1) ?? path).replace(/\.(?:exe|cmd|bat)$/i, '')
 
-/** The program and its arguments, or the address: what entries of one server have in common. */
+/** Returns the part that identifies a server: the program and its arguments, or the address. */
 export const identityOf = (entry: ImportedEntry): string => {
   const { command, url } = entry
   const words = wordsOf(entry)
@@ -62,7 +62,7 @@ const addressOf = (url: string): string => {
   return origin.toLowerCase() + rest.replace(/\/(?=$|[?#])/, '')
 }
 
-/** What a runner runs: how it is told so, and the arguments of the program. */
+/** A runner's command line: its flags, and the arguments of the program. */
 interface Run {
   readonly runner: Runner
   readonly flags: readonly (readonly [name: string, value: string])[]
@@ -79,7 +79,7 @@ const runOf = ([first = '', ...rest]: readonly string[]): Run | undefined => {
   return undefined
 }
 
-/** Takes off the flags of the runner, which stand before the name of the package. */
+/** Removes the runner's flags, which precede the package name. */
 const taken = (words: readonly string[], { withValue }: Runner): Pick<Run, 'flags' | 'words'> => {
   const flags: (readonly [string, string])[] = []
   let at = 0
@@ -93,7 +93,7 @@ const taken = (words: readonly string[], { withValue }: Runner): Pick<Run, 'flag
   return { flags, words: words.slice(at) }
 }
 
-/** The package that a runner runs, without its version, and the arguments of the program. */
+/** Returns a runner's package without its version, and the program's arguments. */
 const packageOf = (words: readonly string[]): readonly string[] | undefined => {
   const run = runOf(words)
   const [name, ...args] = run?.words ?? []
@@ -106,19 +106,19 @@ const packageOf = (words: readonly string[]): readonly string[] | undefined => {
 const wordsOf = ({ command, args }: ImportedEntry): readonly string[] =>
   typeof command === 'string' ? [command, ...(Array.isArray(args) ? args.map(String) : [])] : []
 
-/** How a package runs: its version, and the flags of its runner that make a difference. */
+/** Returns the package's version and the runner's flags that change its behaviour. */
 const runOptions = (words: readonly string[]): readonly unknown[] => {
   const { flags, runner, words: [name = ''] = [] } = runOf(words) ?? { flags: [] }
   if (runner === undefined) return []
   const given = flags.filter(
-    // The name of a variable alone refers to the entry's variable.
+    // A variable's name alone refers to the entry's variable.
     ([flag, value]) => !runner.idle.test(flag) && !(/^(?:-e|--env)$/.test(flag) && /^\w+$/.test(value)),
   )
   const version = (runner.version.exec(name)?.[0] ?? '').replace(/^[@:]latest$/, '')
   return [version, given.map(String).sort()]
 }
 
-/** The folder that an entry names; empty for the home folder, in which programs run unless told otherwise. */
+/** Returns the folder of an entry; empty for the home folder, the default of programs. */
 const folderOf = ({ cwd, sharing }: ImportedEntry, home: string): string => {
   if (typeof cwd !== 'string' || cwd === '') return sharing === 'workspace' ? WORKSPACE : ''
   const path = cwd
@@ -131,8 +131,8 @@ const folderOf = ({ cwd, sharing }: ImportedEntry, home: string): string => {
 const WORKSPACE = '${workspaceFolder}'
 
 /**
- * The parts that make entries of one program or address different servers: variables, headers, folder,
- * version, options of the runner, transport. `home` is the user's home folder.
+ * Returns the settings that distinguish entries of one program or address: variables, headers, folder,
+ * version, runner options and transport. `home` is the user's home folder.
  */
 export const settingsOf = (entry: ImportedEntry, home = ''): string => {
   const sorted = (value: unknown): unknown =>
@@ -140,13 +140,13 @@ export const settingsOf = (entry: ImportedEntry, home = ''): string => {
   const asText = (_name: string, value: unknown): unknown =>
     typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
   const { env, headers, type, command, timeouts } = entry
-  // A server of type "http" is also found without the type.
+  // A server of type "http" is often written without the type.
   const kind = command !== undefined || type === 'http' ? undefined : type
   const parts = [sorted(env), sorted(headers), runOptions(wordsOf(entry)), folderOf(entry, home), kind]
   return JSON.stringify([...parts, sorted(timeouts)], asText)
 }
 
-/** The entry with the values of these variables, as far as they are known. */
+/** Replaces known variables in an entry with their values. */
 export const resolvedEntry = (
   entry: ImportedEntry,
   values: Readonly<Record<string, string>>,
@@ -157,22 +157,22 @@ export const resolvedEntry = (
       : value,
   ) as ImportedEntry
 
-/** How entries of this proxy are recognised: by absolute paths of its programs, and its addresses. */
+/** Marks of this proxy's own entries: absolute paths of its programs, and its addresses. */
 export interface OwnMarks {
   readonly scripts: readonly string[]
   readonly urls: readonly string[]
 }
 
-/** Whether this is an entry that starts or addresses this proxy itself. */
+/** Returns whether an entry starts or addresses this proxy. */
 export const isOwn = (entry: ImportedEntry, own: OwnMarks): boolean => {
   const { url } = entry
   if (typeof url === 'string') {
-    // A view has an address below.
+    // The address of a view is below the proxy's address.
     return own.urls.some(each => `${addressOf(url)}/`.startsWith(`${addressOf(each)}/`))
   }
   const words = wordsOf(entry)
   const [program = '', verb = ''] = words
-  // Other programs of this name have no such verbs.
+  // Other programs of this name do not have these verbs.
   if (programOf(program) === 'mcp-proxy' && /^(?:connect|stdio)$/.test(verb)) return true
   const isOurs = (word: string): boolean =>
     /^mcp-proxy-daemon(?:@|$)/.test(word) || own.scripts.includes(word)

@@ -9,28 +9,28 @@ import type { ContainerMembers } from './containers.js'
 /** An entry of `mcpServers` in our own file. */
 export type ImportedEntry = Readonly<Record<string, Json>>
 
-/** What a program's file means by what stands in it. */
+/** Conventions of a program's file. */
 export interface Dialect {
   readonly timeoutUnit: 's' | 'ms'
-  /** Whether `$NAME` and `%NAME%` are variables in its `env`. */
+  /** True if `$NAME` and `%NAME%` are variables in its `env`. */
   readonly hasShellVariables: boolean
-  /** Whether variables stay as the client writes them, to be shown. */
+  /** Keeps variables as the client writes them, for display. */
   readonly keepsVariables?: boolean
 }
 
-/** A server as we would write it, and what is said about it. */
+/** A server in our format, with notes for the user. */
 export interface Normalised {
   readonly entry: ImportedEntry
   readonly notes: readonly string[]
-  /** Names of variables whose values the client would have asked for. */
+  /** Names of variables that the client would ask for. */
   readonly inputs: readonly string[]
-  /** Reasons why it would not run here as it does in its client, for people. */
+  /** Reasons, for people, why it would behave differently here. */
   readonly obstacles: readonly string[]
-  /** The path of a file with more variables, as its client names it. */
+  /** Path of a file with more variables, as the client writes it. */
   readonly envFile: string | undefined
 }
 
-/** Turns an entry of any client into one of ours. What only a client can do is left out, with a note. */
+/** Converts a client's entry to ours. Omits settings that only the client supports, with a note. */
 export const normalise = (source: ContainerMembers, dialect: Dialect): Normalised => {
   const read = new Reader(
     isObject(source['transport']) ? { ...source, ...source['transport'] } : source,
@@ -69,7 +69,7 @@ const READ = new Set(
 
 const APPROVALS = 'approvals are not imported: the client asks at least as often as before'
 
-/** Keys that are not imported; with an obstacle, the server depends on them. */
+/** Keys that are not imported. With an obstacle, the server depends on the key. */
 const LEFT: readonly (readonly [keys: string, note: string, obstacle?: string])[] = [
   ['alwaysAllow autoApprove trust default_tools_approval_mode', APPROVALS],
   [
@@ -84,12 +84,12 @@ const LEFT: readonly (readonly [keys: string, note: string, obstacle?: string])[
   ],
 ]
 
-/** Forms of variables that other clients know, and `$${`, which stands for itself. */
+/** Variable syntaxes of other clients, and `$${`, which is an escaped `${`. */
 const VARIABLE =
   /\$\$\{|\$\{\{\s*secrets\.(\w+)\s*\}\}|\$\{env:(\w+)((?::-[^}]*)?)\}|\$env:(\w+)|\$\{input:([^}]+)\}|\$\{(?:pathSeparator|\/)\}|\$\{cmd:[^}]*\}/g
 const SHELL_VARIABLE = /\$([A-Za-z_]\w*)|%([A-Za-z_]\w*)%/g
 
-/** A name that may stand in `${…}`. */
+/** Returns a valid name for `${…}`. */
 export const variableName = (text: string): string => {
   const name = text
     .toUpperCase()
@@ -111,11 +111,11 @@ const textsOf = (value: unknown): readonly string[] =>
 interface VariableParts {
   readonly name: string | undefined
   readonly fallback: string | undefined
-  /** The id of a value that the client asks for. */
+  /** Id of a value that the client asks for. */
   readonly input: string | undefined
 }
 
-/** Reads one entry, and remembers what there is to say. */
+/** Reads one entry and collects notes. */
 class Reader {
   readonly notes: string[] = []
   readonly inputs = new Set<string>()
@@ -169,7 +169,7 @@ class Reader {
     }
   }
 
-  /** Splits a command line that stands in place of a program, unless it is a path with spaces. */
+  /** Splits a command line given as the program, unless it is a path with spaces. */
   #words(command: string, source: ContainerMembers): readonly string[] {
     if (textsOf(source['args']).length > 0) return [command]
     const words = commandWords(command)
@@ -177,7 +177,7 @@ class Reader {
     return words
   }
 
-  /** `cmd /c npx …`, which a file from Windows has, is `npx …` elsewhere. */
+  /** `cmd /c npx …` in a file from Windows means `npx …` on other systems. */
   #withoutCmd(words: readonly string[]): readonly string[] {
     const [program = '', ...args] = words
     const at = args.findIndex(arg => !/^\/[abd-z](?::\w+)?$/i.test(arg))
@@ -250,7 +250,7 @@ class Reader {
     ])
   }
 
-  /** A key on its own (Continue), or with the way in which it is sent (LibreChat). */
+  /** Reads a plain key (Continue), or a key with its header or query parameter (LibreChat). */
   #apiKey(given: unknown): readonly (readonly [string, string])[] {
     const key = this.#text(textOf(isObject(given) ? given['key'] : given) ?? '')
     if (key === '') return []
@@ -292,7 +292,7 @@ class Reader {
     const allow = allowed.flatMap(textsOf)
     const deny = [source['excludeTools'], source['disabled_tools'], source['disabledTools']].flatMap(textsOf)
     const rules = {
-      // An empty list allows no tool.
+      // An empty list allows no tools.
       ...(allowed.length === 0 || allow.includes('*') ? {} : { allow }),
       ...(deny.length === 0 ? {} : { deny }),
     }
@@ -307,7 +307,7 @@ class Reader {
     })
   }
 
-  /** A variable of any client, as we write it. */
+  /** Returns any client's variable in our syntax. */
   #variable(all: string, { name, fallback = '', input }: VariableParts): string {
     if (name !== undefined) return `\${${name}${fallback}}`
     if (input !== undefined) {
@@ -336,16 +336,16 @@ class Reader {
   }
 }
 
-/** Calls that may take longer need a longer time in all, too. */
+/** Calls longer than this also need a longer total time limit. */
 const LONGEST_CALL_MS = 600_000
 
-/** A key for people: one line, of bounded length. */
+/** Formats a key for people: one line of bounded length. */
 const shown = (key: string): string => plainLine(key).slice(0, 80)
 
 const firstMs = (given: readonly (readonly [value: unknown, unitMs: number])[]): number | undefined => {
   const found = given.find(([value]) => typeof value === 'number')
   const ms = found === undefined ? 0 : Number(found[0]) * found[1]
-  // Clients take less for a mistake, and so do we.
+  // Clients treat smaller values as mistakes, and so do we.
   return ms >= 1000 && Number.isFinite(ms) ? Math.round(ms) : undefined
 }
 

@@ -12,37 +12,37 @@ import type { Source } from './sources.js'
 export type OnConflict = 'rename' | 'skip' | 'replace'
 
 export interface PlanOptions {
-  /** Whether secrets stay where they are. */
+  /** Leaves secrets in place. */
   readonly keepsSecrets: boolean
-  /** A glob over names. */
+  /** Glob for server names. */
   readonly only: string | undefined
-  /** Names a server that has none. */
+  /** Name for an unnamed server. */
   readonly name: string | undefined
   /** Absolute paths of our own programs. */
   readonly scripts: readonly string[]
-  /** Decides about a server that is there with other variables. */
+  /** Decides about an existing server with other variables. */
   readonly onConflict: (name: string, from: string) => Promise<OnConflict>
-  /** Asks for a value that its client would have asked for; undefined if nobody can be asked. */
+  /** Asks for a value that the client would have asked for; undefined if the user cannot be asked. */
   readonly askSecret: (name: string, server: string) => Promise<string | undefined>
-  /** Whether a value that may be a secret is moved like one; all are without it. */
+  /** Returns whether to move a possible secret; all are moved by default. */
   readonly isSecret?: (value: string) => boolean
 }
 
-/** A value that may or may not be a secret, and the variable or option that has it. */
+/** A possible secret, and its variable or option. */
 export interface Doubtful {
   readonly name: string
   readonly value: string
 }
 
-/** What becomes of a server that was found. */
+/** The plan for a server that was found. */
 export interface Planned {
-  /** As it is called where it was found. */
+  /** Name where it was found. */
   readonly name: string
   readonly from: string
   readonly file: string
   /**
-   * `there`: in our file; `restricted`: in our file, and its tool rules become stricter; `same`: as one found
-   * before; `own`: this proxy; `unnamed`: without a name.
+   * `there`: in our file; `restricted`: in our file, and its tool rules become stricter; `same`: equal to one
+   * found before; `own`: this proxy; `unnamed`: without a name.
    */
   readonly state:
     | 'new'
@@ -54,44 +54,44 @@ export interface Planned {
     | 'own'
     | 'skipped'
     | 'unnamed'
-  /** Its name in our file. */
+  /** Name in our file. */
   readonly as: string | undefined
-  /** What is written, if anything. */
+  /** Entry to write, if any. */
   readonly entry: ImportedEntry | undefined
   /** Variables that its secrets were moved to. */
   readonly secrets: readonly string[]
-  /** The values among them that may be no secrets. */
+  /** Possible secrets among the moved values. */
   readonly doubtful: readonly Doubtful[]
   readonly notes: readonly string[]
   /**
-   * Reasons why it would not run behind the proxy as it does in its client, such as `API_KEY is missing`; a
-   * server with any must stay in the client. Empty if nothing is known against it.
+   * Reasons why it would behave differently behind the proxy, such as `API_KEY is missing`. A server with any
+   * must stay in its client. Empty if none are known.
    */
   readonly obstacles: readonly string[]
 }
 
 export interface Plan {
   readonly servers: readonly Planned[]
-  /** Values by the names of the variables that are to be added. */
+  /** Values of the variables to add, by name. */
   readonly secrets: ReadonlyMap<string, string>
 }
 
-/** A server of our file, or one that is planned for it. */
+/** A server of our file, or one planned for it. */
 interface Known {
   readonly identity: string
   readonly settings: string
-  /** The settings without time limits, which users tune in our file. */
+  /** Settings without time limits, which users tune in our file. */
   readonly untimed: string
   readonly isNew: boolean
-  /** As it stands in our file, or is to be written. */
+  /** Entry in our file, or to be written. */
   readonly entry: ImportedEntry
-  /** Whether it is disabled where it was found. */
+  /** True if it was disabled where it was found. */
   readonly isOff: boolean
-  /** The planned server with which it is written; undefined if it stays as it is. */
+  /** Index of the planned server that writes it; undefined if it stays unchanged. */
   readonly writer: number | undefined
 }
 
-/** Decides what becomes of all servers that were found; writes nothing. */
+/** Plans the import of all found servers; writes nothing. */
 export const planImport = async (
   own: OwnFile,
   sources: readonly Source[],
@@ -176,7 +176,7 @@ class Planner {
     }
   }
 
-  /** A server that is known: its rules apply too, and it is enabled if any client enables it. */
+  /** Merges a known server: adds the rules of both, and enables it if any client enables it. */
   #merged(
     [as, known]: readonly [string, Known],
     entry: ImportedEntry,
@@ -202,7 +202,7 @@ class Planner {
     return server
   }
 
-  /** Reasons why the client would lose this server to the known one. */
+  /** Returns reasons why the client would lose this server to the known one. */
   #lost(known: Known, entry: ImportedEntry, merged: ImportedEntry): readonly string[] {
     const isLost = !known.isNew && known.isOff && !isOff(entry)
     return [
@@ -211,19 +211,19 @@ class Planner {
     ]
   }
 
-  /** The variables among these that have no value, as obstacles. */
+  /** Returns missing variables as obstacles. */
   #missing(inputs: readonly string[]): readonly string[] {
     return inputs.filter(name => !this.names.valueOf(name)).map(name => `${name} is missing`)
   }
 
-  /** A name may be free, or taken by another server, or by this one with other variables. */
+  /** Resolves a name that may be free, taken by another server, or taken by this one with other variables. */
   async #choose(name: string, { identity }: Traits, { label }: Source): Promise<OnConflict | 'add'> {
     const taken = this.#known.get(name)
     if (taken === undefined) return 'add'
     return taken.identity === identity ? await this.#options.onConflict(name, label) : 'rename'
   }
 
-  /** The entry as it is written: values that are asked for are known or it is disabled, secrets are moved. */
+  /** Returns the entry to write: asked values are known or it is disabled, and secrets are moved. */
   async #written(
     server: string,
     entry: ImportedEntry,
@@ -287,13 +287,13 @@ const isOff = (entry: ImportedEntry): boolean => entry['disabled'] === true || e
 const without = (entry: ImportedEntry, key: string): ImportedEntry =>
   Object.fromEntries(Object.entries(entry).filter(([name]) => name !== key))
 
-/** Limits of time that only our file sets keep no server from being the same. */
+/** Ignores time limits that only our file sets. */
 const isSame = (known: Known, found: Traits): boolean =>
   known.identity === found.identity &&
   (known.settings === found.settings ||
     (!known.isNew && found.settings === found.untimed && known.untimed === found.untimed))
 
-/** An entry of our file with the folder in which it runs, where that matters. */
+/** Returns an entry of our file with its folder, if that matters. */
 const inOwnFile = (entry: ImportedEntry, { file, home, programFolder }: OwnFile): ImportedEntry => {
   const { cwd } = entry
   if (typeof cwd === 'string' && /^\.\.?(?:[/\\]|$)|^\w[^:$]*$/.test(cwd))

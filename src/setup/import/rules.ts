@@ -5,7 +5,7 @@ import type { ImportedEntry } from './normalise.js'
 const listOf = (value: unknown): readonly string[] | undefined =>
   Array.isArray(value) ? value.map(String) : undefined
 
-/** The tools that both lists allow; a missing list allows all. */
+/** Returns the tools that both lists allow; a missing list allows all. */
 const shared = (
   one: readonly string[] | undefined,
   other: readonly string[] | undefined,
@@ -20,8 +20,8 @@ const rulesOf = ({ tools }: ImportedEntry) => {
 }
 
 /**
- * Adds the tool rules of another entry for the same server, so that only tools that both allow stay. Returns
- * the same object if that changes nothing.
+ * Merges the tool rules of another entry for the same server, so that only tools that both allow remain.
+ * Returns the same object if nothing changes.
  */
 export const restricted = (entry: ImportedEntry, other: ImportedEntry): ImportedEntry => {
   const own = rulesOf(entry)
@@ -40,5 +40,5 @@ export const restricted = (entry: ImportedEntry, other: ImportedEntry): Imported
   }
 }
 
-/** Whether its rules leave out every tool. */
+/** Returns whether an entry's rules exclude every tool. */
 export const allowsNothing = (entry: ImportedEntry): boolean => rulesOf(entry).allow?.length === 0

@@ -11,21 +11,21 @@ import {
 import type { Json } from '../edit/change.js'
 import { type ImportedEntry, variableName } from './normalise.js'
 
-/** Takes a secret, named after where it was found, and says what stands in its place. */
+/** Takes a secret, named after its place, and returns its replacement. */
 type Take = (name: string, value: string) => string
 
-/** A key in a query or behind a short flag is often called `k`. */
+/** Keys in queries or after short flags are often named `k`. */
 const isNamed = (name: string): boolean => isSecretName(name) || /^k$/i.test(name)
 
-/** Keys are recognised by how they begin, also shorter ones than are masked everywhere. */
+/** Recognises keys by their prefix, including keys too short for general masking. */
 const KEY = /(?<![\w-])(?:gh[a-z]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)[\w.~+/=-]{4,}/g
 const NO_SECRET = /^(?:true|false|null|none)?$/i
 const isNumber = (text: string): boolean => /^[-+]?\d+(?:\.\d+)?$/.test(text)
-/** Whether a value under the name of a secret is none. */
+/** Returns whether a value with a secret's name is an ordinary setting. */
 const isSetting = (name: string, text: string): boolean =>
   NO_SECRET.test(text) || (isNumber(text) && isCount(name))
 
-/** Whether a whole value looks generated: no word, name or version has such parts. */
+/** Returns whether a whole value looks generated, unlike words, names or versions. */
 const isGenerated = (text: string): boolean =>
   /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text) ||
   (/^[\w+/=-]{20,}$/.test(text) &&
@@ -33,19 +33,19 @@ const isGenerated = (text: string): boolean =>
     text.split(/[-_/]/).some(part => part.length >= 16 && /\d/.test(part) && /[a-z]/i.test(part)))
 const ADDRESS = /^([a-z][a-z0-9+.-]*:\/\/)(?:([^/?#]*)@)?([^/?#]*)([^?#]*)(?:\?([^#]*))?(#.*)?$/is
 const SCHEME = /^((?:Bearer|Basic|Digest|Token|ApiKey|Negotiate)\s+)?([\s\S]*)$/i
-/** A member in a text that is JSON, up to the end of its value. */
+/** A member in a JSON string, up to the end of its value. */
 const MEMBER = /("([\w-]+)"\s*:\s*")([^"\\]+)(?=")/g
-/** Not `$${`, which stands for itself. */
+/** Skips `$${`, an escaped `${`. */
 const VARIABLE = /((?<!\$)\$\{[^}]*\})/
 
 /** Times, addresses, and numbers with a word, such as `python3`, `10s` and `2xlarge`, are settings. */
 const IS_SETTING = /^\d{4}-\d\d-\d\d|:\/\/|\s|\$\{|^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$/
 
-/** Whether a value may be a secret, although neither its name nor its form is that of one. */
+/** Returns whether a value may be a secret although neither its name nor its form shows it. */
 const isDoubtful = (text: string): boolean =>
   text.length >= 8 && !isPlain(text) && !IS_SETTING.test(text) && isMixed(text.split(/[-_/.:,=@]/))
 
-/** Whether letters and digits alternate as in no word or version, or as in license keys. */
+/** Returns whether letters and digits alternate as in license keys, unlike words or versions. */
 const isMixed = (parts: readonly string[]): boolean =>
   parts.some(part => /\d[a-z]+\d|[a-z]\d+[a-z]/i.test(part) || hasAllKinds(part)) ||
   parts.filter(part => /^(?=\D*\d)(?=\d*[A-Z])[A-Z\d]{4,}$/.test(part)).length > 1
@@ -53,12 +53,12 @@ const isMixed = (parts: readonly string[]): boolean =>
 const hasAllKinds = (part: string): boolean =>
   part.length >= 8 && [/[a-z]/, /[A-Z]/, /\d/].every(kind => kind.test(part))
 
-/** Decides about a value that may or may not be a secret. */
+/** Decides whether a doubtful value is a secret. */
 export type IsSecret = (name: string, value: string) => boolean
 
 /**
- * Replaces each secret in the env, headers, arguments, program and address of a server. `isSecret` is called
- * for doubtful values of variables and short options, which stay without it.
+ * Replaces each secret in a server's env, headers, arguments, program and address. Calls `isSecret` for
+ * doubtful values of variables and short options; keeps them by default.
  */
 export const replaceSecrets = (
   entry: ImportedEntry,
@@ -83,7 +83,7 @@ export const replaceSecrets = (
   }
 }
 
-/** Whether anything in the entry of a server is secret and stands there itself. */
+/** Returns whether an entry contains a literal secret. */
 export const holdsSecrets = (entry: ImportedEntry): boolean => {
   let isFound = false
   replaceSecrets(entry, () => {
@@ -93,14 +93,14 @@ export const holdsSecrets = (entry: ImportedEntry): boolean => {
   return isFound
 }
 
-/** How secrets are taken out of named values. */
+/** Options for taking secrets out of named values. */
 interface Taking {
   readonly take: Take
-  /** Whether a whole value is a secret that nothing else shows. */
+  /** Decides whether a doubtful whole value is a secret. */
   readonly isKey: IsSecret
 }
 
-/** The values of a variable or a header. */
+/** Replaces secrets in the value of a variable or header. */
 const inNamed = (name: string, value: Json, { take, isKey }: Taking): Json => {
   if (typeof value !== 'string' && typeof value !== 'number') return value
   const given = String(value)
@@ -109,7 +109,7 @@ const inNamed = (name: string, value: Json, { take, isKey }: Taking): Json => {
   return text === given ? value : text
 }
 
-/** A value whose name may say that it is secret. */
+/** Replaces a value whose name may mark it as secret. */
 const inValue = (name: string, text: string, take: Take): string => {
   if (!isNamed(name) || isSetting(name, text)) return inText(name, text, take)
   const [, scheme = '', value = ''] = SCHEME.exec(text) ?? []
@@ -117,22 +117,22 @@ const inValue = (name: string, text: string, take: Take): string => {
   return value === '' ? text : scheme + take(variableName(name), value)
 }
 
-/** A secret that a variable is a part of, such as `literal-${X}`. */
+/** Replaces a secret next to a variable, such as `literal-${X}`. */
 const aroundVariables = (name: string, text: string, take: Take): string => {
   const shown = inText(name, text, take)
   if (shown !== text || text.includes('://')) return shown
   return inLiterals(text, part => {
-    // A name, as in `sid=${ID}` and `user:${PASSWORD}`, or a path is none.
+    // Names, as in `sid=${ID}` and `user:${PASSWORD}`, and paths are not secrets.
     const rest = part.replace(/[\w.-]+[=:]\s*$/, '')
     return !/[a-z\d]/i.test(rest) || isPath(part) ? part : take(variableName(name), part)
   })
 }
 
-/** Secrets that show by themselves. */
+/** Replaces secrets that are recognisable by their form. */
 const inText = (name: string, text: string, take: Take): string =>
   inLiterals(text, part => inAddress(part, take) ?? inWords(name, part, take))
 
-/** Keys, and what is named like a secret within a text. */
+/** Replaces keys, and values with a secret's name, within a text. */
 const inWords = (name: string, text: string, take: Take): string => {
   const keep = (key: string): string => take(variableName(name), key)
   return [
@@ -143,7 +143,7 @@ const inWords = (name: string, text: string, take: Take): string => {
   ].reduce(inLiterals, text)
 }
 
-/** Leaves out what is a variable, or has become one. */
+/** Applies a replacement outside variables. */
 const inLiterals = (text: string, replace: (part: string) => string): string =>
   text
     .split(VARIABLE)
@@ -155,7 +155,7 @@ const inJson = (text: string, take: Take): string =>
     isNamed(member) ? open + inValue(member, value, take) : all,
   )
 
-/** Undefined for a text that is no address. */
+/** Returns undefined for an invalid address. */
 const inAddress = (text: string, take: Take): string | undefined => {
   const parts = ADDRESS.exec(text)
   if (parts === null) return undefined
@@ -194,7 +194,7 @@ const inLogin = (login: string, take: Take): string => {
 const FLAG = /^--?([\w-]+)$/
 const PAIR = /^(-{0,2}([\w-]+)(?:=|:(?!\/\/) *))([\s\S]*)$/
 
-/** What follows `--token`, `--token=`, `TOKEN=` or `Authorization: ` is secret. */
+/** Treats values after `--token`, `--token=`, `TOKEN=` and `Authorization: ` as secrets. */
 const inArgs = (args: readonly string[], { take, isKey }: Taking): readonly string[] =>
   args.map((arg, at) => {
     const flag = FLAG.exec(args[at - 1] ?? '')?.[1]
@@ -209,17 +209,17 @@ const inPair = (text: string, take: Take): string => {
   return open + (isNamed(name) ? inValue(name, value, take) : inPair(value, take))
 }
 
-/** A value as our files write it, where `${` begins a variable. */
+/** Escapes a value for our files, where `${` starts a variable. */
 export const literal = (value: string): string => value.replaceAll('${', '$$${')
 
-/** A text with known values instead of their variables. */
+/** Replaces variables in a text with their known values. */
 export const withValues = (text: string, valueOf: (name: string) => string | undefined): string =>
   text.replace(/(?<!\$)\$\{(\w+)\}/g, (all, name: string) => {
     const value = valueOf(name)
     return value === undefined ? all : literal(value)
   })
 
-/** Variables for secrets: those of the file that is there, and those that are to be added to it. */
+/** Variables for secrets: the existing file's variables, and variables to add to it. */
 export class SecretNames {
   readonly added = new Map<string, string>()
   readonly #known: Map<string, string>
@@ -228,18 +228,21 @@ export class SecretNames {
     this.#known = new Map(Object.entries(known))
   }
 
-  /** The value of a variable of the file. */
+  /** Returns a variable's value in the file. */
   valueOf(name: string): string | undefined {
     return this.#known.get(name)
   }
 
-  /** Adds a variable under exactly this name. */
+  /** Adds a variable with exactly this name. */
   keep(name: string, value: string): void {
     this.added.set(name, value)
     this.#known.set(name, value)
   }
 
-  /** A variable with this value: `name`, or with the server's before it if that has another value. */
+  /**
+   * Returns a variable with this value: `name`, or `name` prefixed with the server's name if `name` has
+   * another value.
+   */
   put(server: string, name: string, value: string): string {
     const isVague = ['KEY', 'TOKEN', 'PASSWORD', 'SECRET'].includes(name)
     const own = `${variableName(server)}_${name}`
@@ -255,13 +258,13 @@ export class SecretNames {
     }
   }
 
-  /** A text with the variables of the file in place. */
+  /** Replaces the file's variables in a text with their values. */
   resolve(text: string): string {
     return withValues(text, name => this.#known.get(name))
   }
 }
 
-/** A server as it may be shown: no value of a variable or header, and no secret. */
+/** Returns an entry for display, without values of variables and headers, and without secrets. */
 export const redacted = (entry: ImportedEntry): ImportedEntry => {
   const shown = replaceSecrets(entry, () => MASK)
   const masked = (values: Json | undefined): Json =>
@@ -279,7 +282,7 @@ export const redacted = (entry: ImportedEntry): ImportedEntry => {
 
 const MASK = '***'
 const REFERENCE = /^(?:\w+ )?\$\{(?:(?:env:)?\w+(?::-([^}]*))?|(?:file|input):[^}]*)\}$/
-/** A default may be a secret. */
+/** A variable's default may be a secret. */
 const isReference = (value: Json): boolean => {
   const found = typeof value === 'string' ? REFERENCE.exec(value) : null
   return found !== null && isPlain(found[1] ?? '')

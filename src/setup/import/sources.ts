@@ -10,47 +10,47 @@ import { type Found, projectsIn, serversAt, serversIn } from './containers.js'
 import { type StartFolder, WORKSPACE } from './folder.js'
 import type { Dialect } from './normalise.js'
 
-/** Servers that were found in one place. */
+/** Servers found in one place. */
 export interface Source {
-  /** A client's id, or `file`. */
+  /** Client id, or `file`. */
   readonly id: string
   /** For people. */
   readonly label: string
   readonly file: string
   readonly found: readonly Found[]
   readonly dialect: Dialect
-  /** Where its programs run, for a file of a project. */
+  /** Working folder of its programs, for a project file. */
   readonly folder?: string
-  /** Where its client would start its programs; undefined if that is not known. */
+  /** Folder in which its client would start its programs; undefined if unknown. */
   readonly start?: StartFolder
 }
 
 export interface Sources {
   readonly sources: readonly Source[]
-  /** Files that could not be read. */
+  /** Unreadable files. */
   readonly problems: readonly SetupError[]
-  /** Clients whose user files hold servers of projects, which stay there. */
+  /** Clients whose user files contain project servers, which stay there. */
   readonly projects: readonly ProjectCount[]
 }
 
 /** The servers that a client keeps for single projects. */
 export interface ProjectCount {
-  /** The client, for people. */
+  /** Client name, for people. */
   readonly label: string
   readonly projects: number
   readonly servers: number
 }
 
-/** Such as "3 Claude Code projects have their own servers (7); they stay there". */
+/** Formats a message such as "3 Claude Code projects have their own servers (7); they stay there". */
 export const projectWords = ({ label, projects, servers }: ProjectCount): string =>
   `${projects} ${label} ${projects === 1 ? 'project has its' : 'projects have their'} own servers (${servers}); they stay there`
 
 export interface SourceOptions {
   readonly machine: ClientMachine
   readonly disk: Disk
-  /** Only these; all if undefined. */
+  /** Reads only these clients; all if undefined. */
   readonly clients: readonly ClientProgram[] | undefined
-  /** A folder whose files are read as well, absolute. */
+  /** Project folder whose files are read too, absolute. */
   readonly project: string | undefined
 }
 
@@ -59,7 +59,7 @@ const dialectOf = ({ timeoutUnit, hasShellVariables = false }: ClientProgram): D
   hasShellVariables,
 })
 
-/** Where a client starts the servers of its user's file. */
+/** Returns the folder in which a client starts the servers of its user file. */
 export const sourceStartOf = (
   client: ClientProgram,
   file: string,
@@ -69,20 +69,20 @@ export const sourceStartOf = (
   return { start: { path: client.startsInProject === true ? WORKSPACE : home, otherwise: home } }
 }
 
-/** A place in a project, whose folder its servers run in. */
+/** Returns the folder of a project's servers. */
 export const ofProject = (folder: string): Pick<Source, 'folder' | 'start'> => ({
   folder,
   start: { path: folder, otherwise: folder, isProject: true },
 })
 
-/** The project that a client's file belongs to, by its name. */
+/** Returns the project that a client's file belongs to, by the file's name. */
 const projectOf = (file: string, clients: readonly ClientProgram[]): string | undefined => {
   const names = clients.flatMap(({ project = [] }) => project.map(name => join(sep, name)))
   const name = names.find(each => file.endsWith(each))
   return name === undefined ? undefined : file.slice(0, -name.length)
 }
 
-/** Reads the files of clients: those of the project first, then those of the user. Never rejects. */
+/** Reads the files of clients: project files first, then user files. Never rejects. */
 export const readClients = async ({ machine, disk, clients, project }: SourceOptions): Promise<Sources> => {
   const folders = foldersOf(machine)
   const sources: Source[] = []
@@ -108,7 +108,7 @@ export const readClients = async ({ machine, disk, clients, project }: SourceOpt
       problems.push(thrown)
     }
   }
-  // Files of the current folder are read only when they are asked for: they could run programs.
+  // Files of the current folder are read only on request, because they could run programs.
   const asked = clients ?? CLIENTS.filter(client => !isOfFolder(client))
   if (project !== undefined) {
     for (const client of asked)
@@ -122,7 +122,7 @@ export const readClients = async ({ machine, disk, clients, project }: SourceOpt
   return { sources, problems, projects }
 }
 
-/** The servers of a client's file among which our entry will stand. Rejects with a SetupError. */
+/** Returns the servers next to our entry in a client's file. Rejects with a SetupError. */
 export const readClientFile = async (
   { machine, disk }: Pick<SourceOptions, 'machine' | 'disk'>,
   client: ClientProgram,
@@ -143,13 +143,13 @@ export const readClientFile = async (
   }
 }
 
-/** The first of these files that is there. */
+/** Returns the first existing file. */
 export const firstThere = async (disk: Disk, files: readonly string[]): Promise<string | undefined> => {
   for (const file of files) if (await isThere(disk, file)) return file
   return undefined
 }
 
-/** The file of a client that is edited: the first that is there, or else the first that may be created. */
+/** Returns the client file to edit: the first existing one, or else the first that may be created. */
 export const fileOf = async (
   disk: Disk,
   client: ClientProgram,
@@ -179,7 +179,7 @@ export const readGiven = async (disk: Disk, file: string): Promise<Source> => {
   }
 }
 
-/** Reads a text that somebody has pasted. Rejects with a SetupError. */
+/** Reads a pasted text. Rejects with a SetupError. */
 export const readPasted = async (text: string): Promise<Source> => ({
   id: 'pasted',
   label: 'the pasted text',
@@ -190,13 +190,13 @@ export const readPasted = async (text: string): Promise<Source> => ({
 
 const ATTEMPTS: readonly (readonly [syntax: Syntax, wrap: (text: string) => string])[] = [
   ['jsonc', text => text],
-  // A piece of an object, as it is copied from a page.
+  // A fragment of an object, as copied from a web page.
   ['jsonc', text => `{${text.trim().replace(/,$/, '')}}`],
   ['toml', text => text],
   ['yaml', text => text],
 ]
 
-/** The servers of a text in any of the syntaxes; the first in which there are some counts. */
+/** Returns the servers of a text in the first syntax that has any. */
 const serversInText = async (text: string, place: string): Promise<readonly Found[]> => {
   let first: unknown
   for (const [syntax, wrap] of ATTEMPTS) {

@@ -1,10 +1,10 @@
 import { isObject } from '../../kernel/object.js'
 import type { Json } from '../edit/change.js'
 
-/** Codex's setting for all tools of a server; a tool may have one of its own. */
+/** Codex's approval setting for all tools of a server; a tool may override it. */
 const MODE = 'default_tools_approval_mode'
 
-/** Modes that ask no more often than Codex does without a setting. */
+/** Modes that ask no more often than Codex's default. */
 const LAX: ReadonlySet<unknown> = new Set([undefined, 'auto', 'approve'])
 
 const modesOf = (entry: unknown): readonly unknown[] => {
@@ -15,9 +15,9 @@ const modesOf = (entry: unknown): readonly unknown[] => {
 }
 
 /**
- * Our entry with the strictest approval mode of the entries that it replaces: no tool needs less approval
- * than before. Approvals that other clients keep (`autoApprove`, `alwaysAllow`, `trust`) only allow more, so
- * without them the client asks again.
+ * Gives our entry the strictest approval mode of the entries that it replaces, so that no tool needs less
+ * approval than before. Approvals of other clients (`autoApprove`, `alwaysAllow`, `trust`) are dropped: they
+ * only allow more, and the client asks again.
  */
 export const withApprovals = (
   entry: Readonly<Record<string, Json>>,

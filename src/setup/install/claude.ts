@@ -6,14 +6,17 @@ import { isObject } from '../../kernel/object.js'
 import type { ClientMachine } from '../clients/machine.js'
 import type { Json } from '../edit/change.js'
 
-/** Adds an entry in a client's own way; false if that did not work or is not safe. Never rejects. */
+/**
+ * Adds an entry with the client's own program; resolves with false if that failed or is not safe. Never
+ * rejects.
+ */
 export type AddEntry = (name: string, entry: Readonly<Record<string, Json>>) => Promise<boolean>
 
 const LIMIT_MS = 30_000
 
 /**
- * `claude mcp add-json`, where the program of Claude Code is on PATH: one that runs keeps its file in memory,
- * and would write over ours. Undefined without the program.
+ * Returns `claude mcp add-json` if Claude Code is on PATH. A running Claude Code keeps its file in memory and
+ * would overwrite our changes. Undefined without the program.
  */
 export const claudeProgram = async ({
   env,
@@ -33,7 +36,7 @@ export const claudeProgram = async ({
   return undefined
 }
 
-/** All users of a machine can read the arguments of its programs: only what holds no secret may be one. */
+/** Returns whether an entry holds no secrets: all users of a machine can read program arguments. */
 const isPublic = ({ env = {}, headers, url = 'http://x' }: Readonly<Record<string, Json>>): boolean => {
   if (headers !== undefined || !isObject(env) || typeof url !== 'string' || !URL.canParse(url)) return false
   const { username, password, search } = new URL(url)

@@ -14,15 +14,15 @@ export interface Programs {
   readonly node: string
   readonly connect: string
   readonly config: string
-  /** Of this package. */
+  /** Version of this package. */
   readonly version: string
-  /** Variables without which the shim would look for the daemon elsewhere, as `placeVariables` finds them. */
+  /** Variables that locate the daemon, as `placeVariables` returns them. */
   readonly env?: Readonly<Record<string, string>>
 }
 
 /**
- * The variables that move the daemon's folders, with their values here. A client that the desktop starts has
- * none of them, and would start a second daemon.
+ * Returns the variables that move the daemon's folders, with their current values. A client started by the
+ * desktop lacks them and would start a second daemon.
  */
 export const placeVariables = ({ env, platform, cwd }: ClientMachine): Readonly<Record<string, string>> => {
   const runDir = env['MCP_PROXY_RUN_DIR'] ?? ''
@@ -33,7 +33,10 @@ export const placeVariables = ({ env, platform, cwd }: ClientMachine): Readonly<
   }
 }
 
-/** Our entry for a client; undefined if it knows no addresses. A project gets no paths of this machine. */
+/**
+ * Returns our entry for a client; undefined if it does not support URLs. A project entry contains no paths of
+ * this machine.
+ */
 export const entryFor = (
   client: ClientProgram,
   { via, url, view, project }: Terms,
@@ -50,7 +53,7 @@ export const entryFor = (
   return client.stdio(launchOnPath(version, own))
 }
 
-/** Starts this program on the machine of each member of a team. */
+/** Starts this program on each team member's machine. */
 const launchOnPath = (version: string, own: readonly string[], { name, isPublished } = OWN_PACKAGE) => {
   const [major, minor] = version.split('.')
   return isPublished

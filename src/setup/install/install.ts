@@ -20,7 +20,7 @@ import { KEY } from './entry.js'
 import type { Install, Journals, OwnedInstall, Removed, Scope, Terms } from './journal.js'
 import { isOurs, shownChange } from './shown.js'
 
-/** Where an entry goes. */
+/** Target of an entry. */
 export interface InstallPlace {
   readonly client: ClientProgram
   readonly scope: Scope
@@ -31,28 +31,28 @@ export interface InstallPlace {
 export interface InstallContext {
   readonly files: Files
   readonly journals: Journals
-  /** How our own entries are recognised. */
+  /** Marks of our own entries. */
   readonly own: OwnMarks
-  /** The program of Claude Code, which adds entries to its file itself; undefined without it. */
+  /** Claude Code's program, which adds entries to its file itself; undefined without it. */
   readonly claude?: AddEntry | undefined
 }
 
-/** Changes of a client's file that can be shown, and carried out. */
+/** Planned changes of a client's file, to show and carry out. */
 export interface PlannedInstall {
   readonly place: InstallPlace
-  /** The file behind its links. */
+  /** Path of the file after links. */
   readonly path: string
-  /** What differs in the end; empty if all is done already. */
+  /** Net changes; empty if nothing is left to do. */
   readonly changes: readonly FileChange[]
-  /** The same for people: `- ` for an entry that goes, `+ ` for one that comes; without secrets. */
+  /** Changes for people, without secrets: `- ` for a removed entry, `+ ` for an added one. */
   readonly lines: readonly string[]
-  /** Whether the file is still as it was written. Rejects with a SetupError. */
+  /** Resolves with whether the file still has the written content. Rejects with a SetupError. */
   readonly isKept: () => Promise<boolean>
-  /** Rejects with a SetupError; the file is the old one then. */
+  /** Rejects with a SetupError and restores the old file. */
   readonly carryOut: () => Promise<void>
 }
 
-/** The servers in a client's file by name, whether they are a map or a list. @internal */
+/** Returns the servers in a client's file by name, from a map or a list. @internal */
 export const entryMembersOf = (value: unknown, at: readonly string[]): ReadonlyMap<string, Json> => {
   const container = at.reduce<unknown>((outer, step) => (isObject(outer) ? outer[step] : undefined), value)
   if (!Array.isArray(container))
@@ -64,7 +64,7 @@ export const entryMembersOf = (value: unknown, at: readonly string[]): ReadonlyM
   )
 }
 
-/** A plan with the servers of the file for which it was made. */
+/** A plan with the servers that the file had when it was made. */
 interface Draft extends PlannedInstall {
   readonly members: ReadonlyMap<string, Json>
 }
@@ -82,7 +82,7 @@ const planned = (
   members,
   lines: changes.flatMap(({ at, name, value }) => {
     const line = (sign: string, entry: Json): string =>
-      // A name could move the cursor, and show another line than this one.
+      // Control characters in a name could move the cursor and fake another line.
       plainLine(`${sign} ${[...at, name].join('.')} ${shownChange(entry, own)}`)
     const old = members.get(name)
     return [
@@ -98,15 +98,15 @@ const planned = (
   carryOut,
 })
 
-/** What is to be written. */
+/** The entry to write, and the entries to remove. */
 export interface Wish {
   readonly entry: Readonly<Record<string, Json>>
   readonly terms: Terms
-  /** Names of entries that are taken over. */
+  /** Names of entries to take over. */
   readonly takes: readonly string[]
 }
 
-/** Plans to write our entry, and to take others out. Rejects with a SetupError. */
+/** Plans to write our entry and remove others. Rejects with a SetupError. */
 export const planInstall = async (
   context: InstallContext,
   place: InstallPlace,
@@ -115,7 +115,7 @@ export const planInstall = async (
 
 const ATTEMPTS = 5
 
-/** A plan that is made again when another program writes the file meanwhile, such as a running client. */
+/** Plans again if another program, such as a running client, writes the file meanwhile. */
 const retried = async (plan: () => Promise<Draft>): Promise<PlannedInstall> => {
   const first = await plan()
   const carryOut = async (): Promise<void> => {
@@ -135,7 +135,7 @@ const retried = async (plan: () => Promise<Draft>): Promise<PlannedInstall> => {
   return { place, path, changes, lines, isKept, carryOut }
 }
 
-/** Whether all changes of a plan are in one that the user has agreed to, and change the same values. */
+/** Returns whether all changes of a plan are in the agreed plan and affect the same values. */
 const isWithin = (plan: Draft, agreed: Draft): boolean =>
   plan.changes.every(
     change =>
@@ -153,7 +153,7 @@ const planInstallOnce = async (context: InstallContext, place: InstallPlace, wis
   const installs = await journals.inFile(path, { client: client.id, scope })
   const { base, hasOwn } = foundOf(installs, place, { state: opened.state, members })
   const isKnown = isOurs(current, own)
-  // Another client that reads this file has put an entry there, which serves both.
+  // Another client of this file has already added an entry that serves both.
   const isShared = base !== undefined && !hasOwn && isKnown
   const taken = wish.takes.filter(name => name !== KEY && members.has(name))
   const replaced = [
@@ -171,7 +171,7 @@ const planInstallOnce = async (context: InstallContext, place: InstallPlace, wis
     ...(isThere ? [] : [{ ...change, name: KEY, value: entry }]),
     ...taken.map(name => ({ ...change, name, value: undefined })),
   ]
-  // What cannot be edited is refused before anything is written.
+  // Rejects an uneditable file before anything is written.
   const bytes = opened.edits(changes)
   const carryOut = async (): Promise<void> => {
     const writing = { changes, removed, terms: wish.terms, bytes }
@@ -189,7 +189,7 @@ interface Found {
   readonly members: ReadonlyMap<string, Json>
 }
 
-/** What a file has of our installs, and whether this client's own is among them. */
+/** Returns our installs that a file still contains, and whether this client's own is among them. */
 const foundOf = (
   installs: readonly OwnedInstall[],
   { client, scope }: InstallPlace,
@@ -197,7 +197,7 @@ const foundOf = (
 ) => {
   const own = installs.find(each => each.client === client.id && each.scope === scope)
   const last = (own ?? installs[0])?.install
-  // Somebody has put the file back, or it was never written.
+  // The file was restored, or never written.
   const isUndone =
     last === undefined ||
     hashOf(state.bytes) === last.before ||
@@ -208,23 +208,23 @@ const foundOf = (
 interface Opened {
   readonly place: InstallPlace
   readonly opened: OpenFile
-  /** Of this client, and of others that share the file. */
+  /** Installs of this client, and of other clients that share the file. */
   readonly installs: readonly OwnedInstall[]
-  /** What the file has of them; undefined if it has nothing. */
+  /** Install that the file still contains; undefined if none. */
   readonly base: Install | undefined
 }
 
 interface Writing {
   readonly changes: readonly FileChange[]
-  /** Makes what the file becomes. */
+  /** Builds the new file content. */
   readonly bytes: () => Buffer
   readonly removed: readonly Removed[]
   readonly terms: Terms
 }
 
 /**
- * Has Claude Code add our entry, and takes out the others. False if it has not; the file is what it was then.
- * The journal comes first, as in `write`, and says afterwards what the file has become.
+ * Adds our entry with Claude Code's program and removes the others. Resolves with false, and an unchanged
+ * file, if that fails. Writes the journal first, as `write` does, and updates it with the resulting file.
  */
 const addByProgram = async (
   { files, journals, claude }: InstallContext,
@@ -261,8 +261,8 @@ const addByProgram = async (
 }
 
 /**
- * Writes the journals right before the file: whatever is killed in between, the change can be undone. Clients
- * that share a file share what they say of it.
+ * Writes the journals right before the file, so that the change can be undone after a crash in between.
+ * Clients that share a file share its records.
  */
 const write = async (
   { files, journals }: InstallContext,
@@ -294,7 +294,7 @@ const write = async (
     await put(own, { ...terms, ...facts })
   }
   try {
-    // A copy of what we have written ourselves would only push out that of what was there before.
+    // A backup of our own content would only displace the original's backup.
     await replaceFile(isUntouched ? { ...files, backups: undefined } : files, state, bytes, record)
   } catch (thrown) {
     const old = [{ ...own, install: installs.find(isOwn)?.install }, ...others]
@@ -304,8 +304,8 @@ const write = async (
 }
 
 /**
- * Plans to undo an install: byte for byte, if the file has not changed since; otherwise our entry goes, and
- * those that were taken come back where their names are free. Rejects with a SetupError.
+ * Plans to undo an install. Restores the original bytes if the file has not changed since. Otherwise removes
+ * our entry and restores removed entries whose names are free. Rejects with a SetupError.
  */
 export const planUndo = async (context: InstallContext, place: InstallPlace): Promise<PlannedInstall> =>
   await retried(async () => await planUndoOnce(context, place))
@@ -341,20 +341,20 @@ const planUndoOnce = async (context: InstallContext, place: InstallPlace): Promi
   return planned(context, { place, path, changes, members }, carryOut)
 }
 
-/** Whether a file needs no undo: it is what it was, or it is gone and nothing was taken out of it. */
+/** Returns whether a file needs no undo: it is unchanged, or it is gone and no entry was removed from it. */
 const isLeft = ({ bytes }: FileState, { before, removed }: Install): boolean =>
   hashOf(bytes) === before || (bytes === undefined && removed.length === 0)
 
 /**
- * Where the install of a client can be undone: its file or, if nothing was installed there, the files of its
- * journal, as after a change of `CODEX_HOME`. Rejects with a SetupError.
+ * Returns the places where a client's install can be undone: its file or, if nothing was installed there, the
+ * files of its journal, as after a change of `CODEX_HOME`. Rejects with a SetupError.
  */
 export const placesToUndo = async (
   { journals, files }: Pick<InstallContext, 'journals' | 'files'>,
   { client, scope, file }: Omit<InstallPlace, 'file'> & { readonly file: string | undefined },
 ): Promise<readonly InstallPlace[]> => {
   const usual = file === undefined ? [] : [{ client, scope, file }]
-  // Each project and folder has a file of its own.
+  // Each project and folder has a separate file.
   if (scope === 'project' || isOfFolder(client)) return usual
   const paths = (await journals.read(client.id, scope)).map(({ path }) => path)
   const here = file === undefined ? undefined : (await readState(files.disk, file)).path
@@ -362,7 +362,10 @@ export const placesToUndo = async (
   return paths.map(path => ({ client, scope, file: path }))
 }
 
-/** What a file held before: `bytes` are undefined if it was not there; undefined if that is not known. */
+/**
+ * Returns a file's earlier content: `bytes` are undefined if it was missing. Undefined if the content is
+ * unknown.
+ */
 const oldBytes = async (
   files: Files,
   { before, backup }: Install,

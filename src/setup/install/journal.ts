@@ -9,13 +9,13 @@ import { SetupError } from '../setup-error.js'
 const SCOPES = ['user', 'project'] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** An entry that somebody else wrote, and that we took out of a client's file. */
+/** Another program's entry that we removed from a client's file. */
 export interface Removed {
   readonly name: string
   readonly value: Json
 }
 
-/** What was asked for, to write the entry anew. */
+/** Parameters to write the entry again. */
 export interface Terms {
   readonly via: 'stdio' | 'http'
   readonly url: string
@@ -23,28 +23,30 @@ export interface Terms {
   readonly project: string | undefined
 }
 
-/** What was done to one file of a client, so that it can be undone. */
+/** A reversible change of one client file. */
 export interface Install extends Terms {
-  /** Absolute, behind links. */
+  /** Absolute path after links. */
   readonly path: string
-  /** Hashes of the file; `none` is a file that was not there. */
+  /** Hashes of the file; `none` for a missing file. */
   readonly before: string
   readonly after: string
-  /** A copy of what was there before; undefined if nothing was, or if others have written in between. */
+  /**
+   * Backup of the earlier file; undefined if it was missing, or if another program has written it in between.
+   */
   readonly backup: string | undefined
-  /** The name of our entry. */
+  /** Name of our entry. */
   readonly key: string
   readonly removed: readonly Removed[]
 }
 
-/** An install, and whose it is. */
+/** An install with its client and scope. */
 export interface OwnedInstall {
   readonly client: string
   readonly scope: Scope
   readonly install: Install
 }
 
-/** The installs of all clients: a file for each client and scope, `installs/CLIENT-SCOPE.json`. */
+/** The installs of all clients, in `installs/CLIENT-SCOPE.json` per client and scope. */
 export class Journals {
   readonly #disk: Disk
   readonly #folder: string
@@ -54,7 +56,7 @@ export class Journals {
     this.#folder = join(stateFolder, 'installs')
   }
 
-  /** All installs of a client. Rejects with a SetupError, also for a file that is not a journal. */
+  /** Reads all installs of a client. Rejects with a SetupError, also for an invalid journal. */
   async read(client: string, scope: Scope): Promise<readonly Install[]> {
     const state = await readState(this.#disk, this.#file(client, scope))
     if (state.bytes === undefined) return []
@@ -65,8 +67,8 @@ export class Journals {
   }
 
   /**
-   * All installs in one file; two clients may share it. Rejects with a SetupError if the journal of `own`
-   * cannot be read.
+   * Returns all installs in one file, which two clients may share. Rejects with a SetupError if the journal
+   * of `own` cannot be read.
    */
   async inFile(path: string, own: Pick<OwnedInstall, 'client' | 'scope'>): Promise<readonly OwnedInstall[]> {
     await this.read(own.client, own.scope)
@@ -74,7 +76,7 @@ export class Journals {
     return all.filter(({ install }) => install.path === path)
   }
 
-  /** The installs of all journals that can be read. */
+  /** Returns the installs of all readable journals. */
   async all(): Promise<readonly OwnedInstall[]> {
     const places = CLIENTS.flatMap(({ id }) => SCOPES.map(scope => ({ client: id, scope })))
     const found = await Promise.all(
@@ -85,7 +87,7 @@ export class Journals {
     return found.flat()
   }
 
-  /** Replaces what a client did to a file; undefined forgets it. Rejects with a SetupError. */
+  /** Replaces a client's record for a file; undefined removes it. Rejects with a SetupError. */
   async write(client: string, scope: Scope, path: string, install: Install | undefined): Promise<void> {
     const { path: file, bytes } = await readState(this.#disk, this.#file(client, scope))
     if (bytes === undefined && install === undefined) return

@@ -1,19 +1,19 @@
 import { delimiter, join } from 'node:path'
 import type { ClientMachine } from '../clients/machine.js'
 
-/** Folders that a manager of versions removes with the version. */
+/** Folders that a version manager removes together with the version. */
 const VERSION_FOLDER = /[/\\](?:Cellar|\.nvm[/\\]versions|\.?fnm|\.?volta|\.?asdf|mise[/\\]installs)[/\\]/
 
-/** The folder in which npx keeps what it has run; it may be gone tomorrow. */
+/** Returns whether a path is in the npx cache, which npm may delete at any time. */
 export const isInNpxCache = (path: string): boolean => /[/\\]_npx[/\\]/.test(path)
 
-/** Why a path may be gone after an update, in words; undefined for one that lasts. */
+/** Returns why an update may remove a path; undefined for a stable path. */
 export const whyFrail = (path: string): string | undefined => {
   if (isInNpxCache(path)) return 'it is in the cache of npx, which may be gone tomorrow'
   return VERSION_FOLDER.test(path) ? 'it is in a folder of one version, which an update removes' : undefined
 }
 
-/** A path, and whether it is there after an update of what it leads to. */
+/** A path, and whether it survives an update of its target. */
 export interface LastingPath {
   readonly path: string
   readonly isLasting: boolean
@@ -22,8 +22,8 @@ export interface LastingPath {
 type RealPath = (path: string) => Promise<string>
 
 /**
- * The path of Node that lasts: the first `node` on PATH that is the one that runs, and in no folder of a
- * single version, otherwise the path of that one.
+ * Returns a stable path of Node: the first `node` on PATH that is the running one and not in a version
+ * folder, or else the running path.
  */
 export const lastingNode = async (
   machine: ClientMachine,
@@ -36,7 +36,7 @@ export const lastingNode = async (
   return path === undefined ? { path: running, isLasting: isLasting(running) } : { path, isLasting: true }
 }
 
-/** The same for our own script, which is found on PATH as `mcp-proxy`. */
+/** Returns a stable path of our script, which is `mcp-proxy` on PATH. */
 export const lastingScript = async (
   machine: ClientMachine,
   running: string,
@@ -44,7 +44,7 @@ export const lastingScript = async (
 ): Promise<LastingPath> => {
   const isOurs = async (path: string): Promise<boolean> =>
     (await realpath(path).catch(() => undefined)) === (await realpath(running))
-  // pnpm keeps each version in a folder of its own, beside a link to the one that is installed.
+  // pnpm keeps each version in a separate folder, next to a link to the installed one.
   const linked = running.replace(PNPM_FOLDER, '')
   if (linked !== running && (await isOurs(linked))) return { path: linked, isLasting: isLasting(linked) }
   if (isLasting(running)) return { path: running, isLasting: true }

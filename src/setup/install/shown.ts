@@ -7,11 +7,11 @@ import { redacted } from '../import/secrets.js'
 
 const DIALECT = { timeoutUnit: 'ms', hasShellVariables: false } as const
 
-/** Whether an entry of a client's file starts or addresses this proxy. */
+/** Returns whether a client's entry starts or addresses this proxy. */
 export const isOurs = (entry: Json | undefined, own: OwnMarks): boolean =>
   isObject(entry) && isOwn(normalise(entry, DIALECT).entry, own)
 
-/** An entry as one line for people, without its secrets; variables stand as the client writes them. */
+/** Formats an entry as one line without secrets; variables stay as the client writes them. */
 export const shownChange = (entry: Json, own: OwnMarks): string => {
   if (isOurs(entry, own) || !isObject(entry)) return JSON.stringify(isObject(entry) ? entry : null)
   const { entry: plain, envFile } = normalise(entry, { ...DIALECT, keepsVariables: true })
@@ -19,11 +19,11 @@ export const shownChange = (entry: Json, own: OwnMarks): string => {
   return shortLine(maskShapes(text))
 }
 
-/** Characters: what is longer hides on a screen what changes. */
+/** Maximum characters; longer text would hide the changes on a screen. */
 const TEXT_MAX = 160
 const LINE_MAX = 1600
 
-/** Of JSON that is masked already: half a secret has no shape. */
+/** Requires masked JSON: half a secret is not recognisable. */
 const shortLine = (text: string): string => {
   if (text.length <= TEXT_MAX) return text
   const shortText = (_name: string, value: unknown): unknown =>

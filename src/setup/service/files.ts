@@ -1,17 +1,17 @@
-/** What a service runs. All paths are absolute. */
+/** Parameters of a service. All paths are absolute. */
 export interface ServiceProgram {
   readonly node: string
-  /** `bin/mcp-proxy.js`. */
+  /** Path of `bin/mcp-proxy.js`. */
   readonly script: string
   readonly config: string
-  /** Where launchd writes what the program says. */
+  /** Output file for launchd. */
   readonly log: string
   readonly port: number | undefined
-  /** `MCP_PROXY_RUN_DIR`, by which shims of this user look elsewhere for the proxy. */
+  /** `MCP_PROXY_RUN_DIR`, where this user's shims look for the proxy. */
   readonly runDir: string | undefined
-  /** `XDG_STATE_HOME`, below which verbs of this user look for the record of the proxy. */
+  /** `XDG_STATE_HOME`, where this user's verbs look for the proxy's record. */
   readonly stateHome?: string | undefined
-  /** The account at whose login Windows starts it. */
+  /** Account at whose login Windows starts it. */
   readonly user: string
 }
 
@@ -36,19 +36,19 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '\t': '\\t',
 }
 
-/** A word as systemd.syntax(7) quotes it. */
+/** Quotes a word as in systemd.syntax(7). */
 const quoted = (word: string): string => `"${word.replace(/[\\"%\n\r\t]/g, sign => ESCAPES[sign] ?? sign)}"`
 
-/** Variables are put in place in arguments, but not in the program (systemd.service(5)). */
+/** systemd expands variables in arguments, but not in the program (systemd.service(5)). */
 const quotedArgument = (word: string): string => quoted(word).replaceAll('$', '$$$$')
 
-/** systemd starts no program with such a path itself. */
+/** Characters that systemd does not allow in a program path. */
 const UNSAFE = /[\\"']/
 
 const quotedProgram = (node: string): string =>
   UNSAFE.test(node) ? `/usr/bin/env ${quotedArgument(node)}` : quoted(node)
 
-/** A user unit of systemd. */
+/** Returns a systemd user unit. */
 export const systemdUnit = (program: ServiceProgram): string => {
   const { node, script, config } = program
   const words = ['serve', '--config', quotedArgument(config), ...afterConfig(program)]
@@ -81,7 +81,7 @@ const xml = (text: string): string => text.replace(/[&<>"]/g, sign => ENTITIES[s
 const strings = (words: readonly string[]): string =>
   words.map(word => `<string>${xml(word)}</string>`).join('')
 
-/** An agent of launchd. */
+/** Returns a launchd agent. */
 export const launchdPlist = (program: ServiceProgram): string => {
   const { node, script, config, log } = program
   const words = [node, script, 'serve', '--config', config, ...afterConfig(program)]
@@ -103,10 +103,10 @@ ${variables}<key>RunAtLoad</key><true/>
 
 // ── Windows ──
 
-/** A task of Windows, which gives a program no variables. To be written in UTF-16. */
+/** Returns a Windows task, to be written in UTF-16. Tasks cannot set variables. */
 export const taskXml = (program: ServiceProgram): string => {
   const { node, script, config, user } = program
-  // No file of Windows has a quote in its name.
+  // Windows does not allow quotes in file names.
   const words = [`"${script}"`, 'serve', '--config', `"${config}"`, ...afterConfig(program)]
   return `<?xml version="1.0" encoding="UTF-16"?>
 <Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
@@ -149,7 +149,7 @@ export const taskXml = (program: ServiceProgram): string => {
 
 // ── reading ──
 
-/** The command line in a file that was written here, whichever it is; undefined in one of somebody else. */
+/** Parses the command line from any service file written here; undefined for another program's file. */
 export const commandIn = (text: string): readonly string[] | undefined => {
   const words = unitWords(text) ?? plistWords(text) ?? taskWords(text) ?? []
   return words.includes('serve') && words.includes('--service') ? words : undefined
@@ -165,7 +165,7 @@ const unitWords = (text: string): readonly string[] | undefined => {
       .replace(/^"|"$/g, '')
       .replace(/\\(.)/g, (_, sign: string) => SIGNS[sign] ?? sign)
       .replaceAll('%%', '%')
-    // The program itself is written as it is, unless systemd is not to start it.
+    // The program itself is not escaped, unless systemd cannot start it directly.
     return index === 0 && !UNSAFE.test(plain) ? plain : plain.replaceAll('$$', '$')
   })
 }

@@ -2,32 +2,32 @@ import { join } from 'node:path'
 import { type ClientMachine, foldersOf } from '../clients/machine.js'
 import { launchdPlist, type ServiceProgram, systemdUnit, taskXml } from './files.js'
 
-/** The systems whose managers of services we know. */
+/** Systems with a supported service manager. */
 export const SERVICE_PLATFORMS = ['linux', 'darwin', 'win32'] as const
 export type ServicePlatform = (typeof SERVICE_PLATFORMS)[number]
 
 /** A program with its arguments. */
 export type ServiceCommand = readonly [program: string, ...args: string[]]
 
-/** How the manager of services of a system learns of one, and forgets it. */
+/** Commands and file of a system's service manager. */
 export interface ServiceManager {
-  /** The file that it reads. */
+  /** Path of the service file. */
   readonly file: string
-  /** What belongs into it. */
+  /** Returns the content of the service file. */
   readonly bytes: (program: ServiceProgram) => Buffer
-  /** What an existing file of ours says. */
+  /** Decodes an existing service file. */
   readonly text: (bytes: Buffer) => string
-  /** Has it read a file that is new, and start the service. */
+  /** Commands that load a new file and start the service. */
   readonly install: readonly ServiceCommand[]
-  /** Ends the service, and forgets it. */
+  /** Commands that stop and remove the service. */
   readonly uninstall: readonly ServiceCommand[]
-  /** For when the file is gone. */
+  /** Commands to run after the file was removed. */
   readonly afterwards: readonly ServiceCommand[]
-  /** Succeeds if the manager has the service run. */
+  /** Succeeds if the service manager reports the service as running. */
   readonly isActive: ServiceCommand
 }
 
-/** `uid` is that of this user. */
+/** Returns the service manager of a platform; `uid` is the current user's id. */
 export const serviceManager = (
   platform: ServicePlatform,
   machine: ClientMachine,

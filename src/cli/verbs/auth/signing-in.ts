@@ -4,18 +4,18 @@ import type { ProxyConfig, ServerConfig, UrlTransport } from '../../../config/ty
 import { readConfiguration } from '../../configuration.js'
 import { CliError, EXIT } from '../../verb.js'
 
-/** A server at which people sign in. */
+/** A server that requires a login. */
 export interface SignInServer {
   readonly name: string
   readonly transport: UrlTransport
   readonly settings: NonNullable<ServerConfig['oauth']>
-  /** Whose login can be made here: that which all share, or that of programs of this machine. */
+  /** Owner of a login made here: shared, or local programs. */
   readonly owner: string
-  /** Where its login is kept. */
+  /** Store of its login. */
   readonly store: ProxyConfig['credentialStore']
 }
 
-/** The server of a name in the configuration, or of an address. Throws a CliError. */
+/** Returns the server with a name in the configuration, or at an address. Throws a CliError. */
 export const findServer = async (name: string, config: string | undefined): Promise<SignInServer> => {
   if (/^(?:https?|wss?):\/\//i.test(name) && URL.canParse(name)) {
     const kind = /^ws/i.test(name) ? 'ws' : 'auto'
@@ -36,7 +36,7 @@ export const findServer = async (name: string, config: string | undefined): Prom
   )
 }
 
-/** Throws a CliError for a server that has no login. */
+/** Throws a CliError for a server without a login. */
 const signInAt = (
   { name, transport, oauth, credentials }: ServerConfig,
   store: ProxyConfig['credentialStore'],
@@ -48,7 +48,7 @@ const signInAt = (
   throw new CliError(EXIT.usage, `${name} is not signed in at: ${why}`)
 }
 
-/** The store of logins, as a configuration has it. */
+/** Opens the configured store of logins. */
 export const openStore = async (kind: ProxyConfig['credentialStore']): Promise<CredentialFiles> => {
   const [{ openCredentials }, { stateDir }, { createLogger }] = await Promise.all([
     import('../../../auth/store/files.js'),
@@ -59,18 +59,18 @@ export const openStore = async (kind: ProxyConfig['credentialStore']): Promise<C
   return await openCredentials(stateDir(process.env), { kind, log })
 }
 
-/** How a person wants to sign in. */
+/** Options of a login. */
 export interface SignInCommandOptions {
   readonly usesBrowser: boolean
   readonly wantsDevice: boolean
   readonly forgetsClient: boolean
   readonly timeoutMs: number
   readonly say: (line: string) => void
-  /** Reads the address that the person pastes; from stdin if absent. */
+  /** Reads the address that the user pastes; stdin by default. */
   readonly readLines?: () => AsyncIterable<string>
 }
 
-/** Signs in at a server. Resolves with the granted scopes and whether the login renews itself. */
+/** Signs in to a server. Resolves with the granted scopes and whether the login renews itself. */
 export const signIn = async (
   { name, transport, settings, owner, store: kind }: SignInServer,
   how: SignInCommandOptions,
@@ -91,7 +91,7 @@ export const signIn = async (
   }
 }
 
-/** The servers of a configuration at which people sign in. */
+/** Returns the servers of a configuration that require a login. */
 export const signInServers = ({ servers, credentialStore }: ProxyConfig): readonly SignInServer[] =>
   servers.flatMap(server =>
     'url' in server.transport && server.oauth !== undefined ? [signInAt(server, credentialStore)] : [],

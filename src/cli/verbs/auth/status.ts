@@ -52,10 +52,10 @@ const rowOf = (status: LoginStatus): string[] => {
   ]
 }
 
-/** Others sign in through pages. */
+/** Other owners sign in through web pages. */
 const isByCommand = (owner: string): boolean => owner === 'shared' || owner === 'local'
 
-/** The subject of an issuer as people write it: its name first. */
+/** Formats an issuer's subject for people, name first. */
 const shownOwner = (owner: string): string => {
   const [, issuer, subject] = /^(https?:\S+) (.*)$/s.exec(owner) ?? []
   return sanitizeLine(issuer === undefined ? owner : `${subject}@${issuer}`)

@@ -2,7 +2,7 @@ import { createPersonalToken, tokenHash } from '../../../secrets/personal-token.
 import { print } from '../../output/output.js'
 import { CliError, defineVerb, EXIT, jsonOption } from '../../verb.js'
 
-/** What the schema of the configuration takes for a name, and what stays one word in principals and logs. */
+/** Names that the configuration schema accepts and that stay one word in principals and logs. */
 const NAME = /^[^\s"\\]+$/
 
 export const token = defineVerb({

@@ -16,22 +16,22 @@ import { say } from '../../output/output.js'
 import { runsWith } from '../../running.js'
 import { CliError, EXIT, problemError } from '../../verb.js'
 
-/** Where the daemon of a configuration is met. */
+/** A daemon's configuration and runtime paths. */
 export interface DaemonPlace {
-  /** Absolute. */
+  /** Absolute path. */
   readonly file: string
   readonly place: RuntimePaths
   readonly home: string
 }
 
-/** The daemon that the flags of a verb name. */
+/** The daemon that a verb's flags select. */
 export interface WantedDaemon {
   readonly config?: string | undefined
-  /** A process id. */
+  /** Process id. */
   readonly pid?: string | undefined
 }
 
-/** The place of the configuration that a flag names. Throws a CliError if there is no such file. */
+/** Returns the place of the configuration that a flag names. Throws a CliError if the file is missing. */
 export const daemonPlace = (flag: string | undefined): DaemonPlace => {
   const file = resolve(configFile(flag))
   if (!existsSync(file)) throw noConfiguration(file)
@@ -47,8 +47,8 @@ const placeFor = (file: string): DaemonPlace => {
 }
 
 /**
- * The place of a daemon that may run although its configuration is gone, as after an uninstallation. Rejects
- * with a CliError if there is neither a configuration nor a daemon.
+ * Returns the place of a daemon whose configuration may be gone, as after an uninstall. Rejects with a
+ * CliError if there is neither a configuration nor a daemon.
  */
 export const runningPlace = async ({ config, pid }: WantedDaemon): Promise<DaemonPlace> => {
   const usual = placeFor(resolve(configTarget(config)))
@@ -71,21 +71,24 @@ const isThere = async (place: RuntimePaths): Promise<boolean> => {
   }
 }
 
-/** The place at which a proxy has recorded that it listens. */
+/** Returns the place that a running proxy recorded. */
 const recordedPlace = (
   { config, socket = '', token }: InstanceRecord,
   { file, home }: DaemonPlace,
 ): DaemonPlace => {
   const id = token === undefined ? basename(socket, '.sock') : basename(token, '.token')
   const beside = placeOf(id, { ...process.env, MCP_PROXY_RUN_DIR: dirname(token ?? socket) })
-  // A socket whose path would be too long is not in the run folder.
+  // A socket path that would be too long is outside the run folder.
   const place = existsSync(beside.facts) ? beside : placeOf(id, process.env)
   return { file: config ?? file, place: { ...place, socket, token }, home }
 }
 
 const START_MS = 15_000
 
-/** Has the daemon run, and resolves with its process id once it answers. Rejects with a CliError. */
+/**
+ * Starts the daemon unless it runs, and resolves with its process id once it answers. Rejects with a
+ * CliError.
+ */
 export const startedDaemon = async ({ file, place, home }: DaemonPlace, isKept: boolean): Promise<number> => {
   const { env, execPath, pid } = process
   const script = fileURLToPath(packageFile('bin/mcp-proxy.js'))
@@ -102,7 +105,7 @@ export const startedDaemon = async ({ file, place, home }: DaemonPlace, isKept: 
   }
 }
 
-/** Rejects with a CliError, after its problems were printed, for a configuration that no daemon can use. */
+/** Prints a configuration's problems and rejects with a CliError if a daemon cannot use it. */
 export const checkConfiguration = async (file: string): Promise<void> => {
   if (!existsSync(file)) throw noConfiguration(file)
   const { config } = await loadFile(file)
@@ -110,17 +113,17 @@ export const checkConfiguration = async (file: string): Promise<void> => {
 }
 
 /**
- * Ends the process that has recorded that it serves at a place, whose id and start are verified first.
- * Resolves with false if no such process is known, or it does not end.
+ * Ends the process recorded at a place after verifying its id and start time. Resolves with false if no such
+ * process is known, or it does not end.
  */
 export const endRecordedAt = async ({ socket }: RuntimePaths): Promise<boolean> => {
   const record = (await runningProxies()).find(one => one.socket === socket)
-  // Windows tells the start of a process by the wall clock, by which the record was found.
+  // Windows reports start times by the wall clock, which already matched the record.
   if (record === undefined || (record.born === undefined && process.platform !== 'win32')) return false
   return await endProcess(record.pid, record.born)
 }
 
-/** A CliError for a daemon that is there and does not answer. */
+/** Returns the CliError for a running daemon that does not answer. */
 export const wedged = (thrown: unknown, { place }: DaemonPlace): CliError => {
   const { message } = Fault.from(thrown)
   return new CliError(EXIT.failure, `the daemon at ${place.socket} does not answer (D042): ${message}`, {

@@ -38,7 +38,7 @@ export const start = defineVerb({
   },
 })
 
-/** Whether the daemon that runs stays without clients; undefined if none is there. */
+/** Returns whether the running daemon stays up without clients; undefined if none runs. */
 const isKept = async ({ place }: DaemonPlace): Promise<boolean | undefined> => {
   const there = await occupantOf(place).catch(() => undefined)
   return there && there.kept !== undefined
@@ -82,21 +82,21 @@ export const restart = defineVerb({
 const tellStart = (pid: number, isJson: boolean): void =>
   print(isJson ? JSON.stringify({ version: 1, pid }) : `mcp-proxy runs, pid ${pid}`)
 
-/** Calls, then servers, then we. */
+/** Covers the end of calls, then servers, then the daemon. */
 const END_MS = 25_000
 const POLL_MS = 50
 
-/** A client that the daemon served when it was told to end. */
+/** A client connected to the daemon when it was stopped. */
 interface LeftClient {
   readonly client: string | undefined
-  /** Of its shim. */
+  /** Process id of its shim. */
   readonly pid: number
   readonly calls: number
 }
 
 /**
- * Ends the daemon, and resolves once it has ended, with the clients that will start it again; undefined if
- * there is none. A daemon that does not answer is killed. Rejects with a CliError.
+ * Stops the daemon. Resolves once it has ended with the clients that will restart it; undefined if none runs.
+ * Kills a daemon that does not answer. Rejects with a CliError.
  */
 export const stopDaemon = async (where: DaemonPlace): Promise<readonly LeftClient[] | undefined> => {
   const { place } = where
@@ -107,7 +107,7 @@ export const stopDaemon = async (where: DaemonPlace): Promise<readonly LeftClien
     const clients = clientsIn(sessions)
     for (const line of inFlight(calls, clients)) say(line)
     for (const endMs = performance.now() + END_MS; performance.now() < endMs; ) {
-      // On its way out it may hang up.
+      // It may hang up while it ends.
       if ((await occupantOf(place).catch(() => ({ pid })))?.pid !== pid) return clients
       await delay(POLL_MS)
     }
@@ -157,8 +157,8 @@ const clientName = ({ client, pid }: LeftClient): string =>
 const AGAIN_MS = 30_000
 
 /**
- * Has the daemon start again, and resolves with its process id; a manager of services that keeps it does that
- * itself. Rejects with a CliError.
+ * Restarts the daemon and resolves with its process id; a service manager restarts its own daemon. Rejects
+ * with a CliError.
  */
 export const restarted = async (where: DaemonPlace, keep = false): Promise<number> => {
   await checkConfiguration(where.file)

@@ -5,7 +5,7 @@ import { systemCode } from '../../../kernel/faults.js'
 const CONNECT_MS = 2000
 const ASK_MS = 5000
 
-/** Whether anybody takes connections at an address. Never rejects. */
+/** Returns whether an address accepts connections. Never rejects. */
 export const isListening = (url: string): Promise<boolean> =>
   new Promise(resolve => {
     const { hostname, port, protocol } = new URL(url)
@@ -40,7 +40,7 @@ const CODES: Readonly<Partial<Record<string, readonly [why: string, fix: string]
   ERR_SSL_WRONG_VERSION_NUMBER: ['it does not speak TLS', 'write http instead of https into its "url"'],
 }
 
-/** Asks an address directly why a server there cannot be reached. Never rejects. */
+/** Requests an address directly to find why its server is unreachable. Never rejects. */
 export const askAddress = async (url: string): Promise<AddressFacts> => {
   const found = await statusOf(url)
   if (typeof found !== 'number') {
@@ -59,10 +59,10 @@ export const askAddress = async (url: string): Promise<AddressFacts> => {
   return { status: found, why: found < 400 ? undefined : `it answers ${found}`, fix: undefined }
 }
 
-/** The status of an answer to `initialize`, or the code of what went wrong. */
+/** Returns the HTTP status of `initialize`, or an error code. */
 const statusOf = async (url: string): Promise<number | string> => {
   try {
-    // Not with fetch, which refuses ports such as 6000.
+    // fetch refuses ports such as 6000.
     const { request } = await import('undici')
     const { statusCode, body } = await request(url, {
       method: 'POST',
@@ -90,7 +90,10 @@ const INITIALIZE = JSON.stringify({
   },
 })
 
-/** Where else on the host an MCP server answers; without credentials, which are for the address alone. */
+/**
+ * Finds another path on the host with an MCP server. Sends no credentials, which belong to the given address
+ * only.
+ */
 const otherPath = async (url: string): Promise<string | undefined> => {
   for (const path of ['/mcp', '/sse']) {
     const other = new URL(path, url)

@@ -92,7 +92,7 @@ const spanMs = (text: string): number => {
   throw new CliError(EXIT.usage, `--timeout must be a time such as 30s, not "${text}"`)
 }
 
-/** How long nothing is said about what goes on. */
+/** Delay before progress is shown. */
 const QUIET_MS = 500
 
 const diagnose = async (args: Args, { only, timeoutMs }: Wish): Promise<number> => {
@@ -129,7 +129,7 @@ const diagnose = async (args: Args, { only, timeoutMs }: Wish): Promise<number> 
 interface Looked {
   readonly gather: Gather
   readonly all: readonly Examined[]
-  /** The servers of which copies were started. */
+  /** Servers whose copies were started. */
   readonly copies: readonly string[]
 }
 
@@ -137,7 +137,7 @@ const tellProgress = (): void => {
   if (process.stderr.isTTY) say('examining each server; --offline skips this')
 }
 
-/** Throws a CliError for a server that is not there. */
+/** Throws a CliError for an unknown server. */
 const checkServer = async (server: string | undefined, gather: Gather): Promise<void> => {
   const names = [...((await gather('config'))?.entries.keys() ?? [])]
   if (server === undefined || names.length === 0 || names.includes(server)) return
@@ -146,7 +146,7 @@ const checkServer = async (server: string | undefined, gather: Gather): Promise<
   throw new CliError(EXIT.usage, `there is no server "${server}"`, { fix })
 }
 
-/** Prints all, and resolves with the exit code. */
+/** Prints the report and resolves with the exit code. */
 const report = async (args: Args, looked: Looked): Promise<number> => {
   const { countsOf, documentOf, worstFirst } = await import('../../../doctor/examine.js')
   const code = await codeOf(args, looked)

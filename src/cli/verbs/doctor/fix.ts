@@ -19,13 +19,13 @@ export interface FixOptions {
   readonly gather: Gather
 }
 
-/** What a fix changes, and how. */
+/** A planned fix: the changes to show, and the action. */
 interface Plan {
   readonly lines: readonly string[]
   readonly carryOut: () => Promise<void>
 }
 
-/** Fixes what can be fixed, one question each. Resolves with the numbers of which something was fixed. */
+/** Applies available fixes, with one question each. Resolves with the fixed problem numbers. */
 export const fixAll = async (all: readonly Examined[], options: FixOptions): Promise<readonly string[]> => {
   const fixed = new Set<string>()
   const done = new Set<string>()
@@ -96,7 +96,7 @@ const planRun = async (what: 'restart' | 'service', options: FixOptions): Promis
     const kept = (await gather('daemon'))?.status?.kept
     return plan('mcp-proxy daemon restart', () => restartedUnlessServed(config, kept))
   }
-  // What that prints would stand before the document.
+  // Its output would precede the JSON document.
   if (isJson) return { lines: [], carryOut: () => Promise.resolve() }
   const { reinstall } = await import('./service.js')
   return plan('mcp-proxy service install', () => reinstall(config))
@@ -109,7 +109,7 @@ const plan = (line: string, work: () => unknown): Plan => ({
   },
 })
 
-/** Looks again: somebody may have come to that place by now. */
+/** Checks the path again: another process may have taken it meanwhile. */
 const planRemoval = async (path: string, { file }: FixOptions): Promise<Plan> => {
   const [{ readDaemon }, { isAbandoned }] = await Promise.all([
     import('./machine.js'),

@@ -28,10 +28,10 @@ import { portOwner } from '../../../state/processes/port-owner.js'
 export { tryDaemon } from './trial.js'
 
 const ANSWER_MS = 3000
-/** A daemon that answers at all does so in a few milliseconds; offline nobody is waited for. */
+/** A healthy daemon answers within a few milliseconds; offline checks wait for none. */
 const GLANCE_MS = 150
 
-/** The place of a configuration; undefined if there is no such file. */
+/** Returns the place of a configuration; undefined if the file is missing. */
 export const placeAt = (file: string): RuntimePaths | undefined => {
   try {
     const machine = thisMachine()
@@ -41,7 +41,7 @@ export const placeAt = (file: string): RuntimePaths | undefined => {
   }
 }
 
-/** Who is at the private socket of a configuration. */
+/** Examines the private socket of a configuration. */
 export const readDaemon = async (file: string, isOffline: boolean): Promise<DaemonFacts | undefined> => {
   const place = placeAt(file)
   if (place === undefined) return undefined
@@ -64,7 +64,7 @@ export const readDaemon = async (file: string, isOffline: boolean): Promise<Daem
     return { ...facts, ...(await askState(place, isOffline ? GLANCE_MS : ANSWER_MS)) }
   } catch (thrown) {
     const found = await absence(thrown, socket, isOffline)
-    // A folder that cannot be used is the reason for all else.
+    // An unusable folder explains all other symptoms.
     return { ...facts, ...found, unusable: facts.unusable ?? found.unusable }
   }
 }
@@ -77,7 +77,7 @@ const askState = async (place: RuntimePaths, limitMs: number) => {
   return { state: 'serves', status, pid: status.pid, sessions } as const
 }
 
-/** What it means that nobody has answered. */
+/** Explains why no daemon answered. */
 const absence = async (
   thrown: unknown,
   socket: string,
@@ -94,7 +94,7 @@ const absence = async (
 const isStatus = (value: unknown): value is DaemonStatus =>
   isObject(value) && typeof value['pid'] === 'number' && Array.isArray(value['servers'])
 
-/** The process that has written down that a socket is its own; it still runs. */
+/** Returns the live process that recorded a socket as its own. */
 const whoIsAt = async (socket: string): Promise<Pick<DaemonFacts, 'pid' | 'born'>> => {
   const record = (await runningProxies()).find(one => one.socket === socket)
   return { pid: record?.pid, born: record?.born }
@@ -109,7 +109,7 @@ const unusableAt = ({ socket, lock, log }: RuntimePaths): DaemonFacts['unusable'
   return undefined
 }
 
-/** Why a folder cannot be ours, or be made. */
+/** Returns why a folder cannot be used or created. */
 const whyUnusable = (path: string): string | undefined => {
   const found = entryAt(path)
   if (found?.isSymbolicLink() === true) return 'it is a link'
@@ -118,7 +118,7 @@ const whyUnusable = (path: string): string | undefined => {
   return whyNotWritable(path, found === undefined ? nearestAbove(path) : path)
 }
 
-/** Why nothing can be written to a folder, or it cannot be made in the one above that is `there`. */
+/** Returns why a folder is not writable or cannot be created in its existing ancestor `there`. */
 const whyNotWritable = (path: string, there: string): string | undefined => {
   try {
     if (!statSync(there).isDirectory()) return `${there} is not a folder`
@@ -135,7 +135,7 @@ const entryAt = (path: string): Stats | undefined => {
   try {
     return lstatSync(path, { throwIfNoEntry: false })
   } catch {
-    // Something above it is a file.
+    // One of its ancestors is a file.
     return undefined
   }
 }
@@ -145,7 +145,7 @@ const nearestAbove = (path: string): string => {
   return above === path || entryAt(above) !== undefined ? above : nearestAbove(above)
 }
 
-/** Other proxies of the configuration, and what dead ones have left. */
+/** Finds other proxies of the configuration and the leftovers of dead ones. */
 export const readProcesses = async (file: string, daemon: DaemonFacts | undefined): Promise<ProcessFacts> => {
   const [running, left] = await Promise.all([runningProxies(), leftovers()])
   const same = running.filter(
@@ -158,7 +158,7 @@ export const readProcesses = async (file: string, daemon: DaemonFacts | undefine
   }
 }
 
-/** The name alone: arguments may hold secrets. */
+/** Returns only the name, because arguments may hold secrets. */
 const nameOfProcess = (pid: number): string => {
   try {
     return plainLine(readFileSync(`/proc/${pid}/comm`, 'utf8').trim())
@@ -167,7 +167,7 @@ const nameOfProcess = (pid: number): string => {
   }
 }
 
-/** Whether the port of the configuration is free, or ours. */
+/** Checks whether the configured port is free or ours. */
 export const configuredPort = async (
   config: ConfigFacts | undefined,
   daemon: DaemonFacts | undefined,
@@ -193,7 +193,7 @@ const isTaken = (host: string, port: number): Promise<boolean> =>
 
 const DOCKER_MS = 3000
 
-/** Whether the daemon of Docker or Podman answers; undefined where no server needs it. */
+/** Checks whether the Docker or Podman daemon answers; undefined if no server needs it. */
 export const readDocker = async (programs: readonly ProgramFacts[]): Promise<Facts['docker'] | undefined> => {
   const program = programs.find(({ command }) =>
     /(?:^|[/\\])(?:docker|podman)(?:\.exe)?$/.test(command),
@@ -213,7 +213,7 @@ export const readDocker = async (programs: readonly ProgramFacts[]): Promise<Fac
   })
 }
 
-/** What the login shell says, if the daemon asks it. */
+/** Reads the login shell's environment, if the daemon uses it. */
 export const readShell = async (config: ConfigFacts | undefined): Promise<Facts['shell'] | undefined> => {
   if (config?.loaded.config?.daemon.shellEnv !== true || process.platform === 'win32') return undefined
   let why: string | undefined

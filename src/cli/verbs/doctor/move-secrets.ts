@@ -6,7 +6,7 @@ import { replaceSecrets, SecretNames } from '../../../setup/import/secrets.js'
 import { openOwnFile, writeOwnFile } from '../../../setup/own-file.js'
 import { setupFiles, setupMachine } from '../../setup/setup-files.js'
 
-/** Plans to move literal secrets of our configuration into `secrets.env`. Rejects with a SetupError. */
+/** Plans to move literal secrets of our configuration to `secrets.env`. Rejects with a SetupError. */
 export const planSecrets = async (file: string) => {
   const { files } = await setupFiles()
   const own = await openOwnFile(files, file, setupMachine())
@@ -27,7 +27,7 @@ export const planSecrets = async (file: string) => {
   }
 }
 
-/** Only the members that differ, so that comments in the entry stay where they are. */
+/** Returns only the members that differ, so that comments in the entry stay in place. */
 const changesOf = (server: string, before: ImportedEntry, after: ImportedEntry): readonly FileChange[] =>
   Object.entries(after).flatMap(([key, value]): readonly FileChange[] => {
     const old = before[key]

@@ -12,20 +12,20 @@ import type { ServerProbe } from '../../../status/probed.js'
 import { askAddress } from './addresses.js'
 import { placeAt } from './machine.js'
 
-/** What tools said when they were first seen: digests by server and tool. */
+/** Digests of tool descriptions and schemas when first seen, by server and tool. */
 type Seen = Record<string, Record<string, { description: string; schema: string }>>
 
 const VERSION = 2
 const SEEN_BYTES = 8 * 1024 * 1024
 
-/** Of each configuration, as its servers may have equal names. */
+/** One file per configuration, because servers of two configurations may share a name. */
 const seenFile = (file: string): string =>
   join(stateDir(process.env), 'seen', `${createHash('sha256').update(file).digest('hex').slice(0, 16)}.json`)
 
 const readSeen = (path: string): Seen => {
   try {
     const value: unknown = JSON.parse(readPrivate(path, SEEN_BYTES)?.toString() ?? '{}')
-    // Version 1 had digests that depended on the order of members.
+    // Digests of version 1 depended on member order.
     const isKnown = isObject(value) && value['version'] === VERSION && isObject(value['servers'])
     return isKnown ? (value['servers'] as Seen) : {}
   } catch {
@@ -33,22 +33,22 @@ const readSeen = (path: string): Seen => {
   }
 }
 
-/** A name of a peer may be `__proto__`. */
+/** Guards against a peer's name such as `__proto__`. */
 const at = <T>(record: Record<string, T>, key: string): T | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined
 
 export interface ProbeOptions {
   readonly servers: readonly ServerConfig[]
   readonly timeoutMs: number
-  /** The state of the daemon of this configuration. */
+  /** State of this configuration's daemon. */
   readonly daemon: DaemonFacts | undefined
-  /** Called with the servers of which copies are started. */
+  /** Called with the servers whose copies are started. */
   readonly onCopies?: ((servers: readonly string[]) => void) | undefined
 }
 
 /**
- * Examines all servers that need no workspace, and remembers new tools. A running daemon is asked about its
- * servers; copies are started of the others.
+ * Examines all servers that need no workspace, and remembers new tools. Asks a running daemon about its
+ * servers and starts copies of the others.
  */
 export const readProbes = async (
   file: string,
@@ -80,10 +80,10 @@ export const readProbes = async (
   return probes
 }
 
-/** Beyond the time that the daemon takes for a server. */
+/** Added to the daemon's own time limit for a server. */
 const ANSWER_MS = 3000
 
-/** The daemon's verdicts on its servers; servers that it cannot examine are missing. */
+/** Returns the daemon's verdicts on its servers, except servers that it cannot examine. */
 const probeThroughDaemon = async (
   file: string,
   servers: readonly ServerConfig[],
@@ -100,7 +100,7 @@ const probeThroughDaemon = async (
         const probe = status === 200 ? objectIn(body)?.['probe'] : undefined
         return isObject(probe) ? (probe as unknown as ServerProbe) : undefined
       } catch {
-        // The daemon has ended, or hangs.
+        // The daemon has ended or hangs.
         return undefined
       }
     }),
@@ -108,7 +108,7 @@ const probeThroughDaemon = async (
   return found.filter(probe => probe !== undefined)
 }
 
-/** Takes all tools as they are now for what was first seen. */
+/** Accepts the current tools as the new baseline. */
 export const acceptTools = async (file: string, probes: readonly Probe[]): Promise<void> => {
   const path = seenFile(file)
   await remember(path, readSeen(path), probes, true)
@@ -127,6 +127,6 @@ const remember = async (
   }
   const text = `${JSON.stringify({ version: VERSION, servers: next })}\n`
   if (Buffer.byteLength(text) > SEEN_BYTES || JSON.stringify(next) === JSON.stringify(seen)) return
-  // Without it nothing is known to have changed; a disk that is full is told by D006.
+  // Without the file, later changes go unnoticed; D006 reports a full disk.
   await writePrivate(path, text).catch(() => undefined)
 }

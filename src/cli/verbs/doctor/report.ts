@@ -6,7 +6,7 @@ import { mask } from '../../../secrets/mask.js'
 import { hasColor } from '../../output/look.js'
 import { count, oneLineText } from '../../output/output.js'
 
-/** How the report is drawn. */
+/** Layout of the report. */
 export interface ReportLook {
   readonly hasColor: boolean
   readonly isUnicode: boolean
@@ -29,7 +29,7 @@ const shown = (text: string): string => {
   return line.length <= LINE_CHARS ? line : `${line.slice(0, LINE_CHARS)} …`
 }
 
-/** A problem in three lines at most: what, why, fix. */
+/** Formats a finding in at most three lines: problem, cause, fix. */
 export const findingText = (found: Finding, look: ReportLook): string => {
   const { id, level, message, why, fix, autoFix } = found
   const { hasColor: isColored, isUnicode } = look
@@ -43,7 +43,7 @@ export const findingText = (found: Finding, look: ReportLook): string => {
   ].join('\n')
 }
 
-/** What is known of this machine, before what is wrong with it. */
+/** Formats the facts about this machine, which precede its problems. */
 export const factsText = async (gather: Gather, copies: readonly string[]): Promise<string> => {
   const [installation, file, config, daemon, clients] = await Promise.all([
     gather('installation'),
@@ -91,7 +91,7 @@ const clientWords = (clients: Facts['clients']): string => {
   return words.join(', ')
 }
 
-/** The last line: how much of each. */
+/** Formats the last line with the counts. */
 export const summaryText = ({ ok, note, warn, error }: Counts, look: ReportLook): string => {
   const { hasColor: isColored, isUnicode } = look
   const colors = createColors(isColored)

@@ -2,7 +2,7 @@ import { CliError, EXIT } from '../../verb.js'
 import { daemonPlace } from '../daemon/place.js'
 import { restarted } from '../daemon/run.js'
 
-/** Has the daemon of a configuration start again; one that a person runs in a terminal is theirs. */
+/** Restarts the daemon of a configuration unless a person runs it in a terminal. */
 export const restartedUnlessServed = async (
   config: string | undefined,
   kept: string | undefined,

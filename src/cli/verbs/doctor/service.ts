@@ -7,7 +7,7 @@ import { CliError } from '../../verb.js'
 import { findService, isActive, lingers } from '../service/found.js'
 import { missingIn } from '../service/look.js'
 
-/** What is installed to be started at login; undefined if nothing of ours is. */
+/** Returns our installed login service; undefined without one. */
 export const readService = async (isOffline: boolean): Promise<ServiceFacts | undefined> => {
   const found = await foundService()
   if (found?.command === undefined) return undefined
@@ -29,7 +29,7 @@ export const readService = async (isOffline: boolean): Promise<ServiceFacts | un
   }
 }
 
-/** Installs the service again, with the port that it has. */
+/** Reinstalls the service with its current port. */
 export const reinstall = async (config: string | undefined): Promise<void> => {
   const { install } = await import('../service/manage.js')
   const command = (await foundService())?.command ?? []
@@ -38,7 +38,7 @@ export const reinstall = async (config: string | undefined): Promise<void> => {
   await install.run({ config, port, json: undefined, _: [], $0: '' }, undefined)
 }
 
-/** Undefined where there is no manager that we know, or its file is another program's or cannot be read. */
+/** Returns undefined if the service manager is unknown, or its file is unreadable or another program's. */
 const foundService = async () => {
   try {
     return await findService()

@@ -16,11 +16,11 @@ export interface DoctorSourceOptions {
   readonly server: string | undefined
   readonly isOffline: boolean
   readonly timeoutMs: number
-  /** Called with the servers of which copies are started. */
+  /** Called with the servers whose copies are started. */
   readonly onCopies?: ((servers: readonly string[]) => void) | undefined
 }
 
-/** Where the facts of `doctor` come from on this machine. */
+/** Returns the sources of `doctor`'s facts on this machine. */
 export const sourcesOf = (options: DoctorSourceOptions): FactSources => {
   const file = resolve(configTarget(options.config))
   let config: Promise<ConfigFacts | undefined> | undefined
@@ -86,7 +86,7 @@ const modeOf = (path: string): number | undefined => {
   return found?.isFile() === true ? found.mode & 0o777 : undefined
 }
 
-/** Undefined if there is no such file, or nothing of it can be used. */
+/** Undefined if the file is missing or unusable. */
 const readConfig = async (file: string, isOffline: boolean): Promise<ConfigFacts | undefined> => {
   const [{ readConfigText }, { openOwnFile }, { files }, { loadFile }, { addSecrets }, { secretsOf }] =
     await Promise.all([
@@ -112,16 +112,16 @@ const readConfig = async (file: string, isOffline: boolean): Promise<ConfigFacts
     const envFile = { path: secrets.path, mode: modeOf(secrets.path), values: variables }
     return { ...facts, entries, mode: modeOf(opened.state.path), envFile }
   } catch {
-    // What cannot be edited, such as a file with repeated keys, may still be read.
+    // A file that cannot be edited, such as one with repeated keys, may still be readable.
     const envFile = { path: '', mode: undefined, values: {} }
     return { ...facts, entries: new Map(), mode: modeOf(file), envFile }
   }
 }
 
-/** The variables of this process, and of the login shell for what it lacks: as a daemon finds them. */
+/** Returns this process's variables, completed from the login shell, as a daemon resolves them. */
 const ourEnvironment = async () => {
   const { ProxyEnvironment } = await import('../../../control/environment/environment.js')
-  // What is wrong with the shell is told by D022.
+  // D022 reports the shell's problem.
   return new ProxyEnvironment({ env: process.env, isPersons: true, tell: () => undefined })
 }
 

@@ -16,15 +16,15 @@ import { Connector, NoDaemon } from '../../../shim/connector.js'
 import { placeId, placeOf, preparePlace, type RuntimePaths, thisMachine } from '../../../shim/place.js'
 import type { DaemonProgram } from '../../../shim/start.js'
 
-/** As long as a shim waits. */
+/** The shim's start timeout. */
 const START_MS = 6000
 const END_MS = 5000
 const POLL_MS = 50
 const LAST_LINES = 5
 
 /**
- * Starts a daemon of the configuration in a place of its own, where no client meets it, and ends it again;
- * one that does not answer within `startMs` is killed. Undefined where one runs, or where it cannot be known.
+ * Starts a daemon of the configuration at a separate place, where no client meets it, and stops it. Kills it
+ * if it does not answer within `startMs`. Undefined if a daemon already runs, or that is unknown.
  */
 export const tryDaemon = async (
   file: string,
@@ -83,13 +83,13 @@ const tryAt = async (place: RuntimePaths, { file, env, startMs, remove }: Trial)
     return { why: lines === '' ? thrown.message : `${thrown.message}; its log ends with: ${lines}` }
   } finally {
     await end(place)
-    // One that hung before it could be told.
+    // It hung before it opened its socket.
     child?.kill('SIGKILL')
     release()
   }
 }
 
-/** Does this and exits at a signal: a trial daemon is detached, so Ctrl-C does not reach it. */
+/** Runs `work` and exits at a signal; a trial daemon is detached, so Ctrl-C does not reach it. */
 const onSignals = (work: () => void): (() => void) => {
   const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   const end = (signal: (typeof names)[number]): void => {
@@ -111,7 +111,7 @@ const lastLines = (log: string): string => {
   }
 }
 
-/** Ends the daemon, if there is one, and waits for that. */
+/** Stops the daemon, if it runs, and waits for its end. */
 const end = async (place: RuntimePaths): Promise<void> => {
   try {
     await askDaemon(asking(place), '/v1/stop', '')
@@ -120,6 +120,6 @@ const end = async (place: RuntimePaths): Promise<void> => {
       await delay(POLL_MS)
     }
   } catch {
-    // It is gone.
+    // Already gone.
   }
 }

@@ -20,18 +20,18 @@ import { managerOf } from '../../seat.js'
 import { setupFiles, setupMachine } from '../../setup/setup-files.js'
 import { CliError, EXIT } from '../../verb.js'
 
-/** The manager of services of this system, and the file that it has. */
+/** The system's service manager and our file for it. */
 export interface FoundService {
   readonly manager: ServiceManager
-  /** As `Welcome.kept` says. */
+  /** Name as in `Welcome.kept`. */
   readonly name: string
   readonly files: Files
   readonly state: FileState
-  /** What the installed service runs; undefined if there is none. */
+  /** Command line of the installed service; undefined without one. */
   readonly command: readonly string[] | undefined
 }
 
-/** Rejects with a CliError where there is no manager that we know, or the file is somebody else's. */
+/** Rejects with a CliError if the service manager is unknown, or the file is another program's. */
 export const findService = async (): Promise<FoundService> => {
   const platform = servicePlatform(process.platform)
   const manager = serviceManager(platform, setupMachine(), whoAmI().uid)
@@ -45,7 +45,7 @@ export const findService = async (): Promise<FoundService> => {
   return { manager, name: managerOf(platform), files, state, command }
 }
 
-/** Throws a CliError for a system whose manager of services we do not know. */
+/** Throws a CliError for a system with an unknown service manager. */
 export const servicePlatform = (platform: NodeJS.Platform): ServicePlatform => {
   const found = SERVICE_PLATFORMS.find(each => each === platform)
   if (found !== undefined) return found
@@ -56,7 +56,7 @@ export const servicePlatform = (platform: NodeJS.Platform): ServicePlatform => {
 const COMMAND_MS = 60_000
 const WORDS_MAX = 500
 
-/** Runs a command of the system; resolves with what is wrong, undefined if nothing is. */
+/** Runs a system command. Resolves with its error, or undefined on success. */
 export const runCommand = ([program, ...args]: ServiceCommand): Promise<string | undefined> =>
   new Promise(resolve => {
     const options = { timeout: COMMAND_MS, windowsHide: true, maxBuffer: 1024 * 1024 }
@@ -68,15 +68,15 @@ export const runCommand = ([program, ...args]: ServiceCommand): Promise<string |
     child.stdin?.end()
   })
 
-/** Whether the manager says that the service runs. */
+/** Returns whether the service manager reports the service as running. */
 export const isActive = async ({ manager }: FoundService): Promise<boolean> =>
   (await runCommand(manager.isActive)) === undefined
 
-/** The configuration that a command line names. */
+/** Returns the configuration that a command line names. */
 export const configIn = (command: readonly string[] | undefined): string | undefined =>
   command?.[command.indexOf('--config') + 1]
 
-/** The place of the configuration that the installed service serves. */
+/** Returns the place of the installed service's configuration. */
 export const servicePlaceIn = (command: readonly string[] | undefined): RuntimePaths | undefined => {
   const config = configIn(command)
   if (config === undefined) return undefined
@@ -84,13 +84,13 @@ export const servicePlaceIn = (command: readonly string[] | undefined): RuntimeP
   return placeOf(placeId(config, machine.at), process.env, machine)
 }
 
-/** A proxy as it says of itself. */
+/** The reply in which a proxy identifies itself. */
 export interface KeptProxy {
   readonly pid: number
   readonly version: string
 }
 
-/** The proxy at a place that this manager keeps; undefined if there is none. */
+/** Returns the proxy at a place if this service manager runs it; otherwise undefined. */
 export const keptAt = async (place: RuntimePaths, name: string): Promise<KeptProxy | undefined> => {
   try {
     const { body } = await askDaemon(asking(place), '/v1/status')
@@ -105,7 +105,7 @@ export const keptAt = async (place: RuntimePaths, name: string): Promise<KeptPro
 
 const POLL_MS = 100
 
-/** Resolves with the first value that `look` finds within a time. */
+/** Polls `look` and resolves with its first value within a time limit. */
 export const foundWithin = async <T>(
   limitMs: number,
   look: () => Promise<T | undefined>,
@@ -119,6 +119,6 @@ export const foundWithin = async <T>(
   return found
 }
 
-/** Whether systemd keeps services of this user after its last session; undefined elsewhere. */
+/** Returns whether systemd keeps this user's services after the last session; undefined on other systems. */
 export const lingers = (name: string): boolean | undefined =>
   name === 'systemd' ? existsSync(`/var/lib/systemd/linger/${whoAmI().name}`) : undefined

@@ -51,7 +51,7 @@ const factsOf = async (found: FoundService) => {
   }
 }
 
-/** The program, the script and the configuration that are not there any more. */
+/** Returns the missing files among the program, the script and the configuration. */
 export const missingIn = (command: readonly string[] | undefined): readonly string[] =>
   [command?.[0], command?.[1], configIn(command)].flatMap(path =>
     path === undefined || existsSync(path) ? [] : [path],

@@ -40,10 +40,10 @@ interface Flags {
   readonly port?: string | undefined
 }
 
-/** How long a proxy may take to begin, and to answer once it has. */
+/** Maximum time for a proxy to start, and then to answer. */
 const BEGIN_MS = 5000
 const ANSWER_MS = 20_000
-/** Calls, then servers, then the proxy. */
+/** Covers the end of calls, then servers, then the proxy. */
 const END_MS = 25_000
 
 export const install = defineVerb({
@@ -83,7 +83,7 @@ export const uninstall = defineVerb({
   },
 })
 
-/** Ends the service and removes its file. Rejects with a CliError. */
+/** Stops the service and removes its file. Rejects with a CliError. */
 export const removeService = async (): Promise<{ readonly wasInstalled: boolean; readonly file: string }> => {
   const found = await findService()
   const { command, files, manager, state } = found
@@ -115,13 +115,13 @@ export const printFile = defineVerb({
   async run(args) {
     const program = await programOf(args, daemonPlace(args.config))
     const platform = args.platform ?? servicePlatform(process.platform)
-    // Not with `print`, whose line end would be no UTF-16.
+    // `print` would append a line end that is not UTF-16.
     process.stdout.write(serviceManager(platform, setupMachine(), whoAmI().uid).bytes(program))
     return EXIT.ok
   },
 })
 
-/** What the service runs. Rejects with a CliError for what may be gone tomorrow. */
+/** Returns the program of the service. Rejects with a CliError for paths that an update may remove. */
 const programOf = async ({ port }: Flags, { file, place }: DaemonPlace): Promise<ServiceProgram> => {
   const running = fileURLToPath(packageFile('bin/mcp-proxy.js'))
   if (isInNpxCache(running)) throw fromCache()
@@ -146,10 +146,10 @@ const programOf = async ({ port }: Flags, { file, place }: DaemonPlace): Promise
   }
 }
 
-/** Writes the file, and has the manager read it; what was there before comes back if that fails. */
+/** Writes the file and makes the service manager read it; restores the previous file on failure. */
 const replaceService = async (found: FoundService, program: ServiceProgram, { place }: DaemonPlace) => {
   const { files, manager, state } = found
-  // launchd makes no folders for its logs.
+  // launchd does not create the folder of its logs.
   preparePlace(place)
   if (state.bytes !== undefined) await endService(found)
   await replaceFile(files, state, manager.bytes(program))
@@ -165,12 +165,12 @@ const replaceService = async (found: FoundService, program: ServiceProgram, { pl
   })
 }
 
-/** Says what came of it. */
+/** Reports the result. */
 const announce = async (found: FoundService, { place }: DaemonPlace, isJson: boolean): Promise<number> => {
   const { manager, name } = found
   const look = (): Promise<KeptProxy | undefined> => keptAt(place, name)
   const early = await foundWithin(BEGIN_MS, look)
-  // It holds the lock until it answers.
+  // A starting proxy holds the lock until it answers.
   const proxy = early ?? (existsSync(place.lock) ? await foundWithin(ANSWER_MS, look) : undefined)
   if (proxy === undefined && !(await isActive(found))) {
     const why = `its log is ${place.log}`
@@ -187,11 +187,11 @@ const announce = async (found: FoundService, { place }: DaemonPlace, isJson: boo
   return EXIT.ok
 }
 
-/** Ends the service and the proxy that it keeps. Rejects with a CliError if it runs on. */
+/** Stops the service and its proxy. Rejects with a CliError if the proxy keeps running. */
 const endService = async (found: FoundService): Promise<void> => {
   const { command, manager, name } = found
   const wrong = await wrongIn(manager.uninstall)
-  // launchd says that it is in progress, and all say that it did not run.
+  // launchd fails while a stop is in progress, and all managers fail if the service did not run.
   const isGone = async (): Promise<true | undefined> => ((await isActive(found)) ? undefined : true)
   if (wrong !== undefined && (await foundWithin(END_MS, isGone)) === undefined) throw wrong
   const place = servicePlaceIn(command)
@@ -200,7 +200,7 @@ const endService = async (found: FoundService): Promise<void> => {
   await foundWithin(END_MS, async () => ((await keptAt(place, name)) === undefined ? true : undefined))
 }
 
-/** Runs commands up to the first that fails, and says which one and why. */
+/** Runs commands until one fails; resolves with its error. */
 const wrongIn = async (commands: readonly ServiceCommand[]): Promise<CliError | undefined> => {
   for (const command of commands) {
     const wrong = await runCommand(command)

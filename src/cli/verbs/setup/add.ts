@@ -48,10 +48,10 @@ const positionals = {
 
 type Args = VerbArguments<typeof flags, typeof positionals>
 
-/** A server that is to be added. */
+/** A server to add. */
 interface Wanted extends Described {
   readonly name: string
-  /** What must be done before it can run. */
+  /** Required step before its first start. */
   readonly prepare?: () => Promise<void>
 }
 
@@ -92,7 +92,7 @@ export const add = defineVerb({
   },
 })
 
-/** Throws a CliError if there is a server of this name. */
+/** Throws a CliError if the name is taken. */
 const refuseKnown = ({ servers, file }: OwnFile, name: string): void => {
   if (!servers.has(name)) return
   throw new CliError(EXIT.usage, `${file.state.path} has a server "${name}"`, {
@@ -104,8 +104,8 @@ const refuseKnown = ({ servers, file }: OwnFile, name: string): void => {
 const ATTEMPTS = 5
 
 /**
- * Writes a server into the file as it is now: others may have been added while this one was started. Resolves
- * with the names of the variables that were added. Rejects with a CliError if the name is taken by now.
+ * Adds a server to the current file, which may have changed while the server was tested. Resolves with the
+ * names of the added variables. Rejects with a CliError if the name is taken by now.
  */
 const written = async (
   args: Args,
@@ -133,7 +133,7 @@ const written = async (
   }
 }
 
-/** What the command line describes. Throws a CliError for contradictions. */
+/** Builds the server that the command line describes. Throws a CliError for contradictory arguments. */
 const describe = async (args: Args, command: readonly string[] | undefined): Promise<Wanted> => {
   const { name, url, header, env } = args
   if (command !== undefined) {
@@ -165,7 +165,7 @@ const commandEntry = (
     ...(args.length === 0 ? {} : { args }),
     ...(env.length === 0 ? {} : { env: Object.fromEntries(env) }),
   }
-  // Paths were typed in the current folder, and our programs run in another one.
+  // Paths were typed in the current folder, but our programs run in another one.
   const isHere = [command, ...args].some(word => !isAbsolute(word) && /[/\\.]/.test(word) && existsSync(word))
   return isHere || dependsOnFolder(entry) ? { ...entry, cwd: process.cwd() } : entry
 }
@@ -206,13 +206,13 @@ const bundled = async (file: string, name: string | undefined): Promise<Wanted> 
   return { ...inHome(bundle), name: name ?? bundle.name, prepare: unpack }
 }
 
-/** Programs that were not written for a folder run in the home folder. */
+/** Sets the home folder for programs that do not depend on a folder. */
 const inHome = <T extends Described>(described: T): T => {
   const { entry } = described
   return 'command' in entry && !('cwd' in entry) ? { ...described, entry: { ...entry, cwd: '~' } } : described
 }
 
-/** Values for what the server cannot do without. Throws a CliError if nobody can be asked. */
+/** Asks for the values that the server requires. Throws a CliError without a terminal. */
 const answered = async (
   { inputs, name }: Wanted,
   known: (variable: string) => string | undefined,
@@ -226,7 +226,7 @@ const answered = async (
   return values
 }
 
-/** Works while a folder is there, in which the server will run; takes it away again if that fails. */
+/** Creates the server's folder for `work`, and removes it again if `work` fails. */
 const inFolder = async <T>(folder: string, work: () => Promise<T>): Promise<T> => {
   const first = await mkdir(folder, { recursive: true, mode: 0o700 })
   try {
@@ -237,7 +237,7 @@ const inFolder = async <T>(folder: string, work: () => Promise<T>): Promise<T> =
   }
 }
 
-/** Starts it once; resolves with the names of its tools. Throws a CliError if it does not start. */
+/** Starts the server once. Resolves with its tool names; rejects with a CliError if it does not start. */
 const checked = async (
   own: OwnFile,
   { name, entry }: Wanted,
@@ -275,7 +275,7 @@ const checked = async (
   throw await notStarted(status, config)
 }
 
-/** What nobody knows yet has no log, and cannot be signed in at. */
+/** Fixes for a server that is not configured yet: it has no log and cannot be signed in to. */
 const NEW_FIXES: Readonly<Partial<Record<string, string>>> = {
   D031: 'run its command by hand',
   D036: 'give --header "Authorization: Bearer …", or --no-check and then: mcp-proxy auth login NAME',

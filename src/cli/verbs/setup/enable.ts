@@ -21,7 +21,7 @@ const toggle = (isDisabled: boolean) => {
       const { own, files } = await openOwn(config)
       const { toggled, writeOwnFile } = await import('../../../setup/own-file.js')
       const isWritten = await writeOwnFile(files, own, toggled(name, ownEntryOf(own, name, verb), isDisabled))
-      // One that was switched off on the page only is on in the file.
+      // Covers a server that was disabled only on the page: the file already enables it.
       if (!isDisabled && !isWritten) await enableRunning(own.file.state.path, name)
       if (json) print(JSON.stringify({ version: 1, name, disabled: isDisabled, changed: isWritten }))
       else say(`${name} is ${isWritten ? '' : 'already '}${verb}d`)

@@ -101,10 +101,10 @@ export const importVerb = defineVerb({
 
 const NOTHING = 'nothing was written'
 
-/** yargs makes no word of a lone dash. */
+/** yargs reads a lone dash as an empty string. */
 const fileOf = ({ file }: Args): string | undefined => (file === '' ? '-' : file)
 
-/** Reads what the command line names. Throws a CliError for a client that nobody knows. */
+/** Reads the sources that the command line names. Throws a CliError for an unknown client. */
 const readSources = async (args: Args): Promise<Sources> => {
   const [{ files }, { readClients, readGiven, readPasted }, { CLIENTS }] = await Promise.all([
     setupFiles(),

@@ -9,13 +9,13 @@ import type { ClientPlan } from '../../setup/client-plans.js'
 import { type Findings, foundCount } from '../../setup/finding.js'
 import { problemWords, type Started } from '../../setup/first-start.js'
 
-/** The servers that our file does not have yet, each with its name there. */
+/** Returns the servers that our file lacks, each with its name there. */
 export const newIn = ({ servers }: Plan): readonly (Planned & { readonly as: string })[] =>
   servers.flatMap(each =>
     each.entry === undefined || each.as === undefined ? [] : [{ ...each, as: each.as }],
   )
 
-/** What an import has done to our file. */
+/** Summarises an import's effect on our file. */
 export const initOutcomeOf = ({ file: { state }, servers }: OwnFile, added: number): string => {
   const path = shortPath(state.path)
   if (added > 0) return `${count(added, 'new server')}, written to ${path}`
@@ -23,14 +23,14 @@ export const initOutcomeOf = ({ file: { state }, servers }: OwnFile, added: numb
   return `nothing new to import: ${path} has ${servers.size === 0 ? 'no servers yet' : count(servers.size, 'server')}`
 }
 
-/** The names of secrets, each with its server and client, such as `API_KEY (search, Windsurf)`. */
+/** Formats secret names with their server and client, such as `API_KEY (search, Windsurf)`. */
 export const secretOwners = ({ servers, secrets }: Plan): readonly string[] =>
   [...secrets.keys()].map(name => {
     const owner = servers.find(each => each.secrets.includes(name))
     return owner === undefined ? name : `${name} (${oneLineText(owner.as ?? owner.name)}, ${owner.from})`
   })
 
-/** Prints which clients accept fewer tools than they have now, and what they see instead. */
+/** Prints which clients accept fewer tools than they have now, and the tools that they see instead. */
 export const sayCaps = async (
   config: string | undefined,
   work: readonly ClientPlan[],
@@ -60,10 +60,10 @@ export const sayDiff = (plans: readonly ClientPlan[]): void => {
   }
 }
 
-/** The reason why a server stays that the user did not choose. */
+/** Reason for a server that stays because the user did not choose it. */
 export const UNCHOSEN = 'it was not chosen'
 
-/** Ends with what was found, what moved, and what was left where and why. */
+/** Prints the summary: servers found, servers moved, and servers left with reasons. */
 export const saySummary = (found: Findings, work: readonly ClientPlan[]): void => {
   const total = foundCount(found)
   const moved = [...new Set(work.flatMap(each => each.moved.map(({ as }) => oneLineText(as))))]
@@ -97,7 +97,7 @@ export const nextStep = (work: readonly ClientPlan[]): string => {
   return isEverywhere ? 'all have the proxy' : 'to add the proxy to a client: mcp-proxy install CLIENT'
 }
 
-/** The lines that a rehearsal would add or change, each with its file. */
+/** Returns the lines that a dry run would add or change, with their files. */
 export const changeLines = ({ found, plan, work }: Omit<Done, 'started'>): readonly string[] => {
   const { path } = found.own.file.state
   return [
@@ -106,7 +106,7 @@ export const changeLines = ({ found, plan, work }: Omit<Done, 'started'>): reado
   ]
 }
 
-/** The result for programs. */
+/** Formats the result as JSON. */
 export const initDocumentOf = ({ found, plan, started, work }: Done): string =>
   JSON.stringify({
     version: 1,

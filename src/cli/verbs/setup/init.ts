@@ -91,7 +91,7 @@ const setUp = async (args: Args, interrupts: Interrupts): Promise<number> => {
   const wanted = await chooseServers(found, isAsking)
   if (args.dryRun === true) return await rehearse(args, found, await planServers(found, wanted, false))
   if (!isAsking && args.yes !== true) throw unasked()
-  // Before any key is typed, which would be lost if this fails.
+  // Runs before any key is typed, which a failure would lose.
   const shim = await interrupts.unlessStopped(lastingShim(args.yes === true))
   const plan = await planServers(found, wanted, isAsking)
   interrupts.check()
@@ -142,7 +142,7 @@ const sayFound = (found: Findings): void => {
   for (const each of found.projects) say(wrappedText(projectWords(each)))
 }
 
-/** The servers that are new to us, as far as they are wanted. */
+/** Returns the chosen servers that our file lacks. */
 const chooseServers = async ({ plan }: Findings, isAsking: boolean): Promise<ReadonlySet<string>> => {
   const items = newIn(plan)
   const labelOf = ({ as }: { readonly as: string }): string => oneLineText(as)
@@ -154,7 +154,7 @@ const chooseServers = async ({ plan }: Findings, isAsking: boolean): Promise<Rea
   return new Set(all.map(({ as }) => as))
 }
 
-/** What is written for the servers that were chosen, once it is known where their secrets go. */
+/** Plans the chosen servers once their secrets' destination is known. */
 const planServers = async (
   { own, sources, plan: { servers: planned } }: Findings,
   chosen: ReadonlySet<string>,
@@ -164,7 +164,7 @@ const planServers = async (
   const wanted = chosenOf(sources, planned, chosen)
   const options = { ...QUIET_SOURCES, scripts: ownScripts() }
   const all = await planImport(own, wanted, options)
-  // On a terminal, values that may be secrets get a question of their own.
+  // On a terminal, possible secrets get a separate question.
   const moved = isAsking ? await planImport(own, wanted, { ...options, isSecret: () => false }) : all
   const file = shortPath(own.secrets.path)
   const question = `Move ${secretOwners(moved).join(', ')} to ${file}`
@@ -181,7 +181,7 @@ const planServers = async (
   return await planImport(own, wanted, { ...options, keepsSecrets, askSecret, isSecret })
 }
 
-/** The sources without the servers that are not wanted; each was planned, in this order. */
+/** Returns the sources without unchosen servers. Each server was planned, in this order. */
 const chosenOf = (
   sources: readonly Source[],
   planned: readonly Planned[],
@@ -198,7 +198,7 @@ const chosenOf = (
   })
 }
 
-/** Also makes a configuration without servers, to which some can be added. */
+/** Writes the servers; creates a configuration even without servers, so that the user can add some. */
 const writeServers = async ({ own }: Findings, plan: Plan, { wrote }: Interrupts): Promise<void> => {
   const [{ files }, { writeOwnFile, writeEmptyFile }] = await Promise.all([
     setupFiles(),
@@ -215,7 +215,7 @@ const writeServers = async ({ own }: Findings, plan: Plan, { wrote }: Interrupts
   say(wrappedText(`${mark(true)} ${initOutcomeOf(own, changes.length)}`))
 }
 
-/** Starts all servers of our file once; those that require a login again, if the user signs in. */
+/** Starts all servers of our file once. If the user signs in, starts the servers that required it again. */
 const startServers = async (
   config: string | undefined,
   isAsking: boolean,
@@ -246,7 +246,7 @@ const placesOf = async (
 const clientsFor = async ({ install }: Args, context: Context): Promise<readonly ClientProgram[]> =>
   install === undefined ? await clientsThere(context) : clientsNamed(install)
 
-/** Shows what changes in the files of clients and what stays, and asks which of them may change. */
+/** Shows the changes of client files and the servers that stay, and asks which files may change. */
 const chooseClients = async (
   planned: readonly ClientPlan[],
   context: Context,
@@ -281,7 +281,7 @@ const chooseClients = async (
   return await replanned(isShared ? kept.map(withAll) : kept, context)
 }
 
-/** Writes views and the entries of clients. Resolves with the exit code. */
+/** Writes views and client entries. Resolves with the exit code. */
 const replaceIn = async (
   work: readonly ClientPlan[],
   context: Context,
@@ -307,7 +307,7 @@ const replaceIn = async (
   return code
 }
 
-/** Shows all that would be done. */
+/** Prints all changes without making them. */
 const rehearse = async (args: Args, found: Findings, plan: Plan): Promise<number> => {
   const context = await openContext(args.config, fileURLToPath(packageFile('bin/connect.cjs')))
   const able = await editable(await clientsFor(args, context), context)

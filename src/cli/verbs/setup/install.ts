@@ -97,18 +97,18 @@ export const install = defineVerb({
 
 const isImport = ({ takeOver }: Work): boolean => (takeOver?.imported.length ?? 0) > 0
 
-/** The files whose added rules go when the entry of Claude Code does. */
+/** Returns the files with added rules to remove together with Claude Code's entry. */
 const rulesToRemove = async ({ undo, scope }: Args, { work }: Work): Promise<readonly string[]> => {
   const isUndone =
     undo === true && scope === 'user' && work.some(({ place }) => place.client.id === 'claude-code')
   return isUndone ? await filesWithRules() : []
 }
 
-/** An import writes one itself; entries of a project name none. */
+/** Imports write a configuration themselves, and project entries name none. */
 const needsConfiguration = ({ undo, via, scope }: Args, planned: Work): boolean =>
   undo !== true && via === 'stdio' && scope === 'user' && planned.work.length > 0 && !isImport(planned)
 
-/** Resolves with the plans that were carried out. */
+/** Carries out the plans and resolves with them. */
 const carriedOut = async ({ work, proven }: Work, isTodo: boolean): Promise<readonly PlannedInstall[]> => {
   const plans = isTodo && proven !== undefined ? await proven() : work
   for (const plan of plans) await plan.carryOut()
@@ -117,7 +117,7 @@ const carriedOut = async ({ work, proven }: Work, isTodo: boolean): Promise<read
 
 const isChange = ({ changes }: PlannedInstall): boolean => changes.length > 0
 
-/** Entries start a daemon of our configuration, which cannot run without one. */
+/** Creates our configuration if needed: entries start a daemon that requires one. */
 const ensureConfiguration = async ({ ownFile, files, programs: { config } }: Context): Promise<void> => {
   if (ownFile.file.state.bytes !== undefined) return
   const { writeEmptyFile } = await import('../../../setup/own-file.js')
@@ -128,14 +128,14 @@ const ensureConfiguration = async ({ ownFile, files, programs: { config } }: Con
 interface Work {
   readonly work: readonly PlannedInstall[]
   readonly takeOver?: TakeOver | undefined
-  /** Imports, and plans the same again, so that only servers move that were seen to work. */
+  /** Imports the servers and plans again, so that only servers that were seen to work move. */
   readonly proven?: () => Promise<readonly PlannedInstall[]>
 }
 
 const planWork = async (args: Args, context: Context): Promise<Work> =>
   args.refresh === true ? await planRefresh(context) : await planAll(args, context)
 
-/** What `install` with these words would do, as `doctor --fix` asks for it. Rejects as the verb does. */
+/** Plans an `install` with these arguments for `doctor --fix`. Rejects as the verb does. */
 export const plannedInstalls = async (
   words: Pick<Args, 'config' | 'clients' | 'refresh'>,
 ): Promise<readonly PlannedInstall[]> => {
@@ -144,7 +144,7 @@ export const plannedInstalls = async (
 }
 
 const contextOf = async (args: Args): Promise<Context> => {
-  // What takes entries out, or only shows them, needs no program that lasts.
+  // Removing or showing entries needs no permanent program path.
   const isWriting = args.undo !== true && args.print !== true
   const connect = isWriting
     ? await lastingShim(args.yes === true)
@@ -217,7 +217,7 @@ const planAll = async (args: Args, context: Context): Promise<Work> => {
   return { work }
 }
 
-/** The view that a client of the user has already, which it keeps. */
+/** Returns a lookup of the view in a client's current user entry, which the client keeps. */
 const viewsBefore = async ({
   journals,
   ownFile,
@@ -261,7 +261,7 @@ const planUndos = async (
   return await oneByOne(places.flat().map(place => () => planUndo(context, place)))
 }
 
-/** All entries that the journals know, as they would be written today. */
+/** Plans to rewrite all entries in the journals as they would be written today. */
 const planRefresh = async (context: Context): Promise<Work> => {
   const { planInstall } = await import('../../../setup/install/install.js')
   const known = await context.journals.all()
@@ -277,7 +277,7 @@ const planRefresh = async (context: Context): Promise<Work> => {
   return { work: await oneByOne(plans) }
 }
 
-/** Shows all that changes; of the entries of others no secrets. */
+/** Prints all changes, without the secrets of other programs' entries. */
 const show = (args: Args, work: readonly PlannedInstall[], takeOver: TakeOver | undefined): void => {
   const imported = takeOver?.imported ?? []
   if (args.json === true) {

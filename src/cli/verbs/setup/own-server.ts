@@ -13,7 +13,7 @@ export const openOwn = async (
   return { own: await openOwnFile(files, configTarget(config), setupMachine()), files }
 }
 
-/** The entry of a server, which `verb` is about. Throws a CliError for a name that is not there. */
+/** Returns a server's entry for `verb`. Throws a CliError for an unknown name. */
 export const ownEntryOf = ({ servers, file }: OwnFile, name: string, verb: string): ImportedEntry => {
   const entry = servers.get(name)
   if (entry !== undefined) return entry

@@ -9,11 +9,13 @@ import { startOnce, verdictOn } from '../../setup/first-start.js'
 import type { Context } from '../../setup/installing.js'
 import { planTakeOver } from './take-over.js'
 
-/** What is found before servers move: those of other clients stay hidden from these. */
+/**
+ * Returns the planning options before servers move; other clients' servers stay hidden from these clients.
+ */
 const wishIn = (places: readonly InstallPlace[], takeOver: TakeOver, found: Findings) => {
   const candidates = places.flatMap(({ file }) => takeOver.candidates(file))
   return {
-    // A client without servers sees all: it was named to get some.
+    // A client without servers sees all: the user named it to get some.
     named: places.flatMap(({ client, file }) => (takeOver.candidates(file).length === 0 ? [client.id] : [])),
     found: found.plan.servers.flatMap(({ as, state }) =>
       as !== undefined && (state === 'there' || state === 'restricted') ? [as] : [],
@@ -30,19 +32,19 @@ interface Replacing {
   readonly isAsking: boolean
 }
 
-/** An import of the servers of clients, and what it makes of their files. */
+/** An import of clients' servers and the resulting changes of their files. */
 export interface Replacement {
   readonly takeOver: TakeOver
-  /** The changes of files if all servers work. */
+  /** Changes of the files if all servers work. */
   readonly preview: readonly ClientPlan[]
   /**
-   * Imports and starts the servers, prints those that stay, writes the clients' views, and plans the rest.
+   * Imports and starts the servers, prints those that stay, writes the clients' views and plans the rest.
    * Rejects with a SetupError or a CliError.
    */
   readonly prove: (reopened: () => Promise<Context>) => Promise<readonly PlannedInstall[]>
 }
 
-/** Plans to replace the servers of clients; each sees then what it had. Rejects with a SetupError. */
+/** Plans to replace clients' servers; each client still sees only its own. Rejects with a SetupError. */
 export const planReplacement = async (
   { places, terms, config, isAsking }: Replacing,
   context: Context,

@@ -114,7 +114,7 @@ const restoreAll = async (
   return done
 }
 
-/** Removes what killed runs have left next to the files that setup writes. */
+/** Removes leftovers of killed runs next to the files that setup writes. */
 const sweep = async (places: readonly InstallPlace[], { files, ownFile }: Context): Promise<void> => {
   const [{ removeLeftovers }, { settingsFiles }] = await Promise.all([
     import('../../../setup/files/revise.js'),
@@ -130,7 +130,7 @@ const sweep = async (places: readonly InstallPlace[], { files, ownFile }: Contex
   await Promise.all([...written].map(path => removeLeftovers(files.disk, path)))
 }
 
-/** Removes the service and stops the daemon. Never rejects: a proxy that cannot be stopped is reported. */
+/** Removes the service and stops the daemon. Never rejects: it reports a proxy that cannot be stopped. */
 const stopAll = async (config: string | undefined) => {
   const [{ removeService }, { stopDaemon }, { runningPlace }] = await Promise.all([
     import('../service/manage.js'),
@@ -156,7 +156,7 @@ const stopAll = async (config: string | undefined) => {
   return { service, daemon }
 }
 
-/** Our own files that are there: the configuration, its secrets, and the folder of state with the backups. */
+/** Returns our existing files: the configuration, its secrets, and the state folder with the backups. */
 const ownPaths = async ({ ownFile, programs }: Context): Promise<readonly string[]> => {
   const { state } = await setupFiles()
   const secrets = ownFile.secrets.path
@@ -169,17 +169,16 @@ const kindOf = (path: string): 'link' | 'other' | undefined => {
   return found && (found.isSymbolicLink() ? 'link' : 'other')
 }
 
-/** The folder of our configuration. */
 const OWN_FOLDER = 'mcp-proxy'
 
-/** Deletes a file or folder of ours; what a link leads to is another's. Returns whether it is gone. */
+/** Deletes a file or folder of ours, but not a link's target. Returns whether it is gone. */
 const deletes = (path: string): boolean => {
   if (kindOf(path) === 'link') return false
   rmSync(path, { recursive: true, force: true })
   try {
     if (basename(dirname(path)) === OWN_FOLDER) rmdirSync(dirname(path))
   } catch {
-    // Something else is in it.
+    // The folder contains other files.
   }
   return true
 }
@@ -190,7 +189,7 @@ const sayLeft = (left: readonly string[]): void => {
   say(`the package itself: ${removal()}`)
 }
 
-/** The command that removes the package: a link to a clone, or a global installation. */
+/** Returns the command that removes the package: a link to a clone, or a global installation. */
 const removal = (): string => {
   const folder = fileURLToPath(packageFile('.')).replace(/[/\\]$/, '')
   const isInstalled = /[/\\]node_modules[/\\]/.test(folder)
