@@ -60,7 +60,7 @@ const TABLE = [
     what: 'a duration of the proxy',
     file: 'schema.ts',
     place: 'export const settings = z.object({',
-    text: `politeness: plain(wait(), { description: 'Wait politely.', default: '2s', reload: 'restart' }),`,
+    text: `politeness: plain(waitTime(), { description: 'Wait politely.', default: '2s', reload: 'restart' }),`,
     type: 'readonly politenessMs: number',
     row: '| `politeness` | duration | `"2s"` | restart | Wait politely. |',
     file1: { mcpServers: { a: { command: 'x' } } },

@@ -60,7 +60,7 @@ t.test('why says what a server did to its own items, and what we did to fix them
     ['web__fine', { verdict: 'shown', answered: true, causes: [] }],
     ['web__twice', { verdict: 'shown', answered: true, causes: [{ verdict: 'repeated' }] }],
     ['web__list', { verdict: 'broken', answered: false, causes: [{ words: /does not describe an object/ }] }],
-    ['web__untyped', { verdict: 'shown', causes: [{ verdict: 'repaired', words: /made an inputSchema/ }] }],
+    ['web__untyped', { verdict: 'shown', causes: [{ verdict: 'repaired', words: /added an inputSchema/ }] }],
     ['odd name!', { causes: [{ verdict: 'shortened', words: /not allowed: .*!.*; clients see web__odd/ }] }],
     [LONG, { causes: [{ verdict: 'shortened', words: /is too long by \d+ characters; clients see / }] }],
     ['web__promising', { causes: [{ verdict: 'output-schema-withdrawn' }] }],

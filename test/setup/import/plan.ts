@@ -438,7 +438,7 @@ t.test('whatever is pasted is read', async t => {
     t.same(plan.servers[0]?.entry, entry, text)
     t.equal(plan.servers.length, 1)
   }
-  await t.rejects(readPasted('hello'), /there are no servers here/)
+  await t.rejects(readPasted('hello'), /no servers found/)
   await t.rejects(readPasted('{ "mcpServers": { "a": {'), /pasted text:1: expected "}"/)
 })
 
