@@ -1,7 +1,7 @@
-// Builds the package: `npm run build`. The modules are joined into a few files, because Node resolves, opens,
-// compiles and links each module by itself, which is half of what it takes to start the proxy
-// (docs/performance.md). Types are checked by `npm run check:types`, and written by `npm run build:types`
-// before the package is packed.
+// Builds the package: `npm run build`. Joins the modules into a few files, because Node resolves, opens,
+// compiles and links each module separately, which takes half of the proxy's start time
+// (docs/performance.md). `npm run check:types` checks types, and `npm run build:types` writes them before the
+// package is packed.
 import { copyFile, readdir, rm } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -22,12 +22,10 @@ const common = {
   target: 'node20.19',
   logLevel: 'warning',
 }
-/** For coverage and stack traces of whoever builds it; not in the package. */
+/** Source maps for coverage and stack traces of developers; not in the package. */
 const mapped = { sourcemap: 'linked', sourcesContent: false }
 
-/**
- * Removes the files of an earlier build that this one does not write: they are named after what they hold.
- */
+/** Removes files of an earlier build that this one does not write; file names contain a content hash. */
 const removeOthers = async written => {
   const folder = new URL('../dist/', import.meta.url)
   for (const name of await readdir(folder, { recursive: true })) {
@@ -40,7 +38,7 @@ const removeOthers = async written => {
 
 const PREACT = fileURLToPath(import.meta.resolve('preact'))
 
-/** The page `/ui`, for browsers: a script, a style sheet, and what leads to them. Returns what it wrote. */
+/** Builds the `/ui` page for browsers: a script, a style sheet, and their HTML. Returns the written files. */
 const writePage = async () => {
   const { metafile } = await build({
     ...common,
@@ -50,7 +48,7 @@ const writePage = async () => {
     packages: 'bundle',
     entryPoints: ['src/ui/main.tsx', 'src/ui/app.css'].map(path => ({ in: path, out: 'app' })),
     outdir: 'dist/ui',
-    // Calls of `h` are shorter than those of the automatic runtime, which name each "children".
+    // Calls of `h` are shorter than calls of the automatic runtime, which name each "children".
     tsconfigRaw: { compilerOptions: { jsx: 'react', jsxFactory: 'h', jsxFragmentFactory: 'Fragment' } },
     inject: [PREACT],
     minify: true,
@@ -82,18 +80,18 @@ const OTHERS = [
   'part:setup',
   'src/cli/command-line.ts',
 ]
-/** What is loaded together, by whom. */
+/** Entry points whose files are loaded together. */
 const TOGETHER = [
   // Every verb.
   [['src/cli/main.ts']],
   [ASKING, SERVING],
   [SERVING, OTHERS],
   [SERVING],
-  // A file is read, or clients come over HTTP; first what others need of it too.
+  // For configurations from a file and for clients over HTTP; first the files that other parts also need.
   [['part:config'], ['part:http', 'part:telling']],
   [['part:config']],
   [['part:http']],
-  // Servers are reached over HTTP.
+  // For servers over HTTP.
   [['part:fetch']],
 ]
 
@@ -107,21 +105,21 @@ const { metafile } = await build({
     'cli/main': 'src/cli/main.ts',
     'windows-guard': 'src/transport/process/windows-guard-main.ts',
   },
-  // What is loaded later, or not at all, stays in files of its own. They are named after what they hold: a
-  // proxy that runs while another version is installed in its place finds its own, or none
-  // (src/kernel/late-module.ts), and never those of the other.
+  // Keeps lazily loaded code in separate files, named by content hash: a proxy that runs while an update is
+  // installed finds its own files or none (src/kernel/late-module.ts), and never the new ones.
   splitting: true,
   outdir: 'dist',
   chunkNames: 'part-[hash]',
   plugins: [joinedPackages, lateParts],
-  // V8 keeps the text of what it has loaded, in two bytes a character if any needs them: comments cost 1 MiB.
+  // V8 keeps the source text of loaded code, in two bytes per character if any needs them: comments cost 1
+  // MiB.
   minify: true,
   metafile: true,
 })
 const files = await joinFiles(metafile.outputs, TOGETHER, { ...common, ...mapped, minify: true })
 await removeOthers([...files, ...(await writePage())])
 await rehearse()
-// The shim starts in half the time as one CommonJS file, which Node loads without its loader of modules.
+// As one CommonJS file, the shim starts in half the time, because Node does not load its module loader.
 await build({
   ...common,
   ...mapped,

@@ -1,7 +1,7 @@
-// Joins files of the build that are loaded together, for bin/build.mjs: esbuild makes a file of whatever any
-// two parts share, and Node takes a millisecond to find, read, compile and link each. What was joined is a
-// CommonJS file, which bin/parts.cjs loads, because V8 can keep the code of no other, and a module of its
-// name that leads there.
+// Joins build files that are loaded together, for bin/build.mjs. esbuild writes a separate file for the code
+// that any two parts share, and Node takes a millisecond to find, read, compile and link each. A joined file
+// is CommonJS, loaded by bin/parts.cjs, because V8 can cache only such code. A module of the same name
+// re-exports it.
 import { createHash } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { posix } from 'node:path'
@@ -10,7 +10,7 @@ import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** A file, and all that is loaded with it. */
+/** Returns a file and all files that are loaded with it. */
 const closureOf = (outputs, file, found = new Set()) => {
   if (found.has(file)) return found
   found.add(file)
@@ -19,7 +19,7 @@ const closureOf = (outputs, file, found = new Set()) => {
   return found
 }
 
-/** The files of each group that no group before it has. */
+/** Returns the files of each group that are in no earlier group. */
 const membersOf = (outputs, groups) => {
   const taken = new Set()
   const entries = new Map(Object.entries(outputs).map(([file, { entryPoint }]) => [entryPoint, file]))
@@ -32,31 +32,34 @@ const membersOf = (outputs, groups) => {
   })
 }
 
-/** A name that changes with what the files hold. */
+/** Returns a name with a hash of the files' content. */
 const nameOf = async files => {
   const hash = createHash('sha256')
   for (const file of files) hash.update(await readFile(`${root}/${file}`))
   return `part-${hash.digest('hex').slice(0, 8).toUpperCase()}`
 }
 
-/** How what a file exports is called in the file that it was joined into. */
+/** Returns the name of a file's export in the file that it was joined into. */
 const joinedName = (file, name) => `${posix.basename(file, '.js').replace(/\W/g, '_')}_${name}`
 
 const relative = (from, to) => `./${posix.relative(posix.dirname(from), to)}`.replace('./../', '../')
 
-/** A module that has what a file exports from the part that the file was joined into. */
+/** Returns a module that re-exports a file's exports from its part. */
 const requiring = (outputs, member, part) => {
   const names = outputs[member].exports.map(name => `${joinedName(member, name)}:${name}`)
   return `export const{${names.join()}}=require("./${part}.cjs");`
 }
 
-/** The same, by way of the module of that part. */
+/** Returns a module that re-exports a file's exports from the module of its part. */
 const leadingTo = (outputs, member, module) => {
   const names = outputs[member].exports.map(name => `${joinedName(member, name)} as ${name}`)
   return `export{${names.join()}}from${JSON.stringify(module)};`
 }
 
-/** What leads to a file that was joined: a module for who imports it late, else what a program requires. */
+/**
+ * Returns the replacement of a joined file: a module for dynamic imports, or the code that a program
+ * requires.
+ */
 const faceOf = (outputs, file, part) => {
   if (posix.basename(file).startsWith('part-'))
     return [file, leadingTo(outputs, file, relative(file, `dist/${part}.js`))]
@@ -69,9 +72,9 @@ const faceOf = (outputs, file, part) => {
 }
 
 /**
- * Joins the files of a build by groups: those that are loaded with each of some lists of entry points, unless
- * a group before has them. A file that was joined stays only where it is imported by itself, as a line that
- * leads to the other. `common`: options of esbuild. Resolves with the files that are there now.
+ * Joins the files of a build by groups. A group consists of the files loaded with each of its lists of entry
+ * points, except files of earlier groups. A joined file remains only if it is imported on its own, as a line
+ * that re-exports the other. `common` holds options of esbuild. Resolves with the remaining files.
  */
 export async function joinFiles(outputs, groups, common) {
   const joined = new Map()
@@ -109,7 +112,10 @@ export async function joinFiles(outputs, groups, common) {
   ]
 }
 
-/** A function, as Node makes of each such file. Modules want `import.meta.url` only to require by it. */
+/**
+ * Wraps a part in a function, as Node does for CommonJS files. Modules use `import.meta.url` only to create
+ * `require`.
+ */
 const PART = {
   format: 'cjs',
   define: { 'import.meta.url': '__filename' },
@@ -117,7 +123,7 @@ const PART = {
   footer: { js: '})' },
 }
 
-/** A module that exports all that files export. */
+/** Returns a module that exports all exports of the files. */
 const exportsOf = (outputs, members) =>
   members
     .map(file => {
@@ -127,8 +133,8 @@ const exportsOf = (outputs, members) =>
     .join('\n')
 
 /**
- * A plugin that has a part, and each import of what was joined there, require that part. What a part imports
- * late stands for a promise of it, because code that was kept cannot import by itself.
+ * An esbuild plugin that turns a part's imports of joined files into `require` calls. A dynamic import
+ * becomes a resolved promise, because cached code cannot import by itself.
  */
 const linkingInPart = (outputs, joined, current) => ({
   name: 'linking',
@@ -153,7 +159,7 @@ const linkingInPart = (outputs, joined, current) => ({
   },
 })
 
-/** A plugin that has each import of what was joined lead to the module of that part. */
+/** An esbuild plugin that redirects imports of joined files to the module of their part. */
 const linkingInModule = (outputs, joined, current) => ({
   name: 'linking',
   setup({ onLoad, onResolve }) {

@@ -1,13 +1,13 @@
-// Joins packages into the build, for bin/build.mjs, that each start loads or each remote server needs: they
-// consist of some seventy small files, which Node would find, read and compile one by one.
+// Joins packages into the build, for bin/build.mjs, if every start or every remote server loads them. They
+// consist of about seventy small files, which Node would find, read and compile one by one.
 import { createRequire, isBuiltin } from 'node:module'
 
 const JOINED = /^(?:pino|picomatch|cross-spawn|yargs-parser|undici\/lib\/.+)$/
 const PACKAGE = /[\\/]node_modules[\\/]/
-/** HTTP/2, which our agents do not offer (it loads `node:http2`), and bodies that are no bytes. */
+/** HTTP/2, which our agents do not offer (it loads `node:http2`), and bodies other than bytes. */
 const UNUSED = /\/(?:client-h2|web\/fetch\/body)(?:\.js)?$/
 
-/** A plugin of esbuild. */
+/** The esbuild plugin. */
 export const joinedPackages = {
   name: 'joined-packages',
   setup({ onLoad, onResolve }) {
@@ -16,7 +16,7 @@ export const joinedPackages = {
       if (UNUSED.test(path)) return { path, namespace: 'unused' }
       if (!path.startsWith('node:') && !isBuiltin(path))
         return { path: createRequire(importer).resolve(path) }
-      // A module has no `require`.
+      // ES modules lack `require`.
       return kind === 'require-call' ? { path, namespace: 'builtin' } : { path, external: true }
     })
     onLoad({ filter: /./, namespace: 'builtin' }, ({ path }) => ({

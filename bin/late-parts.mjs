@@ -1,5 +1,5 @@
-// Joins what is loaded late by what needs it, for bin/build.mjs: each module that is imported by itself would
-// be a file of its own, and so would whatever two of them share.
+// Joins lazily loaded modules by the code that needs them, for bin/build.mjs. Otherwise each dynamic import,
+// and the code that any two of them share, would become a separate file.
 import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,8 +8,8 @@ const src = fileURLToPath(new URL('../src', import.meta.url))
 const IMPORT = /import\('(\.[^']+)'\)/g
 
 /**
- * The parts, and the modules in each; the first that fits counts. A module that is in none stays by itself,
- * because it loads a package that its neighbours do without, or is loaded in another order.
+ * The parts and their modules; the first match counts. A module outside all parts stays separate, because it
+ * loads a package that its neighbours do not need, or is loaded in another order.
  */
 const PARTS = Object.entries({
   asking: /^(shim\/ask|app\/(control\/seat|processes\/orphans))\b/,
@@ -31,7 +31,7 @@ const partOf = module => PARTS.find(([, modules]) => modules.test(module))?.[0]
 
 const nameOf = module => module.replace(/\W/g, '_')
 
-/** Where an import leads, relative to `src`. */
+/** Resolves an import to a path relative to `src`. */
 const target = (module, path) => posix.join(posix.dirname(module), path)
 
 const readModules = async () => {
@@ -41,7 +41,7 @@ const readModules = async () => {
   return await Promise.all(texts)
 }
 
-/** A plugin of esbuild. */
+/** The esbuild plugin. */
 export const lateParts = {
   name: 'late-parts',
   async setup({ onLoad, onResolve }) {

@@ -1,8 +1,8 @@
 'use strict'
-// Loads the parts of the build that most starts need, with the code that V8 made of them in an earlier start:
-// compiling a megabyte takes longer than running it. That code lies beside the part, whose name changes with
-// what it holds, in a file for each version of V8 and set of its flags: who may write there, may change the
-// part itself.
+// Loads the parts of the build that most starts need, with the V8 code cache of an earlier start: compiling a
+// megabyte takes longer than running it. The cache is stored next to the part, whose name contains a content
+// hash, in one file per V8 version and set of flags. Users with write access to it could change the part
+// itself, too.
 const { createHash } = require('node:crypto')
 const fs = require('node:fs')
 const { join } = require('node:path')
@@ -13,24 +13,24 @@ const { Script } = require('node:vm')
 const DIGEST_BYTES = 32
 const folder = join(__dirname, '../dist')
 
-// What a call leaves behind must be collected while it is young: an object that V8 allocates among the old
-// ones keeps all later calls in memory until the next full collection.
+// Objects of a call must be collected while they are young: one that V8 allocates in the old generation keeps
+// all later calls in memory until the next full collection.
 setFlagsFromString('--no-allocation-site-pretenuring')
-// V8 counts the bytes of messages as part of the heap, and would collect all of it after a few large ones.
+// V8 counts message bytes as heap, and would run a full collection after a few large messages.
 setFlagsFromString('--heap-growing-percent=200')
 
-/** V8 takes no code that was compiled with other flags. */
+/** V8 rejects code that was compiled with other flags. */
 const tag = cachedDataVersionTag()
 const codeFile = name => join(folder, `${name}.${tag}.code`)
 
 const loaded = new Map()
-/** The scripts of those parts that had to be compiled. */
+/** Scripts of parts without cached code. */
 const compiled = new Map()
 
-/** Code that was damaged on the disk would crash V8, which does not check it. */
+/** V8 does not verify cached code, and damaged code would crash it. */
 const digestOf = code => createHash('sha256').update(code).digest()
 
-/** The code of a part, in memory that can be given back; undefined if there is none that can be read. */
+/** Returns the cached code of a part in releasable memory; undefined if it is missing or unreadable. */
 const findCode = name => {
   try {
     const file = fs.openSync(codeFile(name))
@@ -47,20 +47,20 @@ const findCode = name => {
 
 const requireFrom = path => (path.startsWith('./') ? load(path.slice(2)) : require(path))
 
-/** What was kept has no way to import. */
+/** Cached code has no dynamic import of its own. */
 const importFrom = path => import(path.startsWith('./') ? pathToFileURL(join(folder, path)) : path)
 
-/** What a part exports. */
+/** Returns the exports of a part. */
 const load = name => {
   const known = loaded.get(name)
   if (known !== undefined) return known.exports
   const filename = join(folder, name)
-  // What of a part runs is only counted in code that was compiled for that.
+  // Coverage counts only code that was compiled for it.
   const isCounted = Boolean(process.env.NODE_V8_COVERAGE)
   const cachedData = isCounted ? undefined : findCode(name)
-  // One byte for each character, as esbuild writes nothing but ASCII.
+  // One byte per character, because esbuild writes ASCII only.
   const script = new Script(fs.readFileSync(filename, 'latin1'), { filename, cachedData })
-  // V8 has copied it; else it stays until the next collection of garbage, which may be far.
+  // V8 has copied it; otherwise the memory stays until the next garbage collection, which may be far away.
   cachedData?.buffer.resize(0)
   if (script.cachedDataRejected !== false && !isCounted) compiled.set(name, script)
   const module = { exports: {} }
@@ -72,7 +72,7 @@ const load = name => {
 const write = async () => {
   const codes = [...compiled].map(([name, script]) => [codeFile(name), script.createCachedData()])
   for (const [file, code] of codes) {
-    // Nobody may ever find half of it.
+    // Written to a temporary name first, so that other processes never read a partial file.
     const own = `${file}.${process.pid}`
     await fs.promises.writeFile(own, Buffer.concat([digestOf(code), code]), { flush: true })
     await fs.promises.rename(own, file)
@@ -82,7 +82,7 @@ const write = async () => {
 let kept
 
 /**
- * Keeps the code of parts that had to be compiled, as far as they ran, for the next start, if their folder is
+ * Caches the compiled code of parts without a cache for the next start, as far as it ran, if their folder is
  * writable. Called at the end of a service. Never rejects.
  */
 const keepCode = () => {

@@ -1,5 +1,5 @@
-// Rehearses the start of what was built, for bin/build.mjs: services keep the code that V8 compiles for them
-// (bin/parts.cjs), and so the first start that counts finds it.
+// Runs the built proxy once, for bin/build.mjs: services cache the code that V8 compiles for them
+// (bin/parts.cjs), so the first real start finds it.
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 
 const program = fileURLToPath(new URL('./mcp-proxy.js', import.meta.url))
 
-/** Where it cannot be rehearsed, the first start that counts takes longer. */
+/** If the rehearsal fails, only the first real start takes longer. */
 const LIMIT_MS = 15_000
 
 const REQUESTS = [
@@ -22,7 +22,7 @@ const REQUESTS = [
   { id: 2, method: 'tools/list' },
 ]
 
-/** A program with tools, of a revision with a handshake, as most servers are. */
+/** A program with tools that speaks a revision with a handshake, as most servers do. */
 const SERVER = `
 const text = { type: 'string', description: 'A text' }
 const tags = { type: 'array', items: { type: 'string', enum: ['a', 'b'] } }
@@ -49,7 +49,8 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', li
 })`
 
 /**
- * Starts us. `said` resolves with what `find` finds in a line of the output, or with undefined at the end.
+ * Starts the proxy. `said` resolves with the first result of `find` in an output line, or undefined at the
+ * end.
  */
 const start = (args, folder, find) => {
   const env = { ...process.env, MCP_PROXY_RUN_DIR: join(folder, 'run') }
@@ -64,7 +65,7 @@ const start = (args, folder, find) => {
   return { child, gone, said: Promise.race([found, gone]) }
 }
 
-/** A client on stdio, a proxy, another one over HTTP, and two servers. */
+/** Runs a client on stdio, a proxy, another client over HTTP, and two servers. */
 export async function rehearse() {
   const folder = await mkdtemp(join(tmpdir(), 'mcp-proxy-build-'))
   const file = join(folder, 'mcp-proxy.json')

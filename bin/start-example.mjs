@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm start`: the example configuration, with a remote server to go with it that runs only as long as we do.
+// `npm start`: runs the example configuration, with its remote server for as long as the proxy runs.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const server = 'node_modules/@modelcontextprotocol/server-everything/dist/index.js'
 const config = 'mcp-proxy.example.json'
-// The child ends when its stdin does, so also when we are killed; Ctrl-C reaches it by us alone.
+// The child ends with its stdin, so it also ends if we are killed; Ctrl-C reaches it only through us.
 const END_WITH_PARENT =
   'data:text/javascript,process.stdin.on("end",()=>process.exit()).on("error",()=>process.exit()).resume()'
 const READY_LIMIT_MS = 10_000
@@ -29,7 +29,7 @@ const startRemote = port => {
   const child = spawn(process.execPath, ['--import', END_WITH_PARENT, server, 'streamableHttp'], {
     env: { ...process.env, PORT: String(port) },
     stdio: ['pipe', 'ignore', 'pipe'],
-    // Out of reach of Ctrl-C: in a session of its own, on Windows in a console that nobody sees.
+    // Shields the child from Ctrl-C: it gets its own session or, on Windows, a hidden console.
     detached: process.platform !== 'win32',
     windowsHide: true,
   })

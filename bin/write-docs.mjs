@@ -1,5 +1,5 @@
-// Writes the parts of docs/ that are made from the code: `npm run docs`, and part of `npm run build`. With
-// `--check` it writes nothing, and fails if a page is stale.
+// Generates parts of docs/ from the code: `npm run docs`, and part of `npm run build`. With `--check`, writes
+// nothing and fails if a page is stale.
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
@@ -9,7 +9,7 @@ import { limitTable, objectIn, settingTable } from './docs/setting-tables.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Code that only runs, and is not needed to describe what it does. */
+/** Leaves out code that only runs and is not needed for the descriptions. */
 const leaveOutLaterParts = {
   name: 'later-parts',
   setup: ({ onResolve }) =>
@@ -38,10 +38,10 @@ const load = async (name, code) => {
   }
 }
 
-/** The object within a map or list of objects. */
+/** Returns the schema of the objects in a map or list. */
 const each = schema => objectIn(schema.additionalProperties ?? schema.items)
 
-/** The generated parts of each page of docs/, by their names. */
+/** Returns the generated parts of each page of docs/, by name. */
 const partsOf = schema => {
   const { auth, cluster, views, clients, expose, limits, timeouts, mcpServers } = schema.properties
   const server = each(mcpServers)
@@ -112,12 +112,11 @@ const pages = async () => {
 
 const urlOf = name => new URL(`../docs/${name}`, import.meta.url)
 
-/** Writes all pages. */
 export const writeDocs = async () => {
   for (const [url, text] of await pages()) await writeFile(url, text)
 }
 
-/** The paths of the pages that differ from the code. */
+/** Returns the paths of pages that differ from the code. */
 const stalePages = async () => {
   const stale = []
   for (const [url, text] of await pages()) {

@@ -17,7 +17,7 @@ const common = {
   logLevel: 'warning',
 }
 
-/** Writes all that is made of the schema: for editors, for the check of a file, and for the settings. */
+/** Writes all files generated from the schema: for editors, for validation, and for the settings. */
 export const writeSchema = async () => {
   const module = fileURLToPath(new URL('../dist/json-schema.mjs', import.meta.url))
   await build({
@@ -37,7 +37,7 @@ export const writeSchema = async () => {
     settingsCode(documentedSchema()),
   )
   await writeFile(new URL('../config/mcp-proxy.schema.json', import.meta.url), jsonSchemaText())
-  // Beside the code, which is long: a bridge reads no file, but judges keys of its own.
+  // Separate from the validator, which is long: a bridge reads no file but checks keys of its own.
   const keys = new URL('../src/config/schema/keys.generated.js', import.meta.url)
   await writeFile(keys, `export const KEYS = ${JSON.stringify(createKeys())}\n`)
   await build({
@@ -49,7 +49,7 @@ export const writeSchema = async () => {
 }
 
 /**
- * A module that exports a function for each schema. Its errors hold the schema that is not met (`verbose`).
+ * Returns a module that exports a validator per schema. Its errors include the violated schema (`verbose`).
  */
 const validatorCode = schemas => {
   const ajv = new Ajv({
@@ -63,7 +63,7 @@ const validatorCode = schemas => {
     code: { source: true, esm: true },
   })
   const names = new Map()
-  // Each object and each union gets one function, wherever it stands: most stand in two places or more.
+  // Generates one function per object and union: most occur in two or more places.
   const share = schema => {
     if (typeof schema !== 'object' || schema === null) return schema
     if (Array.isArray(schema)) return schema.map(share)
