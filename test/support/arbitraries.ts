@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** An item of a container as it is written, and the space around it. */
+/** An item of a container as written, with its surrounding white space. */
 interface Item {
   readonly before: string
   /** Source text of the key with its quotes; empty in an array. */
@@ -10,14 +10,14 @@ interface Item {
   readonly after: string
 }
 
-/** A container as it is written. */
+/** A container as written. */
 export interface Container {
   readonly items: readonly Item[]
-  /** The space inside when there are no items. */
+  /** White space of an empty container. */
   readonly inside: string
 }
 
-/** White space as JSON allows it, often none. */
+/** JSON white space, often none. */
 export const space = fc.oneof(
   { weight: 3, arbitrary: fc.constant('') },
   { weight: 1, arbitrary: fc.string({ unit: fc.constantFrom(' ', '\t', '\n', '\r'), maxLength: 3 }) },
@@ -62,7 +62,7 @@ const pieces = fc.oneof(
 /** Strings in many spellings. */
 export const strings = fc.array(pieces, { maxLength: 4 }).map(all => `"${all.join('')}"`)
 
-/** Keys that meet often, in more than one spelling. */
+/** Frequently repeated keys in several spellings. */
 export const keys = fc.oneof(
   {
     weight: 4,
@@ -123,9 +123,9 @@ const tied = fc.letrec<{ value: string; object: Container; array: Container }>(t
   array: container(fc.constant(''), tie('value')).map(withoutColons),
 }))
 
-/** Source text of any JSON value, without space around it. */
+/** Source text of any JSON value, without surrounding white space. */
 export const values = tied.value
-/** Objects and arrays whose source text is known item by item. */
+/** Objects and arrays with the known source text of each item. */
 export const objects = tied.object
 export const arrays = tied.array
 
@@ -135,7 +135,7 @@ const oddBytes = fc.oneof(
   fc.nat(255),
 )
 
-/** The bytes of a document with a few of them replaced, removed, repeated or put in between. */
+/** Document bytes with a few bytes replaced, removed, repeated or inserted. */
 export const mutated = (document: fc.Arbitrary<string>): fc.Arbitrary<Buffer> =>
   fc
     .tuple(
@@ -151,7 +151,7 @@ export const mutated = (document: fc.Arbitrary<string>): fc.Arbitrary<Buffer> =>
       return Buffer.from(length === null ? bytes : bytes.slice(0, length))
     })
 
-/** Ids as they may be, and as they may not. */
+/** Valid and invalid ids. */
 const ids = fc.oneof(
   {
     weight: 3,
@@ -274,7 +274,7 @@ const single = fc.oneof(
   { weight: 2, arbitrary: looseObjects },
 )
 
-/** What peers send who mean JSON-RPC, and what they may send instead: mostly well formed, rarely right. */
+/** Messages of JSON-RPC peers and their malformed variants: mostly well formed, rarely correct. */
 export const messages: fc.Arbitrary<string> = fc.oneof(
   { weight: 8, arbitrary: single },
   { weight: 1, arbitrary: fc.array(single, { maxLength: 4 }).map(all => `[${all.join(',')}]`) },

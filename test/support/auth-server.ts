@@ -36,13 +36,12 @@ export interface AuthServerSetting {
 }
 
 export interface RunningAuthServer {
-  /** Where it listens. */
+  /** Listen address. */
   readonly base: string
-  /** Under which name. */
   readonly issuer: string
   readonly stateDir: string
   readonly server: AuthServer
-  /** May be changed, as by a reload. */
+  /** Tests may change it, as a reload does. */
   auth: AuthConfig
   browser(): Browser
   stop(): Promise<void>
@@ -53,11 +52,11 @@ interface TestFolder {
   teardown(work: () => unknown): void
 }
 
-/** What a token stands for, as the gate finds it. */
+/** Returns the grant of a token, as the gate finds it. */
 export const found = ({ server }: Pick<RunningAuthServer, 'server'>, token: string) =>
   server.find(sha256(token))
 
-/** Runs the authorization server alone, on loopback. */
+/** Runs only the authorization server, on loopback. */
 export const startAuthServer = async (
   t: TestFolder,
   {
@@ -125,7 +124,7 @@ export interface Visited {
   readonly text: string
 }
 
-/** A browser without scripts: keeps cookies, follows redirects within the proxy, and sends forms. */
+/** A browser without scripts: keeps cookies, follows redirects within the proxy, and submits forms. */
 export class Browser {
   readonly cookies = new Map<string, string>()
   readonly #base: string
@@ -136,7 +135,7 @@ export class Browser {
     this.#issuer = issuer
   }
 
-  /** One request. */
+  /** Sends one request. */
   async ask(url: string, init: RequestInit = {}): Promise<Visited> {
     const at = url.startsWith('/') ? this.#base + url : url.replace(this.#issuer, this.#base)
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
@@ -150,7 +149,10 @@ export class Browser {
     return { status: response.status, url: at, headers: response.headers, text: await response.text() }
   }
 
-  /** Follows redirects until a page, or until one leads away: then that is the `url`, not visited. */
+  /**
+   * Follows redirects up to a page, or up to a redirect to another origin, which becomes `url` without a
+   * visit.
+   */
   async open(url: string, init: RequestInit = {}): Promise<Visited> {
     let page = await this.ask(url, init)
     for (let hops = 0; hops < 10; hops += 1) {
@@ -175,12 +177,11 @@ export class Browser {
   }
 }
 
-/** The code that a page shows for `mcp-proxy auth approve`. */
+/** Returns the code that a page shows for `mcp-proxy auth approve`. */
 export const codeOn = ({ text }: Visited): string => /auth approve ([A-Z2-7]{8})\b/.exec(text)?.[1] ?? ''
 
 const VERIFIER = randomBytes(32).toString('base64url')
 
-/** Registers a client. */
 export const register = async (
   { base }: Pick<RunningAuthServer, 'base'>,
   metadata: Readonly<Record<string, unknown>> = {},
@@ -199,7 +200,7 @@ const formOf = (params: Readonly<Record<string, string | undefined>>): URLSearch
   return form
 }
 
-/** The path of an authorization request; a parameter that is undefined is left out. */
+/** Returns the path of an authorization request; omits undefined parameters. */
 export const authorizePath = (
   client: string,
   more: Readonly<Record<string, string | undefined>> = {},
@@ -228,7 +229,7 @@ interface TokenAnswer {
   }
 }
 
-/** Asks for tokens; a parameter that is undefined is left out. */
+/** Requests tokens; omits undefined parameters. */
 export const askToken = async (
   { base }: Pick<RunningAuthServer, 'base'>,
   params: Readonly<Record<string, string | undefined>>,
@@ -242,7 +243,7 @@ export const askToken = async (
   }
 }
 
-/** What a client got at its redirect URI. */
+/** Returns the parameters that a client received at its redirect URI. */
 export const answerAt = ({ url }: Visited): Record<string, string> =>
   Object.fromEntries(new URL(url).searchParams)
 
@@ -261,6 +262,6 @@ export const exchange = (
     ...more,
   })
 
-/** Signs somebody in with a personal token. Resolves with where the browser was sent in the end. */
+/** Signs a user in with a personal token. Resolves with the browser's final page. */
 export const allowWith = async (browser: Browser, path: string, token: string): Promise<Visited> =>
   browser.press(await browser.open(path), 'allow', { token })

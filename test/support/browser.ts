@@ -8,10 +8,10 @@ import { type BrowserContext, chromium, type Page } from 'playwright-core'
 import type { Test } from 'tap'
 
 const CHROMIUM = '/usr/bin/chromium'
-/** Long enough for a machine that does ten other things. */
+/** Ample even for a busy machine. */
 const PATIENCE_MS = 120_000
 
-/** Why tests with a browser are skipped here; false where there is one. */
+/** Reason to skip browser tests; false if there is a browser. */
 export const lacksBrowser = existsSync(CHROMIUM) ? (false as const) : `there is no ${CHROMIUM}`
 
 const ARGS = [
@@ -19,7 +19,7 @@ const ARGS = [
   ...['--disable-background-networking', '--disable-component-update'],
 ]
 
-/** A browser with a profile of its own, which knows nobody; closed with the test. */
+/** Opens a browser with a fresh profile; closed with the test. */
 export const openBrowser = async (t: Test): Promise<() => Promise<BrowserContext>> => {
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS, timeout: PATIENCE_MS })
   t.teardown(() => browser.close())
@@ -30,7 +30,7 @@ export const openBrowser = async (t: Test): Promise<() => Promise<BrowserContext
   }
 }
 
-/** What a page complained about, such as what its policy forbids, and whom it asked. */
+/** Records a page's errors, such as policy violations, and its requests. */
 export const watchPage = (page: Page) => {
   const [complaints, origins] = [[] as string[], new Set<string>()]
   page.on('console', message => {
@@ -43,9 +43,9 @@ export const watchPage = (page: Page) => {
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 
-/** Has axe-core look at a page; returns what it objects to, with the elements. */
+/** Runs axe-core on a page and returns its findings with the elements. */
 export const createAxe = async (page: Page): Promise<() => Promise<readonly string[]>> => {
-  // Evaluated, not added: the policy of the page lets nobody add a script.
+  // Evaluated rather than added: the page's policy forbids additional scripts.
   await page.evaluate(await readFile(AXE, 'utf8'))
   return async () => {
     const { violations } = await page.evaluate<AxeResults>('axe.run({ resultTypes: ["violations"] })')
@@ -53,7 +53,7 @@ export const createAxe = async (page: Page): Promise<() => Promise<readonly stri
   }
 }
 
-/** Counts what ran of a script of the page, a file of the package, where coverage is collected. */
+/** Records the coverage of a page script from the package, if coverage is collected. */
 export const coverPage = async (t: Test, page: Page, script: string): Promise<void> => {
   const folder = process.env['NODE_V8_COVERAGE']
   if (folder === undefined || folder === '') return

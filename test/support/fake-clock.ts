@@ -6,12 +6,12 @@ interface Due {
   readonly work: () => void
 }
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that only advances on request. */
 export class FakeClock implements Clock {
   #nowMs = 1_000_000
   readonly #due = new Set<Due>()
 
-  /** Timers that are still to come. */
+  /** Returns the number of pending timers. */
   get pending(): number {
     return this.#due.size
   }
@@ -28,7 +28,7 @@ export class FakeClock implements Clock {
     return this.#add({ atMs: this.#nowMs + periodMs, periodMs, work })
   }
 
-  /** Lets time pass; timers run in the order in which they are due. */
+  /** Advances the time; timers run in the order of their due times. */
   advance(ms: number): void {
     const endMs = this.#nowMs + ms
     for (;;) {
@@ -51,7 +51,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Lets everything run that waits for nothing but its turn. */
+/** Runs all pending microtasks and immediates. */
 export const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 3; turn += 1) await new Promise(resolve => setImmediate(resolve))
 }

@@ -1,33 +1,28 @@
 import { isDeepStrictEqual } from 'node:util'
 
-// Translation vectors: what must go over each hop when a client of one revision talks to a server of another.
-// Each line of
-// test/vectors/*.jsonl is one of
+// Translation vectors: the required messages on each hop between a client of one revision and a server of
+// another. Each line of test/vectors/*.jsonl has one of these forms:
 //
 //   {"t":rule,"c":client's revision,"s":server's revision,"note"?,"steps":[[direction,message],…]}
-//   {"t":rule,"check":what a test of another kind must show}
+//   {"t":rule,"check":requirement that a test of another kind covers}
 //
 // R1 to R5 are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28. Directions are "c>p", "p>c",
-// "p>s", "s>p", with
-// "!" behind for a message that is wrong on purpose and ":a" behind for the server of that alias. Left out
-// are "jsonrpc",
-// and whatever the rule is not about: handshakes, the request of an answer that has its method beside it as
-// "m", lists. "#1"
-// is an id or token of the proxy, "~1" a text that it sealed: the same label, the same value.
-// {"$E":capabilities} in a _meta is
-// the envelope of 2026-07-28 with them. {"http":…,"h":…,"body":…} is an HTTP request or answer with its
-// headers,
-// {"event":…,"body":…} an event of such an answer.
+// "p>s" and "s>p". The suffix "!" marks an intentionally invalid message, ":a" the server with that alias.
+// Vectors omit "jsonrpc" and everything unrelated to the rule: handshakes, lists, and the request of an
+// answer that names its method in "m". "#1" is an id or token of the proxy, "~1" a text that it sealed;
+// equal labels mean equal values. {"$E":capabilities} in a _meta is the envelope of 2026-07-28 with these
+// capabilities. {"http":…,"h":…,"body":…} is an HTTP request or response with its headers,
+// {"event":…,"body":…} an event of such a response.
 
-/** A JSON object of which nothing is known yet. */
+/** A JSON object with unknown members. */
 export type Json = Readonly<Record<string, unknown>>
 
-/** A step of a vector that went otherwise. */
+/** A vector step with a different outcome. */
 export class Mismatch extends Error {}
 
-/** Members that may be there beside what a vector says: who answered, and traces. */
+/** Members allowed in addition to a vector: server info and traces. */
 const EXTRAS = new Set(['io.modelcontextprotocol/serverInfo', 'traceparent', 'tracestate', 'baggage'])
-/** What an error of ours says beside what a vector says of it. */
+/** Error members that we add to a vector's members. */
 const REASONS = new Set(['server', 'reason', 'errorId'])
 /** Members and headers whose value may be a label, in lower case. */
 const LABELLED = new Set([
@@ -40,22 +35,22 @@ const LABELLED = new Set([
   'io.modelcontextprotocol/subscriptionid',
 ])
 const LABEL = /^[#~][a-z]*\d*$/
-/** What the proxy seals says nothing but which key it is sealed with. */
+/** A sealed text is opaque except for its key. */
 const SEALED = /^v1\.[\w-]+\.[\w-]+$/
 
 export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Whether the value of a member stands for one that the proxy chooses. */
+/** Returns whether a value is a label for a value that the proxy chooses. */
 export const isLabel = (key: string, value: unknown): value is string =>
   LABELLED.has(key.toLowerCase()) && typeof value === 'string' && LABEL.test(value)
 
-/** What the labels of one vector stand for. */
+/** The label values of one vector. */
 export class Labels {
   readonly #values = new Map<string, unknown>()
   readonly #wording: Readonly<Record<string, string>>
 
-  /** With texts that are worded otherwise here than in the vectors. */
+  /** `wording` maps messages of the vectors to our messages. */
   constructor(wording: Readonly<Record<string, string>>) {
     this.#wording = wording
   }
@@ -68,7 +63,7 @@ export class Labels {
     this.#values.set(label, value)
   }
 
-  /** A message with the values of its labels. */
+  /** Returns a message with labels replaced by their values. */
   fill(value: unknown, key = ''): unknown {
     if (isLabel(key, value)) {
       if (!this.has(value)) throw new Mismatch(`nobody knows yet what ${value} is`)
@@ -79,9 +74,7 @@ export class Labels {
     return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, this.fill(item, name)]))
   }
 
-  /**
-   * Throws a Mismatch that says where a message is not as the vector has it; labels are bound on first use.
-   */
+  /** Throws a Mismatch with the place where a message differs from the vector; binds labels on first use. */
   match(expected: unknown, actual: unknown, at: readonly string[] = []): void {
     const key = at.at(-1) ?? ''
     const comparable = COMPARABLE[key]
@@ -117,7 +110,7 @@ export class Labels {
     const isIdentity = expected['name'] === 'proxy'
     for (const [name, value] of Object.entries(actual)) {
       if (name in expected || (isIdentity && name === 'title')) continue
-      // By which a client can ask why.
+      // Clients can ask for the reason with this id.
       if (name === 'errorId' && at.at(-1) === 'data') continue
       const allowed =
         name === '_meta' ? EXTRAS : name === 'data' && at.at(-1) === 'error' ? REASONS : undefined
@@ -131,16 +124,16 @@ export class Labels {
   }
 }
 
-/** Members that are as the vector has them if these parts of them are. */
+/** Members that match if these parts of them match. */
 const COMPARABLE: Readonly<Record<string, (value: unknown) => unknown>> = {
-  // In an envelope the proxy names itself or its client: what counts is that it names somebody.
+  // In an envelope, the proxy names itself or its client: any name is valid.
   'io.modelcontextprotocol/clientInfo': value =>
     isObject(value) && typeof value['name'] === 'string' && typeof value['version'] === 'string',
-  // A trace goes on; the step in it is ours.
+  // The trace continues with our own span.
   traceparent: value => String(value).replace(/^(00-\w{32})-\w{16}-/, '$1-'),
 }
 
-/** Our words may say more than the vector: who and why. */
+/** Our messages may contain more than the vector's, such as the server and reason. */
 const contains = (expected: unknown, actual: unknown, at: readonly string[]): void => {
   if (typeof actual !== 'string' || !actual.includes(String(expected))) throw differ(expected, actual, at)
 }

@@ -8,8 +8,8 @@ const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*?)\})? (\S+)(?: # \{trace_id="[0-9a-f
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\[\\"n])*)"(?:,|$)/y
 
 /**
- * Reads metrics as the two formats define them, and throws at whatever a scraper would refuse: a line that is
- * none, a sample without TYPE and HELP before it, a family in two places, a histogram that does not add up.
+ * Reads metrics in both formats and throws on input that a scraper would reject: an invalid line, a sample
+ * before its TYPE and HELP, a split family, or an inconsistent histogram.
  */
 export const readMetrics = (
   text: string,

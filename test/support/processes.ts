@@ -15,9 +15,9 @@ import type { ProcessRow, ProcessTable } from '../../src/transport/process/proce
 export const isWindows = process.platform === 'win32'
 const isLinux = process.platform === 'linux'
 
-/** Windows makes symbolic links for administrators only, and wine none to folders. */
+/** Windows allows only administrators to create symbolic links, and wine cannot link folders. */
 const canLink = (): boolean => {
-  // Beside the tests: what wine can do depends on the drive.
+  // Next to the tests, because wine's abilities depend on the drive.
   const tests = join(process.cwd(), '.tap')
   mkdirSync(tests, { recursive: true })
   const folder = mkdtempSync(join(tests, 'link-'))
@@ -31,7 +31,7 @@ const canLink = (): boolean => {
   }
 }
 
-/** Why a test is skipped where it needs something that there is not; false where there is. */
+/** Reasons to skip tests that need an unavailable feature; false if it is available. */
 export const skipWithout = {
   signals: isWindows && 'Windows ends a process at once that is sent a signal',
   groups: isWindows && 'Windows has no process groups',
@@ -52,13 +52,16 @@ export const skipWithout = {
     'makes a terminal with `script` of Linux',
 } as const satisfies Record<string, string | false>
 
-/** What a program exits with that ends in order on a signal: with 0, but not where the signal is its end. */
+/** Returns the exit of a program that handles a signal: 0, except on Windows, where the signal ends it. */
 export const codeOnSignal = (signal: NodeJS.Signals): number | NodeJS.Signals => (isWindows ? signal : 0)
 
-/** How a program ends that is killed, in the words of errors; Windows tells it by a code. */
+/** Description of a killed program in error messages; Windows reports only an exit code. */
 export const KILLED = isWindows ? 'exited with code 1' : 'was killed by SIGKILL'
 
-/** A path for a local socket of a test, whose own folder may be too long for one; on Windows a named pipe. */
+/**
+ * Returns a path for a test's local socket, since the test folder may exceed the length limit; a named pipe
+ * on Windows.
+ */
 export const socketFile = (t: Test): string => {
   if (isWindows) return `${PIPE_FOLDER}mcp-${randomUUID()}`
   const folder = mkdtempSync(join(tmpdir(), 'mcp-'))
@@ -66,7 +69,7 @@ export const socketFile = (t: Test): string => {
   return join(folder, 'x.sock')
 }
 
-/** Whether a process runs; one that only waits to be reaped by somebody else does not. */
+/** Returns whether a process runs; zombies count as ended. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -80,10 +83,10 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Far longer than anything takes, on a slow machine too: it only gives a name to what would hang. */
+/** Far longer than any operation, even on a slow machine; turns a hang into a named failure. */
 const LIMIT_MS = 60_000
 
-/** The arguments with which Node runs a program that imports modules of ours, each by its path in `src/`. */
+/** Returns Node arguments to run a program that imports our modules by their paths in `src/`. */
 export const programOfSources = (code: string): string[] => {
   const resolveDir = fileURLToPath(new URL('../../src', import.meta.url))
   const options = { bundle: true, packages: 'external', format: 'esm', platform: 'node' } as const
@@ -91,10 +94,7 @@ export const programOfSources = (code: string): string[] => {
   return ['--input-type=module', '-e', outputFiles[0]?.text ?? '']
 }
 
-/**
- * Resolves when `condition` holds; rejects after a long while, so that a test that hangs says what it waits
- * for.
- */
+/** Resolves when `condition` holds; rejects after a long time with `what` the test waited for. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const endMs = performance.now() + LIMIT_MS
   while (!(await condition())) {
@@ -103,17 +103,15 @@ export async function until(condition: () => boolean | Promise<boolean>, what: s
   }
 }
 
-/** How the processes of a test are started: a group of its own is what `endWith` can end. */
+/** Options to start test processes in their own group, which `endWith` can end. */
 export const OWN_GROUP = { detached: !isWindows } as const
 
 const guard = createDeathGuard()
 
 /**
- * Ends a child that was started as an `OWN_GROUP` with the test at the latest, and also if this process is
- * killed, as tap does with a file
- * that takes too long. On Windows all that it started goes with it, for a folder that somebody works in
- * cannot be removed; and Windows
- * itself ends what we started with us.
+ * Ends a child started as an `OWN_GROUP` at the latest with the test, and also if this process is killed, as
+ * tap does on a timeout. On Windows, also ends all its descendants, because a folder in use cannot be
+ * removed; Windows itself ends our children with us.
  */
 export const endWith = (t: Test, child: ChildProcess): void => {
   const { pid = 0 } = child
@@ -133,7 +131,7 @@ export const endWith = (t: Test, child: ChildProcess): void => {
 
 const PRELOAD = new URL('../fixtures/print-imports.mjs', import.meta.url)
 
-/** How to start a program so that it tells, once it has ended, which packages it loaded. */
+/** Returns how to start a program that reports its loaded packages after it ended. */
 export const tracedImports = (t: Test) => {
   const file = join(t.testdir(), 'imports.json')
   return {
@@ -143,7 +141,7 @@ export const tracedImports = (t: Test) => {
   }
 }
 
-/** A process as Windows tells of it. */
+/** A process as Windows reports it. */
 export const windowsRow = (pid: number, parent: number, bornMs: number): ProcessRow => ({
   pid,
   group: pid,
@@ -152,7 +150,7 @@ export const windowsRow = (pid: number, parent: number, bornMs: number): Process
   bornMs,
 })
 
-/** What runs on a Windows that is played. */
+/** The process table of a simulated Windows. */
 export const windowsTable = (rows: readonly ProcessRow[]): ProcessTable => ({
   rows: () => Promise.resolve(rows),
   births: () => Promise.resolve(new Map()),

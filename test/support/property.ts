@@ -1,29 +1,24 @@
 import fc, { type IAsyncProperty, type IProperty } from 'fast-check'
 import type { Test } from 'tap'
 
-/** How many runs of a property count, in hundredths: CI asks for all of them, a change under way for some. */
+/** Percentage of each property's runs: CI runs all of them, local work some. */
 const PERCENT = Number(process.env['PROPERTY_PERCENT'] ?? '20')
 
-/** Options of `fc.assert` for a property that is run so often when all runs count. */
+/** Returns options of `fc.assert` for a property with this number of full runs. */
 export const runs = (count: number): { readonly numRuns: number } => ({
   numRuns: Math.max(20, Math.round((count * PERCENT) / 100)),
 })
 
-/** `npm run fuzz` gives each property so long; without it each runs a number of times. */
+/** Time per property in `npm run fuzz`; without it, each has a fixed number of runs. */
 const forMs = Number(process.env['FUZZ_MS'] ?? 0)
 const seed = process.env['FUZZ_SEED'] === undefined ? undefined : Number(process.env['FUZZ_SEED'])
 const path = process.env['FUZZ_PATH']
 const RUNS = 300
 
-/**
- * Nothing that is fuzzed here takes a hundredth of it, on a slow machine either: whoever needs longer hangs.
- */
+/** Nothing that is fuzzed here takes a hundredth of this, even on a slow machine. */
 const HANG_MS = 30_000
 
-/**
- * A test that a property holds whatever is thrown at it; what fails says its seed, to be given as FUZZ_SEED
- * and FUZZ_PATH.
- */
+/** Tests that a property holds for all inputs; a failure reports its seed for FUZZ_SEED and FUZZ_PATH. */
 export const holds = <T>(
   t: Test,
   title: string,
@@ -41,7 +36,7 @@ export const holds = <T>(
     t.notOk(found.failed, `${fc.defaultReportMessage(found) ?? `${found.numRuns} runs`} ${why ?? ''}`)
   })
 
-/** What `work` answers; throws if that takes so long that one would call it hanging. */
+/** Returns the result of `work`; throws if it takes so long that it counts as hanging. */
 export const soon = <T>(work: () => T): T => {
   const sinceMs = performance.now()
   const result = work()

@@ -24,22 +24,22 @@ const HELLO = {
   clientInfo: { name: 'c', version: '1' },
 }
 
-/** One replica of a room: what it serves is played by `handler`. */
+/** One replica of a room, with `handler` as its service. */
 export interface Replica {
   readonly id: string
   readonly address: string
   readonly cluster: Cluster
   readonly listener: HttpListener
   readonly handler: FakeHandler
-  /** Cut off from the engine alone. */
+  /** Disconnects it from the engine only. */
   isCutOff: boolean
-  /** Takes what others send, and says nothing. */
+  /** Makes it receive messages without answering. */
   isSilent: boolean
   send(method: string, headers: Record<string, string>, body?: object): FakeResponder
   greet(): FakeResponder
-  /** Begins a session; its id. */
+  /** Begins a session and resolves with its id. */
   begin(): Promise<string>
-  /** A request within a session. */
+  /** Sends a request within a session. */
   ask(session: string, id: number | string, asked?: Asked): FakeResponder
   listen(session: string, lastEventId?: string): FakeResponder
 }
@@ -52,23 +52,23 @@ interface Asked {
 interface RoomOptions {
   readonly keys?: readonly string[]
   readonly address?: string
-  /** The version of the link that it speaks. */
+  /** Version of its link protocol. */
   readonly speaks?: number
-  /** Of its configuration. */
+  /** Digest of its configuration. */
   readonly digest?: string
   readonly log?: Logger
   readonly wrap?: (store: ClusterStore) => ClusterStore
 }
 
-/** Several replicas within this process, at one fake clock; all that is between them is in a test's hand. */
+/** Several replicas in this process with one fake clock; the test controls all connections between them. */
 export class ReplicaRoom {
   readonly clock = new FakeClock()
   readonly memory = new SharedMemory(this.clock)
   readonly keys = [randomBytes(32).toString('base64')]
   readonly replicas: Replica[] = []
-  /** Replicas that do not reach each other, as `FROM TO`. */
+  /** Replicas that cannot reach each other, as `FROM TO`. */
   readonly cuts = new Set<string>()
-  /** How many turns each exchange between replicas takes. */
+  /** Number of event loop turns per exchange between replicas. */
   turnsOfLink: () => number = () => 0
   readonly #exchanges = new Set<LinkExchange>()
   readonly #limits: Partial<Limits>
@@ -115,14 +115,14 @@ export class ReplicaRoom {
     return replica
   }
 
-  /** Three that know each other. */
+  /** Starts three replicas that know each other. */
   async three(): Promise<readonly [Replica, Replica, Replica]> {
     const all = [await this.start(), await this.start(), await this.start()] as const
     await this.pass(LEASE_MS / 3)
     return all
   }
 
-  /** Lets time pass, and everything happen that it brings. */
+  /** Advances the time and runs all resulting work. */
   async pass(ms: number): Promise<void> {
     await settled()
     for (let leftMs = ms; leftMs > 0; leftMs -= STEP_MS) {
@@ -131,7 +131,7 @@ export class ReplicaRoom {
     }
   }
 
-  /** As kill -9: what it has under way breaks, and nobody is at its address any more. */
+  /** Simulates kill -9: its exchanges break and its address stops answering. */
   async kill(replica: Replica): Promise<void> {
     this.replicas.splice(this.replicas.indexOf(replica), 1)
     replica.isCutOff = true
@@ -139,7 +139,7 @@ export class ReplicaRoom {
     await settled()
   }
 
-  /** Breaks all that is under way between it and others. */
+  /** Breaks all exchanges in flight between it and others. */
   reset(replica: Replica): void {
     for (const exchange of [...this.#exchanges]) {
       if (exchange.to === replica.address) exchange.break()
@@ -194,7 +194,7 @@ const faceOf = (listener: HttpListener) => ({
   sessionOf: ({ headers }: HttpRequest) => headers['mcp-session-id'],
 })
 
-/** A store that is not reached while its replica is cut off. */
+/** Wraps a store that is unreachable while its replica is cut off. */
 const cutable = (store: ClusterStore, way: { readonly isCutOff: boolean }): ClusterStore => {
   const cut =
     <A extends readonly unknown[], R>(work: (...args: A) => Promise<R>) =>

@@ -7,7 +7,7 @@ interface BenchTool {
   readonly title?: string
   readonly description: string
   readonly arguments: readonly string[]
-  /** The values that its arguments name to choose among. */
+  /** Enum values of its arguments. */
   readonly choices?: readonly string[]
 }
 
@@ -17,31 +17,31 @@ interface BenchServer {
 }
 
 export interface Intent {
-  /** Those that fit, each as `server/tool`. */
+  /** Matching tools, each as `server/tool`. */
   readonly tools: readonly string[]
-  /** As models ask. */
+  /** The question as models ask it. */
   readonly model: string
-  /** In everyday words. */
+  /** The question in everyday language. */
   readonly plain: string
   /** Four other wordings. */
   readonly also: readonly string[]
-  /** Not to be tuned for. */
+  /** Excluded from tuning. */
   readonly heldOut?: boolean
 }
 
-/** How intents are asked; `short` asks with each of the other wordings alone. */
+/** The wording of questions; `short` asks with each of the other wordings alone. */
 export type Wording = 'model' | 'plain' | 'short'
 
-/** The shares of questions for which the first tool found fits, and one of five. */
+/** Shares of questions with a matching tool first, and among the first five. */
 export interface Recall {
   readonly first: number
   readonly five: number
 }
 
-/** The tools and questions of `bench/search`, whose address is `folder`, and how they are found. */
+/** The tools and questions of `bench/search` at `folder`, and the search under test. */
 export class SearchBenchmark {
   readonly intents: readonly Intent[]
-  /** Of all tools, each as `server/tool`. */
+  /** Names of all tools, each as `server/tool`. */
   readonly names: readonly string[]
   readonly #servers: readonly BenchServer[]
   readonly #ranking: ToolRanking
@@ -66,7 +66,7 @@ export class SearchBenchmark {
     return { first: share(place => place === 0), five: share(place => place >= 0) }
   }
 
-  /** Lists of so many tools, by 40 servers: the tools there are, again and again. */
+  /** Returns lists with this number of tools from 40 servers, repeating the existing tools. */
   lists(count: number): readonly BenchServer[] {
     return Array.from({ length: 40 }, (_, server) => {
       const tools = Array.from({ length: count / 40 }, (_, at) => {
@@ -77,7 +77,7 @@ export class SearchBenchmark {
     })
   }
 
-  /** Asks everything of other indexes, with all other wordings or with none. */
+  /** Asks all questions of other indexes, with all other wordings or with none. */
   askAll(indexes: readonly ToolIndex[], withAlso: boolean): void {
     const ranking = new ToolRanking(indexes, String)
     for (const { plain, also } of this.intents)

@@ -21,7 +21,7 @@ interface Note {
   readonly untilMs: number
 }
 
-/** What several replicas within one process have in common, in place of an engine. */
+/** Shared state of several replicas in one process, instead of an engine. */
 export class SharedMemory {
   readonly #clock: Clock
   readonly #leases = new Map<string, Lease>()
@@ -37,7 +37,7 @@ export class SharedMemory {
     this.#clock = clock
   }
 
-  /** Loses everything, as an engine that is restarted empty. */
+  /** Drops all data, like an engine that restarts empty. */
   clear(): void {
     this.#leases.clear()
     this.#sessions.clear()
@@ -48,7 +48,7 @@ export class SharedMemory {
     this.#generation = newGeneration()
   }
 
-  /** The store of one more replica. */
+  /** Returns the store of another replica. */
   store(): ClusterStore {
     const run = <T>(work: () => T): Promise<T> =>
       this.isUp ? Promise.resolve().then(work) : Promise.reject(new Fault('unavailable', 'no engine'))

@@ -2,11 +2,11 @@ import type { CredentialRecord, CredentialStore } from '../../src/auth/client/re
 import type { OAuthSettings, TokenSourceContext } from '../../src/auth/client/settings.js'
 import { Fault } from '../../src/kernel/faults.js'
 
-/** A server, and its authorization server. */
+/** A server and its authorization server. */
 export const S = 'https://s.test/mcp'
 export const A = 'https://a.test'
 
-/** A request that an authorization server got. */
+/** A request that an authorization server received. */
 interface Asked {
   readonly method: string
   readonly url: string
@@ -15,10 +15,10 @@ interface Asked {
   readonly json: Readonly<Record<string, unknown>> | undefined
 }
 
-/** What is at a URL: a document, or what answers requests for it. */
+/** Content of a URL: a document, or a request handler. */
 type Place = object | ((asked: Asked) => Response | object | Promise<Response | object>)
 
-/** A web of documents and endpoints; what is not in it is not there. */
+/** A simulated web of documents and endpoints; all other URLs are missing. */
 export const webOf = (places: Record<string, Place>) => {
   const asked: Asked[] = []
   const fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
@@ -40,7 +40,7 @@ export const webOf = (places: Record<string, Place>) => {
   return { fetch, asked, places, to: (url: string) => asked.filter(one => one.url === url) }
 }
 
-/** The metadata of both, and a token endpoint that says what it is told. */
+/** The metadata of both servers, and a token endpoint with a given answer. */
 export const usualWeb = (token: Place = { access_token: 'new', token_type: 'Bearer' }) =>
   webOf({
     'https://s.test/.well-known/oauth-protected-resource/mcp': { resource: S, authorization_servers: [A] },
@@ -55,10 +55,10 @@ export const METADATA = {
   code_challenge_methods_supported: ['S256'],
 }
 
-/** Keeps records in memory; its lock is for one caller at a time. */
+/** Keeps records in memory; its lock admits one caller at a time. */
 export class MemoryStore implements CredentialStore {
   record: CredentialRecord | undefined
-  /** Runs before whoever has the lock. */
+  /** Runs before the lock holder. */
   onLocked: () => void = () => undefined
   #last: Promise<unknown> = Promise.resolve()
 
@@ -98,7 +98,7 @@ export class MemoryStore implements CredentialStore {
 
 export const NOW = 1_700_000_000_000
 
-/** A login that was made a moment ago, with other members. */
+/** Returns a recent login with these overrides. */
 export const recordOf = (more: Partial<CredentialRecord> = {}): CredentialRecord => ({
   version: 1,
   url: S,
@@ -111,7 +111,7 @@ export const recordOf = (more: Partial<CredentialRecord> = {}): CredentialRecord
   ...more,
 })
 
-/** What getting tokens needs; files are what `files` says. */
+/** Returns a token context, with `files` as its files. */
 export const contextOf = (
   fetch: typeof globalThis.fetch,
   store: CredentialStore,

@@ -1,6 +1,6 @@
 import { visit } from 'jsonc-parser'
 
-/** Parses JSON as strict peers do: an object must not repeat a member (RFC 8259 §4). Throws a SyntaxError. */
+/** Parses JSON like strict peers: an object must not repeat a member (RFC 8259 §4). Throws a SyntaxError. */
 export const parseStrict = (text: string): unknown => {
   const open: Set<string>[] = []
   visit(text, {

@@ -5,7 +5,7 @@ import { PROBLEMS } from '../../src/problems/table.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The files of the repository below these folders. */
+/** Returns the repository's files below these folders. */
 export const tracked = (...folders: string[]): readonly string[] =>
   execFileSync('git', ['ls-files', '-z', ...folders], { cwd: root, encoding: 'utf8' })
     .split('\0')
@@ -13,13 +13,13 @@ export const tracked = (...folders: string[]): readonly string[] =>
 
 export const textOf = (file: string): string => readFileSync(`${root}/${file}`, 'utf8')
 
-/** The commands of this program in a text; their placeholders are words in capitals or braces. */
+/** Returns the commands of this program in a text; placeholders are words in capitals or braces. */
 const commandsIn = (text: string): readonly string[] =>
   [...text.matchAll(/(?<![\w/.@-])mcp-proxy ((?:[a-z]+)(?: [^\s"'`|,;()<]+)*)/g)].map(
     ([, words = '']) => words,
   )
 
-/** The commands that the table of problems suggests. */
+/** Returns the commands that the table of problems suggests. */
 export const suggestedByProblems = (): ReadonlySet<string> =>
   new Set(Object.values(PROBLEMS).flatMap(({ fix }) => commandsIn(fix)))
 
@@ -27,7 +27,7 @@ const SUGGESTED =
   /(?:fix|undo|Next|first|again|with:|to add \w+|after an update)[^\n]{0,40}?`?(?<!\w)mcp-proxy [a-z]+[^\n`'"]*/g
 const ON_PAGE = /(?:text="|command: '|why\.startsWith[^\n]*)mcp-proxy [^\n]*/g
 
-/** The commands that verbs and the page suggest. */
+/** Returns the commands that verbs and the page suggest. */
 export const suggestedByPrograms = (): ReadonlySet<string> => {
   const files = tracked('src/cli', 'src/doctor', 'src/ui', 'src/setup').filter(file => /\.tsx?$/.test(file))
   const texts = files.flatMap(file => [

@@ -3,7 +3,7 @@ import { startTcpProxy as start, type TcpProxy } from '../fixtures/tcp-proxy.mjs
 
 export type { TcpProxy } from '../fixtures/tcp-proxy.mjs'
 
-/** A TCP proxy that ends with the test. */
+/** Starts a TCP proxy that ends with the test. */
 export const startTcpProxy = async (t: Test, to: number): Promise<TcpProxy> => {
   const proxy = await start(to)
   t.teardown(() => proxy.close())

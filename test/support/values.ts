@@ -15,7 +15,7 @@ export const ALL_ABILITIES: ClientCapabilities = {
   elicitation: { form: true, url: true },
 }
 
-/** The same as a client of `revision` can have declared it. */
+/** Returns the capabilities that a client of `revision` can declare. */
 export const abilitiesAt = (revision: Revision): ClientCapabilities =>
   revision >= '2025-11-25'
     ? ALL_ABILITIES
@@ -28,7 +28,7 @@ export const abilitiesAt = (revision: Revision): ClientCapabilities =>
 export const parsed = (text: JsonText | undefined): unknown =>
   text === undefined ? undefined : valueOf(text)
 
-/** An outcome in a form to compare: `{ result }` or `{ code, message, data }` as a peer would read it. */
+/** Returns an outcome for comparisons: `{ result }` or `{ code, message, data }` as a peer would read it. */
 export const plain = (outcome: Outcome | undefined): unknown => {
   if (outcome === undefined) return undefined
   if (outcome.kind === 'result' || outcome.kind === 'input' || outcome.kind === 'task')
@@ -49,14 +49,14 @@ export const tool = (name: string, more: object = {}): object => ({
 })
 export const resource = (uri: string): object => ({ uri, name: uri })
 
-/** Progress whose notification has these params. */
+/** Returns progress with these params. */
 export const progressOf = (params: object): Progress => new Progress(textOf(params))
 
-/** Bounds of which some are not the defaults. */
+/** Returns limits with these overrides. */
 export const boundsOf = (limits: Partial<Limits> = {}, clock?: Clock): LimitCounters =>
   new LimitCounters({ limits: { ...DEFAULT_LIMITS, ...limits }, ...(clock && { clock }) })
 
-/** An outcome in a form to compare: the text, or the code of the fault. */
+/** Returns an outcome for comparisons: the text, or the code of the fault. */
 export const shown = (outcome: Outcome | undefined): string => {
   if (outcome === undefined) return 'none'
   if (outcome.kind === 'fault') return `${outcome.fault.code}: ${outcome.fault.message}`
@@ -70,9 +70,9 @@ const MESSAGE = new RegExp(` \\(${ID}\\)"`, 'g')
 const ALONE = new RegExp(`,"data":\\{"errorId":"${ID}"\\}`, 'g')
 const MEMBER = new RegExp(`,"errorId":"${ID}"|"errorId":"${ID}",?`, 'g')
 
-/** JSON text without the ids that errors of ours get, each its own. */
+/** Removes the unique ids of our errors from JSON text. */
 export const withoutErrorIds = (text: string): string =>
   text.replace(MESSAGE, '"').replace(ALONE, '').replace(MEMBER, '')
 
-/** The same for a value. */
+/** Removes these ids from a value. */
 export const unmarked = (value: unknown): unknown => JSON.parse(withoutErrorIds(JSON.stringify(value)))

@@ -5,21 +5,21 @@ import { hello, NEWEST } from '../era/codec.js'
 import { type Daemon, peakMiB, rawServer, startDaemon } from '../proxy/start.js'
 import { type Answer, probe, RawClient } from './raw-client.js'
 
-/** What is attacked, and by whom. */
+/** The daemon under attack, and its attacker. */
 export interface Target {
   readonly daemon: Daemon
-  /** A client with a session of its own, new for each attack. */
+  /** A client with a separate session, new for each attack. */
   readonly client: RawClient
 }
 
-/** What a client does, and what must come of it. */
+/** A client's misbehaviour, with assertions on the result. */
 export type Attack = (target: Target, t: Test) => Promise<void>
 
 export const HEADERS = {
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',
 }
-/** The same as they stand on the wire. */
+/** The same headers as raw lines. */
 export const JSON_LINES = ['Content-Type: application/json', 'Accept: application/json, text/event-stream']
 export const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
 export const INITIALIZE_BODY = JSON.stringify({
@@ -29,7 +29,7 @@ export const INITIALIZE_BODY = JSON.stringify({
   params: hello(NEWEST),
 })
 
-/** The text of a result's only block. */
+/** Returns the text of a result's only block. */
 export const textOf = ({ last }: Answer): string => String(last.message.result?.content?.[0]?.text)
 
 /** Sends a body in the client's session. */
@@ -44,7 +44,7 @@ export const post = (
     body,
   })
 
-/** A body that is refused with this status, and in words that fit. */
+/** Expects a body to be refused with this status and a matching message. */
 export const refused =
   (status: number, words: RegExp, body: string | Buffer, headers: Record<string, string> = {}): Attack =>
   async (target, t) => {
@@ -53,7 +53,7 @@ export const refused =
     t.match(await response.text(), words)
   }
 
-/** A connection that nobody reads from unless they say so. */
+/** Opens a connection that is not read until a test reads it. */
 export const dial = async ({ daemon: { host, port } }: Target): Promise<Socket> => {
   const socket = connect({ host, port })
   socket.on('error', () => undefined)
@@ -61,7 +61,7 @@ export const dial = async ({ daemon: { host, port } }: Target): Promise<Socket> 
   return socket
 }
 
-/** Says these bytes on a connection of its own; what comes back until the other side ends it. */
+/** Sends bytes on a separate connection; resolves with the bytes received until the peer closes it. */
 export const say = async (target: Target, ...parts: readonly (string | Buffer)[]): Promise<string> => {
   const socket = await dial(target)
   let heard = ''
@@ -76,24 +76,24 @@ export const say = async (target: Target, ...parts: readonly (string | Buffer)[]
   return heard
 }
 
-/** The statuses of the answers as they stand on the wire. */
+/** Returns the statuses of raw responses. */
 export const statusesOf = (heard: string): number[] =>
   [...heard.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status))
 
-/** The head of a request. */
+/** Returns the head of a request. */
 export const head = (
   { daemon: { host, port } }: Target,
   lines: readonly string[],
   { target = '/mcp', method = 'POST' } = {},
 ): string => [`${method} ${target} HTTP/1.1`, `Host: ${host}:${port}`, ...lines, '', ''].join('\r\n')
 
-/** The same of one that is the last on its connection. */
+/** Returns the head of the last request on a connection. */
 export const lastHead = (target: Target, lines: readonly string[], of = {}): string =>
   head(target, [...lines, 'Connection: close'], of)
 
 const PEAK_MIB = 450
 
-/** Has each attack made on a daemon with a healthy server, which a healthy client goes on using. */
+/** Runs each attack on a daemon while a healthy client keeps using its healthy server. */
 export const attacked = async (
   t: Test,
   attacks: Readonly<Record<string, Attack>>,

@@ -26,27 +26,27 @@ import { abilitiesAt, askingOf, parsed, plain } from '../values.js'
 
 // ── clients ──
 
-/** A question as a client sees it. */
+/** A question from the client's view. */
 export interface SeenAsk {
   readonly ask: ServerRequest
   readonly during: Call | undefined
-  /** Set once the client was told that nobody waits for the answer. */
+  /** True once the client received the cancellation of the question. */
   withdrawn: boolean
 }
 
 let clients = 0
 
-/** A caller with these scopes, or who has to prove nothing. */
+/** Returns a caller with these scopes, or one that needs no credentials. */
 export const callerWith = (principal: string, scopes?: readonly string[]): Caller => ({
   ...unauthenticatedCaller(principal),
   scopes: scopes && new Set(scopes),
 })
 
-/** A client that remembers what it was told. */
+/** A client that records everything it receives. */
 export class FakeClient implements Client {
   readonly id: number
   readonly principal: string
-  /** Of its calls from now on. */
+  /** Caller of its further calls. */
   caller: Caller
   readonly revision: Revision
   readonly serverRequests: ServerRequestMode
@@ -110,12 +110,12 @@ export class FakeClient implements Client {
     })
   }
 
-  /** Notifications of one method. */
+  /** Returns the notifications of one method. */
   heard(method: string): unknown[] {
     return this.told.filter(([told]) => told === method).map(([, params]) => params)
   }
 
-  /** Calls; params that are a string are JSON text. */
+  /** Starts a call; string params are JSON text. */
   call(
     method: string,
     params?: object | string,
@@ -127,14 +127,14 @@ export class FakeClient implements Client {
     return call
   }
 
-  /** Calls and waits for whatever needs no time. */
+  /** Calls and waits for all work that needs no timers. */
   async get(method: string, params?: object): Promise<unknown> {
     const call = this.call(method, params)
     await settled()
     return call.ended
   }
 
-  /** The names, URIs or templates of a whole list, page by page. */
+  /** Returns the names, URIs or templates of a whole list, page by page. */
   async list(method: string, key = 'name'): Promise<string[]> {
     const member = { 'resources/list': 'resources', 'prompts/list': 'prompts' }[method] ?? 'tools'
     const names: string[] = []
@@ -147,9 +147,7 @@ export class FakeClient implements Client {
     return names
   }
 
-  /**
-   * Leaves as the sessions do: questions are answered in its place, calls are cancelled, the router is told.
-   */
+  /** Disconnects as sessions do: answers its questions, cancels its calls and informs the router. */
   leave(): void {
     if (this.isGone) return
     for (const { ask } of this.asked) ask.answer(failed(new Fault('disconnected', 'The client is gone')))
@@ -159,7 +157,7 @@ export class FakeClient implements Client {
   }
 }
 
-/** A call with everything that was said about it. */
+/** A call with everything that was reported about it. */
 export class FakeCall implements Call {
   readonly client: FakeClient
   readonly caller: Caller
@@ -170,7 +168,7 @@ export class FakeCall implements Call {
   readonly ends: Outcome[] = []
   readonly progresses: unknown[] = []
   readonly told: (readonly [string, unknown])[] = []
-  /** What was said when nothing may be said any more. */
+  /** Number of reports after the end. */
   late = 0
   isCancelled = false
   onCancel: ((reason: CancelReason) => void) | undefined
@@ -196,7 +194,7 @@ export class FakeCall implements Call {
     return this.isCancelled || this.ends.length > 0
   }
 
-  /** The one end as its client reads it. */
+  /** Returns the outcome as its client reads it. */
   get ended(): unknown {
     return this.ends.length === 1 ? plain(this.ends[0]) : `ended ${this.ends.length} times`
   }

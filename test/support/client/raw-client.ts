@@ -6,41 +6,41 @@ import { hello } from '../era/codec.js'
 // biome-ignore lint/suspicious/noExplicitAny: what a test looks for in a message is its own business.
 export type Loose = any // eslint-disable-line @typescript-eslint/no-explicit-any
 
-/** A message as it stood in the response body or in one event. */
+/** A message as received in a response body or event. */
 export interface RawMessage {
   readonly text: string
   readonly message: { id?: unknown; method?: string; params?: Loose; result?: Loose; error?: Loose }
 }
 
-/** What came in answer to one POST. */
+/** The response to one POST. */
 export interface Answer {
   readonly status: number
   readonly type: string
   readonly heard: readonly RawMessage[]
-  /** The last message: the answer itself. */
+  /** The last message, which is the answer. */
   readonly last: RawMessage
 }
 
-/** A Streamable HTTP client without SDK: what it sends and hears is text. */
+/** A Streamable HTTP client without an SDK; it sends and receives raw text. */
 export class RawClient {
   readonly url: string
   session: string | undefined
   /** Sent with each request. */
   headers: Readonly<Record<string, string>> = {}
-  /** Answers questions of servers; what it returns is the result, or an error if it has a `code`. */
+  /** Answers servers' questions; the return value is the result, or an error if it has a `code`. */
   onAsk: (method: string, params: Loose) => object | Promise<object> = () => ({
     code: -32601,
     message: 'not here',
   })
-  /** What came on the standalone stream. */
+  /** Messages received on the standalone stream. */
   readonly ambient: RawMessage[] = []
   readonly #abort = new AbortController()
   #heardAmbient: () => void = () => undefined
 
   constructor(url: string) {
     this.url = url
-    // Node lets go of its listeners when it collects garbage; until then it would warn of thousands of
-    // requests.
+    // Node removes its listeners only on garbage collection; until then, thousands of requests would cause
+    // warnings.
     setMaxListeners(0, this.#abort.signal)
   }
 
@@ -51,7 +51,7 @@ export class RawClient {
     return answer
   }
 
-  /** Calls a tool with arguments given as JSON text. */
+  /** Calls a tool with arguments as JSON text. */
   call(id: number | string, name: string, args = '{}', meta?: object): Promise<Answer> {
     const _meta = meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`
     return this.postText(
@@ -91,7 +91,7 @@ export class RawClient {
     return { status: response.status, type, heard, last: heard.at(-1) ?? { text: '', message: {} } }
   }
 
-  /** Opens the standalone stream and collects what comes. */
+  /** Opens the standalone stream and collects its messages. */
   async listen(): Promise<void> {
     const response = await fetch(this.url, {
       headers: { accept: 'text/event-stream', 'mcp-session-id': this.session ?? '' },
@@ -100,7 +100,7 @@ export class RawClient {
     void this.#collect(response)
   }
 
-  /** Resolves when something on the standalone stream fits. */
+  /** Resolves with the first matching message on the standalone stream. */
   async ambientIs(test: (heard: RawMessage) => boolean): Promise<RawMessage> {
     for (;;) {
       const found = this.ambient.find(test)
@@ -120,7 +120,7 @@ export class RawClient {
     return response.status
   }
 
-  /** Drops all connections without a word. */
+  /** Drops all connections without closing the session. */
   vanish(): void {
     this.#abort.abort()
   }
@@ -132,7 +132,7 @@ export class RawClient {
         this.#heardAmbient()
       }
     } catch {
-      // The stream was dropped, by us or by the proxy.
+      // The client or the proxy dropped the stream.
     }
   }
 
@@ -162,9 +162,8 @@ export class RawClient {
 }
 
 /**
- * Calls the tool `good__echo` of a healthy server again and again, until the returned function is called;
- * then each answer
- * must have been right.
+ * Calls the tool `good__echo` of a healthy server repeatedly until the returned function is called, which
+ * checks all answers.
  */
 export const probe = (t: Test, client: RawClient): (() => Promise<void>) => {
   let isOver = false

@@ -8,26 +8,26 @@ import { serveHttpClients, servePipeClient, serveSseClients } from '../proxy/lis
 import { FarEnd } from '../wire/channel-pair.js'
 import { FakeResponder, httpRequest } from '../wire/fake-http.js'
 
-/** A client that a vector scripts. */
+/** A client driven by a vector. */
 export interface ScriptedClient {
   readonly watch: HopWatch
-  /** Sends a message of the vector: as it stands, or as an HTTP request. */
+  /** Sends a message of the vector, unchanged or as an HTTP request. */
   say(message: Json): void
-  /** Sends a request whose answer is nobody's business. */
+  /** Sends a request whose answer is ignored. */
   sayOwn(message: Json): void
-  /** Compares the next thing that came with a message of the vector. */
+  /** Compares the next received message with a message of the vector. */
   match(expected: Json, labels: Labels): void
-  /** The next message that came, whatever it is. */
+  /** Takes the next received message. */
   take(): Json
-  /** Something that no step has taken; undefined if nothing is left. */
+  /** A message that no step has taken; undefined if none is left. */
   readonly leftOver: string | undefined
-  /** Something came that no step has taken. */
+  /** True if unread messages remain. */
   readonly hasMore: boolean
   hangUp(): void
   close(): void
 }
 
-/** A client on a channel of its own. */
+/** A client on its own channel. */
 export class ScriptedPipeClient implements ScriptedClient {
   readonly watch = new HopWatch()
   readonly #end = new FarEnd()
@@ -80,7 +80,7 @@ export class ScriptedPipeClient implements ScriptedClient {
   }
 }
 
-/** The request to listen that a notification belongs to. */
+/** Returns the listen request that a notification belongs to. */
 const subscriptionOf = (params: Json | undefined): unknown =>
   (params?.['_meta'] as Json | undefined)?.['io.modelcontextprotocol/subscriptionId']
 
@@ -90,7 +90,7 @@ const lowerCase = (headers: unknown): Record<string, string> =>
     Object.entries((headers ?? {}) as Record<string, string>).map(([k, v]) => [k.toLowerCase(), v]),
   )
 
-/** A client over Streamable HTTP: in one session before 2026-07-28, in none since. */
+/** A client over Streamable HTTP: with one session before 2026-07-28, without sessions since. */
 export class ScriptedHttpClient implements ScriptedClient {
   readonly watch = new HopWatch(true)
   readonly #host: ReturnType<typeof serveHttpClients>
@@ -127,14 +127,14 @@ export class ScriptedHttpClient implements ScriptedClient {
     this.#eventsTaken = 0
     this.#eventsWatched = 0
     if (body !== undefined) this.watch.peerSays(body as object)
-    // The guard stands in front of every face on a port.
+    // The guard precedes every endpoint on a port.
     if (originAllowed(headers['origin' as keyof typeof headers], new Set()))
       this.#host.handle(httpRequest(method, headers, withVersion(body)), responder)
     else responder.send(403, {})
     return responder
   }
 
-  /** The answer to the last request is nobody's business. */
+  /** Ignores the answer to the last request. */
   forget(): void {
     this.#last = undefined
   }
@@ -172,7 +172,7 @@ export class ScriptedHttpClient implements ScriptedClient {
     return this.#last
   }
 
-  /** Shows to the watch what has come since. */
+  /** Passes newly received messages to the watch. */
   watchNew(): void {
     const last = this.#last
     if (last === undefined || last.answers === 0 || last.body === '') return
@@ -208,7 +208,7 @@ export class ScriptedSseClient implements ScriptedClient {
   readonly #host: ReturnType<typeof serveSseClients>
   readonly #stream = new FakeResponder()
   readonly #own = new Set<unknown>()
-  /** The first event says where to post. */
+  /** Starts at 1, because the first event names the POST URL. */
   #eventsTaken = 1
 
   constructor(handler: ClientHandler, clock: FakeClock) {
@@ -268,7 +268,7 @@ const withVersion = (body: unknown): string | object => {
   return Array.isArray(body) ? body.map(item => ({ jsonrpc: '2.0', ...(item as object) })) : (body as object)
 }
 
-/** A message as vectors write it. */
+/** Returns a message in the vectors' format. */
 export const withoutVersion = (message: unknown): unknown => {
   if (!isObject(message)) return message
   const { jsonrpc, ...rest } = message

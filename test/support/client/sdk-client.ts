@@ -18,13 +18,13 @@ import { MODERN, type Revision } from '../era/codec.js'
 import type { Loose } from './raw-client.js'
 import { type Address, type AnyTransport, type ClientKind, transportTo, Wire } from './sdk-transports.js'
 
-/** How a call is made. */
+/** Options of a call. */
 export interface CallOptions {
   readonly signal?: AbortSignal
   readonly onprogress?: () => void
 }
 
-/** The lists of a server, by the member that holds their items. */
+/** A server's lists, by the member that holds the items. */
 export type List = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
 
 const LIST_METHODS = {
@@ -34,7 +34,7 @@ const LIST_METHODS = {
   resourceTemplates: 'resources/templates/list',
 } as const
 
-/** What a person at a client answers, by method. */
+/** A user's answers at the client, by method. */
 type Answers = Readonly<
   Record<'sampling/createMessage' | 'elicitation/create' | 'roots/list', (params: unknown) => object>
 >
@@ -47,20 +47,19 @@ export interface AnyClient {
   readonly capabilities: unknown
   readonly serverName: string | undefined
   readonly instructions: string | undefined
-  /** One page of a list. */
+  /** Returns one page of a list. */
   list(list: List, cursor?: string): Promise<{ items: Loose[]; next: string | undefined }>
   callTool(name: string, args?: object, options?: CallOptions): Promise<Loose>
   readResource(uri: string): Promise<Loose>
   getPrompt(name: string, args: Readonly<Record<string, string>>): Promise<Loose>
   complete(ref: object, argument: { name: string; value: string }): Promise<Loose>
-  /** Wants to hear when the tools change; before 2026-07-28 a client hears it anyway. */
+  /** Subscribes to tool list changes; clients before 2026-07-28 receive them anyway. */
   hearChanges(): Promise<void>
   subscribe(...uris: readonly string[]): Promise<void>
-  /** Ends what was begun with `subscribe` for this URI. */
+  /** Ends a subscription for this URI. */
   unsubscribe(uri: string): Promise<void>
-  /** Wants log messages from this level on. */
+  /** Requests log messages from this level up. */
   setLevel(level: 'error' | 'warning'): Promise<void>
-  /** Asks for a sign of life. */
   ping(): Promise<void>
 }
 
@@ -68,7 +67,7 @@ const INFO = { name: 'test', version: '1' }
 const CAPABILITIES = { sampling: {}, elicitation: {}, roots: { listChanged: true } }
 const MODERN_CAPABILITIES = { sampling: {}, elicitation: { form: {} }, roots: {} }
 
-/** What both clients do alike. */
+/** The common part of both clients. */
 abstract class SdkClient<C extends ClientV1 | Client> {
   onclose: (() => void) | undefined
   protected readonly client: C
@@ -111,7 +110,7 @@ abstract class SdkClient<C extends ClientV1 | Client> {
   }
 }
 
-/** The client of SDK v1, which shakes hands. */
+/** The client of SDK v1, which performs a handshake. */
 class LegacyClient extends SdkClient<ClientV1> implements AnyClient {
   constructor(answers: Answers) {
     const client = new ClientV1(INFO, { capabilities: CAPABILITIES })
@@ -159,7 +158,7 @@ class LegacyClient extends SdkClient<ClientV1> implements AnyClient {
   }
 }
 
-/** The client of SDK v2, which speaks 2026-07-28 and nothing else. */
+/** The client of SDK v2, which speaks only 2026-07-28. */
 class ModernClient extends SdkClient<Client> implements AnyClient {
   readonly #subscriptions = new Map<string, McpSubscription>()
   #meta: { readonly _meta?: Record<string, unknown> } = {}
@@ -177,7 +176,7 @@ class ModernClient extends SdkClient<Client> implements AnyClient {
   }
 
   async list(list: List, cursor?: string): Promise<{ items: Loose[]; next: string | undefined }> {
-    // The SDK's own methods put all pages together.
+    // The SDK's own methods join all pages.
     const params = cursor === undefined ? {} : { cursor }
     const page: Loose = await this.client.request({ method: LIST_METHODS[list], params })
     return { items: page[list], next: page.nextCursor }
@@ -217,13 +216,12 @@ export const SAMPLED = {
 } as const
 export const ELICITED = { action: 'accept', content: { city: 'Ulm' } } as const
 
-/** A client that is connected to a proxy. */
+/** A client connected to a proxy. */
 export interface Connected extends Pick<Rig, 'client' | 'wire' | 'asked' | 'isClosed'> {
-  /** Has the client think about all questions until the returned function is called. */
+  /** Delays answers to questions until the returned function is called. */
   think(): () => void
 }
 
-/** Connects a client to a proxy. */
 export const connectTo = async (
   t: Test,
   address: Address,
@@ -234,7 +232,7 @@ export const connectTo = async (
   const wire = new Wire(transport, revision)
   const asked: { method: string; params?: unknown }[] = []
   let thought: Promise<void> | undefined
-  /** Keeps a question, and answers it. */
+  /** Records a question and answers it. */
   const answer =
     (method: string, result: object) =>
     async (params: unknown): Promise<object> => {
@@ -265,14 +263,14 @@ export const connectTo = async (
   return { client, wire, asked, isClosed: () => isClosed, think }
 }
 
-/** A request as the official client sent it, with its headers if it did so over HTTP. */
+/** A request that the official client sent, with its headers over HTTP. */
 export interface Sent {
   readonly method: string
   readonly params: JsonText | undefined
   readonly headers: Record<string, string>
 }
 
-/** The result that a stub answers a request with, as JSON. */
+/** Returns a stub's result for a request, as JSON. */
 export type StubAnswer = (sent: Sent) => string
 
 const STUB_CAPABILITIES = { sampling: {}, roots: {}, elicitation: { form: {}, url: {} } }
@@ -288,7 +286,7 @@ const newClient = (): Client =>
     { capabilities: STUB_CAPABILITIES, versionNegotiation: { mode: { pin: '2026-07-28' } } },
   )
 
-/** An official client that speaks 2026-07-28 alone, connected through a pipe to a stub. */
+/** Connects an official client that speaks only 2026-07-28 to a stub through a pipe. */
 export const sdkOnPipe = async (answer: StubAnswer): Promise<{ client: Client; sent: Sent[] }> => {
   const sent: Sent[] = []
   const client = newClient()
@@ -309,7 +307,7 @@ export const sdkOnPipe = async (answer: StubAnswer): Promise<{ client: Client; s
   return { client, sent }
 }
 
-/** The same over HTTP, without a network. */
+/** Connects such a client over HTTP, without a network. */
 export const sdkOnHttp = async (answer: StubAnswer): Promise<{ client: Client; sent: Sent[] }> => {
   const sent: Sent[] = []
   const client = newClient()

@@ -11,7 +11,7 @@ import { WebSocket } from 'ws'
 import { HopWatch } from '../era/revision-watch.js'
 import type { Loose } from './raw-client.js'
 
-/** Where a proxy is: a command to start, a URL, or the path of a socket. */
+/** The location of a proxy: a command to start, a URL, or a socket path. */
 export interface Address {
   readonly command: readonly string[]
   readonly url: string
@@ -20,7 +20,7 @@ export interface Address {
   readonly path: string
 }
 
-/** What both SDKs take a transport to be, as far as the tests need it. */
+/** The common transport interface of both SDKs, as far as tests need it. */
 export interface AnyTransport {
   onmessage?: (message: AnyMessage, extra?: unknown) => void
   onclose?: () => void
@@ -33,12 +33,12 @@ export interface AnyTransport {
 
 type Make = (address: Address) => unknown
 
-/** Tells the era of the server on the connection itself; the SDK would start a second process for that. */
+/** Detects the server's era on the connection itself; the SDK would start a second process for that. */
 class StdioInPlace extends StdioV2 {}
 
 /**
- * How an SDK starts a command: with all variables of the tests. By itself it passes on a few only, and a
- * proxy would keep its state in the folder of the user, where that of other runs is.
+ * Returns an SDK's parameters to start a command with all test variables. By default the SDK passes only a
+ * few, so the proxy would use the user's state folder and find other runs.
  */
 export const stdioParameters = ([command = '', ...args]: readonly string[]) => ({
   command,
@@ -52,7 +52,7 @@ const V1 = {
   sse: ({ sseUrl }) => new SSEClientTransport(new URL(sseUrl)),
   http: ({ url }) => new HttpV1(new URL(url)),
   ws: ({ wsUrl }) => {
-    // The SDK takes the one of the platform, which Node has from 22 on.
+    // The SDK uses the platform's WebSocket, which Node has since 22.
     ;(globalThis as { WebSocket: unknown }).WebSocket ??= WebSocket
     return new WebSocketClientTransport(new URL(wsUrl))
   },
@@ -74,14 +74,14 @@ export const CLIENTS = Object.keys(V1) as ClientKind[]
 /** Every transport of clients of 2026-07-28. */
 export const MODERN_CLIENTS = Object.keys(V2) as (keyof typeof V2)[]
 
-/** A transport for the client of SDK v1, or of SDK v2, to a proxy. */
+/** Returns a transport to a proxy for the client of SDK v1 or v2. */
 export const transportTo = (address: Address, kind: ClientKind, isModern: boolean): AnyTransport => {
   const make: Make | undefined = isModern ? (V2 as Partial<Record<ClientKind, Make>>)[kind] : V1[kind]
   if (make === undefined) throw new Error(`there is no ${kind} in this era`)
   return make(address) as AnyTransport
 }
 
-/** A line per message on a local socket, for which the SDKs have nothing. */
+/** A transport with one line per message on a local socket, which the SDKs lack. */
 const socketTransport = (path: string): AnyTransport => {
   const socket = connect(path)
   const connected = once(socket, 'connect')
@@ -105,7 +105,7 @@ const socketTransport = (path: string): AnyTransport => {
   return transport
 }
 
-/** A message per frame, which SDK v2 has no more. */
+/** A transport with one message per frame, which SDK v2 no longer has. */
 const wsTransport = (url: string): AnyTransport => {
   const socket = new WebSocket(url, 'mcp')
   const opened = once(socket, 'open')
@@ -128,7 +128,7 @@ const wsTransport = (url: string): AnyTransport => {
   return transport
 }
 
-/** Any message, loosely, for assertions. */
+/** Any message, loosely typed for assertions. */
 export interface AnyMessage {
   readonly id?: string | number | undefined
   readonly method?: string
@@ -137,7 +137,7 @@ export interface AnyMessage {
   readonly error?: { code: number; message: string; data?: Loose }
 }
 
-/** Ids and tokens of clients can be told from all others by this. */
+/** Prefix that distinguishes clients' ids and tokens from others. */
 const MARK = 'client-'
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
 
@@ -147,7 +147,7 @@ const unmarked = (value: unknown): unknown => {
   return type === undefined ? value : type === 'number' ? Number(text) : text
 }
 
-/** A message with one member of it, at this path, turned into another; itself if it has none. */
+/** Returns a message with the member at this path converted, or the message itself without that member. */
 const turned = (message: Loose, path: readonly string[], turn: (value: unknown) => unknown): Loose => {
   const [name = '', ...rest] = path
   if (message?.[name] === undefined) return message
@@ -170,16 +170,17 @@ const unmarkedAll = (message: AnyMessage): AnyMessage =>
     ['result', '_meta', SUBSCRIPTION],
   ].reduce((said, path) => turned(said, path, unmarked), message)
 
-/** What went over a client's transport, in order, as it went; the SDK above has its own ids. */
+/** Records all messages on a client's transport, in order; the SDK above has its own ids. */
 export class Wire {
   readonly sent: AnyMessage[] = []
   readonly heard: AnyMessage[] = []
-  /** What is checked of everything that the proxy says. */
+  /** Checks every message of the proxy. */
   readonly watch = new HopWatch(true)
   readonly #events = new EventEmitter().setMaxListeners(0)
 
   /**
-   * Listens at a transport that is not started; `initialize` offers `revision` whatever the SDK would offer.
+   * Watches a transport that is not yet started; makes `initialize` offer `revision` instead of the SDK's
+   * choice.
    */
   constructor(transport: AnyTransport, revision: string) {
     const send = transport.send.bind(transport)
@@ -189,7 +190,7 @@ export class Wire {
       this.watch.peerSays(said)
       return send(said, options)
     }
-    // The SDKs exchange their handlers, also after the start.
+    // The SDKs replace their handlers, even after the start.
     let hear: AnyTransport['onmessage']
     const onMessage: AnyTransport['onmessage'] = (message, extra) => {
       this.heard.push(message)
@@ -205,7 +206,7 @@ export class Wire {
     })
   }
 
-  /** The first message heard that fits, from now or from the `from`-th on. */
+  /** Resolves with the first matching message, from now or from index `from`. */
   async hears(fits: (message: AnyMessage) => boolean, from = 0): Promise<AnyMessage> {
     for (;;) {
       const found = this.heard.slice(from).find(fits)
@@ -214,18 +215,21 @@ export class Wire {
     }
   }
 
-  /** The last call of a tool that was sent. */
+  /** Returns the last call of a tool. */
   lastCall(tool: string): AnyMessage | undefined {
     return this.sent.findLast(({ method, params }) => method === 'tools/call' && params.name === tool)
   }
 
-  /** The answer to a request, and what was heard before it. */
+  /** Returns the answer to a request and the messages received before it. */
   answerTo(request: AnyMessage | undefined) {
     const at = this.heard.findIndex(({ id, method }) => id === request?.id && method === undefined)
     return { answer: this.heard[at], before: this.heard.slice(0, Math.max(at, 0)) }
   }
 
-  /** Texts of the proxy that have a meaning on this hop only: cursors, states, ids of its own questions. */
+  /**
+   * Returns the proxy's tokens that are valid on this hop only: cursors, states, and ids of its own
+   * questions.
+   */
   get minted(): readonly string[] {
     return this.heard
       .flatMap(({ id, method, result }) => [

@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import { until } from '../processes.js'
 import { BIN, INITIALIZE, type Running, startBin } from '../proxy/start.js'
 
-/** `mcp-proxy connect`, the way clients start it. */
+/** `mcp-proxy connect`, as clients start it. */
 export const SHIM = resolve(BIN, '../connect.cjs')
 
 interface Answer {
@@ -17,11 +17,11 @@ interface Answer {
   readonly error?: { readonly message: string; readonly data?: { readonly reason?: string } }
 }
 
-/** A client behind `mcp-proxy connect`; it keeps all that it was ever sent. */
+/** A client behind `mcp-proxy connect`; it records everything it receives. */
 export class ShimClient {
   readonly running: Running
   readonly heard: Answer[] = []
-  /** When each answer came. */
+  /** Time of each answer. */
   readonly atMs = new Map<number, number>()
   readonly #roots: readonly string[] | undefined
   #rest = ''
@@ -41,7 +41,7 @@ export class ShimClient {
       env?: Record<string, string>
       bin?: string
       cwd?: string
-      /** As URIs; without them the client cannot be asked for any. */
+      /** Root URIs; without them, the client does not declare roots. */
       roots?: readonly string[]
     } = {},
   ) {
@@ -62,14 +62,14 @@ export class ShimClient {
     return answer
   }
 
-  /** Makes a request and returns its id. */
+  /** Sends a request and returns its id. */
   ask(method: string, params: object = {}): number {
     this.#last += 1
     this.running.send({ id: this.#last, method, params })
     return this.#last
   }
 
-  /** The first answer to a request. Rejects if the program ends without it. */
+  /** Resolves with the first answer to a request; rejects if the program ends without one. */
   async answer(id: number): Promise<Answer> {
     await until(() => this.answers(id).length > 0 || this.running.child.exitCode !== null, `answer ${id}`)
     const [answer] = this.answers(id)
@@ -81,7 +81,7 @@ export class ShimClient {
     return this.heard.filter(message => message.id === id && message.method === undefined)
   }
 
-  /** Calls a tool, and resolves with the JSON text that it answers. */
+  /** Calls a tool and resolves with the JSON of its answer. */
   async call(name: string, args: object = {}): Promise<{ readonly [key: string]: unknown }> {
     const { result, error } = await this.answer(this.ask('tools/call', { name, arguments: args }))
     if (error !== undefined) throw new Error(error.message)
@@ -93,7 +93,7 @@ export class ShimClient {
     return await this.running.exited
   }
 
-  /** Waits for the line of stderr that tells what happened. */
+  /** Waits for a matching line on stderr. */
   async told(pattern: RegExp): Promise<void> {
     const { child } = this.running
     while (!pattern.test(this.running.err)) await once(child.stderr ?? child, 'data')

@@ -4,42 +4,42 @@ import type { Json } from '../match.js'
 /** The revisions with a handshake, oldest first. */
 export const LEGACY = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const
 export const NEWEST = '2025-11-25'
-/** The revision without. */
+/** The revision without a handshake. */
 export const MODERN = '2026-07-28'
 
 /** A published revision. */
 export type Revision = (typeof LEGACY)[number] | typeof MODERN
 
-/** What a server is asked to be. */
+/** The declared properties of a server. */
 interface ServerFacts {
   readonly alias: string
   readonly revision: string
   readonly capabilities: Json
 }
 
-/** What a server says of its own accord. */
+/** A server's automatic answer. */
 export type ServerAnswer = { readonly result: Json } | { readonly error: Json } | 'nothing'
 
-/** Writes what peers of an era say. */
+/** Writes messages for peers of an era. */
 interface EraCodec {
-  /** The request with which a client begins. */
+  /** Returns a client's first request. */
   greeting(revision: string, capabilities: Json): { readonly method: string; readonly params: Json }
-  /** Whether a notification follows when that is answered. */
+  /** True if a notification follows its answer. */
   readonly hasHandshake: boolean
-  /** The params of a request of a client with these capabilities. */
+  /** Returns the params of a request from a client with these capabilities. */
   params(params: Json, capabilities: Json): Json
-  /** The headers of a request over HTTP, beside those of its session. */
+  /** Returns the headers of an HTTP request, except session headers. */
   headers(request: Json): Record<string, string>
-  /** What a server answers to what every server knows; undefined: it must be told. */
+  /** Returns the answer to a standard request; undefined if a test must supply it. */
   answer(method: string, server: ServerFacts): ServerAnswer | undefined
 }
 
-/** The name that scripted clients give themselves. */
+/** Client info of scripted clients. */
 const CLIENT_INFO = { name: 'c', version: '1' }
 
 // ── revisions with a handshake ──
 
-/** The params of `initialize`. */
+/** Returns the params of `initialize`. */
 export const hello = (protocolVersion: string, capabilities: object = {}, clientInfo = CLIENT_INFO) => ({
   protocolVersion,
   capabilities,
@@ -73,16 +73,16 @@ const legacyCodec: EraCodec = {
 
 // ── 2026-07-28 ──
 
-/** A key of the specification. */
+/** Returns a key of the specification. */
 export const key = (name: string): string => `io.modelcontextprotocol/${name}`
 
-/** What every request says about itself. */
+/** The metadata of every request. */
 export const ENVELOPE = {
   'io.modelcontextprotocol/protocolVersion': MODERN,
   'io.modelcontextprotocol/clientCapabilities': {},
 } as const
 
-/** What a server says of itself. */
+/** Returns a server's discovery result. */
 export const discovered = (capabilities: object = { tools: {} }, more: object = {}): JsonText =>
   textOf({ ...discovery(capabilities, { name: 'new', version: '2' }), ...more })
 
@@ -95,7 +95,7 @@ const discovery = (capabilities: object, serverInfo: object): Json => ({
   _meta: { [key('serverInfo')]: serverInfo },
 })
 
-/** The envelope of a request that a server gets from the proxy, or from another client. */
+/** Returns the envelope of a request that a server receives from the proxy or another client. */
 export const envelope = (
   capabilities: unknown = {},
   more: object = {},
@@ -107,10 +107,10 @@ export const envelope = (
   ...more,
 })
 
-/** The envelope of a scripted client with these capabilities. */
+/** Returns the envelope of a scripted client with these capabilities. */
 export const clientEnvelope = (capabilities: unknown): Json => envelope(capabilities, {}, CLIENT_INFO)
 
-/** A request, with more in its `params` and `_meta`. */
+/** Builds a request with additional `params` and `_meta`. */
 export const modern = (id: unknown, method: string, params: object = {}, meta: object = {}) => ({
   id,
   method,
@@ -123,7 +123,7 @@ const NAMED_BY: Readonly<Record<string, 'name' | 'uri'>> = {
   'resources/read': 'uri',
 }
 
-/** The headers that repeat what such a request says; none for one that says nothing about itself. */
+/** Returns the headers that repeat a request's metadata; empty for a request without metadata. */
 export const mirrored = ({ method, params }: Json): Record<string, string> => {
   const { _meta, ...rest } = (params ?? {}) as Record<string, Json | undefined>
   const version = _meta?.[key('protocolVersion')]
@@ -162,9 +162,9 @@ const modernCodec: EraCodec = {
   },
 }
 
-/** The codec of the era of a revision. */
+/** Returns the codec of a revision's era. */
 export const codecOf = (revision: string): EraCodec => (revision === MODERN ? modernCodec : legacyCodec)
 
-/** The date of a revision, by its number in vectors. */
+/** Returns the date of a revision by its number in vectors. */
 export const revisionOf = (name: string): string =>
   ({ R1: '2024-11-05', R2: '2025-03-26', R3: '2025-06-18', R5: MODERN })[name] ?? NEWEST

@@ -1,7 +1,7 @@
 import { MODERN } from './codec.js'
 import { type Definitions, OFFICIAL_SCHEMAS, SDK_SCHEMAS } from './schemas.js'
 
-/** Words that came with 2026-07-28: nobody who speaks an older revision may read them. */
+/** Members added in 2026-07-28, which peers of older revisions must never receive. */
 const MODERN_MEMBERS = new Set([
   'resultType',
   'ttlMs',
@@ -16,7 +16,7 @@ const MODERN_MEMBERS = new Set([
   'io.modelcontextprotocol/serverInfo',
   'io.modelcontextprotocol/subscriptionId',
 ])
-/** Words that went with it. */
+/** Members removed in 2026-07-28. */
 const LEGACY_MEMBERS = new Set([
   'execution',
   'task',
@@ -25,7 +25,7 @@ const LEGACY_MEMBERS = new Set([
   'sessionId',
   'io.modelcontextprotocol/related-task',
 ])
-/** Members whose content is the peers' own, whatever words it uses. */
+/** Members with arbitrary content from peers. */
 const OPAQUE = new Set([
   'arguments',
   'structuredContent',
@@ -40,7 +40,7 @@ const OPAQUE = new Set([
 const MODERN_CODES: ReadonlySet<unknown> = new Set([-32020, -32021, -32022])
 const LEGACY_CODES: ReadonlySet<unknown> = new Set([-32002, -32042])
 
-/** Words of the other era in a message of this revision, outside of what is opaque. */
+/** Returns members of the other era in a message of this revision, outside opaque content. */
 const foreignWords = (message: object, revision: string): readonly string[] => {
   const isModern = revision >= '2026-07-28'
   const members = isModern ? LEGACY_MEMBERS : MODERN_MEMBERS
@@ -74,14 +74,12 @@ interface Asked {
 }
 
 /**
- * Listens to all that goes over one hop, and checks what the proxy says there: that it is a message of the
- * revision that is spoken
- * on this hop, as its schema and the SDKs of its days have it, and that no word of the other era is in it.
- * The revision is
- * learned from the handshake, or stands in each request.
+ * Watches all messages on one hop and checks the proxy's messages: each must match the schema of the hop's
+ * revision, both the published one and the SDK's of that time, and contain no member of the other era. Learns
+ * the revision from the handshake or from each request.
  */
 export class HopWatch {
-  /** What was wrong, each with the message that it was wrong in. */
+  /** Violations, each with its message. */
   readonly problems: string[] = []
   readonly #seen = new Set<string>()
   readonly #fromPeer = new Map<string, Asked>()
@@ -89,22 +87,22 @@ export class HopWatch {
   readonly #isHttp: boolean
   #agreed: string | undefined
 
-  /** Over HTTP, a refusal may have a body that says why, without an id. */
+  /** Over HTTP, a refusal may have an error body without an id. */
   constructor(isHttp = false) {
     this.#isHttp = isHttp
   }
 
-  /** Whether anybody has said something with this method. */
+  /** Returns whether a message with this method was seen. */
   hasSeen(method: string): boolean {
     return this.#seen.has(method)
   }
 
-  /** The peer says something; what it says is its own business. */
+  /** Records a peer's message without checking it. */
   peerSays(message: object): void {
     for (const one of each(message)) this.#learn(one, this.#fromPeer, this.#fromProxy)
   }
 
-  /** The proxy says something. */
+  /** Checks a message of the proxy. */
   proxySays(message: object): void {
     for (const one of each(message)) {
       const answered = this.#fromPeer.get(keyOf(one.id))
@@ -115,7 +113,7 @@ export class HopWatch {
     }
   }
 
-  /** Keeps what later messages depend on; the revision that this one is of. */
+  /** Records state for later messages and returns this message's revision. */
   #learn(message: Message, own: Map<string, Asked>, others: Map<string, Asked>): string {
     const { id, method, params, result } = message
     const key = keyOf(id)
@@ -175,7 +173,7 @@ const shapeProblems = (
 
 const resultProblems = (result: unknown, definitions: Definitions, method: string): readonly string[] => {
   const request = definitions.methods.get(method)
-  // Who asks for what there is not in its revision knows what to expect.
+  // A peer that requests a method outside its revision must expect the error.
   if (request === undefined) return []
   const own = request.replace(/Request$/, 'Result')
   const name = definitions.has(own) ? own : 'EmptyResult'

@@ -8,12 +8,12 @@ import * as sdk1_11 from 'sdk-1.11.4/types.js'
 import * as sdk1_20 from 'sdk-1.20.2/types.js'
 import * as sdk1_25 from 'sdk-1.25.3/types.js'
 
-/** The definitions of one revision, by the names that the specification gives them. */
+/** The definitions of one revision, by their names in the specification. */
 export interface Definitions {
-  /** The definition of a request or notification, by its method. */
+  /** Definition names by method of a request or notification. */
   readonly methods: ReadonlyMap<string, string>
   readonly has: (definition: string) => boolean
-  /** What is wrong with a value; empty if it is as the definition says. */
+  /** Returns a value's violations of a definition; empty if valid. */
   readonly problems: (definition: string, value: unknown) => readonly string[]
 }
 
@@ -31,11 +31,11 @@ const SUITE = new URL(
   import.meta.url,
 )
 
-// The conformance suite carries the published schemas of all revisions that it tests, and exports nothing:
-// they are cut out.
+// The conformance suite embeds the published schemas of all tested revisions without exporting them, so we
+// extract them.
 const TABLE = /\{"(2025-03-26)":(\w+),"(2025-06-18)":(\w+),"(2025-11-25)":(\w+),\[\w+\]:(\w+)\}/
 
-/** An object literal in minified code; its strings stand in backticks. */
+/** Extracts an object literal from minified code with backtick strings. */
 const literalAt = (code: string, from: number): string => {
   let depth = 0
   let isString = false
@@ -87,7 +87,7 @@ const compile = (published: Published): Definitions => {
   }
 }
 
-/** The JSON Schemas that are published with the revisions, by revision; there is none for 2024-11-05. */
+/** The published JSON Schemas by revision; none exists for 2024-11-05. */
 export const OFFICIAL_SCHEMAS: ReadonlyMap<string, Definitions> = new Map(
   [...publishedIn(readFileSync(SUITE, 'utf8'))].map(([revision, published]) => [
     revision,
@@ -129,9 +129,8 @@ const definitionsOf = (types: object): Definitions => {
 }
 
 /**
- * What clients and servers of the days of a revision took: the schemas of the TypeScript SDK that was current
- * then. They are
- * stricter than the published ones where it hurts: closed unions, and empty results that must be empty.
+ * The schemas of the TypeScript SDK that was current at a revision's time. They are stricter than the
+ * published schemas in important places: closed unions, and empty results that must be empty.
  */
 export const SDK_SCHEMAS: ReadonlyMap<string, Definitions> = new Map(
   Object.entries({

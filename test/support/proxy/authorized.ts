@@ -7,10 +7,10 @@ import type { Logger } from '../../../src/kernel/logger.js'
 import { hello, NEWEST } from '../era/codec.js'
 import { recordedLog } from '../wire/channel-pair.js'
 
-/** A server that nobody asks for anything: nothing listens there. */
+/** A server that receives no requests; its port is closed. */
 const NOWHERE = { url: 'http://127.0.0.1:9/mcp' }
 
-/** The configuration of a file with this `auth`; the port is any free one. */
+/** Returns the configuration of a file with this `auth`, on any free port. */
 export const configWith = (auth: object | undefined, more: object = {}): ProxyConfig => {
   const listen = { port: 0 }
   const text = JSON.stringify({ mcpServers: { nowhere: NOWHERE }, listen, auth, ...more })
@@ -27,17 +27,17 @@ interface Answered {
 
 interface Question {
   readonly method?: string
-  /** Names and values alternate where one comes twice. */
+  /** An array alternates names and values, to repeat a header. */
   readonly headers?: Readonly<Record<string, string>> | readonly string[]
   readonly body?: string | Buffer
-  /** The address that it comes from. */
+  /** Source address. */
   readonly from?: string
 }
 
-/** A proxy with `auth`, and a client that writes its requests by hand. */
+/** A proxy with `auth`, and a client with handwritten requests. */
 export interface Authorized {
   readonly proxy: Proxy
-  /** Scheme, host and port on this machine. */
+  /** Local scheme, host and port. */
   readonly origin: string
   readonly lines: ReturnType<typeof recordedLog>['lines']
   ask(path: string, question?: Question): Promise<Answered>

@@ -18,7 +18,7 @@ import { shown } from '../values.js'
 import { FarEnd, recordedLog } from '../wire/channel-pair.js'
 import { FakeHttp } from '../wire/fake-http.js'
 
-/** What it takes to open a connection, with everything that a test does not care about. */
+/** Returns link options with defaults for everything irrelevant to a test. */
 export const linkOptions = (
   given: Partial<ServerLinkOptions> & { readonly clock: FakeClock },
 ): ServerLinkOptions => {
@@ -46,10 +46,10 @@ export const linkOptions = (
   }
 }
 
-/** How a server is reached. */
+/** A server's transport. */
 export type Way = { readonly pipe: () => Channel } | { readonly http: HttpClient; readonly url: string }
 
-/** Opens a connection to a server of which only its way is known. */
+/** Opens a connection to a server with an unknown revision. */
 export const openServer = (
   server: string,
   way: Way,
@@ -72,7 +72,7 @@ export const openServer = (
     : openServerPipe(() => Promise.resolve(way.pipe()), options)
 }
 
-/** What a link reports, and how it is used. */
+/** Returns a link context that records its reports. */
 const linkContext = () => {
   const clock = new FakeClock()
   const { log, lines } = recordedLog()
@@ -100,7 +100,7 @@ const linkContext = () => {
   return { clock, lines, heard, abouts, options, pass }
 }
 
-/** A request through a link: all that was said about it, in order. */
+/** Sends a request through a link; records all reports about it in order. */
 export const callThrough = (
   link: Downlink,
   method: string,
@@ -124,7 +124,7 @@ export const callThrough = (
   return { down, ends, faults }
 }
 
-/** A connection to a scripted server on a pipe. */
+/** Opens a connection to a scripted server on a pipe. */
 export const modernOnPipe = (capabilities?: object) => {
   const all = linkContext()
   const server = new FarEnd()
@@ -135,7 +135,7 @@ export const modernOnPipe = (capabilities?: object) => {
   return { ...all, server, link, call }
 }
 
-/** A connection to a scripted server behind HTTP. */
+/** Opens a connection to a scripted server over HTTP. */
 export const modernOnHttp = (capabilities?: object) => {
   const all = linkContext()
   const http = new FakeHttp()

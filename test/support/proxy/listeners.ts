@@ -22,11 +22,11 @@ export const servePipeClient = (handler: ClientHandler, clock: FakeClock, channe
   servePipe(channel, LOCAL, listenerContext(handler, clock))
 }
 
-/** The endpoint of Streamable HTTP. */
+/** Returns the endpoint of Streamable HTTP. */
 export const serveHttpClients = (handler: ClientHandler, clock: FakeClock) =>
   createHttpListener(listenerContext(handler, clock))
 
-/** The endpoints of HTTP+SSE. */
+/** Returns the endpoints of HTTP+SSE. */
 export const serveSseClients = (handler: ClientHandler, clock: FakeClock) =>
   createSseListener({
     ...listenerContext(handler, clock),
@@ -45,23 +45,23 @@ const WELCOME: Welcome = {
   isComplete: true,
 }
 
-/** A mux that remembers what it was told and answers when a test says so. */
+/** A handler that records its input and answers on request. */
 export class FakeHandler implements ClientHandler {
   readonly clients: Client[] = []
   readonly calls: Call[] = []
   readonly notices: string[] = []
   readonly rested: Client[] = []
   readonly gone: Client[] = []
-  /** What calls were told when they were called off, in order. */
+  /** Cancellation reasons of calls, in order. */
   readonly cancels: string[] = []
-  /** Who the server is that is served as it is. */
+  /** Identity of a server that is served unchanged. */
   identity: JsonText | undefined
   readonly schemas = new Map<string, JsonText>()
-  /** The scopes that tools need and nobody has. */
+  /** Scopes that tools need and no caller has. */
   readonly needed = new Map<string, readonly string[]>()
-  /** The clients whose credential changed. */
+  /** Clients whose credential changed. */
   readonly changed: Client[] = []
-  /** Set to make newcomers wait. */
+  /** Makes new clients wait, if set. */
   gate: Deferred<void> | undefined
   /** Answers each call at once, if set. */
   onCall: ((call: Call) => void) | undefined
@@ -113,7 +113,7 @@ export class FakeHandler implements ClientHandler {
     return client
   }
 
-  /** The newest call. */
+  /** Returns the newest call. */
   get last(): Call {
     const call = this.calls.at(-1)
     if (call === undefined) throw new Error('no call came')

@@ -1,4 +1,4 @@
-/** What a page sends with each request once it has exchanged its code for a credential. */
+/** Headers that a page sends with each request after exchanging its code for a credential. */
 export interface PageHeaders extends Record<string, string> {
   readonly 'x-mcp-proxy': string
   readonly 'x-mcp-proxy-secret': string
@@ -15,7 +15,7 @@ export const logInPage = async (origin: string, code: string) => {
   return { response, headers: await pageHeaders(response) }
 }
 
-/** The headers that the answer to a login is good for. */
+/** Returns the headers for requests after a login. */
 export const pageHeaders = async (login: Response): Promise<PageHeaders> => {
   const { secret = '' } = (await login.json()) as { readonly secret?: string }
   const [cookie = ''] = (login.headers.get('set-cookie') ?? '').split(';')

@@ -19,7 +19,7 @@ const ALL: ClientCapabilities = {
   elicitation: { form: true, url: true },
 }
 
-/** An outcome as plain values. */
+/** Returns an outcome as plain values. */
 export const valueOfOutcome = (outcome: Outcome): unknown => {
   switch (outcome.kind) {
     case 'result':
@@ -45,7 +45,7 @@ export class ModernCall implements Call {
   readonly progresses: unknown[] = []
   readonly told: unknown[] = []
   isCancelled = false
-  /** What was said after the end. */
+  /** Number of reports after the end. */
   late = 0
 
   constructor(
@@ -70,7 +70,7 @@ export class ModernCall implements Call {
     return this.ends[0]
   }
 
-  /** The keys and methods of the questions in its result. */
+  /** Returns the methods of the questions in its result, by key. */
   get asked(): Record<string, string> {
     const { inputRequests = {} } = (this.ended ?? {}) as {
       inputRequests?: Record<string, { method: string }>
@@ -104,7 +104,7 @@ export class ModernCall implements Call {
   }
 }
 
-/** What a legacy server asked. */
+/** A question of a legacy server. */
 export class LegacyAsk implements ServerRequest {
   readonly method: string
   readonly params
@@ -143,7 +143,7 @@ export class LegacyAsk implements ServerRequest {
   }
 }
 
-/** A call at a legacy server that a modern client made: the park, and the live call's side of it. */
+/** A modern client's call at a legacy server: the park, and the live call's side of it. */
 export class Parked {
   readonly park: ParkedCall
   readonly call: ModernCall
@@ -180,11 +180,11 @@ export class Parked {
   }
 }
 
-/** A connection to a server whose tools may not be called again. */
+/** Returns a connection to a server whose tools must not be called again. */
 export const parkingConnection = (): Connection =>
   ({ server: { name: 'a', alias: 'a', replay: false } }) as unknown as Connection
 
-/** A table of parks at a clock that stands still. */
+/** A table of parks with a fake clock. */
 export class Parking {
   readonly clock = new FakeClock()
   readonly connection = parkingConnection()
@@ -218,7 +218,7 @@ export class Parking {
     return { call, was }
   }
 
-  /** The window in which questions are collected passes. */
+  /** Advances past the window in which questions are collected. */
   collect(): void {
     this.clock.advance(10)
   }

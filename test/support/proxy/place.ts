@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { placeOf, preparePlace, type RuntimePaths } from '../../../src/shim/place.js'
 
-/** A place of its own for a proxy; its path is short enough for a socket. */
+/** Creates a place for one proxy, with a path short enough for a socket. */
 export const newPlace = (t: Test): RuntimePaths => {
   const folder = mkdtempSync(join(tmpdir(), 'mcp-place-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
@@ -17,7 +17,7 @@ export const newPlace = (t: Test): RuntimePaths => {
   return place
 }
 
-/** Something that answers at a place in place of a proxy; it gets each request with its head as text. */
+/** Listens at a place instead of a proxy; passes the head of each request as text. */
 export const standIn = async (
   t: Test,
   { socket }: RuntimePaths,
@@ -32,6 +32,6 @@ export const standIn = async (
   return server
 }
 
-/** An answer of HTTP with a body. */
+/** Returns an HTTP response with a body. */
 export const httpAnswer = (status: number, body: string, headers = ''): string =>
   `HTTP/1.1 ${status} X\r\ncontent-length: ${Buffer.byteLength(body)}\r\n${headers}\r\n${body}`

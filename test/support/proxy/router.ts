@@ -18,7 +18,7 @@ import { FakeClock, settled } from '../fake-clock.js'
 import { FakeServer, type Script, serverOptions } from '../server/fake-server.js'
 import { resource, tool } from '../values.js'
 
-/** Seals with a key that everybody knows, by a clock that stands still. */
+/** Returns a sealer with a known key and a fake clock. */
 export const testSealer = (clock: FakeClock, fill = 1): Sealer =>
   createSealer({ keys: [{ kid: `k${fill}`, key: Buffer.alloc(32, fill) }], nowMs: () => clock.nowMs() })
 
@@ -36,14 +36,14 @@ export interface WorldOptions {
   readonly log?: Logger
   readonly known?: ServerCache
   readonly bounds?: LimitCounters
-  /** How tools are shown; all of them directly if absent. */
+  /** Tool exposure; all tools directly by default. */
   readonly toolExposure?: Partial<ToolExposureOptions>
   readonly views?: Views
   readonly resultsMax?: number
   readonly meter?: RouterOptions['meter']
 }
 
-/** Ports of a router over scripted servers. */
+/** Returns the dialling port of a router for scripted servers. */
 const dialOf = (servers: readonly FakeServer[]): Dial => {
   return async ({ name }, greeting, listener, signal) => {
     const server = servers.find(one => one.name === name)
@@ -52,7 +52,7 @@ const dialOf = (servers: readonly FakeServer[]): Dial => {
   }
 }
 
-/** A router with what a test does not care about. */
+/** Creates a router with defaults for everything irrelevant to a test. */
 const testRouter = (
   given: Pick<RouterOptions, 'servers' | 'exposureOf' | 'dial'> &
     Partial<RouterOptions> & { clock: FakeClock },
@@ -67,7 +67,7 @@ const testRouter = (
     ...given,
   })
 
-/** A router with scripted servers and a clock that stands still. */
+/** A router with scripted servers and a fake clock. */
 export class World {
   readonly clock: FakeClock
   readonly servers: readonly FakeServer[]
@@ -108,7 +108,7 @@ export class World {
     return new FakeClient(this.router, about)
   }
 
-  /** A client that was welcomed. */
+  /** Connects a client. */
   async client(about?: ConstructorParameters<typeof FakeClient>[1]): Promise<FakeClient> {
     const client = this.newcomer(about)
     void this.router.welcome(client)
@@ -116,12 +116,12 @@ export class World {
     return client
   }
 
-  /** A client whose requests stand for themselves: nobody welcomes it. */
+  /** Creates a client with self-contained requests, which does not connect. */
   modern(about: Omit<ConstructorParameters<typeof FakeClient>[1] & {}, 'revision'> = {}): FakeClient {
     return this.newcomer({ ...about, revision: '2026-07-28' })
   }
 
-  /** Lets time pass in small steps, and everything happen that follows from it. */
+  /** Advances the time in small steps and runs all resulting work. */
   async pass(ms: number, stepMs = ms): Promise<void> {
     for (let left = ms; left > 0; left -= stepMs) {
       this.clock.advance(Math.min(stepMs, left))
@@ -130,7 +130,7 @@ export class World {
   }
 }
 
-/** A router in front of servers with these aliases; their URIs are not renamed, as the vectors have it. */
+/** Creates a router for servers with these aliases; keeps URIs unchanged, as the vectors do. */
 export const createMux = (
   aliases: readonly string[],
   { dial, clock, isIsolated }: { dial: Dial; clock: FakeClock; isIsolated: boolean },
@@ -145,14 +145,14 @@ export const createMux = (
     clock,
   })
 
-/** A result that wants input, as its client reads it. */
+/** An input-required result as its client reads it. */
 export interface Wish {
   readonly resultType: string
   readonly inputRequests?: Readonly<Record<string, { readonly method: string; readonly params?: unknown }>>
   readonly requestState: string
 }
 
-/** What a call was answered with, if that wants input. */
+/** Returns a call's input-required result. */
 export const wishOf = (call: FakeCall): Wish => {
   const [outcome] = call.ends
   if (call.ends.length !== 1 || outcome?.kind !== 'input')
@@ -160,7 +160,7 @@ export const wishOf = (call: FakeCall): Wish => {
   return valueOf(outcome.result) as Wish
 }
 
-/** The same request again, with the state that its answer held. */
+/** Repeats a request with the state from its answer. */
 export const again = (
   call: FakeCall,
   inputResponses?: object,
@@ -172,14 +172,14 @@ export const again = (
   return client.call(call.method, { ...first, inputResponses, requestState, ...params }, rest)
 }
 
-/** What is wanted from clients by requests that may be answered with a question. */
+/** Input requests by the requests that servers may answer with a question. */
 export const REQUESTS = [
   ['tools/call', { name: 'a__x', arguments: { day: 'fri' } }],
   ['prompts/get', { name: 'a__p' }],
   ['resources/read', { uri: 'a+mem:r' }],
 ] as const
 
-/** One server that has one of each, and a client whose questions are returned. */
+/** Sets up one server with one item of each kind, and a client whose questions are returned. */
 export const withReturned = async (
   script: Script = {},
   options: WorldOptions & { capabilities?: ClientCapabilities; via?: Via } = {},

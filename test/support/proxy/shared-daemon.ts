@@ -8,7 +8,7 @@ import type { Loose } from '../client/raw-client.js'
 import { isRunning, until } from '../processes.js'
 import { BIN, configFile } from './start.js'
 
-/** A server whose tool says where it runs, after a while. */
+/** A server whose tool returns its process after a delay. */
 export const WAITING = fileURLToPath(new URL('../../fixtures/waiting-server.mjs', import.meta.url))
 
 /** Entries of `mcpServers`. */
@@ -16,11 +16,11 @@ export const waiting = (more: object = {}) => ({
   w: { command: process.execPath, args: [WAITING], sharing: 'all', ...more },
 })
 
-/** Where the daemon of a configuration is met. */
+/** Returns the place of a configuration's daemon. */
 export const placeFor = (file: string, env = process.env): RuntimePaths =>
   placeOf(placeId(file, thisPlace()), env)
 
-/** A configuration whose daemon ends with the test. */
+/** Writes a configuration whose daemon ends with the test. */
 export const configured = (t: Test, servers: object = waiting(), more: object = {}): string => {
   const file = configFile(t, servers, more)
   t.teardown(async () => {
@@ -35,7 +35,7 @@ export const configured = (t: Test, servers: object = waiting(), more: object = 
   return file
 }
 
-/** What a proxy answers on its private socket; undefined where nobody does. */
+/** Sends a request to a proxy's private socket; undefined without a listener. */
 export const asked = (socketPath: string, path: string, method = 'GET', sentBody = '') =>
   new Promise<{ status: number; body: Loose } | undefined>(done => {
     const sent = request({ socketPath, path, method }, response => {
@@ -49,11 +49,11 @@ export const asked = (socketPath: string, path: string, method = 'GET', sentBody
     sent.end(sentBody)
   })
 
-/** The process that answers there. */
+/** Returns the id of the process that answers there. */
 export const pidAt = async (socket: string): Promise<number | undefined> =>
   (await asked(socket, '/v1/status'))?.body.pid
 
-/** The shim of a copy of this package with another version. */
+/** Returns the shim of a copy of this package with another version. */
 export const installed = (t: Test, version: string): string => {
   const root = resolve(BIN, '../..')
   const folder = join(t.testdirName, version)
@@ -66,7 +66,7 @@ export const installed = (t: Test, version: string): string => {
   return join(folder, 'bin/connect.cjs')
 }
 
-/** Installs another build in place of one from `installed`: its parts have other names. */
+/** Replaces an `installed` build with another one, whose parts have other names. */
 export const reinstall = (shim: string): void => {
   const dist = resolve(shim, '../../dist')
   for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {

@@ -23,13 +23,13 @@ import { codeOnSignal, endWith, isWindows, OWN_GROUP, socketFile, until } from '
 
 const RAW_SERVER = fileURLToPath(new URL('../../fixtures/raw-server.mjs', import.meta.url))
 
-/** A configured server that runs test/fixtures/raw-server.mjs with these arguments. */
+/** Returns the entry of test/fixtures/raw-server.mjs with these arguments. */
 export const rawServer = (...args: readonly string[]): object => ({
   command: process.execPath,
   args: [RAW_SERVER, ...args],
 })
 
-/** A proxy of these servers, as a configuration file would make it; closed with the test. */
+/** Starts a proxy of these servers, configured as by a file; closed with the test. */
 export const startProxy = (
   t: Test,
   mcpServers: Readonly<Record<string, object>>,
@@ -41,7 +41,7 @@ export const startProxy = (
     readonly more?: object
   } = {},
 ): Proxy => {
-  // A machine that has much else to do must not make servers look sick.
+  // Long timeouts, so that servers do not fail on a busy machine.
   const { pageSize, limits, more, startupWait = '60s', ...rest } = { listWaitMs: 60_000, ...options }
   const text = JSON.stringify({ mcpServers, pageSize, limits, startupWait, ...more })
   const { config, problems } = parseConfig(text, 'test.json', process.env)
@@ -53,35 +53,33 @@ export const startProxy = (
   return proxy
 }
 
-/** Where proxies of this test file keep their state, so that they see no others and none see them. */
+/** State folder of this test file's proxies, isolated from others. */
 export const STATE_HOME = mkdtempSync(join(tmpdir(), 'mcp-state-'))
 process.env[isWindows ? 'LOCALAPPDATA' : 'XDG_STATE_HOME'] = STATE_HOME
 process.env['MCP_PROXY_RUN_DIR'] = join(STATE_HOME, 'run')
 process.once('exit', () => rmSync(STATE_HOME, { recursive: true, force: true }))
 
-/** A tiny stdio server; see its first lines for what it can be told. */
+/** A tiny stdio server; its first lines document its arguments. */
 export const TINY = fileURLToPath(new URL('../../fixtures/tiny-server.mjs', import.meta.url))
 
-/** The program as users start it; `npm run build` makes what it runs. */
+/** The program as users start it; `npm run build` writes the code that it loads. */
 export const BIN = fileURLToPath(new URL('../../../bin/mcp-proxy.js', import.meta.url))
 
-/** An entry of `mcpServers` for the tiny server. */
+/** Returns an entry of `mcpServers` for the tiny server. */
 export const tiny = (...args: string[]) => ({ command: process.execPath, args: [TINY, ...args] })
 
-/** How many configurations each test has written. */
+/** Number of configurations that each test has written. */
 const written = new WeakMap<Test, number>()
 
 /**
- * Writes a configuration into a folder of the test; an object becomes `mcpServers`. Each time it is another
- * file: those that are
- * served are followed.
+ * Writes a configuration to a new file in the test's folder; an object becomes `mcpServers`. Never reuses a
+ * file, because proxies watch theirs.
  */
 export const configFile = (t: Test, servers: object, more: object = {}): string => {
   const count = written.get(t) ?? 0
   written.set(t, count + 1)
-  // tap runs what is torn down before it removes the folder only if something was registered before the
-  // folder was made; Windows
-  // removes no folder that a proxy watches.
+  // tap runs teardowns before it removes the folder only if one was registered before the folder was created;
+  // Windows cannot remove a folder that a proxy watches.
   t.teardown(() => undefined)
   const folder = count === 0 ? t.testdir() : join(t.testdirName, String(count))
   mkdirSync(folder, { recursive: true })
@@ -90,7 +88,7 @@ export const configFile = (t: Test, servers: object, more: object = {}): string 
   return file
 }
 
-/** Sets variables of the environment for as long as a test runs. */
+/** Sets environment variables until the test ends. */
 export const setEnv = (t: Test, values: Readonly<Record<string, string>>): void => {
   for (const [name, value] of Object.entries(values)) {
     const before = process.env[name]
@@ -102,17 +100,17 @@ export const setEnv = (t: Test, values: Readonly<Record<string, string>>): void 
   }
 }
 
-/** What a command line came to. */
+/** The result of a command line. */
 export interface Ran {
   readonly code: number
   readonly out: string
   readonly err: string
 }
 
-/** Runs a command line in this process, which is quicker than a new one. */
+/** Runs a command line in this process, which is faster than a new one. */
 export const runHere = (t: Test, ...argv: string[]): Promise<Ran> => captured(t, () => main(argv))
 
-/** Does work of the command line in this process, and keeps what it writes. */
+/** Runs command line work in this process and captures its output. */
 export const captured = async (t: Test, work: () => Promise<number>): Promise<Ran> => {
   const texts = { out: '', err: '' }
   const into = (key: 'out' | 'err') => (chunk: string | Uint8Array, done?: () => void) => {
@@ -134,19 +132,19 @@ export const captured = async (t: Test, work: () => Promise<number>): Promise<Ra
   }
 }
 
-/** A running program with what it wrote so far. */
+/** A running program with its output so far. */
 export interface Running {
   readonly child: ChildProcess
   out: string
   err: string
-  /** The first line of stdout that fits, from now or before. */
+  /** Resolves with the first matching line of stdout, past or future. */
   line(pattern: RegExp): Promise<string>
   send(...messages: object[]): void
   /** Exit code or signal. */
   readonly exited: Promise<number | string>
 }
 
-/** Starts the program in a process of its own; it ends with the test at the latest. */
+/** Starts the program in a separate process, which ends at the latest with the test. */
 export const startBin = (
   t: Test,
   argv: readonly string[],
@@ -192,14 +190,14 @@ export const startBin = (
   return running
 }
 
-/** A request of a client that can do nothing. */
+/** A request of a client without capabilities. */
 export const INITIALIZE = {
   id: 1,
   method: 'initialize',
   params: hello(NEWEST),
 }
 
-/** A running `mcp-proxy serve`, and what can be seen of it from outside. */
+/** A running `mcp-proxy serve`, and its externally visible state. */
 export interface Daemon extends Running {
   readonly url: string
   readonly wsUrl: string
@@ -207,19 +205,19 @@ export interface Daemon extends Running {
   readonly host: string
   readonly port: number
   /**
-   * Everything that runs because of it: its servers, what they started, wherever that has gone. Empty where
-   * that cannot be seen.
+   * Returns all processes started because of it: its servers and their descendants, also detached ones. Empty
+   * if the system does not show them.
    */
   descendants(): number[]
-  /** What it answers at `/status`. */
+  /** Returns its response at `/status`. */
   status(): Promise<{ sessions: number; calls: number; rssBytes: number; servers: readonly object[] }>
-  /** Ends it in order; exit code and what is left of its descendants. */
+  /** Stops it gracefully; resolves with its exit code and remaining descendants. */
   stop(): Promise<{ code: number | string; left: number[] }>
 }
 
 const MARK = 'MCP_TEST_MARK'
 
-/** The processes with this variable in their environment. */
+/** Returns the processes with this variable in their environment. */
 const carriers = (mark: string, except: number | undefined): number[] => {
   if (process.platform !== 'linux') return []
   return readdirSync('/proc')
@@ -237,14 +235,16 @@ const carriers = (mark: string, except: number | undefined): number[] => {
     .map(Number)
 }
 
-/** The most memory that a process ever had, in MiB; undefined where that cannot be seen. */
+/** Returns a process's peak memory in MiB; undefined if the system does not show it. */
 export const peakMiB = (pid: number | undefined): number | undefined => {
   if (process.platform !== 'linux') return undefined
   const [, kib] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
   return Number(kib) / 1024
 }
 
-/** What a process has open, by kind: sockets, pipes, files. Empty where that cannot be seen. */
+/**
+ * Returns a process's open handles by kind: sockets, pipes, files. Empty if the system does not show them.
+ */
 export const openHandles = (pid: number | undefined): readonly string[] => {
   if (process.platform !== 'linux') return []
   return readdirSync(`/proc/${pid}/fd`).flatMap(fd => {
@@ -257,8 +257,7 @@ export const openHandles = (pid: number | undefined): readonly string[] => {
 }
 
 /**
- * Starts one over these servers; killed with the test. Its servers inherit a mark, by which they are found
- * again.
+ * Starts a daemon for these servers, killed with the test. Its servers inherit a mark that identifies them.
  */
 export const startDaemon = async (
   t: Test,
@@ -289,8 +288,7 @@ export const startDaemon = async (
     stop: async () => {
       running.child.kill('SIGTERM')
       const code = await running.exited
-      // Zombies of a container without an init are no longer there, and what was just killed may take a
-      // moment.
+      // Ignores zombies in a container without an init; killed processes may take a moment to end.
       await until(() => carriers(mark, pid).length === 0, 'the end of all descendants')
       return { code: code === codeOnSignal('SIGTERM') ? 0 : code, left: carriers(mark, pid) }
     },
@@ -298,30 +296,27 @@ export const startDaemon = async (
   return daemon
 }
 
-/** How every proxy is configured, beside its servers. */
+/** Settings of every proxy, in addition to its servers. */
 const SETTINGS = {
-  // A server's page holds two items: neither is cut where the other is.
+  // A server's page holds two items, so the two kinds of pages end at different items.
   pageSize: 3,
-  // Capabilities are those of the servers that have started by then; this machine may have much else to do.
+  // Capabilities depend on the servers that have started by then; the machine may be busy.
   startupWait: '20s',
-  // What one proxy learnt of a server is nothing to the next: each pair stands for itself.
+  // Each pair must be independent of what an earlier proxy cached.
   knownServers: false,
 }
 
-/** A proxy, and where it is. */
+/** A proxy and its address. */
 export interface Door {
   readonly address: Address
-  /** How many sessions the proxy has, where it runs in this process and tells. */
+  /** Returns the number of sessions if the proxy runs in this process. */
   readonly sessions: () => number | undefined
 }
 
-/** An address of which nothing is known yet. */
+/** An address without any known member. */
 export const NOWHERE: Address = { command: [], url: '', sseUrl: '', wsUrl: '', path: '' }
 
-/**
- * Starts a proxy of these servers; for clients on stdio it is a process of its own, which they start, else it
- * runs here.
- */
+/** Starts a proxy of these servers: a separate process that stdio clients start, or else in this process. */
 export const openDoor = async (
   t: Test,
   kind: ClientKind,

@@ -7,7 +7,7 @@ import type { Loose } from '../client/raw-client.js'
 import { isObject } from '../match.js'
 import { listenFor } from './plain-http-server.js'
 
-/** A span as it came over OTLP, with its attributes as an object. */
+/** A span received over OTLP, with its attributes as an object. */
 export interface SentSpan {
   readonly name: string
   readonly traceId: string
@@ -22,23 +22,23 @@ export interface SentSpan {
   readonly attributes: Readonly<Record<string, unknown>>
 }
 
-/** A request that a collector got. */
+/** A request that a collector received. */
 export interface Posted {
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
 }
 
-/** A collector of spans that says what it is told to, by default that all is well. */
+/** A span collector with configurable responses, by default successful. */
 export class Collector {
   readonly posts: Posted[] = []
-  /** The status of the next answers, and their headers and body; undefined: no answer at all. */
+  /** Status, headers and body of the next responses; undefined sends none. */
   answer: { readonly status: number; readonly headers?: object; readonly body?: string } | undefined = {
     status: 200,
   }
   readonly #events = new EventEmitter()
 
-  /** Its base address. */
+  /** Starts it and resolves with its base address. */
   start(t: Test): Promise<string> {
     const server = createServer((request, response) => {
       void buffer(request).then(raw => {
@@ -53,12 +53,12 @@ export class Collector {
     return listenFor(t, server)
   }
 
-  /** Resolves once so many requests came. */
+  /** Resolves after this number of requests. */
   async posted(count: number): Promise<void> {
     while (this.posts.length < count) await once(this.#events, 'post')
   }
 
-  /** Resolves to all spans that came in JSON, once there are as many that fit. */
+  /** Resolves with all spans received as JSON, once enough of them match. */
   async spans(isWanted: (span: SentSpan) => boolean, count = 1): Promise<readonly SentSpan[]> {
     for (;;) {
       const all = this.posts.flatMap(({ body }) => spansIn(JSON.parse(body.toString())))

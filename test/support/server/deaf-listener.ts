@@ -1,6 +1,6 @@
 import type { ConnectionListener } from '../../../src/peers/connection.js'
 
-/** Hears what connections tell, and does nothing about it. */
+/** A listener that ignores all events. */
 export const deafListener: ConnectionListener = {
   ready: () => undefined,
   lost: () => undefined,

@@ -5,22 +5,22 @@ import type { Test } from 'tap'
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void
 
-/** A token to be signed; what is undefined is left out. */
+/** A token to sign; undefined members are omitted. */
 interface Wanted {
   readonly claims?: Readonly<Record<string, unknown>>
   readonly header?: Readonly<Record<string, unknown>>
-  /** Signs with this key of `keys`; the newest if absent. */
+  /** Signing key of `keys`; the newest by default. */
   readonly kid?: string
 }
 
-/** An authorization server on loopback that signs whatever a test wants. */
+/** An authorization server on loopback that signs any token. */
 export class FakeIssuer {
   readonly issuer: string
-  /** The paths that it was asked for, in order. */
+  /** Requested paths, in order. */
   readonly asked: string[] = []
-  /** Replaces the answer at a path. */
+  /** Overrides the response at a path. */
   readonly answers = new Map<string, Handler>()
-  /** The JSON Web Key Set that it shows. */
+  /** The published JSON Web Key Set. */
   readonly shown: object[] = []
   readonly #private = new Map<string, Parameters<SignJWT['sign']>[0]>()
   #newest = ''
@@ -64,7 +64,7 @@ export class FakeIssuer {
     this.#newest = kid
   }
 
-  /** Signs a token that is good at `audience` for five minutes, but for what the test wants. */
+  /** Signs a token, by default valid at `audience` for five minutes. */
   async sign(
     audience: string,
     { claims = {}, header = {}, kid = this.#newest }: Wanted = {},

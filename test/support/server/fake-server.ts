@@ -25,29 +25,29 @@ type Items = readonly object[]
 
 type ListOf = 'tools' | 'prompts' | 'resources' | 'templates'
 
-/** What a scripted server has and does. */
+/** A scripted server's properties. */
 export interface Script {
   readonly tools?: Items
   readonly prompts?: Items
   readonly resources?: Items
   readonly templates?: Items
   readonly revision?: Revision
-  /** What it speaks beside that, to those who want it. */
+  /** Another revision that it speaks on request. */
   readonly otherRevision?: Revision
-  /** Its own. */
+  /** Its own version. */
   readonly version?: string
   readonly capabilities?: Partial<ServerCapabilities>
-  /** The same as it says it. */
+  /** The capabilities as the server announces them. */
   readonly announced?: object
   readonly instructions?: string
   readonly showing?: Partial<Exposure>
   readonly options?: Partial<ServerOptions>
-  /** Items on a page of its lists. */
+  /** Items per list page. */
   readonly pageSize?: number
   readonly receivesUnsolicited?: boolean
-  /** What a connection has in place of what all have. */
+  /** Connection-specific lists and capabilities. */
   readonly own?: (greeting: Greeting) => Partial<Pick<Script, ListOf | 'capabilities'>>
-  /** What it says about keeping its lists. */
+  /** Its caching hints for lists. */
   readonly hints?: { readonly ttlMs: number; readonly cacheScope: 'public' | 'private' }
 }
 
@@ -60,7 +60,7 @@ const PARTS: Readonly<Record<string, readonly ['tools' | 'prompts' | 'resources'
 
 const BY_ITSELF = new Set(['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'])
 
-/** How a server is kept unless a test says otherwise. */
+/** Returns a server's default options for tests. */
 export const serverOptions = (name: string): ServerOptions => ({
   name,
   alias: name,
@@ -78,20 +78,20 @@ export const serverOptions = (name: string): ServerOptions => ({
   timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },
 })
 
-/** A server that does as it is told, over any number of connections. */
+/** A scripted server with any number of connections. */
 export class FakeServer {
   readonly name: string
   readonly script: Script
   readonly links: FakeLink[] = []
   readonly greetings: Greeting[] = []
   lists: Record<'tools' | 'prompts' | 'resources' | 'templates', Items>
-  /** What dialling it comes to; `hang` waits for `admit` or for being called off. */
+  /** Outcome of dialling it; `hang` waits for `admit` or cancellation. */
   dialling: 'open' | 'refuse' | 'hang' = 'open'
   /** Methods that it does not answer by itself. */
   readonly silent = new Set<string>()
-  /** Methods that it answers with an error of this text, or with a fault. */
+  /** Methods that it answers with an error or a fault. */
   readonly failing = new Map<string, Outcome>()
-  /** Whether its connections throw when they are used: a bug of ours. */
+  /** Makes its connections throw when used, like a bug of ours. */
   isBroken = false
   #waiting: (() => void)[] = []
 
@@ -125,19 +125,19 @@ export class FakeServer {
     return { ...serverOptions(this.name), ...this.script.options }
   }
 
-  /** The newest connection. */
+  /** Returns the newest connection. */
   get link(): FakeLink {
     const link = this.links.at(-1)
     if (link === undefined) throw new Error(`server ${this.name} was not dialled`)
     return link
   }
 
-  /** All requests of one method, over all connections. */
+  /** Returns all requests of one method, over all connections. */
   got(method: string): FakeRequest[] {
     return this.links.flatMap(link => link.requests).filter(request => request.method === method)
   }
 
-  /** The newest request of a method. */
+  /** Returns the newest request of a method. */
   last(method: string): FakeRequest {
     const request = this.got(method).at(-1)
     if (request === undefined) throw new Error(`server ${this.name} got no ${method}`)
@@ -158,7 +158,7 @@ export class FakeServer {
     return link
   }
 
-  /** Lets those in who wait. */
+  /** Admits waiting connections. */
   admit(): void {
     this.dialling = 'open'
     for (const resolve of this.#waiting.splice(0)) resolve()
@@ -196,9 +196,9 @@ export class FakeLink implements Downlink {
   readonly listener: DownlinkListener
   readonly facts: ServerFacts
   readonly requests: FakeRequest[] = []
-  /** What it has in place of what all connections have. */
+  /** Lists specific to this connection. */
   lists: Partial<Record<ListOf, Items>>
-  /** Notifications that it was sent: method and params. */
+  /** Notifications that it received: method and params. */
   readonly told: (readonly [string, unknown])[] = []
   readonly asks: FakeServerRequest[] = []
   receivesUnsolicited: boolean
@@ -243,7 +243,7 @@ export class FakeLink implements Downlink {
     return Promise.resolve()
   }
 
-  /** Asks something, as if on the stream of `about`. */
+  /** Asks a question, as if on the stream of `about`. */
   ask(method: string, params?: object, about?: DownstreamCall): FakeServerRequest {
     const ask = new FakeServerRequest(method, params, { wantsProgress: true, about })
     this.asks.push(ask)
@@ -256,8 +256,7 @@ export class FakeLink implements Downlink {
   }
 
   /**
-   * The connection breaks: as in the real ones, calls end first, then questions are withdrawn, then it is
-   * closed.
+   * Breaks the connection. As in real links, calls end first, then questions are withdrawn, then it closes.
    */
   drop(why = new Fault('disconnected', 'the connection broke')): void {
     if (this.isClosed) return
@@ -269,17 +268,17 @@ export class FakeLink implements Downlink {
   }
 }
 
-/** One request as the server got it. */
+/** One request as the server received it. */
 export class FakeRequest implements DownstreamCall {
   readonly method: string
   readonly params: unknown
-  /** The params as they were written. */
+  /** Params as sent. */
   readonly text: string | undefined
   readonly wantsProgress: boolean
   readonly requester: Requester | undefined
   readonly followsTasks: boolean
   readonly taskTtlMs: number | undefined
-  /** Why it was cancelled, each time that it was. */
+  /** Reasons of each cancellation. */
   readonly cancels: CancelReason[] = []
   readonly #sink: CallSink
   #onLate: OnLate | undefined
@@ -310,7 +309,7 @@ export class FakeRequest implements DownstreamCall {
     this.#onLate = onLate
   }
 
-  /** Answers after it was cancelled. */
+  /** Answers after the cancellation. */
   late(): void {
     this.#onLate?.()
   }
@@ -325,12 +324,12 @@ export class FakeRequest implements DownstreamCall {
     this.end(succeeded(textOf(result)))
   }
 
-  /** Wants input first. */
+  /** Answers that input is required. */
   returns(inputRequests: object | undefined, requestState?: string): void {
     this.end({ kind: 'input', result: textOf({ resultType: 'input_required', inputRequests, requestState }) })
   }
 
-  /** Makes a task of it. */
+  /** Answers with a task. */
   becomes(task: object): void {
     this.end({ kind: 'task', result: textOf(task) })
   }
@@ -348,7 +347,7 @@ export class FakeRequest implements DownstreamCall {
   }
 }
 
-/** A request of a server, with everything that it was answered. */
+/** A server's request, with all answers that it received. */
 export class FakeServerRequest implements ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined
@@ -370,7 +369,7 @@ export class FakeServerRequest implements ServerRequest {
     this.about = about
   }
 
-  /** What the server got, if exactly one answer came. */
+  /** Returns the answer if exactly one arrived. */
   get answered(): unknown {
     return this.outcomes.length === 1 ? plain(this.outcomes[0]) : `${this.outcomes.length} answers`
   }
@@ -383,7 +382,7 @@ export class FakeServerRequest implements ServerRequest {
     this.progresses.push(valueOf(params))
   }
 
-  /** The server does not want to know any more. */
+  /** Withdraws the request. */
   withdraw(): void {
     if (this.isWithdrawn || this.outcomes.length > 0) return
     this.isWithdrawn = true

@@ -12,7 +12,7 @@ interface Exchange {
     readonly method?: string
     readonly params?: { name?: string; arguments?: object }
   }
-  /** How often this mode was asked to call its tool `bad`. */
+  /** Number of calls of its tool `bad` in this mode. */
   readonly calls: number
 }
 
@@ -23,7 +23,7 @@ const text = (words: string) => ({ content: [{ type: 'text', text: words }] })
 const right = (id: unknown): string => reply(id, text('right'))
 const MIB = 'x'.repeat(1024 * 1024)
 
-/** Writes for as long as somebody reads. */
+/** Writes until the reader stops. */
 const pour = (response: ServerResponse, chunk: string): void => {
   while (!response.destroyed && response.write(chunk));
   response.once('drain', () => pour(response, chunk))
@@ -40,7 +40,7 @@ const answer =
 
 type Misbehaviour = (exchange: Exchange) => void
 
-/** What goes wrong with every request, by the first part of the path. */
+/** Faults of every request, by the first part of the path. */
 const ALWAYS: Readonly<Record<string, Misbehaviour>> = {
   'hangs-before-headers': () => undefined,
   'hangs-after-headers': ({ response }) => void response.writeHead(200, JSON_TYPE).flushHeaders(),
@@ -62,7 +62,7 @@ const ALWAYS: Readonly<Record<string, Misbehaviour>> = {
   'endless-body': ({ response }) => pour(response.writeHead(200, JSON_TYPE), MIB),
 }
 
-/** What goes wrong when the tool `bad` is called; everything else works. */
+/** Faults of calls of the tool `bad`; everything else works. */
 const CALLS: Readonly<Record<string, Misbehaviour>> = {
   'hangs-in-body': ({ response }) => void response.writeHead(200, JSON_TYPE).write('{"jsonrpc":'),
   drips: ({ response }) => {
@@ -115,7 +115,7 @@ const CALLS: Readonly<Record<string, Misbehaviour>> = {
   },
 }
 
-/** A proper answer, as a server without sessions and streams of its own gives it. */
+/** Answers properly, like a server without sessions or streams. */
 const behave = ({ mode, request, response, message }: Exchange): void => {
   const { id, method, params } = message
   if (request.method !== 'POST') {
@@ -145,11 +145,11 @@ const behave = ({ mode, request, response, message }: Exchange): void => {
   response.writeHead(200, { ...JSON_TYPE, ...session }).end(body)
 }
 
-/** Servers over HTTP that misbehave as the first part of the path says. */
+/** HTTP servers with faults chosen by the first part of the path. */
 export interface HostileRemote {
-  /** The address of a server that misbehaves so. */
+  /** Returns the address of a server with this fault. */
   url(mode: string): string
-  /** Every path that was asked for, with the credentials that came along. */
+  /** Every requested path, with its credentials. */
   readonly seen: readonly string[]
 }
 
@@ -170,11 +170,11 @@ const opened = async (t: Test, server: Server): Promise<number> => {
   return (server.address() as AddressInfo).port
 }
 
-/** Starts them; they end with the test. */
+/** Starts the servers until the test ends. */
 export const startHostileRemote = async (t: Test): Promise<HostileRemote> => {
   const seen: string[] = []
   const counts = new Map<string, number>()
-  // Another origin, which must never be asked for anything.
+  // Another origin, which must never receive a request.
   const elsewhere = await opened(
     t,
     createServer((request, response) => {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
-/** The items of each list, by the member that holds them. */
+/** List items, by the member that holds them. */
 export interface Lists {
   readonly tools?: readonly unknown[]
   readonly prompts?: readonly unknown[]
@@ -32,9 +32,9 @@ const ALL = {
 type Hears = (method: string, params: Readonly<Record<string, unknown>>) => void
 
 /**
- * Starts a server of 2025-11-25 in this process that has these lists, and answers each call with what `call`
- * resolves with. Resolves with its configuration. `hears` is told of each request; such a server says that it
- * can also complete, and be subscribed to.
+ * Starts a 2025-11-25 server in this process with these lists, whose calls are answered with the result of
+ * `call`. Resolves with its configuration. Each request is passed to `hears`, which also makes the server
+ * declare completions and subscriptions.
  */
 export const startListing = async (
   t: Test,

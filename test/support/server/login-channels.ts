@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { type LoginServer, resultOf } from './login-server.js'
 
-/** What a message gets as an answer; undefined for a notification. */
+/** Returns the answer to a message; undefined for a notification. */
 const answerTo = (server: LoginServer, text: string): string | undefined => {
   const { id, method = '', params } = JSON.parse(text)
   server.ran.push(method)
@@ -12,7 +12,7 @@ const answerTo = (server: LoginServer, text: string): string | undefined => {
     : JSON.stringify({ jsonrpc: '2.0', id, ...resultOf(method, params?.name) })
 }
 
-/** Lets a server speak over WebSocket at `/ws`, to those who have a token. Returns the address. */
+/** Serves WebSocket at `/ws` to clients with a token. Returns the address. */
 export const serveWs = (server: LoginServer): string => {
   const ws = new WebSocketServer({ noServer: true })
   server.http.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -32,7 +32,7 @@ export const serveWs = (server: LoginServer): string => {
   return `${server.url.replace('http', 'ws')}/ws`
 }
 
-/** Lets a server speak HTTP+SSE at `/sse` and `/messages`, to those who have a token. Returns the address. */
+/** Serves HTTP+SSE at `/sse` and `/messages` to clients with a token. Returns the address. */
 export const serveSse = (server: LoginServer): string => {
   let stream: ServerResponse | undefined
   const refuse = (response: ServerResponse): void => {

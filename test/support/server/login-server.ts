@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { isWindows } from '../processes.js'
 
-/** A program for `BROWSER` that follows redirects; Windows starts no scripts. */
+/** A program for `BROWSER` that follows redirects; Windows cannot start scripts. */
 export const BROWSER = fileURLToPath(new URL('../../fixtures/browser.mjs', import.meta.url))
 export const canBrowse = !isWindows
 
-/** A request that the server got. */
+/** A request that the server received. */
 export interface Seen {
   readonly method: string
   readonly path: string
@@ -19,7 +19,7 @@ export interface Seen {
   readonly headers: IncomingMessage['headers']
 }
 
-/** What it does in place of what it should; undefined for that. */
+/** Overrides a response; undefined keeps the default. */
 type Answer = (seen: Seen) => Other | undefined | Promise<Other | undefined>
 
 interface Other {
@@ -34,29 +34,29 @@ const RESOURCE = '/.well-known/oauth-protected-resource'
 
 interface Grant {
   readonly scopes: readonly string[]
-  /** Who signed in: only then do lists and answers say so. */
+  /** The signed-in user; lists and answers mention the name. */
   readonly user: string | undefined
   readonly challenge?: string
   isUsed: boolean
 }
 
 /**
- * A server that wants a login, and its authorization server, on one port: OAuth 2.1 with registration, PKCE,
- * rotating refresh tokens (a used one ends them all), and three tools.
+ * A server that requires a login, with its authorization server, on one port: OAuth 2.1 with registration,
+ * PKCE, rotating refresh tokens (reuse revokes all of them), and three tools.
  */
 export class LoginServer {
   readonly seen: Seen[] = []
-  /** What is served at a path beside what authorization needs. */
+  /** Handlers by path, in addition to the authorization endpoints. */
   readonly places = new Map<string, Place>([['/mcp', (seen, response) => this.#mcp(seen, response)]])
   /** By path, such as `/token`. */
   readonly answers = new Map<string, Answer>()
-  /** Members of the metadata that are other. */
+  /** Metadata overrides. */
   metadata: Readonly<Record<string, unknown>> = {}
   resourceMetadata: Readonly<Record<string, unknown>> = {}
   expiresIn: unknown = 3600
-  /** What the 401 asks for. */
+  /** Scope in the 401 challenge. */
   scope: string | undefined = 'read'
-  /** Scopes that a tool needs beside. */
+  /** Additional scopes that tools need. */
   toolScopes = new Map<string, string>()
   url = ''
   readonly http: Server = createServer((request, response) => void this.#take(request, response))
@@ -81,18 +81,18 @@ export class LoginServer {
     return `${this.url}/mcp`
   }
 
-  /** The requests for a path. */
+  /** Returns the requests for a path. */
   to(path: string): readonly Seen[] {
     return this.seen.filter(one => one.path === path)
   }
 
-  /** The messages that reached the server with a token that was good. */
+  /** Messages that reached the server with a valid token. */
   readonly ran: string[] = []
 
-  /** Every code, token and secret that it has made. */
+  /** Every code, token and secret that it created. */
   readonly secrets: string[] = []
 
-  /** The same, with what was sent to it of each login. */
+  /** Returns these and the secrets that clients sent. */
   everySecret(): readonly string[] {
     const sent = this.seen.flatMap(({ query, form }) =>
       ['state', 'code', 'code_verifier'].flatMap(name => [...query.getAll(name), ...form.getAll(name)]),
@@ -100,18 +100,18 @@ export class LoginServer {
     return [...new Set([...this.secrets, ...sent])]
   }
 
-  /** Refuses, in words that hold all that it was sent. */
+  /** Refuses with an error that repeats all received input. */
   readonly echo: Answer = ({ form }) => ({
     status: 400,
     body: { error: 'invalid_request', error_description: `No: ${[...form.values()].join(' ')}` },
   })
 
-  /** Ends all access tokens; refresh tokens stay good. */
+  /** Expires all access tokens; refresh tokens stay valid. */
   expire(): void {
     this.#tokens.clear()
   }
 
-  /** Ends everything that was granted. */
+  /** Revokes all grants. */
   revoke(): void {
     this.#tokens.clear()
     this.#refreshTokens.clear()
@@ -219,7 +219,7 @@ export class LoginServer {
     send(200, this.#tokensFor(spent))
   }
 
-  /** An answer of the token endpoint, for nobody in particular. */
+  /** Returns a response of the token endpoint for an anonymous user. */
   issue(scopes: readonly string[]): object {
     return this.#tokensFor({ scopes, user: undefined })
   }
@@ -243,12 +243,12 @@ export class LoginServer {
     return secret
   }
 
-  /** Whether a request comes with a token that is good. */
+  /** Returns whether a request has a valid token. */
   lets(headers: IncomingMessage['headers']): boolean {
     return this.#grantOf(headers) !== undefined
   }
 
-  /** What it says at a path to who has none. */
+  /** Returns the challenge for a request without a valid token. */
   challengeFor(path: string): string {
     const scope = this.scope === undefined ? '' : `, scope="${this.scope}"`
     return `Bearer resource_metadata="${this.url}${RESOURCE}${path}"${scope}`
@@ -288,7 +288,7 @@ export class LoginServer {
   }
 }
 
-/** What the server answers, as a user if there are any. */
+/** Returns the answer of the server, for a user if given. */
 export const resultOf = (method: string, tool = '', user?: string): object => {
   if (method === 'initialize') {
     const serverInfo = { name: 'login-server', version: '1' }

@@ -18,13 +18,13 @@ export const listenFor = async (t: Test, server: Server): Promise<string> => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** What a request to a server says: its message and headers. */
+/** The message and headers of a request. */
 export interface SeenRequest {
   readonly message: Loose
   readonly headers: IncomingHttpHeaders
 }
 
-/** A server over HTTP, in this process, that answers as `answerTo` says, or with nothing much. */
+/** Starts an HTTP server in this process that answers with `answerTo`, or minimally. */
 export const startPlainServer = async (
   t: Test,
   revision: string,

@@ -10,27 +10,27 @@ import { openServer } from '../proxy/links.js'
 import { FarEnd, rpc } from '../wire/channel-pair.js'
 import { type FakeExchange, FakeHttp } from '../wire/fake-http.js'
 
-/** What a server of a vector has and does of its own accord. */
+/** The lists and properties of a vector's server. */
 export interface ServerPlan {
   readonly alias: string
   readonly revision: string
   readonly isModern: boolean
   readonly capabilities: Json
-  /** Its lists by method: the whole result of each. */
+  /** Complete list results, by method. */
   readonly lists: Readonly<Record<string, Json>>
-  /** Where it is reached over HTTP; undefined: it is on a pipe. */
+  /** HTTP address; undefined for a pipe. */
   readonly url: string | undefined
-  /** Whether it takes GET requests: the vector shows one. */
+  /** True if it accepts GET requests, which the vector then shows. */
   readonly takesGet: boolean
-  /** The id of its HTTP session. */
+  /** Id of its HTTP session. */
   readonly sessionId: string
-  /** Nothing answers at its address. */
+  /** True if its address is closed. */
   readonly isDown: boolean
-  /** It hangs when it is asked what it is. */
+  /** True if it ignores the probe of its revision. */
   readonly ignoresProbe: boolean
 }
 
-/** A message that the proxy sent to a server. */
+/** A message from the proxy to a server. */
 export interface Received {
   readonly message: Json
   readonly exchange: FakeExchange | undefined
@@ -38,13 +38,10 @@ export interface Received {
 
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
 
-/**
- * A server that a vector scripts: what the vector leaves out it does by itself, the rest waits for the
- * vector.
- */
+/** A server driven by a vector: it handles messages outside the vector itself and queues the others. */
 export class ScriptedServer {
   readonly plan: ServerPlan
-  /** Methods that the vector speaks of; they are left to it. */
+  /** Methods of the vector, which the server does not answer by itself. */
   scripted: ReadonlySet<string> = new Set()
   readonly watch = new HopWatch()
   readonly #clock: FakeClock
@@ -52,7 +49,7 @@ export class ScriptedServer {
   readonly #got: Received[] = []
   #pipe: FarEnd | undefined
   #exchange: FakeExchange | undefined
-  /** Requests to listen that the vector does not show; their ends are not shown either. */
+  /** Listen requests outside the vector; their ends are not shown either. */
   readonly #listens: unknown[] = []
   #added = 0
 
@@ -69,7 +66,7 @@ export class ScriptedServer {
     return openServer(alias, way, this.#clock, greeting, listener, signal)
   }
 
-  /** The next message that waits for the vector. */
+  /** Takes the next queued message. */
   take(): Received {
     const received = this.#got.shift()
     if (received === undefined) throw new Mismatch(`server ${this.plan.alias} got nothing`)
@@ -78,17 +75,17 @@ export class ScriptedServer {
     return received
   }
 
-  /** Messages that no step has taken. */
+  /** Returns messages that no step has taken. */
   get waiting(): readonly Received[] {
     return this.#got
   }
 
-  /** The id of the newest request to listen that the vector does not show. */
+  /** Returns the id of the newest listen request outside the vector. */
   get ownListen(): unknown {
     return this.#listens.at(-1)
   }
 
-  /** Says a message; over HTTP, as the answer to the request that was taken last. */
+  /** Sends a message; over HTTP, as the answer to the last taken request. */
   say(message: Json): void {
     const { http, event, body } = message
     if (message['method'] === 'notifications/tools/list_changed') this.#added += 1
@@ -130,7 +127,7 @@ export class ScriptedServer {
     this.#exchange?.raw(`event: ${event}\ndata: ${data}\n\n`)
   }
 
-  /** What is said of what the vector does not speak of; undefined: it speaks of it. */
+  /** Returns the answer to a message outside the vector; undefined for messages of the vector. */
   #byItself(message: Json): ServerAnswer | undefined {
     const method = message['method'] as string | undefined
     if (method === undefined || this.scripted.has(method)) return undefined
@@ -139,7 +136,7 @@ export class ScriptedServer {
     return codecOf(this.plan.revision).answer(method, this.plan) ?? this.#list(method)
   }
 
-  /** A list, which is another one after each time that the server has said so. */
+  /** Returns a list, which changes after each list-changed notification of the server. */
   #list(method: string): ServerAnswer | undefined {
     const list = this.plan.lists[method]
     if (list === undefined) return undefined
@@ -148,7 +145,7 @@ export class ScriptedServer {
     return { result: { ...list, tools: [...(list['tools'] as Json[]), more] } }
   }
 
-  /** Confirms a request to listen that the vector does not show. */
+  /** Acknowledges a listen request outside the vector. */
   #acknowledge(heard: Json, own: ServerAnswer | undefined, say: (message: Json) => void): void {
     if (heard['method'] !== 'subscriptions/listen' || own !== 'nothing') return
     const { id, params } = heard

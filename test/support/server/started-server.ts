@@ -19,7 +19,7 @@ const EVERYTHING_MAIN = fileURLToPath(
   new URL('../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url),
 )
 
-/** How a server is configured, by the transport over which it serves. */
+/** Server configurations by transport. */
 const ENTRIES = {
   stdio: undefined,
   sse: (port: string) => ({ type: 'sse', url: `http://127.0.0.1:${port}/sse` }),
@@ -36,22 +36,28 @@ export type ServerKind = keyof typeof ENTRIES
 
 /** Every transport of servers before 2026-07-28. */
 export const SERVERS = Object.keys(ENTRIES) as ServerKind[]
-/** Every transport of servers of 2026-07-28; over HTTP, they answer with JSON or a stream as they need. */
+/** Every transport of servers of 2026-07-28; over HTTP, they answer with JSON or a stream as needed. */
 export const MODERN_SERVERS = ['stdio', 'http', 'ws', 'socket'] as const satisfies ServerKind[]
 
-/** A server of the matrix, running or to be run by the proxy. */
+/** A server of the matrix, already running or started by the proxy. */
 export interface MatrixServer {
-  /** What stands in the configuration for it. */
+  /** Its configuration entry. */
   readonly entry: object
-  /** What the proxy said to it, and it to the proxy, since the last look. */
+  /** Messages in both directions since the last read. */
   hops(): readonly Hop[]
-  /** Kills it; one on stdio is the proxy's child and known by its process id. Resolves when it is gone. */
+  /**
+   * Kills it and resolves when it has ended; a stdio server is the proxy's child and identified by its
+   * process id.
+   */
   kill(pid: number): Promise<void>
-  /** Starts it again where it was; one on stdio is started by the proxy. Resolves when it can be reached. */
+  /**
+   * Restarts it at the same address and resolves when it is reachable; the proxy itself restarts a stdio
+   * server.
+   */
   restart(): Promise<void>
 }
 
-/** A message between the proxy and a server, on one of the connections there. */
+/** A message on one of the connections between the proxy and a server. */
 export interface Hop {
   readonly on: string
   readonly from: 'proxy' | 'server'
@@ -59,7 +65,7 @@ export interface Hop {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Starts a server that agrees to `revision` whatever is offered; it ends with the test. */
+/** Starts a server that always negotiates `revision`; it ends with the test. */
 export const startServer = async (t: Test, kind: ServerKind, revision: string): Promise<MatrixServer> => {
   const entryFor = ENTRIES[kind]
   const fixture = revision === '2026-07-28' ? [MODERN_MAIN, kind] : [LEGACY_MAIN, kind, revision]
@@ -89,7 +95,7 @@ export const startServer = async (t: Test, kind: ServerKind, revision: string): 
   return { entry: entryFor(address), hops, kill, restart: start }
 }
 
-/** What was written to a record since the last look. */
+/** Returns a reader of records written since its last call. */
 const recordIn = (file: string): (() => readonly Hop[]) => {
   let seen = 0
   return () => {
@@ -116,7 +122,7 @@ const startChild = async (
   return { child, address: await addressIn(child.stdout) }
 }
 
-/** What follows `listening` in the output of a server; the rest of the output is thrown away. */
+/** Returns the text after `listening` in a server's output and discards the rest. */
 const addressIn = async (output: Readable): Promise<string> => {
   for await (const line of createInterface({ input: output })) {
     const address = /^listening (.+)$/.exec(line)?.[1]
@@ -127,7 +133,7 @@ const addressIn = async (output: Readable): Promise<string> => {
   throw new Error('the server ended before it listened')
 }
 
-/** What stands in the configuration for test/fixtures/asking-server.mjs, which runs until the test ends. */
+/** Returns the entry of test/fixtures/asking-server.mjs, which runs until the test ends. */
 export const startAsking = async (t: Test, kind: 'stdio' | 'http' | 'sse'): Promise<object> => {
   const entryFor = ENTRIES[kind]
   if (entryFor === undefined) return { command: process.execPath, args: [ASKING_MAIN] }
@@ -147,7 +153,7 @@ const MODES = {
 /** The modes of the reference server. */
 export const EVERYTHING = Object.keys(MODES) as (keyof typeof MODES)[]
 
-/** What stands in the configuration for the reference server, which runs until the test ends. */
+/** Returns the entry of the reference server, which runs until the test ends. */
 export const startEverything = async (t: Test, mode: keyof typeof MODES): Promise<object> => {
   const entryFor = MODES[mode]
   if (entryFor === undefined) return { command: process.execPath, args: [EVERYTHING_MAIN, mode] }

@@ -4,10 +4,10 @@ import type { Channel, ChannelListener } from '../../../src/wire/channel.js'
 import { type OutgoingMessage, whole } from '../../../src/wire/message-parts.js'
 import { until } from '../processes.js'
 
-/** One end of a pair of channels in memory: what one end sends, the other hears at once. */
+/** One end of an in-memory channel pair, which delivers messages at once. */
 class PairedChannel implements Channel {
   other: PairedChannel | undefined
-  /** Set by a test: how much the peer has not read, and what `send` says about it. */
+  /** Bytes that the peer has not read, set by a test; `isBehind` is the result of `send`. */
   queuedBytes = 0
   isBehind = false
   isPaused = false
@@ -39,7 +39,7 @@ class PairedChannel implements Channel {
     return Promise.resolve()
   }
 
-  /** Ends both ends, with a fault for this one's listener. */
+  /** Closes both ends, with a fault for this end's listener. */
   break(fault: Fault | undefined): void {
     if (this.isClosed) return
     this.isClosed = true
@@ -47,22 +47,22 @@ class PairedChannel implements Channel {
     this.other?.break(undefined)
   }
 
-  /** The peer reads again. */
+  /** Simulates that the peer reads again. */
   drained(): void {
     this.#listener?.drained()
   }
 
-  /** A message was longer than the limit. */
+  /** Simulates a message above the size limit. */
   skipped(bytes: number, ends?: Buffer): void {
     this.#listener?.skipped(bytes, ends)
   }
 
-  /** A message is longer than the limit already. */
+  /** Simulates an unfinished message that already exceeds the limit. */
   overrun(): void {
     this.#listener?.overrun?.()
   }
 
-  /** The peer has said all. */
+  /** Simulates the peer's half-close. */
   ended(): void {
     this.#listener?.ended?.()
   }
@@ -73,13 +73,13 @@ class PairedChannel implements Channel {
   }
 }
 
-/** The far end of a channel, played by a test: says lines, remembers what it hears. */
+/** The far end of a channel, played by a test: sends lines and records received ones. */
 export class FarEnd {
-  /** The end to be handed to the code under test. */
+  /** The end for the code under test. */
   readonly channel = new PairedChannel()
-  /** What was heard, as text. */
+  /** Received lines. */
   readonly lines: string[] = []
-  /** Called for each message; the way to play a peer that answers. */
+  /** Called for each message, to play an answering peer. */
   onMessage: ((message: Heard) => void) | undefined
   readonly #end = new PairedChannel()
 
@@ -101,12 +101,12 @@ export class FarEnd {
     return this.#end.isClosed
   }
 
-  /** What was heard and not yet taken, as values. */
+  /** Takes received messages as values. */
   take(): Heard[] {
     return this.lines.splice(0).map(line => JSON.parse(line) as Heard)
   }
 
-  /** Sends a message: text as it is, anything else as a JSON-RPC message. */
+  /** Sends a message: text unchanged, anything else as a JSON-RPC message. */
   say(message: string | object): void {
     this.#end.send(Buffer.from(typeof message === 'string' ? message : rpc(message)))
   }
@@ -115,13 +115,13 @@ export class FarEnd {
     this.#end.break(undefined)
   }
 
-  /** Says nothing more, but still listens. */
+  /** Half-closes: sends nothing more, but still receives. */
   ends(): void {
     this.channel.ended()
   }
 }
 
-/** Any JSON-RPC message, loosely, for assertions. */
+/** Any JSON-RPC message, loosely typed for assertions. */
 export interface Heard {
   readonly id?: string | number
   readonly method?: string
@@ -130,11 +130,11 @@ export interface Heard {
   readonly error?: { code: number; message: string; data?: Record<string, unknown> }
 }
 
-/** A JSON-RPC message as text. */
+/** Formats a JSON-RPC message. */
 export const rpc = (message: object): string =>
   JSON.stringify(Array.isArray(message) ? message : { jsonrpc: '2.0', ...message })
 
-/** A listener that remembers everything it was told. */
+/** A listener that records all events. */
 export class Recorder implements ChannelListener {
   readonly messages: string[] = []
   readonly skips: number[] = []
@@ -167,7 +167,7 @@ export class Recorder implements ChannelListener {
   }
 }
 
-/** The same, for a peer that may have said all and still listen. */
+/** A recorder for peers that may half-close. */
 export class HalfOpenRecorder extends Recorder {
   halfEnds = 0
 
@@ -176,7 +176,7 @@ export class HalfOpenRecorder extends Recorder {
   }
 }
 
-/** A logger that remembers its lines: level, facts, words. */
+/** A logger that records level, facts and message. */
 export function recordedLog(): {
   readonly log: Logger
   readonly lines: (readonly [string, object, string])[]

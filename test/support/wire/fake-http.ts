@@ -15,7 +15,7 @@ import { type Heard, rpc } from './channel-pair.js'
 
 // ── server side ──
 
-/** A request as a client sends it; `body` is JSON-RPC unless it is text. */
+/** A client's request; `body` is JSON-RPC unless it is text. */
 export const httpRequest = (
   method: string,
   headers: Record<string, string>,
@@ -38,12 +38,12 @@ export interface SeenEvent {
   readonly text: string
 }
 
-/** What a chunk is on the wire. */
+/** Returns a chunk as sent. */
 export const textOfChunk = (chunk: OutgoingMessage | string): string => {
   return typeof chunk === 'string' ? chunk : whole(chunk).toString()
 }
 
-/** The client's end of an answer: remembers status, headers and body, and can go away. */
+/** The client's end of a response: records status, headers and body, and can disconnect. */
 export class FakeResponder implements HttpResponder, HttpStream {
   status = 0
   headers: Readonly<Record<string, string>> = {}
@@ -78,7 +78,7 @@ export class FakeResponder implements HttpResponder, HttpStream {
     return true
   }
 
-  /** The client reads until no more than this waits for it. */
+  /** Reads until at most this many bytes are queued. */
   read(queuedBytes: number): void {
     this.queuedBytes = queuedBytes
     this.#onTaken?.()
@@ -93,7 +93,7 @@ export class FakeResponder implements HttpResponder, HttpStream {
     this.goAway()
   }
 
-  /** The connection breaks. */
+  /** Breaks the connection. */
   goAway(): void {
     if (this.isEnded) return
     this.isDestroyed = true
@@ -104,7 +104,7 @@ export class FakeResponder implements HttpResponder, HttpStream {
     return JSON.parse(this.body) as Heard
   }
 
-  /** Events with data, in order. */
+  /** Returns the events with data, in order. */
   get events(): SeenEvent[] {
     return this.allEvents.filter(({ text }) => text !== '')
   }
@@ -132,10 +132,10 @@ export class FakeResponder implements HttpResponder, HttpStream {
 
 // ── client side ──
 
-/** A request that reached the played server, and the means to answer it. */
+/** A request that reached the simulated server, with methods to answer it. */
 export class FakeExchange implements OutboundExchange {
   readonly request: OutboundRequest
-  /** Whoever sent it wants no more of the answer, or of the connection. */
+  /** True if the sender discarded the response or connection. */
   isDiscarded = false
   isAborted = false
   readonly #listener: ReplyListener
@@ -148,7 +148,7 @@ export class FakeExchange implements OutboundExchange {
     this.#listener = listener
   }
 
-  // ── for whoever sent it ──
+  // ── for the sender ──
 
   pause(): void {
     this.#isPaused = true
@@ -169,7 +169,7 @@ export class FakeExchange implements OutboundExchange {
     this.discard()
   }
 
-  // ── for the played server ──
+  // ── for the simulated server ──
 
   get method(): string {
     return this.request.method
@@ -183,14 +183,14 @@ export class FakeExchange implements OutboundExchange {
     return JSON.parse(this.request.body?.toString() ?? '{}') as Heard
   }
 
-  /** A complete answer. */
+  /** Sends a complete response. */
   reply(status: number, headers: Record<string, string> = {}, body = ''): void {
     this.#open(status, headers)
     if (body !== '') this.raw(body)
     this.end()
   }
 
-  /** A JSON-RPC answer to the request that was sent, as JSON. */
+  /** Sends a JSON-RPC answer to the request, as JSON. */
   json(message: object, headers: Record<string, string> = {}, status = 200): void {
     const body = rpc({ id: this.message.id, ...message })
     this.reply(status, { 'content-type': 'application/json', ...headers }, body)
@@ -210,7 +210,7 @@ export class FakeExchange implements OutboundExchange {
     this.bytes(Buffer.from(text))
   }
 
-  /** The connection breaks although nobody reads. */
+  /** Breaks the connection even if it is not being read. */
   breakNow(fault: Fault): void {
     this.#end(fault)
   }
@@ -223,7 +223,7 @@ export class FakeExchange implements OutboundExchange {
     this.#queue(() => this.#end(undefined))
   }
 
-  /** The connection breaks, before or after the headers. */
+  /** Breaks the connection, before or after the headers. */
   break(fault = new Fault('unavailable', 'connection reset')): void {
     this.#queue(() => this.#end(fault))
   }
@@ -242,7 +242,7 @@ export class FakeExchange implements OutboundExchange {
     this.#later()
   }
 
-  /** Nothing is told before whoever sends has its exchange, nor while it is paused. */
+  /** Delivers nothing before the sender has its exchange, or while it is paused. */
   #later(): void {
     queueMicrotask(() => {
       while (!this.#isPaused && !this.#isOver) {
@@ -257,7 +257,7 @@ export class FakeExchange implements OutboundExchange {
 /** An HTTP client whose server is played by a test. */
 export class FakeHttp implements HttpClient {
   readonly all: FakeExchange[] = []
-  /** Answers requests by itself, if set; true: done. */
+  /** Handles requests automatically, if set; returns true if handled. */
   onRequest: ((exchange: FakeExchange) => boolean) | undefined
   #taken = 0
 
@@ -271,7 +271,7 @@ export class FakeHttp implements HttpClient {
     return Promise.resolve()
   }
 
-  /** The next request that waits for a test. */
+  /** Returns the next request that waits for the test. */
   next(): FakeExchange {
     const exchange = this.all[this.#taken]
     if (exchange === undefined) throw new Error('no request came')
@@ -279,7 +279,7 @@ export class FakeHttp implements HttpClient {
     return exchange
   }
 
-  /** How many requests came that `next` has not handed out. */
+  /** Returns the number of requests that `next` has not returned yet. */
   get waiting(): number {
     return this.all.length - this.#taken
   }

@@ -5,11 +5,11 @@ import { type OutgoingMessage, whole } from '../../../src/wire/message-parts.js'
 const bytesOf = (chunk: OutgoingMessage | string): Buffer =>
   Buffer.from(typeof chunk === 'string' ? chunk : whole(chunk))
 
-/** One exchange between two replicas of a process: what one answers is what the other hears. */
+/** One exchange between two replicas in a process, which delivers one's response to the other. */
 export class LinkExchange implements OutboundExchange {
   readonly from: string
   readonly to: string
-  /** For whoever answers. */
+  /** Used by the answering replica. */
   readonly responder: HttpResponder
   isPaused = false
   readonly #listener: ReplyListener
@@ -39,7 +39,7 @@ export class LinkExchange implements OutboundExchange {
     this.#over.push(then)
   }
 
-  /** The connection is lost, or never was. */
+  /** Simulates a lost or failed connection. */
   break(fault = new Fault('disconnected', 'the connection was lost')): void {
     this.#end(() => this.#listener.ended(fault))
   }
