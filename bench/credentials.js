@@ -1,9 +1,9 @@
-// What a proxy with `auth` is configured with, and the token that its clients send; and who gives out tokens.
+// Credentials of benchmarks: the `auth` configuration, the client's token, and its issuer.
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 
-/** An authorization server, with a key if wanted. It is asked before anything is measured, and once. */
+/** Starts an authorization server, optionally with a key. The proxy contacts it once, before measurements. */
 export const startIssuer = async key => {
   const server = createServer(({ url }, response) => {
     const { port } = server.address()
@@ -21,7 +21,7 @@ export const startIssuer = async key => {
   return `http://127.0.0.1:${server.address().port}`
 }
 
-/** Each resolves with `auth` of the configuration and a token that is good there. */
+/** Each resolves with `auth` of the configuration and a valid token. */
 export const CREDENTIALS = {
   none: () => ({}),
   token() {

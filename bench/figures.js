@@ -1,4 +1,4 @@
-// What is measured at processes rather than calls: start and memory.
+// Measurements of processes rather than calls: start and memory.
 import { residentKiB } from './load/processes.js'
 import { isFull, slices } from './options.js'
 import { freshFolder } from './programs.js'
@@ -11,7 +11,7 @@ const PEER_CROWD = 100
 const OPEN_LIMIT_MS = 30_000
 const FLAT_CALLS = 40_000
 const FLAT_LIMIT_MS = 60_000
-/** Peers are slow enough to make a short run long. */
+/** Ends long runs of slow peers. */
 const PEER_LIMIT_MS = 20_000
 const SETTLE_MS = 300
 
@@ -22,7 +22,7 @@ const pause = ms => new Promise(resolve => setTimeout(resolve, ms))
 const open = (load, name, target, sessions) =>
   load.tell('open', { name, target, sessions, limitMs: OPEN_LIMIT_MS })
 
-/** Values by target; what a target cannot do is told, and leaves a gap. */
+/** Values by target; reports a target's failure and leaves a gap. */
 class Figures {
   #values = new Map()
   #context
@@ -37,9 +37,7 @@ class Figures {
     all[name] = [...(all[name] ?? []), value]
   }
 
-  /**
-   * Starts a target, and ends it when `act` is through. Ours keeps what it knows of servers in `stateFolder`.
-   */
+  /** Starts a target and ends it after `act`. Our proxy caches server data in `stateFolder`. */
   async with(name, act, { front = 'http', stateFolder = freshFolder(), ...kind } = {}) {
     let target
     try {
@@ -70,9 +68,7 @@ const IDLE = 'memory when idle'
 const FEW_SESSIONS = 100
 const FEW = `memory of a session, of ${FEW_SESSIONS} in an idle proxy`
 
-/**
- * From the start of the process to the first list of tools, and what it takes in memory when nothing happens.
- */
+/** Measures the time from process start to the first list of tools, and the idle memory. */
 export async function measureStart(context) {
   const figures = new Figures(context)
   for (let n = 0; n < slices + 2; n += 1) {
@@ -88,7 +84,7 @@ const STDIO_START = 'start to the first tools/list, stdio to remote HTTP'
 const STDIO_AGAIN = `${STDIO_START}, started again`
 const FIRST_LIST = 'start to the first complete list, 10 servers with 10000 tools'
 
-/** The same for those who serve their one client on stdio, and start with it. */
+/** Measures the same for targets that start with their only client on stdio. */
 export async function measureStdioStart(context) {
   const figures = new Figures(context)
   const act = (figureName, name) => async target => {
@@ -106,7 +102,9 @@ export async function measureStdioStart(context) {
   figures.tell(STDIO_AGAIN, 'ms')
 }
 
-/** Ours may first list what answers in time: it is asked until it lists everything. */
+/**
+ * Our proxy may first list only the servers that answered in time, so this asks until the list is complete.
+ */
 export async function measureFirstList(context) {
   const figures = new Figures(context)
   const [servers, tools] = [10, 1000]
@@ -129,14 +127,16 @@ export async function measureFirstList(context) {
   figures.tell(FIRST_LIST, 'ms')
 }
 
-/** Each opens two connections: more of them need more than the 20,000 files that a process may have open. */
+/**
+ * Each session opens two connections: a larger crowd would exceed the limit of 20,000 open files per process.
+ */
 const IDLE_CROWD = 5000
-/** So much more than the floor a session may take. */
+/** Maximum memory of a session beyond the floor's. */
 const IDLE_KIB = 8
 const IDLE_CROWD_LIMIT_MS = 120_000
 const IDLE_SESSION = `memory of an idle session with its connection, of ${IDLE_CROWD}`
 
-/** Sessions that nobody uses: what ours takes beyond what Node takes for the connection of each. */
+/** Measures the memory of idle sessions beyond Node's own memory per connection. */
 export async function measureIdleCrowd(context) {
   const figures = new Figures(context)
   for (const name of OWN) {
@@ -158,7 +158,7 @@ export async function measureIdleCrowd(context) {
   )
 }
 
-/** The second start of ours knows its server, which nothing else remembers. */
+/** On the second start, our proxy knows its server from the cache; the other targets have none. */
 async function measureStartOf(name, figures, { load }) {
   const stateFolder = freshFolder()
   for (const figureName of [START, AGAIN]) {
@@ -188,7 +188,7 @@ async function idleMemoryOf(name, target, figures, load) {
 const AFTER_LOAD = 'memory after 5000 calls'
 const SESSION = `memory of a session, of ${CROWD} (peers: of ${PEER_CROWD})`
 
-/** What calls and sessions leave in memory. Several times: heaps grow in steps. */
+/** Measures the memory that calls and sessions leave behind. Repeated, because heaps grow in steps. */
 export async function measureMemory(context) {
   const figures = new Figures(context)
   for (let n = 0; n < slices / 2; n += 1) {
@@ -200,7 +200,7 @@ export async function measureMemory(context) {
   figures.tell(SESSION, 'KiB')
 }
 
-/** Small calls, many at once. */
+/** Runs small concurrent calls. */
 async function runCalls(name, maxCalls, forMs, { load, say }) {
   const slice = await load.tell('run', {
     name,
@@ -219,7 +219,7 @@ async function memoryOf({ name, target, figures }, context) {
   await open(load, name, target, 1)
   await runCalls(name, 5000, 10_000, context)
   figures.add(AFTER_LOAD, name, residentKiB(target.pid) / 1024)
-  // The first of them live in what the load has left free.
+  // The first sessions fit into memory that the load has freed.
   const count = isPeer(name) ? PEER_CROWD : CROWD
   await open(load, `${name} first`, target, count / 10)
   const before = residentKiB(target.pid)
@@ -231,7 +231,7 @@ async function memoryOf({ name, target, figures }, context) {
 
 const GROWTH = 'growth from the one to the other'
 
-/** Whether calls leave something behind: memory after a quarter of many calls, and after all of them. */
+/** Compares the memory after a quarter of many calls with the memory after all of them. */
 export async function measureFlatness(context) {
   const figures = new Figures(context)
   const { load } = context

@@ -1,5 +1,4 @@
-// Whether the cost of a call grows with how much there is: that of ours at both ends, against that of the
-// floor.
+// Compares how the cost of a call grows with the load: our proxy against the floor.
 
 import { ready } from './measure.js'
 import { sliceMs, slices } from './options.js'
@@ -9,7 +8,7 @@ import { growthLine, median, show, spreadOf } from './report.js'
 const ENDS = ['from', 'to']
 const NAMES = ['floor', 'ours']
 
-/** Both ends of both in turn: what the machine does meanwhile is in all four. */
+/** Alternates between both ends of both targets, so that machine noise affects all four. */
 export async function measureGrowth(growth, context) {
   const all = []
   try {
@@ -39,7 +38,7 @@ export async function measureGrowth(growth, context) {
 
 const MIB_8 = 8
 
-/** Whether large messages take as long as they are large: MiB/s of 8 MiB against that of 1 MiB. */
+/** Compares the throughput (MiB/s) of 8 MiB and 1 MiB messages. */
 export function tellLinearity({ say, report }) {
   for (const small of report.workloads.filter(({ name }) => name.startsWith('1 MiB'))) {
     const large = report.workloads.find(

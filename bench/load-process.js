@@ -1,4 +1,4 @@
-// The load generator as the rest of the benchmark sees it: a process that does one job after the other.
+// Controls the load generator: a process that runs one job after the other.
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { adopt, OWN_STATE } from './programs.js'
@@ -24,7 +24,7 @@ export class LoadProcess {
     })
   }
 
-  /** Has a job of load/main.js done. */
+  /** Runs a job of load/main.js. */
   tell(job, args) {
     return new Promise((resolve, reject) => {
       if (!this.#process.connected) {

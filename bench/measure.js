@@ -1,23 +1,23 @@
-// Workloads, measured at all targets in slices that take turns.
+// Measures workloads at all targets in alternating slices.
 import { isFull, sliceMs, slices } from './options.js'
 import { Participant, Processes } from './participant.js'
 import { ratio, rows, troubles, verdictOf } from './report.js'
 import { isPeer, TARGETS } from './targets.js'
 
-/** The first calls of a process, which V8 has not compiled yet. */
+/** The first calls of a process, before V8 has compiled their code. */
 const COLD_CALLS = 500
 const COLD_LIMIT_MS = 10_000
 const LISTING_LIMIT = 50
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms))
 
-/** Who can do a workload: most peers have one way in. */
+/** Returns the targets that support a workload; most peers have one transport. */
 const participantsOf = (workload, context) =>
   context.names
     .filter(name => TARGETS[name][workload.front] !== undefined)
     .filter(name => !isPeer(name) || workload.server === undefined)
     .map(name => new Participant(name, workload, context))
 
-/** The pages of tools that ours serves, once all servers are listed: the floor sends the same bytes. */
+/** Returns the tool pages of our proxy once all servers are listed; the floor sends the same bytes. */
 async function pagesOf(workload, context) {
   const ours = new Participant('ours', workload, context)
   let pages = {}
@@ -32,7 +32,7 @@ async function pagesOf(workload, context) {
   return pages
 }
 
-/** A fault of a peer must not end the run; without the floor and ours there is nothing to compare. */
+/** Continues after a peer's failure; without the floor and our proxy there is no comparison. */
 async function attempt(participant, act) {
   try {
     await act(participant)
@@ -42,7 +42,7 @@ async function attempt(participant, act) {
   }
 }
 
-/** Opens the sessions of all, and lets them warm up. */
+/** Opens and warms up the sessions of all participants. */
 export async function ready(participants, workload, context) {
   const pages = workload.front === 'many' ? await pagesOf(workload, context) : undefined
   for (const one of participants) await attempt(one, () => one.open({ pages }))
@@ -50,7 +50,7 @@ export async function ready(participants, workload, context) {
     if (one.isMeasurable) await attempt(one, () => one.warmUp(isFull ? sliceMs : sliceMs / 2))
 }
 
-/** Measures and tells a workload. */
+/** Measures and reports a workload. */
 export async function measure(workload, context) {
   const participants = workload.isCold ? await coldOf(workload, context) : await warmOf(workload, context)
   tell(workload, participants, context)
@@ -68,7 +68,7 @@ async function warmOf(workload, context) {
   return participants
 }
 
-/** Each slice is the first calls of a process of its own. */
+/** Measures the first calls of a fresh process per slice. */
 async function coldOf(workload, context) {
   const all = []
   for (let n = 0; n < slices + 2; n += 1) {

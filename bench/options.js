@@ -1,4 +1,4 @@
-// What the command line asks for.
+// Command line options.
 import { parseArgs } from 'node:util'
 
 const { values } = parseArgs({
@@ -19,8 +19,8 @@ export const sliceMs = Number(values['slice-ms'])
 export const jsonFile = values.json
 
 /**
- * Whether `--only` asks for what has this name; without it, whether it belongs to the two minutes or `--full`
- * was given.
+ * Returns whether `--only` selects a name; without it, whether the name is in the short run or `--full` was
+ * given.
  */
 export const isWanted = (name, isOnlyFull = false) =>
   values.only === undefined ? isFull || !isOnlyFull : values.only.some(text => name.includes(text))

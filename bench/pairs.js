@@ -1,5 +1,5 @@
-// What it costs to be looked at: the same proxy with and without, side by side. They take turns in slices so
-// short that whatever else the machine does meets both, and the median of many such rounds is told.
+// Measures the cost of observability: the same proxy with and without it, side by side. They alternate in
+// slices so short that machine noise affects both; reports the median of many such rounds.
 import { isWanted, slices } from './options.js'
 import { median, show, spreadOf } from './report.js'
 import { ROWS, WATCHED_WORK, watched } from './watching.js'
@@ -11,13 +11,13 @@ const WARM_ROUNDS = 6
 const IN_FLIGHT = 64
 const SESSIONS = 8
 
-/** Each order as often as the other: who comes later finds a warmer machine. */
+/** Both orders equally often, because the second finds a warmer machine. */
 const ORDERS = [
   ['without', 'with', 'with', 'without'],
   ['with', 'without', 'without', 'with'],
 ]
 
-/** The ratios of CPU per call of one pair of processes, round by round. */
+/** Returns the ratios of CPU per call of one pair of processes, by round. */
 async function roundsOf(row, load, [first, second]) {
   const run = async (side, forMs) => {
     const { calls, cpuUs } = await load.tell('run', {
@@ -49,7 +49,7 @@ async function roundsOf(row, load, [first, second]) {
   return ratios
 }
 
-/** Measures each row with as many pairs of processes as there are slices, and tells the median of theirs. */
+/** Measures each row with one pair of processes per slice and reports the median. */
 export async function measurePairs({ load, say, report }) {
   for (const row of Object.keys(ROWS).filter(name => isWanted(`observability: ${name}`, true))) {
     const pairs = []

@@ -1,22 +1,22 @@
-// One target in one workload: its process, which may be that of earlier workloads, its sessions, and what was
-// measured.
+// One target in one workload: its process (possibly shared with earlier workloads), its sessions and its
+// results.
 import { FAULTS } from './load/session.js'
 import { isPeer, TARGETS } from './targets.js'
 
 const OPEN_LIMIT_MS = 30_000
 const DRAIN_MS = 20_000
-/** What a peer may take for one workload, besides its start; whatever it has not answered by then is lost. */
+/** Time limit of a peer per workload, without its start; answers after it are lost. */
 const PEER_LIMIT_MS = 12_000
-/** Before its first measured slice each process answers the same calls: one at a time, then many at once. */
+/** Warm-up calls of each process before its first measured slice: sequential, then concurrent. */
 export const WARM_UP = { alone: 3000, together: 9000, inFlight: 64, limitMs: 4000 }
 
 const SMALL_CALL = { tool: 'make', size: 20, argument: 32, notices: 0 }
 
-/** Workloads of one kind share a process of each target. */
+/** Returns the kind of a workload; workloads of one kind share a process per target. */
 export const kindOf = ({ front, servers, tools, server, client, apart }) =>
   [front, servers, tools, server, front === 'across eras' && client, apart].join(' ')
 
-/** The processes of the kind of workload that is being measured, by target and kind. */
+/** Processes for the current kind of workload, by target and kind. */
 export class Processes {
   #started = new Map()
 
@@ -31,7 +31,7 @@ export class Processes {
     return target
   }
 
-  /** Ends those for which `isOver(target)` holds. */
+  /** Ends the processes whose target matches `isOver(target)`. */
   async end(isOver = () => true) {
     const over = [...this.#started].filter(([, target]) => isOver(target))
     for (const [key] of over) this.#started.delete(key)
@@ -49,7 +49,7 @@ export class Participant {
   slices = []
   faults = Object.fromEntries(FAULTS.map(kind => [kind, 0]))
   example
-  /** Why it is not measured further, if so. */
+  /** Reason to stop measuring it. */
   trouble
 
   constructor(name, workload, { load, processes }) {
@@ -58,7 +58,7 @@ export class Participant {
     this.#load = load
     this.#processes = processes
     this.#leftMs = isPeer(name) ? PEER_LIMIT_MS : Number.POSITIVE_INFINITY
-    // A proxy on stdio is its session: it stays for all workloads of its kind, as it does with users.
+    // A proxy on stdio is its own session: it stays for all workloads of its kind, as with users.
     this.#group = this.#isSession ? `${name} stdio` : `${name} ${workload.front} ${workload.name}`
   }
 
@@ -74,7 +74,7 @@ export class Participant {
     return FAULTS.reduce((sum, kind) => sum + this.faults[kind], 0)
   }
 
-  /** Opens its sessions, and resolves with the pages of tools that the first one saw. */
+  /** Opens its sessions and resolves with the tool pages of the first one. */
   async open({ pages, sessions = this.#workload.sessions } = {}) {
     this.#target = await this.#processes.of(this.name, this.#workload, pages)
     if (this.#isSession && this.#target.isOpen) return undefined
@@ -90,13 +90,13 @@ export class Participant {
     )
   }
 
-  /** The warm-up of the process, once, and then a little of the workload itself. */
+  /** Warms up the process once, then runs a little of the workload itself. */
   async warmUp(forMs) {
     if (!this.#target.isWarm) {
       this.#target.isWarm = true
       const { alone, together, inFlight, limitMs } = WARM_UP
       const work = { ...SMALL_CALL, tool: this.#workload.warmUpTool ?? SMALL_CALL.tool }
-      // The time for it is not that of the workload.
+      // Warm-up time does not count towards the workload.
       const leftMs = this.#leftMs
       await this.#run({ work, inFlight: 1, forMs: limitMs, maxCalls: alone })
       if (this.isMeasurable) await this.#run({ work, inFlight, forMs: limitMs, maxCalls: together })
@@ -107,7 +107,7 @@ export class Participant {
     if (slice.calls === 0) this.trouble ??= `cannot do this: ${this.example}`
   }
 
-  /** Measures for so long; `maxCalls` may end it earlier. */
+  /** Measures for this time, or up to `maxCalls`. */
   async measure(forMs, maxCalls) {
     if (this.#leftMs <= 0) this.trouble ??= 'too slow for more slices'
     if (!this.isMeasurable) return
@@ -115,7 +115,7 @@ export class Participant {
     if (slice.calls > 0) this.slices.push(slice)
   }
 
-  /** Takes over what another of the same name measured. */
+  /** Adds the results of another participant with the same name. */
   add(other) {
     this.slices.push(...other.slices)
     for (const kind of FAULTS) this.faults[kind] += other.faults[kind]
@@ -123,7 +123,7 @@ export class Participant {
     this.trouble ??= other.trouble
   }
 
-  /** Closes its sessions, and ends its process if that has not kept up. */
+  /** Closes its sessions, and ends its process if it was too slow. */
   async close() {
     const isBroken = this.trouble !== undefined || this.faults.lost > 0
     if (!this.#isSession || isBroken) await this.#load.tell('close', { name: this.#group })

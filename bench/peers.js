@@ -1,5 +1,5 @@
-// Proxies that others wrote, over Streamable HTTP. `npm run bench -- --peers` installs them into bench/, in
-// the versions of package.json.
+// Other MCP proxies over Streamable HTTP. `npm run bench -- --peers` installs the versions of package.json
+// into bench/.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -27,7 +27,7 @@ const peer = ({ file, argsOf, isReady, path = '/mcp', envOf = () => ({}) }) => (
   },
 })
 
-/** By the name of the package. */
+/** Peers by package name. */
 export const PEERS = {
   'mcp-proxy': peer({
     file: 'mcp-proxy/dist/bin/mcp-proxy.mjs',
@@ -47,7 +47,7 @@ export const PEERS = {
     ],
     isReady: says(/listening/i),
   }),
-  // Keeps its servers in a second process, which it finds by files: each start has its own.
+  // Keeps its servers in a second process, found through files: each start gets its own.
   mcporter: peer({
     file: 'mcporter/dist/cli.js',
     path: '/mcp/bench',
@@ -68,10 +68,7 @@ const manifestOf = folder => JSON.parse(readFileSync(here(`${folder}package.json
 const installed = name =>
   existsSync(here(`node_modules/${name}/package.json`)) ? manifestOf(`node_modules/${name}/`) : undefined
 
-/**
- * The names of the peers that can be measured, once they are installed in the versions that
- * bench/package.json names.
- */
+/** Installs the peers in the versions of bench/package.json and returns the names of the measurable ones. */
 export function installPeers(say) {
   const { dependencies } = manifestOf('')
   const isThere = name => installed(name)?.version === dependencies[name]
@@ -87,6 +84,6 @@ export function installPeers(say) {
   return names.filter(isThere)
 }
 
-/** Their versions, and which Node they ask for. */
+/** Describes the peers' versions and required Node versions. */
 export const describePeers = names =>
   names.map(name => `${name} ${installed(name).version} (Node ${installed(name).engines?.node ?? 'any'})`)

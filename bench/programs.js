@@ -1,4 +1,4 @@
-// Starting the programs under test, and ending them with all that they started.
+// Starts the programs under test, and ends them with all their descendants.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
@@ -14,20 +14,20 @@ const temporary = mkdtempSync(join(tmpdir(), 'mcp-proxy-bench-'))
 const running = new Set()
 let last = 0
 
-/** A folder that nobody has used yet; it goes at the end. */
+/** Creates a fresh folder, removed at the end. */
 export const freshFolder = () => mkdtempSync(join(temporary, 'd'))
 
-/** What the user's own proxies keep on disk is neither read nor written. */
+/** Isolates benchmarks from the user's own proxy state. */
 export const OWN_STATE = { XDG_STATE_HOME: freshFolder() }
 
-/** Writes a value into a file of its own, and tells its path. */
+/** Writes a value to a new file and returns its path. */
 export const writeTemporary = value => {
   const file = join(freshFolder(), 'value.json')
   writeFileSync(file, JSON.stringify(value))
   return file
 }
 
-/** A port that nobody listens on. */
+/** Returns a free port. */
 export const freePort = () =>
   new Promise(resolve => {
     const server = createServer().listen(0, '127.0.0.1', () => {
@@ -49,7 +49,7 @@ const connects = port =>
     socket.on('error', () => tell(false))
   })
 
-/** Resolves when somebody listens on a port: some programs say that they do before it is so. */
+/** Resolves when a port accepts connections: some programs announce it too early. */
 export async function listens(port) {
   const until = performance.now() + START_LIMIT_MS
   while (!(await connects(port))) {
@@ -62,16 +62,15 @@ const kill = pid => {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It is gone.
+    // Already gone.
   }
 }
 
-/** A running program. */
 class Program {
   #mark
-  /** What `isReady` found in its output. */
+  /** Result of `isReady` for an output line. */
   found
-  /** How it ended, if it did. */
+  /** Exit status, once ended. */
   ending
 
   constructor(child, mark) {
@@ -89,13 +88,13 @@ class Program {
     running.delete(this)
   }
 
-  /** Asks a program of ours to end, and waits for it: its servers end with their input. */
+  /** Asks one of our programs to end and waits for it; its servers end with their stdin. */
   async end() {
     this.child.kill()
     await this.#ended()
   }
 
-  /** Ends a program and all that it started, also what went into a session of its own. */
+  /** Ends a program and everything it started, including processes in other sessions. */
   async endTree() {
     for (const pid of treeOf(this.pid, this.#mark)) kill(pid)
     await this.#ended()
@@ -107,17 +106,17 @@ class Program {
   }
 }
 
-/** Ends all that was started, and removes what it has left on disk. */
+/** Ends all started programs and removes their files. */
 export async function endAll() {
   await Promise.all([...running].map(program => program.endTree()))
   try {
     rmSync(temporary, { recursive: true, force: true })
   } catch {
-    // A few small files in the folder for temporary files are not worth a report.
+    // A few small leftovers in the temporary folder do not matter.
   }
 }
 
-/** Has a process ended at the end with all that it started. */
+/** Registers a process to be ended with its descendants at the end. */
 export function adopt(child, mark) {
   const program = new Program(child, mark)
   child.on('exit', (code, signal) => program.gone(`ended with ${signal ?? code}`))
@@ -125,15 +124,15 @@ export function adopt(child, mark) {
 }
 
 /**
- * Variables for a program that may start others which are no longer found as its descendants. Not for ours:
- * it ends what it starts, and takes a server with other variables for another one.
+ * Returns variables that mark a program whose descendants may detach. Not for our proxy, which ends its own
+ * descendants and treats a server with other variables as a different one.
  */
 export const marked = () => {
   last += 1
   return { [MARK]: `${process.pid}-${last}` }
 }
 
-/** Starts a program; resolves when `isReady` makes something of a line that it writes. */
+/** Starts a program; resolves when `isReady` returns a value for an output line. */
 export const start = (command, isReady, env = {}) =>
   new Promise((resolve, reject) => {
     const child = spawn(command[0], command.slice(1), {
@@ -144,7 +143,7 @@ export const start = (command, isReady, env = {}) =>
     const fail = why => {
       clearTimeout(limit)
       program.gone(why)
-      // What it started may still be there.
+      // Its descendants may still run.
       program.endTree()
       reject(new Error(`${why}: ${said.slice(-3).join(' | ')}`))
     }

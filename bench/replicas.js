@@ -1,5 +1,5 @@
-// What several replicas cost, against one process without a cluster: at the replica that has the session, and
-// at two of which one passes everything on to the other. Needs redis-server.
+// Compares replicas with one process without a cluster: at the session's own replica, and at another replica
+// that forwards everything. Needs redis-server.
 import { randomBytes } from 'node:crypto'
 import { freePort, start } from './programs.js'
 
@@ -15,16 +15,19 @@ const engineUrl = () => {
   return engine
 }
 
-/** What a replica's configuration says of the others. */
+/** Returns the cluster section of a replica's configuration. */
 const clusterIn = async () => ({
   cluster: { url: await engineUrl(), keys: [KEY], peer: { listen: '127.0.0.1:0' }, linger: '0s' },
 })
 
-/** Its clients begin at the first replica and go on at the last: with two, all they say is passed on. */
+/**
+ * Starts replicas. Clients initialize at the first and continue at the last, so with two replicas every
+ * request is forwarded.
+ */
 export const replicas = async (count, serve) => {
   const cluster = await clusterIn()
   const all = []
-  // One after the other, so that the first knows of the last as soon as that is there.
+  // Sequential, so that the first replica knows the last as soon as it runs.
   for (let n = 0; n < count; n += 1) all.push(await serve(cluster))
   return {
     ...all.at(-1),

@@ -10,17 +10,17 @@ export const median = values => {
   return all.length % 2 === 1 ? all[middle] : (all[middle - 1] + all[middle]) / 2
 }
 
-/** Median, least and greatest. */
+/** Returns the median, minimum and maximum. */
 export const spreadOf = values => {
   const all = sorted(values)
   return { median: median(all), least: all[0] ?? Number.NaN, most: all.at(-1) ?? Number.NaN }
 }
 
-/** The ratios of two targets slice by slice. */
+/** Returns the ratios of two targets, by slice. */
 export const ratio = (of, to, key) =>
   spreadOf(of.map((slice, i) => slice[key] / (to[i]?.[key] ?? Number.NaN)))
 
-/** A ratio as text. */
+/** Formats a ratio. */
 export const show = value => (Number.isNaN(value) ? '–' : value.toFixed(2))
 const spread = ({ median: middle, least, most }) =>
   Number.isNaN(middle) ? '–' : `${show(middle)} (${show(least)}–${show(most)})`
@@ -62,7 +62,7 @@ const limitsOf = ({ must }, verdict) =>
 const digits = value => (value < 100 ? 1 : 0)
 const amount = (value, places) => (Number.isNaN(value) ? '–' : value.toFixed(places))
 
-/** One line for each target that ran a workload; the floor's comes first. */
+/** Returns one line per target that ran a workload, the floor's first. */
 export const rows = (workload, results) =>
   Object.entries(results).map(([name, { slices, ratios, verdict }]) => {
     const of = key => median(slices.map(slice => slice[key]))
@@ -86,7 +86,7 @@ const FAULT_TEXTS = {
   unordered: 'notices out of order',
 }
 
-/** Nothing if nothing went wrong. */
+/** Returns lines for faults; empty without faults. */
 export const faultLines = (name, faults, example) => {
   const counted = Object.entries(FAULT_TEXTS)
     .filter(([kind]) => faults[kind] > 0)
@@ -94,7 +94,7 @@ export const faultLines = (name, faults, example) => {
   return counted.length === 0 ? [] : [`    ${name}: FAULTS: ${counted.join(', ')}; the first is ${example}`]
 }
 
-/** What went wrong at whom, warm-up included, and why somebody was not measured to the end. */
+/** Returns faults per target, including warm-up, and the reasons for aborted measurements. */
 export const troubles = results =>
   Object.entries(results).flatMap(([name, { faults, example, trouble }]) => [
     ...(trouble === undefined ? [] : [`    ${name}: ${trouble}`]),
@@ -113,7 +113,7 @@ export const growthLine = (name, { floor, ours, against, limit, faults }) =>
     ...(faults === 0 ? [] : [`${faults} FAULTS`]),
   ].join('   ')
 
-/** What the figures were measured on. */
+/** Describes the machine. */
 export const machine = () => ({
   node: process.version,
   platform: `${process.platform} ${process.arch}`,

@@ -1,12 +1,11 @@
-// Compares mcp-proxy with the floor (bench/floor), and with peers on demand, in slices that take turns.
-// Reports, and never fails.
+// Compares mcp-proxy with the floor (bench/floor), and optionally with peers, in alternating slices. Reports
+// only; never fails.
 //   npm run bench                 two and a half minutes
 //   npm run bench -- --full       everything, with peers
-//   npm run bench -- --only TEXT  what has TEXT in its name, such as "http: 200 B", "start", "memory",
-//                                 "auth", "shim", "flat", "growth", "stdio start", "first list",
+//   npm run bench -- --only TEXT  benchmarks with TEXT in their names, such as "http: 200 B", "start",
+//                                 "memory", "auth", "shim", "flat", "growth", "stdio start", "first list",
 //                                 "idle sessions", "in turn", "across eras", "sdk", "observability" or
-//                                 "cluster" (needs redis-server);
-//                                 more than once
+//                                 "cluster" (needs redis-server); repeatable
 //   --peers   with proxies from npm; --slices N; --slice-ms N; --json FILE
 import { existsSync, writeFileSync } from 'node:fs'
 import {
@@ -33,7 +32,7 @@ import { GROWTHS, WORKLOADS } from './workloads.js'
 
 const say = text => console.log(text)
 
-/** What goes wrong in one measurement leaves the others. */
+/** Runs a measurement; its failure does not affect the others. */
 async function attempt(name, act) {
   try {
     await act()

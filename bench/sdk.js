@@ -1,4 +1,4 @@
-// What clients of the TypeScript SDK notice: how much later an answer with progress comes, and what is lost.
+// Measures what clients of the TypeScript SDK notice: the delay of answers with progress, and losses.
 
 import { noFaults } from './load/session.js'
 import { slices } from './options.js'
@@ -11,10 +11,10 @@ const NAMES = ['floor', 'ours']
 const CALLS = 100
 const WARM_UP = 300
 const NOTICES = [0, 20]
-/** How much later than from the floor an answer may come, at the median. */
+/** Maximum median delay of an answer compared with the floor. */
 const LATER_MS = 2
 
-/** Both by turns. The floor loses progress where the client drops what comes together with the answer. */
+/** Alternates between both. With the floor, clients lose progress that arrives together with the answer. */
 export async function measureSdks(context) {
   for (const front of FRONTS) {
     const processes = new Processes()

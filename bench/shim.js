@@ -1,5 +1,5 @@
-// What `mcp-proxy connect` costs: its start against that of Node, its memory, what it adds to a call, and how
-// long a client waits for its first list where even the daemon has to be started.
+// Measures `mcp-proxy connect`: its start time compared with Node's, its memory, its latency per call, and a
+// client's wait for the first list if the daemon must be started too.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, writeFileSync } from 'node:fs'
@@ -13,11 +13,11 @@ import { median, show } from './report.js'
 const SHIM = fileURLToPath(new URL('../bin/connect.cjs', import.meta.url))
 const MAIN = fileURLToPath(new URL('../bin/mcp-proxy.js', import.meta.url))
 const SERVER = fileURLToPath(new URL('servers/stdio.js', import.meta.url))
-/** What it may cost; of a time and its ratio to `node -e 0` one is enough. */
+/** Limits; start time passes with either its absolute or its relative limit. */
 const LIMITS = { ratio: 1.4, startMs: 110, memoryMiB: 45, callMs: 0.15, coldMs: 900, coldRatio: 11.5 }
 const STARTS = 15
 const COLD_STARTS = 5
-/** So many calls at a time through the shim, and as many without it, so often; after as many to warm up. */
+/** Calls per batch, with and without the shim, after equal warm-up batches. */
 const CALLS = 40
 const PAIRS = 60
 const WARM_PAIRS = 15
@@ -27,7 +27,7 @@ const HELLO = {
   clientInfo: { name: 'bench', version: '1' },
 }
 
-/** A client on a stream of lines that makes one request after the other. */
+/** A client on a stream of lines that makes sequential requests. */
 class Lines {
   #input
   #rest = ''
@@ -51,7 +51,7 @@ class Lines {
     })
   }
 
-  /** The median time of a call, in milliseconds. */
+  /** Returns the median time of a call, in milliseconds. */
   async callMs() {
     const times = []
     for (let made = 0; made < CALLS; made++) {
@@ -71,7 +71,7 @@ const startShim = (config, env) => {
   return { child, lines: new Lines(child.stdout, child.stdin), ended: once(child, 'exit') }
 }
 
-/** The daemon without a shim in between. */
+/** Connects to the daemon without a shim. */
 const openDirectly = async socketPath => {
   const socket = connect(socketPath)
   const hello = Buffer.from(JSON.stringify({ version: '0.0.0', pid: process.pid })).toString('base64url')
@@ -87,14 +87,14 @@ const msOf = async act => {
   return performance.now() - began
 }
 
-/** There is one daemon in this folder. */
+/** Returns the socket of the only daemon in a folder. */
 const socketIn = ({ MCP_PROXY_RUN_DIR: run }) =>
   join(
     run,
     readdirSync(run).find(name => name.endsWith('.sock')),
   )
 
-/** Measures by turns, so that what else the machine does meets both. */
+/** Alternates measurements, so that machine noise affects both. */
 export const measureShim = async ({ say, report }) => {
   const folder = freshFolder()
   const config = join(folder, 'mcp.json')
@@ -146,7 +146,7 @@ export const measureShim = async ({ say, report }) => {
 
 const nodeMs = () => msOf(() => once(spawn(process.execPath, ['-e', '0']), 'exit'))
 
-/** From the start of a client without a daemon to its first list, of a server that is known. */
+/** Returns the time from a client's start without a daemon to its first list, with a cached server. */
 const coldListMs = async (config, env) => {
   let shim
   const ms = await msOf(async () => {

@@ -1,4 +1,4 @@
-// What is measured, by name and by the way in: the floor, ours, and peers.
+// The measured targets by name and transport: the floor, our proxy, and peers.
 import { fileURLToPath } from 'node:url'
 import { CREDENTIALS, startIssuer } from './credentials.js'
 import { PEERS } from './peers.js'
@@ -10,7 +10,7 @@ const NODE = process.execPath
 const SERVER = [NODE, here('servers/stdio.js')]
 const OURS = [NODE, here('../bin/mcp-proxy.js')]
 
-/** The server of a workload: without `server` one of the revisions with a handshake. */
+/** Returns the server of a workload; by default, one with a handshake. */
 const serverOf = ({ server }) => (server === undefined ? SERVER : [...SERVER, server])
 
 const urlIn = line => /(?:http|ws):\/\/\S+\/(?:mcp|sse|ws)\b/.exec(line)?.[0]
@@ -27,13 +27,13 @@ const listening = async (transport, command, env) => {
 }
 
 let remote
-/** One remote server for all that are to be in front of one. */
+/** Returns the remote server shared by all targets. */
 const remoteUrl = async () => {
   remote ??= start([NODE, here('servers/http.js')], urlIn)
   return (await remote).found
 }
 
-/** So many, of which each has a port of its own. */
+/** Starts this number of remote servers, each on its own port. */
 const remoteUrls = async count => {
   const first = await remoteUrl()
   const rest = await Promise.all(
@@ -42,7 +42,7 @@ const remoteUrls = async count => {
   return [first, ...rest.map(({ found }) => found)]
 }
 
-/** The load generator starts it: a proxy on stdio belongs to its client. */
+/** Started by the load generator: a proxy on stdio belongs to its client. */
 const stdioTarget = (command, env = {}) => ({
   transport: 'stdio',
   command,
@@ -60,7 +60,7 @@ const configuration = (servers, tools, rest) => {
   return configurationOf(Array(servers).fill(entry), rest)
 }
 
-/** What a crowd of idle sessions needs: by default it would be turned away. */
+/** Raises limits that would reject a crowd of idle sessions. */
 const ROOM = {
   sessions: 1_000_000,
   sessionsPerPrincipal: 1_000_000,
@@ -69,7 +69,7 @@ const ROOM = {
 }
 
 const floor = {
-  // What `auth` costs is told by the same proxy without it.
+  // The baseline for `auth`: the same proxy without it.
   auth: () => authorized('none'),
   'auth at a server': () => signedIn(false),
   'across eras': ({ client }) => ours.http({ server: client === undefined ? undefined : 'modern' }),
@@ -88,7 +88,7 @@ const floor = {
     listening('http', [NODE, here('floor/many.js'), '-', ...(await remoteUrls(servers))]),
 }
 
-/** What it knows of its server from an earlier run is in `stateFolder`. */
+/** Keeps its cache of server data in `stateFolder`. */
 const bridge = to => kind =>
   listening(to, [...OURS, 'bridge', '--to', to, '--port', '0', '--', ...serverOf(kind)], stateIn(kind))
 
@@ -97,13 +97,13 @@ const stateIn = ({ stateFolder }) => (stateFolder === undefined ? {} : { XDG_STA
 const serving = (file, kind = {}) =>
   listening('http', [...OURS, 'serve', '--port', '0', '--config', file], stateIn(kind))
 
-/** One server and clients with a credential, or without. */
+/** Starts our proxy with one server, and clients with or without a credential. */
 const authorized = async credential => {
   const { auth, token } = await CREDENTIALS[credential]()
   return { ...(await serving(configuration(1, 1, { auth }))), token }
 }
 
-/** In front of a remote server, at which it has to sign in, or not. */
+/** Starts our proxy for a remote server, with or without a login. */
 const signedIn = async hasLogin => {
   const issuer = hasLogin ? await startIssuer() : undefined
   const server = await start([NODE, here('servers/http.js'), ...(hasLogin ? [issuer] : [])], urlIn)
@@ -132,6 +132,6 @@ const ours = {
     serving(configurationOf((await remoteUrls(servers)).map(url => ({ url })))),
 }
 
-/** All that can be compared. */
+/** All targets. */
 export const TARGETS = { floor, ours, ...PEERS }
 export const isPeer = name => name in PEERS

@@ -1,4 +1,4 @@
-// What it costs to be looked at: the same proxy with metrics, a viewer or traces, and without.
+// Compares the same proxy with and without metrics, a viewer or traces.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer, get } from 'node:http'
@@ -17,7 +17,7 @@ const VIEWS = 'status,servers,calls,clients,errors'
 const CALLS = 20_000
 const SETTLE_MS = 500
 
-/** What each row turns on, what the other proxy has in its place, and the most CPU that it may cost. */
+/** Each row's setting, its counterpart in the other proxy, and the maximum CPU overhead. */
 export const ROWS = {
   metrics: { with: {}, without: { metrics: false }, limit: 1.02 },
   viewer: { with: {}, without: {}, hasViewer: true, limit: 1.03 },
@@ -28,7 +28,7 @@ export const ROWS = {
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms))
 
 let collecting
-/** A collector of spans that likes them all, in this process. */
+/** Starts a span collector in this process that accepts everything. */
 const collector = () => {
   collecting ??= new Promise(resolve => {
     const server = createServer((request, response) => {
@@ -42,7 +42,7 @@ const collector = () => {
 
 const urlIn = line => /http:\/\/\S+\/mcp\b/.exec(line)?.[0]
 
-/** Starts a proxy in front of one server; `more` is what its configuration says beside that. */
+/** Starts a proxy for one server; `more` adds to its configuration. */
 const startProxy = async ({ tracing, ...more }) => {
   const [state, report] = [freshFolder(), join(freshFolder(), 'report')]
   const traced = tracing && { tracing: { endpoint: await collector(), ...tracing } }
@@ -55,10 +55,10 @@ const startProxy = async ({ tracing, ...more }) => {
 const socketIn = folder =>
   existsSync(folder) ? readdirSync(folder).find(name => name.endsWith('.sock')) : undefined
 
-/** Follows what a page shows, on the private socket. */
+/** Subscribes to the page's data on the private socket. */
 const view = async state => {
   const folder = join(state, 'run')
-  // It comes a moment after the port.
+  // The socket opens shortly after the port.
   while (socketIn(folder) === undefined) await pause(10)
   const socket = socketIn(folder)
   return new Promise((resolve, reject) => {
@@ -70,7 +70,7 @@ const view = async state => {
   })
 }
 
-/** A proxy as the benchmark wants it, with what a row is about or without. */
+/** Starts a proxy with or without a row's setting. */
 export const watched = async (row, isWith) => {
   const { hasViewer, ...configurations } = ROWS[row]
   const { program, state } = await startProxy(isWith ? configurations.with : configurations.without)
@@ -87,7 +87,7 @@ export const watched = async (row, isWith) => {
   }
 }
 
-/** Heap and buffers in KiB that are left when all garbage is collected. */
+/** Returns heap and buffers in KiB after a full garbage collection. */
 async function keptKiB({ program, report }) {
   process.kill(program.pid, 'SIGUSR2')
   for (;;) {
@@ -96,7 +96,7 @@ async function keptKiB({ program, report }) {
       const { heapUsed, external, arrayBuffers } = JSON.parse(readFileSync(report, 'utf8'))
       return (heapUsed + external + arrayBuffers) / 1024
     } catch {
-      // It is not written yet.
+      // Not written yet.
     }
   }
 }
@@ -124,7 +124,7 @@ const FIGURES = [
   'resident memory then',
 ]
 
-/** What metrics and traces take in memory, and whether that grows with calls. */
+/** Measures the memory of metrics and traces, and whether it grows with calls. */
 export async function measureWatchedMemory({ load, say, report }) {
   for (const row of Object.keys(ROWS).filter(name => ROWS[name].hasViewer !== true)) {
     const [off, on] = [[], []]

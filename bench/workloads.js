@@ -1,10 +1,10 @@
-// What is asked of the proxies, and how near to the floor they are to be.
+// The workloads, and their limits compared with the floor.
 
 const KIB = 1024
 const MIB = 1024 * KIB
 const TOOLS = 'make'
 
-/** `must` and `wish` hold limits of ratios to the floor: `cpu` and `p50` at most, `rate` at least. */
+/** `must` and `wish` hold limits of ratios to the floor: maximum `cpu` and `p50`, minimum `rate`. */
 const calls = (name, front, load, must, wish, rest = {}) => ({
   name,
   front,
@@ -17,7 +17,7 @@ const calls = (name, front, load, must, wish, rest = {}) => ({
     notices: load.notices ?? 0,
     isStructured: load.isStructured ?? false,
     list: load.list,
-    /** Each call goes to the next of these. */
+    /** Calls alternate between these. */
     inTurn: load.inTurn,
   },
   must,
@@ -38,7 +38,7 @@ const FULL = { isFull: true }
 const COLD = { isCold: true }
 const STATELESS = { client: '2026-07-28' }
 
-/** The workloads that every way in shares. */
+/** Workloads of every transport. */
 const each = (front, { sessions = 8, isMain = false } = {}) => [
   calls('cold: 200 B, first 500 calls of a process', front, {}, ALONE, ALONE_WISH, {
     ...COLD,
@@ -85,10 +85,7 @@ const crowd = [1, 8, 32, 100].flatMap(sessions =>
   ),
 )
 
-/**
- * Clients of revision 2026-07-28, in front of a server with a handshake and of one that speaks their
- * revision.
- */
+/** Clients of revision 2026-07-28, with a server that has a handshake and one of their own revision. */
 const stateless = ['alone', 'many'].flatMap(how =>
   [undefined, 'modern'].map(server =>
     calls(
@@ -114,7 +111,7 @@ const manyCalls = (count, tools, rest) => {
   )
 }
 
-/** One call at a time, each to the next server; they are programs, or remote. */
+/** Sequential calls that alternate between servers, which are programs or remote. */
 const inTurn = front => {
   const names = Array.from({ length: 10 }, (_, i) => `s${i}__make`)
   return calls(
@@ -139,7 +136,7 @@ const many = (count, tools, rest = {}) => [
   ),
 ]
 
-/** What it costs that client and server are of two eras, against the same proxy where they are of one. */
+/** The cost of translation between eras, compared with the same proxy without translation. */
 const acrossEras = [
   ['2025-11-25 to 2026-07-28', undefined],
   ['2026-07-28 to 2025-11-25', '2026-07-28'],
@@ -154,7 +151,7 @@ const acrossEras = [
   ),
 )
 
-/** What a credential costs, against the same proxy without `auth`. */
+/** The cost of a client's credential, compared with the same proxy without `auth`. */
 const credentials = [
   ['static token', 'token', 1.05],
   ['cached JWT', 'jwt', 1.1],
@@ -170,7 +167,7 @@ const credentials = [
   )
 })
 
-/** What a login at a server costs, against the same proxy and a server that wants none. */
+/** The cost of a login at a server, compared with the same proxy and a server without login. */
 const login = calls(
   '200 B, 64 in flight',
   'auth at a server',
@@ -180,7 +177,10 @@ const login = calls(
   { warmUpTool: 's0__make', isFull: true },
 )
 
-/** What replicas cost, against one process without a cluster: where the session is, and where it is not. */
+/**
+ * The cost of replicas, compared with one process without a cluster: at the session's replica, and at another
+ * one.
+ */
 const cluster = [
   ['owner', '200 B, 64 in flight', MANY, { cpu: 1.02 }],
   ['forwarded', '200 B, one at a time', {}, { cpu: 3.2 }],
@@ -217,7 +217,7 @@ export const WORKLOADS = [
 const crowdOf = sessions =>
   calls(`${sessions} sessions`, 'http', { sessions, inFlight: 64 }, undefined, undefined, { apart: sessions })
 
-/** What the cost of a call must not depend on, within this factor. */
+/** Dimensions that must not change the cost of a call by more than this factor. */
 const growth = (name, from, to) => ({ name, from, to, limit: 1.15 })
 export const GROWTHS = [
   growth('1 to 100 sessions', crowdOf(1), crowdOf(100)),

@@ -1,4 +1,4 @@
-// How the floors over HTTP answer, and what they do for a message.
+// The response logic of the floors over HTTP.
 import { placeOfId } from './pipe.js'
 
 const JSON_HEAD = { 'content-type': 'application/json', 'mcp-session-id': 'floor' }
@@ -15,7 +15,7 @@ export const sendJson = (response, before, id, after) => {
   response.writeHead(200, { ...JSON_HEAD, 'content-length': body.length }).end(body)
 }
 
-/** Passes one message of a client on; progress makes the answer a stream of events. */
+/** Forwards a client's message; progress turns the response into an event stream. */
 export const relay = (pipe, body, response) => {
   const place = placeOfId(body)
   if (place === undefined) {

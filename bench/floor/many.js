@@ -1,7 +1,7 @@
-// The floor in front of several servers: the name of a tool says whose it is, and lists are bytes that are
-// kept, or one page of what all servers say when they are asked.
-// Usage: node many.js PAGES-FILE|- COUNT COMMAND ARG...   (PAGES-FILE: {"": "first page", "cursor": "next
-// page"}), or node many.js - URL...
+// The floor in front of several servers. A tool's prefix names its server. Lists are fixed bytes, or one
+// page with the tools of all servers.
+// Usage: node many.js PAGES-FILE|- COUNT COMMAND ARG... (PAGES-FILE: {"": "first page", "cursor": "next
+//   page"}), or node many.js - URL...
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { readBody, relay, sendJson } from './answer.js'
@@ -32,7 +32,7 @@ const HELLO = {
   clientInfo: { name: 'floor', version: '1' },
 }
 
-/** The tools of one server, under its name. */
+/** Returns the tools of one server, prefixed with its name. */
 const toolsOf = async ([name, pipe]) => {
   await ask(pipe, 'initialize', HELLO)
   const text = (await ask(pipe, 'tools/list')).toString('latin1')
@@ -66,7 +66,7 @@ const server = createServer((request, response) => {
     else relay(pipe, Buffer.concat([body.subarray(0, name.from + 1), body.subarray(split + 2)]), response)
   })
 })
-// A connection that is closed while a request is on its way would lose a call.
+// A connection that closes during a request would lose a call.
 server.keepAliveTimeout = 600_000
 server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}/mcp`))
 process.on('SIGTERM', () => process.exit(0))

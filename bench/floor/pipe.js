@@ -1,13 +1,13 @@
-// What all floors share: a child whose answers find whoever asked, by ids of our own that are spliced into
-// the bytes. Nothing is checked, limited or kept: this is the least that any proxy must do, and what the
-// ratios are ratios to.
+// The common part of all floors: a child process whose answers are routed by ids that we splice into the
+// bytes. It checks, limits and stores nothing: this is the minimum work of any proxy, and the base of all
+// ratios.
 import { spawn } from 'node:child_process'
 
 const NEWLINE = Buffer.from('\n')
 const ID = '"id":'
 const TOKEN = '"progressToken":'
 
-/** Where the number or text behind a key stands; undefined if the key is not there. */
+/** Returns the position of a key's number or string; undefined without the key. */
 export const placeOf = (bytes, key) => {
   const at = bytes.indexOf(key)
   if (at === -1) return undefined
@@ -19,7 +19,7 @@ export const placeOf = (bytes, key) => {
 
 export const placeOfId = bytes => placeOf(bytes, ID)
 
-/** Cuts a stream into lines; a line that came in pieces is joined once. */
+/** Splits a stream into lines; joins a fragmented line only once. */
 export const lines = onLine => {
   let rest = []
   return chunk => {
@@ -48,7 +48,7 @@ export class Pipe {
     )
   }
 
-  /** Sends a request; `done` gets the answer in three pieces, with the id of the request in the middle. */
+  /** Sends a request. `done` receives the answer in three pieces, the request's id in the middle. */
   request(body, place, done, onNotice) {
     this.#last += 1
     const own = String(this.#last)

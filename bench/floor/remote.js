@@ -1,4 +1,4 @@
-// What the floors in front of remote servers share: each message is a POST, whose answer is JSON or a stream.
+// The common part of floors for remote servers: each message is a POST with a JSON or stream response.
 import { Agent, request } from 'node:http'
 import { lines, placeOfId } from './pipe.js'
 
@@ -16,7 +16,7 @@ export class Remote {
     this.#options = { method: 'POST', host, port, path, agent: new Agent({ keepAlive: true }) }
   }
 
-  /** As `request` of a pipe. Tokens stay as they are: what comes to a request is its own. */
+  /** See `request` of a pipe. Keeps progress tokens, because each response belongs to one request. */
   request(body, place, done, onNotice = nothing) {
     this.#last += 1
     const own = Buffer.from(String(this.#last))

@@ -1,4 +1,5 @@
-// The floor over HTTP+SSE (2024-11-05). Usage: node sse.js COMMAND ARG...
+// The floor over HTTP+SSE (2024-11-05).
+// Usage: node sse.js COMMAND ARG...
 import { createServer } from 'node:http'
 import { readBody } from './answer.js'
 import { Pipe, placeOfId } from './pipe.js'
@@ -28,7 +29,7 @@ const server = createServer((request, response) => {
     pipe.request(body, place, event, event)
   })
 })
-// A connection that is closed while a request is on its way would lose a call.
+// A connection that closes during a request would lose a call.
 server.keepAliveTimeout = 600_000
 server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}/sse`))
 process.on('SIGTERM', () => process.exit(0))

@@ -1,5 +1,5 @@
-// The floor on stdio in front of a remote server: each line is a POST, each answer a line. Usage: node
-// stdio.js URL
+// The floor on stdio in front of a remote server: each line is a POST, each answer a line.
+// Usage: node stdio.js URL
 import { lines, placeOfId } from './pipe.js'
 import { Remote } from './remote.js'
 

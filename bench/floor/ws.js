@@ -1,4 +1,5 @@
-// The floor over WebSocket. Usage: node ws.js COMMAND ARG...
+// The floor over WebSocket.
+// Usage: node ws.js COMMAND ARG...
 import { WebSocketServer } from 'ws'
 import { Pipe, placeOfId } from './pipe.js'
 

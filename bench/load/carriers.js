@@ -1,4 +1,4 @@
-// What carries the messages of a session besides Streamable HTTP: HTTP+SSE, WebSocket, stdio.
+// Session transports other than Streamable HTTP: HTTP+SSE, WebSocket, stdio.
 import { spawn } from 'node:child_process'
 import { WebSocket } from 'ws'
 import { lines } from '../floor/pipe.js'
@@ -86,7 +86,7 @@ export class WsCarrier {
   }
 }
 
-/** Speaks to a program on its stdin and stdout; the program is the proxy. */
+/** Talks to the proxy program on its stdin and stdout. */
 export class StdioCarrier {
   #child
   #isCorked = false

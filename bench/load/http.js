@@ -1,10 +1,10 @@
-// Streamable HTTP as a client: the connections, and what carries the messages of a session.
+// A Streamable HTTP client: its connections and its session transport.
 import { Wire } from './raw-http.js'
 
 export const lengthOf = pieces => pieces.reduce((sum, piece) => sum + piece.length, 0)
 export const nothing = () => undefined
 
-/** Connections to one server, used one exchange at a time. */
+/** Connections to one server, each with one exchange at a time. */
 export class Wires {
   #idle = []
   #all = new Set()
@@ -37,10 +37,10 @@ export class Wires {
   }
 }
 
-/** How long a server may take to end a session. */
+/** Maximum time for a server to end a session. */
 const FAREWELL_MS = 1000
 
-/** Streamable HTTP, in the revisions with sessions. */
+/** Streamable HTTP in the revisions with sessions. */
 export class HttpCarrier {
   #url
   #next
@@ -51,7 +51,7 @@ export class HttpCarrier {
   #ended = nothing
   #credential
 
-  /** Its session begins at `first`, if that is another address of the same proxy. */
+  /** Its session begins at `first`, if given: another address of the same proxy. */
   constructor(url, token, first = url) {
     this.#url = new URL(first)
     this.#next = new URL(url)
@@ -60,7 +60,7 @@ export class HttpCarrier {
     this.#makeHead()
   }
 
-  /** `ended` is told when nothing more can come to a request. */
+  /** Calls `ended` when a request can receive no more messages. */
   start(received, ended) {
     this.#received = received
     this.#ended = ended
@@ -100,7 +100,7 @@ export class HttpCarrier {
     this.closeWires()
   }
 
-  /** Some proxies keep a process for each session until they are told that it is over. */
+  /** Some proxies keep a process per session until the session ends. */
   #endSession() {
     return new Promise(resolve => {
       const limit = setTimeout(resolve, FAREWELL_MS)
@@ -129,7 +129,7 @@ export class HttpCarrier {
   }
 }
 
-/** Streamable HTTP in revision 2026-07-28: no session, and headers that say what is in the body. */
+/** Streamable HTTP in revision 2026-07-28: no session, and headers that mirror the body. */
 export class StatelessCarrier extends HttpCarrier {
   #heads = new Map()
 

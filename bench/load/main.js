@@ -1,12 +1,12 @@
-// The load generator, a process of its own; started by bench/load-process.js, which tells it what to do. No
-// SDK but in ./sdk.js, and no HTTP library.
+// The load generator, a separate process controlled by bench/load-process.js. Uses no HTTP library, and an
+// SDK only in ./sdk.js.
 import { SseCarrier, StdioCarrier, WsCarrier } from './carriers.js'
 import { HttpCarrier, StatelessCarrier } from './http.js'
 import { cpuClock } from './processes.js'
 import { sdkClient } from './sdk.js'
 import { FAULTS, noFaults, Session } from './session.js'
 
-/** After so many requests without a right answer a run ends early: it would measure nothing. */
+/** Failed requests that end a run early, because it would measure nothing. */
 const FAILURE_LIMIT = 200
 
 const CARRIERS = {
@@ -17,10 +17,10 @@ const CARRIERS = {
   stdio: target => new StdioCarrier(target),
 }
 
-/** Sessions that are open, by the name under which they were opened. */
+/** Open sessions by group name. */
 const groups = new Map()
 
-/** Opens sessions one after the other, which may take `limitMs` together. */
+/** Opens sessions sequentially, within `limitMs` in total. */
 async function open({ name, target, sessions, isStateless = false, limitMs = 30_000 }) {
   const group = { sessions: [], faults: noFaults(), pid: target.pid, pages: {} }
   groups.set(name, group)
@@ -40,7 +40,7 @@ async function open({ name, target, sessions, isStateless = false, limitMs = 30_
 
 const at = (sorted, part) => sorted[Math.floor(sorted.length * part)] ?? Number.NaN
 
-/** What a run was like: `ms` and `cpu` of all of it, `took` the milliseconds of each right answer. */
+/** Summarises a run: `ms` and `cpu` in total, `took` in milliseconds per correct answer. */
 function summaryOf({ ms, cpu, took, isHung }, before, faults) {
   took.sort((a, b) => a - b)
   return {
@@ -56,8 +56,7 @@ function summaryOf({ ms, cpu, took, isHung }, before, faults) {
 }
 
 /**
- * Keeps so many requests under way until the time is over, then waits for what is still open, up to
- * `drainMs`.
+ * Keeps this number of requests in flight until the time is over, then waits up to `drainMs` for open ones.
  */
 function run({ name, inFlight, work, forMs, maxCalls, drainMs = 20_000 }) {
   const { sessions, faults, pid, pages } = groups.get(name)
@@ -116,7 +115,7 @@ async function close({ name }) {
   groups.delete(name)
 }
 
-/** Clients of the SDK that are connected, by the name under which they were. */
+/** Connected SDK clients by name. */
 const sdkClients = new Map()
 
 async function openSdk({ name, version, target }) {

@@ -1,7 +1,7 @@
-// What processes there are and what they have used, as Linux tells it; elsewhere nothing is known.
+// Processes and their resource usage, as Linux reports them; unavailable on other systems.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
-/** The variable by which all that was started for one target can be told from the rest of the machine. */
+/** Environment variable that marks all processes of one target. */
 export const MARK = 'MCP_PROXY_BENCH'
 
 const SERVER = /\/servers\/stdio\.js$/
@@ -22,10 +22,10 @@ const everyProcess = () => {
   }
 }
 
-/** After the name, which may hold anything but is in brackets: state, then the parent. */
+/** Parses the fields after the name, which is in brackets and may contain anything: state, then parent. */
 const parentOf = pid => Number(/\) \S (\d+) [^)]*$/.exec(read(pid, 'stat'))?.[1])
 
-/** A process, all that descends from it, and all that bears its mark although its parent is gone. */
+/** Returns a process, its descendants, and all marked processes whose parent is gone. */
 export const treeOf = (pid, mark) => {
   const children = new Map()
   const tree = new Set([pid])
@@ -47,10 +47,7 @@ const isNode = pid => {
   }
 }
 
-/**
- * The processes that make up a proxy: some are more than one. Not its servers, and not a shell, which is next
- * to nothing.
- */
+/** Returns a proxy's processes, without its servers and without shells, whose cost is negligible. */
 const programsOf = pid =>
   treeOf(pid).filter(
     one => one === pid || (isNode(one) && !SERVER.test(read(one, 'cmdline').split('\0')[1] ?? '')),
@@ -67,8 +64,8 @@ const cpuUsOf = pid => {
 }
 
 /**
- * A clock of the CPU time in microseconds that all threads of a proxy, or of several, have used; made before
- * what is measured begins.
+ * Returns a clock of the CPU time, in microseconds, of all threads of one or more proxies. Create it before
+ * the measurement.
  */
 export const cpuClock = pid => {
   const pids = [pid].flat().flatMap(programsOf)
@@ -81,6 +78,6 @@ export const cpuClock = pid => {
   }
 }
 
-/** Memory of a proxy that is in RAM, in KiB. */
+/** Returns a proxy's resident memory in KiB. */
 export const residentKiB = pid =>
   sumOf([pid].flat().flatMap(programsOf), one => Number(/VmRSS:\s+(\d+)/.exec(read(one, 'status'))?.[1]))

@@ -1,10 +1,9 @@
-// HTTP/1.1 over a bare socket: node:http in the load generator would cost more than the proxies that are
-// measured.
+// HTTP/1.1 over a bare socket: in the load generator, node:http would cost more than the measured proxies.
 import { connect } from 'node:net'
 
 const EMPTY = Buffer.alloc(0)
 
-/** Events of a stream: `onData` is told the data of each. */
+/** Parses an event stream; calls `onData` with the data of each event. */
 class Events {
   #held = []
   #data = []
@@ -42,7 +41,7 @@ class Events {
   }
 }
 
-/** One connection, one exchange at a time. */
+/** One connection with one exchange at a time. */
 export class Wire {
   #socket
   #on
@@ -65,7 +64,7 @@ export class Wire {
     return !this.#socket.destroyed && this.#socket.writable
   }
 
-  /** `on.head(status, head)`, `on.message(bytes, event)`, then `on.end()`. */
+  /** Calls `on.head(status, head)`, `on.message(bytes, event)`, then `on.end()`. */
   exchange(head, pieces, on) {
     this.isBusy = true
     this.#on = on
@@ -103,7 +102,7 @@ export class Wire {
     }
   }
 
-  /** Takes what it can of the bytes, and tells how many; none: more must come first. */
+  /** Consumes bytes and returns their number; 0 if more bytes are needed. */
   #step(bytes) {
     switch (this.#at) {
       case 'head': {

@@ -1,4 +1,4 @@
-// Clients made with the TypeScript SDK, as users have them: they count the progress that reaches them.
+// Clients with the TypeScript SDK, as users have them; they count received progress.
 import { FAULTS, noFaults } from './session.js'
 
 const NOTHING = { name: 'bench', version: '1' }
@@ -21,7 +21,7 @@ const VERSIONS = {
     call: (client, params, options) => client.callTool(params, undefined, options),
   },
   2.4: SDK_2,
-  // In front of the floor it finds a server with a handshake.
+  // In front of the floor, this client finds a server with a handshake.
   '2.4 of 2026-07-28': { ...SDK_2, options: { versionNegotiation: { mode: 'auto' } } },
 }
 
@@ -33,8 +33,8 @@ const transportOf = async (sdk, { transport, url, command, env }) => {
 }
 
 /**
- * Connects a client of a `version` to a target. `run(calls, notices)` makes calls one at a time and resolves
- * with the milliseconds that each took and with the faults.
+ * Connects a client of a `version` to a target. `run(calls, notices)` makes sequential calls and resolves
+ * with the milliseconds of each and the faults.
  */
 export async function sdkClient(version, target) {
   const sdk = VERSIONS[version]

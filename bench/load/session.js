@@ -1,12 +1,11 @@
-// One client, whatever carries its messages. Every answer is checked to be its own: the id, and a tag that
-// the server says back.
+// One client, independent of its transport. Verifies each answer by its id and by an echoed tag.
 
 const HEAD_BYTES = 400
 const TAIL_BYTES = 200
 
 /**
- * What can go wrong; all zero in a run that is worth anything. `lost` are answers; `missing` are answers
- * before which not all notices came, `late` the notices that came after them.
+ * Kinds of faults; all zero in a valid run. `lost` counts answers, `missing` counts answers that preceded
+ * some of their notifications, and `late` counts notifications after their answer.
  */
 export const FAULTS = ['wrong', 'doubled', 'lost', 'missing', 'late', 'unordered']
 export const noFaults = () => ({
@@ -14,7 +13,7 @@ export const noFaults = () => ({
   example: undefined,
 })
 
-/** What revision 2026-07-28 says in each request. */
+/** Metadata of each request in revision 2026-07-28. */
 const STATELESS_META =
   '"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"}'
 
@@ -37,7 +36,10 @@ export class Session {
   #name
   #isStateless
 
-  /** `carrier.send(id | undefined, pieces, { method, name })`; what comes back is told to `received`. */
+  /**
+   * The session sends with `carrier.send(id | undefined, pieces, { method, name })`; the carrier passes
+   * messages to `received`.
+   */
   constructor(carrier, { name, faults, isStateless }) {
     this.#carrier = carrier
     this.#name = name
@@ -45,7 +47,7 @@ export class Session {
     this.#isStateless = isStateless
   }
 
-  /** Introduces itself, and resolves with the pages of tools. */
+  /** Initializes the session and resolves with the pages of tools. */
   async start(limitMs) {
     await this.#carrier.start?.(
       (message, asked) => this.received(message, asked),
@@ -62,7 +64,7 @@ export class Session {
     this.#carrier.send(undefined, ['{"jsonrpc":"2.0","method":"notifications/initialized"}'])
   }
 
-  /** The pages of the list of tools, by cursor. */
+  /** Reads all pages of the tool list, by cursor. */
   async #walk(limitMs) {
     const pages = {}
     let cursor = ''
@@ -95,7 +97,7 @@ export class Session {
     })
   }
 
-  /** Asks for one page of tools; `bytes` is how long its result is known to be. */
+  /** Requests one page of tools; `bytes` is the known length of its result. */
   page(cursor, bytes, done) {
     this.#last += 1
     const id = this.#last
@@ -104,7 +106,7 @@ export class Session {
     this.#carrier.send(id, [`{"jsonrpc":"2.0","id":${id},"method":"tools/list","params":${params}}`])
   }
 
-  /** Calls the tool; `done(isRight)` is told when there was an answer, or can be none. */
+  /** Calls the tool. `done(isRight)` runs after the answer, or once none can arrive. */
   call({ tool, size, argument, notices, isStructured }, done) {
     this.#last += 1
     const id = this.#last
@@ -124,7 +126,7 @@ export class Session {
     return token && `"_meta":{${token}},`
   }
 
-  /** What had no answer in time is lost. */
+  /** Counts requests without a timely answer as lost. */
   giveUp() {
     this.#faults.lost += this.#pending.size
     if (this.#pending.size > 0) this.#faults.example ??= 'lost: no answer in time'
@@ -135,7 +137,7 @@ export class Session {
     await this.#carrier.close()
   }
 
-  /** Takes a message; over HTTP `asked` is the id of the request that it answers. */
+  /** Receives a message; over HTTP, `asked` is the id of the request that it answers. */
   received(message, asked) {
     const head = message.toString('latin1', 0, HEAD_BYTES)
     if (head.includes('"method":')) {
@@ -147,7 +149,7 @@ export class Session {
       id = numberAfter(message.toString('latin1', Math.max(0, message.length - TAIL_BYTES)), '"id":')
     const waiting = this.#pending.get(id)
     if (waiting === undefined) {
-      // What is no answer at all, such as the page of an error, leaves the request without one.
+      // A body that is not an answer, such as an error page, leaves the request unanswered.
       if (id !== undefined) this.#fault(id <= this.#last ? 'doubled' : 'wrong', head)
       return
     }
@@ -162,7 +164,7 @@ export class Session {
     waiting.done(isRight, message)
   }
 
-  /** Nothing more can come to a request. */
+  /** Ends a request that can receive no more messages. */
   #ended(id, why) {
     const waiting = this.#pending.get(id)
     if (waiting === undefined) return

@@ -1,5 +1,5 @@
-// Prints what the hot functions of kernel/json-text cost. Only reports, never fails.
-// usage: node bench/micro/json.js [another checkout of the same layout]
+// Prints the cost of hot functions in kernel/json-text. Reports only; never fails.
+// Usage: node bench/micro/json.js [another checkout of the same layout]
 import { built, show } from './measure.js'
 
 const json = await built('kernel/json/text')

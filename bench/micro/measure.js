@@ -1,4 +1,4 @@
-// What the micro benchmarks share: nanoseconds per call of something that is done over and over.
+// Shared code of the micro benchmarks: measures nanoseconds per repeated call.
 import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -7,7 +7,7 @@ import { build } from 'esbuild'
 const own = fileURLToPath(new URL('../..', import.meta.url))
 const checkout = resolve(process.argv[2] ?? own)
 
-/** A module of the checkout under test. */
+/** Imports a module of the checkout under test. */
 export const built = async name => {
   const outfile = join(own, '.tap', 'micro', `${name}.mjs`)
   await build({
@@ -25,7 +25,7 @@ export const built = async name => {
 
 const WARM_MS = 500
 
-/** The best of many short rounds of about `roundMs`: others have the processor, too. */
+/** Returns the best of many rounds of about `roundMs`, because other programs share the processor. */
 function measure(work, roundMs = 10) {
   let sink = 0
   const round = count => {
@@ -42,7 +42,7 @@ function measure(work, roundMs = 10) {
   return sink >= 0 ? best : 0
 }
 
-/** Prints one line; with `bytes`, also how many of them go by in a second. */
+/** Prints one line; with `bytes`, also the throughput per second. */
 export const show = (name, bytes, work) => {
   const ns = measure(work)
   const rate = bytes ? `${((bytes / ns) * 1000).toFixed(0).padStart(7)} MB/s` : ''

@@ -1,5 +1,5 @@
-// Prints what names and URIs cost. Only reports, never fails.
-// usage: node bench/micro/names.js [another checkout of the same layout]
+// Prints the cost of names and URIs. Reports only; never fails.
+// Usage: node bench/micro/names.js [another checkout of the same layout]
 import { built, show } from './measure.js'
 
 const [names, uris] = await Promise.all(['catalog/names/names', 'catalog/names/uris'].map(built))

@@ -1,5 +1,5 @@
-// Prints what it costs a call to be counted and traced. Only reports, never fails.
-// usage: node bench/micro/observing.js [another checkout of the same layout]
+// Prints the cost of metrics and traces per call. Reports only; never fails.
+// Usage: node bench/micro/observing.js [another checkout of the same layout]
 import { built, show } from './measure.js'
 
 const names = ['calls/counting/call-meter', 'calls/admission'].map(name => `mux/${name}`)
@@ -16,7 +16,7 @@ const clock = {
   after: () => ({ cancel() {} }),
   every: () => ({ cancel() {} }),
 }
-/** Each time a second later, so that every call may be traced. */
+/** Advances one second per call, so that every call may be traced. */
 let lateMs = 0
 const hurried = {
   ...clock,
@@ -87,7 +87,7 @@ const newTracer = ratio =>
     meter: undefined,
   })
 
-/** A call as the mux takes it, at a server that answers at once. */
+/** Runs a call through the mux with a server that answers at once. */
 const runner = watch => {
   const behind = {
     call(call) {
@@ -101,7 +101,7 @@ const runner = watch => {
   const callLog = { slowMs: () => Number.POSITIVE_INFINITY, isEach: () => false, log: silent }
   const { handler } = new admissions.Admission(behind, clock, undefined, { ...watch, callLog })
   return params => {
-    // What SDKs send without `_meta` is known as such.
+    // The mux recognises calls of SDKs without `_meta`.
     handler.call(new BenchCall(params, params === PLAIN ? 'a__echo' : undefined))
     return true
   }

@@ -1,5 +1,5 @@
-// Prints what framing costs: messages to and from lines, events and frames. Only reports, never fails.
-// usage: node bench/micro/wire.js [another checkout of the same layout]
+// Prints the cost of framing: messages to and from lines, events and frames. Reports only; never fails.
+// Usage: node bench/micro/wire.js [another checkout of the same layout]
 import { built, show } from './measure.js'
 
 const [classify, jsonrpc, ndjson, sseRead, content] = await Promise.all(

@@ -1,6 +1,6 @@
-// What search mode costs against showing all tools: its list, calls through it, and what stands behind it.
-// Reports, and never fails; P10 are the limits.
-//   node bench/search/mode.js
+// Compares search mode with direct tools: the list, calls through it, and its process costs. Reports only;
+// never fails.
+// Usage: node bench/search/mode.js
 import { Agent, request } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { cpuClock } from '../load/processes.js'
@@ -13,7 +13,7 @@ const SERVERS = 10
 const BLOCKS = 12
 const CALLS = 300
 const LISTS = 60
-/** Proxies whose very first list is measured. */
+/** Number of fresh proxies whose first list is measured. */
 const FRESH = 7
 const LIMITS = { tokens: 700, call: 1.15, list: 1.2 }
 
@@ -50,7 +50,7 @@ const open = async (url, name) => {
   return session
 }
 
-/** Starts proxies of ten servers, with so many tools in all, that share what they know of them. */
+/** Starts proxies for ten servers with this total number of tools and a shared cache. */
 const proxyOf = tools => {
   const entry = { command: process.execPath, args: [SERVER], env: { BENCH_TOOLS: String(tools / SERVERS) } }
   const mcpServers = Object.fromEntries(Array.from({ length: SERVERS }, (_, at) => [`s${at}`, entry]))
@@ -68,7 +68,7 @@ const listOf = async (url, session) =>
 
 const verdict = (value, limit) => (value <= limit ? 'ok' : 'MISSED')
 
-/** How long a proxy that was just started takes for its first session, and for the list that it shows it. */
+/** Measures how long a fresh proxy takes for its first session and first list. */
 const firstOf = async (program, view) => {
   const url = `${program.found}/${view}`
   let session
@@ -104,7 +104,7 @@ for (const [view, isKnown] of [
       `10,000 tools ${show(many.listMs)} ms, ratio ${show(ratio)}, limit ${LIMITS.list}: ${verdict(ratio, LIMITS.list)}; ` +
       `before it initialize ${show(few.openMs)} and ${show(many.openMs)} ms`,
   )
-  // What the next proxies know, servers have said to one that stays until all is written.
+  // Fills the cache: a proxy runs until it has stored all server data.
   if (!isKnown) {
     for (const [name, begin] of Object.entries(starts)) {
       const program = await begin(states[name])

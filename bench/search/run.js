@@ -1,5 +1,5 @@
-// Says how well tools are found, and what that costs. Reports, and never fails.
-//   node --expose-gc bench/search/run.js
+// Reports the quality and the cost of tool search. Never fails.
+// Usage: node --expose-gc bench/search/run.js
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -34,7 +34,7 @@ for (const [which, asked] of [
   }
 }
 
-/** Of the processor, which other programs do not slow down. */
+/** Measures CPU time, which other programs do not affect. */
 const timed = act => {
   const before = process.cpuUsage()
   const value = act()

@@ -1,5 +1,5 @@
-// The same server over Streamable HTTP, for proxies whose servers are remote. With the address of an
-// authorization server as its argument it wants a token, whichever.
+// The benchmark server over Streamable HTTP, for proxies with remote servers. With the address of an
+// authorization server as its argument, it requires a token but accepts any.
 import { createServer } from 'node:http'
 import { answer } from './server.js'
 
@@ -23,7 +23,7 @@ const sendEvents = (response, messages) => {
 
 const [issuer] = process.argv.slice(2)
 
-/** Sends those who have no token to where they get one. Returns whether this was one of them. */
+/** Challenges requests without a token. Returns whether it did. */
 const refuses = ({ headers, url }, response) => {
   if (issuer === undefined || headers.authorization?.startsWith('Bearer ')) return false
   const resource = `http://${headers.host}/mcp`

@@ -1,5 +1,4 @@
-// What the servers of the benchmarks answer, as bytes. They do as little as they can, so that the proxies in
-// front of them are measured.
+// Answers of the benchmark servers, as bytes. The servers do minimal work, so that the proxies dominate.
 
 const TOOLS = Number(process.env.BENCH_TOOLS ?? 10)
 const IS_MODERN = process.argv[2] === 'modern'
@@ -30,7 +29,7 @@ const paddingOf = size => {
   return padding
 }
 
-/** The text or number behind a key near the start of a message: `padding`, which may be large, comes last. */
+/** Returns a key's string or number near the start of a message; the large `padding` comes last. */
 const after = (line, key) => {
   const at = line.indexOf(key)
   if (at === -1) return undefined
@@ -43,10 +42,10 @@ const after = (line, key) => {
 const HEAD_BYTES = 800
 const TAIL_BYTES = 100
 
-/** Answers one message through `put`, which takes pieces of a message and is called once for each message. */
+/** Answers one message with one call of `put` per message, which takes its pieces. */
 export function answer(line, put) {
   const head = line.length > HEAD_BYTES ? line.subarray(0, HEAD_BYTES) : line
-  // Proxies that make the request anew put its id at the end.
+  // Proxies that rebuild the request put its id at the end.
   const id = after(head, '"id":') ?? after(line.subarray(-TAIL_BYTES), '"id":')
   if (id === undefined) return
   const method = after(head, '"method":')
@@ -79,7 +78,7 @@ function call(line, head, start, put) {
   const tag = after(head, '"tag":').slice(1, -1)
   const size = Number(after(head, '"size":') ?? 0)
   const notices = Number(after(head, '"notices":') ?? 0)
-  // Whoever changes the request keeps the token at either end.
+  // Proxies that modify the request keep the token at one of its ends.
   const token = notices > 0 ? (after(head, '"progressToken":') ?? after(line, '"progressToken":')) : undefined
   for (let n = 1; n <= notices; n += 1) {
     put(

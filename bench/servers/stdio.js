@@ -1,5 +1,5 @@
-// A server on stdio for benchmarks: `tools/call` answers with the tag that it was called with and text of the
-// size that it asks for. With the argument `modern` it speaks revision 2026-07-28 and no other.
+// A stdio server for benchmarks: `tools/call` answers with the call's tag and text of the requested size.
+// With the argument `modern`, it speaks only revision 2026-07-28.
 import { answer } from './server.js'
 
 let rest = []
