@@ -2,7 +2,7 @@ import type { CallsView, ServersView } from '../../src/control/api/views.js'
 import type { ProxyStatus } from '../../src/status/status.js'
 import { NOTHING, type PageState, type ServerRow } from '../../src/ui/live/state.js'
 
-// What the API tells, as small as it may be.
+// Minimal API responses.
 
 export const slots = (calls = 0, errors = 0) =>
   Array.from({ length: 60 }, (_, n) =>
