@@ -63,7 +63,7 @@ export const PROBLEMS = {
   D014: {
     about: 'the last reload',
     says: 'the running proxy rejected {file} and keeps its previous configuration',
-    fix: 'correct the file: mcp-proxy check shows where',
+    fix: 'correct the file; to see where: mcp-proxy check',
   },
   D015: {
     about: 'keys that wait for a restart',

@@ -74,7 +74,10 @@ const GETS = [
   ...['status', 'servers', 'tools', 'tools/a__echo', 'clients', 'calls', 'config', 'errors', 'why?q=a'],
   ...['events', 'logs'],
 ]
-const POSTS = ['servers/a/restart', 'servers/a/disable', 'servers/a/enable', 'call', 'reload', 'login']
+const POSTS = [
+  ...['servers/a/restart', 'servers/a/disable', 'servers/a/enable', 'servers/a/probe'],
+  ...['call', 'reload', 'login'],
+]
 
 t.test('the routes of these tests are all that there are', async t => {
   const source = await readFile('src/control/api/api.ts', 'utf8')
@@ -183,7 +186,7 @@ t.test('the views show servers, tools, calls and clients, and nothing of content
   ])
   t.type(tools[0].p99Ms, 'number')
   t.match(await get('tools/a__echo'), { server: 'a', own: 'echo', tool: { name: 'a__echo' } })
-  t.match(await get('tools/a__nobody'), { error: /There is no tool/ })
+  t.match(await get('tools/a__nobody'), { error: /Unknown tool/ })
   const calls = await get('calls')
   t.match(calls.recent, [
     { method: 'tools/call', server: 'a', name: 'echo', outcome: 'ok' },
@@ -193,7 +196,7 @@ t.test('the views show servers, tools, calls and clients, and nothing of content
   t.match((await get('clients')).clients, [
     { name: 'raw', version: '1', transport: 'http', calls: 0, queuedBytes: 0 },
   ])
-  t.match(await post('call', { name: 'x'.repeat(70_000) }), { error: /may hold 65536 bytes/ })
+  t.match(await post('call', { name: 'x'.repeat(70_000) }), { error: /exceeds 65536 bytes/ })
   const { servers, overheadP99Ms, problems } = await get('servers')
   t.match(servers, [{ name: 'a', state: 'ready', inFlight: 0, remarks: [], p50Ms: Number, p99Ms: Number }])
   t.type(overheadP99Ms, 'number')
@@ -212,7 +215,7 @@ t.test('the views show servers, tools, calls and clients, and nothing of content
   })
   t.match(await post('call', { arguments: [] }), { error: /the body must be/ })
   t.match(await post('call', { name: 'x', arguments: 7 }), { error: /must be an object/ })
-  t.match(await post('reload'), { error: /no configuration file/ })
+  t.match(await post('reload'), { error: /without a configuration file/ })
 })
 
 t.test('a server can be switched off and on, and started again', async t => {
@@ -232,8 +235,8 @@ t.test('a server can be switched off and on, and started again', async t => {
   t.match((await client.call(1, 'a__echo')).last.message.error, { code: -32602 })
   await post('servers/a/enable')
   t.not(await stateOf('a'), 'disabled')
-  t.match(await post('servers/nobody/disable'), { error: /There is no server nobody/ })
-  t.match(await post('servers/nobody/restart'), { error: /There is no server nobody/ })
+  t.match(await post('servers/nobody/disable'), { error: /Unknown server: nobody/ })
+  t.match(await post('servers/nobody/restart'), { error: /Unknown server: nobody/ })
 })
 
 t.test('each error of ours has an id that can be asked about', async t => {

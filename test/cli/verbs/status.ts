@@ -69,7 +69,7 @@ t.test('status shows how the running proxy is, and each of its servers, without 
   t.match(await runHere(t, 'status', '--cluster'), {
     code: 4,
     out: '',
-    err: /no replica of others.*no "cluster"/s,
+    err: /not part of a cluster.*no "cluster"/s,
   })
   t.notMatch(out + json.out, SECRET)
   await end(proxy)

@@ -103,7 +103,10 @@ t.test('a server of a registry is added by its name', async t => {
   const more = ['--registry', registry, '--no-check', '--config', config]
   t.match(await runHere(t, 'add', 'io.x/weather', ...more), { code: 0, err: /^\S+ weather, written to/ })
   t.same(read(), { weather: { command: 'npx', args: ['-y', 'weather@1.0.0'], cwd: '~' } })
-  t.match(await runHere(t, 'add', 'io.x/other', ...more), { code: 4, err: /has no server "io.x\/other"/ })
+  t.match(await runHere(t, 'add', 'io.x/other', ...more), {
+    code: 4,
+    err: /does not list a server "io.x\/other"/,
+  })
   const off = await runHere(t, 'add', 'io.x/weather2', '--registry', 'http://127.0.0.1:1', '--config', config)
   t.match(off, { code: 4, err: /cannot be reached\n.*\n {2}fix: mcp-proxy add weather2 -- COMMAND/ })
 })
