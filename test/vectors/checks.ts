@@ -443,7 +443,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'eras/legacy/client-side/http-listener.ts',
       'what is no request to this endpoint is refused by its HTTP status',
     ],
-    ['eras/listen/sse-listener.ts', 'a session of somebody else is as unknown as none'],
+    ['eras/listen/sse-listener.ts', 'a session of another principal is unknown'],
   ],
   'SE-8': [
     [
@@ -515,7 +515,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'TR-10': [
     [
       'eras/listen/sse-listener.ts',
-      'the stream begins by saying where to POST: a relative URI with an id that nobody can guess',
+      'the stream begins with the endpoint: a relative URI with an unguessable id',
     ],
     [
       'eras/listen/sse-listener.ts',
@@ -656,7 +656,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'eras/modern/server-side/downlink.ts',
       'a server that no longer speaks this revision ends the connection; what it refused was not run',
     ],
-    ['eras/detect/server.ts', 'a server that is replaced by an older one is found out about anew'],
+    ['eras/detect/server.ts', 'a server replaced by an older one is probed again'],
     [
       'mux/calls/in-flight-call.ts',
       'a call that the server provably did not run, because it forgot the session, is sent once more',
@@ -665,7 +665,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'HD-2': [
     ['eras/modern/mirror-headers.ts', 'headers that say what the body says are believed'],
     ['eras/modern/mirror-headers.ts', 'the first header that differs from the body is named'],
-    ['eras/modern/mirror-headers.ts', 'what is marked as encoded and is not is refused'],
+    ['eras/modern/mirror-headers.ts', 'a value marked as encoded that is not is refused'],
     ['eras/modern/mirror-headers.ts', 'spaces and tabs around a header are not part of it'],
   ],
   'HD-3': [
@@ -690,7 +690,10 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'eras/modern/server-side/http-caller.ts',
       'a tool that cannot be called over HTTP is left out of the list, with a word in the log',
     ],
-    ['eras/modern/param-headers.ts', 'every mistake of a tool is told, and what is right still counts'],
+    [
+      'eras/modern/param-headers.ts',
+      'every mistake of a tool is reported, and valid annotations still count',
+    ],
   ],
   'ID-7': [
     [
