@@ -76,7 +76,7 @@ const FIRST = {
   overridden: ['web__plain', /: shown.*overridden +tools\.override replaces parts of it/s],
   shortened: ['odd name!', /shortened +D060: these characters are not allowed: .*!.*clients see web__odd/s],
   prefixed: ['second__echo', /prefixed +D062: its name was taken; it is exposed as second__echo/],
-  repaired: ['web__untyped', /repaired +D061: made an inputSchema/],
+  repaired: ['web__untyped', /repaired +D061: added an inputSchema/],
   'output-schema-withdrawn': ['web__promising', /output-schema-withdrawn +it returned no structured/],
   changed: ['web__tasked', /changed +clients of 2025-06-18 see it without/, '--for', '2025-06-18'],
   'uri-by-prefix': ['web+page://two', /: not listed, can be read.*uri-by-prefix +its prefix belongs to web/s],

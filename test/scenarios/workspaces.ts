@@ -88,7 +88,7 @@ t.test('a server waits until a client works somewhere (D033)', async t => {
   await nowhere.initialize()
   t.match(await nowhere.answer(nowhere.ask('tools/list')), { result: { tools: [{ name: 'plain__wait' }] } })
   t.match((await asked(socket, '/v1/status'))?.body.servers, [
-    { name: 'w', state: 'waiting', why: /^D033: no client works in a folder/ },
+    { name: 'w', state: 'waiting', why: /^D033: no client has a known working folder/ },
     { name: 'plain', state: 'ready' },
   ])
   await t.rejects(nowhere.call('w__wait'), /w__wait/)

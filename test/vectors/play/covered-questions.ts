@@ -188,7 +188,7 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
   'RO-2': [
     [
       'eras/modern/client-side/clients.ts',
-      'a client says what it can be asked; that its roots change, nobody would hear',
+      'a client declares what it can be asked, without changes of its roots',
     ],
   ],
   'TK-6': [
