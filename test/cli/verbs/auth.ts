@@ -16,7 +16,7 @@ t.test('AU-9: auth token prints a token once, and the line that the file gets', 
 })
 
 t.test('auth token needs a name of one word', async t => {
-  t.match(await runHere(t, 'auth', 'token'), { code: 2, err: /token needs the name of a person or program/ })
+  t.match(await runHere(t, 'auth', 'token'), { code: 2, err: /token needs the name of a user or program/ })
   t.match(await runHere(t, 'auth', 'token', 'a b'), { code: 2, err: /one word/ })
 })
 

@@ -161,7 +161,7 @@ t.test('what is not ours, or not known, is left alone', { skip: isWindows }, asy
     err: /--port must be/,
   })
   playOn(t, 'freebsd')
-  t.match(await runHere(t, 'service', 'status'), { code: 4, err: /no known manager of services on freebsd/ })
+  t.match(await runHere(t, 'service', 'status'), { code: 4, err: /services are not supported on freebsd/ })
   t.match(await runHere(t, 'service', 'print', '--platform', 'win32', '--config', file), {
     code: 0,
     out: /T\0a\0s\0k\0/,
