@@ -18,7 +18,8 @@ export const parseSimple = (
   { flags, usage }: Verb,
   words: readonly string[],
 ): VerbArguments<Flags> | undefined => {
-  if (!words.every(isSimple)) return undefined
+  if (!words.every(isSimple) || words.some((word, at) => lacksValue(flags, word, words[at + 1])))
+    return undefined
   const named = (isWanted: (options: Flags[string]) => boolean): string[] =>
     Object.keys(flags).filter(flag => isWanted(flags[flag] ?? {}))
   const { argv, error } = parser.detailed([...words], {
@@ -78,3 +79,7 @@ const place = (
 
 const camelCase = (name: string): string =>
   name.replace(/-([a-z])/g, (_dash, letter: string) => letter.toUpperCase())
+
+/** Reports whether a flag that takes a value is followed by none. */
+const lacksValue = (flags: Flags, word: string, next = '-'): boolean =>
+  /^--[^=]+$/.test(word) && flags[word.slice(2)]?.type !== 'boolean' && next.startsWith('-')
