@@ -1,3 +1,4 @@
+import { Deferred } from '../kernel/async/deferred.js'
 import { type Client, isOnePerson, type OnLate } from '../model/links.js'
 
 /** Maximum time that a cancelled request counts as in progress at the server. */
@@ -27,6 +28,9 @@ export class OwnRequests {
   /** The time at which each cancelled request stops counting, in order. */
   readonly #cancelled = new Set<{ readonly party: number; readonly untilMs: number }>()
   #fullUntilMs = Number.NEGATIVE_INFINITY
+  /** The number of requests in flight for no client, or for several. */
+  #unowned = 0
+  #noneUnowned: Deferred<void> | undefined
 
   /** Prepares requests on behalf of these clients. */
   on(clients: Iterable<Client>): OwnPeerRequest {
@@ -35,6 +39,7 @@ export class OwnRequests {
     const count = (by: 1 | -1): void => {
       open += by
       this.#count(party, by)
+      if (party === NOBODY) this.#countUnowned(by)
     }
     return {
       join: client => {
@@ -42,6 +47,7 @@ export class OwnRequests {
         this.#count(party, -open)
         party = NOBODY
         this.#count(party, open)
+        this.#countUnowned(open)
       },
       began: () => count(1),
       ended: () => count(-1),
@@ -50,6 +56,13 @@ export class OwnRequests {
         return this.#late(party, nowMs)
       },
     }
+  }
+
+  /** Resolves when no request for no client, or for several, is in flight; undefined if none is. */
+  noneUnowned(): Promise<void> | undefined {
+    if (this.#unowned === 0) return undefined
+    this.#noneUnowned ??= new Deferred()
+    return this.#noneUnowned.promise
   }
 
   /**
@@ -86,6 +99,13 @@ export class OwnRequests {
 
   #over(late: { readonly party: number; readonly untilMs: number }): void {
     if (this.#cancelled.delete(late)) this.#count(late.party, -1)
+  }
+
+  #countUnowned(by: number): void {
+    this.#unowned += by
+    if (this.#unowned > 0) return
+    this.#noneUnowned?.resolve()
+    this.#noneUnowned = undefined
   }
 
   #count(party: number, by: number): void {

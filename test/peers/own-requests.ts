@@ -73,3 +73,26 @@ t.test('with more cancelled requests than are told apart, their parties count as
   requests.lost()
   t.equal(requests.party(LATE_MS), undefined)
 })
+
+t.test('the end of the last request for no client alone is awaited', async t => {
+  const [alice, bob] = [session(), session()]
+  const requests = new OwnRequests()
+  const [hers, shared, refresh] = [requests.on([alice]), requests.on([alice]), requests.on([])]
+  hers.began()
+  t.equal(requests.noneUnowned(), undefined)
+  shared.began()
+  refresh.began()
+  shared.join(bob)
+  let isOver = false
+  void requests.noneUnowned()?.then(() => {
+    isOver = true
+  })
+  for (const each of [shared, refresh]) {
+    await Promise.resolve()
+    t.equal(isOver, false)
+    each.ended()
+  }
+  await Promise.resolve()
+  t.equal(isOver, true)
+  t.equal(requests.noneUnowned(), undefined)
+})

@@ -1,5 +1,6 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
+import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Downlink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
@@ -13,21 +14,27 @@ import type { DepartedCall } from './departed-calls.js'
 import { errorWithoutLink } from './earlier-try.js'
 import { aboutServer, type RoutedCall, timedOut } from './in-flight-call.js'
 
+/** Maximum time that a call waits for the proxy's own requests, which its questions could belong to. */
+const OWN_REQUESTS_MS = 1000
+
 /** Prepares servers for calls before they are sent. */
 export class Preparation {
   readonly #catalog: Catalog
+  readonly #clock: Clock
   readonly #logLevels: LogLevels
   readonly #turns: ClientTurns
 
   constructor(catalog: Catalog, logLevels: LogLevels, clock: Clock) {
     this.#turns = new ClientTurns(clock)
     this.#catalog = catalog
+    this.#clock = clock
     this.#logLevels = logLevels
   }
 
   /** Resolves when a call may be sent over a link; undefined if it may be sent now. Never rejects. */
   prepare(routed: RoutedCall, link: Downlink): Promise<unknown> | undefined {
-    const turn = takesTurns(routed, link) ? this.#turns.turn(routed) : undefined
+    const turn =
+      routed.connection.server.serialize && mayAsk(routed, link) ? this.#turns.turn(routed) : undefined
     return turn === undefined ? this.#ready(routed, link) : turn.then(() => this.#ready(routed, link))
   }
 
@@ -42,21 +49,27 @@ export class Preparation {
   }
 
   /**
-   * Waits for the server's log level, and for the list that shows whether a tool must be called as a task.
+   * Waits for the server's log level, for requests of the proxy that would leave the owner of a question
+   * unknown, and for the list that shows whether a tool must be called as a task.
    */
-  #ready({ connection, call, exposed }: RoutedCall, link: Downlink): Promise<unknown> | undefined {
-    const ready = this.#logLevels.servers.prepare(connection, call)
+  #ready(routed: RoutedCall, link: Downlink): Promise<unknown> | undefined {
+    const { connection, call, exposed } = routed
+    const level = this.#logLevels.servers.prepare(connection, call)
+    const isShared = connection.onlyClient === undefined
+    const own = isShared && mayAsk(routed, link) ? connection.ownRequests.noneUnowned() : undefined
+    const ready =
+      own === undefined
+        ? level
+        : Promise.all([level, within(own, { clock: this.#clock, ms: OWN_REQUESTS_MS })])
     const mayNeedTask = call.method === 'tools/call' && link.facts.capabilities.tasks
     if (!mayNeedTask || this.#catalog.find(call, 'tools', exposed) !== undefined) return ready
     return Promise.all([ready, this.#catalog.readOnce(call, 'tools')])
   }
 }
 
-/**
- * Returns whether a server request during this call could belong to another client's call on the connection.
- */
-const takesTurns = ({ connection, call: { client } }: RoutedCall, link: Downlink): boolean =>
-  connection.server.serialize && link.serverRequests === 'pushed' && canAnswerQuestions(client.capabilities)
+/** Returns whether the server may ask the client of a call without naming the call. */
+const mayAsk = ({ call: { client } }: RoutedCall, link: Downlink): boolean =>
+  link.serverRequests === 'pushed' && canAnswerQuestions(client.capabilities)
 
 export interface PendingCallContext {
   readonly clock: Clock

@@ -358,6 +358,33 @@ t.test(
   },
 )
 
+t.test('a call that may be asked waits for requests of the proxy for no client, for a second', async t => {
+  for (const isAnswered of [true, false]) {
+    const world = new World({ a: { tools: [tool('x')], prompts: [{ name: 'p' }] } })
+    const [alice, bob] = [await world.client(), await world.client()]
+    await alice.get('prompts/list')
+    const server = world.server('a')
+    bob.call('prompts/get', { name: 'a__p' })
+    await settled()
+    server.last('prompts/get').answer({ messages: [] })
+    server.silent.add('tools/list')
+    alice.call('tools/list')
+    bob.call('tools/list')
+    await settled()
+    alice.call('prompts/get', { name: 'a__p' })
+    await settled()
+    t.equal(server.got('prompts/get').length, 1, 'it is not sent yet')
+    if (isAnswered) server.last('tools/list').answer({ tools: [tool('x')] })
+    else await world.pass(1000)
+    await settled()
+    t.equal(server.got('prompts/get').length, 2)
+    const { answered, outcomes } = server.link.ask('elicitation/create', { message: 'hers?' })
+    if (isAnswered) t.same(outcomes, [])
+    else t.match(answered, AMBIGUOUS)
+    await world.router.close()
+  }
+})
+
 t.test('a level that a session brings along delays no log line of its first call', async t => {
   const world = new World({ a: { tools: [tool('x')], capabilities: { logging: true } } })
   const [first, second] = [await world.client(), await world.client()]
