@@ -13,11 +13,14 @@ const { Script } = require('node:vm')
 const DIGEST_BYTES = 32
 const folder = join(__dirname, '../dist')
 
-// Objects of a call must be collected while they are young: one that V8 allocates in the old generation keeps
-// all later calls in memory until the next full collection.
-setFlagsFromString('--no-allocation-site-pretenuring')
-// V8 counts message bytes as heap, and would run a full collection after a few large messages.
-setFlagsFromString('--heap-growing-percent=200')
+// The same variable switches off every use of undocumented behaviour (src/transport/node-internals.ts).
+if (process.env.MCP_PROXY_NODE_INTERNALS !== 'off') {
+  // Objects of a call must be collected while they are young: one that V8 allocates in the old generation
+  // keeps all later calls in memory until the next full collection.
+  setFlagsFromString('--no-allocation-site-pretenuring')
+  // V8 counts message bytes as heap, and would run a full collection after a few large messages.
+  setFlagsFromString('--heap-growing-percent=200')
+}
 
 /** V8 rejects code that was compiled with other flags. */
 const tag = cachedDataVersionTag()
