@@ -59,7 +59,7 @@ const stepTo = (world: World, client: FakeClient, ...scopes: readonly string[]):
   world.router.callerChanged(client)
 }
 
-t.test('AU-36: what a caller may not see stands in no list, and nothing says that it is there', async t => {
+t.test('what a caller may not see stands in no list, and nothing says that it is there', async t => {
   for (const revision of REVISIONS) {
     const { world, client } = await start(['mcp'], revision)
     t.same(await client.list('tools/list'), ['open__x'])
@@ -77,7 +77,7 @@ t.test('AU-36: what a caller may not see stands in no list, and nothing says tha
   }
 })
 
-t.test('AU-36: whatever names it is answered like a name that never was', async t => {
+t.test('whatever names it is answered like a name that never was', async t => {
   const requests = (alias: string): [string, object][] => [
     ['tools/call', { name: `${alias}__read` }],
     ['prompts/get', { name: `${alias}__p` }],
@@ -110,7 +110,7 @@ t.test('AU-36: whatever names it is answered like a name that never was', async 
   }
 })
 
-t.test('AU-36: a URI without a prefix never leads to a server that its reader may not see', async t => {
+t.test('a URI without a prefix never leads to a server that its reader may not see', async t => {
   const preserved = { showing: { uris: 'preserve', access: GUARDED } } as const
   const world = new World({ gh: { ...GH, ...preserved }, open: OPEN })
   const [member, client] = [
@@ -130,7 +130,7 @@ t.test('AU-36: a URI without a prefix never leads to a server that its reader ma
   t.equal(world.server('gh').got('resources/subscribe').length, 0)
 })
 
-t.test('AU-23: a call that needs more than its caller has never reaches the server', async t => {
+t.test('a call that needs more than its caller has never reaches the server', async t => {
   for (const revision of REVISIONS) {
     const { world, client } = await start(['mcp', 'github'], revision)
     t.same(await client.get('tools/call', { name: 'gh__delete_repo' }), forbidden('github:admin'))
@@ -167,7 +167,7 @@ t.test('a call is judged by its own credential, not by that of a later request o
   t.match(JSON.stringify(list.ended), /gh__read/, 'nor is a list')
 })
 
-t.test('AU-36: with another credential a session sees other servers, and is told of it', async t => {
+t.test('with another credential a session sees other servers, and is told of it', async t => {
   const { world, client } = await start(['mcp'])
   stepTo(world, client, 'mcp', 'github')
   t.same(await client.list('tools/list'), ['gh__read', 'gh__delete_repo', 'open__x'])
@@ -183,7 +183,7 @@ t.test('AU-36: with another credential a session sees other servers, and is told
   t.equal(client.heard(CHANGED).length, 1, 'but not where nothing looks different')
 })
 
-t.test('AU-36: clients who see the same share a list, and no others do', async t => {
+t.test('clients who see the same share a list, and no others do', async t => {
   const { world, client } = await start(['mcp', 'github'])
   const same = await join(world, ['mcp', 'github', 'unrelated'], '2025-11-25')
   const less = await join(world, ['mcp'], '2025-11-25')
@@ -194,7 +194,7 @@ t.test('AU-36: clients who see the same share a list, and no others do', async t
   t.same([...merged(less).byExposed.keys()], ['open__x'])
 })
 
-t.test('AU-41: a cursor of somebody else shows nothing that its reader may not see', async t => {
+t.test('a cursor of somebody else shows nothing that its reader may not see', async t => {
   const world = new World({ open: OPEN, gh: GH, last: { tools: [tool('z')] } }, { pageSize: 1 })
   const member = await join(world, ['mcp', 'github'], '2025-11-25')
   const client = await join(world, ['mcp'], '2025-11-25')
@@ -206,7 +206,7 @@ t.test('AU-41: a cursor of somebody else shows nothing that its reader may not s
     })
 })
 
-t.test('AU-36: a session hears nothing of a server that it may not see any more', async t => {
+t.test('a session hears nothing of a server that it may not see any more', async t => {
   const { world, client } = await start(['mcp', 'github'])
   const gh = world.server('gh')
   await client.get('resources/subscribe', { uri: 'gh+file:///r' })
@@ -239,7 +239,7 @@ t.test('AU-36: a session hears nothing of a server that it may not see any more'
   t.equal(client.asked.length, 1)
 })
 
-t.test('AU-36: whoever listens hears of the servers that the request that listens may see', async t => {
+t.test('whoever listens hears of the servers that the request that listens may see', async t => {
   const world = new World({ gh: GH, open: OPEN })
   const member = await join(world, ['mcp', 'github'], '2026-07-28')
   const client = await join(world, ['mcp'], '2026-07-28')
@@ -263,7 +263,7 @@ t.test('AU-36: whoever listens hears of the servers that the request that listen
   t.equal(other?.told.length, 1, 'which is the acknowledgement')
 })
 
-t.test('AU-23, AU-41: a parked call is taken up only by who may make it', async t => {
+t.test('a parked call is taken up only by who may make it', async t => {
   const world = new World({ gh: GH })
   const all = ['mcp', 'github', 'github:admin']
   const member = await join(world, all, '2026-07-28')
@@ -286,7 +286,7 @@ t.test('AU-23, AU-41: a parked call is taken up only by who may make it', async 
   t.match(ask.answered, { result: { action: 'accept' } })
 })
 
-t.test('AU-24: the scopes that some of several calls lack are told together', async t => {
+t.test('the scopes that some of several calls lack are told together', async t => {
   const world = new World({
     gh: GH,
     open: OPEN,
@@ -346,7 +346,7 @@ t.test('the only server, served as it is, is not there for those who may not see
   t.same(await member.get('tools/call', { name: 'delete_repo' }), forbidden('github:admin'))
 })
 
-t.test('AU-41: what a client carries for us is worth nothing to another principal', async t => {
+t.test('what a client carries for us is worth nothing to another principal', async t => {
   const URL_REQUIRED = {
     elicitations: [{ mode: 'url', elicitationId: 'e', url: 'https://x.test', message: 'Sign in' }],
   }

@@ -42,7 +42,7 @@ const setUp = async (t: Test, entry: object = {}) => {
   return { server, config, run, logIn, call, refreshes, registered }
 }
 
-t.test('AD-38, AD-45 a server that wants a login says how to sign in, and works from then on', async t => {
+t.test('a server that wants a login says how to sign in, and works from then on', async t => {
   const { server, run, logIn, call } = await setUp(t)
   t.match((await run('list')).out, /linear +needs-auth .*run `mcp-proxy auth login linear`/)
   t.match(await call(), { code: 4, err: /Server linear needs a login: run `mcp-proxy auth login linear`/ })
@@ -50,9 +50,9 @@ t.test('AD-38, AD-45 a server that wants a login says how to sign in, and works 
   const login = await logIn()
   t.match(login, { code: 0, out: /linear: signed in, scopes read, refreshes by itself\./ })
   const { host } = new URL(server.url)
-  t.ok(login.out.startsWith(`Signing in at ${host} for linear, scopes read.\n`), 'AX-23')
-  t.equal(statSync(files()[0] ?? '').mode & 0o777, 0o600, 'AD-39')
-  t.equal(statSync(FOLDER).mode & 0o777, 0o700, 'AD-39')
+  t.ok(login.out.startsWith(`Signing in at ${host} for linear, scopes read.\n`))
+  t.equal(statSync(files()[0] ?? '').mode & 0o777, 0o600)
+  t.equal(statSync(FOLDER).mode & 0o777, 0o700)
   const after = await call()
   t.match(after, { code: 0, out: 'did look\n' })
   const status = await run('auth', 'status')
@@ -61,11 +61,10 @@ t.test('AD-38, AD-45 a server that wants a login says how to sign in, and works 
   t.same(
     server.secrets.filter(secret => shown.includes(secret)),
     [],
-    'AX-20',
   )
   const [{ query } = { query: new URLSearchParams() }] = server.to('/authorize')
-  t.equal(query.get('resource'), server.mcpUrl, 'AD-25')
-  t.match(query.get('state'), /^[\w-]{43}$/, 'AD-26')
+  t.equal(query.get('resource'), server.mcpUrl)
+  t.match(query.get('state'), /^[\w-]{43}$/)
   t.match(server.to('/register')[0]?.json, {
     application_type: 'native',
     grant_types: ['authorization_code', 'refresh_token'],
@@ -74,88 +73,79 @@ t.test('AD-38, AD-45 a server that wants a login says how to sign in, and works 
   })
 })
 
-t.test(
-  'AD-38 a proxy that runs uses a login at once, and its other servers never noticed (vector 58)',
-  async t => {
-    const server = await LoginServer.start(t)
-    const config = configFile(t, { linear: { url: server.mcpUrl }, tiny: tiny() })
-    const proxy = startBin(t, ['stdio', '--config', config])
-    const answerTo = async (id: number) => JSON.parse(await proxy.line(new RegExp(`"id":${id}[,}]`)))
-    const ask = (id: number, method: string, params: object = {}) => {
-      proxy.send({ id, method, params })
-      return answerTo(id)
-    }
-    await ask(1, 'initialize', hello('2025-11-25'))
-    proxy.send({ method: 'notifications/initialized' })
-    const names = async (id: number) =>
-      (await ask(id, 'tools/list')).result.tools.map(({ name }: { name: string }) => name)
-    t.notMatch(await names(2), ['linear__look'])
-    t.ok((await names(3)).some((name: string) => name.startsWith('tiny__')))
-    t.match((await runHere(t, 'auth', 'login', 'linear', '--config', config)).code, 0)
-    await until(async () => proxy.out.includes('tools/list_changed'), 'the tools of the server')
-    t.ok((await names(4)).includes('linear__look'))
-    t.match(await ask(5, 'tools/call', { name: 'linear__look', arguments: {} }), {
-      result: { content: [{ text: 'did look' }] },
-    })
+t.test('a proxy that runs uses a login at once, and its other servers never noticed', async t => {
+  const server = await LoginServer.start(t)
+  const config = configFile(t, { linear: { url: server.mcpUrl }, tiny: tiny() })
+  const proxy = startBin(t, ['stdio', '--config', config])
+  const answerTo = async (id: number) => JSON.parse(await proxy.line(new RegExp(`"id":${id}[,}]`)))
+  const ask = (id: number, method: string, params: object = {}) => {
+    proxy.send({ id, method, params })
+    return answerTo(id)
+  }
+  await ask(1, 'initialize', hello('2025-11-25'))
+  proxy.send({ method: 'notifications/initialized' })
+  const names = async (id: number) =>
+    (await ask(id, 'tools/list')).result.tools.map(({ name }: { name: string }) => name)
+  t.notMatch(await names(2), ['linear__look'])
+  t.ok((await names(3)).some((name: string) => name.startsWith('tiny__')))
+  t.match((await runHere(t, 'auth', 'login', 'linear', '--config', config)).code, 0)
+  await until(async () => proxy.out.includes('tools/list_changed'), 'the tools of the server')
+  t.ok((await names(4)).includes('linear__look'))
+  t.match(await ask(5, 'tools/call', { name: 'linear__look', arguments: {} }), {
+    result: { content: [{ text: 'did look' }] },
+  })
 
-    server.revoke()
-    const refused = await ask(6, 'tools/call', { name: 'linear__change', arguments: {} })
-    t.match(refused.error, { code: -32603, data: { server: 'linear', reason: 'needs-auth' } })
-    t.match(refused.error.message, /run `mcp-proxy auth login linear`/)
-    t.match((await runHere(t, 'auth', 'login', 'linear', '--config', config)).code, 0)
-    t.ok('result' in (await ask(7, 'tools/call', { name: 'linear__change', arguments: {} })))
+  server.revoke()
+  const refused = await ask(6, 'tools/call', { name: 'linear__change', arguments: {} })
+  t.match(refused.error, { code: -32603, data: { server: 'linear', reason: 'needs-auth' } })
+  t.match(refused.error.message, /run `mcp-proxy auth login linear`/)
+  t.match((await runHere(t, 'auth', 'login', 'linear', '--config', config)).code, 0)
+  t.ok('result' in (await ask(7, 'tools/call', { name: 'linear__change', arguments: {} })))
 
-    server.toolScopes.set('change', 'admin')
-    const lacking = await ask(8, 'tools/call', { name: 'linear__change', arguments: {} })
-    t.match(lacking.error, { code: -32603, data: { server: 'linear', reason: 'insufficient-scope' } })
-    t.match((await runHere(t, 'auth', 'login', 'linear', '--config', config)).code, 0)
-    t.ok('result' in (await ask(9, 'tools/call', { name: 'linear__change', arguments: {} })))
-  },
-)
+  server.toolScopes.set('change', 'admin')
+  const lacking = await ask(8, 'tools/call', { name: 'linear__change', arguments: {} })
+  t.match(lacking.error, { code: -32603, data: { server: 'linear', reason: 'insufficient-scope' } })
+  t.match((await runHere(t, 'auth', 'login', 'linear', '--config', config)).code, 0)
+  t.ok('result' in (await ask(9, 'tools/call', { name: 'linear__change', arguments: {} })))
+})
 
-t.test(
-  'AD-44 a token that is refused is replaced, and the same request is sent once more (vector 57)',
-  async t => {
-    const { server, logIn, call, refreshes } = await setUp(t)
-    const { name, refreshes: isRenewed, version } = JSON.parse((await logIn('--json')).out)
-    t.same([name, isRenewed, version], ['linear', true, 1])
-    server.expire()
-    t.match(await call(), { code: 0, out: 'did look\n' })
-    t.equal(refreshes().length, 1)
-    t.equal(refreshes()[0]?.form.get('resource'), server.mcpUrl, 'AD-25, vector 48')
-    t.equal(server.ran.filter(method => method === 'tools/call').length, 1)
-    server.answers.set('/mcp', () => ({ status: 401, body: '' }))
-    const before = server.to('/mcp').length
-    t.match(await call(), { code: 4, err: /needs a login/ })
-    t.ok(server.to('/mcp').length - before <= 3, 'no third try')
-  },
-)
+t.test('a token that is refused is replaced, and the same request is sent once more', async t => {
+  const { server, logIn, call, refreshes } = await setUp(t)
+  const { name, refreshes: isRenewed, version } = JSON.parse((await logIn('--json')).out)
+  t.same([name, isRenewed, version], ['linear', true, 1])
+  server.expire()
+  t.match(await call(), { code: 0, out: 'did look\n' })
+  t.equal(refreshes().length, 1)
+  t.equal(refreshes()[0]?.form.get('resource'), server.mcpUrl)
+  t.equal(server.ran.filter(method => method === 'tools/call').length, 1)
+  server.answers.set('/mcp', () => ({ status: 401, body: '' }))
+  const before = server.to('/mcp').length
+  t.match(await call(), { code: 4, err: /needs a login/ })
+  t.ok(server.to('/mcp').length - before <= 3, 'no third try')
+})
 
-t.test(
-  'AD-41 calls of three processes at the moment of expiry redeem one refresh token (vector 55)',
-  async t => {
-    const { server, config, logIn, refreshes } = await setUp(t)
-    await logIn()
-    server.expire()
-    age()
-    const all = await Promise.all(
-      Array.from({ length: 3 }, async () => {
-        const proxy = startBin(t, ['stdio', '--config', config])
-        proxy.send({ id: 1, method: 'initialize', params: hello('2025-11-25') })
-        await proxy.line(/"id":1[,}]/)
-        proxy.send({ method: 'notifications/initialized' })
-        const ids = Array.from({ length: 17 }, (_, index) => index + 2)
-        for (const id of ids)
-          proxy.send({ id, method: 'tools/call', params: { name: 'linear__look', arguments: {} } })
-        return await Promise.all(ids.map(id => proxy.line(new RegExp(`"id":${id}[,}]`))))
-      }),
-    )
-    t.equal(all.flat().filter(line => line.includes('did look')).length, 51)
-    t.equal(refreshes().length, 1)
-  },
-)
+t.test('calls of three processes at the moment of expiry redeem one refresh token', async t => {
+  const { server, config, logIn, refreshes } = await setUp(t)
+  await logIn()
+  server.expire()
+  age()
+  const all = await Promise.all(
+    Array.from({ length: 3 }, async () => {
+      const proxy = startBin(t, ['stdio', '--config', config])
+      proxy.send({ id: 1, method: 'initialize', params: hello('2025-11-25') })
+      await proxy.line(/"id":1[,}]/)
+      proxy.send({ method: 'notifications/initialized' })
+      const ids = Array.from({ length: 17 }, (_, index) => index + 2)
+      for (const id of ids)
+        proxy.send({ id, method: 'tools/call', params: { name: 'linear__look', arguments: {} } })
+      return await Promise.all(ids.map(id => proxy.line(new RegExp(`"id":${id}[,}]`))))
+    }),
+  )
+  t.equal(all.flat().filter(line => line.includes('did look')).length, 51)
+  t.equal(refreshes().length, 1)
+})
 
-t.test('AD-42 what an authorization server says in trouble loses nothing (vector 56)', async t => {
+t.test('what an authorization server says in trouble loses nothing', async t => {
   const { server, logIn, call, refreshes } = await setUp(t)
   await logIn()
   const kept = record().tokens.refresh
@@ -209,29 +199,26 @@ t.test(
   },
 )
 
-t.test(
-  'AD-39 a file that others can read is not believed, and a draft that is whole is (kill -9)',
-  async t => {
-    const { logIn, call, server } = await setUp(t)
-    await logIn()
-    const [file = ''] = files()
-    const { tokens, ...rest } = record()
-    server.revoke()
-    await logIn()
-    const newer = readFileSync(file)
-    writeFileSync(file, JSON.stringify({ ...rest, tokens }), { mode: 0o600 })
-    writeFileSync(`${file}.new`, newer, { mode: 0o600 })
-    t.match(await call(), { code: 0 }, 'what was written before the kill is used')
-    t.same(readFileSync(file), newer)
-    writeFileSync(`${file}.new`, newer.subarray(0, 99), { mode: 0o600 })
-    t.match(await call(), { code: 0 }, 'half a draft is nothing')
-    rmSync(file)
-    writeFileSync(file, newer, { mode: 0o644 })
-    t.match(await call(), { code: 4, err: /needs a login/ })
-  },
-)
+t.test('a file that others can read is not believed, and a draft that is whole is (kill -9)', async t => {
+  const { logIn, call, server } = await setUp(t)
+  await logIn()
+  const [file = ''] = files()
+  const { tokens, ...rest } = record()
+  server.revoke()
+  await logIn()
+  const newer = readFileSync(file)
+  writeFileSync(file, JSON.stringify({ ...rest, tokens }), { mode: 0o600 })
+  writeFileSync(`${file}.new`, newer, { mode: 0o600 })
+  t.match(await call(), { code: 0 }, 'what was written before the kill is used')
+  t.same(readFileSync(file), newer)
+  writeFileSync(`${file}.new`, newer.subarray(0, 99), { mode: 0o600 })
+  t.match(await call(), { code: 0 }, 'half a draft is nothing')
+  rmSync(file)
+  writeFileSync(file, newer, { mode: 0o644 })
+  t.match(await call(), { code: 4, err: /needs a login/ })
+})
 
-t.test('AD-39 with a key the secrets in the store are sealed', async t => {
+t.test('with a key the secrets in the store are sealed', async t => {
   const { server, logIn, call } = await setUp(t)
   process.env['MCP_PROXY_STORE_KEY'] = Buffer.alloc(32, 7).toString('base64')
   t.teardown(() => delete process.env['MCP_PROXY_STORE_KEY'])
@@ -248,7 +235,7 @@ t.test('AD-39 with a key the secrets in the store are sealed', async t => {
   t.match(await call(), { code: 4, err: /MCP_PROXY_STORE_KEY is not 32 bytes/ })
 })
 
-t.test('AD-43 more scopes are asked for three times, then no more', async t => {
+t.test('more scopes are asked for three times, then no more', async t => {
   const { server, run, logIn } = await setUp(t)
   server.toolScopes.set('change', 'admin')
   await logIn()
@@ -267,7 +254,7 @@ t.test('AD-43 more scopes are asked for three times, then no more', async t => {
   t.ok(server.to('/authorize').length - before <= 4)
 })
 
-t.test('AD-46 a logout revokes and removes the tokens, and the registration if wanted', async t => {
+t.test('a logout revokes and removes the tokens, and the registration if wanted', async t => {
   const { server, run, logIn, call, registered } = await setUp(t)
   await logIn()
   const { tokens, client } = record()
@@ -288,34 +275,31 @@ t.test('AD-46 a logout revokes and removes the tokens, and the registration if w
   t.match(await run('auth', 'logout', 'linear'), { out: 'linear: not signed in.\n' })
 })
 
-t.test(
-  'AD-33 a port that is taken: another with a new registration, or an error that names it (vector 52)',
-  async t => {
-    const { server, logIn } = await setUp(t)
-    await logIn()
-    const other = createServer().listen(0, '127.0.0.1')
-    await once(other, 'listening')
-    t.teardown(() => other.close())
-    const { port } = other.address() as AddressInfo
-    const { client } = record()
-    edit({ client: { ...client, redirectUri: `http://127.0.0.1:${port}/callback` } })
-    await logIn()
-    t.equal(server.to('/register').length, 2)
-    t.not(Number(new URL(record().client.redirectUri).port), port)
-    const config = configFile(t, {
-      linear: {
-        url: server.mcpUrl,
-        oauth: { clientId: 'mine', redirectUri: `http://127.0.0.1:${port}/back` },
-      },
-    })
-    const logInThere = (...flags: string[]) =>
-      runHere(t, 'auth', 'login', 'linear', '--config', config, ...flags)
-    t.match(await logInThere('--timeout', '1s'), { code: 4, err: new RegExp(`port ${port}`) })
-    const waiting = logInThere()
-    other.close()
-    t.match(await waiting, { code: 0 }, 'another login that ends makes room')
-  },
-)
+t.test('a port that is taken: another with a new registration, or an error that names it', async t => {
+  const { server, logIn } = await setUp(t)
+  await logIn()
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const { port } = other.address() as AddressInfo
+  const { client } = record()
+  edit({ client: { ...client, redirectUri: `http://127.0.0.1:${port}/callback` } })
+  await logIn()
+  t.equal(server.to('/register').length, 2)
+  t.not(Number(new URL(record().client.redirectUri).port), port)
+  const config = configFile(t, {
+    linear: {
+      url: server.mcpUrl,
+      oauth: { clientId: 'mine', redirectUri: `http://127.0.0.1:${port}/back` },
+    },
+  })
+  const logInThere = (...flags: string[]) =>
+    runHere(t, 'auth', 'login', 'linear', '--config', config, ...flags)
+  t.match(await logInThere('--timeout', '1s'), { code: 4, err: new RegExp(`port ${port}`) })
+  const waiting = logInThere()
+  other.close()
+  t.match(await waiting, { code: 0 }, 'another login that ends makes room')
+})
 
 t.test(
   'what an authorization server must not do ends the login with a reason, and nothing is kept',
@@ -326,19 +310,23 @@ t.test(
       metadata: Readonly<Record<string, unknown>>,
       says: RegExp,
     ])[] = [
-      ['AD-24, vector 47', { code_challenge_methods_supported: ['plain'] }, /PKCE with S256/],
-      ['AD-28, vector 53', { authorization_endpoint: 'javascript:alert(1)' }, /is not an https address/],
-      ['AD-28, vector 53', { authorization_endpoint: 'file:///etc/passwd' }, /is not an https address/],
-      ['AD-28, vector 53', { authorization_endpoint: 'http://a.test/' }, /is not an https address/],
+      ['no PKCE', { code_challenge_methods_supported: ['plain'] }, /PKCE with S256/],
+      ['a script', { authorization_endpoint: 'javascript:alert(1)' }, /is not an https address/],
+      ['a file', { authorization_endpoint: 'file:///etc/passwd' }, /is not an https address/],
+      ['plain http', { authorization_endpoint: 'http://a.test/' }, /is not an https address/],
       [
-        'AD-29',
+        'an issuer that answers leave out',
         { authorization_response_iss_parameter_supported: true },
         /not that of its authorization server/,
       ],
-      ['AX-2', { token_endpoint: 'http://10.0.0.1/token' }, /10\.0\.0\.1 is not visited/],
-      ['AX-3', { registration_endpoint: 'https://169.254.169.254/r' }, /169\.254\.169\.254 is not visited/],
-      ['AD-16, vector 46', { registration_endpoint: undefined }, /registers no clients by itself/],
-      ['AD-10', { issuer: 'https://evil.test' }, /evil\.test/],
+      ['a private address', { token_endpoint: 'http://10.0.0.1/token' }, /10\.0\.0\.1 is not visited/],
+      [
+        'a link-local address',
+        { registration_endpoint: 'https://169.254.169.254/r' },
+        /169\.254\.169\.254 is not visited/,
+      ],
+      ['no registration', { registration_endpoint: undefined }, /registers no clients by itself/],
+      ['another issuer', { issuer: 'https://evil.test' }, /evil\.test/],
     ]
     for (const [rule, metadata, says] of cases) {
       server.metadata = metadata
@@ -354,14 +342,14 @@ t.test(
     })
     server.answers.set('/token', () => ({ status: 200, body: { error: 'bad_verification_code' } }))
     server.answers.delete('/register')
-    t.match(await logIn(), { code: 4, err: /refused the login: bad_verification_code/ }, 'AD-31, vector 51')
+    t.match(await logIn(), { code: 4, err: /refused the login: bad_verification_code/ })
     t.same(files(), [])
     server.resourceMetadata = { resource: 'https://evil.example.com/mcp' }
-    t.match(await logIn(), { code: 4, err: /is for https:\/\/evil\.example\.com\/mcp/ }, 'AD-7')
+    t.match(await logIn(), { code: 4, err: /is for https:\/\/evil\.example\.com\/mcp/ })
   },
 )
 
-t.test('AD-35 shell characters in an address are the one argument of a program (vector 53)', async t => {
+t.test('shell characters in an address are the one argument of a program', async t => {
   const { server, logIn } = await setUp(t)
   server.metadata = { authorization_endpoint: `${server.url}/authorize/$(touch%20x);'"&|` }
   server.answers.set(new URL(`${server.url}/authorize/$(touch%20x);'"&|`).pathname, ({ query }) => {
@@ -373,7 +361,7 @@ t.test('AD-35 shell characters in an address are the one argument of a program (
   t.match(await logIn(), { code: 4, err: /refused the login: access_denied, "no"/ })
 })
 
-t.test('AD-36 without a browser the address where it ended is pasted', async t => {
+t.test('without a browser the address where it ended is pasted', async t => {
   const { server, config } = await setUp(t)
   const login = startBin(t, ['auth', 'login', 'linear', '--no-browser', '--config', config])
   const line = await login.line(/Open this on any machine: {2}/)
@@ -385,31 +373,28 @@ t.test('AD-36 without a browser the address where it ended is pasted', async t =
   t.equal(server.to('/token').length, 1)
 })
 
-t.test(
-  'AX-7 a configured client has a redirect URI for each issuer, and takes answers only there',
-  async t => {
-    const { server, config } = await setUp(t, { oauth: { clientId: 'mine' } })
-    const login = startBin(t, ['auth', 'login', 'linear', '--no-browser', '--config', config])
-    const line = await login.line(/Open this on any machine: {2}/)
-    const answer = await fetch(line.replace(/^.*: {2}/, ''), { redirect: 'manual' })
-    const location = new URL(answer.headers.get('location') ?? '')
-    t.match(location.href, /^http:\/\/127\.0\.0\.1:41873\/callback\/[\da-f]{32}\?/)
-    const host = new URL(server.url).host
-    t.match(login.out, `The next page must be at ${host}. If it is at another host, close it.`)
-    t.match(
-      login.out,
-      `The redirect URI, which must be registered there: ${location.origin}${location.pathname}`,
-    )
-    const elsewhere = new URL(location)
-    elsewhere.pathname = `/callback/${'0'.repeat(32)}`
-    t.equal((await fetch(elsewhere)).status, 404)
-    login.child.stdin?.write(`${elsewhere.href}\n${location.search.slice(1)}\n`)
-    await login.line(/not the address of this login/)
-    t.equal(server.to('/token').length, 0)
-    login.child.stdin?.write(`${location.href}\n`)
-    t.equal(await login.exited, 0)
-  },
-)
+t.test('a configured client has a redirect URI for each issuer, and takes answers only there', async t => {
+  const { server, config } = await setUp(t, { oauth: { clientId: 'mine' } })
+  const login = startBin(t, ['auth', 'login', 'linear', '--no-browser', '--config', config])
+  const line = await login.line(/Open this on any machine: {2}/)
+  const answer = await fetch(line.replace(/^.*: {2}/, ''), { redirect: 'manual' })
+  const location = new URL(answer.headers.get('location') ?? '')
+  t.match(location.href, /^http:\/\/127\.0\.0\.1:41873\/callback\/[\da-f]{32}\?/)
+  const host = new URL(server.url).host
+  t.match(login.out, `The next page must be at ${host}. If it is at another host, close it.`)
+  t.match(
+    login.out,
+    `The redirect URI, which must be registered there: ${location.origin}${location.pathname}`,
+  )
+  const elsewhere = new URL(location)
+  elsewhere.pathname = `/callback/${'0'.repeat(32)}`
+  t.equal((await fetch(elsewhere)).status, 404)
+  login.child.stdin?.write(`${elsewhere.href}\n${location.search.slice(1)}\n`)
+  await login.line(/not the address of this login/)
+  t.equal(server.to('/token').length, 0)
+  login.child.stdin?.write(`${location.href}\n`)
+  t.equal(await login.exited, 0)
+})
 
 t.test('a login ends before the browser opens if the token endpoint is of no use', async t => {
   const { server, logIn } = await setUp(t)
@@ -426,7 +411,7 @@ t.test('a login ends before the browser opens if the token endpoint is of no use
   t.equal(server.to('/authorize').length + server.to('/register').length, 0)
 })
 
-t.test('AD-34, AX-8 one redirect with the right state is taken, others are not (vector 49)', async t => {
+t.test('one redirect with the right state is taken, others are not', async t => {
   const { server, config } = await setUp(t)
   const login = startBin(t, ['auth', 'login', 'linear', '--no-browser', '--config', config])
   const line = await login.line(/Open this on any machine: {2}/)
@@ -447,7 +432,7 @@ t.test('AD-34, AX-8 one redirect with the right state is taken, others are not (
   t.equal(await login.exited, 0)
 })
 
-t.test('AD-34 a login that nobody finishes ends', async t => {
+t.test('a login that nobody finishes ends', async t => {
   const { config } = await setUp(t)
   const login = startBin(t, [
     'auth',
@@ -464,7 +449,7 @@ t.test('AD-34 a login that nobody finishes ends', async t => {
   t.same(files(), [])
 })
 
-t.test('AD-1 where a token is configured there is no login, and its refusal says so', async t => {
+t.test('where a token is configured there is no login, and its refusal says so', async t => {
   const { server, call } = await setUp(t, { headers: { Authorization: 'Bearer mine' } })
   t.match(await call(), {
     code: 4,
@@ -474,7 +459,7 @@ t.test('AD-1 where a token is configured there is no login, and its refusal says
   t.equal(server.seen.length, server.to('/mcp').length, 'nobody else was asked')
 })
 
-t.test('AD-54 a machine gets its tokens by itself, and others when they end', async t => {
+t.test('a machine gets its tokens by itself, and others when they end', async t => {
   const { server, run } = await setUp(t, {
     oauth: { grant: 'client_credentials', clientId: 'me', clientSecret: 'very-secret' },
   })
@@ -488,7 +473,7 @@ t.test('AD-54 a machine gets its tokens by itself, and others when they end', as
   t.equal(server.to('/token').length, 2)
 })
 
-t.test('AD-3 a refusal is about the login alone: nothing else is tried, and 403 is an error', async t => {
+t.test('a refusal is about the login alone: nothing else is tried, and 403 is an error', async t => {
   const { server, call } = await setUp(t)
   t.match(await call(), { code: 4, err: /needs a login/ })
   t.same(new Set(server.to('/mcp').map(({ method }) => method)), new Set(['POST']), 'not HTTP+SSE')
@@ -502,7 +487,7 @@ for (const [kind, serve] of [
   ['WebSocket', serveWs],
   ['HTTP+SSE', serveSse],
 ] as const) {
-  t.test(`AD-3, AD-4 a server over ${kind} may want a login too`, async t => {
+  t.test(`a server over ${kind} may want a login too`, async t => {
     const server = await LoginServer.start(t)
     const config = configFile(t, {
       linear: { url: serve(server), ...(kind === 'HTTP+SSE' && { type: 'sse' }) },
@@ -515,37 +500,29 @@ for (const [kind, serve] of [
     t.match(await run('auth', 'login', 'linear'), { code: 0, out: /linear: signed in/ })
     t.match(await run('call', 'linear__look'), { code: 0, out: 'did look\n' })
     server.expire()
-    t.match(await run('call', 'linear__look'), { code: 0, out: 'did look\n' }, 'AD-44: renewed')
+    t.match(await run('call', 'linear__look'), { code: 0, out: 'did look\n' }, 'renewed')
     server.revoke()
     t.match(await run('call', 'linear__look'), { code: 4, err: /needs a login/ })
   })
 }
 
-t.test(
-  'AD-15, AD-22 another authorization server is registered at, and told nothing (vector 62)',
-  async t => {
-    const { server, logIn, call } = await setUp(t)
-    await logIn()
-    const { client, tokens } = record()
-    const other = await LoginServer.start(t)
-    server.resourceMetadata = { authorization_servers: [other.url] }
-    server.revoke()
-    t.match(await call(), { code: 4, err: /needs a login/ })
-    t.match(await logIn(), { code: 0 })
-    t.same(
-      [other.to('/register').length, other.to('/authorize').length, other.to('/token').length],
-      [1, 1, 1],
-    )
-    const told = JSON.stringify(
-      other.seen.map(({ form, query, headers }) => [[...form], [...query], headers]),
-    )
-    t.notOk([client.id, tokens.access, tokens.refresh].some(secret => told.includes(secret)))
-    t.equal(files().length, 1)
-    t.equal(record().discovery.server.issuer, other.url)
-  },
-)
+t.test('another authorization server is registered at, and told nothing', async t => {
+  const { server, logIn, call } = await setUp(t)
+  await logIn()
+  const { client, tokens } = record()
+  const other = await LoginServer.start(t)
+  server.resourceMetadata = { authorization_servers: [other.url] }
+  server.revoke()
+  t.match(await call(), { code: 4, err: /needs a login/ })
+  t.match(await logIn(), { code: 0 })
+  t.same([other.to('/register').length, other.to('/authorize').length, other.to('/token').length], [1, 1, 1])
+  const told = JSON.stringify(other.seen.map(({ form, query, headers }) => [[...form], [...query], headers]))
+  t.notOk([client.id, tokens.access, tokens.refresh].some(secret => told.includes(secret)))
+  t.equal(files().length, 1)
+  t.equal(record().discovery.server.issuer, other.url)
+})
 
-t.test('AX-25 a server that names the authorization server of another gets no token of it', async t => {
+t.test('a server that names the authorization server of another gets no token of it', async t => {
   const { server, logIn } = await setUp(t)
   await logIn()
   const { tokens } = record()
@@ -553,14 +530,14 @@ t.test('AX-25 a server that names the authorization server of another gets no to
   other.resourceMetadata = { authorization_servers: [server.url] }
   const config = configFile(t, { linear: { url: server.mcpUrl }, other: { url: other.mcpUrl } })
   t.match(await runHere(t, 'auth', 'login', 'other', '--config', config), { code: 0 })
-  t.equal(server.to('/authorize').at(-1)?.query.get('resource'), other.mcpUrl, 'AD-25')
+  t.equal(server.to('/authorize').at(-1)?.query.get('resource'), other.mcpUrl)
   await runHere(t, 'call', 'other__look', '--config', config)
   const told = JSON.stringify(other.seen.map(({ headers }) => headers))
   t.match(told, /Bearer access-/, 'it has a token of its own')
   t.notOk([tokens.access, tokens.refresh].some(secret => told.includes(secret)))
 })
 
-t.test('AD-21 a registration that was forgotten there is made anew, once', async t => {
+t.test('a registration that was forgotten there is made anew, once', async t => {
   const { server, logIn, registered } = await setUp(t)
   await logIn()
   const before = registered().length
@@ -579,7 +556,7 @@ t.test('AD-21 a registration that was forgotten there is made anew, once', async
   t.equal(server.to('/token').length, 5)
 })
 
-t.test('AD-38 a server that is known by its address is signed in at for bridge', async t => {
+t.test('a server that is known by its address is signed in at for bridge', async t => {
   const server = await LoginServer.start(t)
   t.match(
     (await runHere(t, 'list', server.mcpUrl)).err + (await runHere(t, 'auth', 'login', server.mcpUrl)).out,
@@ -593,7 +570,7 @@ t.test('AD-38 a server that is known by its address is signed in at for bridge',
   t.match(await bridge.line(/"id":2[,}]/), /did look/)
 })
 
-t.test('AD-22 a configured client is shown to its own issuer alone', async t => {
+t.test('a configured client is shown to its own issuer alone', async t => {
   const oauth = { clientId: 'mine', clientSecret: 'very-secret', issuer: 'https://a.test' }
   const { server, logIn } = await setUp(t, { oauth })
   t.match(await logIn(), {
@@ -603,7 +580,7 @@ t.test('AD-22 a configured client is shown to its own issuer alone', async t => 
   t.same(server.to('/authorize'), [])
 })
 
-t.test('AD-19, AD-20 the redirect URI is the one that was registered in the end', async t => {
+t.test('the redirect URI is the one that was registered in the end', async t => {
   const { server, logIn, call, registered } = await setUp(t)
   server.answers.set('/register', ({ json }) => {
     const [asked = ''] = (json?.['redirect_uris'] ?? []) as string[]
@@ -618,7 +595,7 @@ t.test('AD-19, AD-20 the redirect URI is the one that was registered in the end'
   t.equal(new Set(registered()).size, registered().length, 'it is used again')
 })
 
-t.test('AD-29 words that come with the name of somebody else are not shown (vector 50)', async t => {
+t.test('words that come with the name of somebody else are not shown', async t => {
   const { server, logIn } = await setUp(t)
   server.answers.set('/authorize', ({ query }) => {
     const back = new URL(query.get('redirect_uri') ?? '')
@@ -634,7 +611,7 @@ t.test('AD-29 words that come with the name of somebody else are not shown (vect
   t.notMatch(out + err, /evil|Visit/)
 })
 
-t.test('AD-57 what a server lacks is a state of its own, and the proxy is ready without it', async t => {
+t.test('what a server lacks is a state of its own, and the proxy is ready without it', async t => {
   const { server, run, config } = await setUp(t)
   server.metadata = { registration_endpoint: undefined }
   t.match((await run('list')).out, /linear +needs-client .*registers no clients by itself/)
@@ -654,31 +631,24 @@ t.test('AD-57 what a server lacks is a state of its own, and the proxy is ready 
       ...mirrored(call),
     },
   })
-  t.match(await answer.text(), /needs a login/, 'AD-45')
+  t.match(await answer.text(), /needs a login/)
   t.equal(answer.status, 200)
   t.equal((await fetch(new URL('/readyz', url))).status, 200)
   t.match(await (await fetch(new URL('/status', url))).text(), /"needs-auth"/)
 })
 
-t.test(
-  'AX-3 what a server says of its authorization server leads to no private address (vector 64)',
-  async t => {
-    const { server, logIn } = await setUp(t)
-    for (const issuer of ['https://10.0.0.1', 'https://[::ffff:169.254.169.254]', 'https://[fd00::1]/t']) {
-      server.resourceMetadata = { authorization_servers: [issuer] }
-      t.match(await logIn(), { code: 4, err: /is not visited: its address is private/ }, issuer)
-    }
-    server.resourceMetadata = { authorization_servers: ['http://a.test'] }
-    t.match(
-      await logIn(),
-      { code: 4, err: /a\.test is not visited: its address does not begin with https/ },
-      'AX-2',
-    )
-    t.same(files(), [])
-  },
-)
+t.test('what a server says of its authorization server leads to no private address', async t => {
+  const { server, logIn } = await setUp(t)
+  for (const issuer of ['https://10.0.0.1', 'https://[::ffff:169.254.169.254]', 'https://[fd00::1]/t']) {
+    server.resourceMetadata = { authorization_servers: [issuer] }
+    t.match(await logIn(), { code: 4, err: /is not visited: its address is private/ }, issuer)
+  }
+  server.resourceMetadata = { authorization_servers: ['http://a.test'] }
+  t.match(await logIn(), { code: 4, err: /a\.test is not visited: its address does not begin with https/ })
+  t.same(files(), [])
+})
 
-t.test('AD-41 a kill while tokens are renewed holds nobody up, and costs no more than a login', async t => {
+t.test('a kill while tokens are renewed holds nobody up, and costs no more than a login', async t => {
   const { server, config, logIn, call, refreshes } = await setUp(t)
   await logIn()
   const kept = record()
@@ -711,7 +681,7 @@ t.test('AD-41 a kill while tokens are renewed holds nobody up, and costs no more
   t.match(await call(), { code: 0 })
 })
 
-t.test('AD-40 a life of 0, of text, or of nothing, is no reason to ask for ever', async t => {
+t.test('a life of 0, of text, or of nothing, is no reason to ask for ever', async t => {
   const { server, logIn, call, refreshes } = await setUp(t)
   for (const [expiresIn, expected] of [
     [0, 1],
@@ -730,7 +700,7 @@ t.test('AD-40 a life of 0, of text, or of nothing, is no reason to ask for ever'
   }
 })
 
-t.test('AD-10 an issuer is the one that was named, but for a slash that it leaves out', async t => {
+t.test('an issuer is the one that was named, but for a slash that it leaves out', async t => {
   const { server, logIn } = await setUp(t)
   server.resourceMetadata = { authorization_servers: [`${server.url}/`] }
   t.match(await logIn(), { code: 0 })
@@ -739,7 +709,7 @@ t.test('AD-10 an issuer is the one that was named, but for a slash that it leave
   t.match(await logIn(), { code: 4, err: /is that of/ })
 })
 
-t.test('AD-37 on a machine without a browser a code is typed elsewhere', async t => {
+t.test('on a machine without a browser a code is typed elsewhere', async t => {
   const { server, logIn, call } = await setUp(t)
   server.metadata = { device_authorization_endpoint: `${server.url}/device` }
   const device = {
@@ -766,7 +736,7 @@ t.test('AD-37 on a machine without a browser a code is typed elsewhere', async t
   t.match(await call(), { code: 0, out: 'did look\n' })
 })
 
-t.test('AX-20 no secret of a login is told by anything that we write, answer or run', async t => {
+t.test('no secret of a login is told by anything that we write, answer or run', async t => {
   const server = await LoginServer.start(t)
   const config = configFile(t, { linear: { url: server.mcpUrl } }, { audit: 'audit.jsonl' })
   const proxy = startBin(t, ['serve', '--port', '0', '--log-level', 'debug', '--config', config])

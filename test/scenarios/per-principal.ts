@@ -117,41 +117,38 @@ const setUp = async (t: Test, setting: Setting = {}) => {
   return { ...proxy, github, post, open, call, names, browser, atGithub, signIn, heard, leaks }
 }
 
-t.test(
-  'vector 59, AD-48, AD-52: each principal has a login, lists, answers and files of its own',
-  async t => {
-    const { open, call, names, signIn, github, heard, proxy, leaks } = await setUp(t)
-    const [alice, bob] = [await open(ALICE), await open(BOB)]
-    t.same(await names(alice), ['github__sign_in'])
-    const said = await call(alice, 'github__sign_in')
-    t.equal(said.result.isError, true)
-    t.match(
-      textOf(said),
-      /^Sign in to github, then ask again: http.*\/oauth\/connect\/[\w-]{22} {3}\(10 minutes\)$/,
-    )
-    const page = await signIn(linkIn(textOf(said)), ALICE, 'zelda')
-    t.match(page.text, /You are signed in to github/)
-    await until(async () => (await names(alice)).includes('github__of_zelda'), 'the tools of alice')
-    t.same(await names(bob), ['github__sign_in'])
-    t.equal(textOf(await call(alice, 'github__look')), 'did look as zelda')
-    t.match(textOf(await call(bob, 'github__look')), /Sign in to github, then ask again/)
-    await signIn(linkIn(textOf(await call(bob, 'github__look'))), BOB, 'quincy')
-    await until(async () => (await names(bob)).includes('github__of_quincy'), 'the tools of bob')
-    t.same(await names(alice), ['github__look', 'github__change', 'github__of_zelda'])
-    t.equal(textOf(await call(bob, 'github__look')), 'did look as quincy')
-    t.match(textOf(await call(alice, 'github__sign_in')), /Signed in to github/, 'for those who ask late')
-    t.equal((await call(alice, 'github__of_nobody')).error.code, -32602)
-    t.equal(files(CREDENTIALS).length, 2)
-    await proxy.close()
-    t.equal(files(join(STATE, 'known')).length, 2)
-    t.equal(github.to('/register').length, 1, 'it is one registration, of the proxy')
-    t.notMatch(heard[BOB], /zelda/)
-    t.notMatch(heard[ALICE], /quincy/)
-    t.same(leaks(), [], 'AX-20')
-  },
-)
+t.test('each principal has a login, lists, answers and files of its own', async t => {
+  const { open, call, names, signIn, github, heard, proxy, leaks } = await setUp(t)
+  const [alice, bob] = [await open(ALICE), await open(BOB)]
+  t.same(await names(alice), ['github__sign_in'])
+  const said = await call(alice, 'github__sign_in')
+  t.equal(said.result.isError, true)
+  t.match(
+    textOf(said),
+    /^Sign in to github, then ask again: http.*\/oauth\/connect\/[\w-]{22} {3}\(10 minutes\)$/,
+  )
+  const page = await signIn(linkIn(textOf(said)), ALICE, 'zelda')
+  t.match(page.text, /You are signed in to github/)
+  await until(async () => (await names(alice)).includes('github__of_zelda'), 'the tools of alice')
+  t.same(await names(bob), ['github__sign_in'])
+  t.equal(textOf(await call(alice, 'github__look')), 'did look as zelda')
+  t.match(textOf(await call(bob, 'github__look')), /Sign in to github, then ask again/)
+  await signIn(linkIn(textOf(await call(bob, 'github__look'))), BOB, 'quincy')
+  await until(async () => (await names(bob)).includes('github__of_quincy'), 'the tools of bob')
+  t.same(await names(alice), ['github__look', 'github__change', 'github__of_zelda'])
+  t.equal(textOf(await call(bob, 'github__look')), 'did look as quincy')
+  t.match(textOf(await call(alice, 'github__sign_in')), /Signed in to github/, 'for those who ask late')
+  t.equal((await call(alice, 'github__of_nobody')).error.code, -32602)
+  t.equal(files(CREDENTIALS).length, 2)
+  await proxy.close()
+  t.equal(files(join(STATE, 'known')).length, 2)
+  t.equal(github.to('/register').length, 1, 'it is one registration, of the proxy')
+  t.notMatch(heard[BOB], /zelda/)
+  t.notMatch(heard[ALICE], /quincy/)
+  t.same(leaks(), [])
+})
 
-t.test('vector 60, AD-51: each client hears of the page in its own way', async t => {
+t.test('each client hears of the page in its own way', async t => {
   const { open, call, names, post, signIn, github, proxy } = await setUp(t)
   const able = await open(ALICE, URL_MODE)
   const { error } = await call(able, 'github__sign_in')
@@ -198,23 +195,20 @@ t.test('vector 60, AD-51: each client hears of the page in its own way', async t
   t.equal(github.ran.filter(method => method === 'tools/call').length, 1)
 })
 
-t.test(
-  'AD-51: prompts, and lists where nothing is shown, end with an error that has the address',
-  async t => {
-    const { open } = await setUp(t, { entry: { signInTool: false } })
-    const alice = await open(ALICE)
-    for (const [method, params] of [
-      ['prompts/get', { name: 'github__x' }],
-      ['tools/list', {}],
-      ['resources/read', { uri: 'github+x://y' }],
-    ] as const) {
-      const { error } = await alice.ask(method, params)
-      t.match(error, { code: -32603, data: { server: 'github', reason: 'needs-auth' } }, method)
-      t.equal(linkIn(error.message), error.data.url, method)
-      t.match(error.data.errorId, /^[\w-]+$/, 'what `mcp-proxy why` explains')
-    }
-  },
-)
+t.test('prompts, and lists where nothing is shown, end with an error that has the address', async t => {
+  const { open } = await setUp(t, { entry: { signInTool: false } })
+  const alice = await open(ALICE)
+  for (const [method, params] of [
+    ['prompts/get', { name: 'github__x' }],
+    ['tools/list', {}],
+    ['resources/read', { uri: 'github+x://y' }],
+  ] as const) {
+    const { error } = await alice.ask(method, params)
+    t.match(error, { code: -32603, data: { server: 'github', reason: 'needs-auth' } }, method)
+    t.equal(linkIn(error.message), error.data.url, method)
+    t.match(error.data.errorId, /^[\w-]+$/, 'what `mcp-proxy why` explains')
+  }
+})
 
 t.test('with the tool, the other lists of such a server are empty and no error', async t => {
   const { open } = await setUp(t)
@@ -223,7 +217,7 @@ t.test('with the tool, the other lists of such a server are empty and no error',
   t.same((await alice.ask('resources/list')).result, { resources: [] })
 })
 
-t.test('AD-51: the client that was shown the page is told when that is complete, and no other', async t => {
+t.test('the client that was shown the page is told when that is complete, and no other', async t => {
   const { ask: get, open, call, names, signIn } = await setUp(t)
   const [shown, other] = [await open(ALICE, URL_MODE), await open(ALICE, URL_MODE)]
   const listen = (client: Client) =>
@@ -250,7 +244,7 @@ t.test('AD-51: the client that was shown the page is told when that is complete,
   t.notMatch(others, 'elicitation/complete')
 })
 
-t.test('vector 61, AX-17: nobody else can use a link, in any way', async t => {
+t.test('nobody else can use a link, in any way', async t => {
   const { open, call, browser, atGithub, github, origin } = await setUp(t)
   const [alice, bob] = [await open(ALICE), await open(BOB)]
   const link = linkIn(textOf(await call(alice, 'github__sign_in')))
@@ -272,8 +266,8 @@ t.test('vector 61, AX-17: nobody else can use a link, in any way', async t => {
   const away = await hers.press(known, 'continue')
   const back = await fetch(away.url, { redirect: 'manual', headers: { cookie: 'account=quincy' } })
   const answer = back.headers.get('location') ?? ''
-  t.match(answer.slice(origin.length), /^\/oauth\/callback\/[\da-f]{32}\?/, 'AX-7')
-  t.equal((await bobs.open(answer)).status, 400, 'AX-8: a callback in another browser')
+  t.match(answer.slice(origin.length), /^\/oauth\/callback\/[\da-f]{32}\?/)
+  t.equal((await bobs.open(answer)).status, 400, 'a callback in another browser')
   t.equal((await bobs.open(`${origin}/oauth/callback?code=x&state=unknown`)).status, 400)
   t.equal(github.to('/token').length, 0)
   t.equal(files(CREDENTIALS).length, 0)
@@ -286,7 +280,7 @@ t.test('vector 61, AX-17: nobody else can use a link, in any way', async t => {
   t.not(linkIn(textOf(await call(bob, 'github__look'))), link)
 })
 
-t.test('AX-7: an answer of one issuer is never sent to the token endpoint of another', async t => {
+t.test('an answer of one issuer is never sent to the token endpoint of another', async t => {
   const [honest, hostile] = [await LoginServer.start(t), await LoginServer.start(t)]
   const publicUrl = 'https://p.test'
   const perPrincipal = { credentials: 'per-principal' }
@@ -325,18 +319,15 @@ t.test('AX-7: an answer of one issuer is never sent to the token endpoint of ano
   t.match((await atGithub(browser, atHostile.away, 'zelda')).text, /You are signed in to hostile/)
 })
 
-t.test(
-  'AX-7: a page for an issuer that names itself in its answers has no warning about its host',
-  async t => {
-    const { open, call, browser, github } = await setUp(t)
-    github.metadata = { authorization_response_iss_parameter_supported: true }
-    const link = linkIn(textOf(await call(await open(ALICE), 'github__sign_in')))
-    const one = browser()
-    const known = await one.press(await one.open(link), 'token', { token: ALICE })
-    t.match(known.text, 'You sign in at')
-    t.notMatch(known.text, 'next page must be')
-  },
-)
+t.test('a page for an issuer that names itself in its answers has no warning about its host', async t => {
+  const { open, call, browser, github } = await setUp(t)
+  github.metadata = { authorization_response_iss_parameter_supported: true }
+  const link = linkIn(textOf(await call(await open(ALICE), 'github__sign_in')))
+  const one = browser()
+  const known = await one.press(await one.open(link), 'token', { token: ALICE })
+  t.match(known.text, 'You sign in at')
+  t.notMatch(known.text, 'next page must be')
+})
 
 t.test('a form that another page sent does nothing, and no page can be framed, kept or leaked', async t => {
   const { open, call, browser, github, ask } = await setUp(t)
@@ -364,7 +355,7 @@ t.test('a form that another page sent does nothing, and no page can be framed, k
   t.equal(stolen.status, 403, 'the form of another browser')
   const known = await hers.press(await hers.open(link), 'token', { token: ALICE })
   const other = /name="csrf" value="([^"]+)"/.exec(known.text)?.[1] ?? ''
-  t.not(other, csrf, 'AX-16: the cookie is another')
+  t.not(other, csrf, 'the cookie is another')
   const forged = new URLSearchParams({ csrf, action: 'continue' })
   t.equal((await send(forged, new URL(link).origin)).status, 403)
   t.equal((await ask(pathname, { method: 'PUT' })).status, 405)
@@ -395,7 +386,7 @@ t.test('a login that fails says why on our page, keeps nothing, and can be tried
   t.match(done.text, /You are signed in/)
 })
 
-t.test('more scopes are asked for on the page as well (AD-43)', async t => {
+t.test('more scopes are asked for on the page as well', async t => {
   const { open, call, signIn, github, leaks } = await setUp(t)
   const alice = await open(ALICE)
   await signIn(linkIn(textOf(await call(alice, 'github__sign_in'))), ALICE, 'zelda')
@@ -411,7 +402,7 @@ t.test('more scopes are asked for on the page as well (AD-43)', async t => {
   github.answers.set('/token', github.echo)
   github.expire()
   t.match((await call(alice, 'github__change')).error.message, /which is not possible: .*invalid_request/)
-  t.same(leaks(), [], 'AX-20')
+  t.same(leaks(), [])
 })
 
 t.test('10 000 calls of two people: nothing of one ever reaches the other', async t => {
@@ -451,7 +442,7 @@ t.test('10 000 calls of two people: nothing of one ever reaches the other', asyn
   for (const word of ['zelda', 'quincy', 'alice', ...github.secrets]) t.notMatch(status, word)
 })
 
-t.test('without "auth", a local program signs in where the operator approves it (AD-47, AD-50)', async t => {
+t.test('without "auth", a local program signs in where the operator approves it', async t => {
   for (const credentials of ['per-principal', 'shared']) {
     rmSync(STATE, { recursive: true, force: true })
     const { github, open, call, browser, atGithub } = await setUp(t, {
@@ -480,14 +471,14 @@ t.test('without "auth", a local program signs in where the operator approves it 
     t.match(known.text, 'value="continue"')
     t.match((await atGithub(shown, await shown.press(known, 'continue'), 'zelda')).text, /You are signed in/)
     await until(async () => textOf(await call(local, 'github__look')) === 'did look as zelda', 'the login')
-    t.match(github.to('/register')[0]?.json, { application_type: 'web' }, 'AD-18')
+    t.match(github.to('/register')[0]?.json, { application_type: 'web' })
     const config = configFile(t, { github: { url: github.mcpUrl, credentials } })
     const status = await runHere(t, 'auth', 'status', '--config', config)
     t.match(status.out, new RegExp(`github +${isShared ? 'shared' : 'local'} +ok`))
   }
 })
 
-t.test('AD-50: the command line signs local programs in, and shows and ends those logins alone', async t => {
+t.test('the command line signs local programs in, and shows and ends those logins alone', async t => {
   const { github, open, call, signIn } = await setUp(t)
   await signIn(linkIn(textOf(await call(await open(ALICE), 'github__sign_in'))), ALICE, 'zelda')
   setEnv(t, { BROWSER })
@@ -499,7 +490,7 @@ t.test('AD-50: the command line signs local programs in, and shows and ends thos
   t.match(await run('auth', 'login', 'github'), { code: 0 })
   t.match(await run('call', 'github__look'), { code: 0, out: 'did look\n' })
   const kinds = github.to('/register').map(({ json }) => json?.['application_type'])
-  t.same(kinds, ['web', 'native'], 'AD-23: one registration for pages, one for the command line')
+  t.same(kinds, ['web', 'native'], 'one registration for pages, one for the command line')
   const all = (await run('auth', 'status', '--all')).out
   t.match(all, /github +local +ok +read/)
   t.match(all, /github +person alice +ok +read/)
@@ -508,7 +499,7 @@ t.test('AD-50: the command line signs local programs in, and shows and ends thos
   t.match((await run('auth', 'status', '--all')).out, /github +person alice +ok/)
 })
 
-t.test('AD-53: whoever is taken out of the configuration, or his last token, loses his logins', async t => {
+t.test('whoever is taken out of the configuration, or his last token, loses his logins', async t => {
   const { open, call, signIn, github, proxy } = await setUp(t)
   for (const [token, account] of [
     [ALICE, 'zelda'],
@@ -546,7 +537,7 @@ t.test('other settings of the server reach each principal’s own', async t => {
   t.equal((await call(alice, 'github__look')).error.data.reason, 'needs-auth', 'with a login of its own')
 })
 
-t.test('AD-17: our metadata document is there for everybody where others can read it', async t => {
+t.test('our metadata document is there for everybody where others can read it', async t => {
   const publicUrl = 'https://p.test'
   const { ask } = await setUp(t, { auth: { ...AUTH, publicUrl } })
   const headers = { host: 'p.test', origin: 'https://x.test' }
@@ -566,70 +557,67 @@ t.test('AD-17: our metadata document is there for everybody where others can rea
   t.equal((await here(`/oauth/client/${hash}.json`)).status, 404, 'nobody else can reach this machine')
 })
 
-t.test(
-  'AD-50: who signed in at our authorization server, or at its provider, need not do so again',
-  async t => {
-    const idp = await FakeIssuer.start(t)
-    let nonce: string | null = null
-    const metadata = {
-      ...idp.metadata,
-      authorization_endpoint: `${idp.issuer}/authorize`,
-      token_endpoint: `${idp.issuer}/token`,
-      id_token_signing_alg_values_supported: ['ES256'],
-    }
-    idp.answers.set('/.well-known/openid-configuration', (_request, response) => json(response, metadata))
-    let sub = 'sub-alice'
-    idp.answers.set('/token', (_request, response) => {
-      const claims = { sub, nonce, iat: Math.floor(Date.now() / 1000) }
-      void idp
-        .sign('proxy', { claims })
-        .then(token => json(response, { access_token: 'x', token_type: 'Bearer', id_token: token }))
-    })
-    const subjects = [{ issuer: idp.issuer, sub: 'sub-alice' }]
-    const auth = {
-      embedded: { login: { issuer: idp.issuer, clientId: 'proxy' } },
-      people: { ...AUTH.people, alice: { ...AUTH.people.alice, subjects } },
-    }
-    const { open, call, browser, atGithub, origin } = await setUp(t, { auth })
-    const alice = await open(ALICE)
-    const link = linkIn(textOf(await call(alice, 'github__sign_in')))
-    const atProvider = async (one: Browser, away: Visited): Promise<Visited> => {
-      const { searchParams } = new URL(away.url)
-      nonce = searchParams.get('nonce')
-      return await one.open(`${origin}/oauth/callback?code=idp-code&state=${searchParams.get('state')}`)
-    }
-    const bobs = browser()
-    sub = 'sub-bob'
-    const asked = await bobs.open(link)
-    t.match(asked.text, new RegExp(`Sign in at ${new URL(idp.issuer).host}`))
-    const stranger = await atProvider(bobs, await bobs.press(asked, 'identify'))
-    t.match(stranger, { status: 403, url: link, text: /for somebody else/ })
-    const again = await bobs.press(stranger, 'switch')
-    t.match(again.text, 'value="identify"')
-    const refused = await bobs.press(again, 'identify')
-    const { searchParams } = new URL(refused.url)
-    const denied = await bobs.open(
-      `${origin}/oauth/callback?error=access_denied&state=${searchParams.get('state')}`,
-    )
-    t.match(denied, { status: 403, url: link, text: /You were not signed in there/ })
+t.test('who signed in at our authorization server, or at its provider, need not do so again', async t => {
+  const idp = await FakeIssuer.start(t)
+  let nonce: string | null = null
+  const metadata = {
+    ...idp.metadata,
+    authorization_endpoint: `${idp.issuer}/authorize`,
+    token_endpoint: `${idp.issuer}/token`,
+    id_token_signing_alg_values_supported: ['ES256'],
+  }
+  idp.answers.set('/.well-known/openid-configuration', (_request, response) => json(response, metadata))
+  let sub = 'sub-alice'
+  idp.answers.set('/token', (_request, response) => {
+    const claims = { sub, nonce, iat: Math.floor(Date.now() / 1000) }
+    void idp
+      .sign('proxy', { claims })
+      .then(token => json(response, { access_token: 'x', token_type: 'Bearer', id_token: token }))
+  })
+  const subjects = [{ issuer: idp.issuer, sub: 'sub-alice' }]
+  const auth = {
+    embedded: { login: { issuer: idp.issuer, clientId: 'proxy' } },
+    people: { ...AUTH.people, alice: { ...AUTH.people.alice, subjects } },
+  }
+  const { open, call, browser, atGithub, origin } = await setUp(t, { auth })
+  const alice = await open(ALICE)
+  const link = linkIn(textOf(await call(alice, 'github__sign_in')))
+  const atProvider = async (one: Browser, away: Visited): Promise<Visited> => {
+    const { searchParams } = new URL(away.url)
+    nonce = searchParams.get('nonce')
+    return await one.open(`${origin}/oauth/callback?code=idp-code&state=${searchParams.get('state')}`)
+  }
+  const bobs = browser()
+  sub = 'sub-bob'
+  const asked = await bobs.open(link)
+  t.match(asked.text, new RegExp(`Sign in at ${new URL(idp.issuer).host}`))
+  const stranger = await atProvider(bobs, await bobs.press(asked, 'identify'))
+  t.match(stranger, { status: 403, url: link, text: /for somebody else/ })
+  const again = await bobs.press(stranger, 'switch')
+  t.match(again.text, 'value="identify"')
+  const refused = await bobs.press(again, 'identify')
+  const { searchParams } = new URL(refused.url)
+  const denied = await bobs.open(
+    `${origin}/oauth/callback?error=access_denied&state=${searchParams.get('state')}`,
+  )
+  t.match(denied, { status: 403, url: link, text: /You were not signed in there/ })
 
-    sub = 'sub-alice'
-    const hers = browser()
-    const known = await atProvider(hers, await hers.press(await hers.open(link), 'identify'))
-    t.match(known, { url: link, text: /value="continue"/ })
-    t.match((await atGithub(hers, await hers.press(known, 'continue'), 'zelda')).text, /You are signed in/)
-    t.equal(textOf(await call(alice, 'github__look')), 'did look as zelda')
+  sub = 'sub-alice'
+  const hers = browser()
+  const known = await atProvider(hers, await hers.press(await hers.open(link), 'identify'))
+  t.match(known, { url: link, text: /value="continue"/ })
+  t.match((await atGithub(hers, await hers.press(known, 'continue'), 'zelda')).text, /You are signed in/)
+  t.equal(textOf(await call(alice, 'github__look')), 'did look as zelda')
 
-    const { body } = await register({ base: origin })
-    const path = authorizePath(String(body['client_id']))
-    const [one, other] = [browser(), browser()]
-    await allowWith(one, path, BOB)
-    await allowWith(other, path, ALICE)
-    const bobsLink = linkIn(textOf(await call(await open(BOB), 'github__sign_in')))
-    t.match(await other.open(bobsLink), { status: 403, text: /for somebody else/ }, 'by the cookie of alice')
-    t.match(await one.open(bobsLink), { status: 200, text: /value="continue"/ }, 'by that of bob')
-  },
-)
+  const { body } = await register({ base: origin })
+  const path = authorizePath(String(body['client_id']))
+  const [one, other] = [browser(), browser()]
+  await allowWith(one, path, BOB)
+  await allowWith(other, path, ALICE)
+  const bobsLink = linkIn(textOf(await call(await open(BOB), 'github__sign_in')))
+  t.match(await other.open(bobsLink), { status: 403, text: /for somebody else/ }, 'by the cookie of alice')
+  t.match(await one.open(bobsLink), { status: 200, text: /value="continue"/ }, 'by that of bob')
+})
 
 t.test('real clients: SDK 2.4 opens the page when asked to, SDK 1.32 reads where it is', async t => {
   const { signIn, origin, browser } = await setUp(t)
@@ -683,10 +671,7 @@ t.test('real clients: SDK 2.4 opens the page when asked to, SDK 1.32 reads where
   if (!(error instanceof UrlElicitationRequiredError)) throw new Error(`not asked: ${String(error)}`)
   const [asked] = error.elicitations
   await signIn(asked?.url ?? '', CAROL, 'ludmilla')
-  await until(
-    async () => done.length === 1 && changes > 0,
-    'the word that it is done, and of the tools (AD-52)',
-  )
+  await until(async () => done.length === 1 && changes > 0, 'the word that it is done, and of the tools')
   t.match(done, [{ elicitationId: asked?.elicitationId }])
   t.match(await able.callTool({ name: 'github__look', arguments: {} }), {
     content: [{ text: 'did look as ludmilla' }],
@@ -694,7 +679,7 @@ t.test('real clients: SDK 2.4 opens the page when asked to, SDK 1.32 reads where
   await able.close()
 })
 
-t.test('AD-17, AD-16 an authorization server that reads our document needs no registration', async t => {
+t.test('an authorization server that reads our document needs no registration', async t => {
   const publicUrl = 'https://p.test'
   const { github, ask, open, call, signIn, origin } = await setUp(t, { auth: { ...AUTH, publicUrl } })
   github.metadata = { client_id_metadata_document_supported: true }

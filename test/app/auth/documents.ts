@@ -12,7 +12,7 @@ const withIssuer = async (t: Test) => {
   return { issuer, ...proxy }
 }
 
-t.test('AU-12, AU-13, AU-17: each endpoint has metadata, which every web page may read', async t => {
+t.test('each endpoint has metadata, which every web page may read', async t => {
   const { ask, issuer } = await withIssuer(t)
   for (const [path, resource] of [
     [`${PRM}/mcp`, `${PUBLIC}/mcp`],
@@ -50,14 +50,14 @@ t.test('AU-12, AU-13, AU-17: each endpoint has metadata, which every web page ma
   t.match(await ask(PRM, { method: 'POST' }), { status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } })
 })
 
-t.test('AX-19: a foreign Host gets no document, that of publicUrl does', async t => {
+t.test('a foreign Host gets no document, that of publicUrl does', async t => {
   const { ask } = await withIssuer(t)
   t.match(await ask(PRM, { headers: { host: 'evil.test' } }), { status: 403 })
   t.match(await ask(PRM, { headers: { host: 'p.test' } }), { status: 200 })
   t.match(await ask('/mcp', { headers: { host: 'evil.test' } }), { status: 403 }, 'not 401')
 })
 
-t.test('AU-11: with tokens alone there is nothing to discover, and that is said in JSON', async t => {
+t.test('with tokens alone there is nothing to discover, and that is said in JSON', async t => {
   const { ask } = await startAuthorized(t, { people: { alice: {} } })
   const paths = [PRM, `${PRM}/mcp`, ASM, `${ASM}/mcp`, '/.well-known/openid-configuration', '/register']
   for (const path of paths) {
@@ -70,7 +70,7 @@ t.test('AU-11: with tokens alone there is nothing to discover, and that is said 
   }
 })
 
-t.test('AU-14: the metadata of the only issuer stands here too, byte for byte', async t => {
+t.test('the metadata of the only issuer stands here too, byte for byte', async t => {
   const { ask, issuer } = await withIssuer(t)
   const text = ` {"issuer":"${issuer.issuer}",\n "odd" : 1.0 } `
   issuer.answers.set(ASM, (_request, response) => {
@@ -84,12 +84,12 @@ t.test('AU-14: the metadata of the only issuer stands here too, byte for byte', 
   t.match(await other(ASM), { status: 503, headers: { 'retry-after': '10' } })
 })
 
-t.test('AU-18: a web page of an allowed origin may send a token and read the challenge', async t => {
+t.test('a web page of an allowed origin may send a token and read the challenge', async t => {
   const { ask } = await withIssuer(t)
   const origin = 'http://localhost:6274'
   const headers = { origin, 'access-control-request-method': 'POST' }
   const preflight = await ask('/mcp', { method: 'OPTIONS', headers })
-  t.equal(preflight.status, 204, 'AU-4: without a credential')
+  t.equal(preflight.status, 204, 'without a credential')
   t.match(preflight.headers['access-control-allow-headers'], /authorization.*mcp-protocol-version/)
   const answer = await ask('/mcp', { headers: { origin } })
   t.equal(answer.status, 401)
@@ -99,7 +99,7 @@ t.test('AU-18: a web page of an allowed origin may send a token and read the cha
   })
 })
 
-t.test('AU-19, AU-20: the challenge names the metadata and the scopes of the endpoint', async t => {
+t.test('the challenge names the metadata and the scopes of the endpoint', async t => {
   const { ask } = await withIssuer(t)
   const challengeAt = async (path: string) => (await ask(path)).headers['www-authenticate']
   const named = (path: string) =>

@@ -31,40 +31,37 @@ t.test('nothing of the library reaches stdout or stderr in a whole flow', async 
   t.same(others, [], 'but for one line on stderr about Node 20')
 })
 
-t.test(
-  'the metadata is found at the root, for each endpoint, and as OpenID discovery (AU-14, AU-15, vector 14)',
-  async t => {
-    const as = await startAuthServer(t, { publicUrl: 'https://p.test' })
-    const paths = [
-      '/.well-known/oauth-authorization-server',
-      '/.well-known/oauth-authorization-server/mcp',
-      '/.well-known/openid-configuration',
-      '/.well-known/openid-configuration/mcp',
-    ]
-    for (const path of paths) {
-      const response = await fetch(as.base + path, { headers: { 'mcp-protocol-version': '2025-03-26' } })
-      t.equal(response.headers.get('access-control-allow-origin'), '*')
-      t.match(response.headers.get('content-type'), 'application/json')
-      t.match(
-        await response.json(),
-        {
-          issuer: 'https://p.test',
-          authorization_endpoint: 'https://p.test/authorize',
-          token_endpoint: 'https://p.test/token',
-          registration_endpoint: 'https://p.test/register',
-          response_types_supported: ['code'],
-          code_challenge_methods_supported: ['S256'],
-          authorization_response_iss_parameter_supported: true,
-          client_id_metadata_document_supported: true,
-          scopes_supported: ['mcp', 'github', 'github:admin', 'offline_access'],
-        },
-        `AU-45, AU-46, AU-48, AU-54: ${path}`,
-      )
-    }
-  },
-)
+t.test('the metadata is found at the root, for each endpoint, and as OpenID discovery', async t => {
+  const as = await startAuthServer(t, { publicUrl: 'https://p.test' })
+  const paths = [
+    '/.well-known/oauth-authorization-server',
+    '/.well-known/oauth-authorization-server/mcp',
+    '/.well-known/openid-configuration',
+    '/.well-known/openid-configuration/mcp',
+  ]
+  for (const path of paths) {
+    const response = await fetch(as.base + path, { headers: { 'mcp-protocol-version': '2025-03-26' } })
+    t.equal(response.headers.get('access-control-allow-origin'), '*')
+    t.match(response.headers.get('content-type'), 'application/json')
+    t.match(
+      await response.json(),
+      {
+        issuer: 'https://p.test',
+        authorization_endpoint: 'https://p.test/authorize',
+        token_endpoint: 'https://p.test/token',
+        registration_endpoint: 'https://p.test/register',
+        response_types_supported: ['code'],
+        code_challenge_methods_supported: ['S256'],
+        authorization_response_iss_parameter_supported: true,
+        client_id_metadata_document_supported: true,
+        scopes_supported: ['mcp', 'github', 'github:admin', 'offline_access'],
+      },
+      path,
+    )
+  }
+})
 
-t.test('a client that never read metadata finds the default endpoints (AU-16, vector 15)', async t => {
+t.test('a client that never read metadata finds the default endpoints', async t => {
   const as = await startAuthServer(t, PEOPLE)
   const registered = await fetch(`${as.base}/register/`, {
     method: 'POST',
@@ -80,7 +77,7 @@ t.test('a client that never read metadata finds the default endpoints (AU-16, ve
   t.equal((await exchange(as, client, code)).status, 200)
 })
 
-t.test('PKCE with S256 is for everyone (AU-45, vector 26)', async t => {
+t.test('PKCE with S256 is for everyone', async t => {
   const as = await startAuthServer(t)
   for (const method of ['none', 'client_secret_basic']) {
     const { body } = await register(as, { token_endpoint_auth_method: method })
@@ -97,7 +94,7 @@ t.test('PKCE with S256 is for everyone (AU-45, vector 26)', async t => {
   }
 })
 
-t.test('every answer says who gives it, and an error keeps the state (AU-46, vector 31)', async t => {
+t.test('every answer says who gives it, and an error keeps the state', async t => {
   const as = await startAuthServer(t, PEOPLE)
   const client = String((await register(as)).body['client_id'])
   const browser = as.browser()
@@ -107,10 +104,10 @@ t.test('every answer says who gives it, and an error keeps the state (AU-46, vec
   const allowed = answerAt(await allowWith(browser, authorizePath(client), TOKEN))
   t.match(allowed, { code: String, state: 'the state', iss: as.issuer })
   const stateless = answerAt(await allowWith(browser, authorizePath(client, { state: undefined }), TOKEN))
-  t.notOk('state' in stateless, 'AU-45: SDK 1.7 sends none')
+  t.notOk('state' in stateless, 'SDK 1.7 sends none')
 })
 
-t.test('only codes are given, and only in the query (AU-44)', async t => {
+t.test('only codes are given, and only in the query', async t => {
   const as = await startAuthServer(t, PEOPLE)
   const client = String((await register(as)).body['client_id'])
   for (const type of ['token', 'id_token', 'code id_token', 'none']) {
@@ -121,7 +118,7 @@ t.test('only codes are given, and only in the query (AU-44)', async t => {
   t.ok(answerAt(page)['code'])
 })
 
-t.test('an unknown client gets a page that leads nowhere, a program JSON (AU-49, AU-61, AX-12)', async t => {
+t.test('an unknown client gets a page that leads nowhere, a program JSON', async t => {
   const as = await startAuthServer(t)
   const page = await as.browser().open(authorizePath('nobody', { redirect_uri: 'https://evil.test/' }))
   t.equal(page.status, 400)
@@ -132,7 +129,7 @@ t.test('an unknown client gets a page that leads nowhere, a program JSON (AU-49,
   t.match(await program.json(), { error: 'invalid_client' })
 })
 
-t.test('what is not there, or not allowed, is said in JSON (AU-61)', async t => {
+t.test('what is not there, or not allowed, is said in JSON', async t => {
   const as = await startAuthServer(t)
   const calls = [
     ['GET', '/token', 405],
@@ -152,7 +149,7 @@ t.test('what is not there, or not allowed, is said in JSON (AU-61)', async t => 
   t.equal(as.server.owns('/authorize/'), true)
 })
 
-t.test('a token request that fails says why in JSON, and is not kept (AU-61)', async t => {
+t.test('a token request that fails says why in JSON, and is not kept', async t => {
   const as = await startAuthServer(t)
   const { status, headers, body } = await exchange(as, 'nobody', 'x')
   t.equal(status, 401)
@@ -160,7 +157,7 @@ t.test('a token request that fails says why in JSON, and is not kept (AU-61)', a
   t.equal(body.error, 'invalid_client')
 })
 
-t.test('web pages of other origins may ask for tokens: no cookie counts there (AU-18)', async t => {
+t.test('web pages of other origins may ask for tokens: no cookie counts there', async t => {
   const as = await startAuthServer(t)
   for (const path of ['/token', '/register', '/revoke']) {
     const response = await fetch(as.base + path, {
@@ -172,7 +169,7 @@ t.test('web pages of other origins may ask for tokens: no cookie counts there (A
   }
 })
 
-t.test('nobody signs in over http but on this machine (AU-55, vector 37)', async t => {
+t.test('nobody signs in over http but on this machine', async t => {
   const start = (publicUrl: string) => startAuthServer(t, { publicUrl })
   await t.rejects(start('http://192.0.2.7:8808'), {
     message: /auth\.publicUrl is http:\/\/192\.0\.2\.7:8808/,

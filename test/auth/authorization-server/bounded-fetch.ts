@@ -3,7 +3,7 @@ import { boundedFetch } from '../../../src/auth/authorization-server/bounded-fet
 import { createGuardedFetch } from '../../../src/transport/http/guarded-fetch.js'
 import { FakeClock } from '../../support/fake-clock.js'
 
-t.test('addresses that are never visited keep no other client from its document (AX-22)', async t => {
+t.test('addresses that are never visited keep no other client from its document', async t => {
   const guarded = createGuardedFetch({ trusted: [] })
   const visit: typeof fetch = async (url, init) =>
     String(url).startsWith('https://c.test/') ? Response.json({}) : await guarded(url, init)

@@ -161,31 +161,28 @@ const signIn = async (browser: Browser, provider: Provider, path: string): Promi
   return await browser.open(returnOf(provider, there.url))
 }
 
-t.test(
-  'people sign in at the identity provider, after they allowed the client here (AU-56, AX-9)',
-  async t => {
-    const { as, client, provider } = await start(t)
-    const browser = as.browser()
-    const page = await browser.open(authorizePath(client))
-    t.match(page, { status: 200, text: new URL(provider.issuer).host }, 'our page is first')
-    const there = await browser.press(page, 'login')
-    const asked = Object.fromEntries(new URL(there.url).searchParams)
-    t.ok(there.url.startsWith(`${provider.issuer}/authorize?`))
-    t.match(asked, {
-      client_id: 'proxy',
-      redirect_uri: `${as.issuer}/oauth/callback`,
-      scope: 'openid profile offline_access',
-      code_challenge_method: 'S256',
-      response_type: 'code',
-    })
-    t.notOk('resource' in asked)
-    const { code } = answerAt(await browser.open(returnOf(provider, there.url)))
-    const { body } = await exchange(as, client, code)
-    t.match(found(as, body.access_token), { principal: `${provider.issuer} f3c1`, scopes: ['mcp'] })
-  },
-)
+t.test('people sign in at the identity provider, after they allowed the client here', async t => {
+  const { as, client, provider } = await start(t)
+  const browser = as.browser()
+  const page = await browser.open(authorizePath(client))
+  t.match(page, { status: 200, text: new URL(provider.issuer).host }, 'our page is first')
+  const there = await browser.press(page, 'login')
+  const asked = Object.fromEntries(new URL(there.url).searchParams)
+  t.ok(there.url.startsWith(`${provider.issuer}/authorize?`))
+  t.match(asked, {
+    client_id: 'proxy',
+    redirect_uri: `${as.issuer}/oauth/callback`,
+    scope: 'openid profile offline_access',
+    code_challenge_method: 'S256',
+    response_type: 'code',
+  })
+  t.notOk('resource' in asked)
+  const { code } = answerAt(await browser.open(returnOf(provider, there.url)))
+  const { body } = await exchange(as, client, code)
+  t.match(found(as, body.access_token), { principal: `${provider.issuer} f3c1`, scopes: ['mcp'] })
+})
 
-t.test('another client in the same browser has to be allowed too (AU-56, AX-9, vector 35)', async t => {
+t.test('another client in the same browser has to be allowed too', async t => {
   const { as, client, provider } = await start(t, { publicUrl: 'https://p.test' })
   const browser = as.browser()
   await signIn(browser, provider, authorizePath(client))
@@ -195,24 +192,21 @@ t.test('another client in the same browser has to be allowed too (AU-56, AX-9, v
   t.ok(answerAt(await browser.press(page, 'allow'))['code'], 'who is signed in need not do it again')
 })
 
-t.test(
-  'groups of the identity provider, and people with a subject there, have scopes (AU-39, AU-40)',
-  async t => {
-    const { as, client, provider } = await start(t, {
-      auth: { grants: [{ group: 'dev', scopes: ['mcp', 'github'] }] },
-    })
-    const ask = async () => {
-      const answer = await signIn(as.browser(), provider, authorizePath(client, { scope: 'mcp github' }))
-      return found(as, (await exchange(as, client, answerAt(answer)['code'])).body.access_token)
-    }
-    t.match(await ask(), { scopes: ['mcp'] }, 'clarification 15')
-    provider.groups = ['dev', 'other']
-    t.match(await ask(), { scopes: ['mcp', 'github'] })
-    const alice = { ...personOf('alice'), subjects: [{ issuer: provider.issuer, sub: 'f3c1' }] }
-    as.auth = { ...as.auth, people: [alice] }
-    t.match(await ask(), { principal: 'person alice', scopes: ['mcp'] })
-  },
-)
+t.test('groups of the identity provider, and people with a subject there, have scopes', async t => {
+  const { as, client, provider } = await start(t, {
+    auth: { grants: [{ group: 'dev', scopes: ['mcp', 'github'] }] },
+  })
+  const ask = async () => {
+    const answer = await signIn(as.browser(), provider, authorizePath(client, { scope: 'mcp github' }))
+    return found(as, (await exchange(as, client, answerAt(answer)['code'])).body.access_token)
+  }
+  t.match(await ask(), { scopes: ['mcp'] })
+  provider.groups = ['dev', 'other']
+  t.match(await ask(), { scopes: ['mcp', 'github'] })
+  const alice = { ...personOf('alice'), subjects: [{ issuer: provider.issuer, sub: 'f3c1' }] }
+  as.auth = { ...as.auth, people: [alice] }
+  t.match(await ask(), { principal: 'person alice', scopes: ['mcp'] })
+})
 
 const tokensOf = async ({
   as,
@@ -230,25 +224,22 @@ const tokensOf = async ({
   return { body, refresh }
 }
 
-t.test(
-  'our tokens outlive those of the identity provider, but not its session (AU-57, vector 36)',
-  async t => {
-    const parts = await start(t)
-    const { body, refresh } = await tokensOf(parts)
-    const { as, provider } = parts
-    const next = await refresh(body.refresh_token)
-    t.equal(next.status, 200)
-    t.equal(provider.asked.at(-1)?.get('refresh_token'), 'refresh 1')
-    const asked = provider.asked.length
-    provider.refreshes = 'refused'
-    const again = await refresh(next.body.refresh_token)
-    t.equal(again.status, 200, 'asked at most every ten minutes')
-    t.equal(provider.asked.length, asked)
-    t.ok(found(as, again.body.access_token))
-  },
-)
+t.test('our tokens outlive those of the identity provider, but not its session', async t => {
+  const parts = await start(t)
+  const { body, refresh } = await tokensOf(parts)
+  const { as, provider } = parts
+  const next = await refresh(body.refresh_token)
+  t.equal(next.status, 200)
+  t.equal(provider.asked.at(-1)?.get('refresh_token'), 'refresh 1')
+  const asked = provider.asked.length
+  provider.refreshes = 'refused'
+  const again = await refresh(next.body.refresh_token)
+  t.equal(again.status, 200, 'asked at most every ten minutes')
+  t.equal(provider.asked.length, asked)
+  t.ok(found(as, again.body.access_token))
+})
 
-t.test('where the identity provider ended the session, our grant ends (AU-57, vector 36)', async t => {
+t.test('where the identity provider ended the session, our grant ends', async t => {
   const parts = await start(t)
   const { body, refresh } = await tokensOf(parts)
   parts.provider.refreshes = 'refused'
@@ -268,7 +259,7 @@ t.test('a session that the identity provider ended ends our grant while its toke
   }
 })
 
-t.test('an identity provider that cannot be asked costs nobody the login (AU-57)', async t => {
+t.test('an identity provider that cannot be asked costs nobody the login', async t => {
   const parts = await start(t)
   const { body, refresh } = await tokensOf(parts)
   parts.provider.refreshes = 'down'
@@ -277,19 +268,16 @@ t.test('an identity provider that cannot be asked costs nobody the login (AU-57)
   t.equal((await refresh(body.refresh_token)).status, 200)
 })
 
-t.test(
-  'an error of the identity provider becomes one at the client, in our words (AU-58, AX-24)',
-  async t => {
-    const { as, client, provider } = await start(t)
-    const browser = as.browser()
-    const there = await browser.press(await browser.open(authorizePath(client)), 'login')
-    const answer = answerAt(await browser.open(returnOf(provider, there.url, 'access_denied')))
-    t.match(answer, { error: 'access_denied', state: 'the state', iss: as.issuer })
-    t.notMatch(JSON.stringify(answer), 'evil')
-  },
-)
+t.test('an error of the identity provider becomes one at the client, in our words', async t => {
+  const { as, client, provider } = await start(t)
+  const browser = as.browser()
+  const there = await browser.press(await browser.open(authorizePath(client)), 'login')
+  const answer = answerAt(await browser.open(returnOf(provider, there.url, 'access_denied')))
+  t.match(answer, { error: 'access_denied', state: 'the state', iss: as.issuer })
+  t.notMatch(JSON.stringify(answer), 'evil')
+})
 
-t.test('a state is known, new, and of this browser, or nothing happens (AX-8, AX-16)', async t => {
+t.test('a state is known, new, and of this browser, or nothing happens', async t => {
   const { as, client, provider } = await start(t)
   const browser = as.browser()
   const there = await browser.press(await browser.open(authorizePath(client)), 'login')

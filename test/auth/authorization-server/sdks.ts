@@ -104,7 +104,7 @@ class Memory {
 }
 
 for (const [version, sdk] of Object.entries(SDKS)) {
-  t.test(`SDK ${version} signs in by itself, and refreshes (AU-14, AU-16, AU-47)`, async t => {
+  t.test(`SDK ${version} signs in by itself, and refreshes`, async t => {
     const people = { alice: { tokens: [{ hash: `sha256:${personOf('alice', TOKEN).tokens[0]?.sha256}` }] } }
     const proxy = createProxy(
       configWith({ embedded: true, people }, { sse: true, listen: { port: 0, sse: true } }),
@@ -142,7 +142,7 @@ for (const [version, sdk] of Object.entries(SDKS)) {
   })
 }
 
-t.test('AU-47: clients in web pages of any origin may register, and ask for tokens', async t => {
+t.test('clients in web pages of any origin may register, and ask for tokens', async t => {
   const proxy = createProxy(configWith({ embedded: true }), { stateDir: t.testdir(), log: silentLogger })
   t.teardown(() => proxy.close())
   const { origin } = new URL((await proxy.listen()).url)

@@ -4,7 +4,7 @@ import { bearerChallenge, parseChallenges, scopesIn } from '../../../src/auth/cl
 const told = (header: string): unknown[] =>
   parseChallenges(header).map(({ scheme, parameters }) => [scheme, Object.fromEntries(parameters)])
 
-t.test('AD-5 challenges are read as RFC 9110 has them (vector 39)', async t => {
+t.test('challenges are read as RFC 9110 has them', async t => {
   t.same(told('Basic realm="a, b", Bearer scope="x y", resource_metadata="https://s.test/m"'), [
     ['basic', { realm: 'a, b' }],
     ['bearer', { scope: 'x y', resource_metadata: 'https://s.test/m' }],
@@ -45,7 +45,7 @@ t.test('of several challenges the one with metadata counts, and scopes are a set
   t.equal(scopesIn(''), undefined)
 })
 
-t.test('AX-24 what is no scope is left out, and there is an end to them', async t => {
+t.test('what is no scope is left out, and there is an end to them', async t => {
   t.same(scopesIn('a \u001b[2J b"c d\\e é urn:x:y/.default'), ['a', 'urn:x:y/.default'])
   t.equal(scopesIn('\u202e "x"'), undefined)
   t.same(scopesIn(`${'x'.repeat(201)} y`), ['y'])

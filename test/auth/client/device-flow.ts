@@ -32,7 +32,7 @@ const setUp = (device: object, ...answers: readonly object[]) => {
 
 const DEVICE = { device_code: 'd', user_code: 'AB-CD', verification_uri: 'https://a.test/go', interval: 5 }
 
-t.test('AD-37 a device asks at the interval, and slower when it is told to (vector 63)', async t => {
+t.test('a device asks at the interval, and slower when it is told to', async t => {
   const tokens = { access_token: 'x', token_type: 'Bearer' }
   const pending = { error: 'authorization_pending' }
   const { clock, asked, begin } = setUp(DEVICE, pending, { error: 'slow_down' }, pending, tokens)

@@ -19,7 +19,7 @@ const requestOf = (more: Partial<LoginRequest> = {}, discovery: Partial<Discover
   ...more,
 })
 
-t.test('AD-24, AD-25, AD-26 a person is sent with a challenge, a resource and a state', async t => {
+t.test('a person is sent with a challenge, a resource and a state', async t => {
   const { url, pending } = beginLogin(requestOf())
   const { state, verifier } = pending
   t.equal(url.origin + url.pathname, `${A}/authorize`)
@@ -36,16 +36,16 @@ t.test('AD-24, AD-25, AD-26 a person is sent with a challenge, a resource and a 
   for (const secret of [state, verifier]) t.equal(Buffer.from(secret, 'base64url').length, 32)
   t.not(beginLogin(requestOf()).pending.state, state)
   const offline = beginLogin(requestOf({ scopes: ['a', 'offline_access'] })).url
-  t.equal(offline.searchParams.get('prompt'), 'consent', 'AD-27')
+  t.equal(offline.searchParams.get('prompt'), 'consent')
   const without = beginLogin(requestOf({ scopes: undefined, settings: { resource: false } })).url.searchParams
-  t.notOk(without.has('scope') || without.has('resource'), 'vector 48')
+  t.notOk(without.has('scope') || without.has('resource'))
   t.equal(
     beginLogin(requestOf({ settings: { resource: 'urn:x' } })).url.searchParams.get('resource'),
     'urn:x',
   )
 })
 
-t.test('AD-27 the scopes are the configured ones, those of the challenge, or all that there are', async t => {
+t.test('the scopes are the configured ones, those of the challenge, or all that there are', async t => {
   const choose = (
     supported: readonly string[] | undefined,
     challenged: readonly string[] | undefined,
@@ -66,7 +66,7 @@ t.test('AD-27 the scopes are the configured ones, those of the challenge, or all
   t.same(choose(['offline_access'], undefined, { offered }), ['offline_access'], 'once')
   t.equal(choose(undefined, undefined, { offered }), undefined, 'not where no scope is sent')
   const { discovery } = requestOf({}, { scopes: ['x'] })
-  t.same(chooseScopes(discovery, {}, { challenged: ['b'], wanted: ['a', 'b'] }), ['b', 'a'], 'AD-43')
+  t.same(chooseScopes(discovery, {}, { challenged: ['b'], wanted: ['a', 'b'] }), ['b', 'a'])
 })
 
 /** Finishes a login with an answer that has the right state. */
@@ -79,7 +79,7 @@ const finish = async (answer: Readonly<Record<string, string>>, discovery: Parti
   return { ...done, words: done.message, forms: web.asked.map(({ form }) => form), pending }
 }
 
-t.test('AD-29 who answers is checked before the code goes anywhere', async t => {
+t.test('who answers is checked before the code goes anywhere', async t => {
   const promised = { server: { ...METADATA, authorization_response_iss_parameter_supported: true } }
   const good = await finish({ code: 'x', iss: A })
   t.match(good, { is: 'tokens' })
@@ -102,19 +102,15 @@ t.test('AD-29 who answers is checked before the code goes anywhere', async t => 
     t.same(refused.forms, [], 'the code was not sent')
   }
   const unknown = { by: 'endpoints', resource: undefined } as const
-  t.match(await finish({ code: 'x', iss: 'https://x.test' }, unknown), { is: 'tokens' }, 'AD-11: no metadata')
+  t.match(await finish({ code: 'x', iss: 'https://x.test' }, unknown), { is: 'tokens' }, 'no metadata')
 })
 
-t.test('AD-29 words of somebody else are not shown (vector 50)', async t => {
+t.test('words of somebody else are not shown', async t => {
   const words = { error: 'access_denied', error_description: 'Visit https://evil.test to go on' }
   const evil = await finish({ ...words, iss: 'https://evil.test' })
   t.match(evil.words, /not that of its authorization server/)
   t.notMatch(evil.words, /evil|Visit|access_denied/)
   const own = await finish({ ...words, iss: A })
-  t.match(
-    own.words,
-    /refused the login: access_denied, "Visit https:\/\/evil\.test to go on"/,
-    'AX-24: in quotes',
-  )
+  t.match(own.words, /refused the login: access_denied, "Visit https:\/\/evil\.test to go on"/, 'in quotes')
   t.match((await finish({ iss: A })).words, /holds no code/)
 })

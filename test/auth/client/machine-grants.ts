@@ -32,7 +32,7 @@ const partsOf = (jwt = '') => {
 
 const pem = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString()
 
-t.test('AD-54 a machine signs in by its key, to the issuer, for a minute', async t => {
+t.test('a machine signs in by its key, to the issuer, for a minute', async t => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const grant = { grant: 'client_credentials', clientId: 'me' } as const
   for (const [key, files] of [
@@ -52,7 +52,7 @@ t.test('AD-54 a machine signs in by its key, to the issuer, for a minute', async
   }
 })
 
-t.test('AD-54 a key may be of each of the usual algorithms, and no other', async t => {
+t.test('a key may be of each of the usual algorithms, and no other', async t => {
   const algorithmOf = async (key: string) => {
     const { record, web } = await acquire({ grant: 'client_credentials', clientId: 'me', key })
     const form = web.to(`${A}/token`)[0]?.form
@@ -66,7 +66,7 @@ t.test('AD-54 a key may be of each of the usual algorithms, and no other', async
   t.match(await algorithmOf('missing.pem'), /missing\.pem cannot be read/)
 })
 
-t.test('AD-43 a machine asks once more, with all scopes that were ever wanted', async t => {
+t.test('a machine asks once more, with all scopes that were ever wanted', async t => {
   const { source, web } = await acquire({ grant: 'client_credentials', clientId: 'me', scopes: ['a'] })
   const stepUp = { scopes: ['a', 'b'], attempts: 1, total: 1, sinceMs: 0 }
   const { asked } = await source.acquire(undefined, stepUp)
@@ -97,7 +97,7 @@ const webWithIdp = (answer: object) => {
   return web
 }
 
-t.test('AD-55 an identity provider vouches for the person at the authorization server', async t => {
+t.test('an identity provider vouches for the person at the authorization server', async t => {
   const vouched = {
     access_token: 'the-assertion',
     issued_token_type: ID_JAG,
@@ -126,7 +126,7 @@ t.test('AD-55 an identity provider vouches for the person at the authorization s
   )
 })
 
-t.test('AD-55 what an identity provider says besides is no assertion', async t => {
+t.test('what an identity provider says besides is no assertion', async t => {
   for (const [answer, words] of [
     [{ access_token: 'x', issued_token_type: 'urn:other', token_type: 'N_A' }, /no valid identity assertion/],
     [{ access_token: 'x', issued_token_type: ID_JAG, token_type: 'Bearer' }, /not of type N_A/],
@@ -143,7 +143,7 @@ t.test('AD-55 what an identity provider says besides is no assertion', async t =
   t.match((await acquire(without)).record.message, /no "oauth\.idp"/)
 })
 
-t.test('AD-56 the token of a workload is sent once, and nothing is tried after a refusal', async t => {
+t.test('the token of a workload is sent once, and nothing is tried after a refusal', async t => {
   const settings = { grant: 'jwt-bearer', clientId: 'me', assertion: 'workload.jwt' } as const
   const files = { 'workload.jwt': 'the workload\n' }
   const { record, web } = await acquire(settings, { files })
@@ -155,7 +155,7 @@ t.test('AD-56 the token of a workload is sent once, and nothing is tried after a
   t.equal(refusing.to(`${A}/token`).length, 1)
 })
 
-t.test('AD-56 with DPoP a key is made, and a nonce that is wanted is repeated', async t => {
+t.test('with DPoP a key is made, and a nonce that is wanted is repeated', async t => {
   const proofs: ReturnType<typeof partsOf>[] = []
   const web = usualWeb(({ headers }: { headers: Headers }) => {
     proofs.push(partsOf(headers.get('dpop') ?? ''))

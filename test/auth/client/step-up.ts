@@ -3,7 +3,7 @@ import { countLogin, wantMore } from '../../../src/auth/client/step-up.js'
 
 const MINUTE_MS = 60_000
 
-t.test('AD-43 what was asked for and what the server names are wanted together, three times', async t => {
+t.test('what was asked for and what the server names are wanted together, three times', async t => {
   const first = wantMore(undefined, { challenged: ['b'], asked: ['a'], nowMs: 0 })
   t.same(first, { scopes: ['a', 'b'], attempts: 0, total: 0, sinceMs: 0 })
   t.equal(wantMore(first, { challenged: ['b'], asked: ['a', 'b'], nowMs: 1 }), first, 'the same again')
@@ -17,12 +17,12 @@ t.test('AD-43 what was asked for and what the server names are wanted together, 
   t.match(countLogin({ ...again, sinceMs: 99 }, 5), { attempts: 1 }, 'a clock that was set back')
 })
 
-t.test('AD-43 the login that has just asked for these scopes counts', async t => {
+t.test('the login that has just asked for these scopes counts', async t => {
   t.match(wantMore(undefined, { challenged: ['a'], asked: ['a'], nowMs: 0 }), { attempts: 1, total: 1 })
   t.equal(countLogin(undefined, 0), undefined, 'a login that nobody refused does not')
 })
 
-t.test('AD-43 a server that asks for other scopes for ever is left alone in the end', async t => {
+t.test('a server that asks for other scopes for ever is left alone in the end', async t => {
   let last = wantMore(undefined, { challenged: ['s0'], asked: [], nowMs: 0 })
   let logins = 0
   for (let index = 1; index < 50; index += 1) {
@@ -34,7 +34,7 @@ t.test('AD-43 a server that asks for other scopes for ever is left alone in the 
   t.equal(logins, 9)
 })
 
-t.test('AD-43 what a server wants without end is kept up to a bound, the latest of it', async t => {
+t.test('what a server wants without end is kept up to a bound, the latest of it', async t => {
   let last = wantMore(undefined, { challenged: ['s0'], asked: ['a'], nowMs: 0 })
   for (let index = 1; index < 999; index += 1)
     last = wantMore(last, { challenged: [`s${index}`], asked: ['a'], nowMs: 0 })

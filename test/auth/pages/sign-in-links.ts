@@ -27,7 +27,7 @@ const create = (limits = {}) => {
   return { links, clock, ownOf, by, bounds }
 }
 
-t.test('AD-49, AX-15 a link is to our page, bound to whoever asked, and ends after ten minutes', async t => {
+t.test('a link is to our page, bound to whoever asked, and ends after ten minutes', async t => {
   const { links, clock, ownOf } = create()
   const [hers, his] = [ownOf('person alice'), ownOf('person bob')]
   const link = links.linkFor(hers, 'person alice')
@@ -67,7 +67,7 @@ t.test('a user who asks for many links ends those of no other user', async t => 
   t.ok(links.find(hers?.id ?? ''))
 })
 
-t.test('AD-47 the login that all share is offered to nobody where people prove who they are', async t => {
+t.test('the login that all share is offered to nobody where people prove who they are', async t => {
   const { links, by } = create()
   t.equal(links.linkFor(by, 'local'), undefined)
   t.equal(links.linkFor(by, 'person alice'), undefined)

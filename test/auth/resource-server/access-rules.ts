@@ -17,7 +17,7 @@ const access = accessOf(CONFIG, silentLogger)
 
 const bob = (...scopes: readonly string[]) => callerWith('person bob', scopes)
 
-t.test('AU-35: a server is seen with all scopes of `see`, whatever others there are', async t => {
+t.test('a server is seen with all scopes of `see`, whatever others there are', async t => {
   const rows = [
     [bob('mcp', 'github'), true],
     [bob('github:admin'), false],
@@ -30,7 +30,7 @@ t.test('AU-35: a server is seen with all scopes of `see`, whatever others there 
   t.equal(both?.sees(bob('b', 'c', 'a')), true, 'in any order')
 })
 
-t.test('AU-23: a call that lacks a scope is told all that it needs, each once', async t => {
+t.test('a call that lacks a scope is told all that it needs, each once', async t => {
   const lacking = (tool: string, ...scopes: readonly string[]) =>
     access?.lacking(bob('github', ...scopes), tool)
   t.same(lacking('delete_branch'), ['github:admin'])
@@ -46,7 +46,7 @@ t.test('a server without rules has nothing to ask about', async t => {
   t.equal(accessOf({ see: [], call: [] }, silentLogger), undefined)
 })
 
-t.test('AU-38: what a call wanted and what its token has is logged', async t => {
+t.test('what a call wanted and what its token has is logged', async t => {
   const { log, lines } = recordedLog()
   accessOf(CONFIG, log)?.lacking(bob('github'), 'delete_branch')
   const [line] = lines

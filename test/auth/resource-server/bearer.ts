@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isWellFormed, readBearer } from '../../../src/auth/resource-server/bearer.js'
 
-t.test('AU-22, AU-28, AU-29: what counts as a credential is a table', async t => {
+t.test('what counts as a credential is a table', async t => {
   const token = 'a.B-1_~+/=='
   for (const [header, isRepeated, credential] of [
     [undefined, false, 'none'],
@@ -22,7 +22,7 @@ t.test('AU-22, AU-28, AU-29: what counts as a credential is a table', async t =>
   }
 })
 
-t.test('AU-21, AU-29: which texts can be tokens is a table', async t => {
+t.test('which texts can be tokens is a table', async t => {
   for (const good of ['a', 'a.B-1_~+/==', 'a'.repeat(8192)]) t.ok(isWellFormed(good))
   for (const bad of ['', 'a b', '"a"', 'ü', '=', 'a=b', 'a'.repeat(8193)]) t.notOk(isWellFormed(bad), bad)
 })

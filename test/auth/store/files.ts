@@ -17,7 +17,7 @@ const elsewhere = recordOf({
   tokens: { access: 'of b', type: 'Bearer' },
 })
 
-t.test('AD-15, AD-39 a new login takes the place of all others, which are there until it is', async t => {
+t.test('a new login takes the place of all others, which are there until it is', async t => {
   const { folder, store, names } = setUp(t)
   const other = recordOf({ owner: 'person alice' })
   store.save(other)
@@ -37,7 +37,7 @@ t.test('AD-15, AD-39 a new login takes the place of all others, which are there 
   t.equal(names().length, 3)
 })
 
-t.test('AD-39 a record that is being written is there as it was, or as it was to be', async t => {
+t.test('a record that is being written is there as it was, or as it was to be', async t => {
   const { folder, store, names } = setUp(t)
   store.save(recordOf())
   const [name = ''] = names()

@@ -22,7 +22,7 @@ const keychain = () => {
   return { kept, load: async () => ({ Entry }) }
 }
 
-t.test('AD-39 the key that seals logins is made once, and kept in the keychain', async t => {
+t.test('the key that seals logins is made once, and kept in the keychain', async t => {
   const { kept, load } = keychain()
   const key = await keychainKey(load)
   t.equal(key.length, 32)
@@ -30,7 +30,7 @@ t.test('AD-39 the key that seals logins is made once, and kept in the keychain',
   t.same(await keychainKey(load), key)
 })
 
-t.test('AD-39 without a keychain it says what to install', async t => {
+t.test('without a keychain it says what to install', async t => {
   const words = /"credentialStore" is "keychain", which cannot be used: install @napi-rs\/keyring/
   await t.rejects(keychainKey(), { code: 'unavailable', message: words }, 'it is not installed here')
   class Entry {

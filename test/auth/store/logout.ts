@@ -5,7 +5,7 @@ import { silentLogger } from '../../../src/kernel/logger.js'
 import { LoginServer } from '../../support/server/login-server.js'
 import { METADATA, recordOf } from '../../support/sign-in.js'
 
-t.test('AD-46 a logout takes back the tokens that a proxy has just got', async t => {
+t.test('a logout takes back the tokens that a proxy has just got', async t => {
   const server = await LoginServer.start(t)
   const store = new CredentialFiles({ folder: t.testdir(), key: undefined, log: silentLogger })
   const { url, mcpUrl } = server

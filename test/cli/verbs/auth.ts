@@ -2,7 +2,7 @@ import t from 'tap'
 import { tokenHash } from '../../../src/secrets/personal-token.js'
 import { configFile, runHere, tiny } from '../../support/proxy/start.js'
 
-t.test('AU-9: auth token prints a token once, and the line that the file gets', async t => {
+t.test('auth token prints a token once, and the line that the file gets', async t => {
   const { code, out, err } = await runHere(t, 'auth', 'token', 'alice')
   t.match({ code, err }, { code: 0, err: '' })
   const [token = ''] = /^mcpp_[\w-]{43}(?=\s)/.exec(out) ?? []

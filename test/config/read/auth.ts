@@ -48,7 +48,7 @@ t.test('without auth nobody has to prove anything, and embedded: false is none',
   t.equal(config?.auth?.embedded, undefined)
 })
 
-t.test('AU-1: a mistake in auth makes the file unusable, and never means that it is off', async t => {
+t.test('a mistake in auth makes the file unusable, and never means that it is off', async t => {
   const token = { hash: `sha256:${hash('1')}` }
   const people = { alice: { tokens: [token] } }
   const rows: readonly (readonly [unknown, readonly (readonly string[])[]])[] = [
@@ -151,7 +151,7 @@ t.test(
   },
 )
 
-t.test('AU-35: a mistake in the access of a server leaves that server out, and no other', async t => {
+t.test('a mistake in the access of a server leaves that server out, and no other', async t => {
   const access = (a: object) =>
     parseConfig(
       JSON.stringify({ mcpServers: { a: { command: 'x', access: a }, b: { command: 'x' } } }),

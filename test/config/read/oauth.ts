@@ -12,7 +12,7 @@ const oauthOf = (server: object) => read(server).config?.servers[0]?.oauth
 const problems = (server: object): unknown[] =>
   read(server).problems.map(({ severity, key, message }) => [severity, key, message])
 
-t.test('AD-1 a login is found out for each address, but where it is off or there is a header', async t => {
+t.test('a login is found out for each address, but where it is off or there is a header', async t => {
   t.same(oauthOf({ url: URL }), {})
   t.same(oauthOf({ url: URL, oauth: 'auto' }), {})
   t.same(oauthOf({ url: URL, oauth: true }), {})
@@ -26,7 +26,7 @@ t.test('AD-1 a login is found out for each address, but where it is off or there
   ])
 })
 
-t.test('AD-2 a login beside a command is an error of that entry alone', async t => {
+t.test('a login beside a command is an error of that entry alone', async t => {
   for (const more of [{ oauth: true }, { oauth: { clientId: 'x' } }, { credentials: 'per-principal' }]) {
     const [key] = Object.keys(more)
     t.same(problems({ command: 'x', ...more }), [

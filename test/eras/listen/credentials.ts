@@ -167,7 +167,7 @@ t.test('requests without a session are of one client only where they may do the 
 
 const refuse = (call: Call): void => call.end(failed(insufficientScope(['a', 'b'])))
 
-t.test('AU-23, AU-25: a call that lacks scopes is refused with 403 and a challenge', async t => {
+t.test('a call that lacks scopes is refused with 403 and a challenge', async t => {
   for (const isLate of [false, true]) {
     const { handler, open, ask } = start(t)
     handler.onCall = call => {
@@ -353,42 +353,39 @@ t.test('a credential that does not end costs a connection no timer', async t => 
   t.equal(clock.pending, 0)
 })
 
-t.test(
-  'AU-41, AU-42: an HTTP+SSE session is its principal’s, and ends with the token of its stream',
-  async t => {
-    const handler = new FakeHandler()
-    const clock = new FakeClock()
-    const { log } = recordedLog()
-    const host = createSseListener({ handler, clock, identity: IDENTITY, log })
-    t.teardown(() => host.close())
-    const caller = ending()
-    const stream = new FakeResponder()
-    host.stream({ ...httpRequest('GET', { accept: 'text/event-stream' }), caller }, stream)
-    const [endpoint] = stream.events
-    const query = new URLSearchParams(endpoint?.text.split('?')[1])
-    const post = (as: Caller, body: object) => {
-      const responder = new FakeResponder()
-      const request = httpRequest('POST', { 'content-type': 'application/json' }, body)
-      host.messages({ ...request, query, caller: as }, responder)
-      return responder
-    }
-    const greeting = { id: 0, method: 'initialize', params: hello('2024-11-05') }
-    t.equal(post(BOB, greeting).status, 404)
-    t.equal(post(ALICE, greeting).status, 202)
-    await settled()
-    const refreshed = { ...ending(), scopes: new Set(['mcp', 'more']) }
-    post(refreshed, callOf(1))
-    t.equal(handler.last.caller, refreshed, 'a message is judged by its own credential')
-    caller.endsMs = Date.now() - 1
-    clock.advance(5000)
-    t.equal(stream.isEnded, false)
-    handler.last.end(EMPTY)
-    clock.advance(5000)
-    await settled()
-    t.equal(stream.isEnded, true)
-    t.equal(host.sessions, 0)
-  },
-)
+t.test('an HTTP+SSE session is its principal’s, and ends with the token of its stream', async t => {
+  const handler = new FakeHandler()
+  const clock = new FakeClock()
+  const { log } = recordedLog()
+  const host = createSseListener({ handler, clock, identity: IDENTITY, log })
+  t.teardown(() => host.close())
+  const caller = ending()
+  const stream = new FakeResponder()
+  host.stream({ ...httpRequest('GET', { accept: 'text/event-stream' }), caller }, stream)
+  const [endpoint] = stream.events
+  const query = new URLSearchParams(endpoint?.text.split('?')[1])
+  const post = (as: Caller, body: object) => {
+    const responder = new FakeResponder()
+    const request = httpRequest('POST', { 'content-type': 'application/json' }, body)
+    host.messages({ ...request, query, caller: as }, responder)
+    return responder
+  }
+  const greeting = { id: 0, method: 'initialize', params: hello('2024-11-05') }
+  t.equal(post(BOB, greeting).status, 404)
+  t.equal(post(ALICE, greeting).status, 202)
+  await settled()
+  const refreshed = { ...ending(), scopes: new Set(['mcp', 'more']) }
+  post(refreshed, callOf(1))
+  t.equal(handler.last.caller, refreshed, 'a message is judged by its own credential')
+  caller.endsMs = Date.now() - 1
+  clock.advance(5000)
+  t.equal(stream.isEnded, false)
+  handler.last.end(EMPTY)
+  clock.advance(5000)
+  await settled()
+  t.equal(stream.isEnded, true)
+  t.equal(host.sessions, 0)
+})
 
 t.test('what was opened with a credential that was taken back ends at once', async t => {
   const { handler, host, open, ask } = start(t)

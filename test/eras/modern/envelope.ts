@@ -155,7 +155,6 @@ t.test('an envelope is made where there is no place for one, and never declares 
   t.equal(withEnvelope(json('{"_meta":null}'), facts).toString(), `{"_meta":${envelope}}`)
   t.equal(withEnvelope(json('{"_meta":{}}'), facts).toString(), `{"_meta":${envelope}}`)
   const form = { ...NO_CAPABILITIES, elicitation: { form: true, url: false } }
-  // HS-8
   t.same(valueOf(withEnvelope(json('{"name":"x","arguments":{}}'), { ...facts, capabilities: form })), {
     name: 'x',
     arguments: {},

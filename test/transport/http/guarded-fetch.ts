@@ -43,25 +43,22 @@ const resolver = (...answers: readonly (readonly string[])[]) => {
   return { lookup, asked: () => asked }
 }
 
-t.test(
-  'AX-2 an address that is not https is visited on loopback alone, and only for servers there',
-  async t => {
-    const url = await remote(t, (_request, response) => response.end('{}'))
-    t.equal((await createGuardedFetch({ trusted: [LOCAL] })(url)).status, 200)
-    for (const [trusted, address] of [
-      [PUBLIC, url],
-      [PUBLIC, 'http://a.test/'],
-      [LOCAL, 'http://a.test/'],
-      ['http://10.0.0.5/mcp', 'http://10.0.0.5/'],
-      [LOCAL, 'ftp://localhost/'],
-    ] as const) {
-      const { code, message } = await rejection(createGuardedFetch({ trusted: [trusted] })(address))
-      t.same([code, /https/.test(message)], ['unavailable', true], `${address} for ${trusted}`)
-    }
-  },
-)
+t.test('an address that is not https is visited on loopback alone, and only for servers there', async t => {
+  const url = await remote(t, (_request, response) => response.end('{}'))
+  t.equal((await createGuardedFetch({ trusted: [LOCAL] })(url)).status, 200)
+  for (const [trusted, address] of [
+    [PUBLIC, url],
+    [PUBLIC, 'http://a.test/'],
+    [LOCAL, 'http://a.test/'],
+    ['http://10.0.0.5/mcp', 'http://10.0.0.5/'],
+    [LOCAL, 'ftp://localhost/'],
+  ] as const) {
+    const { code, message } = await rejection(createGuardedFetch({ trusted: [trusted] })(address))
+    t.same([code, /https/.test(message)], ['unavailable', true], `${address} for ${trusted}`)
+  }
+})
 
-t.test('AX-3, AX-4 no way to write a private or special address leads there (vector 64)', async t => {
+t.test('no way to write a private or special address leads there', async t => {
   const { lookup, asked } = resolver(['93.184.216.34'])
   const fetch = createGuardedFetch({ trusted: [PUBLIC], lookup })
   const hosts = [
@@ -87,7 +84,7 @@ t.test('AX-3, AX-4 no way to write a private or special address leads there (vec
   t.equal(asked(), 0, 'no resolver is asked about an address')
 })
 
-t.test('AX-4 each address that DNS gives a name is checked at the connection (vectors 64, 65)', async t => {
+t.test('each address that DNS gives a name is checked at the connection', async t => {
   for (const address of ['127.0.0.1', '10.0.0.1', '::1', 'fe80::1%eth0', '::ffff:10.0.0.1']) {
     const { lookup } = resolver(['93.184.216.34', address])
     const { message } = await rejection(createGuardedFetch({ trusted: [PUBLIC], lookup })('https://a.test/'))
@@ -100,7 +97,7 @@ t.test('AX-4 each address that DNS gives a name is checked at the connection (ve
   t.equal(asked(), 2)
 })
 
-t.test('AX-3 the host of a configured address may be private, and allowPrivate lifts the rule', async t => {
+t.test('the host of a configured address may be private, and allowPrivate lifts the rule', async t => {
   const { lookup } = resolver(['127.0.0.1'])
   const isRefused = async (options: Partial<GuardedFetchOptions>, url: string) =>
     /not visited/.test(
@@ -115,7 +112,7 @@ t.test('AX-3 the host of a configured address may be private, and allowPrivate l
   t.notOk(await isRefused({ allowPrivate: true }, 'https://a.test:1/'))
 })
 
-t.test('AX-5 a redirect is not followed (vector 66)', async t => {
+t.test('a redirect is not followed', async t => {
   let requests = 0
   const url = await remote(t, (_request, response) => {
     requests += 1
@@ -125,7 +122,7 @@ t.test('AX-5 a redirect is not followed (vector 66)', async t => {
   t.equal(requests, 1)
 })
 
-t.test('AX-6 an answer is cut at 256 KiB, also one that never ends (vector 67)', async t => {
+t.test('an answer is cut at 256 KiB, also one that never ends', async t => {
   const url = await remote(t, (_request, response) => {
     const write = (): void => {
       if (!response.destroyed) response.write('x'.repeat(65_536), write)
@@ -136,7 +133,7 @@ t.test('AX-6 an answer is cut at 256 KiB, also one that never ends (vector 67)',
   t.same([code, message], ['too-large', `the response of ${url} is longer than 256 KiB`])
 })
 
-t.test('AX-6 a server that says nothing, or goes on for ever, is left after 10 s (vector 67)', async t => {
+t.test('a server that says nothing, or goes on for ever, is left after 10 s', async t => {
   const clock = new FakeClock()
   for (const begin of [false, true]) {
     let isThere = false

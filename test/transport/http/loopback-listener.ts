@@ -14,7 +14,7 @@ const listen = async (redirect: string) => {
 // Systems other than Linux have one address for themselves.
 const others = process.platform === 'linux' ? ['http://127.0.0.2:0/back'] : []
 
-t.test('AD-33 it listens where a browser is sent, whatever the name of this machine there', async t => {
+t.test('it listens where a browser is sent, whatever the name of this machine there', async t => {
   for (const redirect of ['http://127.0.0.1:0/callback', 'http://localhost:0/a/b?c=d', ...others]) {
     const listener = await listen(redirect)
     const url = new URL(listener.redirectUri)
@@ -27,7 +27,7 @@ t.test('AD-33 it listens where a browser is sent, whatever the name of this mach
   }
 })
 
-t.test('AD-34, AX-8 what has not the state of the login, once, changes nothing', async t => {
+t.test('what has not the state of the login, once, changes nothing', async t => {
   const listener = await listen('http://127.0.0.1:0/callback')
   const { redirectUri } = listener
   t.equal((await fetch(`${redirectUri}?state=s&code=x`)).status, 400, 'nobody waits yet')
@@ -45,7 +45,7 @@ t.test('AD-34, AX-8 what has not the state of the login, once, changes nothing',
   t.equal((await answer).get('code'), 'y')
 })
 
-t.test('AD-33 a port that is taken is said to be', async t => {
+t.test('a port that is taken is said to be', async t => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   t.teardown(() => other.close())

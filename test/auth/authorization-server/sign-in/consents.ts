@@ -26,7 +26,7 @@ const start = async (t: Parameters<typeof startAuthServer>[0], redirects = [REDI
   }
 }
 
-t.test('consent to one endpoint is not consent to another one (AU-51)', async t => {
+t.test('consent to one endpoint is not consent to another one', async t => {
   const { as, allow, asks } = await start(t)
   const [mcp, sse] = ['/mcp', '/sse'].map(path => ({ resource: as.issuer + path }))
   t.ok((await allow({ ...sse })).code)
@@ -48,7 +48,7 @@ t.test('separate consents do not add up', async t => {
   for (const scope of ['mcp', 'github', 'github mcp']) t.equal(await asks({ scope }), false, scope)
 })
 
-t.test('a native client is asked for each time, at all of its redirect URIs (AX-18)', async t => {
+t.test('a native client is asked for each time, at all of its redirect URIs', async t => {
   const { allow, asks } = await start(t, [REDIRECT.redirect_uri, 'http://127.0.0.1/cb'])
   await allow({})
   t.equal(await asks({}), true)
